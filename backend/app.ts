@@ -1,0 +1,78 @@
+/**
+ * The backend's HTTP application, put together from its settings. Listening and draining are `main.ts`'s matter.
+ *
+ * Routes: `POST /v1/render` for the edge alone; `/health`, `/ready` and `/metrics` for operators. Exceptions end here,
+ * in one place, as `service_unavailable` with a log line.
+ */
+import { randomUUID } from "node:crypto";
+import Fastify, { type FastifyInstance, LogController } from "fastify";
+import { notFound, serviceUnavailable } from "../rules/problem.ts";
+import { COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../rules/service-headers.ts";
+import { BackendMetrics } from "./metrics.ts";
+import { answerUnrouted, sendProblem } from "./problem-reply.ts";
+import { RenderQueue } from "./render-queue.ts";
+import { renderRoute } from "./render-route.ts";
+import type { BackendSettings } from "./settings.ts";
+
+export interface Backend {
+  readonly app: FastifyInstance;
+  /** From now on `/ready` says 503 and no new render is taken. */
+  startDraining(): void;
+}
+
+/** Builds the application. The work directory must be ready and Typst found. */
+export function buildBackend(settings: BackendSettings, typstVersion: string): Backend {
+  const queue = new RenderQueue({
+    slots: settings.maxConcurrentRenders,
+    maxWaiting: settings.maxQueuedRenders,
+    deadlineMilliseconds: settings.queueDeadlineSeconds * 1000,
+  });
+  const metrics = new BackendMetrics(queue, settings.maxConcurrentRenders);
+  let isDraining = false;
+
+  const app: FastifyInstance = Fastify({
+    logger: { level: settings.logLevel },
+    // One line a render, written by its route, says what these lines would and what the render cost.
+    logController: new LogController({ disableRequestLogging: true }),
+    // The edge passes on the scheme and host of the client's request; `instance` is made of them.
+    trustProxy: true,
+    genReqId: ({ headers }) => takeRequestId(headers[REQUEST_ID_HEADER.toLowerCase()]),
+    frameworkErrors: (_error, request, reply) => {
+      sendProblem(request, reply, notFound());
+    },
+  });
+  // Bodies are read by the render route, after its token is judged. Nothing else takes one.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", (_request, _payload, done) => done(null));
+
+  app.addHook("onRequest", async (request, reply) => {
+    reply.headers({ ...COMMON_HEADERS, [REQUEST_ID_HEADER]: request.id });
+  });
+  app.setNotFoundHandler(answerUnrouted);
+  app.setErrorHandler((error, request, reply) => {
+    request.log.error({ err: error }, "request failed");
+    return sendProblem(request, reply, serviceUnavailable());
+  });
+
+  app.get("/health", () => ({ status: "ok", typst: typstVersion }));
+  app.get("/ready", (request, reply) =>
+    isDraining ? sendProblem(request, reply, serviceUnavailable()) : { status: "ready" },
+  );
+  app.get("/metrics", (_request, reply) => {
+    reply.type(metrics.registry.contentType);
+    return metrics.registry.metrics();
+  });
+  app.post("/v1/render", renderRoute({ settings, queue, metrics, isDraining: () => isDraining }));
+
+  return {
+    app,
+    startDraining: () => {
+      isDraining = true;
+    },
+  };
+}
+
+/** The edge's request id, or a new one where there is none that looks like one. */
+function takeRequestId(given: string | string[] | undefined): string {
+  return typeof given === "string" && REQUEST_ID_PATTERN.test(given) ? given : randomUUID();
+}

@@ -1,0 +1,37 @@
+/**
+ * The name under which a rendered file is offered: the caller's suggestion, made safe.
+ */
+
+export type Extension = "pdf" | "png" | "svg" | "zip";
+
+/** Extensions that would lie about the content; any other is taken for a part of the name. */
+const KNOWN_EXTENSION = /\.(?:pdf|png|svg|zip|jpe?g|typ)$/i;
+const DEFAULT_STEM = "document";
+const MAX_NAME_BYTES = 150;
+
+/**
+ * What no file name may hold: controls, format characters (bidirectional marks among them; the joiners that some scripts
+ * are written with stay), separators of paths, lines and header parameters, quotes, and what a file system refuses.
+ */
+const UNSAFE = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}/\\:;*?"'`<>|%]/gu;
+/** Device names of Windows, whatever extension follows. */
+const RESERVED_STEM = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)/i;
+
+/** A name with the right extension, of at most 150 bytes of UTF-8. */
+export function safeFileName(suggestion: string | null, extension: Extension): string {
+  const visible = (suggestion ?? "").replace(UNSAFE, "").replace(/\s+/g, " ").trim();
+  const stem = visible.replace(KNOWN_EXTENSION, "").replace(/^[.\s]+|[.\s]+$/g, "");
+  const named = stem === "" ? DEFAULT_STEM : RESERVED_STEM.test(stem) ? `_${stem}` : stem;
+  return `${truncate(named, MAX_NAME_BYTES - extension.length - 1)}.${extension}`;
+}
+
+function truncate(text: string, maxBytes: number): string {
+  let size = 0;
+  let result = "";
+  for (const character of text) {
+    size += Buffer.byteLength(character);
+    if (size > maxBytes) break;
+    result += character;
+  }
+  return result.replace(/[.\s]+$/, "");
+}

@@ -1,0 +1,42 @@
+/**
+ * Problems as replies, and the answers to what no route takes.
+ */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import {
+  methodNotAllowed,
+  notFound,
+  PROBLEM_MEDIA_TYPE,
+  PROBLEMS,
+  type Problem,
+  problemDocument,
+} from "../rules/problem.ts";
+import { COMMON_HEADERS, instanceOf, NOT_STORED_HEADERS, REQUEST_ID_HEADER } from "../rules/service-headers.ts";
+
+const METHODS_BY_PATH: Readonly<Record<string, string>> = {
+  "/v1/render": "POST, OPTIONS",
+  "/health": "GET, HEAD, OPTIONS",
+  "/ready": "GET, HEAD, OPTIONS",
+  "/metrics": "GET, HEAD, OPTIONS",
+};
+
+/** Answers with a problem. `instance` is the URL that the client asked for, as the edge passes it on. */
+export function sendProblem(request: FastifyRequest, reply: FastifyReply, refusal: Problem): FastifyReply {
+  const instance = instanceOf(`${request.protocol}://${request.host}${request.url}`, request.id);
+  if (refusal.code === "render_queue_full") reply.header("Retry-After", refusal.context.retry_after);
+  return reply
+    .code(PROBLEMS[refusal.code].status)
+    .headers({ ...COMMON_HEADERS, ...NOT_STORED_HEADERS, [REQUEST_ID_HEADER]: request.id })
+    .type(PROBLEM_MEDIA_TYPE)
+    .serializer((payload: unknown) => JSON.stringify(payload))
+    .send(problemDocument(refusal, instance));
+}
+
+/** Answers a request that no route took: its path is unknown, or it is known for other methods. */
+export function answerUnrouted(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const path = request.url.split("?", 1)[0] ?? "";
+  const allowed = METHODS_BY_PATH[path];
+  if (allowed === undefined) return sendProblem(request, reply, notFound());
+  reply.header("Allow", allowed);
+  if (request.method === "OPTIONS") return reply.code(204).send();
+  return sendProblem(request, reply, methodNotAllowed(allowed));
+}

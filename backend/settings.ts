@@ -1,0 +1,112 @@
+/**
+ * The backend's settings: the one place where its environment is read. Parsed, ranged and frozen here.
+ */
+import { existsSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { type Environment, readIntegerSettings, SettingError } from "../rules/integer-setting.ts";
+import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
+import { parseTokens } from "../rules/token.ts";
+
+/** The backend's whole-number settings beyond the limits that clients see. */
+export const BACKEND_INTEGER_SETTINGS = {
+  port: {
+    setting: "SERVICE_PORT",
+    default: 8788,
+    min: 0,
+    max: 65_535,
+    meaning: "TCP port; 0 takes a free one",
+  },
+  maxConcurrentRenders: {
+    setting: "SERVICE_MAX_CONCURRENT_RENDERS",
+    default: availableParallelism(),
+    min: 1,
+    max: 256,
+    meaning: "Typst processes at once; the default is the number of cores",
+  },
+  maxQueuedRenders: {
+    setting: "SERVICE_MAX_QUEUED_RENDERS",
+    default: 256,
+    min: 0,
+    max: 10_000,
+    meaning: "valid requests that may wait for a slot",
+  },
+  queueDeadlineSeconds: {
+    setting: "SERVICE_QUEUE_DEADLINE_SECONDS",
+    default: 10,
+    min: 1,
+    max: 300,
+    meaning: "how long a request waits for a slot before it is answered 429",
+  },
+  renderTimeoutSeconds: {
+    setting: "SERVICE_RENDER_TIMEOUT_SECONDS",
+    default: 30,
+    min: 1,
+    max: 600,
+    meaning: "how long one render may take before it is answered 408",
+  },
+  threadsPerRender: {
+    setting: "SERVICE_THREADS_PER_RENDER",
+    default: 1,
+    min: 1,
+    max: 64,
+    meaning: "threads that one Typst process may use; memory for images grows with it",
+  },
+} as const;
+
+export interface BackendSettings extends Readonly<Record<keyof typeof BACKEND_INTEGER_SETTINGS, number>> {
+  readonly host: string;
+  /** Tokens by which the edge shows itself. Without one, every render is answered 503. */
+  readonly backendTokens: readonly string[];
+  readonly typstPath: string;
+  readonly fontPaths: readonly string[];
+  /** A folder of vendored packages, or null: then no package can be imported. */
+  readonly packagePath: string | null;
+  /** Holds the temporary projects, and nothing else: it is emptied at start. */
+  readonly workDirectory: string;
+  /** A fixed creation date for documents, in seconds since 1970, or null for the current time. */
+  readonly creationTimestampSeconds: number | null;
+  readonly logLevel: string;
+  readonly limits: Limits;
+}
+
+const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
+
+/**
+ * Reads the settings from an environment.
+ *
+ * @throws SettingError with a message that names the variable and says what it must be.
+ */
+export function readBackendSettings(environment: Environment): BackendSettings {
+  const integers = readIntegerSettings(BACKEND_INTEGER_SETTINGS, environment);
+  return Object.freeze({
+    ...integers,
+    host: environment.SERVICE_HOST || "127.0.0.1",
+    backendTokens: parseTokens("SERVICE_BACKEND_TOKENS", environment.SERVICE_BACKEND_TOKENS),
+    typstPath: environment.SERVICE_TYPST_BIN || findOnPath("typst", environment.PATH),
+    fontPaths: (environment.SERVICE_FONT_PATHS ?? "").split(":").filter((path) => path !== ""),
+    packagePath: environment.SERVICE_PACKAGE_PATH || null,
+    workDirectory: environment.SERVICE_WORK_DIRECTORY || join(tmpdir(), `document-rendering-service-${integers.port}`),
+    creationTimestampSeconds: readTimestamp(environment.SERVICE_CREATION_TIMESTAMP),
+    logLevel: readLogLevel(environment.SERVICE_LOG_LEVEL),
+    limits: limitsFrom(readIntegerSettings(LIMIT_SETTINGS, environment)),
+  });
+}
+
+/** The full path of a program: Typst runs without an environment, so also without PATH. The name where none is found. */
+function findOnPath(name: string, path: string | undefined): string {
+  const directories = (path ?? "").split(delimiter).filter((directory) => directory !== "");
+  return directories.map((directory) => join(directory, name)).find((candidate) => existsSync(candidate)) ?? name;
+}
+
+function readTimestamp(text: string | undefined): number | null {
+  if (!text) return null;
+  if (/^[0-9]{1,11}$/.test(text)) return Number(text);
+  throw new SettingError("SERVICE_CREATION_TIMESTAMP must be a number of seconds since 1970.");
+}
+
+function readLogLevel(level: string | undefined): string {
+  if (!level) return "info";
+  if (LOG_LEVELS.includes(level)) return level;
+  throw new SettingError(`SERVICE_LOG_LEVEL must be one of ${LOG_LEVELS.join(", ")}.`);
+}

@@ -1,0 +1,136 @@
+/**
+ * The Typst command line: the only place that builds one.
+ *
+ * No text of the caller's reaches it but numbers, enum values and page ranges that the rules have judged.
+ */
+import { join } from "node:path";
+import type { Output } from "../rules/output-options.ts";
+import { countDistinctPages, type PageRange, parsePageSelection } from "../rules/page-selection.ts";
+import type { Project } from "./project.ts";
+import type { BackendSettings } from "./settings.ts";
+
+/** Where Typst puts what it makes. */
+export type OutputTarget = "standard-output" | "output-directory";
+
+export interface TypstCommand {
+  readonly arguments: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly workingDirectory: string;
+  readonly target: OutputTarget;
+}
+
+/**
+ * Nothing of the host's environment reaches Typst: variables such as TYPST_FONT_PATHS change what it does. Times are in
+ * UTC, and a proxy that refuses every connection keeps Typst from fetching packages.
+ */
+const ENVIRONMENT = {
+  TZ: "UTC",
+  HTTP_PROXY: "http://127.0.0.1:9",
+  HTTPS_PROXY: "http://127.0.0.1:9",
+  ALL_PROXY: "http://127.0.0.1:9",
+} as const;
+
+const STANDARD_STREAM = "-";
+
+/** The command that renders `output` of a project, reading the program text from standard input. */
+export function renderCommand(settings: BackendSettings, project: Project, output: Output): TypstCommand {
+  const target = isArchive(output) ? "output-directory" : "standard-output";
+  // {p} is the physical page number. Typst replaces it anywhere in the path, and nothing else of the path is a brace.
+  const path = target === "output-directory" ? join(project.outputDirectory, "{p}") : STANDARD_STREAM;
+  return command(settings, project, target, path, output.format, outputArguments(settings, output));
+}
+
+/**
+ * The command that tells whether a page selection matches any page of the document: it prints nothing where none does.
+ * Pages are numbered without gaps, so a selection matches exactly when its lowest page exists.
+ */
+export function selectionProbeCommand(settings: BackendSettings, project: Project, pages: string): TypstCommand {
+  const lowest = Math.min(...parsePageSelection(pages).map(({ first }) => first));
+  return command(settings, project, "standard-output", STANDARD_STREAM, "svg", ["--pages", String(lowest)]);
+}
+
+/** The folder given as the package folder where none is set: Typst must have one, and it must be empty. */
+export function emptyPackageDirectory(settings: BackendSettings): string {
+  return join(settings.workDirectory, "no-packages");
+}
+
+/** Whether the output is a ZIP of pages. */
+export function isArchive(output: Output): boolean {
+  return output.format !== "pdf" && output.archive !== null;
+}
+
+function command(
+  settings: BackendSettings,
+  project: Project,
+  target: OutputTarget,
+  path: string,
+  format: Output["format"],
+  formatArguments: readonly string[],
+): TypstCommand {
+  const packagePath = settings.packagePath ?? emptyPackageDirectory(settings);
+  return {
+    arguments: [
+      "compile",
+      ...["--format", format],
+      ...["--root", project.root],
+      ...["--jobs", String(settings.threadsPerRender)],
+      ...["--package-path", packagePath],
+      ...["--package-cache-path", packagePath],
+      "--ignore-system-fonts",
+      ...settings.fontPaths.flatMap((fontPath) => ["--font-path", fontPath]),
+      ...timestampArguments(settings),
+      ...formatArguments,
+      STANDARD_STREAM,
+      path,
+    ],
+    environment: ENVIRONMENT,
+    workingDirectory: project.root,
+    target,
+  };
+}
+
+function timestampArguments({ creationTimestampSeconds }: BackendSettings): string[] {
+  return creationTimestampSeconds === null ? [] : ["--creation-timestamp", String(creationTimestampSeconds)];
+}
+
+function outputArguments(settings: BackendSettings, output: Output): string[] {
+  switch (output.format) {
+    case "pdf":
+      return [
+        ...standardArguments([...(output.version === null ? [] : [output.version]), ...output.standards]),
+        // A selection of pages cannot be tagged; saying so keeps Typst from warning about it.
+        ...(output.pages === null ? [] : ["--no-pdf-tags", "--pages", output.pages]),
+      ];
+    case "png":
+      return ["--ppi", String(output.ppi), ...imagePageArguments(settings, output)];
+    case "svg":
+      return imagePageArguments(settings, output);
+  }
+}
+
+function standardArguments(standards: readonly string[]): string[] {
+  return standards.length === 0 ? [] : ["--pdf-standard", standards.join(",")];
+}
+
+function imagePageArguments(settings: BackendSettings, output: Exclude<Output, { format: "pdf" }>): string[] {
+  if (output.archive !== null) {
+    const ranges = output.pages === null ? [{ first: 1, last: null }] : parsePageSelection(output.pages);
+    return ["--pages", boundedSelection(ranges, settings.limits.max_output_files)];
+  }
+  // A number beyond 2^53 is written out in full; Typst refuses one that is beyond its own range.
+  return output.page === null ? [] : ["--pages", BigInt(output.page).toString()];
+}
+
+/**
+ * The selection with its open end closed so that at most one page over the limit is made: enough to know that there are
+ * too many, and never thousands of files. Of several open ranges the lowest holds all the others.
+ */
+function boundedSelection(ranges: readonly PageRange[], maxPages: number): string {
+  const openFirst = Math.min(...ranges.filter(({ last }) => last === null).map(({ first }) => first));
+  const closed = ranges.flatMap(({ first, last }) =>
+    last === null || first >= openFirst ? [] : [{ first, last: Math.min(last, openFirst - 1) }],
+  );
+  const parts = closed.map(({ first, last }) => `${first}-${last}`);
+  if (Number.isFinite(openFirst)) parts.push(`${openFirst}-${openFirst + maxPages - countDistinctPages(closed)}`);
+  return parts.join(",");
+}

@@ -1,0 +1,58 @@
+/**
+ * The edge's HTTP application: its routes, and the one place where exceptions become `service_unavailable`.
+ */
+import { Hono } from "hono";
+import { STATIC_DOCUMENTS } from "../rules/constraints.ts";
+import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem.ts";
+import { COMMON_HEADERS, REQUEST_ID_HEADER } from "../rules/service-headers.ts";
+import { requireToken } from "./authorization.ts";
+import { answerConstraints } from "./constraints-route.ts";
+import type { EdgeBindings } from "./context.ts";
+import { answerMetrics } from "./metrics-route.ts";
+import { problemResponse } from "./problem-response.ts";
+import { answerRender } from "./render-route.ts";
+
+export const app = new Hono<EdgeBindings>();
+
+const GET_METHODS = "GET, HEAD, OPTIONS";
+const STATIC_PATHS = Object.keys(STATIC_DOCUMENTS).map((name) => `/${name}`);
+
+/** What each path answers to. Everything else is 404, or 405 with this list. */
+const METHODS_BY_PATH: Readonly<Record<string, string>> = {
+  "/v1/render": "POST, OPTIONS",
+  "/v1/constraints": GET_METHODS,
+  "/health": GET_METHODS,
+  "/metrics": GET_METHODS,
+  ...Object.fromEntries(STATIC_PATHS.map((path) => [path, GET_METHODS])),
+};
+
+app.use(async (context, next) => {
+  context.set("requestId", crypto.randomUUID());
+  await next();
+  const { headers } = context.res;
+  headers.set(REQUEST_ID_HEADER, context.var.requestId);
+  for (const [name, value] of Object.entries(COMMON_HEADERS)) headers.set(name, value);
+});
+
+app.get("/health", (context) => context.json({ status: "ok" }));
+app.get("/metrics", answerMetrics);
+app.get("/v1/constraints", requireToken, answerConstraints);
+app.post("/v1/render", requireToken, answerRender);
+app.on("GET", STATIC_PATHS, async (context) => {
+  const asset = await context.env.ASSETS.fetch(context.req.raw);
+  return new Response(asset.body, asset);
+});
+
+app.notFound((context) => {
+  const allowed = Object.hasOwn(METHODS_BY_PATH, context.req.path) ? METHODS_BY_PATH[context.req.path] : undefined;
+  if (allowed === undefined) return problemResponse(context, notFound());
+  if (context.req.method === "OPTIONS") return new Response(null, { status: 204, headers: { Allow: allowed } });
+  const response = problemResponse(context, methodNotAllowed(allowed));
+  response.headers.set("Allow", allowed);
+  return response;
+});
+
+app.onError((error, context) => {
+  console.error({ requestId: context.var.requestId, message: "request failed", error: String(error) });
+  return problemResponse(context, serviceUnavailable());
+});

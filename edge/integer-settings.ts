@@ -1,0 +1,18 @@
+/**
+ * The definitions of the edge's own whole-number settings: apart from their reader, so that the settings table of the
+ * README can be made from them outside workerd.
+ */
+import type { IntegerSetting } from "../rules/integer-setting.ts";
+
+/** The edge's whole-number settings beyond the limits. */
+export const EDGE_INTEGER_SETTINGS = {
+  // Longer than the backend's queue deadline and render timeout together (10 s + 30 s by default), so that the backend
+  // is the one that says what happened.
+  backendTimeoutSeconds: {
+    setting: "SERVICE_BACKEND_TIMEOUT_SECONDS",
+    default: 50,
+    min: 1,
+    max: 900,
+    meaning: "how long the edge waits for a backend's answer",
+  },
+} as const satisfies Record<string, IntegerSetting & { meaning: string }>;

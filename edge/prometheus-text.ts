@@ -1,0 +1,56 @@
+/**
+ * The Prometheus text format 0.0.4: several expositions merged into one.
+ *
+ * A metric family may appear once only, so the samples of all origins are gathered under one HELP and TYPE, and each
+ * sample gets an `origin` label.
+ */
+
+/** One origin's exposition; null where it could not be had. */
+export interface OriginMetrics {
+  readonly origin: string;
+  readonly text: string | null;
+}
+
+interface Family {
+  /** The HELP and TYPE lines, from the first origin that has them. */
+  readonly header: string[];
+  readonly samples: string[];
+}
+
+/** One exposition of all origins' metrics, with `service_origin_up` for each. */
+export function mergeMetrics(origins: readonly OriginMetrics[]): string {
+  const families = new Map<string, Family>();
+  for (const { origin, text } of origins) addExposition(families, origin, text ?? "");
+  const up = origins.map(({ origin, text }) => `service_origin_up${labels(origin, "")} ${text === null ? 0 : 1}`);
+  return [
+    "# HELP service_origin_up Whether the origin answered this scrape.",
+    "# TYPE service_origin_up gauge",
+    ...up,
+    ...[...families.values()].flatMap(({ header, samples }) => [...header, ...samples]),
+    "",
+  ].join("\n");
+}
+
+function addExposition(families: Map<string, Family>, origin: string, text: string): void {
+  let family: Family | undefined;
+  const headersDone = new Set([...families.keys()]);
+  for (const line of text.split("\n")) {
+    const comment = /^# (?:HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*)/.exec(line);
+    if (comment?.[1] !== undefined) {
+      const name = comment[1];
+      family = families.get(name) ?? { header: [], samples: [] };
+      families.set(name, family);
+      if (!headersDone.has(name)) family.header.push(line);
+      continue;
+    }
+    const sample = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+(?: \S+)?)$/.exec(line);
+    if (sample === null || family === undefined) continue;
+    const [, name = "", ownLabels = "", value = ""] = sample;
+    family.samples.push(`${name}${labels(origin, ownLabels)} ${value}`);
+  }
+}
+
+function labels(origin: string, ownLabels: string): string {
+  const escaped = origin.replace(/[\\"\n]/g, "_");
+  return ownLabels === "" ? `{origin="${escaped}"}` : `{origin="${escaped}",${ownLabels}}`;
+}

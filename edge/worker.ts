@@ -1,0 +1,6 @@
+/**
+ * The Worker at the edge: the entry point that workerd calls.
+ */
+import { app } from "./app.ts";
+
+export default app;

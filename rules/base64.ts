@@ -1,0 +1,98 @@
+/**
+ * Base64 inside JSON strings (RFC 4648 section 4), judged in place.
+ *
+ * Padding is required, blanks and line breaks are not allowed, and the bits that padding leaves over must be zero: of
+ * all texts that decode to the same bytes exactly one is accepted.
+ */
+import type { StringSpan } from "./json-string.ts";
+import { hexAt } from "./json-string.ts";
+
+const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const NOT_IN_ALPHABET = 0xff;
+const PADDING = 0x3d;
+const BACKSLASH = 0x5c;
+const SLASH = 0x2f;
+const LOWER_U = 0x75;
+
+/** The six bits of each byte, or NOT_IN_ALPHABET. */
+const SEXTETS = new Uint8Array(256).fill(NOT_IN_ALPHABET);
+for (let value = 0; value < ALPHABET.length; value++) SEXTETS[ALPHABET.charCodeAt(value)] = value;
+
+/** For two bytes read at once: 1 where both are in the alphabet. Either byte order gives the same table. */
+const IS_ALPHABET_PAIR = new Uint8Array(65_536);
+for (const first of ALPHABET) {
+  for (const second of ALPHABET) IS_ALPHABET_PAIR[(first.charCodeAt(0) << 8) | second.charCodeAt(0)] = 1;
+}
+
+/**
+ * Judges the Base64 text of a scanned JSON string.
+ *
+ * @returns the size of the decoded bytes, or null where the text is malformed.
+ */
+export function base64DecodedSize(body: Uint8Array, span: StringSpan): number | null {
+  if (span.hasLoneSurrogates || span.size % 4 !== 0) return null;
+  if (span.size === 0) return 0;
+  return span.hasEscapes ? escapedDecodedSize(body, span) : plainDecodedSize(body, span.start, span.end);
+}
+
+function plainDecodedSize(body: Uint8Array, start: number, end: number): number | null {
+  let paddingLength = 0;
+  if (body[end - 1] === PADDING) paddingLength = body[end - 2] === PADDING ? 2 : 1;
+  const alphabetEnd = end - paddingLength;
+  if (!isAlphabetOnly(body, start, alphabetEnd)) return null;
+  return decodedSize(end - start, paddingLength, SEXTETS[body[alphabetEnd - 1] ?? 0] ?? NOT_IN_ALPHABET);
+}
+
+function isAlphabetOnly(body: Uint8Array, start: number, end: number): boolean {
+  let at = start;
+  if (((body.byteOffset + at) & 1) !== 0 && at < end) {
+    if (SEXTETS[body[at] ?? 0] === NOT_IN_ALPHABET) return false;
+    at++;
+  }
+  const pairs = new Uint16Array(body.buffer, body.byteOffset + at, (end - at) >> 1);
+  const count = pairs.length;
+  // One test for many pairs: a single pair out of the alphabet leaves its zero in the product of bits.
+  let index = 0;
+  let allInAlphabet = 1;
+  while (index < count) {
+    const stop = Math.min(index + PAIRS_A_TEST, count);
+    for (; index < stop; index++) allInAlphabet &= IS_ALPHABET_PAIR[pairs[index] ?? 0] ?? 0;
+    if (allInAlphabet === 0) return false;
+  }
+  at += 2 * count;
+  return at === end || SEXTETS[body[at] ?? 0] !== NOT_IN_ALPHABET;
+}
+
+/** How many pairs are looked up between two tests of the outcome. */
+const PAIRS_A_TEST = 512;
+
+/** As `plainDecodedSize`, for a text that writes some of its characters as JSON escapes: `\/` is common. */
+function escapedDecodedSize(body: Uint8Array, span: StringSpan): number | null {
+  let paddingLength = 0;
+  let lastSextet = NOT_IN_ALPHABET;
+  for (let at = span.start; at < span.end; ) {
+    let code = body[at] ?? 0;
+    if (code === BACKSLASH) {
+      const letter = body[at + 1];
+      if (letter !== SLASH && letter !== LOWER_U) return null;
+      code = letter === SLASH ? SLASH : hexAt(body, at + 2);
+      at += letter === SLASH ? 2 : 6;
+    } else {
+      at++;
+    }
+    if (code === PADDING) {
+      paddingLength++;
+      continue;
+    }
+    lastSextet = SEXTETS[code] ?? NOT_IN_ALPHABET;
+    if (paddingLength > 0 || lastSextet === NOT_IN_ALPHABET) return null;
+  }
+  return paddingLength > 2 ? null : decodedSize(span.size, paddingLength, lastSextet);
+}
+
+/** The size of what a text of `length` characters decodes to, or null where bits left over by padding are set. */
+function decodedSize(length: number, paddingLength: number, lastSextet: number): number | null {
+  const bitsLeftOver = 2 * paddingLength;
+  if (lastSextet === NOT_IN_ALPHABET || (lastSextet & ((1 << bitsLeftOver) - 1)) !== 0) return null;
+  return (length / 4) * 3 - paddingLength;
+}

@@ -1,0 +1,114 @@
+/**
+ * The judgement of `data`: what Typst or the limits cannot take of an otherwise free JSON value.
+ *
+ * While the cursor passes the value, findings are kept as offsets only. Their paths are worked out afterwards, in one
+ * more walk over `data`, and only when there is something to report.
+ */
+import type { JsonCursor, ValueObserver } from "./json-cursor.ts";
+import { JsonCursor as Cursor } from "./json-cursor.ts";
+import { decodeJsonString } from "./json-string.ts";
+import { MAX_SEGMENT_CODE_POINTS } from "./quote.ts";
+import { MAX_REPORTED_ERRORS } from "./validation-errors.ts";
+
+/** Typst's JSON reader gives up at 128 nested containers (measured on 0.15.1). */
+export const MAX_DATA_DEPTH = 127;
+
+export type DataErrorType = "lone_surrogate" | "number_out_of_range" | "nesting_too_deep";
+
+export type DataPath = readonly (string | number)[];
+
+interface Finding {
+  readonly type: DataErrorType;
+  readonly offset: number;
+}
+
+/** A string over its limit. `offset` is that of its opening quote. */
+interface OversizeString {
+  readonly offset: number;
+  readonly subject: "key" | "value";
+  readonly size: number;
+}
+
+/** What a pass over `data` found. */
+export class DataFindings implements ValueObserver {
+  readonly maxDepth = MAX_DATA_DEPTH;
+  readonly maxStringBytes: number;
+  /** The first findings in the order of the text; `count` tells how many there were. */
+  readonly first: Finding[] = [];
+  count = 0;
+  firstOversize: OversizeString | null = null;
+
+  constructor(maxStringBytes: number) {
+    this.maxStringBytes = maxStringBytes;
+  }
+
+  onString(offset: number, isKey: boolean, size: number, hasLoneSurrogates: boolean): void {
+    if (hasLoneSurrogates) this.#add("lone_surrogate", offset);
+    if (size > this.maxStringBytes) this.firstOversize ??= { offset, subject: isKey ? "key" : "value", size };
+  }
+
+  onHugeNumber(offset: number): void {
+    this.#add("number_out_of_range", offset);
+  }
+
+  onTooDeep(offset: number): void {
+    this.#add("nesting_too_deep", offset);
+  }
+
+  #add(type: DataErrorType, offset: number): void {
+    this.count++;
+    if (this.first.length < MAX_REPORTED_ERRORS) this.first.push({ type, offset });
+  }
+}
+
+/** Passes the `data` value at the cursor. The findings mean something only when the cursor is not malformed after it. */
+export function passData(cursor: JsonCursor, maxStringBytes: number): DataFindings {
+  const findings = new DataFindings(maxStringBytes);
+  cursor.skipValue(findings);
+  return findings;
+}
+
+/**
+ * The places in `data` of the values or keys at the given offsets, in ascending order.
+ *
+ * A key is the last segment of its own path. String segments are cut a little over the length at which they are
+ * shortened for an answer. A path never runs deeper than the first container that is nested too deep.
+ */
+export function pathsAt(body: Uint8Array, dataStart: number, offsets: readonly number[]): DataPath[] {
+  const cursor = new Cursor(body);
+  cursor.position = dataStart;
+  const paths: DataPath[] = [];
+  const path: (string | number)[] = [];
+  const isWanted = (offset: number) => offset === offsets[paths.length];
+
+  const segmentOfKey = () =>
+    decodeJsonString(body, { start: cursor.stringStart, end: cursor.stringEnd }, 2 * MAX_SEGMENT_CODE_POINTS + 2);
+
+  // Recursion is bounded: past MAX_DATA_DEPTH a container is passed whole.
+  const walk = (depth: number): void => {
+    if (isWanted(cursor.position)) paths.push([...path]);
+    if (paths.length === offsets.length) return;
+    const kind = cursor.peekKind();
+    if ((kind !== "object" && kind !== "array") || depth === MAX_DATA_DEPTH) {
+      cursor.skipValue(null);
+    } else if (kind === "object") {
+      for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
+        path.push(segmentOfKey());
+        if (isWanted(cursor.stringStart - 1)) paths.push([...path]);
+        walk(depth + 1);
+        if (paths.length === offsets.length) return;
+        path.pop();
+      }
+    } else {
+      let index = 0;
+      for (let more = cursor.enterArray(); more; more = cursor.nextItem()) {
+        path.push(index++);
+        walk(depth + 1);
+        if (paths.length === offsets.length) return;
+        path.pop();
+      }
+    }
+  };
+  walk(0);
+  return paths;
+}

@@ -1,0 +1,471 @@
+/**
+ * A cursor over the bytes of a JSON text (RFC 8259): grammar, string sizes and spans in one pass.
+ *
+ * No recursion, no copy, no decoded text. UTF-8 is not its matter (`utf8.ts`): a byte over 0x7f inside a string counts
+ * as itself, which makes sizes right because the body is UTF-8 already. A malformed text is a state, not an exception:
+ * `malformedAt` is set, every method answers "no more", and the callers' loops end by themselves.
+ *
+ * Strings are the bulk of a body, so they are read four bytes at a time through an `Int32Array` over the same memory.
+ */
+import { isHeldByDouble, MAX_SAFE_INTEGER_DIGITS } from "./json-number.ts";
+import { hexDigit, type StringSpan } from "./json-string.ts";
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_BRACKET = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const MINUS = 0x2d;
+const PLUS = 0x2b;
+const POINT = 0x2e;
+const ZERO = 0x30;
+const LOWER_E = 0x65;
+const LOWER_U = 0x75;
+const FIRST_PRINTABLE = 0x20;
+
+/** Escapes other than `\u`, by the code of their letter. */
+const IS_SIMPLE_ESCAPE = new Uint8Array(256);
+for (const letter of '"\\/bfnrt') IS_SIMPLE_ESCAPE[letter.charCodeAt(0)] = 1;
+
+const HEX_VALUE = new Int8Array(256).map((_, code) => hexDigit(code));
+
+const LITERALS = ["true", "false", "null"].map((word) => Uint8Array.from(word, (letter) => letter.charCodeAt(0)));
+
+/** What an escape is, as bytes in the body (high digit) and in the decoded string (low digit); see `escapeLength`. */
+const MALFORMED_ESCAPE = 0;
+const SIMPLE_ESCAPE = 0x21;
+const ONE_BYTE_UNIT = 0x61;
+const TWO_BYTE_UNIT = 0x62;
+const THREE_BYTE_UNIT = 0x63;
+/** A lone surrogate would take three bytes, if UTF-8 could carry it; the flag tells it from a unit that can be. */
+const LONE_SURROGATE = 0x163;
+const SURROGATE_PAIR = 0xc4;
+
+type Escape =
+  | typeof MALFORMED_ESCAPE
+  | typeof SIMPLE_ESCAPE
+  | typeof ONE_BYTE_UNIT
+  | typeof TWO_BYTE_UNIT
+  | typeof THREE_BYTE_UNIT
+  | typeof LONE_SURROGATE
+  | typeof SURROGATE_PAIR;
+
+function escapeLength(kind: Escape): number {
+  return (kind >> 4) & 0xf;
+}
+
+function escapeSize(kind: Escape): number {
+  return kind & 0xf;
+}
+
+/** Whether one of a word's four bytes is a quote, a backslash or a control character. */
+function hasSpecialByte(word: number): boolean {
+  // (x - 0x01010101) & ~x & 0x80808080 is not zero exactly when a byte of x is zero; with 0x20202020 instead, exactly
+  // when a byte of x is below 0x20.
+  const quote = word ^ 0x22222222;
+  const backslash = word ^ 0x5c5c5c5c;
+  const found =
+    ((quote - 0x01010101) & ~quote) | ((backslash - 0x01010101) & ~backslash) | ((word - 0x20202020) & ~word);
+  return (found & 0x80808080) !== 0;
+}
+
+/** The kind of value that a first byte announces. */
+export type JsonKind = "object" | "array" | "string" | "number" | "boolean" | "null";
+
+/** What `skipValue` reports about the strings, numbers and containers that it passes. */
+export interface ValueObserver {
+  /** Strings of more bytes than this are reported. */
+  readonly maxStringBytes: number;
+  /** Containers nested deeper than this are reported, the first of each such nest; of what is in it, nothing is. */
+  readonly maxDepth: number;
+  /** A string over the size, or with a lone surrogate; `offset` is that of its opening quote. */
+  onString(offset: number, isKey: boolean, size: number, hasLoneSurrogates: boolean): void;
+  /** A number that no double holds. */
+  onHugeNumber(offset: number): void;
+  onTooDeep(offset: number): void;
+}
+
+/** Bits that say for each open container whether it is an object. Grows with the depth: one bit a level. */
+class ContainerStack {
+  #bits = new Uint8Array(64);
+  depth = 0;
+
+  push(isObject: boolean): void {
+    const index = this.depth >> 3;
+    if (index === this.#bits.length) {
+      const grown = new Uint8Array(2 * index);
+      grown.set(this.#bits);
+      this.#bits = grown;
+    }
+    const mask = 1 << (this.depth & 7);
+    const bits = this.#bits[index] ?? 0;
+    this.#bits[index] = isObject ? bits | mask : bits & ~mask;
+    this.depth++;
+  }
+
+  /** Leaves the innermost container; answers whether the one around it is an object. */
+  pop(): boolean {
+    this.depth--;
+    const outer = this.depth - 1;
+    return outer >= 0 && ((this.#bits[outer >> 3] ?? 0) & (1 << (outer & 7))) !== 0;
+  }
+}
+
+export class JsonCursor {
+  readonly body: Uint8Array;
+  /** Offset of the next byte to read. */
+  position = 0;
+  /** Offset of the byte that no JSON text has there, or -1. */
+  malformedAt = -1;
+
+  /** The string read last. `stringStart` is the offset after its opening quote, `stringEnd` that of its closing one. */
+  stringStart = 0;
+  stringEnd = 0;
+  stringSize = 0;
+  stringHasEscapes = false;
+  stringHasLoneSurrogates = false;
+
+  readonly #words: Int32Array;
+  /** Offset in the body at which the first word begins: 0 to 3, as the body's place in its buffer has it. */
+  readonly #wordsStart: number;
+  readonly #stack = new ContainerStack();
+
+  constructor(body: Uint8Array) {
+    this.body = body;
+    this.#wordsStart = Math.min((4 - (body.byteOffset & 3)) & 3, body.length);
+    const wordCount = (body.length - this.#wordsStart) >> 2;
+    this.#words =
+      wordCount > 0 ? new Int32Array(body.buffer, body.byteOffset + this.#wordsStart, wordCount) : new Int32Array(0);
+  }
+
+  get isMalformed(): boolean {
+    return this.malformedAt >= 0;
+  }
+
+  /** Goes to the next byte that is not a blank. */
+  skipBlanks(): void {
+    const body = this.body;
+    const end = body.length;
+    let at = this.position;
+    while (at < end) {
+      const byte = body[at];
+      if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) break;
+      at++;
+    }
+    this.position = at;
+  }
+
+  /** The kind of the value at the cursor; an unknown first byte makes the text malformed and answers null. */
+  peekKind(): JsonKind | null {
+    switch (this.body[this.position]) {
+      case OPEN_BRACE:
+        return "object";
+      case OPEN_BRACKET:
+        return "array";
+      case QUOTE:
+        return "string";
+      case 0x74:
+      case 0x66:
+        return "boolean";
+      case 0x6e:
+        return "null";
+      case MINUS:
+      case 0x30:
+      case 0x31:
+      case 0x32:
+      case 0x33:
+      case 0x34:
+      case 0x35:
+      case 0x36:
+      case 0x37:
+      case 0x38:
+      case 0x39:
+        return "number";
+      default:
+        this.#fail(this.position);
+        return null;
+    }
+  }
+
+  /**
+   * Enters the object at the cursor. Answers whether it has a member: then its key is the string read last, and the
+   * cursor stands at its value.
+   */
+  enterObject(): boolean {
+    this.position++;
+    this.skipBlanks();
+    if (this.body[this.position] === CLOSE_BRACE) {
+      this.position++;
+      return false;
+    }
+    return this.#readKey();
+  }
+
+  /** After a member's value: goes on to the next member as `enterObject` does, or leaves the object. */
+  nextMember(): boolean {
+    if (this.isMalformed) return false;
+    this.skipBlanks();
+    const byte = this.body[this.position];
+    if (byte === COMMA) {
+      this.position++;
+      this.skipBlanks();
+      return this.#readKey();
+    }
+    if (byte !== CLOSE_BRACE) return this.#fail(this.position);
+    this.position++;
+    return false;
+  }
+
+  /** Enters the array at the cursor. Answers whether it has an item: then the cursor stands at it. */
+  enterArray(): boolean {
+    this.position++;
+    this.skipBlanks();
+    if (this.body[this.position] !== CLOSE_BRACKET) return true;
+    this.position++;
+    return false;
+  }
+
+  /** After an item: goes on to the next one, or leaves the array. */
+  nextItem(): boolean {
+    if (this.isMalformed) return false;
+    this.skipBlanks();
+    const byte = this.body[this.position];
+    if (byte === COMMA) {
+      this.position++;
+      this.skipBlanks();
+      return true;
+    }
+    if (byte !== CLOSE_BRACKET) return this.#fail(this.position);
+    this.position++;
+    return false;
+  }
+
+  /** Reads the string at the cursor. Answers whether it is well-formed; then the string fields describe it. */
+  readString(): boolean {
+    const body = this.body;
+    const length = body.length;
+    const start = this.position + 1;
+    let at = start;
+    let sizeSavedByEscapes = 0;
+    let hasEscapes = false;
+    let hasLoneSurrogates = false;
+    for (;;) {
+      at = this.#skipPlainBytes(at);
+      const byte = at < length ? body[at] : -1;
+      if (byte === QUOTE) break;
+      if (byte !== BACKSLASH) return this.#fail(at);
+      hasEscapes = true;
+      const kind = this.#readEscape(at);
+      if (kind === MALFORMED_ESCAPE) return this.#fail(at);
+      if (kind === LONE_SURROGATE) hasLoneSurrogates = true;
+      at += escapeLength(kind);
+      sizeSavedByEscapes += escapeLength(kind) - escapeSize(kind);
+    }
+    this.stringStart = start;
+    this.stringEnd = at;
+    this.stringSize = at - start - sizeSavedByEscapes;
+    this.stringHasEscapes = hasEscapes;
+    this.stringHasLoneSurrogates = hasLoneSurrogates;
+    this.position = at + 1;
+    return true;
+  }
+
+  /** The string read last, as a span. */
+  stringSpan(): StringSpan {
+    return {
+      start: this.stringStart,
+      end: this.stringEnd,
+      size: this.stringSize,
+      hasEscapes: this.stringHasEscapes,
+      hasLoneSurrogates: this.stringHasLoneSurrogates,
+    };
+  }
+
+  /** After the outermost value: only blanks may follow. */
+  expectEnd(): void {
+    if (this.isMalformed) return;
+    this.skipBlanks();
+    if (this.position < this.body.length) this.#fail(this.position);
+  }
+
+  /**
+   * Passes the value at the cursor, whatever it is and however deep. Answers whether it is well-formed.
+   *
+   * @param observer hears of oversize strings, lone surrogates, huge numbers and deep nests; null where nobody cares.
+   */
+  skipValue(observer: ValueObserver | null): boolean {
+    const body = this.body;
+    const length = body.length;
+    const stack = this.#stack;
+    const maxStringBytes = observer?.maxStringBytes ?? Number.POSITIVE_INFINITY;
+    const maxDepth = observer?.maxDepth ?? Number.POSITIVE_INFINITY;
+    const outerDepth = stack.depth;
+    let depth = 0;
+    let inObject = false;
+
+    for (;;) {
+      // A value begins at `position`.
+      const offset = this.position;
+      const byte = offset < length ? (body[offset] ?? 0) : 0;
+      if (byte === QUOTE) {
+        if (!this.readString()) return false;
+        if (depth <= maxDepth && (this.stringSize > maxStringBytes || this.stringHasLoneSurrogates)) {
+          observer?.onString(offset, false, this.stringSize, this.stringHasLoneSurrogates);
+        }
+      } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+        depth++;
+        inObject = byte === OPEN_BRACE;
+        stack.push(inObject);
+        if (depth === maxDepth + 1) observer?.onTooDeep(offset);
+        const hasContent = inObject ? this.enterObject() : this.enterArray();
+        if (this.malformedAt >= 0) return false;
+        if (hasContent) {
+          if (inObject && depth <= maxDepth && (this.stringSize > maxStringBytes || this.stringHasLoneSurrogates)) {
+            observer?.onString(this.stringStart - 1, true, this.stringSize, this.stringHasLoneSurrogates);
+          }
+          continue;
+        }
+        depth--;
+        inObject = stack.pop();
+      } else if (byte === MINUS || (byte >= ZERO && byte <= 0x39)) {
+        if (!this.#readNumber(depth <= maxDepth ? observer : null)) return false;
+      } else if (!this.#readLiteral(byte)) {
+        return false;
+      }
+
+      // A value has ended: go to the next one, leaving as many containers as end here.
+      for (;;) {
+        if (depth === 0) {
+          stack.depth = outerDepth;
+          return true;
+        }
+        const hasMore = inObject ? this.nextMember() : this.nextItem();
+        if (hasMore) {
+          if (inObject && depth <= maxDepth && (this.stringSize > maxStringBytes || this.stringHasLoneSurrogates)) {
+            observer?.onString(this.stringStart - 1, true, this.stringSize, this.stringHasLoneSurrogates);
+          }
+          break;
+        }
+        if (this.malformedAt >= 0) return false;
+        depth--;
+        inObject = stack.pop();
+      }
+    }
+  }
+
+  #fail(offset: number): false {
+    if (this.malformedAt < 0) this.malformedAt = offset;
+    return false;
+  }
+
+  #readKey(): boolean {
+    if (this.body[this.position] !== QUOTE) return this.#fail(this.position);
+    if (!this.readString()) return false;
+    this.skipBlanks();
+    if (this.body[this.position] !== COLON) return this.#fail(this.position);
+    this.position++;
+    this.skipBlanks();
+    return true;
+  }
+
+  /** The offset of the first quote, backslash or control character from `from` on, or the end of the body. */
+  #skipPlainBytes(from: number): number {
+    const body = this.body;
+    const length = body.length;
+    const words = this.#words;
+    const wordsStart = this.#wordsStart;
+    let at = from;
+    for (;;) {
+      // Byte by byte up to the next word, and through the word in which the search below ended.
+      do {
+        if (at >= length) return length;
+        const byte = body[at] ?? 0;
+        if (byte === QUOTE || byte === BACKSLASH || byte < FIRST_PRINTABLE) return at;
+        at++;
+      } while (((at - wordsStart) & 3) !== 0);
+      let index = (at - wordsStart) >> 2;
+      const last = words.length;
+      while (index < last && !hasSpecialByte(words[index] ?? 0)) index++;
+      at = wordsStart + (index << 2);
+    }
+  }
+
+  /** Judges the escape at the backslash `at`. */
+  #readEscape(at: number): Escape {
+    const body = this.body;
+    if (at + 1 >= body.length) return MALFORMED_ESCAPE;
+    const letter = body[at + 1] ?? 0;
+    if (IS_SIMPLE_ESCAPE[letter] === 1) return SIMPLE_ESCAPE;
+    if (letter !== LOWER_U) return MALFORMED_ESCAPE;
+    const unit = this.#hexUnit(at + 2);
+    if (unit < 0) return MALFORMED_ESCAPE;
+    if (unit < 0x80) return ONE_BYTE_UNIT;
+    if (unit < 0x800) return TWO_BYTE_UNIT;
+    if (unit < 0xd800 || unit > 0xdfff) return THREE_BYTE_UNIT;
+    if (unit > 0xdbff) return LONE_SURROGATE;
+    const isPair = body[at + 6] === BACKSLASH && body[at + 7] === LOWER_U;
+    const low = isPair ? this.#hexUnit(at + 8) : -1;
+    return low >= 0xdc00 && low <= 0xdfff ? SURROGATE_PAIR : LONE_SURROGATE;
+  }
+
+  /** The UTF-16 unit of four hexadecimal digits, or -1 where they are not such. */
+  #hexUnit(at: number): number {
+    const body = this.body;
+    if (at + 4 > body.length) return -1;
+    const a = HEX_VALUE[body[at] ?? 0] ?? -1;
+    const b = HEX_VALUE[body[at + 1] ?? 0] ?? -1;
+    const c = HEX_VALUE[body[at + 2] ?? 0] ?? -1;
+    const d = HEX_VALUE[body[at + 3] ?? 0] ?? -1;
+    return (a | b | c | d) < 0 ? -1 : (a << 12) | (b << 8) | (c << 4) | d;
+  }
+
+  #readNumber(observer: ValueObserver | null): boolean {
+    const body = this.body;
+    const length = body.length;
+    const start = this.position;
+    let at = body[start] === MINUS ? start + 1 : start;
+    const integerStart = at;
+    if (at < length && body[at] === ZERO) at++;
+    else at = this.#skipDigits(at);
+    if (at === integerStart) return this.#fail(at);
+    // Where the integer part alone is long, or an exponent is there, the value may be past every double.
+    let mayBeHuge = at - integerStart > MAX_SAFE_INTEGER_DIGITS;
+    if (at < length && body[at] === POINT) {
+      const fractionStart = at + 1;
+      at = this.#skipDigits(fractionStart);
+      if (at === fractionStart) return this.#fail(at);
+    }
+    if (at < length && ((body[at] ?? 0) | 0x20) === LOWER_E) {
+      at++;
+      if (at < length && (body[at] === PLUS || body[at] === MINUS)) at++;
+      const exponentStart = at;
+      at = this.#skipDigits(at);
+      if (at === exponentStart) return this.#fail(at);
+      mayBeHuge = true;
+    }
+    this.position = at;
+    if (mayBeHuge && observer !== null && !isHeldByDouble(body, start, at)) observer.onHugeNumber(start);
+    return true;
+  }
+
+  #skipDigits(from: number): number {
+    const body = this.body;
+    const length = body.length;
+    let at = from;
+    while (at < length && ((body[at] ?? 0) ^ ZERO) < 10) at++;
+    return at;
+  }
+
+  #readLiteral(first: number): boolean {
+    const literal = LITERALS.find((candidate) => candidate[0] === first);
+    if (literal === undefined) return this.#fail(this.position);
+    for (let index = 1; index < literal.length; index++) {
+      if (this.body[this.position + index] !== literal[index]) return this.#fail(this.position + index);
+    }
+    this.position += literal.length;
+    return true;
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * The limits of a deployment: one table with each limit's setting, default and range.
+ *
+ * Everything that reads, enforces, publishes or documents a limit takes it from here. No I/O: the settings come in as
+ * plain strings from the one reader of each platform (`edge/settings.ts`, `backend/settings.ts`).
+ */
+import type { IntegerSetting } from "./integer-setting.ts";
+
+/** The structural cap on `files`. It belongs to the rules, never to a deployment's settings. */
+export const MAX_KEYS = 1024;
+
+const KIBIBYTE = 1024;
+const MEBIBYTE = 1024 * KIBIBYTE;
+
+/** Each limit by its published name, in the order of `/v1/constraints`. `effective_max_files` is derived below. */
+export const LIMIT_SETTINGS = {
+  max_inline_files: {
+    setting: "SERVICE_MAX_INLINE_FILES",
+    unit: "entries",
+    appliesTo: "entries of `files` (never more than 1024)",
+    code: "invalid_file_data",
+    default: 64,
+    min: 0,
+    max: 100_000,
+  },
+  max_inline_file_bytes: {
+    setting: "SERVICE_MAX_INLINE_FILE_BYTES",
+    unit: "bytes, after decoding",
+    appliesTo: "each file",
+    code: "template_file_too_large",
+    default: MEBIBYTE,
+    min: 1,
+    max: 64 * MEBIBYTE,
+  },
+  max_template_source_bytes: {
+    setting: "SERVICE_MAX_TEMPLATE_SOURCE_BYTES",
+    unit: "UTF-8 bytes",
+    appliesTo: "`source`",
+    code: "template_source_too_large",
+    default: 512 * KIBIBYTE,
+    min: 1,
+    max: 64 * MEBIBYTE,
+  },
+  max_string_bytes: {
+    setting: "SERVICE_MAX_STRING_BYTES",
+    unit: "UTF-8 bytes",
+    appliesTo: "each string in `data`, keys and values alike",
+    code: "string_too_large",
+    default: MEBIBYTE,
+    min: 1,
+    max: 64 * MEBIBYTE,
+  },
+  // 64 MiB at most: an isolate at the edge has 128 MiB and holds the whole body while it judges it.
+  max_request_body_bytes: {
+    setting: "SERVICE_MAX_REQUEST_BODY_BYTES",
+    unit: "bytes",
+    appliesTo: "the JSON request",
+    code: "request_too_large",
+    default: 20 * MEBIBYTE,
+    min: KIBIBYTE,
+    max: 64 * MEBIBYTE,
+  },
+  max_output_bytes: {
+    setting: "SERVICE_MAX_OUTPUT_BYTES",
+    unit: "bytes",
+    appliesTo: "a direct output, all archived images together, and the finished ZIP",
+    code: "output_too_large",
+    default: 50 * MEBIBYTE,
+    min: KIBIBYTE,
+    max: 512 * MEBIBYTE,
+  },
+  max_output_files: {
+    setting: "SERVICE_MAX_OUTPUT_FILES",
+    unit: "pages",
+    appliesTo: "entries of an archive",
+    code: "too_many_output_files",
+    default: 64,
+    min: 1,
+    max: 10_000,
+  },
+} as const satisfies Record<string, LimitSetting>;
+
+interface LimitSetting extends IntegerSetting {
+  readonly unit: string;
+  readonly appliesTo: string;
+  /** The problem that answers a request over the limit. */
+  readonly code: string;
+}
+
+export type LimitName = keyof typeof LIMIT_SETTINGS;
+
+/** The limits in force, under the names by which `/v1/constraints` publishes them. */
+export type Limits = Readonly<Record<LimitName | "effective_max_files", number>>;
+
+/** Limits of a deployment that sets none. */
+export const DEFAULT_LIMITS: Limits = limitsFrom({
+  max_inline_files: LIMIT_SETTINGS.max_inline_files.default,
+  max_inline_file_bytes: LIMIT_SETTINGS.max_inline_file_bytes.default,
+  max_template_source_bytes: LIMIT_SETTINGS.max_template_source_bytes.default,
+  max_string_bytes: LIMIT_SETTINGS.max_string_bytes.default,
+  max_request_body_bytes: LIMIT_SETTINGS.max_request_body_bytes.default,
+  max_output_bytes: LIMIT_SETTINGS.max_output_bytes.default,
+  max_output_files: LIMIT_SETTINGS.max_output_files.default,
+});
+
+/** Completes configured limits by the one that is derived: the smaller of the structural and the deployment's cap. */
+export function limitsFrom(configured: Readonly<Record<LimitName, number>>): Limits {
+  return { effective_max_files: Math.min(MAX_KEYS, configured.max_inline_files), ...configured };
+}
+
+/**
+ * One line that is equal for two deployments exactly when their limits are: the edge sends it with each request, so
+ * that a backend set otherwise can say so.
+ */
+export function limitsFingerprint(limits: Limits): string {
+  return Object.entries(limits)
+    .toSorted(([left], [right]) => (left < right ? -1 : 1))
+    .map(([name, value]) => `${name}=${value}`)
+    .join(",");
+}

@@ -1,0 +1,89 @@
+/**
+ * The `output` object: what each format accepts, field by field.
+ *
+ * These schemas judge single fields and unknown ones; rules over several fields are in `output-rules.ts`.
+ */
+import * as v from "valibot";
+
+export const PDF_VERSIONS = ["1.4", "1.5", "1.6", "1.7", "2.0"] as const;
+
+export const PDF_STANDARDS = [
+  "a-1b",
+  "a-1a",
+  "a-2b",
+  "a-2u",
+  "a-2a",
+  "a-3b",
+  "a-3u",
+  "a-3a",
+  "a-4",
+  "a-4f",
+  "a-4e",
+  "ua-1",
+] as const;
+
+export type PdfVersion = (typeof PDF_VERSIONS)[number];
+export type PdfStandard = (typeof PDF_STANDARDS)[number];
+
+/** One PDF/A profile and `ua-1`. */
+export const MAX_STANDARDS = 2;
+export const MIN_PAGE = 1;
+export const PPI = { min_ppi: 1, max_ppi: 300, default_ppi: 144 } as const;
+export const ARCHIVES = ["zip"] as const;
+
+/** A name longer than this is read only so far: no more than a fraction of it could reach the file name. */
+export const MAX_FILENAME_CODE_UNITS = 4096;
+
+const filename = v.optional(v.nullable(v.string()), null);
+const pages = v.optional(v.nullable(v.string()), null);
+
+const imageFields = {
+  filename,
+  page: v.optional(v.nullable(v.pipe(v.number(), v.integer(), v.minValue(MIN_PAGE))), null),
+  pages,
+  archive: v.optional(v.nullable(v.picklist(ARCHIVES)), null),
+};
+
+/** The schema of each format. `strictObject` refuses what belongs to another format. */
+export const OUTPUT_SCHEMAS = {
+  pdf: v.strictObject({
+    format: v.optional(v.literal("pdf"), "pdf"),
+    filename,
+    version: v.optional(v.nullable(v.picklist(PDF_VERSIONS)), null),
+    // The length goes first: the items of a list that is too long are not judged.
+    standards: v.optional(
+      v.pipe(v.array(v.unknown()), v.maxLength(MAX_STANDARDS), v.array(v.picklist(PDF_STANDARDS))),
+      [],
+    ),
+    pages,
+  }),
+  png: v.strictObject({
+    format: v.literal("png"),
+    ...imageFields,
+    ppi: v.optional(v.pipe(v.number(), v.integer(), v.minValue(PPI.min_ppi), v.maxValue(PPI.max_ppi)), PPI.default_ppi),
+  }),
+  svg: v.strictObject({ format: v.literal("svg"), ...imageFields }),
+} as const;
+
+export type OutputFormat = keyof typeof OUTPUT_SCHEMAS;
+
+export const OUTPUT_FORMATS = ["pdf", "png", "svg"] as const satisfies readonly OutputFormat[];
+export const PDF_FORMATS = ["pdf"] as const satisfies readonly OutputFormat[];
+export const IMAGE_FORMATS = ["png", "svg"] as const satisfies readonly OutputFormat[];
+
+export type PdfOutput = v.InferOutput<typeof OUTPUT_SCHEMAS.pdf>;
+export type PngOutput = v.InferOutput<typeof OUTPUT_SCHEMAS.png>;
+export type SvgOutput = v.InferOutput<typeof OUTPUT_SCHEMAS.svg>;
+/** An `output` whose every field is valid by itself, defaults filled in. */
+export type Output = PdfOutput | PngOutput | SvgOutput;
+
+/** Every field that some format accepts. */
+export type OutputField = keyof PdfOutput | keyof PngOutput;
+
+/** What a request without `output` asks for. */
+export const DEFAULT_OUTPUT: Output = v.parse(OUTPUT_SCHEMAS.pdf, {});
+
+/** Whether `format` names an output format. */
+export function isOutputFormat(format: unknown): format is OutputFormat {
+  return typeof format === "string" && Object.hasOwn(OUTPUT_SCHEMAS, format);
+}

@@ -1,0 +1,167 @@
+/**
+ * Reading `output` from the cursor: bounded values for the schemas of `output-options.ts`, and their issues as errors.
+ *
+ * The values are small by construction: a string is read as far as any rule could care, a container in the wrong place
+ * becomes an empty one, and of `standards` one item more than is allowed.
+ */
+import * as v from "valibot";
+import type { JsonCursor, JsonKind } from "./json-cursor.ts";
+import { decodeJsonString } from "./json-string.ts";
+import {
+  DEFAULT_OUTPUT,
+  isOutputFormat,
+  MAX_FILENAME_CODE_UNITS,
+  MAX_STANDARDS,
+  OUTPUT_SCHEMAS,
+  type Output,
+  type OutputField,
+} from "./output-options.ts";
+import { quote } from "./quote.ts";
+import type { ErrorType, ValidationErrorList } from "./validation-errors.ts";
+
+/** A number is read when it is no longer than this; a longer one counts as no integer. */
+const MAX_NUMBER_BYTES = 1024;
+
+/** Every field of some format. One that is here but not in the chosen format is refused by that format's schema. */
+const FIELDS: ReadonlySet<string> = new Set([
+  "format",
+  "filename",
+  "version",
+  "standards",
+  "pages",
+  "page",
+  "archive",
+  "ppi",
+] satisfies OutputField[]);
+
+type SmallValue = string | number | boolean | null | SmallValue[] | Record<string, never>;
+
+export class OutputReader {
+  readonly #cursor: JsonCursor;
+  readonly #errors: ValidationErrorList;
+
+  constructor(cursor: JsonCursor, errors: ValidationErrorList) {
+    this.#cursor = cursor;
+    this.#errors = errors;
+  }
+
+  /** Reads the value at the cursor. Errors go to the list; the answer is null when there was one. */
+  read(): Output | null {
+    const cursor = this.#cursor;
+    const kind = cursor.peekKind();
+    if (kind !== "object") {
+      cursor.skipValue(null);
+      if (kind !== null) this.#errors.addFieldError(["output"], "wrong_type", "output must be an object");
+      return null;
+    }
+    const fields = this.#readFields();
+    if (cursor.isMalformed) return null;
+    const { format = DEFAULT_OUTPUT.format } = fields;
+    if (isOutputFormat(format)) return this.#judge(OUTPUT_SCHEMAS[format], fields);
+    if (typeof format === "string") this.#errors.addUnsupportedFormat(format);
+    else this.#errors.addFieldError(["output", "format"], "wrong_type", "format must be a string");
+    return null;
+  }
+
+  #readFields(): Record<string, SmallValue> {
+    const cursor = this.#cursor;
+    const fields: Record<string, SmallValue> = {};
+    for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
+      const name = decodeJsonString(cursor.body, cursor.stringSpan(), MAX_FILENAME_CODE_UNITS);
+      if (!FIELDS.has(name)) {
+        cursor.skipValue(null);
+        this.#errors.addFieldError(["output", name], "unknown_field", "the field is unknown here");
+      } else if (Object.hasOwn(fields, name)) {
+        cursor.skipValue(null);
+        this.#errors.addFieldError(["output", name], "duplicate_field", "the field is there twice");
+      } else {
+        fields[name] = name === "standards" ? this.#readStandards() : this.#readSmallValue();
+      }
+    }
+    return fields;
+  }
+
+  #judge(schema: (typeof OUTPUT_SCHEMAS)[keyof typeof OUTPUT_SCHEMAS], fields: unknown): Output | null {
+    const result = v.safeParse<typeof schema>(schema, fields);
+    if (result.success) return result.output;
+    for (const issue of result.issues) {
+      const path = (issue.path ?? []).map(({ key }) => (typeof key === "number" ? key : String(key)));
+      const { type, expectation } = describeIssue(issue);
+      const field = path.findLast((segment) => typeof segment === "string") ?? "output";
+      const received = describe(issue.input);
+      const msg = type === "unknown_field" ? "the field is unknown here" : `${field} ${expectation}; it is ${received}`;
+      this.#errors.addFieldError(["output", ...path], type, msg);
+    }
+    return null;
+  }
+
+  #readStandards(): SmallValue {
+    const cursor = this.#cursor;
+    if (cursor.peekKind() !== "array") return this.#readSmallValue();
+    const items: SmallValue[] = [];
+    for (let more = cursor.enterArray(); more; more = cursor.nextItem()) {
+      if (items.length <= MAX_STANDARDS) items.push(this.#readSmallValue());
+      else cursor.skipValue(null);
+    }
+    return items;
+  }
+
+  #readSmallValue(): SmallValue {
+    const cursor = this.#cursor;
+    const kind = cursor.peekKind();
+    const start = cursor.position;
+    if (!cursor.skipValue(null) || kind === null) return null;
+    return this.#smallValue(kind, start, cursor.position);
+  }
+
+  #smallValue(kind: JsonKind, start: number, end: number): SmallValue {
+    const { body } = this.#cursor;
+    switch (kind) {
+      case "string":
+        return decodeJsonString(body, { start: start + 1, end: end - 1 }, MAX_FILENAME_CODE_UNITS);
+      case "number":
+        return end - start > MAX_NUMBER_BYTES ? Number.NaN : Number(String.fromCharCode(...body.subarray(start, end)));
+      case "boolean":
+        return body[start] === 0x74;
+      case "null":
+        return null;
+      case "array":
+        return [];
+      case "object":
+        return {};
+    }
+  }
+}
+
+/** One of our error types for each kind of valibot issue that the schemas can raise. */
+function describeIssue(issue: v.BaseIssue<unknown>): { type: ErrorType; expectation: string } {
+  switch (issue.type) {
+    case "strict_object":
+      return { type: "unknown_field", expectation: "is unknown here" };
+    case "picklist":
+      return {
+        type: "not_allowed",
+        expectation: `must be one of ${issue.expected?.replaceAll('"', "").slice(1, -1).split(" | ").join(", ")}`,
+      };
+    case "integer":
+      return { type: "out_of_range", expectation: "must be an integer" };
+    case "min_value":
+      return { type: "out_of_range", expectation: `must be at least ${issue.expected?.slice(2)}` };
+    case "max_value":
+      return { type: "out_of_range", expectation: `must be at most ${issue.expected?.slice(2)}` };
+    case "max_length":
+      return { type: "too_long", expectation: `must hold at most ${MAX_STANDARDS} items` };
+    default:
+      return {
+        type: "wrong_type",
+        expectation: `must be ${issue.expected === "Array" ? "an array" : `a ${issue.expected}`}`,
+      };
+  }
+}
+
+function describe(value: unknown): string {
+  if (typeof value === "string") return quote(value);
+  if (Array.isArray(value)) return `an array of ${value.length}`;
+  if (value !== null && typeof value === "object") return "an object";
+  return String(value);
+}

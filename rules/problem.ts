@@ -1,0 +1,283 @@
+/**
+ * Problems: every error a client can meet, as one catalogue and one type.
+ *
+ * A code is never reused and its status never changes within an API version. Errors are values of type `Problem`
+ * until an edge or a backend turns them into a response. Must not hold diagnostics, bodies or tokens.
+ */
+
+import type { SetRuleId } from "./files-rules.ts";
+import type { OutputRuleId } from "./output-rules.ts";
+
+/** Whose turn it is to act. Only `service` means that the service failed. */
+export const ORIGINS = {
+  request: "The request, or the document it asks for, must be corrected.",
+  template: "The template that the request carries (source or files) must be corrected.",
+  capacity: "Load shedding by design; nothing is broken. Wait for `Retry-After`, then try again.",
+  service: "The service itself failed. Try again with care and tell its operator.",
+} as const;
+
+export type Origin = keyof typeof ORIGINS;
+
+/** One entry of `context.errors`. Branch on `type`; `msg` is prose. */
+export interface ValidationError {
+  readonly loc: readonly (string | number)[];
+  readonly msg: string;
+  readonly type: string;
+}
+
+/** `errors` as every validation problem carries it; `errors_total` only when entries were left out. */
+export interface ValidationErrors {
+  readonly errors: readonly ValidationError[];
+  readonly errors_total?: number;
+}
+
+type Nothing = Readonly<Record<string, never>>;
+
+/** The context of each code. What is optional here says in the catalogue's `cause` when it is present. */
+export interface ProblemContexts {
+  invalid_request: Partial<ValidationErrors> & { readonly rule?: OutputRuleId };
+  unsupported_format: ValidationErrors;
+  invalid_template_path: ValidationErrors;
+  invalid_file_data:
+    | (ValidationErrors & { readonly key?: string })
+    | { readonly key: string; readonly rule?: SetRuleId }
+    | { readonly count: number; readonly limit: number; readonly rule?: SetRuleId };
+  forbidden: Nothing;
+  not_found: Nothing;
+  method_not_allowed: Nothing;
+  render_timeout: { readonly timeout_secs: number };
+  request_too_large: { readonly limit: number; readonly declared_size?: number };
+  template_source_too_large: { readonly size: number; readonly limit: number };
+  template_file_too_large: { readonly key: string; readonly size: number; readonly limit: number };
+  string_too_large: {
+    readonly path: readonly (string | number)[];
+    readonly subject: "key" | "value";
+    readonly size: number;
+    readonly limit: number;
+  };
+  output_too_large: { readonly size: number; readonly limit: number };
+  page_selection_too_large: { readonly count: number; readonly limit: number };
+  too_many_output_files: { readonly limit: number };
+  template_compile_failed: Nothing;
+  render_queue_full: { readonly retry_after: number };
+  render_failed: Nothing;
+  service_unavailable: Nothing;
+}
+
+export type ProblemCode = keyof ProblemContexts;
+
+type ContextMember =
+  | "errors"
+  | "errors_total"
+  | "rule"
+  | "key"
+  | "count"
+  | "limit"
+  | "size"
+  | "path"
+  | "subject"
+  | "declared_size"
+  | "timeout_secs"
+  | "retry_after";
+
+interface ProblemDefinition {
+  readonly status: number;
+  readonly origin: Origin;
+  readonly title: string;
+  readonly context: readonly ContextMember[];
+  readonly cause: string;
+}
+
+export const PROBLEMS = {
+  invalid_request: {
+    status: 400,
+    origin: "request",
+    title: "Invalid request",
+    context: ["errors", "errors_total", "rule"],
+    cause:
+      "A field is missing, malformed, unknown or belongs to another output format, an output rule refused the request (`rule`), or the body is not JSON (then without `errors`).",
+  },
+  unsupported_format: {
+    status: 400,
+    origin: "request",
+    title: "Unsupported output format",
+    context: ["errors", "errors_total"],
+    cause: "`output.format` is none of `pdf`, `png`, `svg`.",
+  },
+  invalid_template_path: {
+    status: 400,
+    origin: "request",
+    title: "Invalid files key",
+    context: ["errors", "errors_total"],
+    cause: "A key of `files` breaks the key rules. The key is named, shortened, in `detail` only.",
+  },
+  invalid_file_data: {
+    status: 400,
+    origin: "request",
+    title: "Invalid file data",
+    context: ["key", "count", "limit", "rule", "errors", "errors_total"],
+    cause:
+      "Malformed Base64, text or source that is not Unicode, too many entries in `files` (`count` and `limit`), or keys that collide (`key` and `rule`).",
+  },
+  forbidden: {
+    status: 403,
+    origin: "request",
+    title: "Forbidden",
+    context: [],
+    cause: "The API token is missing or wrong.",
+  },
+  not_found: {
+    status: 404,
+    origin: "request",
+    title: "Not found",
+    context: [],
+    cause: "Nothing is served at this path.",
+  },
+  method_not_allowed: {
+    status: 405,
+    origin: "request",
+    title: "Method not allowed",
+    context: [],
+    cause: "The path exists, not for this method. The `Allow` header names the permitted ones.",
+  },
+  render_timeout: {
+    status: 408,
+    origin: "request",
+    title: "Render timeout",
+    context: ["timeout_secs"],
+    cause: "Typst took longer than the render timeout.",
+  },
+  request_too_large: {
+    status: 413,
+    origin: "request",
+    title: "Request too large",
+    context: ["limit", "declared_size"],
+    cause: "The JSON body is over the request-body limit. `declared_size` repeats `Content-Length` where one was sent.",
+  },
+  template_source_too_large: {
+    status: 413,
+    origin: "template",
+    title: "Template source too large",
+    context: ["size", "limit"],
+    cause: "`source` is over its limit.",
+  },
+  template_file_too_large: {
+    status: 413,
+    origin: "template",
+    title: "Template file too large",
+    context: ["key", "size", "limit"],
+    cause: "One file is over its limit after decoding.",
+  },
+  string_too_large: {
+    status: 413,
+    origin: "request",
+    title: "String too large",
+    context: ["path", "subject", "size", "limit"],
+    cause: "One string in `data`, a key or a value, is over its limit.",
+  },
+  output_too_large: {
+    status: 413,
+    origin: "request",
+    title: "Output too large",
+    context: ["size", "limit"],
+    cause: "The output, all archived images together or the ZIP is over the output limit.",
+  },
+  page_selection_too_large: {
+    status: 413,
+    origin: "request",
+    title: "Page selection too large",
+    context: ["count", "limit"],
+    cause: "`pages` selects more pages than an archive may hold. Nothing was rendered.",
+  },
+  too_many_output_files: {
+    status: 413,
+    origin: "request",
+    title: "Too many output files",
+    context: ["limit"],
+    cause: "The document has more pages than an archive may hold.",
+  },
+  template_compile_failed: {
+    status: 422,
+    origin: "template",
+    title: "Template compile failed",
+    context: [],
+    cause:
+      "Typst could not make the requested output of this template: an error in it, a page selection that matches nothing, several pages for a single image, or memory exhausted.",
+  },
+  render_queue_full: {
+    status: 429,
+    origin: "capacity",
+    title: "Render queue full",
+    context: ["retry_after"],
+    cause: "No render slot became free in time. `Retry-After` says when to try again.",
+  },
+  render_failed: {
+    status: 500,
+    origin: "service",
+    title: "Render failed",
+    context: [],
+    cause:
+      "Typst was killed by a signal that its own memory limit does not explain, or made no output without saying why.",
+  },
+  service_unavailable: {
+    status: 503,
+    origin: "service",
+    title: "Service unavailable",
+    context: [],
+    cause: "An unexpected failure of the service or of what it stands on.",
+  },
+} as const satisfies Record<ProblemCode, ProblemDefinition>;
+
+/** An error as a value: what happened, before it has a request to belong to. */
+export type Problem = {
+  [Code in ProblemCode]: {
+    readonly code: Code;
+    readonly detail: string;
+    readonly context: ProblemContexts[Code];
+  };
+}[ProblemCode];
+
+/** The only media type of an error (RFC 9457). */
+export const PROBLEM_MEDIA_TYPE = "application/problem+json";
+
+/** A problem of the given code. `detail` must quote no more of the caller's text than `quote()` gives. */
+export function problem<Code extends ProblemCode>(
+  code: Code,
+  detail: string,
+  context: ProblemContexts[Code],
+): Extract<Problem, { code: Code }>;
+export function problem(code: ProblemCode, detail: string, context: ProblemContexts[ProblemCode]) {
+  return { code, detail, context };
+}
+
+/** Nothing is served at the path. */
+export function notFound(): Problem {
+  return problem("not_found", "Nothing is served at this path.", {});
+}
+
+/** The path is served for other methods: `allowed`, as the `Allow` header lists them. */
+export function methodNotAllowed(allowed: string): Problem {
+  return problem("method_not_allowed", `Only ${allowed} can be used here.`, {});
+}
+
+/** An unexpected failure. Its reason goes to the log, never to the client. */
+export function serviceUnavailable(): Problem {
+  return problem("service_unavailable", "The service cannot take this request now.", {});
+}
+
+/** The body of an error response. */
+export interface ProblemDocument {
+  readonly code: ProblemCode;
+  readonly origin: Origin;
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly instance: string;
+  readonly context: object;
+}
+
+/** The body of the response that reports `problem`; `instance` is the URL of the request, the request id its fragment. */
+export function problemDocument({ code, detail, context }: Problem, instance: string): ProblemDocument {
+  const { origin, title, status } = PROBLEMS[code];
+  return { code, origin, title, status, detail, instance, context };
+}

@@ -1,0 +1,338 @@
+/**
+ * The judgement of a render request: one function from the bytes of a body to spans in it, or to a Problem.
+ *
+ * One pass over the body finds JSON errors, field errors, sizes and spans together; what is reported follows the order
+ * of judgement: JSON grammar · all field errors at once · the file set · sizes · output rules · the page selection.
+ * Nothing big is decoded or copied: the backend writes `source`, files and `data` straight from the spans.
+ */
+import { base64DecodedSize } from "./base64.ts";
+import { type DataErrorType, type DataFindings, passData, pathsAt } from "./data-judgement.ts";
+import { isValidKey, judgeFileSet, KEY_RULES } from "./files-rules.ts";
+import { JsonCursor } from "./json-cursor.ts";
+import { decodeJsonString, type StringSpan } from "./json-string.ts";
+import type { Limits } from "./limits.ts";
+import { DEFAULT_OUTPUT, type Output } from "./output-options.ts";
+import { OutputReader } from "./output-reader.ts";
+import { judgeOutputRules } from "./output-rules.ts";
+import { countDistinctPages, parsePageSelection } from "./page-selection.ts";
+import { type Problem, problem } from "./problem.ts";
+import { shortenPath } from "./quote.ts";
+import { isUtf8WithoutBom } from "./utf8.ts";
+import { ValidationErrorList } from "./validation-errors.ts";
+
+/** How a file's content is written in the request. */
+export type Encoding = "text" | "base64";
+
+/** One file of the project; `content` is a span of the body. */
+export interface RenderFile {
+  readonly key: string;
+  readonly encoding: Encoding;
+  readonly content: StringSpan;
+  /** Size of the file in bytes, once decoded. */
+  readonly size: number;
+}
+
+/** A valid render request. The spans point into the body that was judged. */
+export interface RenderRequest {
+  readonly source: StringSpan;
+  readonly files: readonly RenderFile[];
+  /** Where the JSON text of `data` begins and ends, or null when the request has none. */
+  readonly data: { readonly start: number; readonly end: number } | null;
+  readonly output: Output;
+}
+
+export type RenderRequestJudgement =
+  | { readonly ok: true; readonly request: RenderRequest }
+  | { readonly ok: false; readonly problem: Problem };
+
+/** Judges a body completely. The body must not change while the result is in use. */
+export function parseRenderRequest(body: Uint8Array, limits: Limits): RenderRequestJudgement {
+  const reader = new RequestReader(body, limits);
+  reader.read();
+  const found = reader.judge();
+  return "code" in found ? { ok: false, problem: found } : { ok: true, request: found };
+}
+
+const ENCODINGS: readonly string[] = ["text", "base64"] satisfies Encoding[];
+
+/** Longer than every field name, so that a longer key is told from all of them. */
+const MAX_FIELD_NAME_CODE_UNITS = 512;
+
+const DATA_ERROR_MESSAGES: Record<DataErrorType, string> = {
+  lone_surrogate: "the string holds a lone surrogate",
+  number_out_of_range: "the number is beyond the range of a double",
+  nesting_too_deep: "arrays and objects are nested deeper than 127",
+};
+
+class RequestReader {
+  readonly #cursor: JsonCursor;
+  readonly #limits: Limits;
+  readonly #errors = new ValidationErrorList();
+  #source: StringSpan | null = null;
+  #files: RenderFile[] = [];
+  #fileCount = 0;
+  #fileTooLarge: RenderFile | null = null;
+  #data: { start: number; end: number; findings: DataFindings } | null = null;
+  #output: Output | null = DEFAULT_OUTPUT;
+
+  constructor(body: Uint8Array, limits: Limits) {
+    this.#cursor = new JsonCursor(body);
+    this.#limits = limits;
+  }
+
+  /** The pass over the body. */
+  read(): void {
+    const cursor = this.#cursor;
+    cursor.skipBlanks();
+    const kind = cursor.peekKind();
+    if (kind === "object") {
+      this.#readRoot();
+    } else if (kind !== null) {
+      cursor.skipValue(null);
+      this.#errors.addFieldError([], "wrong_type", `the request must be an object; it is ${article(kind)}`);
+    }
+    cursor.expectEnd();
+  }
+
+  /** The verdict on what was read, in the order of judgement. */
+  judge(): RenderRequest | Problem {
+    const cursor = this.#cursor;
+    if (cursor.isMalformed) {
+      return problem(
+        "invalid_request",
+        `The body is not valid JSON: see the byte at offset ${cursor.malformedAt}.`,
+        {},
+      );
+    }
+    if (!isUtf8WithoutBom(cursor.body)) {
+      return problem("invalid_request", "The body is not valid JSON: it is not UTF-8.", {});
+    }
+    const found = this.#errors.toProblem() ?? this.#judgeFileSet() ?? this.#judgeSizes();
+    if (found !== null) return found;
+    const source = this.#source;
+    const output = this.#output;
+    if (source === null || output === null) throw new Error("a request without field errors lacks a field");
+    const refusal = judgeOutputRules(output) ?? judgePageCount(output, this.#limits);
+    if (refusal !== null) return refusal;
+    const data = this.#data && { start: this.#data.start, end: this.#data.end };
+    return { source, files: this.#files, data, output };
+  }
+
+  #readRoot(): void {
+    const cursor = this.#cursor;
+    const seen = new Set<string>();
+    for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
+      const field = this.#fieldName();
+      if (seen.has(field)) {
+        this.#passDuplicate([field]);
+        continue;
+      }
+      switch (field) {
+        case "source":
+          this.#readSource();
+          break;
+        case "files":
+          this.#readFiles();
+          break;
+        case "data":
+          this.#readData();
+          break;
+        case "output":
+          this.#output = new OutputReader(cursor, this.#errors).read();
+          break;
+        default:
+          this.#passUnknown([field]);
+          continue;
+      }
+      seen.add(field);
+    }
+    if (!seen.has("source")) this.#errors.addFieldError(["source"], "missing", "source is required");
+  }
+
+  #readSource(): void {
+    const source = this.#readStringField(["source"]);
+    this.#source = source;
+    if (source === null) return;
+    if (source.size === 0) this.#errors.addFieldError(["source"], "too_short", "source must not be empty");
+    if (source.hasLoneSurrogates) {
+      this.#errors.addBadFileData(null, "lone_surrogate", "source holds a lone surrogate: it is not UTF-8 text");
+    }
+  }
+
+  #readFiles(): void {
+    const cursor = this.#cursor;
+    if (!this.#expectObject(["files"])) return;
+    // Keys past the cap are not remembered: such a set is refused for its size at the latest, and memory stays bounded.
+    const maxFiles = this.#limits.effective_max_files;
+    const seen = new Set<string>();
+    for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
+      const key = decodeJsonString(cursor.body, cursor.stringSpan(), KEY_RULES.max_key_length + 1);
+      const isValid = isValidKey(key);
+      if (!isValid) {
+        this.#errors.addInvalidKey(key);
+      } else if (seen.has(key)) {
+        this.#passDuplicate(["files", key]);
+        continue;
+      } else if (seen.size < maxFiles) {
+        seen.add(key);
+      }
+      this.#fileCount++;
+      const file = this.#readFile(key);
+      if (file !== null && isValid && this.#files.length < maxFiles) this.#files.push(file);
+    }
+  }
+
+  #readFile(key: string): RenderFile | null {
+    const cursor = this.#cursor;
+    const loc = ["files", key];
+    if (!this.#expectObject(loc)) return null;
+    let encoding: Encoding | null | undefined;
+    let content: StringSpan | null | undefined;
+    for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
+      const field = this.#fieldName();
+      if (field === "encoding") {
+        if (encoding !== undefined) this.#passDuplicate([...loc, field]);
+        else encoding = this.#readEncoding([...loc, field]);
+      } else if (field === "content") {
+        if (content !== undefined) this.#passDuplicate([...loc, field]);
+        else content = this.#readStringField([...loc, field]);
+      } else {
+        this.#passUnknown([...loc, field]);
+      }
+    }
+    if (cursor.isMalformed) return null;
+    if (encoding === undefined) this.#errors.addFieldError([...loc, "encoding"], "missing", "encoding is required");
+    if (content === undefined) this.#errors.addFieldError([...loc, "content"], "missing", "content is required");
+    if (!encoding || !content) return null;
+    const size = this.#contentSize(key, encoding, content);
+    if (size === null) return null;
+    const file = { key, encoding, content, size };
+    if (size > this.#limits.max_inline_file_bytes) this.#fileTooLarge ??= file;
+    return file;
+  }
+
+  #readEncoding(loc: string[]): Encoding | null {
+    const span = this.#readStringField(loc);
+    if (span === null) return null;
+    const text = decodeJsonString(this.#cursor.body, span, MAX_FIELD_NAME_CODE_UNITS);
+    if (text === "text" || text === "base64") return text;
+    this.#errors.addFieldError(loc, "not_allowed", `encoding must be one of ${ENCODINGS.join(", ")}`);
+    return null;
+  }
+
+  /** The decoded size of a file's content, or null where the content is not what its encoding says. */
+  #contentSize(key: string, encoding: Encoding, content: StringSpan): number | null {
+    if (encoding === "text") {
+      if (!content.hasLoneSurrogates) return content.size;
+      this.#errors.addBadFileData(key, "lone_surrogate", "content holds a lone surrogate: it is not UTF-8 text");
+      return null;
+    }
+    const size = base64DecodedSize(this.#cursor.body, content);
+    if (size === null) this.#errors.addBadFileData(key, "invalid_base64", "content is not valid Base64");
+    return size;
+  }
+
+  #readData(): void {
+    const cursor = this.#cursor;
+    const start = cursor.position;
+    const findings = passData(cursor, this.#limits.max_string_bytes);
+    if (cursor.isMalformed) return;
+    this.#data = { start, end: cursor.position, findings };
+    if (findings.count === 0) return;
+    const paths = pathsAt(
+      cursor.body,
+      start,
+      findings.first.map(({ offset }) => offset),
+    );
+    for (const [index, { type }] of findings.first.entries()) {
+      this.#errors.addFieldError(["data", ...(paths[index] ?? [])], type, DATA_ERROR_MESSAGES[type]);
+    }
+    this.#errors.addUnreported(findings.count - findings.first.length);
+  }
+
+  /** Passes a string and gives its span; anything else is a field error and gives null. */
+  #readStringField(loc: string[]): StringSpan | null {
+    const cursor = this.#cursor;
+    const kind = cursor.peekKind();
+    if (kind === "string") return cursor.readString() ? cursor.stringSpan() : null;
+    cursor.skipValue(null);
+    if (kind !== null) {
+      this.#errors.addFieldError(loc, "wrong_type", `${loc.at(-1)} must be a string; it is ${article(kind)}`);
+    }
+    return null;
+  }
+
+  /** Whether an object begins at the cursor; anything else is passed as a field error. */
+  #expectObject(loc: string[]): boolean {
+    const kind = this.#cursor.peekKind();
+    if (kind === "object") return true;
+    this.#cursor.skipValue(null);
+    if (kind !== null) this.#errors.addFieldError(loc, "wrong_type", `an object is required; it is ${article(kind)}`);
+    return false;
+  }
+
+  #passUnknown(loc: string[]): void {
+    this.#cursor.skipValue(null);
+    this.#errors.addFieldError(loc, "unknown_field", "the field is unknown here");
+  }
+
+  #passDuplicate(loc: string[]): void {
+    this.#cursor.skipValue(null);
+    this.#errors.addFieldError(loc, "duplicate_field", "the field is there twice");
+  }
+
+  /** The key read last, decoded far enough to be told from every field and to be quoted. */
+  #fieldName(): string {
+    return decodeJsonString(this.#cursor.body, this.#cursor.stringSpan(), MAX_FIELD_NAME_CODE_UNITS);
+  }
+
+  #judgeFileSet(): Problem | null {
+    return judgeFileSet(
+      this.#files.map(({ key }) => key),
+      this.#fileCount,
+      this.#limits,
+    );
+  }
+
+  #judgeSizes(): Problem | null {
+    const limits = this.#limits;
+    const sourceSize = this.#source?.size ?? 0;
+    if (sourceSize > limits.max_template_source_bytes) {
+      const limit = limits.max_template_source_bytes;
+      const detail = `source has ${sourceSize} bytes; at most ${limit} are allowed.`;
+      return problem("template_source_too_large", detail, { size: sourceSize, limit });
+    }
+    if (this.#fileTooLarge !== null) {
+      const { key, size } = this.#fileTooLarge;
+      const limit = limits.max_inline_file_bytes;
+      const detail = `A file has ${size} bytes once decoded; at most ${limit} are allowed.`;
+      return problem("template_file_too_large", detail, { key, size, limit });
+    }
+    return this.#judgeDataStrings();
+  }
+
+  #judgeDataStrings(): Problem | null {
+    const oversize = this.#data?.findings.firstOversize;
+    if (!this.#data || !oversize) return null;
+    const [path = []] = pathsAt(this.#cursor.body, this.#data.start, [oversize.offset]);
+    const { size, subject } = oversize;
+    const limit = this.#limits.max_string_bytes;
+    const detail = `A string in data has ${size} bytes; at most ${limit} are allowed.`;
+    return problem("string_too_large", detail, { path: shortenPath(path), subject, size, limit });
+  }
+}
+
+/** Refuses an archive that would hold too many pages before anything is rendered. */
+function judgePageCount(output: Output, limits: Limits): Problem | null {
+  if (output.format === "pdf" || output.pages === null) return null;
+  const count = countDistinctPages(parsePageSelection(output.pages));
+  const limit = limits.max_output_files;
+  if (count <= limit) return null;
+  const detail = `pages selects ${count} pages; an archive may hold ${limit}.`;
+  return problem("page_selection_too_large", detail, { count, limit });
+}
+
+function article(kind: string): string {
+  if (kind === "null") return "null";
+  return /^[aeiou]/.test(kind) ? `an ${kind}` : `a ${kind}`;
+}

@@ -1,0 +1,24 @@
+/**
+ * Header names of the service's own, and the headers that go with its answers.
+ */
+
+/** On every answer, and from the edge to the backend: one id for one request. */
+export const REQUEST_ID_HEADER = "X-Request-Id";
+/** From the edge to the backend: the limits by which the edge has judged. See `limitsFingerprint`. */
+export const LIMITS_HEADER = "X-Service-Limits";
+
+/** What a request id looks like (RFC 9562). Anything else is not taken over. */
+export const REQUEST_ID_PATTERN = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** On every answer. */
+export const COMMON_HEADERS = { "X-Content-Type-Options": "nosniff" } as const;
+
+/** On answers that are about one request alone. */
+export const NOT_STORED_HEADERS = { "Cache-Control": "no-store" } as const;
+
+/** The `instance` of a problem: the URL of the request without its query, the request id as its fragment. */
+export function instanceOf(url: string, requestId: string): string {
+  // A `Host` header that makes no URL still gets an answer.
+  const { origin, pathname } = URL.canParse(url) ? new URL(url) : { origin: "", pathname: "/" };
+  return `${origin}${pathname}#${requestId}`;
+}

@@ -1,0 +1,143 @@
+/**
+ * The whole service on this machine: the backend as a process of its own, the Worker in workerd. `npm start` and the
+ * end-to-end tests run the same two.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+
+export const LOOPBACK = "127.0.0.1";
+
+const BACKEND_PROGRAM = fileURLToPath(new URL("../backend/main.ts", import.meta.url));
+const WRANGLER_CONFIG = fileURLToPath(new URL("../wrangler.toml", import.meta.url));
+const READY_TIMEOUT_MILLISECONDS = 30_000;
+const READY_POLL_MILLISECONDS = 25;
+
+/** A part of the service that cannot start or has ended: its message is for the person who started it. */
+export class ServiceStartError extends Error {
+  override readonly name = "ServiceStartError";
+}
+
+export interface LocalBackend {
+  readonly url: URL;
+  readonly process: ChildProcess;
+  /** What the backend has written to standard error so far. */
+  readonly errorText: () => string;
+  stop(): Promise<void>;
+}
+
+/** Starts the backend and waits until it is ready. The environment is the whole of it: nothing is inherited. */
+export async function startBackend(environment: Readonly<Record<string, string>>, port: number): Promise<LocalBackend> {
+  const workDirectory = await mkdtemp(join(tmpdir(), "document-rendering-service-"));
+  const child = spawn(process.execPath, [BACKEND_PROGRAM], {
+    env: {
+      SERVICE_WORK_DIRECTORY: workDirectory,
+      ...environment,
+      SERVICE_HOST: LOOPBACK,
+      SERVICE_PORT: String(port),
+    },
+    stdio: ["ignore", "inherit", "pipe"],
+  });
+  let errorText = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    errorText = (errorText + text).slice(-10_000);
+  });
+  const backend: LocalBackend = {
+    url: new URL(`http://${LOOPBACK}:${port}`),
+    process: child,
+    errorText: () => errorText.trim(),
+    stop: async () => {
+      if (isRunning(child)) {
+        child.kill("SIGTERM");
+        await once(child, "exit");
+      }
+      await rm(workDirectory, { recursive: true, force: true });
+    },
+  };
+  try {
+    await waitUntilReady(backend);
+    return backend;
+  } catch (error) {
+    await backend.stop();
+    throw error;
+  }
+}
+
+async function waitUntilReady(backend: LocalBackend): Promise<void> {
+  const deadline = performance.now() + READY_TIMEOUT_MILLISECONDS;
+  while (performance.now() < deadline) {
+    if (!isRunning(backend.process)) throw new ServiceStartError(backend.errorText() || "The backend has ended.");
+    const isReady = await fetch(new URL("/ready", backend.url)).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+    if (isReady) return;
+    await delay(READY_POLL_MILLISECONDS);
+  }
+  throw new ServiceStartError("The backend did not become ready in time.");
+}
+
+function isRunning(child: ChildProcess): boolean {
+  return child.exitCode === null && child.signalCode === null;
+}
+
+export interface LocalEdge {
+  readonly url: URL;
+  stop(): Promise<void>;
+}
+
+/** Starts the Worker in workerd, with the bindings of `wrangler.toml` and these beside them. */
+export async function startEdge(bindings: Readonly<Record<string, string>>, port: number): Promise<LocalEdge> {
+  // Read when wrangler is loaded: no usage reports, no update look-ups, nothing below an error on the terminal.
+  process.env.WRANGLER_SEND_METRICS = "false";
+  process.env.WRANGLER_LOG = "error";
+  process.env.WRANGLER_HIDE_BANNER = "true";
+  const { unstable_startWorker: startWorker } = await import("wrangler");
+  const worker = await startWorker({
+    config: WRANGLER_CONFIG,
+    bindings: Object.fromEntries(
+      Object.entries(bindings).map(([name, value]) => [name, { type: "plain_text" as const, value }]),
+    ),
+    dev: {
+      server: { hostname: LOOPBACK, port },
+      persist: false,
+      inspector: false,
+      watch: false,
+      remote: false,
+      logLevel: "error",
+    },
+  });
+  await worker.ready;
+  return { url: await worker.url, stop: () => worker.dispose() };
+}
+
+/** Whether a port of the loopback interface can be listened on. */
+export async function isPortFree(port: number): Promise<boolean> {
+  const server = createServer();
+  try {
+    server.listen(port, LOOPBACK);
+    await once(server, "listening");
+    return true;
+  } catch {
+    return false;
+  } finally {
+    server.close();
+  }
+}
+
+/** A port that was free a moment ago. */
+export async function takeFreePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, LOOPBACK);
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  if (address === null || typeof address === "string") throw new Error("the loopback interface has no port");
+  return address.port;
+}
