@@ -13,6 +13,9 @@ import { fileURLToPath } from "node:url";
 
 export const LOOPBACK = "127.0.0.1";
 
+/** The signals by which the service is asked to stop. */
+export const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
 const BACKEND_PROGRAM = fileURLToPath(new URL("../backend/main.ts", import.meta.url));
 const WRANGLER_CONFIG = fileURLToPath(new URL("../wrangler.toml", import.meta.url));
 const READY_TIMEOUT_MILLISECONDS = 30_000;
@@ -97,6 +100,7 @@ export async function startEdge(bindings: Readonly<Record<string, string>>, port
   process.env.WRANGLER_SEND_METRICS = "false";
   process.env.WRANGLER_LOG = "error";
   process.env.WRANGLER_HIDE_BANNER = "true";
+  const ownHandlers = new Map(STOP_SIGNALS.map((signal) => [signal, process.listeners(signal)]));
   const { unstable_startWorker: startWorker } = await import("wrangler");
   const worker = await startWorker({
     config: WRANGLER_CONFIG,
@@ -113,6 +117,10 @@ export async function startEdge(bindings: Readonly<Record<string, string>>, port
     },
   });
   await worker.ready;
+  // Miniflare's own handlers end the process in the middle of an orderly stop. It ends workerd at exit all the same.
+  for (const [signal, handlers] of ownHandlers) {
+    for (const handler of process.listeners(signal)) if (!handlers.includes(handler)) process.off(signal, handler);
+  }
   return { url: await worker.url, stop: () => worker.dispose() };
 }
 

@@ -1,10 +1,11 @@
 /**
- * Everything that a fresh clone needs before `npm start` and `npm test`: the npm packages (a current Node among them)
- * and Typst. npm calls it as `prestart` and `pretest`, so a run with nothing to do must cost next to nothing.
+ * Everything that a fresh clone needs before `npm start` and `npm test`: the npm packages (a current Node
+ * among them) and Typst. npm calls it as `prestart` and `pretest`, so a run with nothing to do must cost next
+ * to nothing.
  *
- * It runs before node_modules exists and on the machine's own Node: node:* imports only, no syntax or import at the
- * top level that Node 14 lacks, or an old Node would fail with a syntax error instead of the sentence that refuses it.
- * It writes to node_modules, to its lock files and to the user's cache, and nowhere else.
+ * It runs before node_modules exists and on the machine's own Node: node:* imports only, no syntax or import
+ * at the top level that Node 14 lacks, or an old Node would fail with a syntax error instead of the sentence
+ * that refuses it. It writes to node_modules, to .local and to the user's cache, and nowhere else.
  */
 
 import { spawn } from "node:child_process";
@@ -38,7 +39,7 @@ import {
   typstProblem,
 } from "./typst-location.mjs";
 
-/** The first that has everything this script calls (fetch, AbortSignal); the service itself runs on a newer one. */
+/** The first that has all that this script calls; the service itself runs on a newer one. */
 const OLDEST_SET_UP_NODE_MAJOR = 20;
 /** The first that runs the backend's TypeScript as it is. The npm package `node` brings it. */
 const OLDEST_SERVICE_NODE_MAJOR = 24;
@@ -55,15 +56,15 @@ const LOCK_HEARTBEAT_MILLISECONDS = 5_000;
 const LOCK_STALE_MILLISECONDS = 60_000;
 
 /**
- * Lines of a failed command's output to keep from its beginning (npm says there what is wrong, and explains its
- * options after that) and from its end (a compiler's message, and where npm's own log is).
+ * Lines of a failed command's output to keep from its beginning (npm says there what is wrong, and explains
+ * its options after that) and from its end (a compiler's message, and where npm's own log is).
  */
 const OUTPUT_HEAD_LINES = 20;
 const OUTPUT_TAIL_LINES = 20;
 
 /**
  * @typedef {object} DownloadLimits
- * @property {number} answerMilliseconds until the server's first words: a network that drops packets never says no
+ * @property {number} answerMilliseconds until the server's first words: some networks never say no
  * @property {number} downloadMilliseconds for the body after that
  * @property {number} archiveBytes the archives have about 20 MB
  */
@@ -79,9 +80,10 @@ const PROJECT_FOLDER = path.resolve(fileURLToPath(new URL("..", import.meta.url)
 const NODE_MODULES = path.join(PROJECT_FOLDER, "node_modules");
 const PROJECT_BIN = path.join(NODE_MODULES, ".bin");
 const PACKAGES_STAMP = path.join(NODE_MODULES, ".set-up-stamp");
-/** Beside node_modules, not in it: `npm ci` empties that folder. */
-const PACKAGES_LOCK = path.join(PROJECT_FOLDER, ".set-up.lock");
+/** In the folder that git ignores, and not in node_modules: `npm ci` empties that. */
+const PACKAGES_LOCK = path.join(PROJECT_FOLDER, ".local", "set-up.lock");
 
+/** @typedef {import("node:stream").Readable} Readable */
 /** @typedef {import("./typst-location.mjs").Environment} Environment */
 /** @typedef {import("./typst-location.mjs").TypstRelease} TypstRelease */
 
@@ -106,9 +108,6 @@ async function main() {
     // What a step says that was told to stop is noise.
     if (interruption.signal.aborted) fail("Interrupted. Run it again to finish.", exitCode());
     else fail(failureMessage(error));
-  } finally {
-    // fetch may keep an idle connection; nothing of this script is meant to outlive it.
-    interruption.abort();
   }
 }
 
@@ -130,8 +129,8 @@ async function setUp(signal) {
  */
 export function oldNodeProblem(version) {
   if (majorOf(version) >= OLDEST_SET_UP_NODE_MAJOR) return undefined;
-  const wanted = `Node ${OLDEST_SET_UP_NODE_MAJOR} or newer`;
-  return `This is Node ${version}, and the set-up needs ${wanted}: install one (https://nodejs.org) and run it again.`;
+  const wanted = `the set-up needs Node ${OLDEST_SET_UP_NODE_MAJOR} or newer`;
+  return `This is Node ${version}, and ${wanted}: install one (https://nodejs.org) and run it again.`;
 }
 
 /**
@@ -196,8 +195,8 @@ async function packagesAreCurrent() {
 }
 
 /**
- * The platform is part of it because esbuild, workerd and Node are binaries: a node_modules that came along in a
- * folder shared with a container is stale there.
+ * The platform is part of it because esbuild, workerd and Node are binaries: a node_modules that came along
+ * in a folder shared with a container is stale there.
  */
 async function packagesStamp() {
   const hash = createHash("sha256");
@@ -226,7 +225,8 @@ async function installPackages(signal) {
 }
 
 /**
- * The npm that called this script, else the one on PATH; never on the project's own Node, which `npm ci` deletes.
+ * The npm that called this script, else the one on PATH; never on the project's own Node, which `npm ci`
+ * deletes.
  *
  * @param {Environment} env
  * @returns {Promise<{ file: string, args: string[], env: Environment }>}
@@ -252,9 +252,10 @@ async function checkServiceNode(signal) {
 
   const found = outcome.problem ?? `it says ${version}`;
   throw new SetUpError(
-    `npm has run, but ${node} is not Node ${OLDEST_SERVICE_NODE_MAJOR} or newer: ${found}. It comes with the install ` +
-      "script of the npm package `node`, which needs `npm` on PATH, the registry, and scripts allowed: if " +
-      "`npm config get ignore-scripts` says true, run `npm_config_ignore_scripts=false node scripts/set-up.mjs`.",
+    `npm has run, but ${node} is not Node ${OLDEST_SERVICE_NODE_MAJOR} or newer: ${found}. It comes ` +
+      "with the install script of the npm package `node`, which needs `npm` on PATH, the registry, and scripts " +
+      "allowed: if `npm config get ignore-scripts` says true, run " +
+      "`npm_config_ignore_scripts=false node scripts/set-up.mjs`.",
   );
 }
 
@@ -267,7 +268,6 @@ async function checkServiceNode(signal) {
  */
 async function ensureCachedTypst(signal) {
   const cache = cacheFolder();
-  await mkdir(cache, { recursive: true });
   const lock = path.join(cache, `typst-${TYPST_VERSION}.lock`);
   return withLock(lock, `to install Typst ${TYPST_VERSION}`, signal, async () => {
     const target = cachedTypstPath();
@@ -286,8 +286,8 @@ async function ensureCachedTypst(signal) {
 }
 
 /**
- * A set-up that was killed could not clean up after itself. Only the holder of the lock has a folder like these, so
- * all that are there now are dead.
+ * A set-up that was killed could not clean up after itself. Only the holder of the lock has a folder like
+ * these, so all that are there now are dead.
  *
  * @param {string} prefix
  */
@@ -348,8 +348,8 @@ export async function fetchRelease(release, workFolder, signal, limits = RELEASE
 }
 
 /**
- * A wrong checksum is an attack, or a proxy that answers for others. Either way nothing may go on from here: falling
- * back to the build would hide it.
+ * A wrong checksum is an attack, or a proxy that answers for others. Either way nothing may go on from here:
+ * falling back to the build would hide it.
  *
  * @param {TypstRelease} release
  * @param {Uint8Array} content
@@ -358,9 +358,9 @@ function refuseOtherChecksum(release, content) {
   const sha256 = createHash("sha256").update(content).digest("hex");
   if (sha256 === release.sha256) return;
   throw new SetUpError(
-    `${release.url} has the SHA-256 ${sha256}, not the pinned ${release.sha256}; nothing of it was unpacked. ` +
-      "Find out what answers in place of the release (a proxy, a sign-in page?) and run the set-up again, or get " +
-      `Typst ${TYPST_VERSION} yourself and name the binary in SERVICE_TYPST_BIN.`,
+    `${release.url} has the SHA-256 ${sha256}, not the pinned ${release.sha256}; nothing of it was ` +
+      "unpacked. Find out what answers in place of the release (a proxy, a sign-in page?) and run the set-up " +
+      `again, or get Typst ${TYPST_VERSION} yourself and name the binary in SERVICE_TYPST_BIN.`,
   );
 }
 
@@ -392,6 +392,7 @@ async function unpackRelease(release, content, workFolder, signal) {
  * @returns {Promise<{ content: Uint8Array } | { reason: string }>}
  */
 async function download(url, signal, limits) {
+  if (signal.aborted) throw new Interrupted();
   const controller = new AbortController();
   const stop = () => controller.abort();
   signal.addEventListener("abort", stop, { once: true });
@@ -449,7 +450,7 @@ function networkReason(error) {
 async function buildTypst(workFolder, signal) {
   const cargo = await findBuildTools(signal);
   const env = await cargoEnvironment(cargo, process.env);
-  say(`building Typst ${TYPST_VERSION} with ${cargo}: about 7 minutes on two cores, once for this user`);
+  say(`building Typst ${TYPST_VERSION} with ${cargo}: about ten minutes on two cores, once for this user`);
 
   const installRoot = path.join(workFolder, "install");
   const args = ["install", "--locked", `typst-cli@${TYPST_VERSION}`, "--root", installRoot];
@@ -484,22 +485,22 @@ async function findBuildTools(signal) {
 
   const missing = [
     ...(cargo === undefined ? ["Rust (`cargo`)"] : []),
-    ...(compiler.problem === undefined ? [] : ["a C compiler (`cc`)"]),
+    ...(compiler.problem === undefined ? [] : ["C compiler (`cc`)"]),
   ];
-  throw new SetUpError(missingToolsMessage(missing.join(" and ")));
+  throw new SetUpError(missingToolsMessage(missing.join(" and no ")));
 }
 
 /** @param {string} missing */
 function missingToolsMessage(missing) {
   const rustup = "`curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh` (https://rustup.rs)";
-  const packages =
+  const remedy =
     process.platform === "darwin"
       ? `run \`xcode-select --install\` for the C compiler and ${rustup} for Rust`
-      : "run `apt-get install -y build-essential cargo` (Debian, Ubuntu) or your system's equivalent; where its cargo " +
-        `is older than ${OLDEST_RUST}, take Rust from ${rustup}`;
+      : "run `apt-get install -y build-essential cargo` (Debian, Ubuntu) or your system's equivalent; if its " +
+        `cargo is older than ${OLDEST_RUST}, take Rust from ${rustup}`;
   return (
-    `Typst ${TYPST_VERSION} has to be built here, and that needs ${missing}, which is missing. To get it, ${packages}; ` +
-    `then run this again. Or name a Typst ${TYPST_VERSION} binary in SERVICE_TYPST_BIN.`
+    `Typst ${TYPST_VERSION} has to be built here, and there is no ${missing}. To get what is missing, ` +
+    `${remedy}; then run the set-up again. Or name a Typst ${TYPST_VERSION} binary in SERVICE_TYPST_BIN.`
   );
 }
 
@@ -509,14 +510,15 @@ function missingToolsMessage(missing) {
  */
 function buildFailureMessage(problem, output) {
   const advice =
-    `It needs Rust ${OLDEST_RUST} or newer (\`rustup update stable\`), a C compiler and the crates.io registry. See to ` +
-    `that and run this again, or name a Typst ${TYPST_VERSION} binary in SERVICE_TYPST_BIN.`;
+    `It needs Rust ${OLDEST_RUST} or newer (\`rustup update stable\`), a C compiler and the crates.io ` +
+    `registry. See to that and run the set-up again, or name a Typst ${TYPST_VERSION} binary in SERVICE_TYPST_BIN.`;
   return withOutput(`Building Typst ${TYPST_VERSION} failed: ${problem}. ${advice}`, output);
 }
 
 /**
- * `cargo` may be rustup's proxy, which looks for its toolchains below HOME. Under another HOME (a container, a service
- * account, `sudo`) it finds none, though they are still beside the proxy. CARGO_HOME is left alone: it is written to.
+ * `cargo` may be rustup's proxy, which looks for its toolchains below HOME. Under another HOME (a container,
+ * a service account, `sudo`) it finds none, though they are still beside the proxy. CARGO_HOME is left alone:
+ * it is written to.
  *
  * @param {string} cargo
  * @param {Environment} env
@@ -526,7 +528,8 @@ export async function cargoEnvironment(cargo, env) {
   const cargoEnv = {
     ...env,
     CARGO_TERM_COLOR: "never",
-    // The progress bar is the only thing that names the total; without a terminal it must be asked for, with a width.
+    // The progress bar is the only thing that names the total; without a terminal it must be asked for, with
+    // a width.
     CARGO_TERM_PROGRESS_WHEN: "always",
     CARGO_TERM_PROGRESS_WIDTH: "80",
   };
@@ -588,8 +591,8 @@ function isCargoProgress(line) {
 function runCommand(file, args, { cwd, env, signal, onLine, isNoise }) {
   if (signal.aborted) return Promise.reject(new Interrupted());
   return new Promise((resolve, reject) => {
-    // A process group of its own: cargo's compilers and npm's scripts have to go with it. A session of its own, too,
-    // so nothing in it can ask the terminal for a password.
+    // A process group of its own: cargo's compilers and npm's scripts have to go with it. A session of its
+    // own, too, so nothing in it can ask the terminal for a password.
     const child = spawn(file, args, { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
     const excerpt = outputExcerpt();
     for (const stream of [child.stdout, child.stderr]) {
@@ -605,12 +608,20 @@ function runCommand(file, args, { cwd, env, signal, onLine, isNoise }) {
       if (signal.aborted) reject(new Interrupted());
       else resolve({ ...(problem !== undefined && { problem }), output: excerpt.lines() });
     };
-    child.once("error", (error) => finish(error.message));
+    child.once("error", (error) => finish(startProblem(file, error)));
     child.once("close", (exitCode, exitSignal) => {
       if (exitCode === 0) finish(undefined);
       else finish(exitCode === null ? `ended by ${exitSignal}` : `exit code ${exitCode}`);
     });
   });
+}
+
+/**
+ * @param {string} file
+ * @param {NodeJS.ErrnoException} error
+ */
+function startProblem(file, error) {
+  return error.code === "ENOENT" ? `there is no \`${file}\`` : error.message;
 }
 
 function outputExcerpt() {
@@ -635,7 +646,7 @@ function outputExcerpt() {
 }
 
 /**
- * @param {import("node:child_process").ChildProcessByStdio<null, import("node:stream").Readable, import("node:stream").Readable>} child
+ * @param {import("node:child_process").ChildProcessByStdio<null, Readable, Readable>} child
  * @param {AbortSignal} signal
  * @returns {() => void}
  */
@@ -672,7 +683,7 @@ function killGroup(leader, name) {
 }
 
 /**
- * @param {import("node:stream").Readable} stream
+ * @param {Readable} stream
  * @param {(line: string) => void} onLine
  */
 function onEachLine(stream, onLine) {
@@ -726,8 +737,8 @@ function withOutput(message, output) {
 // One set-up at a time
 
 /**
- * Node has no lock that the system releases when a process dies. So the file names its holder, who touches it every
- * few seconds; it is stale when the holder is dead or has been silent for long.
+ * Node has no lock that the system releases when a process dies. So the file names its holder, who touches it
+ * every few seconds; it is stale when the holder is dead or has been silent for long.
  *
  * @template T
  * @param {string} file
@@ -737,6 +748,7 @@ function withOutput(message, output) {
  * @returns {Promise<T>}
  */
 async function withLock(file, purpose, signal, action) {
+  await mkdir(path.dirname(file), { recursive: true });
   const claim = await takeLock(file, purpose, signal);
   const heartbeat = setInterval(() => {
     const now = new Date();
@@ -795,8 +807,8 @@ async function createFile(file, content) {
 async function breakStaleLock(file) {
   const seen = await readText(file);
   if (seen === undefined || !(await isStaleLock(file, seen))) return;
-  // Moved away before it is removed: of two that find it stale, the slower one may move a lock that the faster one has
-  // made since. It sees so in the content, and puts it back.
+  // Moved away before it is removed: of two that find it stale, the slower one may move a lock that the
+  // faster one has made since. It sees so in the content, and puts it back.
   const moved = `${file}.${randomUUID()}`;
   await rename(file, moved).catch(() => {});
   const taken = await readText(moved);

@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { isPortFree, LOOPBACK, ServiceStartError, startBackend, startEdge } from "./local-service.ts";
+import { isPortFree, LOOPBACK, ServiceStartError, STOP_SIGNALS, startBackend, startEdge } from "./local-service.ts";
 import { locateTypst } from "./typst-location.mjs";
 
 const EDGE_PORT = 8787;
@@ -25,8 +25,7 @@ try {
 
 async function run(): Promise<void> {
   const stopped = new Promise<"signal">((resolve) => {
-    // `on`, not `once`: wrangler's own handler ends the process at once where it finds itself the only one left.
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => resolve("signal"));
+    for (const signal of STOP_SIGNALS) process.on(signal, () => resolve("signal"));
   });
   for (const port of [EDGE_PORT, BACKEND_PORT]) {
     if (await isPortFree(port)) continue;

@@ -1,9 +1,9 @@
 /**
- * Which Typst the service uses, and where it is: the one place that knows the version, the checksums of the official
- * release and the order of the search. The set-up, the start script and the tests all ask here.
+ * Which Typst the service uses, and where it is: the one place that knows the version, the checksums of the
+ * official release and the order of the search. The set-up, the start script and the tests all ask here.
  *
- * It only looks. It never downloads, builds or writes, and it runs before node_modules exists: node:* imports only,
- * and only such as Node 14 has too, so that an old Node gets as far as the sentence that refuses it.
+ * It only looks. It never downloads, builds or writes, and it runs before node_modules exists: node:* imports
+ * only, and only such as Node 14 has too, so that an old Node gets as far as the sentence that refuses it.
  */
 
 import { execFile } from "node:child_process";
@@ -38,8 +38,8 @@ const RELEASE_FOLDER_URL = `https://github.com/typst/typst/releases/download/v${
  */
 
 /**
- * The official releases, by Node's `platform-arch`. The checksums are pinned here because a checksum that is fetched
- * from where the archive is proves nothing.
+ * The official releases, by Node's `platform-arch`. The checksums are pinned here because a checksum that is
+ * fetched from where the archive is proves nothing.
  *
  * @type {Readonly<Record<string, TypstRelease>>}
  */
@@ -63,7 +63,8 @@ export const TYPST_RELEASES = Object.freeze({
 });
 
 /**
- * The project's folder in the user's cache: outside the checkout, so that a fresh clone does not build Typst again.
+ * The project's folder in the user's cache: outside the checkout, so that a fresh clone does not build Typst
+ * again.
  *
  * @param {Environment} env
  * @param {string} platform
@@ -72,7 +73,8 @@ export function cacheFolder(env = process.env, platform = process.platform) {
   const xdgCacheHome = env.XDG_CACHE_HOME ?? "";
   const home = env.HOME || homedir();
   const platformCache = path.join(home, ...(platform === "darwin" ? ["Library", "Caches"] : [".cache"]));
-  // The XDG specification says to ignore a relative path: each working directory would have a cache of its own.
+  // The XDG specification says to ignore a relative path: each working directory would have a cache of its
+  // own.
   const cache = path.isAbsolute(xdgCacheHome) ? xdgCacheHome : platformCache;
   return path.join(cache, "document-rendering-service");
 }
@@ -151,7 +153,7 @@ async function locateBySetting(setting, env) {
   const file = path.resolve(setting);
   const problem = await typstProblem(file, env);
   if (problem === undefined) return { path: file, source: "setting" };
-  const advice = `Name a Typst ${TYPST_VERSION} binary there, or unset it to let the set-up find or install one.`;
+  const advice = `Name a Typst ${TYPST_VERSION} binary in it, or unset it: the set-up then gets one.`;
   return { error: `SERVICE_TYPST_BIN is wrong: ${problem}. ${advice}`, reason: "wrong_setting" };
 }
 

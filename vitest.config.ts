@@ -1,0 +1,38 @@
+/**
+ * The tests: `rules`, `backend` and `service` in Node, `edge` inside workerd.
+ */
+import { cloudflareTest } from "@cloudflare/vitest-plugin";
+import { defineConfig } from "vitest/config";
+import { API_TOKEN, BACKEND_TOKEN, UNREACHABLE_BACKEND_URL } from "./test/tokens.ts";
+
+const TEST_TIMEOUT_MILLISECONDS = 60_000;
+
+export default defineConfig({
+  test: {
+    globalSetup: "./test/provide-typst.ts",
+    testTimeout: TEST_TIMEOUT_MILLISECONDS,
+    hookTimeout: TEST_TIMEOUT_MILLISECONDS,
+    projects: [
+      {
+        extends: true,
+        test: { name: "node", include: ["test/{rules,backend,scripts,service}/**/*.test.ts"] },
+      },
+      {
+        extends: true,
+        plugins: [
+          cloudflareTest({
+            wrangler: { configPath: "./wrangler.toml" },
+            miniflare: {
+              bindings: {
+                SERVICE_API_TOKENS: API_TOKEN,
+                SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
+                SERVICE_BACKEND_URLS: UNREACHABLE_BACKEND_URL,
+              },
+            },
+          }),
+        ],
+        test: { name: "workerd", include: ["test/edge/**/*.test.ts"] },
+      },
+    ],
+  },
+});
