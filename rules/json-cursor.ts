@@ -128,6 +128,9 @@ export class JsonCursor {
   stringHasEscapes = false;
   stringHasLoneSurrogates = false;
 
+  /** The bits that any byte of a string so far has had: without 0x80 among them, the body is ASCII. */
+  #stringBits = 0;
+
   readonly #words: Int32Array;
   /** Offset in the body at which the first word begins: 0 to 3, as the body's place in its buffer has it. */
   readonly #wordsStart: number;
@@ -139,6 +142,11 @@ export class JsonCursor {
     const wordCount = (body.length - this.#wordsStart) >> 2;
     this.#words =
       wordCount > 0 ? new Int32Array(body.buffer, body.byteOffset + this.#wordsStart, wordCount) : new Int32Array(0);
+  }
+
+  /** Whether every byte read so far is ASCII. Outside of strings, JSON is. */
+  get isAscii(): boolean {
+    return (this.#stringBits & 0x80808080) === 0;
   }
 
   get isMalformed(): boolean {
@@ -377,18 +385,27 @@ export class JsonCursor {
     const length = body.length;
     const words = this.#words;
     const wordsStart = this.#wordsStart;
+    const wordCount = words.length;
+    let bits = this.#stringBits;
     let at = from;
     for (;;) {
       // Byte by byte up to the next word, and through the word in which the search below ended.
       do {
-        if (at >= length) return length;
-        const byte = body[at] ?? 0;
-        if (byte === QUOTE || byte === BACKSLASH || byte < FIRST_PRINTABLE) return at;
+        const byte = at < length ? (body[at] ?? 0) : 0;
+        if (byte === QUOTE || byte === BACKSLASH || byte < FIRST_PRINTABLE) {
+          this.#stringBits = bits;
+          return at;
+        }
+        bits |= byte;
         at++;
       } while (((at - wordsStart) & 3) !== 0);
       let index = (at - wordsStart) >> 2;
-      const last = words.length;
-      while (index < last && !hasSpecialByte(words[index] ?? 0)) index++;
+      while (index < wordCount) {
+        const word = words[index] ?? 0;
+        if (hasSpecialByte(word)) break;
+        bits |= word;
+        index++;
+      }
       at = wordsStart + (index << 2);
     }
   }

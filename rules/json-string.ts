@@ -22,6 +22,7 @@ export interface StringSpan {
 const BACKSLASH = 0x5c;
 const LOWER_U = 0x75;
 const MAX_RUN_BYTES = 4096;
+const MAX_SHORT_RUN_BYTES = 12;
 
 /** What each one-letter escape stands for, by the letter's code. */
 const SIMPLE_ESCAPES: ReadonlyMap<number, string> = new Map([
@@ -51,7 +52,7 @@ export function decodeJsonString(body: Uint8Array, span: { start: number; end: n
       offset += letter === LOWER_U ? 6 : 2;
     } else if (byte < 0x80) {
       const runEnd = plainRunEnd(body, offset, Math.min(span.end, offset + maxCodeUnits - text.length));
-      text += String.fromCharCode(...body.subarray(offset, runEnd));
+      text += asciiText(body, offset, runEnd);
       offset = runEnd;
     } else {
       const length = utf8SequenceLength(byte);
@@ -59,6 +60,14 @@ export function decodeJsonString(body: Uint8Array, span: { start: number; end: n
       offset += length;
     }
   }
+  return text;
+}
+
+function asciiText(body: Uint8Array, start: number, end: number): string {
+  // A view costs more than a field name's few characters do.
+  if (end - start > MAX_SHORT_RUN_BYTES) return Reflect.apply(String.fromCharCode, undefined, body.subarray(start, end));
+  let text = "";
+  for (let at = start; at < end; at++) text += String.fromCharCode(body[at] ?? 0);
   return text;
 }
 

@@ -17,7 +17,7 @@ import { judgeOutputRules } from "./output-rules.ts";
 import { countDistinctPages, parsePageSelection } from "./page-selection.ts";
 import { type Problem, problem } from "./problem.ts";
 import { shortenPath } from "./quote.ts";
-import { isUtf8WithoutBom } from "./utf8.ts";
+import { isUtf8 } from "./utf8.ts";
 import { ValidationErrorList } from "./validation-errors.ts";
 
 /** How a file's content is written in the request. */
@@ -104,7 +104,7 @@ class RequestReader {
         {},
       );
     }
-    if (!isUtf8WithoutBom(cursor.body)) {
+    if (!cursor.isAscii && !isUtf8(cursor.body)) {
       return problem("invalid_request", "The body is not valid JSON: it is not UTF-8.", {});
     }
     const found = this.#errors.toProblem() ?? this.#judgeFileSet() ?? this.#judgeSizes();

@@ -7,11 +7,10 @@
 const PIECE_BYTES = 64 * 1024;
 
 /**
- * Whether `body` is UTF-8 without a byte order mark. Overlong forms, encoded surrogates and values past U+10FFFF are
- * not UTF-8 (RFC 3629), and JSON text must not begin with a byte order mark (RFC 8259 section 8.1).
+ * Whether `body` is UTF-8. Overlong forms, encoded surrogates and values past U+10FFFF are not (RFC 3629). A byte order
+ * mark is none of its matter: the JSON grammar refuses one.
  */
-export function isUtf8WithoutBom(body: Uint8Array): boolean {
-  if (body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf) return false;
+export function isUtf8(body: Uint8Array): boolean {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   try {
     for (let start = 0; start < body.length; start += PIECE_BYTES) {
