@@ -3,10 +3,17 @@
  */
 
 import type { Limits } from "../rules/limits.ts";
-import { PROBLEM_MEDIA_TYPE, type Problem } from "../rules/problem.ts";
+import { PROBLEM_MEDIA_TYPE, type Problem, serviceUnavailable } from "../rules/problem.ts";
 import { parseRenderRequest } from "../rules/render-request.ts";
-import { BodyCollector, judgeDeclaredSize, judgeMediaType, type RequestHead } from "../rules/request-head.ts";
+import {
+  BodyCollector,
+  declaredSize,
+  judgeDeclaredSize,
+  judgeMediaType,
+  type RequestHead,
+} from "../rules/request-head.ts";
 import { BackendError, forwardRender } from "./backends.ts";
+import { BodyMemory, RETRY_AFTER_SECONDS } from "./body-memory.ts";
 import { type EdgeContext, settingsOf } from "./context.ts";
 import { problemResponse } from "./problem-response.ts";
 
@@ -23,15 +30,27 @@ const PASSED_HEADERS = [
   "Retry-After",
 ] as const;
 
+/** One for each isolate. */
+const bodyMemory = new BodyMemory();
+
 export async function answerRender(context: EdgeContext): Promise<Response> {
   const { limits } = settingsOf(context);
-  const request = context.req.raw;
+  const { headers } = context.req.raw;
   const head: RequestHead = {
-    contentLength: request.headers.get("Content-Length"),
-    contentType: request.headers.get("Content-Type"),
-    contentEncoding: request.headers.get("Content-Encoding"),
+    contentLength: headers.get("Content-Length"),
+    contentType: headers.get("Content-Type"),
+    contentEncoding: headers.get("Content-Encoding"),
   };
-  const body = await readBody(request, head, limits);
+  const tooLarge = judgeDeclaredSize(head, limits);
+  if (tooLarge !== null) return problemResponse(context, tooLarge);
+  const room = declaredSize(head) ?? limits.max_request_body_bytes;
+  const answer = await bodyMemory.withRoomFor(room, () => judgeAndForward(context, head));
+  return answer ?? noRoom(context);
+}
+
+async function judgeAndForward(context: EdgeContext, head: RequestHead): Promise<Response> {
+  const { limits } = settingsOf(context);
+  const body = await readBody(context.req.raw, head, limits);
   if ("code" in body) return problemResponse(context, body);
   const wrongMediaType = judgeMediaType(head);
   if (wrongMediaType !== null) return problemResponse(context, wrongMediaType);
@@ -40,14 +59,18 @@ export async function answerRender(context: EdgeContext): Promise<Response> {
   return passOn(await forwardRender(context, body));
 }
 
+function noRoom(context: EdgeContext): Response {
+  const response = problemResponse(context, serviceUnavailable());
+  response.headers.set("Retry-After", String(RETRY_AFTER_SECONDS));
+  return response;
+}
+
 /** The body as received, or the problem of one that is too large; of that no more is read than it takes to know. */
 async function readBody(
   request: Request,
   head: RequestHead,
   limits: Limits,
 ): Promise<Uint8Array<ArrayBuffer> | Problem> {
-  const refusal = judgeDeclaredSize(head, limits);
-  if (refusal !== null) return refusal;
   const collector = new BodyCollector(head, limits);
   for await (const piece of request.body ?? []) {
     const tooLarge = collector.add(piece);

@@ -65,7 +65,8 @@ export function decodeJsonString(body: Uint8Array, span: { start: number; end: n
 
 function asciiText(body: Uint8Array, start: number, end: number): string {
   // A view costs more than a field name's few characters do.
-  if (end - start > MAX_SHORT_RUN_BYTES) return Reflect.apply(String.fromCharCode, undefined, body.subarray(start, end));
+  if (end - start > MAX_SHORT_RUN_BYTES)
+    return Reflect.apply(String.fromCharCode, undefined, body.subarray(start, end));
   let text = "";
   for (let at = start; at < end; at++) text += String.fromCharCode(body[at] ?? 0);
   return text;

@@ -39,11 +39,6 @@ export function parsePageSelection(pages: string): PageRange[] {
     .filter((range) => range !== null);
 }
 
-/** Whether `page` is in one of the ranges. */
-export function selects(ranges: readonly PageRange[], page: number): boolean {
-  return ranges.some(({ first, last }) => page >= first && (last === null || page <= last));
-}
-
 /**
  * How many distinct pages the ranges name for certain: an open range counts for its first page, because how many more
  * there are is known only after layout.

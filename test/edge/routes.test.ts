@@ -1,14 +1,14 @@
 /** The edge's routes, inside workerd: what is open, what is protected, and the problems of everything else. */
-import { exports } from "cloudflare:workers";
+import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { STATIC_DOCUMENTS } from "../../rules/constraints.ts";
+import { app } from "../../edge/app.ts";
+import { constraintsDocument, STATIC_DOCUMENTS } from "../../rules/constraints.ts";
+import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { API_TOKEN } from "../tokens.ts";
+import { BASE_URL, expectProblem, send } from "./send.ts";
 
-const BASE_URL = "https://render.example";
-
-function send(path: string, init: RequestInit = {}): Promise<Response> {
-  return exports.default.fetch(new Request(`${BASE_URL}${path}`, init));
-}
+const WITH_TOKEN = { headers: { "X-Service-Api-Token": API_TOKEN } };
+const REQUEST_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 describe("open routes", () => {
   it("answers /health with strings only", async () => {
@@ -25,20 +25,138 @@ describe("open routes", () => {
     expect(answer.headers.get("Content-Type")).toBe("application/json");
     expect(await answer.json()).toEqual(JSON.parse(JSON.stringify(document)));
   });
-});
 
-describe("protected routes", () => {
-  it.each([
-    ["GET", "/v1/constraints"],
-    ["POST", "/v1/render"],
-  ])("refuses %s %s without a token", async (method, path) => {
-    const answer = await send(path, { method });
-    expect(answer.status).toBe(403);
-    expect(await answer.json()).toMatchObject({ code: "forbidden", origin: "request", context: {} });
+  it("reports a backend that is down in /metrics and does not fail", async () => {
+    const answer = await send("/metrics");
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("Content-Type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+    expect(await answer.text()).toContain('service_origin_up{origin="127.0.0.1:9"} 0\n');
   });
 
-  it("accepts the token", async () => {
-    const answer = await send("/v1/constraints", { headers: { "X-Service-Api-Token": API_TOKEN } });
-    expect(answer.status).toBe(200);
+  it("gives every answer a request id of its own and forbids sniffing", async () => {
+    const answers = await Promise.all(
+      ["/health", "/health", "/error-codes.json", "/nowhere"].map((path) => send(path)),
+    );
+    const ids = answers.map((answer) => answer.headers.get("X-Request-Id") ?? "");
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const id of ids) expect(id).toMatch(REQUEST_ID);
+    for (const answer of answers) expect(answer.headers.get("X-Content-Type-Options")).toBe("nosniff");
+  });
+});
+
+describe("the token", () => {
+  const wrongTokens = [undefined, "", "wrong", `${API_TOKEN}x`, API_TOKEN.slice(1), API_TOKEN.toUpperCase()];
+
+  it.each(
+    wrongTokens.flatMap((token) => [
+      ["GET", "/v1/constraints", token],
+      ["POST", "/v1/render", token],
+    ]),
+  )("is refused for %s %s when it is %j", async (method, path, token) => {
+    const headers: Record<string, string> = token === undefined ? {} : { "X-Service-Api-Token": token };
+    const body = await expectProblem(await send(path ?? "", { method: method ?? "", headers }), "forbidden");
+    expect(body.context).toEqual({});
+  });
+
+  it("is judged before the body is read", async () => {
+    let wasRead = false;
+    const body = new ReadableStream(
+      {
+        pull(controller) {
+          wasRead = true;
+          controller.enqueue(new Uint8Array(1));
+          controller.close();
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    // Straight to the application: the runtime reads ahead on its own account.
+    const request = new Request(`${BASE_URL}/v1/render`, { method: "POST", body });
+    await expectProblem(await app.fetch(request, env), "forbidden");
+    expect(wasRead).toBe(false);
+  });
+
+  it("may be one of several", async () => {
+    const several = { ...env, SERVICE_API_TOKENS: "first, second" };
+    for (const [token, status] of [
+      ["first", 200],
+      ["second", 200],
+      ["first, second", 403],
+    ] as const) {
+      const request = new Request(`${BASE_URL}/v1/constraints`, { headers: { "X-Service-Api-Token": token } });
+      expect((await app.fetch(request, several)).status).toBe(status);
+    }
+  });
+
+  it("makes a service without tokens unavailable, never open", async () => {
+    const request = new Request(`${BASE_URL}/v1/constraints`, WITH_TOKEN);
+    await expectProblem(await app.fetch(request, { ...env, SERVICE_API_TOKENS: "" }), "service_unavailable");
+  });
+});
+
+describe("GET /v1/constraints", () => {
+  it("publishes the rules and the limits of the deployment", async () => {
+    const answer = await send("/v1/constraints", WITH_TOKEN);
+    expect(answer.headers.get("Content-Type")).toBe("application/json");
+    expect(await answer.json()).toEqual(JSON.parse(JSON.stringify(constraintsDocument(DEFAULT_LIMITS))));
+  });
+
+  it("follows the settings", async () => {
+    const settings = { ...env, SERVICE_MAX_INLINE_FILES: "2000", SERVICE_MAX_OUTPUT_FILES: "7" };
+    const answer = await app.fetch(new Request(`${BASE_URL}/v1/constraints`, WITH_TOKEN), settings);
+    const { limits } = await answer.json<{ limits: Record<string, number> }>();
+    expect(limits).toMatchObject({ max_inline_files: 2000, effective_max_files: 1024, max_output_files: 7 });
+  });
+
+  it("answers 503 where a setting cannot be used", async () => {
+    const settings = { ...env, SERVICE_MAX_INLINE_FILES: "many" };
+    const answer = await app.fetch(new Request(`${BASE_URL}/v1/constraints`, WITH_TOKEN), settings);
+    await expectProblem(answer, "service_unavailable");
+  });
+
+  it("has a strong entity tag and answers 304 to who has it", async () => {
+    const first = await send("/v1/constraints", WITH_TOKEN);
+    const etag = first.headers.get("ETag") ?? "";
+    expect(etag).toMatch(/^"[0-9a-f]+"$/);
+    for (const condition of [etag, `"other", ${etag}`, `W/${etag}`, "*"]) {
+      const headers = { ...WITH_TOKEN.headers, "If-None-Match": condition };
+      const answer = await send("/v1/constraints", { headers });
+      expect([condition, answer.status, await answer.text()]).toEqual([condition, 304, ""]);
+    }
+    const other = await send("/v1/constraints", { headers: { ...WITH_TOKEN.headers, "If-None-Match": '"other"' } });
+    expect(other.status).toBe(200);
+  });
+});
+
+describe("unknown paths and methods", () => {
+  it.each(["/", "/v1", "/v1/", "/v1/render/", "/v1/Render", "/v2/render", "/static/error-codes.json", "/toString"])(
+    "answers 404 at %s",
+    async (path) => {
+      await expectProblem(await send(path), "not_found");
+    },
+  );
+
+  it.each([
+    ["GET", "/v1/render", "POST, OPTIONS"],
+    ["PUT", "/v1/render", "POST, OPTIONS"],
+    ["POST", "/v1/constraints", "GET, HEAD, OPTIONS"],
+    ["DELETE", "/health", "GET, HEAD, OPTIONS"],
+    ["POST", "/metrics", "GET, HEAD, OPTIONS"],
+    ["POST", "/error-codes.json", "GET, HEAD, OPTIONS"],
+  ])("answers 405 to %s %s and names what is allowed", async (method, path, allowed) => {
+    const answer = await send(path, { method });
+    expect(answer.headers.get("Allow")).toBe(allowed);
+    await expectProblem(answer, "method_not_allowed");
+  });
+
+  it("answers OPTIONS with what is allowed, and 404 where nothing is", async () => {
+    const answer = await send("/v1/render", { method: "OPTIONS" });
+    expect([answer.status, answer.headers.get("Allow")]).toEqual([204, "POST, OPTIONS"]);
+    await expectProblem(await send("/nowhere", { method: "OPTIONS" }), "not_found");
+  });
+
+  it("answers HEAD as GET, without a body", async () => {
+    const answer = await send("/health", { method: "HEAD" });
+    expect([answer.status, await answer.text()]).toEqual([200, ""]);
   });
 });

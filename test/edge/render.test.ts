@@ -1,0 +1,181 @@
+/**
+ * `POST /v1/render` at the edge, inside workerd: what is refused before a backend hears of it, and what a backend gets
+ * and may answer. The backend is a stand-in here; the real one is in test/service.
+ */
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { FILES_VECTORS, OUTPUT_VECTORS } from "../../rules/conformance-vectors.ts";
+import { DEFAULT_LIMITS, limitsFingerprint } from "../../rules/limits.ts";
+import { BACKEND_TOKEN } from "../tokens.ts";
+import { expectProblem, sendRender } from "./send.ts";
+
+/** Answers like a backend and keeps what it was sent. */
+function standInBackend(answer: () => Response = () => pdfAnswer()) {
+  const requests: { url: string; headers: Headers; body: string }[] = [];
+  vi.stubGlobal("fetch", async (url: URL, init: RequestInit) => {
+    const request = new Request(url, init);
+    requests.push({ url: request.url, headers: request.headers, body: await request.text() });
+    return answer();
+  });
+  return requests;
+}
+
+function pdfAnswer(): Response {
+  return new Response("%PDF-", {
+    headers: {
+      "Content-Type": "application/pdf",
+      "Content-Disposition": 'inline; filename="a.pdf"',
+      "Cache-Control": "no-store",
+      "X-Backend-Secret": "internal",
+    },
+  });
+}
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+describe("a valid request", () => {
+  it("reaches a backend as the caller's own bytes, with the internal token and the request id", async () => {
+    const requests = standInBackend();
+    const body = ' {"source":"\\u0041", "data": 9007199254740993.0 } ';
+    const answer = await sendRender(body);
+    expect(answer.status).toBe(200);
+    expect(requests).toHaveLength(1);
+    const [request] = requests;
+    expect(request?.body).toBe(body);
+    expect(request?.url).toBe("http://127.0.0.1:9/v1/render");
+    expect(Object.fromEntries(request?.headers ?? [])).toMatchObject({
+      "content-type": "application/json",
+      "x-service-backend-token": BACKEND_TOKEN,
+      "x-request-id": answer.headers.get("X-Request-Id"),
+      "x-service-limits": limitsFingerprint(DEFAULT_LIMITS),
+      "x-forwarded-host": "render.example",
+      "x-forwarded-proto": "https",
+    });
+    expect(request?.headers.has("X-Service-Api-Token")).toBe(false);
+  });
+
+  it("is answered with the backend's file headers and none of its others", async () => {
+    standInBackend();
+    const answer = await sendRender('{"source":"x"}');
+    expect(answer.headers.get("Content-Type")).toBe("application/pdf");
+    expect(answer.headers.get("Content-Disposition")).toBe('inline; filename="a.pdf"');
+    expect(answer.headers.get("Cache-Control")).toBe("no-store");
+    expect(answer.headers.has("X-Backend-Secret")).toBe(false);
+    expect(await answer.text()).toBe("%PDF-");
+  });
+
+  it("is answered 503 when no backend can be reached", async () => {
+    await expectProblem(await sendRender('{"source":"x"}'), "service_unavailable");
+  });
+
+  it.each([
+    ["403, as of a wrong internal token", () => new Response("{}", { status: 403, headers: PROBLEM })],
+    ["404", () => new Response("{}", { status: 404, headers: PROBLEM })],
+    ["502 of a proxy in between", () => new Response("<html>", { status: 502 })],
+    ["a redirect", () => new Response(null, { status: 302, headers: { Location: "http://169.254.169.254/" } })],
+    ["200 with a problem's media type", () => new Response("{}", { headers: PROBLEM })],
+    ["no content", () => new Response(null, { status: 204 })],
+  ])("is answered 503 when the backend answers %s", async (_what, answer) => {
+    standInBackend(answer);
+    await expectProblem(await sendRender('{"source":"x"}'), "service_unavailable");
+  });
+
+  it("passes a backend's problem on, Retry-After included", async () => {
+    const headers = { ...PROBLEM, "Retry-After": "3" };
+    standInBackend(() => new Response('{"code":"render_queue_full"}', { status: 429, headers }));
+    const answer = await sendRender('{"source":"x"}');
+    expect([answer.status, answer.headers.get("Retry-After")]).toEqual([429, "3"]);
+    expect(await answer.json()).toEqual({ code: "render_queue_full" });
+  });
+});
+
+const PROBLEM = { "Content-Type": "application/problem+json" };
+
+describe("a refused request", () => {
+  it("never reaches a backend", async () => {
+    const requests = standInBackend();
+    await expectProblem(await sendRender('{"sources":"x"}'), "invalid_request");
+    expect(requests).toEqual([]);
+  });
+
+  it("is refused by its declared length alone", async () => {
+    const limit = DEFAULT_LIMITS.max_request_body_bytes;
+    const { context } = await expectProblem(await sendRender(new Uint8Array(limit + 1)), "request_too_large");
+    expect(context).toEqual({ limit, declared_size: limit + 1 });
+  });
+
+  it("is refused by the bytes read where no length was declared", async () => {
+    const limit = DEFAULT_LIMITS.max_request_body_bytes;
+    const pieces = Array.from({ length: 21 }, () => new Uint8Array(1024 * 1024));
+    const body = new ReadableStream({
+      pull(controller) {
+        const piece = pieces.pop();
+        if (piece === undefined) controller.close();
+        else controller.enqueue(piece);
+      },
+    });
+    const { context } = await expectProblem(await sendRender(body), "request_too_large");
+    expect(context).toEqual({ limit });
+  });
+
+  it.each(["text/plain", "application/jsonp", "application/json; charset=latin1", "multipart/form-data", ""])(
+    "is refused with the media type %j",
+    async (mediaType) => {
+      const { context } = await expectProblem(
+        await sendRender('{"source":"x"}', { "Content-Type": mediaType }),
+        "invalid_request",
+      );
+      expect(context).toEqual({});
+    },
+  );
+
+  it.each([
+    "application/json",
+    "Application/JSON",
+    "application/json; charset=utf-8",
+    'application/json;charset="UTF-8"',
+  ])("is not refused with the media type %j", async (mediaType) => {
+    standInBackend();
+    expect((await sendRender('{"source":"x"}', { "Content-Type": mediaType })).status).toBe(200);
+  });
+
+  it("is refused with a content coding", async () => {
+    await expectProblem(await sendRender('{"source":"x"}', { "Content-Encoding": "gzip" }), "invalid_request");
+  });
+
+  it("is judged by its size before its media type, and by its media type before its JSON", async () => {
+    const tooLarge = new Uint8Array(DEFAULT_LIMITS.max_request_body_bytes + 1);
+    await expectProblem(await sendRender(tooLarge, { "Content-Type": "text/plain" }), "request_too_large");
+    const { detail } = await expectProblem(await sendRender("{", { "Content-Type": "text/plain" }), "invalid_request");
+    expect(detail).toContain("application/json");
+  });
+});
+
+describe("the published vectors", () => {
+  it("for files keys give their verdicts", async () => {
+    standInBackend();
+    // The default deployment allows 64 files; larger sets are refused by count before any rule but too_many_keys.
+    const vectors = FILES_VECTORS.filter(({ keys }) => keys.length <= 64 || keys.length > 1024);
+    for (const { keys, accepted, code, rule } of vectors) {
+      const files = Object.fromEntries(keys.map((key) => [key, { encoding: "text", content: "" }]));
+      const answer = await sendRender(JSON.stringify({ source: "x", files }));
+      const verdict = { keys: keys.slice(0, 3), ...(await verdictOf(answer)) };
+      expect(verdict).toEqual({ keys: keys.slice(0, 3), accepted, code, rule });
+    }
+  });
+
+  it("for output give their verdicts", async () => {
+    standInBackend();
+    for (const { output, accepted, code, rule } of OUTPUT_VECTORS) {
+      const verdict = await verdictOf(await sendRender(JSON.stringify({ source: "x", output })));
+      expect({ output, ...verdict }).toEqual({ output, accepted, code, rule });
+    }
+  });
+});
+
+async function verdictOf(answer: Response) {
+  if (answer.status === 200) return { accepted: true, code: null, rule: null };
+  const { code, context } = await answer.json<{ code: string; context: { rule?: string } }>();
+  return { accepted: false, code, rule: context.rule ?? null };
+}

@@ -1,0 +1,42 @@
+/** Requests to the Worker under test, and the checks that every problem must pass. */
+import { exports } from "cloudflare:workers";
+import { expect } from "vitest";
+import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
+import { API_TOKEN } from "../tokens.ts";
+
+export const BASE_URL = "https://render.example";
+
+export function send(path: string, init: RequestInit = {}): Promise<Response> {
+  return exports.default.fetch(new Request(`${BASE_URL}${path}`, init));
+}
+
+/** Sends a render request with the right token and media type. */
+export function sendRender(body: BodyInit, headers: Record<string, string> = {}): Promise<Response> {
+  return send("/v1/render", {
+    method: "POST",
+    headers: { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json", ...headers },
+    body,
+  });
+}
+
+export interface ProblemBody {
+  readonly code: string;
+  readonly context: Record<string, unknown>;
+  readonly [member: string]: unknown;
+}
+
+/** Checks that an answer is this problem with every member, and gives its body. */
+export async function expectProblem(answer: Response, code: ProblemCode): Promise<ProblemBody> {
+  expect(answer.headers.get("Content-Type")).toBe("application/problem+json");
+  const body = await answer.json<ProblemBody>();
+  const { status, origin, title } = PROBLEMS[code];
+  expect(body).toMatchObject({ code, status, origin, title });
+  expect(answer.status).toBe(status);
+  expect(Object.keys(body).toSorted()).toEqual(
+    ["code", "context", "detail", "instance", "origin", "status", "title"].toSorted(),
+  );
+  expect(body.instance).toBe(
+    `${BASE_URL}${new URL(String(body.instance)).pathname}#${answer.headers.get("X-Request-Id")}`,
+  );
+  return body;
+}
