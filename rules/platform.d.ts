@@ -5,6 +5,10 @@ declare class TextDecoder {
   decode(input?: Uint8Array, options?: { stream?: boolean }): string;
 }
 
+declare class TextEncoder {
+  encode(input: string): Uint8Array<ArrayBuffer>;
+}
+
 declare class URL {
   static canParse(url: string): boolean;
   constructor(url: string);

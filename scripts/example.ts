@@ -1,23 +1,21 @@
 /**
  * `npm run example -- <name>`: sends an example to the running service and writes the file that comes back.
  */
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { parse as parseContentDisposition } from "content-disposition";
 import { exampleNames, exampleRequest } from "./example-request.ts";
+import { localToken } from "./local-token.ts";
 
 const SERVICE_URL = process.env.SERVICE_URL || "http://127.0.0.1:8787";
-const TOKEN_FILE = new URL("../.local/api-token", import.meta.url);
 
 const name = process.argv[2] ?? "";
 const names = await exampleNames();
 if (!names.includes(name)) fail(`Say which example: npm run example -- <${names.join(" | ")}>`);
 
-const configured = process.env.SERVICE_API_TOKENS ?? (await readFile(TOKEN_FILE, "utf8").catch(() => ""));
-const [token = ""] = configured.trim().split(/[\s,]+/);
 const answer = await fetch(new URL("/v1/render", SERVICE_URL), {
   method: "POST",
-  headers: { "Content-Type": "application/json", "X-Service-Api-Token": token },
+  headers: { "Content-Type": "application/json", "X-Service-Api-Token": (await localToken()) ?? "" },
   body: await exampleRequest(name),
 }).catch(() => fail(`No answer from ${SERVICE_URL}. Start the service first: npm start`));
 

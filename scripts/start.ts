@@ -5,15 +5,12 @@
  */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
 import { isPortFree, LOOPBACK, ServiceStartError, STOP_SIGNALS, startBackend, startEdge } from "./local-service.ts";
+import { localTokens } from "./local-token.ts";
 import { locateTypst } from "./typst-location.mjs";
 
 const EDGE_PORT = 8787;
 const BACKEND_PORT = 8788;
-/** Made once and kept out of git, so that a client set up yesterday works today. */
-const TOKEN_FILE = fileURLToPath(new URL("../.local/api-token", import.meta.url));
 
 try {
   await run();
@@ -34,7 +31,7 @@ async function run(): Promise<void> {
   const typst = await locateTypst();
   if ("error" in typst) throw new ServiceStartError(typst.error);
   const settings = serviceSettings();
-  const tokens = settings.SERVICE_API_TOKENS || (await localToken());
+  const tokens = await localTokens();
   const backendToken = randomBytes(24).toString("base64url");
 
   const backend = await startBackend(
@@ -77,15 +74,6 @@ function serviceSettings(): Record<string, string> {
       name.startsWith("SERVICE_") && value !== undefined ? [[name, value]] : [],
     ),
   );
-}
-
-async function localToken(): Promise<string> {
-  const present = await readFile(TOKEN_FILE, "utf8").catch(() => "");
-  if (present.trim() !== "") return present.trim();
-  const token = randomBytes(24).toString("base64url");
-  await mkdir(new URL(".", `file://${TOKEN_FILE}`), { recursive: true });
-  await writeFile(TOKEN_FILE, `${token}\n`, { mode: 0o600 });
-  return token;
 }
 
 function welcome(origin: string, tokens: string): string {

@@ -1,0 +1,26 @@
+/**
+ * The API token of the service on this machine: from the environment, or made once and kept out of git.
+ */
+import { randomBytes } from "node:crypto";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const TOKEN_FILE = fileURLToPath(new URL("../.local/api-token", import.meta.url));
+
+/** The first accepted token, or null where none has been made yet. */
+export async function localToken(): Promise<string | null> {
+  const configured = process.env.SERVICE_API_TOKENS || (await readFile(TOKEN_FILE, "utf8").catch(() => ""));
+  return configured.split(/[\s,]+/).find((token) => token !== "") ?? null;
+}
+
+/** All accepted tokens as a setting; the first call makes one that lasts, so that a client set up today works tomorrow. */
+export async function localTokens(): Promise<string> {
+  if (process.env.SERVICE_API_TOKENS) return process.env.SERVICE_API_TOKENS;
+  const present = await localToken();
+  if (present !== null) return present;
+  const token = randomBytes(24).toString("base64url");
+  await mkdir(dirname(TOKEN_FILE), { recursive: true });
+  await writeFile(TOKEN_FILE, `${token}\n`, { mode: 0o600 });
+  return token;
+}
