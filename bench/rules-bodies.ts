@@ -33,7 +33,10 @@ function base64Files(): Uint8Array<ArrayBuffer> {
   const random = makeRandom(1);
   const size = Math.floor(MEBIBYTE / 3) * 4;
   const content = Array.from({ length: size }, () => alphabet[Math.floor(random() * 64)]).join("");
-  const names = Array.from({ length: Math.floor(BODY_BYTES / (size + 100)) }, (_, index) => `assets/image-${index}.png`);
+  const names = Array.from(
+    { length: Math.floor(BODY_BYTES / (size + 100)) },
+    (_, index) => `assets/image-${index}.png`,
+  );
   const files = Object.fromEntries(names.map((name) => [name, { encoding: "base64", content }]));
   return encode({ source: "= Images", files });
 }
@@ -58,7 +61,8 @@ function escapedStrings(): Uint8Array<ArrayBuffer> {
 }
 
 function textFiles(): Uint8Array<ArrayBuffer> {
-  const line = "#let total = rows.map(row => row.amount).sum() // the sum of all amounts, in cents and without rounding\n";
+  const line =
+    "#let total = rows.map(row => row.amount).sum() // the sum of all amounts, in cents and without rounding\n";
   const content = line.repeat(Math.ceil((300 * 1024) / line.length)).slice(0, 300 * 1024);
   const files = Object.fromEntries(
     Array.from({ length: 64 }, (_, index) => [`lib/part-${index}.typ`, { encoding: "text", content }]),
@@ -73,8 +77,14 @@ function source(): Uint8Array<ArrayBuffer> {
 
 function smallRequest(): Uint8Array<ArrayBuffer> {
   return encode({
-    source: "#set page(paper: \"a5\")\n= Invoice #data.number\n#table(columns: 2, ..data.lines.map(l => (l.name, l.price)).flatten())\n".repeat(3),
-    data: { number: "2026-0417", lines: Array.from({ length: 12 }, (_, i) => ({ name: `Item ${i}`, price: i * 1.25 })) },
+    source:
+      '#set page(paper: "a5")\n= Invoice #data.number\n#table(columns: 2, ..data.lines.map(l => (l.name, l.price)).flatten())\n'.repeat(
+        3,
+      ),
+    data: {
+      number: "2026-0417",
+      lines: Array.from({ length: 12 }, (_, i) => ({ name: `Item ${i}`, price: i * 1.25 })),
+    },
     output: { format: "pdf", filename: "invoice.pdf", standards: ["a-2b"] },
   });
 }

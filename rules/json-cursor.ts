@@ -7,6 +7,7 @@
  *
  * Strings are the bulk of a body, so they are read four bytes at a time through an `Int32Array` over the same memory.
  */
+import { alignedWords } from "./aligned-words.ts";
 import { isHeldByDouble, MAX_SAFE_INTEGER_DIGITS } from "./json-number.ts";
 import { hexDigit, type StringSpan } from "./json-string.ts";
 
@@ -128,25 +129,18 @@ export class JsonCursor {
   stringHasEscapes = false;
   stringHasLoneSurrogates = false;
 
-  /** The bits that any byte of a string so far has had: without 0x80 among them, the body is ASCII. */
-  #stringBits = 0;
+  /** Whether every byte read so far is ASCII. Outside of strings, JSON is. */
+  isAscii = true;
 
   readonly #words: Int32Array;
-  /** Offset in the body at which the first word begins: 0 to 3, as the body's place in its buffer has it. */
   readonly #wordsStart: number;
   readonly #stack = new ContainerStack();
 
   constructor(body: Uint8Array) {
     this.body = body;
-    this.#wordsStart = Math.min((4 - (body.byteOffset & 3)) & 3, body.length);
-    const wordCount = (body.length - this.#wordsStart) >> 2;
-    this.#words =
-      wordCount > 0 ? new Int32Array(body.buffer, body.byteOffset + this.#wordsStart, wordCount) : new Int32Array(0);
-  }
-
-  /** Whether every byte read so far is ASCII. Outside of strings, JSON is. */
-  get isAscii(): boolean {
-    return (this.#stringBits & 0x80808080) === 0;
+    const { words, start } = alignedWords(body);
+    this.#words = words;
+    this.#wordsStart = start;
   }
 
   get isMalformed(): boolean {
@@ -386,14 +380,15 @@ export class JsonCursor {
     const words = this.#words;
     const wordsStart = this.#wordsStart;
     const wordCount = words.length;
-    let bits = this.#stringBits;
+    // The bits of all bytes passed: 0x80 is among them where one was not ASCII.
+    let bits = 0;
     let at = from;
     for (;;) {
       // Byte by byte up to the next word, and through the word in which the search below ended.
       do {
         const byte = at < length ? (body[at] ?? 0) : 0;
         if (byte === QUOTE || byte === BACKSLASH || byte < FIRST_PRINTABLE) {
-          this.#stringBits = bits;
+          if ((bits & 0x80808080) !== 0) this.isAscii = false;
           return at;
         }
         bits |= byte;

@@ -1,9 +1,5 @@
 // The globals beyond ECMAScript that the rules use, because every platform has them (WHATWG Encoding and URL). Declared
 // here by hand, so that nothing of a browser, of Node or of workerd can slip in unnoticed.
-declare class TextDecoder {
-  constructor(label?: string, options?: { fatal?: boolean; ignoreBOM?: boolean });
-  decode(input?: Uint8Array, options?: { stream?: boolean }): string;
-}
 
 declare class TextEncoder {
   encode(input: string): Uint8Array<ArrayBuffer>;

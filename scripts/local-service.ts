@@ -95,18 +95,32 @@ export interface LocalEdge {
 }
 
 /** Starts the Worker in workerd, with the bindings of `wrangler.toml` and these beside them. */
-export async function startEdge(bindings: Readonly<Record<string, string>>, port: number): Promise<LocalEdge> {
+export function startEdge(bindings: Readonly<Record<string, string>>, port: number): Promise<LocalEdge> {
+  return startInWorkerd(
+    {
+      config: WRANGLER_CONFIG,
+      bindings: Object.fromEntries(
+        Object.entries(bindings).map(([name, value]) => [name, { type: "plain_text" as const, value }]),
+      ),
+    },
+    port,
+  );
+}
+
+/** Starts any module in workerd on a free port: for benchmarks. */
+export async function startWorkerFile(entrypoint: string): Promise<LocalEdge> {
+  return startInWorkerd({ name: "bench", entrypoint, compatibilityDate: "2026-10-01" }, await takeFreePort());
+}
+
+async function startInWorkerd(worker: object, port: number): Promise<LocalEdge> {
   // Read when wrangler is loaded: no usage reports, no update look-ups, nothing below an error on the terminal.
   process.env.WRANGLER_SEND_METRICS = "false";
   process.env.WRANGLER_LOG = "error";
   process.env.WRANGLER_HIDE_BANNER = "true";
   const ownHandlers = new Map(STOP_SIGNALS.map((signal) => [signal, process.listeners(signal)]));
   const { unstable_startWorker: startWorker } = await import("wrangler");
-  const worker = await startWorker({
-    config: WRANGLER_CONFIG,
-    bindings: Object.fromEntries(
-      Object.entries(bindings).map(([name, value]) => [name, { type: "plain_text" as const, value }]),
-    ),
+  const running = await startWorker({
+    ...worker,
     dev: {
       server: { hostname: LOOPBACK, port },
       persist: false,
@@ -116,12 +130,12 @@ export async function startEdge(bindings: Readonly<Record<string, string>>, port
       logLevel: "error",
     },
   });
-  await worker.ready;
+  await running.ready;
   // Miniflare's own handlers end the process in the middle of an orderly stop. It ends workerd at exit all the same.
   for (const [signal, handlers] of ownHandlers) {
     for (const handler of process.listeners(signal)) if (!handlers.includes(handler)) process.off(signal, handler);
   }
-  return { url: await worker.url, stop: () => worker.dispose() };
+  return { url: await running.url, stop: () => running.dispose() };
 }
 
 /** Whether a port of the loopback interface can be listened on. */

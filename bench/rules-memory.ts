@@ -1,0 +1,28 @@
+/**
+ * One judgement of one body in a process of its own: prints by how many bytes the resident set peaked above what it was
+ * before. Linux only: the kernel's high-water mark is reset through /proc.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { BODIES } from "./rules-bodies.ts";
+import { CONTESTANTS } from "./rules-contestants.ts";
+
+const [bodyName = "", contestantName = ""] = process.argv.slice(2);
+const make = BODIES[bodyName];
+const contestant = Object.entries(CONTESTANTS).find(([name]) => name === contestantName)?.[1];
+if (make === undefined || contestant === undefined) throw new Error("usage: rules-memory.ts <body> <contestant>");
+
+const RESET_PEAK = "5";
+const body = make();
+// The code itself is compiled on a small body, and what making the body left behind is collected.
+for (let index = 0; index < 3000; index++) contestant(new TextEncoder().encode('{"source":"x","data":[1,"a"]}'));
+globalThis.gc?.();
+globalThis.gc?.();
+writeFileSync("/proc/self/clear_refs", RESET_PEAK);
+const before = residentBytes("VmRSS");
+contestant(body);
+process.stdout.write(String(Math.max(0, residentBytes("VmHWM") - before)));
+
+function residentBytes(field: "VmRSS" | "VmHWM"): number {
+  const line = new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(readFileSync("/proc/self/status", "utf8"));
+  return Number(line?.[1] ?? 0) * 1024;
+}
