@@ -4,9 +4,7 @@
 import { execa } from "execa";
 import { SettingError } from "../rules/integer-setting.ts";
 import type { BackendSettings } from "./settings.ts";
-
-/** The release that the rules were measured on. Older ones take one PDF standard at most. */
-export const TYPST_VERSION = "0.15.1";
+import { TYPST_VERSION } from "./typst-release.mjs";
 
 const ANSWER_TIMEOUT_MILLISECONDS = 10_000;
 

@@ -1,6 +1,6 @@
 /**
- * Which Typst the service uses, and where it is: the one place that knows the version, the checksums of the
- * official release and the order of the search. The set-up, the start script and the tests all ask here.
+ * Where Typst is: the one place that knows the order of the search. The set-up, the start script and the tests all
+ * ask here.
  *
  * It only looks. It never downloads, builds or writes, and it runs before node_modules exists: node:* imports
  * only, and only such as Node 14 has too, so that an old Node gets as far as the sentence that refuses it.
@@ -12,22 +12,12 @@ import { access, realpath, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
 
-/** Exactly this one: 0.14 and older take at most one validator, so PDF/A together with ua-1 needs 0.15. */
-export const TYPST_VERSION = "0.15.1";
+import { TYPST_VERSION } from "../backend/typst-release.mjs";
 
 /** `typst --version` takes 3 ms; a program that needs longer than this is not Typst. */
 const VERSION_CHECK_LIMIT_MILLISECONDS = 10_000;
 
-const RELEASE_FOLDER_URL = `https://github.com/typst/typst/releases/download/v${TYPST_VERSION}`;
-
 /** @typedef {Readonly<Record<string, string | undefined>>} Environment */
-
-/**
- * @typedef {object} TypstRelease
- * @property {string} url
- * @property {string} folder the folder inside the archive that holds the binary
- * @property {string} sha256 of the archive, in lower-case hexadecimal
- */
 
 /**
  * @typedef {"setting" | "path" | "cache"} TypstSource
@@ -36,31 +26,6 @@ const RELEASE_FOLDER_URL = `https://github.com/typst/typst/releases/download/v${
  * @typedef {{ error: string, reason: "wrong_setting" | "not_found" }} MissingTypst
  *   `wrong_setting` must stop the caller: who names a binary does not want another one
  */
-
-/**
- * The official releases, by Node's `platform-arch`. The checksums are pinned here because a checksum that is
- * fetched from where the archive is proves nothing.
- *
- * @type {Readonly<Record<string, TypstRelease>>}
- */
-export const TYPST_RELEASES = Object.freeze({
-  "linux-x64": release(
-    "typst-x86_64-unknown-linux-musl",
-    "a6d077d0a95eed5a2eba715b2dae06be954f624ccbf85758a03f389ded33118c",
-  ),
-  "linux-arm64": release(
-    "typst-aarch64-unknown-linux-musl",
-    "5aa8d74a3d906e60ea12a66ac2f37f8eef1b14cbad7182a745e393a10c23dcee",
-  ),
-  "darwin-x64": release(
-    "typst-x86_64-apple-darwin",
-    "7f9fdd9584866245de9a79e0add8f9236fae6f40a8a45e2c4771ccc14db4e0fa",
-  ),
-  "darwin-arm64": release(
-    "typst-aarch64-apple-darwin",
-    "48f62ed034aa3a7978309579ac6ca00045e2ef0da73114e8af27cfd8e74dc05a",
-  ),
-});
 
 /**
  * The project's folder in the user's cache: outside the checkout, so that a fresh clone does not build Typst
@@ -133,15 +98,6 @@ export async function findOnPath(name, env = process.env) {
   const files = [...new Set(folders)].map((folder) => path.join(folder, name));
   const executable = await Promise.all(files.map(isExecutableFile));
   return files.filter((_, index) => executable[index]);
-}
-
-/**
- * @param {string} folder
- * @param {string} sha256
- * @returns {TypstRelease}
- */
-function release(folder, sha256) {
-  return Object.freeze({ url: `${RELEASE_FOLDER_URL}/${folder}.tar.xz`, folder, sha256 });
 }
 
 /**

@@ -1,0 +1,94 @@
+/** One set-up at a time: whoever comes second waits until the first has finished or is dead. */
+import { randomUUID } from "node:crypto";
+import { link, mkdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import path from "node:path";
+import { say, withProgress } from "./report.mjs";
+
+const POLL_MILLISECONDS = 250;
+const HEARTBEAT_MILLISECONDS = 5_000;
+/** Twelve missed heartbeats. A reused process id can make a dead holder look alive, but only for so long. */
+const STALE_MILLISECONDS = 60_000;
+
+/**
+ * Node has no lock that the system releases when a process dies. So the file names its holder, who touches it every few
+ * seconds; it is stale when the holder is dead or has been silent for long.
+ *
+ * @param {string} file
+ * @param {string} purpose
+ * @param {AbortSignal} signal
+ * @param {() => Promise<void>} action
+ */
+export async function withLock(file, purpose, signal, action) {
+  await mkdir(path.dirname(file), { recursive: true });
+  const claim = `${process.pid} ${hostname()} ${randomUUID()}`;
+  if (!(await tryLock(file, claim))) {
+    say(`waiting for another set-up ${purpose} (${file})`);
+    await withProgress((elapsed) => `still waiting for the other set-up: ${elapsed}`, waitForLock(file, claim, signal));
+  }
+  const touch = () => void utimes(file, new Date(), new Date()).catch(() => {});
+  const heartbeat = setInterval(touch, HEARTBEAT_MILLISECONDS);
+  try {
+    await action();
+  } finally {
+    clearInterval(heartbeat);
+    // Somebody may have taken it over, after this computer slept for instance: then it is theirs.
+    if ((await readText(file)) === claim) await rm(file, { force: true });
+  }
+}
+
+/** @param {string} file @param {string} claim @param {AbortSignal} signal */
+async function waitForLock(file, claim, signal) {
+  do {
+    await new Promise((resolve) => setTimeout(resolve, POLL_MILLISECONDS));
+    signal.throwIfAborted();
+  } while (!(await tryLock(file, claim)));
+}
+
+/** @param {string} file @param {string} claim */
+async function tryLock(file, claim) {
+  await breakStaleLock(file);
+  return writeFile(file, claim, { flag: "wx" }).then(
+    () => true,
+    (error) => {
+      if (error.code === "EEXIST") return false;
+      throw error;
+    },
+  );
+}
+
+/** @param {string} file */
+async function breakStaleLock(file) {
+  const seen = await readText(file);
+  if (seen === undefined || !(await isStale(file, seen))) return;
+  // Moved away before it is removed: of two that find it stale, the slower one may move a lock that the faster one has
+  // made since. It sees so in the content, and puts it back.
+  const moved = `${file}.${randomUUID()}`;
+  await rename(file, moved).catch(() => {});
+  const taken = await readText(moved);
+  if (taken !== undefined && taken !== seen) await link(moved, file).catch(() => {});
+  await rm(moved, { force: true });
+}
+
+/** @param {string} file @param {string} claim */
+async function isStale(file, claim) {
+  const touched = await stat(file).catch(() => undefined);
+  if (touched === undefined) return false;
+  if (Date.now() - touched.mtimeMs > STALE_MILLISECONDS) return true;
+
+  const [holder, host] = claim.split(" ");
+  // Another host's process ids say nothing here, and neither does a file whose holder is still writing it.
+  if (host !== hostname()) return false;
+  try {
+    process.kill(Number(holder), 0);
+    return false;
+  } catch (error) {
+    // EPERM: it lives, and is somebody else's.
+    return error instanceof Error && "code" in error && error.code === "ESRCH";
+  }
+}
+
+/** @param {string} file */
+function readText(file) {
+  return readFile(file, "utf8").catch(() => undefined);
+}

@@ -1,0 +1,91 @@
+/** The npm packages: `npm ci`, when node_modules is not what the lock file says. */
+import { createHash } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { findOnPath } from "../typst-location.mjs";
+import { withLock } from "./lock.mjs";
+import { SetUpError, say, withProgress } from "./report.mjs";
+import { runCommand } from "./run-command.mjs";
+
+export const PROJECT_FOLDER = path.resolve(fileURLToPath(new URL("../..", import.meta.url)));
+
+/** The first that runs the backend's TypeScript as it is. The npm package `node` brings it. */
+const OLDEST_SERVICE_NODE_MAJOR = 24;
+
+const NODE_MODULES = path.join(PROJECT_FOLDER, "node_modules");
+const PROJECT_BIN = path.join(NODE_MODULES, ".bin");
+const STAMP = path.join(NODE_MODULES, ".set-up-stamp");
+/** In the folder that git ignores, and not in node_modules: `npm ci` empties that. */
+const LOCK = path.join(PROJECT_FOLDER, ".local", "set-up.lock");
+
+/** @param {AbortSignal} signal */
+export async function ensurePackages(signal) {
+  if (await packagesAreCurrent()) return;
+  await withLock(LOCK, "to install the npm packages", signal, async () => {
+    // Whoever held the lock before has probably installed them.
+    if (await packagesAreCurrent()) return;
+    // Read before npm runs: a lock file that changes meanwhile must count as stale.
+    const stamp = await currentStamp();
+    await installPackages(signal);
+    await checkServiceNode(signal);
+    await writeFile(STAMP, stamp);
+  });
+}
+
+async function packagesAreCurrent() {
+  return (await currentStamp()) === (await readFile(STAMP, "utf8").catch(() => undefined));
+}
+
+/**
+ * The lock file alone decides what is installed; package.json has much else. The platform is part of it because
+ * esbuild, workerd and Node are binaries: a node_modules that came along in a folder shared with a container is stale.
+ */
+async function currentStamp() {
+  const lockFile = await readFile(path.join(PROJECT_FOLDER, "package-lock.json"));
+  return `${createHash("sha256").update(lockFile).digest("hex")} ${process.platform}-${process.arch}\n`;
+}
+
+/** @param {AbortSignal} signal */
+async function installPackages(signal) {
+  say("installing the npm packages (npm ci)");
+  const npm = await npmCommand();
+  // A NODE_ENV of production would leave out what the tests need, and the stamp would not know.
+  const args = [...npm.args, "ci", "--include=dev", "--no-audit", "--no-fund", "--no-progress"];
+  // The old Node that runs npm gets a warning from every package that wants a newer one. That is expected.
+  const isNoise = (/** @type {string} */ line) => line.includes("EBADENGINE");
+  const running = runCommand(npm.file, args, { cwd: PROJECT_FOLDER, env: npm.env, signal, isNoise });
+  const { problem, output } = await withProgress((elapsed) => `npm ci: ${elapsed}`, running);
+  if (problem === undefined) return;
+  const advice = "See to what npm's output below names (often the network) and run the set-up again.";
+  throw new SetUpError(`\`npm ci\` failed: ${problem}. ${advice}`, output);
+}
+
+/** The npm that called this script, else the one on PATH; never on the project's own Node, which `npm ci` deletes. */
+async function npmCommand() {
+  const { env } = process;
+  const folders = (env.PATH ?? "").split(path.delimiter).filter((folder) => folder !== PROJECT_BIN);
+  const npmEnv = { ...env, PATH: folders.join(path.delimiter) };
+  const cli = env.npm_execpath ?? "";
+  // pnpm and yarn set it too, to themselves.
+  if (!/^npm.*\.[cm]?js$/.test(path.basename(cli))) return { file: "npm", args: [], env: npmEnv };
+
+  const nodes = [env.npm_node_execpath ?? "", process.execPath, ...(await findOnPath("node", npmEnv))];
+  const node = nodes.find((file) => file !== "" && !file.startsWith(NODE_MODULES + path.sep));
+  return { file: node ?? process.execPath, args: [cli], env: npmEnv };
+}
+
+/** @param {AbortSignal} signal */
+async function checkServiceNode(signal) {
+  const node = path.join(PROJECT_BIN, "node");
+  const { problem, output } = await runCommand(node, ["--version"], { signal });
+  const [version = ""] = output;
+  if (problem === undefined && Number.parseInt(version.slice(1), 10) >= OLDEST_SERVICE_NODE_MAJOR) return;
+
+  throw new SetUpError(
+    `npm has run, but ${node} is not Node ${OLDEST_SERVICE_NODE_MAJOR} or newer: ${problem ?? `it says ${version}`}. ` +
+      "It comes with the install script of the npm package `node`, which needs `npm` on PATH, the registry, and " +
+      "scripts allowed: if `npm config get ignore-scripts` says true, run " +
+      "`npm_config_ignore_scripts=false node scripts/set-up.mjs`.",
+  );
+}

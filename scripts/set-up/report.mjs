@@ -1,0 +1,40 @@
+/** What the set-up says to the person who runs it: lines of progress, and failures that name what to do next. */
+
+const PROGRESS_INTERVAL_MILLISECONDS = 10_000;
+
+/** A failure whose message already says what failed and what to do next. */
+export class SetUpError extends Error {
+  /**
+   * @param {string} message
+   * @param {readonly string[]} output of the command that failed: shown below the message
+   */
+  constructor(message, output = []) {
+    super([message, ...output.map((line) => `  ${line}`)].join("\n"));
+  }
+}
+
+/** @param {string} line */
+export function say(line) {
+  process.stdout.write(`set-up: ${line}\n`);
+}
+
+/**
+ * Waits for something that takes long, and says regularly how long it has taken.
+ *
+ * @template T
+ * @param {(elapsed: string) => string} describe
+ * @param {Promise<T>} promise
+ * @returns {Promise<T>}
+ */
+export async function withProgress(describe, promise) {
+  const startedMilliseconds = Date.now();
+  const timer = setInterval(() => {
+    const seconds = Math.round((Date.now() - startedMilliseconds) / 1000);
+    say(describe(seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`));
+  }, PROGRESS_INTERVAL_MILLISECONDS);
+  try {
+    return await promise;
+  } finally {
+    clearInterval(timer);
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * Typst from its source, by `cargo install`: for machines that the official release cannot reach or does not run on.
+ */
+import { existsSync } from "node:fs";
+import { realpath } from "node:fs/promises";
+import { homedir } from "node:os";
+import path from "node:path";
+import { TYPST_VERSION } from "../../backend/typst-release.mjs";
+import { findOnPath, typstProblem } from "../typst-location.mjs";
+import { SetUpError, say, withProgress } from "./report.mjs";
+import { runCommand } from "./run-command.mjs";
+
+/** `rust-version` of typst-cli 0.15.1. */
+const OLDEST_RUST = "1.92";
+
+/** @param {string} workFolder @param {AbortSignal} signal @returns {Promise<string>} the path of the binary */
+export async function buildTypst(workFolder, signal) {
+  const cargo = await findBuildTools(signal);
+  const env = await cargoEnvironment(cargo);
+  say(`building Typst ${TYPST_VERSION} with ${cargo}: about ten minutes on two cores, once for this user`);
+
+  const installRoot = path.join(workFolder, "install");
+  const args = ["install", "--locked", `typst-cli@${TYPST_VERSION}`, "--root", installRoot];
+  // In the work folder too, since cargo's own choice is TMPDIR: often small, and not cleaned up after a kill.
+  args.push("--target-dir", path.join(workFolder, "target"));
+  const watch = watchCargo();
+  // In the work folder, so that no .cargo/config.toml or rust-toolchain.toml of a folder above has a say.
+  const building = runCommand(cargo, args, { cwd: workFolder, env, signal, ...watch });
+  const outcome = await withProgress((elapsed) => `Typst build: ${elapsed}, ${watch.describe()}`, building);
+  const binary = path.join(installRoot, "bin", "typst");
+  const problem = outcome.problem ?? (await typstProblem(binary));
+  if (problem === undefined) return binary;
+  throw new SetUpError(
+    `Building Typst ${TYPST_VERSION} failed: ${problem}. It needs Rust ${OLDEST_RUST} or newer ` +
+      "(`rustup update stable`), a C compiler and the crates.io registry. See to that and run the set-up again, or " +
+      `name a Typst ${TYPST_VERSION} binary in SERVICE_TYPST_BIN.`,
+    outcome.output,
+  );
+}
+
+/** @param {AbortSignal} signal @returns {Promise<string>} the path of cargo */
+async function findBuildTools(signal) {
+  const { env } = process;
+  // rustup's installer adds its folder to the shell's start-up files: a shell that was open before lacks it.
+  const rustupBin = path.join(env.HOME || homedir(), ".cargo", "bin");
+  const searchPath = [env.PATH ?? "", rustupBin].join(path.delimiter);
+  const [cargo] = await findOnPath("cargo", { ...env, PATH: searchPath });
+  // Run, not only looked for: macOS has a `cc` that does nothing but say that the tools are missing.
+  const compiler = await runCommand("cc", ["--version"], { signal });
+  if (cargo !== undefined && compiler.problem === undefined) return cargo;
+
+  const missing = [];
+  if (cargo === undefined) missing.push("Rust (`cargo`)");
+  if (compiler.problem !== undefined) missing.push("C compiler (`cc`)");
+  const rustup = "`curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh` (https://rustup.rs)";
+  const remedy =
+    process.platform === "darwin"
+      ? `run \`xcode-select --install\` for the C compiler and ${rustup} for Rust`
+      : "run `apt-get install -y build-essential cargo` (Debian, Ubuntu) or your system's equivalent; if its " +
+        `cargo is older than ${OLDEST_RUST}, take Rust from ${rustup}`;
+  throw new SetUpError(
+    `Typst ${TYPST_VERSION} has to be built here, and there is no ${missing.join(" and no ")}. To get what is ` +
+      `missing, ${remedy}; then run the set-up again. Or name a Typst ${TYPST_VERSION} binary in SERVICE_TYPST_BIN.`,
+  );
+}
+
+/**
+ * `cargo` may be rustup's proxy, which looks for its toolchains below HOME. Under another HOME (a container, a service
+ * account, `sudo`) it finds none, though they are still beside the proxy. CARGO_HOME is left alone: it is written to.
+ *
+ * @param {string} cargo
+ */
+async function cargoEnvironment(cargo) {
+  const { env } = process;
+  const cargoEnv = {
+    ...env,
+    CARGO_TERM_COLOR: "never",
+    // The progress bar is the only thing that names the total; without a terminal it must be asked for, with a width.
+    CARGO_TERM_PROGRESS_WHEN: "always",
+    CARGO_TERM_PROGRESS_WIDTH: "80",
+  };
+  if (env.RUSTUP_HOME || existsSync(path.join(env.HOME || homedir(), ".rustup"))) return cargoEnv;
+
+  for (const proxy of [cargo, await realpath(cargo).catch(() => cargo)]) {
+    const bin = path.dirname(proxy);
+    const rustupHome = path.join(bin, "..", "..", ".rustup");
+    if (bin.endsWith("/.cargo/bin") && existsSync(rustupHome)) return { ...cargoEnv, RUSTUP_HOME: rustupHome };
+  }
+  return cargoEnv;
+}
+
+/** Reads how far cargo is from its own lines. */
+function watchCargo() {
+  let crates = 0;
+  let step = "";
+  return {
+    /** @param {string} line */
+    onLine(line) {
+      if (/^\s*Compiling /.test(line)) crates += 1;
+      const bar = /^\s*Building \[.*\] (\d+)\/(\d+)/.exec(line);
+      if (bar !== null) step = ` (step ${bar[1]} of ${bar[2]})`;
+    },
+    /** @param {string} line */
+    isNoise: (line) => /^\s*(Building|Compiling|Downloading|Downloaded|Fetch|Updating) /.test(line),
+    describe: () => (crates === 0 ? "fetching the crates" : `${crates} crates compiled${step}`),
+  };
+}

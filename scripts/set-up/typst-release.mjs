@@ -1,0 +1,102 @@
+/** Typst from its official release: download, check, unpack. */
+import { createHash } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
+import { TYPST_VERSION } from "../../backend/typst-release.mjs";
+import { typstProblem } from "../typst-location.mjs";
+import { SetUpError, say, withProgress } from "./report.mjs";
+import { runCommand } from "./run-command.mjs";
+
+const DOWNLOAD_LIMITS = {
+  answerMilliseconds: 20_000, // until the server's first words: some networks never say no
+  downloadMilliseconds: 300_000, // for the body after that
+  archiveBytes: 128 * 1024 * 1024, // the archives have about 20 MB
+};
+
+/** @typedef {import("../../backend/typst-release.mjs").TypstRelease} TypstRelease */
+
+/**
+ * @param {TypstRelease | undefined} release
+ * @param {string} workFolder
+ * @param {AbortSignal} signal
+ * @returns {Promise<{ binary: string } | { reason: string }>} the reason why another way must be found
+ */
+export async function fetchRelease(release, workFolder, signal, limits = DOWNLOAD_LIMITS) {
+  if (release === undefined) return { reason: `there is no release for ${process.platform}-${process.arch}` };
+  const { host } = new URL(release.url);
+  say(`downloading Typst ${TYPST_VERSION} from ${host}`);
+  const downloading = download(release.url, signal, limits);
+  const answer = await withProgress((elapsed) => `Typst download: ${elapsed}`, downloading);
+  if ("reason" in answer) return { reason: `the release on ${host} cannot be reached (${answer.reason})` };
+  refuseOtherChecksum(release, answer.content);
+  return unpackRelease(release, answer.content, workFolder, signal);
+}
+
+/**
+ * @param {string} url
+ * @param {AbortSignal} signal
+ * @param {typeof DOWNLOAD_LIMITS} limits
+ * @returns {Promise<{ content: Uint8Array } | { reason: string }>}
+ */
+async function download(url, signal, limits) {
+  signal.throwIfAborted();
+  const controller = new AbortController();
+  const stop = () => controller.abort();
+  signal.addEventListener("abort", stop, { once: true });
+  let timer = setTimeout(stop, limits.answerMilliseconds);
+  try {
+    const response = await fetch(url, { signal: controller.signal });
+    if (response.status !== 200 || response.body === null) return { reason: `HTTP ${response.status}` };
+    clearTimeout(timer);
+    timer = setTimeout(stop, limits.downloadMilliseconds);
+    const chunks = [];
+    let sizeBytes = 0;
+    for await (const chunk of response.body) {
+      sizeBytes += chunk.byteLength;
+      if (sizeBytes > limits.archiveBytes) return { reason: `more than ${limits.archiveBytes} bytes` };
+      chunks.push(chunk);
+    }
+    return { content: Buffer.concat(chunks) };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (controller.signal.aborted) return { reason: "it takes too long" };
+    // fetch itself says only "fetch failed"; the system's code is in the cause.
+    const { message, cause } = /** @type {Error & { cause?: NodeJS.ErrnoException }} */ (error);
+    return { reason: cause?.code ?? message };
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", stop);
+    // Drops a connection whose body nobody has read.
+    controller.abort();
+  }
+}
+
+/**
+ * A wrong checksum is an attack, or a proxy that answers for others. Either way nothing may go on from here: falling
+ * back to the build would hide it.
+ *
+ * @param {TypstRelease} release @param {Uint8Array} content
+ */
+function refuseOtherChecksum(release, content) {
+  const sha256 = createHash("sha256").update(content).digest("hex");
+  if (sha256 === release.sha256) return;
+  throw new SetUpError(
+    `${release.url} has the SHA-256 ${sha256}, not the pinned ${release.sha256}; nothing of it was ` +
+      "unpacked. Find out what answers in place of the release (a proxy, a sign-in page?) and run the set-up " +
+      `again, or get Typst ${TYPST_VERSION} yourself and name the binary in SERVICE_TYPST_BIN.`,
+  );
+}
+
+/** @param {TypstRelease} release @param {Uint8Array} content @param {string} workFolder @param {AbortSignal} signal */
+async function unpackRelease(release, content, workFolder, signal) {
+  const archive = path.join(workFolder, "release.tar.xz");
+  await writeFile(archive, content);
+  // -o: root would otherwise give the binary to whoever has the packager's user id on this machine.
+  const unpacked = await runCommand("tar", ["-xJf", archive, "-o", "-C", workFolder], { signal });
+  if (unpacked.problem !== undefined) {
+    return { reason: `\`tar -xJf\` cannot unpack the release (${unpacked.problem}; is xz installed?)` };
+  }
+  const binary = path.join(workFolder, release.folder, "typst");
+  const problem = await typstProblem(binary);
+  return problem === undefined ? { binary } : { reason: `the release does not work here: ${problem}` };
+}

@@ -1,0 +1,162 @@
+/** The official release of Typst, from a server on this machine: what is taken or refused, what leads to a build. */
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { chown, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { createServer, type RequestListener } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { TYPST_VERSION } from "../../backend/typst-release.mjs";
+import { fetchRelease } from "../../scripts/set-up/typst-release.mjs";
+
+const run = promisify(execFile);
+
+const FOLDER = "typst-of-this-test";
+const SHORT_LIMITS = { answerMilliseconds: 500, downloadMilliseconds: 500, archiveBytes: 1_000_000 };
+const OTHER_USER_ID = 1234;
+
+let folder: string;
+let archive: Buffer;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "typst-release-"));
+  archive = await makeArchive(`#!/bin/sh\necho "typst ${TYPST_VERSION} (of this test)"\n`);
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+// What the set-up says on its way is not for the test's own output.
+beforeEach(() => {
+  const write = vi.spyOn(process.stdout, "write").mockReturnValue(true);
+  return () => write.mockRestore();
+});
+
+describe("a release of Typst", () => {
+  it("is downloaded and unpacked to a binary that runs", async () => {
+    const { outcome } = await fetchFrom((_request, response) => response.end(archive));
+    const { stdout } = await run(binaryOf(await outcome), ["--version"]);
+    expect(stdout).toBe(`typst ${TYPST_VERSION} (of this test)\n`);
+  });
+
+  it("may be behind a redirect", async () => {
+    const { outcome } = await fetchFrom(({ url }, response) => {
+      if (url === "/elsewhere") response.end(archive);
+      else response.writeHead(302, { location: "/elsewhere" }).end();
+    });
+    expect(binaryOf(await outcome)).toContain(FOLDER);
+  });
+
+  it.runIf(process.getuid?.() === 0)(
+    "belongs to root where root unpacks it, not to the packager's user id",
+    async () => {
+      const { outcome } = await fetchFrom((_request, response) => response.end(archive));
+      expect((await stat(binaryOf(await outcome))).uid).toBe(0);
+    },
+  );
+
+  it("is refused, and nothing of it unpacked, when its checksum is another", async () => {
+    const { outcome, work } = await fetchFrom((_request, response) => response.end(archive), {
+      sha256: "0".repeat(64),
+    });
+    await expect(outcome).rejects.toThrow(`has the SHA-256 ${sha256Of(archive)}, not the pinned ${"0".repeat(64)}`);
+    expect(await readdir(work)).toEqual([]);
+  });
+
+  it("leads to a build when the binary in it is another version", async () => {
+    const other = await makeArchive('#!/bin/sh\necho "typst 0.1.0"\n');
+    const { outcome } = await fetchFrom((_request, response) => response.end(other), { sha256: sha256Of(other) });
+    expect(await outcome).toEqual({
+      reason: expect.stringContaining(`says "typst 0.1.0", not "typst ${TYPST_VERSION}"`),
+    });
+  });
+
+  it("leads to a build when it is no archive", async () => {
+    const junk = Buffer.from("not an archive");
+    const { outcome } = await fetchFrom((_request, response) => response.end(junk), { sha256: sha256Of(junk) });
+    expect(await outcome).toEqual({ reason: expect.stringContaining("cannot unpack the release (exit code") });
+  });
+
+  it("leads to a build on a platform that has no release", async () => {
+    const outcome = await fetchRelease(undefined, folder, new AbortController().signal);
+    expect(outcome).toEqual({ reason: `there is no release for ${process.platform}-${process.arch}` });
+  });
+
+  it("leads to a build when nothing listens there", async () => {
+    const release = { url: "http://127.0.0.1:9/typst.tar.xz", folder: FOLDER, sha256: "" };
+    const outcome = await fetchRelease(release, folder, new AbortController().signal);
+    expect(outcome).toEqual({ reason: expect.stringContaining("the release on 127.0.0.1:9 cannot be reached") });
+  });
+
+  it.each<[name: string, answer: RequestListener, reason: string]>([
+    ["has no such file", (_request, response) => response.writeHead(404).end("x".repeat(100_000)), "HTTP 404"],
+    ["never answers", () => {}, "it takes too long"],
+    ["stalls in the middle", (_request, response) => response.writeHead(200).write("x"), "it takes too long"],
+    [
+      "sends more than any release has",
+      (_request, response) => response.end(Buffer.alloc(SHORT_LIMITS.archiveBytes + 1)),
+      "more than 1000000 bytes",
+    ],
+    [
+      "hangs up in the middle",
+      (_request, response) => {
+        response.writeHead(200, { "content-length": 1000 });
+        response.write("x", () => response.destroy());
+      },
+      "UND_ERR_SOCKET",
+    ],
+  ])("leads to a build when the server %s", async (_name, answer, reason) => {
+    const { outcome, host } = await fetchFrom(answer, { limits: SHORT_LIMITS });
+    expect(await outcome).toEqual({ reason: `the release on ${host} cannot be reached (${reason})` });
+  });
+
+  it("is given up at once when the set-up is told to stop", async () => {
+    const interruption = new AbortController();
+    const { outcome } = await fetchFrom(() => interruption.abort(), { signal: interruption.signal });
+    await expect(outcome).rejects.toThrow("aborted");
+  });
+});
+
+interface Circumstances {
+  sha256?: string;
+  limits?: typeof SHORT_LIMITS;
+  signal?: AbortSignal;
+}
+
+/** Starts to fetch a release from a server that answers like this, until the test has finished. */
+async function fetchFrom(answer: RequestListener, { sha256, limits, signal }: Circumstances = {}) {
+  const server = createServer(answer).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the server has no port");
+  const host = `127.0.0.1:${address.port}`;
+  const release = { url: `http://${host}/typst.tar.xz`, folder: FOLDER, sha256: sha256 ?? sha256Of(archive) };
+  const work = await mkdtemp(join(folder, "work-"));
+  const outcome = fetchRelease(release, work, signal ?? new AbortController().signal, limits);
+  return { outcome, work, host };
+}
+
+function binaryOf(outcome: { binary: string } | { reason: string }): string {
+  if ("reason" in outcome) throw new Error(outcome.reason);
+  return outcome.binary;
+}
+
+/** A release as the official ones are, of this script. Where it can be, it is somebody else's, as theirs are. */
+async function makeArchive(script: string): Promise<Buffer> {
+  const source = await mkdtemp(join(folder, "source-"));
+  const binary = join(source, FOLDER, "typst");
+  await mkdir(join(source, FOLDER));
+  await writeFile(binary, script, { mode: 0o755 });
+  if (process.getuid?.() === 0) await chown(binary, OTHER_USER_ID, OTHER_USER_ID);
+  const file = join(source, "typst.tar.xz");
+  await run("tar", ["-cJf", file, "-C", source, FOLDER]);
+  return readFile(file);
+}
+
+function sha256Of(content: Uint8Array): string {
+  return createHash("sha256").update(content).digest("hex");
+}
