@@ -1,0 +1,103 @@
+/**
+ * The files-key rules: single keys at their bounds, and sets against a formulation that compares each key with each.
+ */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { isValidKey, judgeFileSet, KEY_RULES } from "../../rules/files-rules.ts";
+import { limitsWith } from "./limits-for-tests.ts";
+import { keyText } from "./request-arbitraries.ts";
+import { isValidKeySlowly, judgeFileSet as judgeFileSetSlowly } from "./slow-validator.ts";
+
+describe("a key", () => {
+  it("may have 3840 characters and no more", () => {
+    expect(KEY_RULES.max_key_length).toBe(3840);
+    const key = (length: number) => `${"k/".repeat(length)}`.slice(0, length - 1).concat("k");
+    expect(isValidKey(key(3839))).toBe(true);
+    expect(isValidKey(`${key(3839)}k`)).toBe(true);
+    expect(isValidKey(key(3841))).toBe(false);
+    expect(isValidKey(`${key(3839)}kk`)).toBe(false);
+  });
+
+  it("may have segments of 255 characters and no more", () => {
+    for (const place of ["%", "a/%", "%/a", "a/%/b"]) {
+      expect(isValidKey(place.replace("%", "s".repeat(255)))).toBe(true);
+      expect(isValidKey(place.replace("%", "s".repeat(256)))).toBe(false);
+    }
+  });
+
+  it("is built of the published characters and no other", () => {
+    const allowed = new RegExp(`^${KEY_RULES.segment_character_class}$`);
+    for (let code = 0; code < 0x300; code++) {
+      const character = String.fromCharCode(code);
+      const isAllowed = allowed.test(character) && character !== "\n";
+      expect(isValidKey(`a${character}a`)).toBe(isAllowed || character === "/");
+    }
+  });
+
+  it("has no segment of dots alone", () => {
+    for (const segment of [".", "..", "...", ".".repeat(255)]) {
+      for (const key of [segment, `a/${segment}`, `${segment}/a`, `a/${segment}/a`])
+        expect(isValidKey(key)).toBe(false);
+      for (const key of [`${segment.slice(1)}-`, `-${segment.slice(1)}`, `a/b${segment.slice(1)}`])
+        expect(isValidKey(key)).toBe(true);
+    }
+  });
+
+  it.each(["main.typ", "__proto__", "constructor", "-rf", "CON", "a.typ.", ".git/config"])("may be %s", (key) => {
+    expect(isValidKey(key)).toBe(true);
+  });
+
+  it("is judged as the slow formulation does", () => {
+    fc.assert(
+      fc.property(keyText, (key) => {
+        expect(isValidKey(key)).toBe(isValidKeySlowly(key));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+describe("a set of keys", () => {
+  const limits = limitsWith({ max_inline_files: 1024 });
+  const segment = fc.constantFrom("a", "A", "b", "B", "ab", "a.b", "a-", "a0");
+  const key = fc.array(segment, { minLength: 1, maxLength: 4 }).map((segments) => segments.join("/"));
+
+  it("collides exactly where two keys do, and the first rule broken is named with the key that breaks it", () => {
+    const seen = new Set<string | undefined>();
+    fc.assert(
+      fc.property(fc.uniqueArray(key, { maxLength: 8 }), (keys) => {
+        const problem = judgeFileSet(keys, keys.length, limits);
+        const slow = judgeFileSetSlowly(keys, keys.length, limits);
+        expect(problem && { code: problem.code, context: problem.context }).toEqual(slow);
+        seen.add(problem?.context && "rule" in problem.context ? problem.context.rule : undefined);
+      }),
+      { numRuns: 3000 },
+    );
+    expect(seen).toEqual(new Set([undefined, "case_collision", "ancestor_collision"]));
+  });
+
+  it("does not take a key for a directory because it begins alike", () => {
+    expect(judgeFileSet(["a", "a.b/c", "a-/c", "ab/c", "b/a"], 5, limits)).toBeNull();
+  });
+
+  it("names the file that is another's directory, whichever comes first", () => {
+    for (const keys of [
+      ["LIB/x", "lib"],
+      ["lib", "LIB/x"],
+    ]) {
+      expect(judgeFileSet(keys, 2, limits)?.context).toEqual({ key: "lib", rule: "ancestor_collision" });
+    }
+  });
+
+  it("names the later of two keys equal but for their case, and goes before the directories", () => {
+    expect(judgeFileSet(["a/b", "A", "a"], 3, limits)?.context).toEqual({ key: "a", rule: "case_collision" });
+  });
+
+  it("of 1024 keys of full length and depth takes no more than its length asks for", () => {
+    const keys = Array.from({ length: 1024 }, (_, index) => `${index}/${"k/".repeat(1915)}k`);
+    const start = performance.now();
+    expect(judgeFileSet(keys, keys.length, limits)).toBeNull();
+    // JSON.parse reads such a body in 5 ms. Work that grows with keys times depth times length takes 10 s.
+    expect(performance.now() - start).toBeLessThan(2000);
+  });
+});

@@ -1,0 +1,72 @@
+/**
+ * Caller text within our own: always encodable, never long.
+ */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { escapeLoneSurrogates, quote, shorten, shortenPath } from "../../rules/quote.ts";
+
+describe("lone surrogates", () => {
+  it.each([
+    ["abc", "abc"],
+    ["\ud83d\ude00", "\ud83d\ude00"],
+    ["\ud800", "\\ud800"],
+    ["a\udfffb", "a\\udfffb"],
+    ["\ude00\ud83d", "\\ude00\\ud83d"],
+    ["\ud83d\ud83d\ude00\ude00", "\\ud83d\ud83d\ude00\\ude00"],
+    ["", ""],
+  ])("in %j are written out: %j", (text, expected) => {
+    expect(escapeLoneSurrogates(text)).toBe(expected);
+  });
+});
+
+describe("shortened text", () => {
+  const unit = fc.constantFrom("a", "é", "\u{1f600}", "\ud800", "\udc00");
+
+  it("is that of a plain formulation, for any text and bound", () => {
+    fc.assert(
+      fc.property(fc.string({ unit, maxLength: 40 }), fc.integer({ min: 1, max: 30 }), (text, bound) => {
+        const characters = Array.from(escapeLoneSurrogates(text));
+        const expected =
+          characters.length > bound ? `${characters.slice(0, bound - 1).join("")}…` : characters.join("");
+        expect(shorten(text, bound)).toBe(expected);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  it.each(["a", "é", "\u{1f600}"])(
+    "is whole at its bound and ends with an ellipsis past it, made of %s",
+    (character) => {
+      expect(shorten(character.repeat(80), 80)).toBe(character.repeat(80));
+      expect(shorten(character.repeat(81), 80)).toBe(`${character.repeat(79)}…`);
+    },
+  );
+
+  it("never ends in half a pair", () => {
+    for (let length = 76; length <= 84; length++) {
+      expect(shorten(`${"a".repeat(length)}${"\u{1f600}".repeat(9)}`, 80).isWellFormed()).toBe(true);
+    }
+  });
+
+  it("costs no more for a long text than for a short one", () => {
+    expect(shorten("\u{1f600}".repeat(1_000_000), 80)).toBe(`${"\u{1f600}".repeat(79)}…`);
+  });
+});
+
+describe("a path", () => {
+  it("keeps its indices and has each string shortened by itself", () => {
+    expect(shortenPath(["k".repeat(81), 1_000_000, "k".repeat(80), "\udfff"])).toEqual([
+      `${"k".repeat(79)}…`,
+      1_000_000,
+      "k".repeat(80),
+      "\\udfff",
+    ]);
+  });
+});
+
+describe("a quotation", () => {
+  it("has its marks outside of the bound", () => {
+    expect(quote("a")).toBe('"a"');
+    expect(quote("a".repeat(81))).toBe(`"${"a".repeat(79)}…"`);
+  });
+});

@@ -1,0 +1,166 @@
+/**
+ * What is judged before the JSON: the declared length, the media type, and the bytes as they come.
+ */
+import { describe, expect, it } from "vitest";
+import {
+  BodyCollector,
+  declaredSize,
+  judgeDeclaredSize,
+  judgeMediaType,
+  type RequestHead,
+} from "../../rules/request-head.ts";
+import { limitsWith } from "./limits-for-tests.ts";
+
+const LIMIT = 100_000;
+const LIMITS = limitsWith({ max_request_body_bytes: LIMIT });
+
+const head = (fields: Partial<RequestHead>): RequestHead => ({
+  contentLength: null,
+  contentType: "application/json",
+  contentEncoding: null,
+  ...fields,
+});
+
+describe("a declared length", () => {
+  it.each([
+    [null, null],
+    ["0", 0],
+    ["12", 12],
+    ["012", 12],
+    ["", null],
+    ["-1", null],
+    ["1.5", null],
+    ["0x10", null],
+    ["12, 12", null],
+  ])("of %j is %j", (contentLength, size) => {
+    expect(declaredSize(head({ contentLength }))).toBe(size);
+  });
+
+  it("is accepted at the limit and refused one past it, and the refusal repeats it", () => {
+    expect(judgeDeclaredSize(head({ contentLength: String(LIMIT) }), LIMITS)).toBeNull();
+    expect(judgeDeclaredSize(head({ contentLength: String(LIMIT + 1) }), LIMITS)).toMatchObject({
+      code: "request_too_large",
+      context: { limit: LIMIT, declared_size: LIMIT + 1 },
+    });
+  });
+
+  it("is not needed", () => {
+    expect(judgeDeclaredSize(head({}), LIMITS)).toBeNull();
+  });
+});
+
+describe("a media type", () => {
+  it.each([
+    "application/json",
+    "Application/JSON",
+    "application/json; charset=utf-8",
+    "application/json;charset=UTF-8",
+    'application/json; charset="utf-8"',
+    "application/json ; charset=utf8",
+    "application/json; profile=x",
+  ])("of %j is accepted", (contentType) => {
+    expect(judgeMediaType(head({ contentType }))).toBeNull();
+  });
+
+  it.each([
+    null,
+    "",
+    "text/plain",
+    "application/jsonp",
+    "application/json5",
+    "application/problem+json",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data; boundary=application/json",
+    "text/plain; application/json",
+    "application/json; charset=utf-16",
+    "application/json; charset=iso-8859-1",
+    "application/json; charset=",
+    "application/json, text/plain",
+  ])("of %j is refused", (contentType) => {
+    const problem = judgeMediaType(head({ contentType }));
+    expect(problem).toMatchObject({ code: "invalid_request", context: {} });
+    expect(problem?.context).toEqual({});
+  });
+
+  it.each(["identity", " Identity "])("with the content coding %j is accepted", (contentEncoding) => {
+    expect(judgeMediaType(head({ contentEncoding }))).toBeNull();
+  });
+
+  it.each(["gzip", "br", "identity, gzip", ""])("with the content coding %j is refused", (contentEncoding) => {
+    expect(judgeMediaType(head({ contentEncoding }))).toMatchObject({ code: "invalid_request", context: {} });
+  });
+});
+
+/** Gives a body to a collector in pieces of one size; answers the bytes, or the code that refused them. */
+function collect(contentLength: string | null, size: number, pieceSize: number): Uint8Array | string {
+  const body = Uint8Array.from({ length: size }, (_, index) => index % 251);
+  const collector = new BodyCollector(head({ contentLength }), LIMITS);
+  for (let at = 0; at < size; at += pieceSize) {
+    const refusal = collector.add(body.subarray(at, at + pieceSize));
+    if (refusal !== null) return refusal.code;
+  }
+  return collector.finish();
+}
+
+describe("a body collector", () => {
+  const bytes = (size: number) => Uint8Array.from({ length: size }, (_, index) => index % 251);
+
+  it.each([
+    ["without a declared length", null, 10, 3],
+    ["without a declared length, in one piece larger than the first room", null, 70_000, 70_000],
+    ["without a declared length, growing past the first room", null, 99_999, 1000],
+    ["up to the limit without a declared length", null, LIMIT, 4096],
+    ["up to the limit as declared", String(LIMIT), LIMIT, 4096],
+    ["as long as declared", "1000", 1000, 7],
+    ["shorter than declared", "1000", 10, 10],
+    ["longer than declared", "10", 1000, 7],
+    ["though none was declared to come", "0", 1000, 999],
+    ["of no bytes", null, 0, 1],
+    ["of no bytes as declared", "0", 0, 1],
+  ])("gives back a body %s", (_name, contentLength, size, pieceSize) => {
+    expect(collect(contentLength, size, pieceSize)).toEqual(bytes(size));
+  });
+
+  it.each([
+    ["that declares no length", null],
+    ["that lies about its length", "10"],
+    ["that declares none", "0"],
+    ["that declares the limit", String(LIMIT)],
+  ])("refuses a body one byte over the limit %s", (_name, contentLength) => {
+    expect(collect(contentLength, LIMIT + 1, 1000)).toBe("request_too_large");
+    expect(collect(contentLength, LIMIT + 1, LIMIT + 1)).toBe("request_too_large");
+  });
+
+  it("repeats the declared length in its refusal, though it was a lie, and none where none was sent", () => {
+    const refusal = (contentLength: string | null) =>
+      new BodyCollector(head({ contentLength }), LIMITS).add(new Uint8Array(LIMIT + 1))?.context;
+    expect(refusal("10")).toEqual({ limit: LIMIT, declared_size: 10 });
+    expect(refusal(null)).toEqual({ limit: LIMIT });
+  });
+
+  it("keeps what it has when a piece is refused", () => {
+    const collector = new BodyCollector(head({}), LIMITS);
+    expect(collector.add(bytes(5))).toBeNull();
+    expect(collector.add(new Uint8Array(LIMIT))).toMatchObject({ code: "request_too_large" });
+    expect(collector.finish()).toEqual(bytes(5));
+  });
+
+  it("takes no room beyond the declared length, and never more than the limit", () => {
+    const declared = new BodyCollector(head({ contentLength: "1000" }), LIMITS);
+    expect(declared.finish().buffer.byteLength).toBe(1000);
+    const collector = new BodyCollector(head({}), LIMITS);
+    expect(collector.finish().buffer.byteLength).toBeLessThanOrEqual(64 * 1024);
+    for (let size = 0; size < LIMIT; size += 1000) collector.add(new Uint8Array(1000));
+    expect(collector.finish().buffer.byteLength).toBeLessThanOrEqual(LIMIT);
+    const small = new BodyCollector(head({}), limitsWith({ max_request_body_bytes: 1024 }));
+    expect(small.finish().buffer.byteLength).toBeLessThanOrEqual(1024);
+  });
+
+  it("copies the pieces, which their owner may use again", () => {
+    const piece = bytes(4);
+    const collector = new BodyCollector(head({}), LIMITS);
+    collector.add(piece);
+    piece.fill(0);
+    expect(collector.finish()).toEqual(bytes(4));
+  });
+});
