@@ -21,6 +21,7 @@ export interface StringSpan {
 
 const BACKSLASH = 0x5c;
 const LOWER_U = 0x75;
+const MAX_CODE_POINT = 0x10ffff;
 const MAX_RUN_BYTES = 4096;
 const MAX_SHORT_RUN_BYTES = 12;
 
@@ -106,5 +107,6 @@ function codePointAt(body: Uint8Array, offset: number, length: number): number {
   if (length === 1) return lead;
   let value = lead & (0xff >> (length + 1));
   for (let index = offset + 1; index < offset + length; index++) value = value * 64 + ((body[index] ?? 0) & 0x3f);
-  return value;
+  // Strings are decoded while the body is read, before it is known to be UTF-8: then any character will do.
+  return Math.min(value, MAX_CODE_POINT);
 }

@@ -105,7 +105,7 @@ export const DEFAULT_LIMITS: Limits = limitsFrom({
 
 /** Completes configured limits by the one that is derived: the smaller of the structural and the deployment's cap. */
 export function limitsFrom(configured: Readonly<Record<LimitName, number>>): Limits {
-  return { effective_max_files: Math.min(MAX_KEYS, configured.max_inline_files), ...configured };
+  return { ...configured, effective_max_files: Math.min(MAX_KEYS, configured.max_inline_files) };
 }
 
 /**

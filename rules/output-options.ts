@@ -44,9 +44,12 @@ const imageFields = {
   archive: v.optional(v.nullable(v.picklist(ARCHIVES)), null),
 };
 
-/** The schema of each format. `strictObject` refuses what belongs to another format. */
+/**
+ * The schema of each format. That a field belongs to no format, or to another one, is found before: valibot's strict
+ * objects stop at the first such field, and all of them are to be reported.
+ */
 export const OUTPUT_SCHEMAS = {
-  pdf: v.strictObject({
+  pdf: v.object({
     format: v.optional(v.literal("pdf"), "pdf"),
     filename,
     version: v.optional(v.nullable(v.picklist(PDF_VERSIONS)), null),
@@ -57,12 +60,12 @@ export const OUTPUT_SCHEMAS = {
     ),
     pages,
   }),
-  png: v.strictObject({
+  png: v.object({
     format: v.literal("png"),
     ...imageFields,
     ppi: v.optional(v.pipe(v.number(), v.integer(), v.minValue(PPI.min_ppi), v.maxValue(PPI.max_ppi)), PPI.default_ppi),
   }),
-  svg: v.strictObject({ format: v.literal("svg"), ...imageFields }),
+  svg: v.object({ format: v.literal("svg"), ...imageFields }),
 } as const;
 
 export type OutputFormat = keyof typeof OUTPUT_SCHEMAS;

@@ -15,14 +15,15 @@ import {
   OUTPUT_SCHEMAS,
   type Output,
   type OutputField,
+  type OutputFormat,
 } from "./output-options.ts";
 import { quote } from "./quote.ts";
 import type { ErrorType, ValidationErrorList } from "./validation-errors.ts";
 
-/** A number is read when it is no longer than this; a longer one counts as no integer. */
+/** A number is read when it is no longer than this; a longer one counts as out of every range. */
 const MAX_NUMBER_BYTES = 1024;
 
-/** Every field of some format. One that is here but not in the chosen format is refused by that format's schema. */
+/** Every field of some format. */
 const FIELDS: ReadonlySet<string> = new Set([
   "format",
   "filename",
@@ -57,7 +58,7 @@ export class OutputReader {
     const fields = this.#readFields();
     if (cursor.isMalformed) return null;
     const { format = DEFAULT_OUTPUT.format } = fields;
-    if (isOutputFormat(format)) return this.#judge(OUTPUT_SCHEMAS[format], fields);
+    if (isOutputFormat(format)) return this.#judge(format, fields);
     if (typeof format === "string") this.#errors.addUnsupportedFormat(format);
     else this.#errors.addFieldError(["output", "format"], "wrong_type", "format must be a string");
     return null;
@@ -81,15 +82,19 @@ export class OutputReader {
     return fields;
   }
 
-  #judge(schema: (typeof OUTPUT_SCHEMAS)[keyof typeof OUTPUT_SCHEMAS], fields: unknown): Output | null {
-    const result = v.safeParse<typeof schema>(schema, fields);
-    if (result.success) return result.output;
+  #judge(format: OutputFormat, fields: Readonly<Record<string, SmallValue>>): Output | null {
+    const schema = OUTPUT_SCHEMAS[format];
+    const foreign = Object.keys(fields).filter((name) => !Object.hasOwn(schema.entries, name));
+    for (const name of foreign) {
+      this.#errors.addFieldError(["output", name], "unknown_field", `${name} does not belong to ${format}`);
+    }
+    const result = v.safeParse<typeof schema>(schema, fields, { abortPipeEarly: true });
+    if (result.success) return foreign.length === 0 ? result.output : null;
     for (const issue of result.issues) {
       const path = (issue.path ?? []).map(({ key }) => (typeof key === "number" ? key : String(key)));
       const { type, expectation } = describeIssue(issue);
       const field = path.findLast((segment) => typeof segment === "string") ?? "output";
-      const received = describe(issue.input);
-      const msg = type === "unknown_field" ? "the field is unknown here" : `${field} ${expectation}; it is ${received}`;
+      const msg = `${field} ${expectation}; it is ${describe(issue.input)}`;
       this.#errors.addFieldError(["output", ...path], type, msg);
     }
     return null;
@@ -120,7 +125,9 @@ export class OutputReader {
       case "string":
         return decodeJsonString(body, { start: start + 1, end: end - 1 }, MAX_FILENAME_CODE_UNITS);
       case "number":
-        return end - start > MAX_NUMBER_BYTES ? Number.NaN : Number(String.fromCharCode(...body.subarray(start, end)));
+        return end - start > MAX_NUMBER_BYTES
+          ? Number.POSITIVE_INFINITY
+          : Number(String.fromCharCode(...body.subarray(start, end)));
       case "boolean":
         return body[start] === 0x74;
       case "null":
@@ -136,9 +143,8 @@ export class OutputReader {
 /** One of our error types for each kind of valibot issue that the schemas can raise. */
 function describeIssue(issue: v.BaseIssue<unknown>): { type: ErrorType; expectation: string } {
   switch (issue.type) {
-    case "strict_object":
-      return { type: "unknown_field", expectation: "is unknown here" };
     case "picklist":
+      if (typeof issue.input !== "string") return { type: "wrong_type", expectation: "must be a string" };
       return {
         type: "not_allowed",
         expectation: `must be one of ${issue.expected?.replaceAll('"', "").slice(1, -1).split(" | ").join(", ")}`,

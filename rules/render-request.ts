@@ -155,7 +155,7 @@ class RequestReader {
     if (source === null) return;
     if (source.size === 0) this.#errors.addFieldError(["source"], "too_short", "source must not be empty");
     if (source.hasLoneSurrogates) {
-      this.#errors.addBadFileData(null, "lone_surrogate", "source holds a lone surrogate: it is not UTF-8 text");
+      this.#errors.addBadSource("source holds a lone surrogate: it is not UTF-8 text");
     }
   }
 
@@ -177,12 +177,12 @@ class RequestReader {
         seen.add(key);
       }
       this.#fileCount++;
-      const file = this.#readFile(key);
+      const file = this.#readFile(key, isValid);
       if (file !== null && isValid && this.#files.length < maxFiles) this.#files.push(file);
     }
   }
 
-  #readFile(key: string): RenderFile | null {
+  #readFile(key: string, isValid: boolean): RenderFile | null {
     const cursor = this.#cursor;
     const loc = ["files", key];
     if (!this.#expectObject(loc)) return null;
@@ -204,7 +204,7 @@ class RequestReader {
     if (encoding === undefined) this.#errors.addFieldError([...loc, "encoding"], "missing", "encoding is required");
     if (content === undefined) this.#errors.addFieldError([...loc, "content"], "missing", "content is required");
     if (!encoding || !content) return null;
-    const size = this.#contentSize(key, encoding, content);
+    const size = this.#contentSize(key, isValid, encoding, content);
     if (size === null) return null;
     const file = { key, encoding, content, size };
     if (size > this.#limits.max_inline_file_bytes) this.#fileTooLarge ??= file;
@@ -221,14 +221,14 @@ class RequestReader {
   }
 
   /** The decoded size of a file's content, or null where the content is not what its encoding says. */
-  #contentSize(key: string, encoding: Encoding, content: StringSpan): number | null {
+  #contentSize(key: string, isValid: boolean, encoding: Encoding, content: StringSpan): number | null {
     if (encoding === "text") {
       if (!content.hasLoneSurrogates) return content.size;
-      this.#errors.addBadFileData(key, "lone_surrogate", "content holds a lone surrogate: it is not UTF-8 text");
+      this.#errors.addBadFile(key, isValid, "lone_surrogate", "content holds a lone surrogate: it is not UTF-8 text");
       return null;
     }
     const size = base64DecodedSize(this.#cursor.body, content);
-    if (size === null) this.#errors.addBadFileData(key, "invalid_base64", "content is not valid Base64");
+    if (size === null) this.#errors.addBadFile(key, isValid, "invalid_base64", "content is not valid Base64");
     return size;
   }
 

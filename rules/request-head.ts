@@ -19,7 +19,7 @@ const FIRST_CHUNK_BYTES = 64 * 1024;
 
 /** The `Content-Length` that the caller sent, or null. HTTP servers have refused malformed ones already. */
 export function declaredSize({ contentLength }: RequestHead): number | null {
-  return contentLength !== null && /^[0-9]{1,15}$/.test(contentLength) ? Number(contentLength) : null;
+  return contentLength !== null && /^[0-9]+$/.test(contentLength) ? Number(contentLength) : null;
 }
 
 /** Refuses a body by the length that it declares, before a byte of it is read. */

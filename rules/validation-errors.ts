@@ -64,10 +64,16 @@ export class ValidationErrorList {
     this.#add(["files"], "invalid_key", "a key breaks the key rules");
   }
 
-  /** File content that cannot be taken as what its encoding says; `key` is null for `source`. */
-  addBadFileData(key: string | null, type: "invalid_base64" | "lone_surrogate", msg: string): void {
-    if (this.#firstBadFile === undefined) this.#firstBadFile = key;
-    this.#add(key === null ? ["source"] : ["files", key, "content"], type, msg);
+  /** Source that is no Unicode text. */
+  addBadSource(msg: string): void {
+    if (this.#firstBadFile === undefined) this.#firstBadFile = null;
+    this.#add(["source"], "lone_surrogate", msg);
+  }
+
+  /** File content that cannot be taken as what its encoding says. A key that breaks the rules must not show here. */
+  addBadFile(key: string, isValidKey: boolean, type: "invalid_base64" | "lone_surrogate", msg: string): void {
+    if (isValidKey && this.#firstBadFile === undefined) this.#firstBadFile = key;
+    this.#add(isValidKey ? ["files", key, "content"] : ["files"], type, msg);
   }
 
   /** The problem that reports all errors together, or null when there are none. */
@@ -102,7 +108,7 @@ export class ValidationErrorList {
   #summary(fallback: string): string {
     const first = this.#reported.find(({ type }) => type !== "invalid_key");
     if (first === undefined) return `The request is not valid: ${fallback}.`;
-    const place = first.loc.length === 0 ? "" : `${first.loc.join(".")}: `;
+    const place = first.loc.length === 0 ? "" : `${shorten(first.loc.join("."), MAX_MESSAGE_CODE_POINTS)}: `;
     const more = this.#total > 1 ? ` (and ${this.#total - 1} more)` : "";
     return `The request is not valid. ${place}${first.msg}${more}.`;
   }

@@ -253,14 +253,12 @@ class SlowJudge {
       this.#errors.push({ loc: ["output", "format"], type: "unsupported_format", rank: FORMAT });
       return null;
     }
+    for (const { key } of known) if (!fields.includes(key)) this.#field(["output", key], "unknown_field");
     const output: Record<string, unknown> = { format: format.value };
     for (const name of fields) {
       const value = known.find(({ key }) => key === name)?.value;
       if (name !== "format") output[name] = this.#readOutputField(name, value);
     }
-    // As the schema has it, only the first field of another format is named.
-    const foreign = known.find(({ key }) => !fields.includes(key));
-    if (foreign !== undefined) this.#field(["output", foreign.key], "unknown_field");
     return output;
   }
 
@@ -285,21 +283,20 @@ class SlowJudge {
     return this.#readString(node, loc)?.slice(0, 4096);
   }
 
-  /** One error for a number that is no integer and another for one that is out of range: both can be. */
+  /** A number that is no integer, or is too long to be read, is out of range like one beyond the ends. */
   #readInteger(node: JsonNode, loc: Loc, min: number, max: number): number {
-    if (node.kind !== "number" || node.text.length > 1024) {
+    if (node.kind !== "number") {
       this.#field(loc, "wrong_type");
       return Number.NaN;
     }
-    const value = Number(node.text);
-    if (!Number.isInteger(value)) this.#field(loc, "out_of_range");
-    if (value < min || value > max) this.#field(loc, "out_of_range");
+    const value = node.text.length > 1024 ? Number.NaN : Number(node.text);
+    if (!Number.isInteger(value) || value < min || value > max) this.#field(loc, "out_of_range");
     return value;
   }
 
   #readChoice(node: JsonNode, loc: Loc, choices: readonly string[]): string {
     if (node.kind === "string" && choices.includes(node.value)) return node.value;
-    this.#field(loc, "not_allowed");
+    this.#field(loc, node.kind === "string" ? "not_allowed" : "wrong_type");
     return "";
   }
 

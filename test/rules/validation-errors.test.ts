@@ -69,7 +69,7 @@ const CASES: readonly Case[] = [
   [
     "not_allowed",
     { source: "a", output: { standards: [1, "UA-1"] } },
-    "output.standards.0: not_allowed",
+    "output.standards.0: wrong_type",
     "output.standards.1: not_allowed",
   ],
   ["not_allowed", { source: "a", output: { format: "png", archive: "tar" } }, "output.archive: not_allowed"],
