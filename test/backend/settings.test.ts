@@ -1,0 +1,73 @@
+/** The backend's environment: defaults, what is taken, and what stops the start with a message that says what to set. */
+import { describe, expect, it } from "vitest";
+import { readBackendSettings } from "../../backend/settings.ts";
+import { SettingError } from "../../rules/integer-setting.ts";
+import { DEFAULT_LIMITS } from "../../rules/limits.ts";
+
+describe("an empty environment", () => {
+  it("gives a backend for this machine alone, with the limits of the contract", () => {
+    const settings = readBackendSettings({});
+    expect(settings).toMatchObject({
+      host: "127.0.0.1",
+      backendTokens: [],
+      queueDeadlineSeconds: 10,
+      renderTimeoutSeconds: 30,
+      packagePath: null,
+      creationTimestampSeconds: null,
+      limits: DEFAULT_LIMITS,
+    });
+    expect(settings.maxConcurrentRenders).toBeGreaterThanOrEqual(1);
+    expect(Object.isFrozen(settings)).toBe(true);
+  });
+});
+
+describe("a setting", () => {
+  it.each([
+    ["SERVICE_PORT", "http"],
+    ["SERVICE_PORT", "65536"],
+    ["SERVICE_PORT", "-1"],
+    ["SERVICE_MAX_CONCURRENT_RENDERS", "0"],
+    ["SERVICE_QUEUE_DEADLINE_SECONDS", "0"],
+    ["SERVICE_RENDER_TIMEOUT_SECONDS", "1.5"],
+    ["SERVICE_RENDER_TIMEOUT_SECONDS", "30s"],
+    ["SERVICE_MAX_OUTPUT_BYTES", "1e6"],
+    ["SERVICE_MAX_OUTPUT_BYTES", "9".repeat(40)],
+    ["SERVICE_MAX_INLINE_FILES", "many"],
+    ["SERVICE_LOG_LEVEL", "loud"],
+    ["SERVICE_CREATION_TIMESTAMP", "today"],
+    ["SERVICE_BACKEND_TOKENS", "tökens"],
+  ])("that cannot be used is named, with what it must be: %s of %s", (name, value) => {
+    const read = () => readBackendSettings({ [name]: value });
+    expect(read).toThrow(SettingError);
+    expect(read).toThrow(new RegExp(`^${name} must [^\\n]+$`));
+  });
+
+  it("that is empty counts as absent", () => {
+    const names = ["PORT", "HOST", "LOG_LEVEL", "WORK_DIRECTORY", "TYPST_BIN", "PACKAGE_PATH", "MAX_OUTPUT_BYTES"];
+    const empty = Object.fromEntries(names.map((name) => [`SERVICE_${name}`, ""]));
+    expect(readBackendSettings(empty)).toEqual(readBackendSettings({}));
+  });
+
+  it("never shows a token in its message", () => {
+    expect(() => readBackendSettings({ SERVICE_BACKEND_TOKENS: "sécret" })).not.toThrow(/cret/);
+  });
+});
+
+describe("tokens", () => {
+  it("are separated by commas or blanks", () => {
+    expect(readBackendSettings({ SERVICE_BACKEND_TOKENS: " a, b\tc,,d\n" }).backendTokens).toEqual([
+      "a",
+      "b",
+      "c",
+      "d",
+    ]);
+  });
+});
+
+describe("the cap on files", () => {
+  it("follows its setting up to the cap of the rules", () => {
+    const effective = (value: string) =>
+      readBackendSettings({ SERVICE_MAX_INLINE_FILES: value }).limits.effective_max_files;
+    expect([effective("5"), effective("1024"), effective("5000")]).toEqual([5, 1024, 1024]);
+  });
+});

@@ -1,0 +1,279 @@
+/** The backend as a program: what keeps it from starting, how it stops, and what it says meanwhile. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { Agent, request } from "node:http";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { LOOPBACK, ServiceStartError, startBackend, takeFreePort } from "../../scripts/local-service.ts";
+import { makeFakeTypst, VERSION_ANSWER, waitFor } from "../backend/support/fake-typst.ts";
+import { isRunning, writtenPids } from "../backend/support/running-process.ts";
+import { renderInit } from "../backend/support/test-backend.ts";
+import { BACKEND_TOKEN } from "../tokens.ts";
+import { backendEnvironment } from "./support/local.ts";
+
+const PROGRAM = fileURLToPath(new URL("../../backend/main.ts", import.meta.url));
+
+type Environment = Readonly<Record<string, string>>;
+
+interface Ended {
+  readonly exitCode: number | null;
+  readonly output: string;
+  readonly errors: string;
+}
+
+interface BackendProcess {
+  readonly child: ChildProcess;
+  readonly url: URL;
+  readonly workDirectory: string;
+  readonly ended: Promise<Ended>;
+}
+
+async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "backend-process-test-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Starts the program, and waits for nothing. It is killed when the test has finished, if it is still there. */
+async function spawnBackend(environment: Environment = {}): Promise<BackendProcess> {
+  const port = await takeFreePort();
+  const workDirectory = environment.SERVICE_WORK_DIRECTORY ?? (await temporaryFolder());
+  const child = spawn(process.execPath, [PROGRAM], {
+    env: { ...backendEnvironment(), SERVICE_PORT: String(port), SERVICE_WORK_DIRECTORY: workDirectory, ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]).then(
+    ([output, errors]): Ended => ({ exitCode: child.exitCode, output, errors }),
+  );
+  onTestFinished(async () => {
+    child.kill("SIGKILL");
+    await ended;
+  });
+  return { child, url: new URL(`http://${LOOPBACK}:${port}`), workDirectory, ended };
+}
+
+async function spawnReadyBackend(environment: Environment = {}): Promise<BackendProcess> {
+  const backend = await spawnBackend(environment);
+  const isReady = () =>
+    fetch(new URL("/ready", backend.url)).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  await expect.poll(isReady, { timeout: 20_000 }).toBe(true);
+  return backend;
+}
+
+const render = ({ url }: BackendProcess, headers: Readonly<Record<string, string>> = {}) =>
+  fetch(new URL("/v1/render", url), renderInit({ source: "x" }, { headers }));
+
+const projects = async ({ workDirectory }: BackendProcess) =>
+  (await readdir(workDirectory)).filter((name) => name.startsWith("render-"));
+
+/** Expects an end with exit code 1 and one line of errors that says this. */
+async function expectRefusedStart(environment: Environment, message: RegExp): Promise<void> {
+  const { ended } = await spawnBackend(environment);
+  const { exitCode, output, errors } = await ended;
+  expect(errors).toMatch(message);
+  expect(errors).toMatch(/^[^\n]+\n$/);
+  expect(exitCode).toBe(1);
+  expect(output).toBe("");
+}
+
+describe("the backend does not start", () => {
+  it.each([
+    ["SERVICE_PORT", "http"],
+    ["SERVICE_LOG_LEVEL", "loud"],
+  ])("with a setting that cannot be used: %s of %s", async (name, value) => {
+    await expectRefusedStart({ [name]: value }, new RegExp(`^${name} must `));
+  });
+
+  it("without Typst", async () => {
+    await expectRefusedStart({ SERVICE_TYPST_BIN: "/nonexistent/typst" }, /Typst 0\.15\.1 .*SERVICE_TYPST_BIN/);
+  });
+
+  it("with another Typst", async () => {
+    const typst = await makeFakeTypst('echo "typst 0.14.2 (abcdef)"');
+    await expectRefusedStart({ SERVICE_TYPST_BIN: typst.path }, /Typst 0\.15\.1 .*0\.14\.2/);
+  });
+
+  it("with a Typst that is no program", async () => {
+    await expectRefusedStart({ SERVICE_TYPST_BIN: PROGRAM }, /Typst 0\.15\.1 .*SERVICE_TYPST_BIN/);
+  });
+
+  it("on a port in use", async () => {
+    const server = createServer();
+    server.listen(0, LOOPBACK);
+    await once(server, "listening");
+    onTestFinished(() => {
+      server.close();
+    });
+    const address = server.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    await expectRefusedStart({ SERVICE_PORT: String(port) }, new RegExp(`port.*${port}.*SERVICE_PORT`));
+  });
+
+  it("where its work directory cannot be made", async () => {
+    await expectRefusedStart({ SERVICE_WORK_DIRECTORY: "/dev/null/work" }, /./);
+  });
+
+  it("a second time, and the first is not troubled by the attempt", async () => {
+    const typst = await makeFakeTypst(`${VERSION_ANSWER}\necho > "$here/started"; ${waitFor("go")}; cat :data.json`);
+    const first = await spawnReadyBackend({ SERVICE_TYPST_BIN: typst.path });
+    const answer = render(first);
+    answer.catch(() => {});
+    await expect.poll(() => typst.read("started")).not.toBeNull();
+    const same = { SERVICE_PORT: first.url.port, SERVICE_WORK_DIRECTORY: first.workDirectory };
+    await expectRefusedStart({ ...same, SERVICE_TYPST_BIN: typst.path }, /port/);
+    expect(await projects(first)).toHaveLength(1);
+    await typst.signal("go");
+    expect((await answer).status).toBe(200);
+    expect((await render(first)).status).toBe(200);
+  });
+
+  it("and says so to whoever starts it as a part of the service", async () => {
+    const start = startBackend({ ...backendEnvironment(), SERVICE_LOG_LEVEL: "loud" }, await takeFreePort());
+    await expect(start).rejects.toThrow(ServiceStartError);
+    await expect(start).rejects.toThrow(/SERVICE_LOG_LEVEL/);
+  });
+});
+
+describe("the backend stops", () => {
+  it.each(["SIGTERM", "SIGINT"] as const)("at %s, and leaves no project in its work directory", async (signal) => {
+    const backend = await spawnReadyBackend();
+    expect((await render(backend)).status).toBe(200);
+    backend.child.kill(signal);
+    expect(await backend.ended).toEqual({ exitCode: 0, output: "", errors: "" });
+    expect(await projects(backend)).toEqual([]);
+  });
+
+  describe("while it renders", () => {
+    interface HeldBackend {
+      readonly backend: BackendProcess;
+      readonly answers: readonly Promise<Response>[];
+      readonly letGo: () => Promise<void>;
+    }
+
+    /** A backend with one render at hand and one that waits, which has been told to stop. */
+    async function stoppingBackend(connection: "close" | "keep-alive"): Promise<HeldBackend> {
+      const typst = await makeFakeTypst(`${VERSION_ANSWER}\n${waitFor("go")}; printf done`);
+      const backend = await spawnReadyBackend({
+        SERVICE_TYPST_BIN: typst.path,
+        SERVICE_MAX_CONCURRENT_RENDERS: "1",
+        SERVICE_QUEUE_DEADLINE_SECONDS: "2",
+        SERVICE_RENDER_TIMEOUT_SECONDS: "2",
+      });
+      const answers = [1, 2].map(() => render(backend, { Connection: connection }));
+      // Whoever awaits them hears of it; until then nobody may call a rejection unhandled.
+      for (const answer of answers) answer.catch(() => {});
+      await expect.poll(async () => /^service_renders_waiting 1$/m.test(await metricsOf(backend))).toBe(true);
+      backend.child.kill("SIGTERM");
+      // Once it takes no connection, it has heard the signal.
+      await expect.poll(() => metricsOf(backend).catch(() => null)).toBeNull();
+      return { backend, answers, letGo: () => typst.signal("go") };
+    }
+
+    it("only when the render at hand and those that wait are answered", async () => {
+      const { backend, answers, letGo } = await stoppingBackend("close");
+      await letGo();
+      const texts = await Promise.all(answers.map(async (answer) => (await answer).text()));
+      expect(texts).toEqual(["done", "done"]);
+      expect((await backend.ended).exitCode).toBe(0);
+      expect(await projects(backend)).toEqual([]);
+    });
+
+    it("without waiting for clients that keep their connections", async () => {
+      const { backend, answers, letGo } = await stoppingBackend("keep-alive");
+      await letGo();
+      await Promise.all(answers.map(async (answer) => (await answer).text()));
+      const served = performance.now();
+      expect((await backend.ended).exitCode).toBe(0);
+      expect(performance.now() - served).toBeLessThan(3000);
+    });
+
+    it("after the time-out of a render that hangs, and leaves no Typst behind", async () => {
+      const typst = await makeFakeTypst(`${VERSION_ANSWER}\necho $$ > "$here/pid"; exec sleep 300`);
+      const backend = await spawnReadyBackend({
+        SERVICE_TYPST_BIN: typst.path,
+        SERVICE_RENDER_TIMEOUT_SECONDS: "1",
+        SERVICE_QUEUE_DEADLINE_SECONDS: "1",
+      });
+      const answer = render(backend, { Connection: "close" });
+      answer.catch(() => {});
+      const pids = await writtenPids(typst, "pid");
+      backend.child.kill("SIGTERM");
+      expect((await answer).status).toBe(408);
+      expect((await backend.ended).exitCode).toBe(0);
+      await expect.poll(() => pids.filter(isRunning), { timeout: 3000 }).toEqual([]);
+      expect(await projects(backend)).toEqual([]);
+    });
+  });
+});
+
+/** The metrics by a connection of its own, so that a kept one does not count as open for the backend. */
+async function metricsOf({ url }: BackendProcess): Promise<string> {
+  const agent = new Agent({ keepAlive: false });
+  const call = request(new URL("/metrics", url), { agent });
+  call.end();
+  const [answer] = await once(call, "response");
+  return text(answer);
+}
+
+describe("the backend's log", () => {
+  it("holds nothing of sources, data, files, diagnostics or tokens, however much it says", async () => {
+    const secret = "SECRET-2f7c";
+    const backend = await spawnReadyBackend({ SERVICE_LOG_LEVEL: "trace" });
+    const send = (body: object | string, headers: Record<string, string> = {}) =>
+      fetch(new URL("/v1/render", backend.url), renderInit(body, { headers }));
+    const files = { [`${secret}.txt`]: { encoding: "text", content: secret } };
+    const statuses = [
+      await send({ source: `/* ${secret} */ x`, data: { [secret]: secret }, files, output: { filename: secret } }),
+      await send({ source: `#panic("${secret}")` }),
+      await send({ source: `#import "@preview/${secret.toLowerCase()}:1.0.0"` }),
+      await send(`{"${secret}":`),
+      await send({ source: "x", [secret]: secret }),
+      await send({ source: "x" }, { "X-Service-Backend-Token": secret }),
+      await send({ source: "x" }, { "X-Service-Limits": secret }),
+    ].map(({ status }) => status);
+    expect(statuses).toEqual([200, 422, 422, 400, 400, 403, 200]);
+    backend.child.kill("SIGTERM");
+    const { output, errors, exitCode } = await backend.ended;
+    expect(exitCode).toBe(0);
+    const lines = output.trim().split("\n");
+    expect(lines.filter((line) => JSON.parse(line).msg === "render")).toHaveLength(statuses.length);
+    for (const word of [secret, secret.toLowerCase(), BACKEND_TOKEN, "panicked", backend.workDirectory]) {
+      expect(output + errors).not.toContain(word);
+    }
+  });
+
+  it("has one line for each render, with its outcome, sizes and times", async () => {
+    const backend = await spawnReadyBackend({ SERVICE_LOG_LEVEL: "info" });
+    const answer = await render(backend);
+    const { length } = await answer.bytes();
+    backend.child.kill("SIGTERM");
+    const { output } = await backend.ended;
+    const records = output
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line))
+      .filter(({ msg }) => msg === "render");
+    expect(records).toEqual([
+      expect.objectContaining({
+        format: "pdf",
+        outcome: "ok",
+        outputBytes: length,
+        requestBytes: '{"source":"x"}'.length,
+        reqId: answer.headers.get("X-Request-Id"),
+        phases: expect.objectContaining({
+          prepare: expect.any(Number),
+          compile: expect.any(Number),
+          queue: expect.any(Number),
+        }),
+      }),
+    ]);
+  });
+});

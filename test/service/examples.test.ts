@@ -1,0 +1,120 @@
+/** Every example through the whole service, its file read by programs that the service does not use. */
+import { readFile } from "node:fs/promises";
+import { PNG } from "pngjs";
+import { beforeAll, describe, expect, it } from "vitest";
+import { exampleNames, exampleRequest } from "../../scripts/example-request.ts";
+import { readDisposition } from "../backend/support/offered-name.ts";
+import { type PdfContents, readPdf } from "../backend/support/pdf-reader.ts";
+import { readSvgSize } from "../backend/support/svg-reader.ts";
+import { readZip } from "../backend/support/zip-reader.ts";
+import { startTestService, type TestService } from "./support/local.ts";
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startTestService();
+  return () => service.stop();
+});
+
+interface ExampleFile {
+  readonly answer: Response;
+  readonly bytes: Buffer;
+}
+
+async function renderExample(name: string): Promise<ExampleFile> {
+  const answer = await service.render(await exampleRequest(name));
+  const bytes = Buffer.from(await answer.bytes());
+  expect(answer.status, bytes.toString("utf8")).toBe(200);
+  expect(answer.headers.get("Content-Length")).toBe(String(bytes.length));
+  expect(answer.headers.get("Cache-Control")).toBe("no-store");
+  return { answer, bytes };
+}
+
+async function exampleData(name: string): Promise<Record<string, unknown>> {
+  return JSON.parse(await readFile(new URL(`../../examples/${name}/data.json`, import.meta.url), "utf8"));
+}
+
+/** All text of a document without blanks: a line may break anywhere in it. */
+const textOf = ({ pageTexts }: PdfContents) => pageTexts.join("").replace(/\s+/g, "");
+const squeezed = (text: unknown) => String(text).replace(/\s+/g, "");
+
+it("covers every example that there is", async () => {
+  expect((await exampleNames()).toSorted()).toEqual([
+    "accessible-letter",
+    "certificate",
+    "invoice",
+    "report",
+    "slides",
+  ]);
+});
+
+describe("the invoice", () => {
+  it("is a PDF with its lines and its total computed", async () => {
+    const { answer, bytes } = await renderExample("invoice");
+    expect(answer.headers.get("Content-Type")).toBe("application/pdf");
+    expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "invoice-TH-2026-0417.pdf" });
+    const pdf = await readPdf(bytes);
+    const text = textOf(pdf);
+    const { number, buyer, lines } = await exampleData("invoice");
+    expect(pdf.headerVersion).toBe("1.7");
+    expect(pdf.pageTexts.length).toBeGreaterThan(0);
+    expect(text).toContain(squeezed(number));
+    expect(buyer).toHaveProperty("name");
+    for (const { description } of lines as { description: string }[]) expect(text).toContain(squeezed(description));
+    // 36 × 128.40 less 7.5 %: of the first line, by hand.
+    expect(text).toContain("4,275.72");
+  });
+});
+
+describe("the report", () => {
+  it("is a PDF of nine pages from many files", async () => {
+    const { answer, bytes } = await renderExample("report");
+    expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "energy-review-2025.pdf" });
+    const pdf = await readPdf(bytes);
+    const { title, publisher } = await exampleData("report");
+    expect(pdf.pageTexts).toHaveLength(9);
+    expect(squeezed(pdf.pageTexts[0])).toContain(squeezed(title));
+    expect(textOf(pdf)).toContain(squeezed(publisher));
+    expect(pdf.pageTexts[8]).toMatch(/9 of 9/);
+  });
+});
+
+describe("the certificate", () => {
+  it("is one image of A5 landscape at 300 pixels per inch", async () => {
+    const { answer, bytes } = await renderExample("certificate");
+    expect(answer.headers.get("Content-Type")).toBe("image/png");
+    expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "certificate-LL-2026-0193.png" });
+    const { width, height } = PNG.sync.read(bytes);
+    expect([width, height]).toEqual([2480, 1748]);
+  });
+});
+
+describe("the slides", () => {
+  it("are a ZIP of eight SVG files, 16 to 9", async () => {
+    const { answer, bytes } = await renderExample("slides");
+    expect(answer.headers.get("Content-Type")).toBe("application/zip");
+    expect(readDisposition(answer)).toMatchObject({ type: "attachment", name: "mobile-boarding-review.zip" });
+    const entries = readZip(bytes);
+    expect(entries.map(({ name }) => name)).toEqual([1, 2, 3, 4, 5, 6, 7, 8].map((page) => `page-0${page}.svg`));
+    for (const entry of entries) {
+      const [width, height] = readSvgSize(entry.bytes);
+      expect(width / height).toBeCloseTo(16 / 9, 2);
+    }
+  });
+});
+
+describe("the accessible letter", () => {
+  it("claims PDF/A-2a and PDF/UA-1, and is tagged", async () => {
+    const { answer, bytes } = await renderExample("accessible-letter");
+    expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "letter-ER-40128.pdf" });
+    const pdf = await readPdf(bytes);
+    expect(pdf.headerVersion).toBe("1.7");
+    expect(pdf.claims).toMatchObject({ "pdfaid:part": "2", "pdfaid:conformance": "A", "pdfuaid:part": "1" });
+    expect(pdf.isTagged).toBe(true);
+    expect(pdf.pageTexts).toHaveLength(2);
+    const { reference, recipient } = await exampleData("accessible-letter");
+    expect(textOf(pdf)).toContain(squeezed(reference));
+    expect(recipient).toHaveProperty("salutation");
+    expect(textOf(pdf)).toContain("DearMrOkonjo-Reid");
+  });
+});
