@@ -12,7 +12,10 @@ import { BackendMetrics } from "./metrics.ts";
 import { answerUnrouted, sendProblem } from "./problem-reply.ts";
 import { RenderQueue } from "./render-queue.ts";
 import { renderRoute } from "./render-route.ts";
+import type { Sandbox } from "./sandbox/sandbox.ts";
 import type { BackendSettings } from "./settings.ts";
+import { TempSpace } from "./temp-space.ts";
+import { TypstStarter } from "./typst-starter.ts";
 
 export interface Backend {
   readonly app: FastifyInstance;
@@ -20,14 +23,23 @@ export interface Backend {
   startDraining(): void;
 }
 
-/** Builds the application. The work directory must be ready and Typst found. */
-export function buildBackend(settings: BackendSettings, typstVersion: string): Backend {
+/** Builds the application. The work directory must be ready, Typst found and the sandbox probed. */
+export function buildBackend(settings: BackendSettings, typstVersion: string, sandbox: Sandbox): Backend {
   const queue = new RenderQueue({
     slots: settings.maxConcurrentRenders,
     maxWaiting: settings.maxQueuedRenders,
     deadlineMilliseconds: settings.queueDeadlineSeconds * 1000,
   });
-  const metrics = new BackendMetrics(queue, settings.maxConcurrentRenders);
+  const starter = new TypstStarter(settings, sandbox);
+  const tempSpace = new TempSpace(settings.maxTempBytes);
+  const metrics = new BackendMetrics({
+    queue,
+    starter,
+    tempSpace,
+    slots: settings.maxConcurrentRenders,
+    sandboxMode: sandbox.mode,
+    typstVersion,
+  });
   let isDraining = false;
 
   const app: FastifyInstance = Fastify({
@@ -54,7 +66,7 @@ export function buildBackend(settings: BackendSettings, typstVersion: string): B
     return sendProblem(request, reply, serviceUnavailable());
   });
 
-  app.get("/health", () => ({ status: "ok", typst: typstVersion }));
+  app.get("/health", () => ({ status: "ok", typst: typstVersion, sandbox: sandbox.mode }));
   app.get("/ready", (request, reply) =>
     isDraining ? sendProblem(request, reply, serviceUnavailable()) : { status: "ready" },
   );
@@ -62,8 +74,9 @@ export function buildBackend(settings: BackendSettings, typstVersion: string): B
     reply.type(metrics.registry.contentType);
     return metrics.registry.metrics();
   });
-  app.post("/v1/render", renderRoute({ settings, queue, metrics, isDraining: () => isDraining }));
+  app.post("/v1/render", renderRoute({ settings, starter, tempSpace, queue, metrics, isDraining: () => isDraining }));
 
+  app.addHook("onClose", () => starter.close());
   return {
     app,
     startDraining: () => {

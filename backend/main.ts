@@ -6,32 +6,54 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { SettingError } from "../rules/integer-setting.ts";
 import { buildBackend } from "./app.ts";
-import { readBackendSettings } from "./settings.ts";
+import { openSandbox } from "./sandbox/open-sandbox.ts";
+import { probeSandbox } from "./sandbox/probe.ts";
+import type { Sandbox } from "./sandbox/sandbox.ts";
+import { type BackendSettings, readBackendSettings } from "./settings.ts";
 import { readTypstVersion } from "./typst-version.ts";
 import { prepareWorkDirectory } from "./work-directory.ts";
-
-/** What a drain may take beyond the longest queue and render. */
-const GRACE_MARGIN_SECONDS = 5;
 
 async function main(): Promise<void> {
   const settings = readBackendSettings(process.env);
   const typstVersion = await readTypstVersion(settings);
   await prepareWorkDirectory(settings);
-  const { app, startDraining } = buildBackend(settings, typstVersion);
+  const sandbox = await openSandbox(settings);
+  await refuseLeakySandbox(settings, sandbox);
+  const { app, startDraining } = buildBackend(settings, typstVersion, sandbox);
   await app.listen({ host: settings.host, port: settings.port });
 
-  const graceSeconds = settings.queueDeadlineSeconds + settings.renderTimeoutSeconds + GRACE_MARGIN_SECONDS;
   const drain = async () => {
     startDraining();
     const isClosed = await Promise.race([
       app.close().then(() => true),
-      delay(graceSeconds * 1000, false, { ref: false }),
+      delay(settings.graceSeconds * 1000, false, { ref: false }),
     ]);
     process.exit(isClosed ? 0 : 1);
   };
   process.once("SIGTERM", drain);
   process.once("SIGINT", drain);
 }
+
+/** Serves nobody from a sandbox that can be left, or in which Typst does not run. */
+async function refuseLeakySandbox(settings: BackendSettings, sandbox: Sandbox): Promise<void> {
+  if (sandbox.mode === "none") {
+    process.stderr.write("WARNING: SERVICE_SANDBOX=none: a flaw in Typst would open this machine to every caller.\n");
+    return;
+  }
+  const { compiles, escapes } = await probeSandbox(settings, sandbox);
+  if (escapes.length > 0)
+    throw new SettingError(`The ${sandbox.mode} sandbox does not hold: Typst ${escapes.join(", ")}.`);
+  if (compiles) return;
+  throw new SettingError(
+    `Typst does not run in the ${sandbox.mode} sandbox. It needs ${SANDBOX_NEEDS[sandbox.mode]}; SERVICE_SANDBOX names another.`,
+  );
+}
+
+const SANDBOX_NEEDS = {
+  bubblewrap:
+    "bubblewrap (Debian: apt-get install bubblewrap), prlimit, and user namespaces that are open to this user",
+  landlock: "setpriv of util-linux 2.41 or newer, prlimit, and a kernel with Landlock",
+} as const;
 
 try {
   await main();

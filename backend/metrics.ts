@@ -6,9 +6,22 @@ import type { OutputFormat } from "../rules/output-options.ts";
 import type { ProblemCode } from "../rules/problem.ts";
 import type { PhaseSeconds } from "./render.ts";
 import type { RenderQueue } from "./render-queue.ts";
+import type { SandboxMode } from "./sandbox/sandbox.ts";
+import type { TempSpace } from "./temp-space.ts";
+import type { TypstStarter } from "./typst-starter.ts";
 
 /** How one render request ended: `ok`, the code of a problem, or the client that did not wait. */
 export type RequestOutcome = "ok" | "client_gone" | ProblemCode;
+
+/** What the metrics look at when they are scraped, and what they say of the deployment. */
+export interface MetricSources {
+  readonly queue: RenderQueue;
+  readonly starter: TypstStarter;
+  readonly tempSpace: TempSpace;
+  readonly slots: number;
+  readonly sandboxMode: SandboxMode;
+  readonly typstVersion: string;
+}
 
 export class BackendMetrics {
   readonly registry = new Registry();
@@ -17,7 +30,7 @@ export class BackendMetrics {
   readonly #outputBytes: Histogram<"format">;
   readonly #limitsMismatches: Counter;
 
-  constructor(queue: RenderQueue, slots: number) {
+  constructor({ queue, starter, tempSpace, slots, sandboxMode, typstVersion }: MetricSources) {
     const registers = [this.registry];
     collectDefaultMetrics({ register: this.registry });
     this.#renders = new Counter({
@@ -28,7 +41,7 @@ export class BackendMetrics {
     });
     this.#phaseSeconds = new Histogram({
       name: "service_render_phase_seconds",
-      help: "Seconds of each phase of a render: queue, prepare, compile, archive.",
+      help: "Seconds of each phase of a render: queue, start, compile, archive.",
       labelNames: ["phase"],
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
       registers,
@@ -45,21 +58,33 @@ export class BackendMetrics {
       help: "Requests whose edge has other limits than this backend.",
       registers,
     });
-    new Gauge({ name: "service_render_slots", help: "Renders that may run at once.", registers }).set(slots);
     new Gauge({
-      name: "service_renders_running",
-      help: "Renders that run now.",
+      name: "service_backend_info",
+      help: "Always 1; the labels say which Typst runs in which sandbox.",
+      labelNames: ["typst_version", "sandbox"],
+      registers,
+    }).set({ typst_version: typstVersion, sandbox: sandboxMode }, 1);
+    const gauge = (name: string, help: string, read: () => number) =>
+      new Gauge({
+        name,
+        help,
+        registers,
+        collect() {
+          this.set(read());
+        },
+      });
+    gauge("service_render_slots", "Renders that may run at once.", () => slots);
+    gauge("service_renders_running", "Renders that run now.", () => queue.running);
+    gauge("service_renders_waiting", "Requests that wait for a slot now.", () => queue.waiting);
+    gauge("service_temp_reserved_bytes", "Temporary space reserved by running renders.", () => tempSpace.reservedBytes);
+    gauge("service_warm_renders_waiting", "Typst processes that wait for a request.", () => starter.waiting);
+    new Counter({
+      name: "service_warm_renders_used_total",
+      help: "Renders that found a Typst process waiting for them.",
       registers,
       collect() {
-        this.set(queue.running);
-      },
-    });
-    new Gauge({
-      name: "service_renders_waiting",
-      help: "Requests that wait for a slot now.",
-      registers,
-      collect() {
-        this.set(queue.waiting);
+        this.reset();
+        this.inc(starter.warmTakes);
       },
     });
   }

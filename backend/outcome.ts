@@ -22,12 +22,27 @@ export function outcomeOfEnd(result: TypstResult, settings: BackendSettings): Pr
           return renderTimeout(settings);
         case "output-too-large":
           return outputTooLarge(result.outputBytes, settings);
+        case "not-needed":
+          throw new Error("a process was discarded while its request waited for it");
       }
       break;
     case "signalled":
-      return result.ranOutOfMemory ? compileFailed() : renderFailed();
+      return outcomeOfSignal(end.signal, result, settings);
     case "exited":
       return end.exitCode === 0 ? null : compileFailed();
+  }
+}
+
+/** The signals of the render's own limits mean what the limit means. Any other is a failure of the service. */
+function outcomeOfSignal(signal: string, result: TypstResult, settings: BackendSettings): Problem {
+  if (result.ranOutOfMemory) return compileFailed();
+  switch (signal) {
+    case "SIGXCPU":
+      return renderTimeout(settings);
+    case "SIGXFSZ":
+      return outputTooLarge(settings.limits.max_output_bytes + 1, settings);
+    default:
+      return renderFailed();
   }
 }
 

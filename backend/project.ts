@@ -16,6 +16,9 @@ export const DATA_FILE_NAME = ":data.json";
 
 const EMPTY_DATA = Buffer.from("{}");
 
+/** Every project's directory begins so. */
+const RENDER_DIRECTORY_PREFIX = "render-";
+
 /** What a file system says to keys that pass the rules and still cannot all be written. */
 const LAYOUT_ERRORS = new Set(["EEXIST", "ENOTDIR", "EISDIR", "ENAMETOOLONG"]);
 
@@ -28,18 +31,9 @@ export interface Project {
   remove(): Promise<void>;
 }
 
-/**
- * Writes a project below `workDirectory`.
- *
- * @returns the project, or the problem of a set of files that cannot be laid out.
- * @throws where the machine fails (disk full, directory gone); nothing is left behind then.
- */
-export async function writeProject(
-  workDirectory: string,
-  body: Uint8Array,
-  request: RenderRequest,
-): Promise<Project | Problem> {
-  const directory = await mkdtemp(join(workDirectory, "render-"));
+/** Makes an empty project below `workDirectory`: before its request comes, where a render is started warm. */
+export async function createProject(workDirectory: string): Promise<Project> {
+  const directory = await mkdtemp(join(workDirectory, RENDER_DIRECTORY_PREFIX));
   const project: Project = {
     root: join(directory, "project"),
     outputDirectory: join(directory, "output"),
@@ -47,19 +41,33 @@ export async function writeProject(
   };
   try {
     await Promise.all([mkdir(project.root), mkdir(project.outputDirectory)]);
-    const data = request.data === null ? EMPTY_DATA : body.subarray(request.data.start, request.data.end);
-    await writeFile(join(project.root, DATA_FILE_NAME), data, { flag: "wx" });
-    for (const file of request.files) {
-      const refusal = await writeProjectFile(project.root, body, file);
-      if (refusal === null) continue;
-      await project.remove();
-      return refusal;
-    }
     return project;
   } catch (error) {
     await project.remove();
     throw error;
   }
+}
+
+/**
+ * Writes a request's data and files into an empty project.
+ *
+ * @returns the problem of a set of files that cannot be laid out, or null.
+ * @throws where the machine fails: disk full, directory gone.
+ */
+export async function fillProject(project: Project, body: Uint8Array, request: RenderRequest): Promise<Problem | null> {
+  const data = request.data === null ? EMPTY_DATA : body.subarray(request.data.start, request.data.end);
+  await writeFile(join(project.root, DATA_FILE_NAME), data, { flag: "wx" });
+  for (const file of request.files) {
+    const refusal = await writeProjectFile(project.root, body, file);
+    if (refusal !== null) return refusal;
+  }
+  return null;
+}
+
+/** What a project takes on disk: its data and its files. */
+export function projectBytes({ data, files }: RenderRequest): number {
+  const dataBytes = data === null ? EMPTY_DATA.length : data.end - data.start;
+  return files.reduce((sum, { size }) => sum + size, dataBytes);
 }
 
 async function writeProjectFile(root: string, body: Uint8Array, file: RenderFile): Promise<Problem | null> {

@@ -14,10 +14,14 @@ import { BACKEND_TOKEN_HEADER, judgeToken } from "../rules/token.ts";
 import { type Extension, safeFileName } from "./file-name.ts";
 import type { BackendMetrics, RequestOutcome } from "./metrics.ts";
 import { sendProblem } from "./problem-reply.ts";
+import { projectBytes } from "./project.ts";
 import { type PhaseSeconds, type RenderedFile, render } from "./render.ts";
 import type { RenderQueue } from "./render-queue.ts";
 import { readBody, requestHead } from "./request-body.ts";
 import type { BackendSettings } from "./settings.ts";
+import type { TempSpace } from "./temp-space.ts";
+import { isArchive } from "./typst-command.ts";
+import type { TypstStarter } from "./typst-starter.ts";
 
 const CONTENT_TYPES = {
   pdf: "application/pdf",
@@ -34,6 +38,8 @@ const SVG_HEADERS = {
 /** What the route stands on. */
 export interface RenderRouteParts {
   readonly settings: BackendSettings;
+  readonly starter: TypstStarter;
+  readonly tempSpace: TempSpace;
   readonly queue: RenderQueue;
   readonly metrics: BackendMetrics;
   readonly isDraining: () => boolean;
@@ -61,7 +67,7 @@ export function renderRoute(parts: RenderRouteParts) {
 }
 
 async function answer(parts: RenderRouteParts, request: FastifyRequest, reply: FastifyReply): Promise<RenderRecord> {
-  const { settings, queue, metrics } = parts;
+  const { settings, starter, tempSpace, queue, metrics } = parts;
   const refuse = (refusal: Problem, known: Partial<RenderRecord> = {}): RenderRecord => {
     sendProblem(request, reply, refusal);
     return { format: "none", ...known, outcome: refusal.code };
@@ -88,7 +94,11 @@ async function answer(parts: RenderRouteParts, request: FastifyRequest, reply: F
   const { output } = judgement.request;
   const phases: PhaseSeconds & { queue?: number } = {};
   const known = { format: output.format, requestBytes: body.length, phases };
-  const admission = await queue.run(clientGone, () => render(settings, body, judgement.request, clientGone, phases));
+  const judged = { body, request: judgement.request };
+  const tempBytes = projectBytes(judgement.request) + (isArchive(output) ? settings.limits.max_output_bytes : 0);
+  const admission = await queue.run(clientGone, () =>
+    tempSpace.withReserved(tempBytes, () => render(settings, starter, judged, clientGone, phases)),
+  );
   if (admission.kind === "left") return abandon(reply, known);
   if (admission.kind === "full") return refuse(queueFull(admission.retryAfterSeconds), known);
   phases.queue = admission.waitedSeconds;

@@ -16,15 +16,17 @@ import {
   renderFailed,
   tooManyOutputFiles,
 } from "./outcome.ts";
-import { type Project, stringBytes, writeProject } from "./project.ts";
+import { fillProject, type Project, stringBytes } from "./project.ts";
 import type { BackendSettings } from "./settings.ts";
-import { isArchive, renderCommand, selectionProbeCommand, type TypstCommand } from "./typst-command.ts";
-import { directorySize, runTypst, type TypstResult } from "./typst-process.ts";
+import { isArchive, selectionProbeCommand } from "./typst-command.ts";
+import { directoryBytes, type TypstProcess, type TypstResult } from "./typst-process.ts";
 import { programText } from "./typst-source.ts";
+import type { TypstStarter } from "./typst-starter.ts";
 
 /** The phases of a render, in seconds, for metrics and the log. */
 export interface PhaseSeconds {
-  prepare?: number;
+  /** Until a sandboxed process waits for its input. */
+  start?: number;
   compile?: number;
   archive?: number;
 }
@@ -39,69 +41,76 @@ export type RenderOutcome =
   | { readonly kind: "refused"; readonly problem: Problem }
   | { readonly kind: typeof CLIENT_GONE };
 
+/** A valid request with the bytes into which its spans point. */
+export interface JudgedRequest {
+  readonly body: Uint8Array;
+  readonly request: RenderRequest;
+}
+
 /**
  * Renders a request.
  *
- * @param body the bytes that were judged; the request's spans point into it.
  * @param signal aborted when the client goes away: the render is killed at once.
  * @param phases filled in as the phases end.
  * @throws where the machine fails; the temporary project is removed in any case.
  */
 export async function render(
   settings: BackendSettings,
-  body: Uint8Array,
-  request: RenderRequest,
+  starter: TypstStarter,
+  judged: JudgedRequest,
   signal: AbortSignal,
   phases: PhaseSeconds,
 ): Promise<RenderOutcome> {
   const deadline = performance.now() + settings.renderTimeoutSeconds * 1000;
-  const project = await timed(phases, "prepare", () => writeProject(settings.workDirectory, body, request));
-  if ("code" in project) return { kind: "refused", problem: project };
+  const { output } = judged.request;
+  const { project, command, process } = await timed(phases, "start", () => starter.take(output));
   try {
-    const input = programText(stringBytes(body, request.source));
-    const execute = (command: TypstCommand) =>
-      runTypst({
-        typstPath: settings.typstPath,
-        command,
+    const input = programText(stringBytes(judged.body, judged.request.source));
+    const perform = (running: TypstProcess) =>
+      running.perform({
         input,
-        maxOutputBytes: settings.limits.max_output_bytes,
         timeoutMilliseconds: Math.max(1, deadline - performance.now()),
         signal,
-        outputDirectory: project.outputDirectory,
+        outputDirectory: command.target === "output-directory" ? project.outputDirectory : null,
       });
-    const { output } = request;
-    const result = await timed(phases, "compile", () => execute(renderCommand(settings, project, output)));
+    const result = await timed(phases, "compile", async () => {
+      const refusal = await fillProject(project, judged.body, judged.request);
+      return refusal ?? perform(process);
+    });
+    if ("code" in result) return refuse(result);
     const failure = outcomeOfEnd(result, settings);
-    if (failure !== null) return refusal(failure);
+    if (failure !== null) return refuse(failure);
     if (isArchive(output)) return await timed(phases, "archive", () => archiveOutcome(settings, project, output));
-    return await directOutcome(settings, project, output, result, execute);
+    return await directOutcome(settings, output, result, (pages) => {
+      const probe = selectionProbeCommand(settings, starter.view(project), pages);
+      return perform(starter.startIn(project, probe));
+    });
   } finally {
+    starter.prepareNext(output);
+    if (!process.hasEnded) await process.discard();
     await project.remove();
   }
 }
 
-function refusal(failure: Problem | typeof CLIENT_GONE): RenderOutcome {
+function refuse(failure: Problem | typeof CLIENT_GONE): RenderOutcome {
   return failure === CLIENT_GONE ? { kind: CLIENT_GONE } : { kind: "refused", problem: failure };
 }
 
 async function directOutcome(
   settings: BackendSettings,
-  project: Project,
   output: Output,
   result: TypstResult,
-  execute: (command: TypstCommand) => Promise<TypstResult>,
+  probeSelection: (pages: string) => Promise<TypstResult>,
 ): Promise<RenderOutcome> {
   if (result.output.length === 0) {
     // Typst prints no image and exits 0 when the page does not exist.
     const isPageMissing = output.format !== "pdf" && output.page !== null;
-    return refusal(isPageMissing ? compileFailed() : renderFailed());
+    return refuse(isPageMissing ? compileFailed() : renderFailed());
   }
   if (output.format === "pdf" && output.pages !== null && mayBePlaceholder(result.output)) {
-    const probe = await execute(selectionProbeCommand(settings, project, output.pages));
-    const failure =
-      probe.end.kind === "stopped" && probe.end.reason === "output-too-large" ? null : outcomeOfEnd(probe, settings);
-    if (failure !== null) return refusal(failure);
-    if (probe.outputBytes === 0) return refusal(compileFailed());
+    const probe = await probeSelection(output.pages);
+    // However large it was, a page that was printed is a page that exists.
+    if (probe.outputBytes === 0) return refuse(outcomeOfEnd(probe, settings) ?? compileFailed());
   }
   return { kind: "rendered", file: { bytes: result.output, extension: output.format } };
 }
@@ -117,13 +126,13 @@ function mayBePlaceholder(pdf: Buffer): boolean {
 async function archiveOutcome(settings: BackendSettings, project: Project, output: Output): Promise<RenderOutcome> {
   const { max_output_bytes, max_output_files } = settings.limits;
   const names = await readdir(project.outputDirectory);
-  if (names.length === 0) return refusal(output.pages === null ? renderFailed() : compileFailed());
-  if (names.length > max_output_files) return refusal(tooManyOutputFiles(settings));
-  const size = await directorySize(project.outputDirectory);
-  if (size > max_output_bytes) return refusal(outputTooLarge(size, settings));
+  if (names.length === 0) return refuse(output.pages === null ? renderFailed() : compileFailed());
+  if (names.length > max_output_files) return refuse(tooManyOutputFiles(settings));
+  const size = await directoryBytes(project.outputDirectory);
+  if (size > max_output_bytes) return refuse(outputTooLarge(size, settings));
   const pages = await Promise.all(names.map((name) => readPage(project.outputDirectory, name)));
   const bytes = await packPages(pages, output.format === "png" ? "png" : "svg");
-  if (bytes.length > max_output_bytes) return refusal(outputTooLarge(bytes.length, settings));
+  if (bytes.length > max_output_bytes) return refuse(outputTooLarge(bytes.length, settings));
   return { kind: "rendered", file: { bytes, extension: "zip" } };
 }
 

@@ -7,6 +7,7 @@ import { delimiter, join } from "node:path";
 import { type Environment, readIntegerSettings, SettingError } from "../rules/integer-setting.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
 import { parseTokens } from "../rules/token.ts";
+import { SANDBOX_MODES, type SandboxMode } from "./sandbox/sandbox.ts";
 
 /** The backend's whole-number settings beyond the limits that clients see. */
 export const BACKEND_INTEGER_SETTINGS = {
@@ -52,6 +53,43 @@ export const BACKEND_INTEGER_SETTINGS = {
     max: 64,
     meaning: "threads that one Typst process may use; memory for images grows with it",
   },
+  renderMemoryBytes: {
+    setting: "SERVICE_RENDER_MEMORY_BYTES",
+    default: 1024 ** 3,
+    min: 128 * 1024 ** 2,
+    max: 64 * 1024 ** 3,
+    meaning: "address space of one Typst process; a render that needs more is answered 422",
+  },
+  renderCpuSeconds: {
+    setting: "SERVICE_RENDER_CPU_SECONDS",
+    default: 30,
+    min: 1,
+    max: 3600,
+    meaning: "processor time of one Typst process, all threads together; a render that needs more is answered 408",
+  },
+  maxTempBytes: {
+    setting: "SERVICE_MAX_TEMP_BYTES",
+    default: 1024 ** 3,
+    min: 16 * 1024 ** 2,
+    max: 1024 ** 4,
+    meaning:
+      "temporary space of all renders together: projects and archived pages; without room a render is answered 503",
+  },
+  warmRenders: {
+    setting: "SERVICE_WARM_RENDERS",
+    default: availableParallelism(),
+    min: 0,
+    max: 256,
+    meaning:
+      "sandboxed Typst processes started before their request comes, at most; each serves one render; 0 starts none",
+  },
+  graceSeconds: {
+    setting: "SERVICE_GRACE_SECONDS",
+    default: 45,
+    min: 1,
+    max: 3600,
+    meaning: "how long running renders may take to finish after SIGTERM",
+  },
 } as const;
 
 export interface BackendSettings extends Readonly<Record<keyof typeof BACKEND_INTEGER_SETTINGS, number>> {
@@ -59,6 +97,11 @@ export interface BackendSettings extends Readonly<Record<keyof typeof BACKEND_IN
   /** Tokens by which the edge shows itself. Without one, every render is answered 503. */
   readonly backendTokens: readonly string[];
   readonly typstPath: string;
+  readonly sandboxMode: SandboxMode;
+  /** The programs of the sandboxes; only those of the chosen mode need to be there. */
+  readonly bubblewrapPath: string;
+  readonly setprivPath: string;
+  readonly prlimitPath: string;
   readonly fontPaths: readonly string[];
   /** A folder of vendored packages, or null: then no package can be imported. */
   readonly packagePath: string | null;
@@ -84,6 +127,10 @@ export function readBackendSettings(environment: Environment): BackendSettings {
     host: environment.SERVICE_HOST || "127.0.0.1",
     backendTokens: parseTokens("SERVICE_BACKEND_TOKENS", environment.SERVICE_BACKEND_TOKENS),
     typstPath: environment.SERVICE_TYPST_BIN || findOnPath("typst", environment.PATH),
+    sandboxMode: readSandboxMode(environment.SERVICE_SANDBOX),
+    bubblewrapPath: environment.SERVICE_BUBBLEWRAP_BIN || findOnPath("bwrap", environment.PATH),
+    setprivPath: environment.SERVICE_SETPRIV_BIN || findOnPath("setpriv", environment.PATH),
+    prlimitPath: findOnPath("prlimit", environment.PATH),
     fontPaths: (environment.SERVICE_FONT_PATHS ?? "").split(":").filter((path) => path !== ""),
     packagePath: environment.SERVICE_PACKAGE_PATH || null,
     workDirectory: environment.SERVICE_WORK_DIRECTORY || join(tmpdir(), `document-rendering-service-${integers.port}`),
@@ -91,6 +138,13 @@ export function readBackendSettings(environment: Environment): BackendSettings {
     logLevel: readLogLevel(environment.SERVICE_LOG_LEVEL),
     limits: limitsFrom(readIntegerSettings(LIMIT_SETTINGS, environment)),
   });
+}
+
+/** The sandbox must be left out by name: forgetting a setting must never open the service. */
+function readSandboxMode(mode: string | undefined): SandboxMode {
+  const found = SANDBOX_MODES.find((candidate) => candidate === (mode || "bubblewrap"));
+  if (found !== undefined) return found;
+  throw new SettingError(`SERVICE_SANDBOX must be one of ${SANDBOX_MODES.join(", ")}.`);
 }
 
 /** The full path of a program: Typst runs without an environment, so also without PATH. The name where none is found. */

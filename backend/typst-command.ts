@@ -6,7 +6,7 @@
 import { join } from "node:path";
 import type { Output } from "../rules/output-options.ts";
 import { countDistinctPages, type PageRange, parsePageSelection } from "../rules/page-selection.ts";
-import type { Project } from "./project.ts";
+import type { SandboxView } from "./sandbox/sandbox.ts";
 import type { BackendSettings } from "./settings.ts";
 
 /** Where Typst puts what it makes. */
@@ -14,44 +14,33 @@ export type OutputTarget = "standard-output" | "output-directory";
 
 export interface TypstCommand {
   readonly arguments: readonly string[];
-  readonly environment: Readonly<Record<string, string>>;
-  readonly workingDirectory: string;
   readonly target: OutputTarget;
 }
 
-/**
- * Nothing of the host's environment reaches Typst: variables such as TYPST_FONT_PATHS change what it does. Times are in
- * UTC, and a proxy that refuses every connection keeps Typst from fetching packages.
- */
-const ENVIRONMENT = {
-  TZ: "UTC",
-  HTTP_PROXY: "http://127.0.0.1:9",
-  HTTPS_PROXY: "http://127.0.0.1:9",
-  ALL_PROXY: "http://127.0.0.1:9",
-} as const;
-
 const STANDARD_STREAM = "-";
 
-/** The command that renders `output` of a project, reading the program text from standard input. */
-export function renderCommand(settings: BackendSettings, project: Project, output: Output): TypstCommand {
+/** The command that renders `output` of the project in view, reading the program text from standard input. */
+export function renderCommand(settings: BackendSettings, view: SandboxView, output: Output): TypstCommand {
   const target = isArchive(output) ? "output-directory" : "standard-output";
   // {p} is the physical page number. Typst replaces it anywhere in the path, and nothing else of the path is a brace.
-  const path = target === "output-directory" ? join(project.outputDirectory, "{p}") : STANDARD_STREAM;
-  return command(settings, project, target, path, output.format, outputArguments(settings, output));
+  const path = target === "output-directory" ? join(view.outputDirectory, "{p}") : STANDARD_STREAM;
+  return {
+    target,
+    arguments: compileArguments(settings, view, path, output.format, outputArguments(settings, output)),
+  };
 }
 
 /**
  * The command that tells whether a page selection matches any page of the document: it prints nothing where none does.
  * Pages are numbered without gaps, so a selection matches exactly when its lowest page exists.
  */
-export function selectionProbeCommand(settings: BackendSettings, project: Project, pages: string): TypstCommand {
+export function selectionProbeCommand(settings: BackendSettings, view: SandboxView, pages: string): TypstCommand {
   const lowest = Math.min(...parsePageSelection(pages).map(({ first }) => first));
-  return command(settings, project, "standard-output", STANDARD_STREAM, "svg", ["--pages", String(lowest)]);
-}
-
-/** The folder given as the package folder where none is set: Typst must have one, and it must be empty. */
-export function emptyPackageDirectory(settings: BackendSettings): string {
-  return join(settings.workDirectory, "no-packages");
+  const pageArguments = ["--pages", String(lowest)];
+  return {
+    target: "standard-output",
+    arguments: compileArguments(settings, view, STANDARD_STREAM, "svg", pageArguments),
+  };
 }
 
 /** Whether the output is a ZIP of pages. */
@@ -59,34 +48,28 @@ export function isArchive(output: Output): boolean {
   return output.format !== "pdf" && output.archive !== null;
 }
 
-function command(
+/** The arguments of one compile: what is common to all of them, then what the format asks for. */
+export function compileArguments(
   settings: BackendSettings,
-  project: Project,
-  target: OutputTarget,
-  path: string,
+  view: SandboxView,
+  outputPath: string,
   format: Output["format"],
   formatArguments: readonly string[],
-): TypstCommand {
-  const packagePath = settings.packagePath ?? emptyPackageDirectory(settings);
-  return {
-    arguments: [
-      "compile",
-      ...["--format", format],
-      ...["--root", project.root],
-      ...["--jobs", String(settings.threadsPerRender)],
-      ...["--package-path", packagePath],
-      ...["--package-cache-path", packagePath],
-      "--ignore-system-fonts",
-      ...settings.fontPaths.flatMap((fontPath) => ["--font-path", fontPath]),
-      ...timestampArguments(settings),
-      ...formatArguments,
-      STANDARD_STREAM,
-      path,
-    ],
-    environment: ENVIRONMENT,
-    workingDirectory: project.root,
-    target,
-  };
+): string[] {
+  return [
+    "compile",
+    ...["--format", format],
+    ...["--root", view.root],
+    ...["--jobs", String(settings.threadsPerRender)],
+    ...["--package-path", view.packagePath],
+    ...["--package-cache-path", view.packagePath],
+    "--ignore-system-fonts",
+    ...view.fontPaths.flatMap((fontPath) => ["--font-path", fontPath]),
+    ...timestampArguments(settings),
+    ...formatArguments,
+    STANDARD_STREAM,
+    outputPath,
+  ];
 }
 
 function timestampArguments({ creationTimestampSeconds }: BackendSettings): string[] {

@@ -1,23 +1,26 @@
 /**
  * The life of one Typst process: start, feed, count, stop, and how it ended. It judges nothing (`outcome.ts` does).
  *
- * Its output is counted while it comes, its diagnostics are drained and forgotten but for the first bytes, and whatever
- * stops it kills its whole process group.
+ * A process may be started before its request comes; it waits for the program text on its standard input. Its output is
+ * counted while it comes, its diagnostics are drained and forgotten but for the first bytes, and whatever stops it kills
+ * its whole process group.
  */
 import { once } from "node:events";
 import { readdir, stat } from "node:fs/promises";
+import { constants } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
-import type { TypstCommand } from "./typst-command.ts";
+import type { Launch } from "./sandbox/sandbox.ts";
 
 /** Why a process was stopped by us. */
-export type StopReason = "render-timeout" | "client-gone" | "output-too-large";
+export type StopReason = "render-timeout" | "client-gone" | "output-too-large" | "not-needed";
 
 /** How a process ended. */
 export type TypstEnd =
   | { readonly kind: "exited"; readonly exitCode: number }
   | { readonly kind: "signalled"; readonly signal: string }
   | { readonly kind: "stopped"; readonly reason: StopReason }
+  /** The program or its sandbox could not be started: Typst itself never ran. */
   | { readonly kind: "not-started"; readonly cause: Error };
 
 export interface TypstResult {
@@ -30,75 +33,150 @@ export interface TypstResult {
   readonly ranOutOfMemory: boolean;
 }
 
-export interface TypstRun {
-  readonly typstPath: string;
-  readonly command: TypstCommand;
+/** What a process is to do with its request. */
+export interface TypstTask {
   /** The program text, in pieces. */
   readonly input: readonly Buffer[];
-  readonly maxOutputBytes: number;
   readonly timeoutMilliseconds: number;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
-  /** The directory to watch where the command writes files. */
-  readonly outputDirectory: string;
+  /** The directory to watch where the command writes files, or null. */
+  readonly outputDirectory: string | null;
 }
 
 /** Rust's allocator says this before it aborts (measured on 0.15.1); it is the only text of Typst's that is looked at. */
 const OUT_OF_MEMORY = /^memory allocation of \d+ bytes failed/m;
 const MAX_DIAGNOSTIC_BYTES = 4096;
-const OUTPUT_DIRECTORY_POLL_MILLISECONDS = 50;
+const MAX_STATUS_BYTES = 4096;
+const OUTPUT_DIRECTORY_POLL_MILLISECONDS = 25;
+/** What a shell and bubblewrap add to the number of the signal that ended their child. */
+const SIGNAL_EXIT_CODE_BASE = 128;
 
-/** Runs Typst to its end. Never throws for what Typst does; the end says it all. */
-export async function runTypst(run: TypstRun): Promise<TypstResult> {
-  const stop = new AbortController();
-  let stopReason: StopReason | null = null;
-  const stopFor = (reason: StopReason) => {
-    stopReason ??= reason;
-    stop.abort();
-  };
-  const onClientGone = () => stopFor("client-gone");
-  run.signal.addEventListener("abort", onClientGone, { once: true });
-  if (run.signal.aborted) onClientGone();
-  const timer = setTimeout(stopFor, run.timeoutMilliseconds, "render-timeout");
+const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
 
-  const subprocess = execa(run.typstPath, run.command.arguments, {
-    cwd: run.command.workingDirectory,
-    env: run.command.environment,
-    extendEnv: false,
-    stdin: "pipe",
-    stdout: "pipe",
-    stderr: "pipe",
-    buffer: false,
-    encoding: "buffer",
-    stripFinalNewline: false,
-    reject: false,
-    cancelSignal: stop.signal,
-    killSignal: "SIGKILL",
-    killDescendants: true,
-    cleanup: true,
-  });
-  const stopWatching =
-    run.command.target === "output-directory"
-      ? watchOutputDirectory(run.outputDirectory, run.maxOutputBytes, () => stopFor("output-too-large"))
-      : () => {};
+export class TypstProcess {
+  readonly #maxOutputBytes: number;
+  readonly #stop = new AbortController();
+  readonly #stdin: NodeJS.WritableStream;
+  readonly #result: Promise<TypstResult>;
+  #stopReason: StopReason | null = null;
+  #filesBytes = 0;
+  #hasEnded = false;
 
-  try {
-    const [output, diagnostics, , result] = await Promise.all([
-      collectOutput(subprocess.stdout, run.maxOutputBytes, () => stopFor("output-too-large")),
-      collectHead(subprocess.stderr),
-      feed(subprocess.stdin, run.input),
+  /** Starts Typst. It waits until it is fed. Never throws for what the program does; the result says it all. */
+  constructor(launch: Launch, maxOutputBytes: number) {
+    this.#maxOutputBytes = maxOutputBytes;
+    const subprocess = execa(launch.file, launch.arguments, {
+      cwd: launch.workingDirectory,
+      env: launch.environment,
+      extendEnv: false,
+      stdio: ["pipe", "pipe", "pipe", launch.descriptor3Input ?? "ignore", "pipe"],
+      buffer: false,
+      encoding: "buffer",
+      stripFinalNewline: false,
+      reject: false,
+      cancelSignal: this.#stop.signal,
+      killSignal: "SIGKILL",
+      killDescendants: true,
+      cleanup: true,
+    });
+    this.#stdin = subprocess.stdin;
+    // A process that ends before it has read everything closes the pipe: EPIPE is no error of ours.
+    this.#stdin.on("error", () => {});
+    const status = subprocess.stdio[4];
+    this.#result = Promise.all([
+      this.#collectOutput(subprocess.stdout),
+      collectHead(subprocess.stderr, MAX_DIAGNOSTIC_BYTES),
+      status === null || status === undefined || !("readable" in status) ? "" : collectHead(status, MAX_STATUS_BYTES),
       subprocess,
-    ]);
-    return {
-      end: endOf(result, stopReason),
-      output: Buffer.concat(output.chunks),
-      outputBytes: output.size,
-      ranOutOfMemory: OUT_OF_MEMORY.test(diagnostics),
+    ]).then(([output, diagnostics, statusText, result]) => {
+      this.#hasEnded = true;
+      return {
+        end: this.#endOf(result, launch, statusText),
+        output: Buffer.concat(output.chunks),
+        outputBytes: Math.max(output.size, this.#filesBytes),
+        ranOutOfMemory: OUT_OF_MEMORY.test(diagnostics),
+      };
+    });
+  }
+
+  /** Whether it has ended already: before its request came, if it is asked then. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /** Feeds the process its task and waits for its end, or stops it for a reason of the task's. */
+  async perform(task: TypstTask): Promise<TypstResult> {
+    const onClientGone = () => this.stop("client-gone");
+    task.signal.addEventListener("abort", onClientGone, { once: true });
+    if (task.signal.aborted) onClientGone();
+    const timer = setTimeout(() => this.stop("render-timeout"), task.timeoutMilliseconds);
+    const stopWatching = task.outputDirectory === null ? () => {} : this.#watchFiles(task.outputDirectory);
+    try {
+      const [result] = await Promise.all([this.#result, feed(this.#stdin, task.input)]);
+      return result;
+    } finally {
+      clearTimeout(timer);
+      stopWatching();
+      task.signal.removeEventListener("abort", onClientGone);
+    }
+  }
+
+  /** Kills the whole process group. The first reason stays. */
+  stop(reason: StopReason): void {
+    this.#stopReason ??= reason;
+    this.#stop.abort();
+  }
+
+  /** Kills a process that no request will come for, and waits until it is gone. */
+  async discard(): Promise<void> {
+    this.stop("not-needed");
+    await this.#result;
+  }
+
+  #endOf(result: ProcessResult, { statusReport }: Launch, statusText: string): TypstEnd {
+    const { exitCode, signal, cause } = result;
+    if (exitCode !== undefined) {
+      // A process that ended by itself just before it was to be stopped still ended by itself.
+      if (statusReport === "direct") return { kind: "exited", exitCode };
+      const reported = /"exit-code": (\d+)/.exec(statusText)?.[1];
+      if (reported !== undefined) return endOfReported(Number(reported));
+    }
+    if (this.#stopReason !== null) return { kind: "stopped", reason: this.#stopReason };
+    if (signal !== undefined && statusReport === "direct") return { kind: "signalled", signal };
+    const message = `the sandbox failed: exit code ${exitCode ?? "none"}, signal ${signal ?? "none"}`;
+    return { kind: "not-started", cause: cause instanceof Error ? cause : new Error(message) };
+  }
+
+  /** Gathers standard output up to the limit; over it, nothing is kept and the process is stopped. */
+  async #collectOutput(stream: NodeJS.ReadableStream): Promise<{ chunks: Buffer[]; size: number }> {
+    let chunks: Buffer[] = [];
+    let size = 0;
+    for await (const chunk of ignoringErrors(stream)) {
+      size += chunk.length;
+      if (size <= this.#maxOutputBytes) {
+        chunks.push(chunk);
+      } else {
+        chunks = [];
+        this.stop("output-too-large");
+      }
+    }
+    return { chunks, size };
+  }
+
+  /** Sums up the files of a directory again and again, so that output on disk is bounded while it is made. */
+  #watchFiles(directory: string): () => void {
+    let isWatching = true;
+    const poll = async (): Promise<void> => {
+      this.#filesBytes = await directoryBytes(directory).catch(() => this.#filesBytes);
+      if (this.#filesBytes > this.#maxOutputBytes) this.stop("output-too-large");
+      else if (isWatching) timer = setTimeout(poll, OUTPUT_DIRECTORY_POLL_MILLISECONDS);
     };
-  } finally {
-    clearTimeout(timer);
-    stopWatching();
-    run.signal.removeEventListener("abort", onClientGone);
+    let timer = setTimeout(poll, OUTPUT_DIRECTORY_POLL_MILLISECONDS);
+    return () => {
+      isWatching = false;
+      clearTimeout(timer);
+    };
   }
 }
 
@@ -108,39 +186,16 @@ interface ProcessResult {
   readonly cause?: unknown;
 }
 
-function endOf({ exitCode, signal, cause }: ProcessResult, stopReason: StopReason | null): TypstEnd {
-  // A process that ended by itself just before it was to be stopped still ended by itself.
-  if (exitCode !== undefined) return { kind: "exited", exitCode };
-  if (stopReason !== null) return { kind: "stopped", reason: stopReason };
-  if (signal !== undefined) return { kind: "signalled", signal };
-  return { kind: "not-started", cause: cause instanceof Error ? cause : new Error("Typst could not be started") };
-}
-
-/** Gathers standard output up to the limit; over it, nothing more is kept and `onTooLarge` is told. */
-async function collectOutput(
-  stream: NodeJS.ReadableStream,
-  maxBytes: number,
-  onTooLarge: () => void,
-): Promise<{ chunks: Buffer[]; size: number }> {
-  let chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of ignoringErrors(stream)) {
-    size += chunk.length;
-    if (size <= maxBytes) {
-      chunks.push(chunk);
-    } else {
-      chunks = [];
-      onTooLarge();
-    }
-  }
-  return { chunks, size };
+function endOfReported(exitCode: number): TypstEnd {
+  const signal = SIGNAL_NAMES.get(exitCode - SIGNAL_EXIT_CODE_BASE);
+  return signal === undefined ? { kind: "exited", exitCode } : { kind: "signalled", signal };
 }
 
 /** The first bytes of a stream as text. The rest is read and dropped, so that the writer never blocks. */
-async function collectHead(stream: NodeJS.ReadableStream): Promise<string> {
+async function collectHead(stream: NodeJS.ReadableStream, maxBytes: number): Promise<string> {
   let head = "";
   for await (const chunk of ignoringErrors(stream)) {
-    if (head.length < MAX_DIAGNOSTIC_BYTES) head += chunk.toString("latin1").slice(0, MAX_DIAGNOSTIC_BYTES);
+    if (head.length < maxBytes) head += chunk.toString("latin1").slice(0, maxBytes);
   }
   return head;
 }
@@ -155,31 +210,14 @@ async function* ignoringErrors(stream: NodeJS.ReadableStream): AsyncGenerator<Bu
 }
 
 async function feed(stdin: NodeJS.WritableStream, pieces: readonly Buffer[]): Promise<void> {
-  // A process that ends before it has read everything closes the pipe: EPIPE is no error of ours.
-  stdin.on("error", () => {});
-  for (const piece of pieces) stdin.write(piece);
   const closed = once(stdin, "close").catch(() => {});
+  for (const piece of pieces) stdin.write(piece);
   stdin.end();
   await closed;
 }
 
-/** Sums up the files of a directory again and again, so that output on disk is bounded while it is made. */
-function watchOutputDirectory(directory: string, maxBytes: number, onTooLarge: () => void): () => void {
-  let isWatching = true;
-  const poll = async (): Promise<void> => {
-    const size = await directorySize(directory).catch(() => 0);
-    if (size > maxBytes) onTooLarge();
-    else if (isWatching) timer = setTimeout(poll, OUTPUT_DIRECTORY_POLL_MILLISECONDS);
-  };
-  let timer = setTimeout(poll, OUTPUT_DIRECTORY_POLL_MILLISECONDS);
-  return () => {
-    isWatching = false;
-    clearTimeout(timer);
-  };
-}
-
 /** The bytes of all files in a directory without subdirectories. */
-export async function directorySize(directory: string): Promise<number> {
+export async function directoryBytes(directory: string): Promise<number> {
   const names = await readdir(directory);
   const sizes = await Promise.all(names.map(async (name) => (await stat(join(directory, name))).size));
   return sizes.reduce((sum, size) => sum + size, 0);

@@ -4,7 +4,6 @@
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { BackendSettings } from "./settings.ts";
-import { emptyPackageDirectory } from "./typst-command.ts";
 
 /** Makes the work directory, readable by this user alone, and empties it. */
 export async function prepareWorkDirectory(settings: BackendSettings): Promise<void> {
@@ -14,4 +13,9 @@ export async function prepareWorkDirectory(settings: BackendSettings): Promise<v
     await rm(join(workDirectory, name), { recursive: true, force: true });
   }
   await mkdir(emptyPackageDirectory(settings));
+}
+
+/** The folder given as the package folder where none is set: Typst must have one, and it must be empty. */
+export function emptyPackageDirectory({ workDirectory }: BackendSettings): string {
+  return join(workDirectory, "no-packages");
 }

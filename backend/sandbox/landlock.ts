@@ -1,0 +1,64 @@
+/**
+ * The sandbox for hosts where user namespaces are closed: Landlock for the file system, seccomp for everything else
+ * (sockets among it), by setpriv(1) of util-linux 2.41 or newer.
+ *
+ * Paths are the host's own here. What Landlock does not name cannot be opened, and what seccomp does not list cannot be
+ * called; the process may still see that files exist.
+ */
+import type { Project } from "../project.ts";
+import type { BackendSettings } from "../settings.ts";
+import { emptyPackageDirectory } from "../work-directory.ts";
+import { resourceLimitCommand } from "./resource-limits.ts";
+import { type Launch, RENDER_ENVIRONMENT, type Sandbox, type SandboxView } from "./sandbox.ts";
+
+/**
+ * @param libraries what the Typst binary loads.
+ * @param seccompFilterPath a file with the filter.
+ */
+export function landlockSandbox(
+  settings: BackendSettings,
+  libraries: readonly string[],
+  seccompFilterPath: string,
+): Sandbox {
+  const packagePath = settings.packagePath ?? emptyPackageDirectory(settings);
+  const commonArguments = [
+    ...["--no-new-privs", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all"],
+    // Every access to the file system is denied, but for the rules that follow.
+    ...["--landlock-access", "fs"],
+    ...rule("execute,read-file", settings.typstPath),
+    ...libraries.flatMap((library) => rule("execute,read-file", library)),
+    ...[packagePath, ...settings.fontPaths].flatMap((path) => rule("read-file,read-dir", path)),
+    ...["--seccomp-filter", seccompFilterPath],
+  ];
+  const [file = "", ...limitArguments] = resourceLimitCommand(settings);
+
+  return {
+    mode: "landlock",
+    view: (project): SandboxView => ({
+      root: project.root,
+      outputDirectory: project.outputDirectory,
+      fontPaths: settings.fontPaths,
+      packagePath,
+    }),
+    launch: (project: Project, typstArguments): Launch => ({
+      file,
+      arguments: [
+        ...limitArguments,
+        settings.setprivPath,
+        ...commonArguments,
+        ...rule("read-file,read-dir", project.root),
+        ...rule("read-dir,write-file,make-reg,truncate", project.outputDirectory),
+        settings.typstPath,
+        ...typstArguments,
+      ],
+      environment: RENDER_ENVIRONMENT,
+      workingDirectory: project.root,
+      descriptor3Input: null,
+      statusReport: "direct",
+    }),
+  };
+}
+
+function rule(accesses: string, path: string): string[] {
+  return ["--landlock-rule", `path-beneath:${accesses}:${path}`];
+}

@@ -1,0 +1,122 @@
+/**
+ * The probe of the sandbox: at start, Typst itself tries to get out of it, by every way that a flaw in it could open.
+ *
+ * Typst follows symbolic links, writes where its command line says and fetches packages by itself; so without a sandbox
+ * each attempt succeeds, and with one each must fail. A backend whose probe gets out, or in whose sandbox Typst does not
+ * run at all, must not serve.
+ */
+import { once } from "node:events";
+import { mkdtemp, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createProject } from "../project.ts";
+import type { BackendSettings } from "../settings.ts";
+import { compileArguments } from "../typst-command.ts";
+import { TypstProcess } from "../typst-process.ts";
+import type { Launch, Sandbox } from "./sandbox.ts";
+
+/** What the probe found: the escapes that succeeded, and whether an ordinary document compiles. */
+export interface ProbeReport {
+  readonly compiles: boolean;
+  readonly escapes: readonly Escape[];
+}
+
+export type Escape = "reads a file of the host" | "writes outside of its output" | "opens a socket";
+
+const ATTEMPT_TIMEOUT_MILLISECONDS = 20_000;
+const SECRET = "a secret of the host";
+
+/** Tries to get out of the sandbox. The work directory must be ready. */
+export async function probeSandbox(settings: BackendSettings, sandbox: Sandbox): Promise<ProbeReport> {
+  const host = await mkdtemp(join(tmpdir(), "document-rendering-probe-"));
+  try {
+    const secretPath = join(host, "secret.txt");
+    await writeFile(secretPath, SECRET);
+    const compiles = await attempt(settings, sandbox, { source: "= Hello" });
+    const reads = await attempt(settings, sandbox, {
+      // Only the right text makes it an escape: an empty stand-in for the file would not be one.
+      source: `#assert.eq(read("link.txt"), "${SECRET}")`,
+      linkTo: secretPath,
+    });
+    const writtenPath = join(host, "written.pdf");
+    await attempt(settings, sandbox, { source: "= Hello", outputPath: writtenPath });
+    const writes = await stat(writtenPath).then(
+      () => true,
+      () => false,
+    );
+    const connects = await connectsToHost(settings, sandbox);
+    const escapes: Escape[] = [];
+    if (reads) escapes.push("reads a file of the host");
+    if (writes) escapes.push("writes outside of its output");
+    if (connects) escapes.push("opens a socket");
+    return { compiles, escapes };
+  } finally {
+    await rm(host, { recursive: true, force: true });
+  }
+}
+
+interface Attempt {
+  readonly source: string;
+  /** The target of a symbolic link `link.txt` in the project. */
+  readonly linkTo?: string;
+  readonly outputPath?: string;
+  /** The port of a proxy by which packages are to be fetched. */
+  readonly proxyPort?: number;
+}
+
+/** Whether Typst, in a project of its own, exits 0. */
+async function attempt(settings: BackendSettings, sandbox: Sandbox, task: Attempt): Promise<boolean> {
+  const project = await createProject(settings.workDirectory);
+  try {
+    if (task.linkTo !== undefined) await symlink(task.linkTo, join(project.root, "link.txt"));
+    const view = sandbox.view(project);
+    const launch = sandbox.launch(project, compileArguments(settings, view, task.outputPath ?? "-", "pdf", []));
+    const process = new TypstProcess(
+      task.proxyPort === undefined ? launch : withProxy(launch, task.proxyPort),
+      settings.limits.max_output_bytes,
+    );
+    const { end } = await process.perform({
+      input: [Buffer.from(task.source)],
+      timeoutMilliseconds: ATTEMPT_TIMEOUT_MILLISECONDS,
+      signal: new AbortController().signal,
+      outputDirectory: null,
+    });
+    return end.kind === "exited" && end.exitCode === 0;
+  } finally {
+    await project.remove();
+  }
+}
+
+/** Whether a package import reaches a listener of the host. */
+async function connectsToHost(settings: BackendSettings, sandbox: Sandbox): Promise<boolean> {
+  let wasReached = false;
+  const listener = createServer((socket) => {
+    wasReached = true;
+    socket.destroy();
+  });
+  listener.listen(0, "127.0.0.1");
+  await once(listener, "listening");
+  const address = listener.address();
+  try {
+    if (address === null || typeof address === "string") throw new Error("the loopback interface has no port");
+    await attempt(settings, sandbox, { source: '#import "@preview/probe:0.1.0"', proxyPort: address.port });
+    return wasReached;
+  } finally {
+    listener.close();
+  }
+}
+
+/** The same launch with a proxy in Typst's environment: the way by which its downloader can be led anywhere. */
+function withProxy(launch: Launch, port: number): Launch {
+  const url = `http://127.0.0.1:${port}`;
+  const variables = { HTTP_PROXY: url, HTTPS_PROXY: url, ALL_PROXY: url };
+  // bubblewrap clears the environment and sets its own; the other launches pass theirs on.
+  const clear = launch.arguments.indexOf("--clearenv");
+  const setenv = Object.entries(variables).flatMap(([name, value]) => ["--setenv", name, value]);
+  return {
+    ...launch,
+    environment: { ...launch.environment, ...variables },
+    arguments: clear < 0 ? launch.arguments : launch.arguments.toSpliced(clear + 1, 0, ...setenv),
+  };
+}

@@ -1,0 +1,21 @@
+/**
+ * Resource limits of one Typst process, set by prlimit(1) before anything else of it runs.
+ */
+import type { BackendSettings } from "../settings.ts";
+
+/** What Typst has open at once: its streams, and the files of the project one after the other. Measured: under 20. */
+const MAX_OPEN_FILES = 256;
+
+/** prlimit and its arguments; the command to run under the limits follows them. */
+export function resourceLimitCommand(settings: BackendSettings): readonly string[] {
+  const { renderMemoryBytes, renderCpuSeconds, limits } = settings;
+  return [
+    settings.prlimitPath,
+    `--as=${renderMemoryBytes}`,
+    `--cpu=${renderCpuSeconds}`,
+    // One byte more than is allowed: a file of exactly the limit is right, and one that is over it is known to be.
+    `--fsize=${limits.max_output_bytes + 1}`,
+    `--nofile=${MAX_OPEN_FILES}`,
+    "--core=0",
+  ];
+}

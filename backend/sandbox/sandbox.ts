@@ -1,0 +1,43 @@
+/**
+ * What a sandbox is to the rest of the backend: how a project looks from inside it, and how Typst is started in it.
+ */
+import type { Project } from "../project.ts";
+
+export const SANDBOX_MODES = ["bubblewrap", "landlock", "none"] as const;
+
+export type SandboxMode = (typeof SANDBOX_MODES)[number];
+
+/** Paths as Typst sees them. */
+export interface SandboxView {
+  readonly root: string;
+  readonly outputDirectory: string;
+  readonly fontPaths: readonly string[];
+  readonly packagePath: string;
+}
+
+/** A program to start so that Typst runs in the sandbox. */
+export interface Launch {
+  readonly file: string;
+  readonly arguments: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly workingDirectory: string;
+  /** What the program reads from file descriptor 3, or null. */
+  readonly descriptor3Input: Uint8Array | null;
+  /**
+   * How the end of Typst shows: `direct`, as the end of the started program itself, or `json`, as bubblewrap's status
+   * reports on file descriptor 4. Only by the latter is a sandbox that failed told from a Typst that did.
+   */
+  readonly statusReport: "direct" | "json";
+}
+
+export interface Sandbox {
+  readonly mode: SandboxMode;
+  view(project: Project): SandboxView;
+  launch(project: Project, typstArguments: readonly string[]): Launch;
+}
+
+/**
+ * The whole environment of a render. Variables such as TYPST_FONT_PATHS or SOURCE_DATE_EPOCH change what Typst does, so
+ * nothing of the host's is inherited. Times are in UTC.
+ */
+export const RENDER_ENVIRONMENT = { TZ: "UTC" } as const;

@@ -1,0 +1,21 @@
+/**
+ * Which files a program needs besides itself: its shared libraries and their loader.
+ */
+import { execa } from "execa";
+
+const ANSWER_TIMEOUT_MILLISECONDS = 10_000;
+
+/** The absolute paths of a program's libraries, asked of its own loader. A static program has none. */
+export async function sharedLibraries(program: string): Promise<string[]> {
+  // The loader lists what it would load and does not start the program. A static program has no loader, ignores the
+  // variable and prints its version.
+  const { stdout } = await execa(program, ["--version"], {
+    env: { LD_TRACE_LOADED_OBJECTS: "1" },
+    extendEnv: false,
+    stdin: "ignore",
+    reject: false,
+    timeout: ANSWER_TIMEOUT_MILLISECONDS,
+  });
+  const lines = (stdout ?? "").split("\n");
+  return lines.flatMap((line) => /^\s+(?:\S+ => )?(\/\S+) \(0x[0-9a-f]+\)$/.exec(line)?.[1] ?? []);
+}

@@ -1,0 +1,32 @@
+/**
+ * No sandbox at all: for machines of developers whose system has none. Typst itself still keeps to its project, but
+ * nothing else holds what a flaw in it would let through.
+ */
+import type { Project } from "../project.ts";
+import type { BackendSettings } from "../settings.ts";
+import { emptyPackageDirectory } from "../work-directory.ts";
+import { type Launch, RENDER_ENVIRONMENT, type Sandbox } from "./sandbox.ts";
+
+/** A proxy that refuses every connection: without a sandbox it is all that keeps Typst from fetching packages. */
+const REFUSING_PROXY = "http://127.0.0.1:9";
+
+export function unconfined(settings: BackendSettings): Sandbox {
+  const packagePath = settings.packagePath ?? emptyPackageDirectory(settings);
+  return {
+    mode: "none",
+    view: ({ root, outputDirectory }) => ({ root, outputDirectory, fontPaths: settings.fontPaths, packagePath }),
+    launch: (project: Project, typstArguments): Launch => ({
+      file: settings.typstPath,
+      arguments: typstArguments,
+      environment: {
+        ...RENDER_ENVIRONMENT,
+        HTTP_PROXY: REFUSING_PROXY,
+        HTTPS_PROXY: REFUSING_PROXY,
+        ALL_PROXY: REFUSING_PROXY,
+      },
+      workingDirectory: project.root,
+      descriptor3Input: null,
+      statusReport: "direct",
+    }),
+  };
+}

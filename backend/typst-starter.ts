@@ -1,0 +1,119 @@
+/**
+ * Starting Typst in its sandbox: for a request that is there, or ahead of the next one like it.
+ *
+ * The sandbox and the start of the process take longer than many a compile, and nothing of them needs the request but
+ * the command line. So after a render, a process with the same command line is started and waits: the next request of
+ * the kind finds it ready. No process ever serves two requests.
+ */
+import type { Output } from "../rules/output-options.ts";
+import { createProject, type Project } from "./project.ts";
+import type { Sandbox } from "./sandbox/sandbox.ts";
+import type { BackendSettings } from "./settings.ts";
+import { renderCommand, type TypstCommand } from "./typst-command.ts";
+import { TypstProcess } from "./typst-process.ts";
+
+/** A process that waits for its program text, with the project that it will read. */
+export interface StartedRender {
+  readonly project: Project;
+  readonly command: TypstCommand;
+  readonly process: TypstProcess;
+}
+
+export class TypstStarter {
+  readonly #settings: BackendSettings;
+  readonly #sandbox: Sandbox;
+  /** Processes that wait, by command line; the oldest first. */
+  readonly #waiting: { readonly key: string; readonly started: Promise<StartedRender> }[] = [];
+  #isClosed = false;
+  #warmTakes = 0;
+
+  constructor(settings: BackendSettings, sandbox: Sandbox) {
+    this.#settings = settings;
+    this.#sandbox = sandbox;
+  }
+
+  /** Processes that wait for a request now. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** Requests that found a process waiting, so far. */
+  get warmTakes(): number {
+    return this.#warmTakes;
+  }
+
+  /**
+   * A started process for `output`: one that waits for such a request, or a new one.
+   *
+   * @throws where the machine fails.
+   */
+  async take(output: Output): Promise<StartedRender> {
+    const key = commandKey(output);
+    for (;;) {
+      const index = this.#waiting.findIndex((candidate) => candidate.key === key);
+      const [found] = index < 0 ? [] : this.#waiting.splice(index, 1);
+      if (found === undefined) return this.#start(output);
+      const started = await found.started.catch(() => null);
+      if (started === null) continue;
+      if (!started.process.hasEnded) {
+        this.#warmTakes++;
+        return started;
+      }
+      // Something has ended it while it waited. Its successor is started fresh.
+      await started.project.remove();
+    }
+  }
+
+  /** Starts a process for the next request like `output`, in the place of the one that has waited longest. */
+  prepareNext(output: Output): void {
+    if (this.#isClosed || this.#settings.warmRenders === 0) return;
+    const started = this.#start(output);
+    // Nobody may be there to hear of a failure: whoever takes it finds out.
+    started.catch(() => {});
+    this.#waiting.push({ key: commandKey(output), started });
+    while (this.#waiting.length > this.#settings.warmRenders) {
+      const oldest = this.#waiting.shift();
+      if (oldest !== undefined) void discard(oldest.started);
+    }
+  }
+
+  /** Starts Typst by any command, in a project that is there. */
+  startIn(project: Project, command: TypstCommand): TypstProcess {
+    const launch = this.#sandbox.launch(project, command.arguments);
+    return new TypstProcess(launch, this.#settings.limits.max_output_bytes);
+  }
+
+  /** How the sandbox shows a project to Typst. */
+  view(project: Project) {
+    return this.#sandbox.view(project);
+  }
+
+  /** Ends all processes that wait. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all(this.#waiting.splice(0).map(({ started }) => discard(started)));
+  }
+
+  async #start(output: Output): Promise<StartedRender> {
+    const project = await createProject(this.#settings.workDirectory);
+    try {
+      const command = renderCommand(this.#settings, this.#sandbox.view(project), output);
+      return { project, command, process: this.startIn(project, command) };
+    } catch (error) {
+      await project.remove();
+      throw error;
+    }
+  }
+}
+
+/** Equal for outputs that make the same command line: all but the file name. */
+function commandKey(output: Output): string {
+  return JSON.stringify({ ...output, filename: null });
+}
+
+async function discard(waiting: Promise<StartedRender>): Promise<void> {
+  const started = await waiting.catch(() => null);
+  if (started === null) return;
+  await started.process.discard();
+  await started.project.remove();
+}
