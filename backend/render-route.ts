@@ -59,7 +59,10 @@ export function renderRoute(parts: RenderRouteParts) {
   const fingerprint = limitsFingerprint(parts.settings.limits);
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     compareLimits(request, fingerprint, parts.metrics);
-    const record = await answer(parts, request, reply);
+    const record = await answer(parts, request, reply).catch((error: unknown) => {
+      parts.metrics.countRequest("none", "service_unavailable");
+      throw error;
+    });
     parts.metrics.countRequest(record.format, record.outcome);
     request.log.info(record, "render");
     return reply;

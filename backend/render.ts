@@ -52,7 +52,7 @@ export interface JudgedRequest {
  *
  * @param signal aborted when the client goes away: the render is killed at once.
  * @param phases filled in as the phases end.
- * @throws where the machine fails; the temporary project is removed in any case.
+ * @throws where the machine fails; the temporary project is removed in any case, soon after.
  */
 export async function render(
   settings: BackendSettings,
@@ -75,7 +75,11 @@ export async function render(
       });
     const result = await timed(phases, "compile", async () => {
       const refusal = await fillProject(project, judged.body, judged.request);
-      return refusal ?? perform(process);
+      if (refusal !== null) return refusal;
+      const result = perform(process);
+      // While Typst compiles there is time to start the next process; before or after, a client waits for it.
+      starter.prepareNext(output);
+      return result;
     });
     if ("code" in result) return refuse(result);
     const failure = outcomeOfEnd(result, settings);
@@ -86,9 +90,8 @@ export async function render(
       return perform(starter.startIn(project, probe));
     });
   } finally {
-    starter.prepareNext(output);
-    if (!process.hasEnded) await process.discard();
-    await project.remove();
+    // The answer does not wait for the project to be gone.
+    starter.discardLater({ project, command, process });
   }
 }
 

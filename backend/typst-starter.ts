@@ -24,6 +24,7 @@ export class TypstStarter {
   readonly #sandbox: Sandbox;
   /** Processes that wait, by command line; the oldest first. */
   readonly #waiting: { readonly key: string; readonly started: Promise<StartedRender> }[] = [];
+  readonly #discarding = new Set<Promise<void>>();
   #isClosed = false;
   #warmTakes = 0;
 
@@ -59,8 +60,8 @@ export class TypstStarter {
         this.#warmTakes++;
         return started;
       }
-      // Something has ended it while it waited. Its successor is started fresh.
-      await started.project.remove();
+      // Something has ended it while it waited.
+      this.discardLater(started);
     }
   }
 
@@ -72,9 +73,17 @@ export class TypstStarter {
     started.catch(() => {});
     this.#waiting.push({ key: commandKey(output), started });
     while (this.#waiting.length > this.#settings.warmRenders) {
-      const oldest = this.#waiting.shift();
-      if (oldest !== undefined) void discard(oldest.started);
+      this.#waiting.shift()?.started.then(
+        (oldest) => this.discardLater(oldest),
+        () => {},
+      );
     }
+  }
+
+  /** Ends a process, if it has not ended, and removes its project; `close` waits for it. */
+  discardLater(started: StartedRender): void {
+    const discarding = discard(started).finally(() => this.#discarding.delete(discarding));
+    this.#discarding.add(discarding);
   }
 
   /** Starts Typst by any command, in a project that is there. */
@@ -88,10 +97,14 @@ export class TypstStarter {
     return this.#sandbox.view(project);
   }
 
-  /** Ends all processes that wait. */
+  /** Ends all processes that wait, and waits until everything is removed. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all(this.#waiting.splice(0).map(({ started }) => discard(started)));
+    for (const { started } of this.#waiting.splice(0)) {
+      const waiting = await started.catch(() => null);
+      if (waiting !== null) this.discardLater(waiting);
+    }
+    await Promise.all(this.#discarding);
   }
 
   async #start(output: Output): Promise<StartedRender> {
@@ -111,9 +124,8 @@ function commandKey(output: Output): string {
   return JSON.stringify({ ...output, filename: null });
 }
 
-async function discard(waiting: Promise<StartedRender>): Promise<void> {
-  const started = await waiting.catch(() => null);
-  if (started === null) return;
-  await started.process.discard();
-  await started.project.remove();
+async function discard({ process, project }: StartedRender): Promise<void> {
+  if (!process.hasEnded) await process.discard();
+  // What cannot be removed now is removed at the next start; nobody is there to hear of it.
+  await project.remove().catch(() => {});
 }

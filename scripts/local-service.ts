@@ -34,11 +34,12 @@ export interface LocalBackend {
   stop(): Promise<void>;
 }
 
-/** Starts the backend and waits until it is ready. The environment is the whole of it: nothing is inherited. */
+/** Starts the backend and waits until it is ready. Of this process's environment it gets PATH, and nothing else. */
 export async function startBackend(environment: Readonly<Record<string, string>>, port: number): Promise<LocalBackend> {
   const workDirectory = await mkdtemp(join(tmpdir(), "document-rendering-service-"));
   const child = spawn(process.execPath, [BACKEND_PROGRAM], {
     env: {
+      PATH: process.env.PATH ?? "",
       SERVICE_WORK_DIRECTORY: workDirectory,
       ...environment,
       SERVICE_HOST: LOOPBACK,
