@@ -10,6 +10,7 @@ import { constants } from "node:os";
 import { TYPST_VERSION } from "../backend/typst-release.mjs";
 import { ensurePackages, PROJECT_FOLDER } from "./set-up/packages.mjs";
 import { SetUpError, say } from "./set-up/report.mjs";
+import { checkSandbox } from "./set-up/sandbox.mjs";
 import { ensureCachedTypst } from "./set-up/typst.mjs";
 import { cacheFolder, locateTypst } from "./typst-location.mjs";
 
@@ -39,9 +40,10 @@ async function main() {
 async function setUp(signal) {
   const located = await locateTypst();
   const missing = "error" in located;
-  // Before the packages: who has mistyped a setting should not wait for npm to hear of it.
+  // Before the packages: who has mistyped a setting, or lacks a program, should not wait for npm to hear of it.
   if (missing && located.reason === "wrong_setting") throw new SetUpError(located.error);
 
+  await checkSandbox();
   await ensurePackages(signal);
   const typst = missing ? await ensureCachedTypst(signal) : located.path;
   say(`ready (Typst ${TYPST_VERSION}: ${typst})`);
