@@ -1,0 +1,33 @@
+# The backend. The edge is a Worker and needs no image (see README.md).
+#
+# Debian 13 for its util-linux 2.41: setpriv knows Landlock there, which is the sandbox for hosts where user namespaces
+# are closed (SERVICE_SANDBOX=landlock), as Docker's default seccomp profile closes them.
+
+FROM ghcr.io/typst/typst:0.15.1 AS typst
+
+FROM node:26-trixie-slim AS packages
+WORKDIR /service
+COPY package.json package-lock.json .npmrc ./
+# The image has a Node of its own: no install script is needed, the one that brings another Node least of all.
+RUN npm ci --omit=dev --ignore-scripts
+
+FROM node:26-trixie-slim
+RUN apt-get update \
+  && apt-get install -y --no-install-recommends bubblewrap util-linux \
+  && rm -rf /var/lib/apt/lists/*
+WORKDIR /service
+COPY --from=typst /bin/typst /usr/local/bin/typst
+COPY --from=packages /service/node_modules node_modules
+COPY package.json LICENSE ./
+COPY rules rules
+COPY backend backend
+USER node
+ENV NODE_ENV=production \
+  SERVICE_HOST=0.0.0.0 \
+  SERVICE_PORT=8788 \
+  SERVICE_SANDBOX=landlock
+EXPOSE 8788
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:8788/ready').then(r => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+# No shell in between: SIGTERM must reach the backend, which then finishes its renders and ends.
+CMD ["node", "backend/main.ts"]
