@@ -9,7 +9,7 @@ import Fastify, { type FastifyInstance, LogController } from "fastify";
 import { notFound, serviceUnavailable } from "../rules/problem.ts";
 import { COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../rules/service-headers.ts";
 import { BackendMetrics } from "./metrics.ts";
-import { answerUnrouted, sendProblem } from "./problem-reply.ts";
+import { answerMalformedHttp, answerUnrouted, sendProblem } from "./problem-reply.ts";
 import { RenderQueue } from "./render-queue.ts";
 import { renderRoute } from "./render-route.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
@@ -17,10 +17,15 @@ import type { BackendSettings } from "./settings.ts";
 import { TempSpace } from "./temp-space.ts";
 import { TypstStarter } from "./typst-starter.ts";
 
+/** For the whole of a request to arrive. The edge has it whole before it sends it on. */
+const REQUEST_TIMEOUT_MILLISECONDS = 60_000;
+
 export interface Backend {
   readonly app: FastifyInstance;
   /** From now on `/ready` says 503 and no new render is taken. */
   startDraining(): void;
+  /** Whether no render runs or waits. */
+  isIdle(): boolean;
 }
 
 /** Builds the application. The work directory must be ready, Typst found and the sandbox probed. */
@@ -28,6 +33,7 @@ export function buildBackend(settings: BackendSettings, typstVersion: string, sa
   const queue = new RenderQueue({
     slots: settings.maxConcurrentRenders,
     maxWaiting: settings.maxQueuedRenders,
+    maxWaitingBytes: settings.maxQueuedBytes,
     deadlineMilliseconds: settings.queueDeadlineSeconds * 1000,
   });
   const starter = new TypstStarter(settings, sandbox);
@@ -48,6 +54,9 @@ export function buildBackend(settings: BackendSettings, typstVersion: string, sa
     logController: new LogController({ disableRequestLogging: true }),
     // The edge passes on the scheme and host of the client's request; `instance` is made of them.
     trustProxy: true,
+    // A body that never ends must not hold its connection for ever.
+    requestTimeout: REQUEST_TIMEOUT_MILLISECONDS,
+    clientErrorHandler: (_error, socket) => answerMalformedHttp(socket),
     genReqId: ({ headers }) => takeRequestId(headers[REQUEST_ID_HEADER.toLowerCase()]),
     frameworkErrors: (_error, request, reply) => {
       sendProblem(request, reply, notFound());
@@ -59,6 +68,12 @@ export function buildBackend(settings: BackendSettings, typstVersion: string, sa
 
   app.addHook("onRequest", async (request, reply) => {
     reply.headers({ ...COMMON_HEADERS, [REQUEST_ID_HEADER]: request.id });
+    // Here, before Fastify looks at media types: what it says of them belongs to no route of ours.
+    return request.is404 ? answerUnrouted(request, reply) : undefined;
+  });
+  app.addHook("onSend", async (_request, reply) => {
+    // A connection that is kept alive would keep a draining backend alive.
+    if (isDraining) reply.header("Connection", "close");
   });
   app.setNotFoundHandler(answerUnrouted);
   app.setErrorHandler((error, request, reply) => {
@@ -74,7 +89,14 @@ export function buildBackend(settings: BackendSettings, typstVersion: string, sa
     reply.type(metrics.registry.contentType);
     return metrics.registry.metrics();
   });
-  app.post("/v1/render", renderRoute({ settings, starter, tempSpace, queue, metrics, isDraining: () => isDraining }));
+  const answerRender = renderRoute({ settings, starter, tempSpace, queue, metrics, isDraining: () => isDraining });
+  app.post("/v1/render", {
+    // Answered before Fastify judges the media type: token and size come first.
+    onRequest: answerRender,
+    handler: () => {
+      throw new Error("the render route answers before its handler");
+    },
+  });
 
   app.addHook("onClose", () => starter.close());
   return {
@@ -82,6 +104,7 @@ export function buildBackend(settings: BackendSettings, typstVersion: string, sa
     startDraining: () => {
       isDraining = true;
     },
+    isIdle: () => queue.isIdle,
   };
 }
 

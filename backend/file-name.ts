@@ -14,6 +14,8 @@ const MAX_NAME_BYTES = 150;
  * are written with stay), separators of paths, lines and header parameters, quotes, and what a file system refuses.
  */
 const UNSAFE = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}/\\:;*?"'`<>|%]/gu;
+/** Allowed between characters; a name of nothing else would be invisible. */
+const JOINERS = /[\u200c\u200d]/g;
 /** Device names of Windows, whatever extension follows. */
 const RESERVED_STEM = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)/i;
 
@@ -21,7 +23,8 @@ const RESERVED_STEM = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)/i;
 export function safeFileName(suggestion: string | null, extension: Extension): string {
   const visible = (suggestion ?? "").replace(UNSAFE, "").replace(/\s+/g, " ").trim();
   const stem = visible.replace(KNOWN_EXTENSION, "").replace(/^[.\s]+|[.\s]+$/g, "");
-  const named = stem === "" ? DEFAULT_STEM : RESERVED_STEM.test(stem) ? `_${stem}` : stem;
+  const isEmpty = stem.replace(JOINERS, "") === "";
+  const named = isEmpty ? DEFAULT_STEM : RESERVED_STEM.test(stem) ? `_${stem}` : stem;
   return `${truncate(named, MAX_NAME_BYTES - extension.length - 1)}.${extension}`;
 }
 

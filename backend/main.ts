@@ -5,33 +5,51 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { SettingError } from "../rules/integer-setting.ts";
-import { buildBackend } from "./app.ts";
+import { type Backend, buildBackend } from "./app.ts";
 import { openSandbox } from "./sandbox/open-sandbox.ts";
 import { probeSandbox } from "./sandbox/probe.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
 import { type BackendSettings, readBackendSettings } from "./settings.ts";
 import { readTypstVersion } from "./typst-version.ts";
-import { prepareWorkDirectory } from "./work-directory.ts";
+import { prepareWorkDirectory, type WorkDirectoryClaim } from "./work-directory.ts";
+
+const IDLE_POLL_MILLISECONDS = 20;
+/** For connections to close once nothing runs any more. */
+const CLOSE_MILLISECONDS = 2000;
+
+let isStopping = false;
 
 async function main(): Promise<void> {
   const settings = readBackendSettings(process.env);
   const typstVersion = await readTypstVersion(settings);
-  await prepareWorkDirectory(settings);
-  const sandbox = await openSandbox(settings);
-  await refuseLeakySandbox(settings, sandbox);
-  const { app, startDraining } = buildBackend(settings, typstVersion, sandbox);
-  await app.listen({ host: settings.host, port: settings.port });
+  const claim = await prepareWorkDirectory(settings);
+  try {
+    const sandbox = await openSandbox(settings);
+    await refuseLeakySandbox(settings, sandbox);
+    const backend = buildBackend(settings, typstVersion, sandbox);
+    await backend.app.listen({ host: settings.host, port: settings.port });
+    // `on`, not `once`: execa has a handler of its own, which kills the running renders where it finds no other.
+    for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => void drain(backend, settings, claim));
+  } catch (error) {
+    await claim.release();
+    throw error;
+  }
+}
 
-  const drain = async () => {
-    startDraining();
-    const isClosed = await Promise.race([
-      app.close().then(() => true),
-      delay(settings.graceSeconds * 1000, false, { ref: false }),
-    ]);
-    process.exit(isClosed ? 0 : 1);
-  };
-  process.once("SIGTERM", drain);
-  process.once("SIGINT", drain);
+/** Lets the running renders finish, then ends: exit code 0 where all did within the grace time. */
+async function drain(backend: Backend, settings: BackendSettings, claim: WorkDirectoryClaim): Promise<void> {
+  if (isStopping) return;
+  isStopping = true;
+  backend.startDraining();
+  const deadline = performance.now() + settings.graceSeconds * 1000;
+  // Until they have, the backend still answers: `/ready` says that it drains, and new renders are refused in words.
+  while (!backend.isIdle() && performance.now() < deadline) await delay(IDLE_POLL_MILLISECONDS);
+  const isClosed = await Promise.race([
+    backend.app.close().then(() => true),
+    delay(Math.max(CLOSE_MILLISECONDS, deadline - performance.now()), false, { ref: false }),
+  ]);
+  await claim.release();
+  process.exit(isClosed ? 0 : 1);
 }
 
 /** Serves nobody from a sandbox that can be left, or in which Typst does not run. */

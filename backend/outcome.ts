@@ -11,6 +11,8 @@ export const CLIENT_GONE = "client-gone";
 /** What the end of a process means; null where it succeeded and its output decides. */
 export function outcomeOfEnd(result: TypstResult, settings: BackendSettings): Problem | typeof CLIENT_GONE | null {
   const { end } = result;
+  // First of all, however it ended: it may have ended by itself before it could be stopped, its output already dropped.
+  if (result.outputBytes > settings.limits.max_output_bytes) return outputTooLarge(result.outputBytes, settings);
   switch (end.kind) {
     case "not-started":
       throw end.cause;

@@ -1,6 +1,8 @@
 /**
  * Problems as replies, and the answers to what no route takes.
  */
+import { randomUUID } from "node:crypto";
+import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import {
   methodNotAllowed,
@@ -8,6 +10,7 @@ import {
   PROBLEM_MEDIA_TYPE,
   PROBLEMS,
   type Problem,
+  problem,
   problemDocument,
 } from "../rules/problem.ts";
 import { COMMON_HEADERS, instanceOf, NOT_STORED_HEADERS, REQUEST_ID_HEADER } from "../rules/service-headers.ts";
@@ -39,4 +42,22 @@ export function answerUnrouted(request: FastifyRequest, reply: FastifyReply): Fa
   reply.header("Allow", allowed);
   if (request.method === "OPTIONS") return reply.code(204).send();
   return sendProblem(request, reply, methodNotAllowed(allowed));
+}
+
+/** Answers bytes that are no HTTP request, and closes: there is nothing to route, and no telling where a next one begins. */
+export function answerMalformedHttp(socket: Socket): void {
+  if (!socket.writable) return;
+  const requestId = randomUUID();
+  const refusal = problem("invalid_request", "The request is not valid HTTP.", {});
+  const body = JSON.stringify(problemDocument(refusal, `#${requestId}`));
+  const headers = {
+    ...COMMON_HEADERS,
+    ...NOT_STORED_HEADERS,
+    "Content-Type": PROBLEM_MEDIA_TYPE,
+    "Content-Length": Buffer.byteLength(body),
+    [REQUEST_ID_HEADER]: requestId,
+    Connection: "close",
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 400 Bad Request\r\n${lines.join("")}\r\n${body}`);
 }

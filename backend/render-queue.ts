@@ -7,6 +7,8 @@
 export interface RenderQueueOptions {
   readonly slots: number;
   readonly maxWaiting: number;
+  /** What the waiting requests may hold in memory together. */
+  readonly maxWaitingBytes: number;
   readonly deadlineMilliseconds: number;
 }
 
@@ -20,6 +22,7 @@ export type Admission<Result> =
 
 interface Waiter {
   readonly admit: () => void;
+  readonly bytes: number;
 }
 
 /** How much the newest render time counts in the running mean. */
@@ -30,6 +33,7 @@ export class RenderQueue {
   readonly #options: RenderQueueOptions;
   readonly #waiting = new Set<Waiter>();
   #running = 0;
+  #waitingBytes = 0;
   #meanRenderSeconds = 1;
 
   constructor(options: RenderQueueOptions) {
@@ -44,10 +48,19 @@ export class RenderQueue {
     return this.#waiting.size;
   }
 
-  /** Runs `work` in a slot once one is free. What `work` throws is thrown here, after the slot is free again. */
-  async run<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Admission<Result>> {
+  /** Whether nothing runs and nobody waits. */
+  get isIdle(): boolean {
+    return this.#running === 0 && this.#waiting.size === 0;
+  }
+
+  /**
+   * Runs `work` in a slot once one is free. What `work` throws is thrown here, after the slot is free again.
+   *
+   * @param bytes what the request holds in memory while it waits.
+   */
+  async run<Result>(signal: AbortSignal, bytes: number, work: () => Promise<Result>): Promise<Admission<Result>> {
     const arrived = performance.now();
-    const entry = await this.#enter(signal);
+    const entry = await this.#enter(signal, bytes);
     if (entry === "left") return { kind: "left" };
     if (entry === "full") return { kind: "full", retryAfterSeconds: this.estimateRetryAfterSeconds() };
     const admitted = performance.now();
@@ -66,25 +79,28 @@ export class RenderQueue {
     return Math.max(1, Math.ceil((ahead * this.#meanRenderSeconds) / this.#options.slots));
   }
 
-  #enter(signal: AbortSignal): Promise<"admitted" | "full" | "left"> | "admitted" | "full" | "left" {
+  #enter(signal: AbortSignal, bytes: number): Promise<"admitted" | "full" | "left"> | "admitted" | "full" | "left" {
     if (signal.aborted) return "left";
     if (this.#running < this.#options.slots) {
       this.#running++;
       return "admitted";
     }
-    if (this.#waiting.size >= this.#options.maxWaiting) return "full";
+    const { maxWaiting, maxWaitingBytes } = this.#options;
+    if (this.#waiting.size >= maxWaiting || this.#waitingBytes + bytes > maxWaitingBytes) return "full";
     return new Promise((resolve) => {
       const settle = (outcome: "admitted" | "full" | "left") => {
         clearTimeout(timer);
         signal.removeEventListener("abort", leave);
         this.#waiting.delete(waiter);
+        this.#waitingBytes -= waiter.bytes;
         resolve(outcome);
       };
       const leave = () => settle("left");
       const timer = setTimeout(settle, this.#options.deadlineMilliseconds, "full");
-      const waiter: Waiter = { admit: () => settle("admitted") };
+      const waiter: Waiter = { admit: () => settle("admitted"), bytes };
       signal.addEventListener("abort", leave, { once: true });
       this.#waiting.add(waiter);
+      this.#waitingBytes += bytes;
     });
   }
 

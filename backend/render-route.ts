@@ -58,8 +58,7 @@ interface RenderRecord {
 export function renderRoute(parts: RenderRouteParts) {
   const fingerprint = limitsFingerprint(parts.settings.limits);
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    compareLimits(request, fingerprint, parts.metrics);
-    const record = await answer(parts, request, reply).catch((error: unknown) => {
+    const record = await answer(parts, fingerprint, request, reply).catch((error: unknown) => {
       parts.metrics.countRequest("none", "service_unavailable");
       throw error;
     });
@@ -69,7 +68,12 @@ export function renderRoute(parts: RenderRouteParts) {
   };
 }
 
-async function answer(parts: RenderRouteParts, request: FastifyRequest, reply: FastifyReply): Promise<RenderRecord> {
+async function answer(
+  parts: RenderRouteParts,
+  fingerprint: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<RenderRecord> {
   const { settings, starter, tempSpace, queue, metrics } = parts;
   const refuse = (refusal: Problem, known: Partial<RenderRecord> = {}): RenderRecord => {
     sendProblem(request, reply, refusal);
@@ -78,6 +82,7 @@ async function answer(parts: RenderRouteParts, request: FastifyRequest, reply: F
   const token = request.headers[BACKEND_TOKEN_HEADER.toLowerCase()];
   const forbidden = judgeToken(typeof token === "string" ? token : null, settings.backendTokens);
   if (forbidden !== null) return refuse(forbidden);
+  compareLimits(request, fingerprint, metrics);
   if (parts.isDraining()) return refuse(serviceUnavailable());
 
   const clientGone = clientGoneSignal(reply.raw);
@@ -99,7 +104,7 @@ async function answer(parts: RenderRouteParts, request: FastifyRequest, reply: F
   const known = { format: output.format, requestBytes: body.length, phases };
   const judged = { body, request: judgement.request };
   const tempBytes = projectBytes(judgement.request) + (isArchive(output) ? settings.limits.max_output_bytes : 0);
-  const admission = await queue.run(clientGone, () =>
+  const admission = await queue.run(clientGone, body.length, () =>
     tempSpace.withReserved(tempBytes, () => render(settings, starter, judged, clientGone, phases)),
   );
   if (admission.kind === "left") return abandon(reply, known);

@@ -32,6 +32,13 @@ export const BACKEND_INTEGER_SETTINGS = {
     max: 10_000,
     meaning: "valid requests that may wait for a slot",
   },
+  maxQueuedBytes: {
+    setting: "SERVICE_MAX_QUEUED_BYTES",
+    default: 512 * 1024 ** 2,
+    min: 1024 ** 2,
+    max: 1024 ** 4,
+    meaning: "memory that waiting requests may hold together; beyond it a request is answered 429 at once",
+  },
   queueDeadlineSeconds: {
     setting: "SERVICE_QUEUE_DEADLINE_SECONDS",
     default: 10,

@@ -5,7 +5,6 @@
  * counted while it comes, its diagnostics are drained and forgotten but for the first bytes, and whatever stops it kills
  * its whole process group.
  */
-import { once } from "node:events";
 import { readdir, stat } from "node:fs/promises";
 import { constants } from "node:os";
 import { join } from "node:path";
@@ -113,8 +112,10 @@ export class TypstProcess {
     const timer = setTimeout(() => this.stop("render-timeout"), task.timeoutMilliseconds);
     const stopWatching = task.outputDirectory === null ? () => {} : this.#watchFiles(task.outputDirectory);
     try {
-      const [result] = await Promise.all([this.#result, feed(this.#stdin, task.input)]);
-      return result;
+      // Not waited for: a process that has ended takes nothing, and its end is what counts.
+      for (const piece of task.input) this.#stdin.write(piece);
+      this.#stdin.end();
+      return await this.#result;
     } finally {
       clearTimeout(timer);
       stopWatching();
@@ -207,13 +208,6 @@ async function* ignoringErrors(stream: NodeJS.ReadableStream): AsyncGenerator<Bu
   } catch {
     return;
   }
-}
-
-async function feed(stdin: NodeJS.WritableStream, pieces: readonly Buffer[]): Promise<void> {
-  const closed = once(stdin, "close").catch(() => {});
-  for (const piece of pieces) stdin.write(piece);
-  stdin.end();
-  await closed;
 }
 
 /** The bytes of all files in a directory without subdirectories. */

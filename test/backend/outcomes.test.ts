@@ -33,7 +33,7 @@ async function expectOutcome(backend: TestBackend, answer: Response, code: Contr
   expect(everything).not.toContain("secret");
   expect(everything).not.toContain(backend.workDirectory);
   expect(await backend.metric("service_render_requests_total", { outcome: code })).toBe(1);
-  expect(await backend.projects()).toEqual([]);
+  await expect.poll(() => backend.projects()).toEqual([]);
   return problem;
 }
 

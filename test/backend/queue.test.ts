@@ -128,7 +128,7 @@ describe("a client that leaves", () => {
     expect([(await held).status, (await stays).status]).toEqual([200, 200]);
     expect(await typst.read("served")).toBe("held\nstays\n");
     expect(await backend.metric("service_render_requests_total", { outcome: "client_gone" })).toBe(1);
-    expect(await backend.projects()).toEqual([]);
+    await expect.poll(() => backend.projects()).toEqual([]);
   });
 
   it("while it is served stops Typst and frees the slot for the next", async () => {
@@ -146,7 +146,7 @@ describe("a client that leaves", () => {
     expect((await next).status).toBe(200);
     expect(await backend.metric("service_render_requests_total", { outcome: "client_gone" })).toBe(1);
     expect(await backend.metric("service_render_requests_total", { outcome: "ok" })).toBe(1);
-    expect(await backend.projects()).toEqual([]);
+    await expect.poll(() => backend.projects()).toEqual([]);
   });
 
   it("in the middle of its body takes no slot", async () => {

@@ -291,7 +291,7 @@ describe("what operators see", () => {
     expect(answer.status).toBe(200);
     expect(answer.headers.get("Content-Type")).toMatch(/^application\/json/);
     expect(answer.headers.get("X-Content-Type-Options")).toBe("nosniff");
-    expect(await answer.json()).toEqual({ status: "ok", typst: "0.15.1" });
+    expect(await answer.json()).toEqual({ status: "ok", typst: "0.15.1", sandbox: "bubblewrap" });
   });
 
   it("is readiness, until draining begins", async () => {

@@ -123,12 +123,19 @@ describe("the backend does not start", () => {
 
   it("a second time, and the first is not troubled by the attempt", async () => {
     const typst = await makeFakeTypst(`${VERSION_ANSWER}\necho > "$here/started"; ${waitFor("go")}; cat :data.json`);
-    const first = await spawnReadyBackend({ SERVICE_TYPST_BIN: typst.path });
+    const first = await spawnReadyBackend({
+      SERVICE_TYPST_BIN: typst.path,
+      SERVICE_SANDBOX: "none",
+      SERVICE_WARM_RENDERS: "0",
+    });
     const answer = render(first);
     answer.catch(() => {});
     await expect.poll(() => typst.read("started")).not.toBeNull();
     const same = { SERVICE_PORT: first.url.port, SERVICE_WORK_DIRECTORY: first.workDirectory };
-    await expectRefusedStart({ ...same, SERVICE_TYPST_BIN: typst.path }, /port/);
+    await expectRefusedStart(
+      { ...same, SERVICE_TYPST_BIN: typst.path, SERVICE_SANDBOX: "none", SERVICE_WARM_RENDERS: "0" },
+      /port/,
+    );
     expect(await projects(first)).toHaveLength(1);
     await typst.signal("go");
     expect((await answer).status).toBe(200);
@@ -163,6 +170,8 @@ describe("the backend stops", () => {
       const typst = await makeFakeTypst(`${VERSION_ANSWER}\n${waitFor("go")}; printf done`);
       const backend = await spawnReadyBackend({
         SERVICE_TYPST_BIN: typst.path,
+        SERVICE_SANDBOX: "none",
+        SERVICE_WARM_RENDERS: "0",
         SERVICE_MAX_CONCURRENT_RENDERS: "1",
         SERVICE_QUEUE_DEADLINE_SECONDS: "2",
         SERVICE_RENDER_TIMEOUT_SECONDS: "2",
@@ -199,6 +208,8 @@ describe("the backend stops", () => {
       const typst = await makeFakeTypst(`${VERSION_ANSWER}\necho $$ > "$here/pid"; exec sleep 300`);
       const backend = await spawnReadyBackend({
         SERVICE_TYPST_BIN: typst.path,
+        SERVICE_SANDBOX: "none",
+        SERVICE_WARM_RENDERS: "0",
         SERVICE_RENDER_TIMEOUT_SECONDS: "1",
         SERVICE_QUEUE_DEADLINE_SECONDS: "1",
       });

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inject } from "vitest";
 import { type Backend, buildBackend } from "../../../backend/app.ts";
+import { openSandbox } from "../../../backend/sandbox/open-sandbox.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
 import { prepareWorkDirectory } from "../../../backend/work-directory.ts";
 import { BACKEND_TOKEN } from "../../tokens.ts";
@@ -39,10 +40,15 @@ export async function startTestBackend(environment: Readonly<Record<string, stri
     SERVICE_TYPST_BIN: inject("typstPath"),
     SERVICE_WORK_DIRECTORY: workDirectory,
     SERVICE_LOG_LEVEL: "silent",
+    // A program that stands in for Typst is a shell script, and there is no shell in a sandbox.
+    ...(environment.SERVICE_TYPST_BIN && { SERVICE_SANDBOX: "none" }),
+    // No process but those that a test asks for; warm starts have tests of their own.
+    SERVICE_WARM_RENDERS: "0",
     ...environment,
   });
-  await prepareWorkDirectory(settings);
-  const { app, startDraining }: Backend = buildBackend(settings, "0.15.1");
+  const claim = await prepareWorkDirectory(settings);
+  const sandbox = await openSandbox(settings);
+  const { app, startDraining }: Backend = buildBackend(settings, "0.15.1", sandbox);
   const url = new URL(await app.listen({ host: settings.host, port: settings.port }));
   const send = (path: string, init?: RequestInit) => fetch(new URL(path, url), init);
   const metrics = async () => parseMetrics(await (await send("/metrics")).text());
@@ -57,6 +63,7 @@ export async function startTestBackend(environment: Readonly<Record<string, stri
     projects: async () => (await readdir(workDirectory)).filter((name) => name.startsWith("render-")),
     close: async () => {
       await app.close();
+      await claim.release();
       await rm(workDirectory, { recursive: true, force: true });
     },
   };

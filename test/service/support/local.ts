@@ -43,7 +43,13 @@ export function backendEnvironment(): Record<string, string> {
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const { settings = {}, backendSettings = {}, otherBackendUrls = [] } = options;
   const backend = await startBackend(
-    { ...backendEnvironment(), ...settings, ...backendSettings },
+    {
+      ...backendEnvironment(),
+      // A program that stands in for Typst is a shell script, and there is no shell in a sandbox.
+      ...(backendSettings.SERVICE_TYPST_BIN && { SERVICE_SANDBOX: "none", SERVICE_WARM_RENDERS: "0" }),
+      ...settings,
+      ...backendSettings,
+    },
     await takeFreePort(),
   );
   const bindings = {
