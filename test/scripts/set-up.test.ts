@@ -185,7 +185,8 @@ async function makeClone(programs: Readonly<Record<string, string>>) {
   const start = (env: Readonly<Record<string, string>> = {}, preload = "") =>
     spawn(process.execPath, ["--import", `data:text/javascript,${encodeURIComponent(preload)}`, "scripts/set-up.mjs"], {
       cwd: folder,
-      env: { PATH: bin, HOME: folder, XDG_CACHE_HOME: join(folder, "cache"), ...env },
+      // The sandbox's programs are not among those that these folders hold.
+      env: { SERVICE_SANDBOX: "none", PATH: bin, HOME: folder, XDG_CACHE_HOME: join(folder, "cache"), ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
   return {

@@ -134,7 +134,7 @@ describe("the backend does not start", () => {
     const same = { SERVICE_PORT: first.url.port, SERVICE_WORK_DIRECTORY: first.workDirectory };
     await expectRefusedStart(
       { ...same, SERVICE_TYPST_BIN: typst.path, SERVICE_SANDBOX: "none", SERVICE_WARM_RENDERS: "0" },
-      /port/,
+      /Another backend works in/,
     );
     expect(await projects(first)).toHaveLength(1);
     await typst.signal("go");
@@ -181,8 +181,7 @@ describe("the backend stops", () => {
       for (const answer of answers) answer.catch(() => {});
       await expect.poll(async () => /^service_renders_waiting 1$/m.test(await metricsOf(backend))).toBe(true);
       backend.child.kill("SIGTERM");
-      // Once it takes no connection, it has heard the signal.
-      await expect.poll(() => metricsOf(backend).catch(() => null)).toBeNull();
+      await expect.poll(async () => (await fetch(new URL("/ready", backend.url))).status).toBe(503);
       return { backend, answers, letGo: () => typst.signal("go") };
     }
 
@@ -280,7 +279,6 @@ describe("the backend's log", () => {
         requestBytes: '{"source":"x"}'.length,
         reqId: answer.headers.get("X-Request-Id"),
         phases: expect.objectContaining({
-          prepare: expect.any(Number),
           compile: expect.any(Number),
           queue: expect.any(Number),
         }),

@@ -23,7 +23,7 @@ beforeAll(async () => {
       SERVICE_MAX_REQUEST_BODY_BYTES: String(MAX_BODY_BYTES),
       SERVICE_MAX_OUTPUT_BYTES: String(MAX_OUTPUT_BYTES),
     },
-    backendSettings: { SERVICE_RENDER_TIMEOUT_SECONDS: "2" },
+    backendSettings: { SERVICE_RENDER_TIMEOUT_SECONDS: "6" },
   });
   return () => service.stop();
 });
