@@ -74,8 +74,6 @@ export function constraintsDocument(limits: Limits) {
   return { ...FILES_KEY_RULES_DOCUMENT, limits, output_rules: OUTPUT_RULES_DOCUMENT };
 }
 
-export type ConstraintsDocument = ReturnType<typeof constraintsDocument>;
-
 /** The static documents by the name under which each is served. */
 export const STATIC_DOCUMENTS = {
   "files-key-rules.json": FILES_KEY_RULES_DOCUMENT,

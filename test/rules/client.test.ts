@@ -1,0 +1,94 @@
+/** The library for programs that send requests: the service's verdict, from published constraints alone. */
+import { execFileSync } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { asConstraints, checkRequest, type PublishedConstraints, runVectors } from "../../rules/client.ts";
+import { constraintsDocument } from "../../rules/constraints.ts";
+import { DEFAULT_LIMITS } from "../../rules/limits.ts";
+import { parseRenderRequest } from "../../rules/render-request.ts";
+import { bodyOf } from "./bodies.ts";
+import { limitsWith } from "./limits-for-tests.ts";
+
+/** Constraints as a client has them: fetched, and so plain JSON. */
+function fetched(changes: Readonly<Record<string, unknown>> = {}, limits = DEFAULT_LIMITS): PublishedConstraints {
+  const document: Record<string, unknown> = JSON.parse(JSON.stringify(constraintsDocument(limits)));
+  const constraints = asConstraints({ ...document, ...changes });
+  if (constraints === null) throw new Error("these are no constraints");
+  return constraints;
+}
+
+describe("a checked request", () => {
+  it.each([
+    { source: "= Hello" },
+    { source: "" },
+    { source: "x", files: { "../a": { encoding: "text", content: "" } } },
+    { source: "x", files: { a: { encoding: "base64", content: "QQ=" } } },
+    { source: "x", output: { format: "html" } },
+    { source: "x", output: { version: "1.4", standards: ["a-2b"] } },
+    { source: "x".repeat(524_289) },
+    "[1,2",
+  ])("has the service's own verdict: %j", (request) => {
+    const judgement = parseRenderRequest(bodyOf(request), DEFAULT_LIMITS);
+    const expected = judgement.ok ? { verdict: "accepted" } : { verdict: "refused", problem: judgement.problem };
+    expect(checkRequest(request, fetched())).toEqual(expected);
+  });
+
+  it("may be text, bytes or a value", () => {
+    for (const request of ['{"source":"x"}', bodyOf({ source: "x" }), { source: "x" }]) {
+      expect(checkRequest(request, fetched())).toEqual({ verdict: "accepted" });
+    }
+  });
+
+  it("is judged by the limits of the deployment, not by the defaults", () => {
+    const constraints = fetched({}, limitsWith({ max_template_source_bytes: 3 }));
+    expect(checkRequest({ source: "abc" }, constraints)).toEqual({ verdict: "accepted" });
+    expect(checkRequest({ source: "abcd" }, constraints)).toMatchObject({
+      problem: { code: "template_source_too_large", context: { size: 4, limit: 3 } },
+    });
+  });
+});
+
+describe("a deployment with other rules", () => {
+  const vectors = constraintsDocument(DEFAULT_LIMITS).conformance_vectors;
+
+  it("is still judged where every published vector has the same verdict", () => {
+    expect(checkRequest({ source: "x" }, fetched({ rules_version: 6 }))).toEqual({ verdict: "accepted" });
+  });
+
+  it("is not judged where one has another, and the vector is named", () => {
+    const newRule = { keys: ["a b"], accepted: true, code: null, rule: null };
+    const constraints = fetched({ rules_version: 6, conformance_vectors: [...vectors, newRule] });
+    expect(checkRequest({ source: "x" }, constraints)).toEqual({
+      verdict: "unknown",
+      disagreements: [
+        {
+          input: ["a b"],
+          published: { accepted: true, code: null, rule: null },
+          found: { accepted: false, code: "invalid_template_path", rule: null },
+        },
+      ],
+    });
+  });
+});
+
+it("agrees with every vector of its own rules", () => {
+  expect(runVectors(fetched())).toEqual([]);
+});
+
+it.each([null, [], {}, { rules_version: 5 }, { ...constraintsDocument(DEFAULT_LIMITS), limits: {} }])(
+  "takes %j for no constraints",
+  (value) => {
+    expect(asConstraints(value)).toBeNull();
+  },
+);
+
+it("imports nothing but valibot and itself, so that it runs anywhere", async () => {
+  const folder = fileURLToPath(new URL("../../rules/", import.meta.url));
+  const files = execFileSync("ls", [folder], { encoding: "utf8" }).split("\n");
+  for (const file of files.filter((name) => name.endsWith(".ts"))) {
+    const text = await readFile(`${folder}${file}`, "utf8");
+    const imported = [...text.matchAll(/^(?:import|export) .*from "([^"]+)"/gm)].map(([, path = ""]) => path);
+    for (const path of imported) expect(path).toMatch(/^(?:valibot|\.\/[a-z0-9-]+\.ts)$/);
+  }
+});
