@@ -402,7 +402,7 @@ function base64Size(content: string): number | null {
 }
 
 export function isValidKeySlowly(key: string): boolean {
-  if (key.length < 1 || key.length > 3840) return false;
+  if (key.length < 1 || key.length > 512) return false;
   for (const segment of key.split("/")) {
     if (segment.length < 1 || segment.length > 255) return false;
     if ([...segment].every((character) => character === ".")) return false;

@@ -347,8 +347,8 @@ describe("invalid_file_data", () => {
     expect(errorsOf(problem)).toEqual(["files.b/c.content: invalid_base64", "files.d.content: lone_surrogate"]);
   });
 
-  it("names a key of 3840 characters whole", () => {
-    const key = `${"k/".repeat(1919)}kk`;
+  it("names a key of 512 characters whole", () => {
+    const key = `${"k/".repeat(255)}kk`;
     expect(problemOf({ source: "x", files: { [key]: base64File("Q") } })?.context).toMatchObject({ key });
   });
 
@@ -384,8 +384,8 @@ describe("invalid_template_path", () => {
     expect(errorsOf(problem)).toEqual(["files: invalid_key", "files: invalid_key"]);
   });
 
-  it("refuses a key of 3841 characters", () => {
-    const problem = problemOf({ source: "x", files: { [`${"k/".repeat(1920)}k`]: TEXT_FILE } });
+  it("refuses a key of 513 characters", () => {
+    const problem = problemOf({ source: "x", files: { [`${"k/".repeat(256)}k`]: TEXT_FILE } });
     expect(problem?.code).toBe("invalid_template_path");
   });
 });

@@ -122,7 +122,9 @@ describe("the backend does not start", () => {
   });
 
   it("a second time, and the first is not troubled by the attempt", async () => {
-    const typst = await makeFakeTypst(`${VERSION_ANSWER}\necho > "$here/started"; ${waitFor("go")}; cat :data.json`);
+    const typst = await makeFakeTypst(
+      `${VERSION_ANSWER}\necho > "$here/started"; ${waitFor("go")}; cat > /dev/null; cat :data.json`,
+    );
     const first = await spawnReadyBackend({
       SERVICE_TYPST_BIN: typst.path,
       SERVICE_SANDBOX: "none",
