@@ -4,12 +4,13 @@
  * The verdicts are stated, not computed, so that the tests can hold the code to them. Every rule is shown at its edge:
  * at the limit and one past it.
  */
-import { KEY_RULES, type SetRuleId } from "./files-rules.ts";
+import { KEY_RULES } from "./files-rules.ts";
 import { MAX_KEYS } from "./limits.ts";
 import { PDF_STANDARDS, PDF_VERSIONS, PPI } from "./output-options.ts";
-import { type OutputRuleId, PDF_A_VERSION } from "./output-rules.ts";
+import { PDF_A_VERSION } from "./output-rules.ts";
 import { PAGE_SELECTION } from "./page-selection.ts";
 import type { ProblemCode } from "./problem.ts";
+import type { OutputRuleId, SetRuleId } from "./rule-ids.ts";
 
 /** One set of keys; `rule` is the whole-set rule that refuses it, where one does. */
 export interface FilesVector {

@@ -7,6 +7,7 @@
 import { type Limits, MAX_KEYS } from "./limits.ts";
 import { type Problem, problem } from "./problem.ts";
 import { quote } from "./quote.ts";
+import type { SetRuleId } from "./rule-ids.ts";
 
 /** Rises whenever a rule of this file changes. */
 export const RULES_VERSION = 5;
@@ -70,9 +71,7 @@ export const SET_RULES = [
     description:
       "A key is also a directory of another key, after mapping A-Z to a-z (lib and LIB/x.typ). A path cannot be a file and a directory: rename one of them.",
   },
-] as const;
-
-export type SetRuleId = (typeof SET_RULES)[number]["id"];
+] as const satisfies readonly { readonly id: SetRuleId; readonly error_code: string; readonly description: string }[];
 
 /**
  * Judges the keys of `files` as a set.

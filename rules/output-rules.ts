@@ -7,6 +7,7 @@
 import type { Output, OutputField, PdfOutput, PdfStandard, PdfVersion } from "./output-options.ts";
 import { PAGE_SELECTION, parsePageRange, parsePageSelection, splitSelections } from "./page-selection.ts";
 import { type Problem, problem } from "./problem.ts";
+import type { OutputRuleId } from "./rule-ids.ts";
 
 /** Rises whenever a rule of this file or of the `output` fields changes. */
 export const OUTPUT_RULES_VERSION = 1;
@@ -34,8 +35,8 @@ export const PDF_A_4_STANDARDS = ["a-4", "a-4f", "a-4e"] as const satisfies read
 export const RULE_EVALUATION =
   "Rules are applied in the order listed, and an output that breaks several is reported against the first of them. A request that also breaks something no rule names (a missing source, an unknown field) is reported for that first, without a rule.";
 
-interface OutputRule<Id extends string> {
-  readonly id: Id;
+interface OutputRule {
+  readonly id: OutputRuleId;
   readonly description: string;
   /** The field to which the error points. */
   readonly field: OutputField;
@@ -43,7 +44,7 @@ interface OutputRule<Id extends string> {
   readonly isBrokenBy: (output: Output) => boolean;
 }
 
-export const OUTPUT_RULES = [
+export const OUTPUT_RULES: readonly OutputRule[] = [
   rule(
     "page_selection_too_long",
     "pages",
@@ -120,9 +121,7 @@ export const OUTPUT_RULES = [
     "Use pages, not page, together with archive.",
     (output) => output.format !== "pdf" && output.page !== null && output.archive !== null,
   ),
-] as const;
-
-export type OutputRuleId = (typeof OUTPUT_RULES)[number]["id"];
+];
 
 /** The first output rule that `output` breaks, as a problem, or null. */
 export function judgeOutputRules(output: Output): Problem | null {
@@ -133,12 +132,12 @@ export function judgeOutputRules(output: Output): Problem | null {
   return problem("invalid_request", description, { rule: id, errors });
 }
 
-function rule<const Id extends string>(
-  id: Id,
+function rule(
+  id: OutputRuleId,
   field: OutputField,
   description: string,
   isBrokenBy: (output: Output) => boolean,
-): OutputRule<Id> {
+): OutputRule {
   return { id, field, description, isBrokenBy };
 }
 

@@ -5,8 +5,7 @@
  * until an edge or a backend turns them into a response. Must not hold diagnostics, bodies or tokens.
  */
 
-import type { SetRuleId } from "./files-rules.ts";
-import type { OutputRuleId } from "./output-rules.ts";
+import type { OutputRuleId, SetRuleId } from "./rule-ids.ts";
 
 /** Whose turn it is to act. Only `service` means that the service failed. */
 export const ORIGINS = {
