@@ -14,6 +14,8 @@ const MAX_NAME_BYTES = 150;
  * are written with stay), separators of paths, lines and header parameters, quotes, and what a file system refuses.
  */
 const UNSAFE = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}/\\:;*?"'`<>|%]/gu;
+/** What a name must not end in: systems drop it, and an extension hides before it. */
+const TRAILING = /[.\s\u200c\u200d]+$/;
 /** Allowed between characters; a name of nothing else would be invisible. */
 const JOINERS = /[\u200c\u200d]/g;
 /** Device names of Windows, whatever extension follows. */
@@ -22,7 +24,11 @@ const RESERVED_STEM = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)/i;
 /** A name with the right extension, of at most 150 bytes of UTF-8. */
 export function safeFileName(suggestion: string | null, extension: Extension): string {
   const visible = (suggestion ?? "").replace(UNSAFE, "").replace(/\s+/g, " ").trim();
-  const stem = visible.replace(KNOWN_EXTENSION, "").replace(/^[.\s]+|[.\s]+$/g, "");
+  const stem = visible
+    .replace(TRAILING, "")
+    .replace(KNOWN_EXTENSION, "")
+    .replace(TRAILING, "")
+    .replace(/^[.\s]+/, "");
   const isEmpty = stem.replace(JOINERS, "") === "";
   const named = isEmpty ? DEFAULT_STEM : RESERVED_STEM.test(stem) ? `_${stem}` : stem;
   return `${truncate(named, MAX_NAME_BYTES - extension.length - 1)}.${extension}`;
@@ -36,5 +42,5 @@ function truncate(text: string, maxBytes: number): string {
     if (size > maxBytes) break;
     result += character;
   }
-  return result.replace(/[.\s]+$/, "");
+  return result.replace(TRAILING, "");
 }

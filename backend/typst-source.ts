@@ -8,7 +8,8 @@ const PRELUDE = Buffer.from(`#let data = json("/${DATA_FILE_NAME}")\n#let reques
 
 const BYTE_ORDER_MARK = Buffer.from("\ufeff");
 const SHEBANG = Buffer.from("#!");
-const LINE_FEED = 0x0a;
+/** What ends a line for Typst: CR LF, or one of LF, VT, FF, CR, NEL, LS, PS; here as the bytes of UTF-8, in Latin-1. */
+const LINE_END = /\r\n|[\n\v\f\r]|\xc2\x85|\xe2\x80[\xa8\xa9]/;
 
 /** The pieces of the program text in order. A `#!` line must stay the first one, and a BOM means something only there. */
 export function programText(source: Buffer): Buffer[] {
@@ -16,7 +17,8 @@ export function programText(source: Buffer): Buffer[] {
     ? source.subarray(BYTE_ORDER_MARK.length)
     : source;
   if (!text.subarray(0, SHEBANG.length).equals(SHEBANG)) return [PRELUDE, text];
-  const lineEnd = text.indexOf(LINE_FEED);
-  if (lineEnd < 0) return [text, Buffer.from("\n"), PRELUDE];
-  return [text.subarray(0, lineEnd + 1), PRELUDE, text.subarray(lineEnd + 1)];
+  const lineEnd = LINE_END.exec(text.toString("latin1"));
+  if (lineEnd === null) return [text, Buffer.from("\n"), PRELUDE];
+  const next = lineEnd.index + lineEnd[0].length;
+  return [text.subarray(0, next), PRELUDE, text.subarray(next)];
 }

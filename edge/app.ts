@@ -39,7 +39,10 @@ app.get("/metrics", answerMetrics);
 app.get("/v1/constraints", requireToken, answerConstraints);
 app.post("/v1/render", requireToken, answerRender);
 app.on("GET", STATIC_PATHS, async (context) => {
-  const asset = await context.env.ASSETS.fetch(context.req.raw);
+  // By the path as it was matched: the asset server would redirect another spelling of it.
+  const asset = await context.env.ASSETS.fetch(
+    new Request(new URL(context.req.path, context.req.url), context.req.raw),
+  );
   return new Response(asset.body, asset);
 });
 

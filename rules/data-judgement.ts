@@ -6,14 +6,20 @@
  */
 import type { JsonCursor, ValueObserver } from "./json-cursor.ts";
 import { JsonCursor as Cursor } from "./json-cursor.ts";
-import { decodeJsonString } from "./json-string.ts";
+import { decodeJsonString, type StringSpan } from "./json-string.ts";
 import { MAX_SEGMENT_CODE_POINTS } from "./quote.ts";
 import { MAX_REPORTED_ERRORS } from "./validation-errors.ts";
 
 /** Typst's JSON reader gives up at 128 nested containers (measured on 0.15.1). */
 export const MAX_DATA_DEPTH = 127;
 
-export type DataErrorType = "lone_surrogate" | "number_out_of_range" | "nesting_too_deep";
+/**
+ * Typst's reader makes a date of an object with this key (a trace of its TOML support, measured on 0.15.1), so such an
+ * object would not reach the source as it was sent.
+ */
+const RESERVED_KEY = "$__toml_private_datetime";
+
+export type DataErrorType = "lone_surrogate" | "number_out_of_range" | "nesting_too_deep" | "reserved_key";
 
 export type DataPath = readonly (string | number)[];
 
@@ -32,19 +38,28 @@ interface OversizeString {
 /** What a pass over `data` found. */
 export class DataFindings implements ValueObserver {
   readonly maxDepth = MAX_DATA_DEPTH;
+  readonly watchedKeyBytes = RESERVED_KEY.length;
   readonly maxStringBytes: number;
   /** The first findings in the order of the text; `count` tells how many there were. */
   readonly first: Finding[] = [];
   count = 0;
   firstOversize: OversizeString | null = null;
 
-  constructor(maxStringBytes: number) {
+  readonly #body: Uint8Array;
+
+  constructor(body: Uint8Array, maxStringBytes: number) {
+    this.#body = body;
     this.maxStringBytes = maxStringBytes;
   }
 
   onString(offset: number, isKey: boolean, size: number, hasLoneSurrogates: boolean): void {
     if (hasLoneSurrogates) this.#add("lone_surrogate", offset);
     if (size > this.maxStringBytes) this.firstOversize ??= { offset, subject: isKey ? "key" : "value", size };
+  }
+
+  onWatchedKey(key: StringSpan): void {
+    if (decodeJsonString(this.#body, key, RESERVED_KEY.length) === RESERVED_KEY)
+      this.#add("reserved_key", key.start - 1);
   }
 
   onHugeNumber(offset: number): void {
@@ -63,7 +78,7 @@ export class DataFindings implements ValueObserver {
 
 /** Passes the `data` value at the cursor. The findings mean something only when the cursor is not malformed after it. */
 export function passData(cursor: JsonCursor, maxStringBytes: number): DataFindings {
-  const findings = new DataFindings(maxStringBytes);
+  const findings = new DataFindings(cursor.body, maxStringBytes);
   cursor.skipValue(findings);
   return findings;
 }

@@ -84,6 +84,9 @@ export interface ValueObserver {
   readonly maxDepth: number;
   /** A string over the size, or with a lone surrogate; `offset` is that of its opening quote. */
   onString(offset: number, isKey: boolean, size: number, hasLoneSurrogates: boolean): void;
+  /** Keys of so many bytes are reported: the size of a key that means something to the observer. */
+  readonly watchedKeyBytes: number;
+  onWatchedKey(key: StringSpan): void;
   /** A number that no double holds. */
   onHugeNumber(offset: number): void;
   onTooDeep(offset: number): void;
@@ -325,9 +328,7 @@ export class JsonCursor {
         const hasContent = inObject ? this.enterObject() : this.enterArray();
         if (this.malformedAt >= 0) return false;
         if (hasContent) {
-          if (inObject && depth <= maxDepth && (this.stringSize > maxStringBytes || this.stringHasLoneSurrogates)) {
-            observer?.onString(this.stringStart - 1, true, this.stringSize, this.stringHasLoneSurrogates);
-          }
+          if (inObject && depth <= maxDepth) this.#observeKey(observer);
           continue;
         }
         depth--;
@@ -346,9 +347,7 @@ export class JsonCursor {
         }
         const hasMore = inObject ? this.nextMember() : this.nextItem();
         if (hasMore) {
-          if (inObject && depth <= maxDepth && (this.stringSize > maxStringBytes || this.stringHasLoneSurrogates)) {
-            observer?.onString(this.stringStart - 1, true, this.stringSize, this.stringHasLoneSurrogates);
-          }
+          if (inObject && depth <= maxDepth) this.#observeKey(observer);
           break;
         }
         if (this.malformedAt >= 0) return false;
@@ -356,6 +355,14 @@ export class JsonCursor {
         inObject = stack.pop();
       }
     }
+  }
+
+  #observeKey(observer: ValueObserver | null): void {
+    if (observer === null) return;
+    if (this.stringSize > observer.maxStringBytes || this.stringHasLoneSurrogates) {
+      observer.onString(this.stringStart - 1, true, this.stringSize, this.stringHasLoneSurrogates);
+    }
+    if (this.stringSize === observer.watchedKeyBytes) observer.onWatchedKey(this.stringSpan());
   }
 
   #fail(offset: number): false {

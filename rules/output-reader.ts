@@ -147,7 +147,7 @@ function describeIssue(issue: v.BaseIssue<unknown>): { type: ErrorType; expectat
       if (typeof issue.input !== "string") return { type: "wrong_type", expectation: "must be a string" };
       return {
         type: "not_allowed",
-        expectation: `must be one of ${issue.expected?.replaceAll('"', "").slice(1, -1).split(" | ").join(", ")}`,
+        expectation: `must be one of ${(issue.expected ?? "").replace(/[()"]/g, "").split(" | ").join(", ")}`,
       };
     case "integer":
       return { type: "out_of_range", expectation: "must be an integer" };

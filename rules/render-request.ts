@@ -62,6 +62,7 @@ const DATA_ERROR_MESSAGES: Record<DataErrorType, string> = {
   lone_surrogate: "the string holds a lone surrogate",
   number_out_of_range: "the number is beyond the range of a double",
   nesting_too_deep: "arrays and objects are nested deeper than 127",
+  reserved_key: "the key is reserved by Typst: an object with it would become a date",
 };
 
 class RequestReader {
@@ -184,7 +185,8 @@ class RequestReader {
 
   #readFile(key: string, isValid: boolean): RenderFile | null {
     const cursor = this.#cursor;
-    const loc = ["files", key];
+    // A key that breaks the rules must not show in a context.
+    const loc = isValid ? ["files", key] : ["files"];
     if (!this.#expectObject(loc)) return null;
     let encoding: Encoding | null | undefined;
     let content: StringSpan | null | undefined;

@@ -17,6 +17,8 @@ export interface RequestHead {
 /** What a body without a declared length is first given room for; the room doubles as needed. */
 const FIRST_CHUNK_BYTES = 64 * 1024;
 
+const UTF8_CHARSET = /^charset="?utf-?8"?$/;
+
 /** The `Content-Length` that the caller sent, or null. HTTP servers have refused malformed ones already. */
 export function declaredSize({ contentLength }: RequestHead): number | null {
   return contentLength !== null && /^[0-9]+$/.test(contentLength) ? Number(contentLength) : null;
@@ -34,8 +36,8 @@ export function judgeMediaType({ contentType, contentEncoding }: RequestHead): P
     return problem("invalid_request", "Send the body without Content-Encoding.", {});
   }
   const [mediaType = "", ...parameters] = (contentType ?? "").split(";").map((part) => part.trim().toLowerCase());
-  const charset = parameters.find((parameter) => parameter.startsWith("charset="))?.slice("charset=".length);
-  if (mediaType === "application/json" && (charset === undefined || /^"?utf-?8"?$/.test(charset))) return null;
+  const charsets = parameters.filter((parameter) => parameter.startsWith("charset="));
+  if (mediaType === "application/json" && charsets.every((charset) => UTF8_CHARSET.test(charset))) return null;
   return problem("invalid_request", "Send the body as application/json in UTF-8.", {});
 }
 

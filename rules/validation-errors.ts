@@ -23,6 +23,7 @@ export const ERROR_TYPES = {
   lone_surrogate: "The string holds a lone surrogate, which UTF-8 cannot carry.",
   number_out_of_range: "The number is beyond the range of a double.",
   nesting_too_deep: "Arrays and objects in `data` are nested deeper than 127.",
+  reserved_key: "The key `$__toml_private_datetime` in `data`: Typst's reader would make a date of its object.",
   unsupported_format: "`format` is none of the output formats.",
   invalid_key: "The files key breaks the key rules.",
   invalid_base64: "The content is not Base64 as RFC 4648 section 4 has it: padded, no blanks, unused bits zero.",

@@ -114,6 +114,11 @@ describe("the source", () => {
     expect((await readPdf(await rendered({ source, data }))).pageTexts).toEqual(["body"]);
   });
 
+  it.each(["\r", "\v", "\f", "\u0085", "\u2028", "\u2029"])("may begin with a #! line that ends in %j", async (end) => {
+    const source = `#!/usr/bin/env typst${end}${ASSERTION}`;
+    expect((await readPdf(await rendered({ source, data }))).pageTexts).toEqual(["body"]);
+  });
+
   it.each(["#!/usr/bin/env typst", "\ufeff", "\ufeff#!", " ", "\n"])("may hold nothing to show: %j", async (source) => {
     expect((await readPdf(await rendered({ source }))).pageTexts).toEqual([""]);
   });

@@ -24,6 +24,15 @@ describe("the extension of a file name", () => {
   });
 });
 
+it.each([
+  ["a.pdf.", "a.pdf"],
+  ["a.pdf . ", "a.pdf"],
+  ["a.png..", "a.pdf"],
+  ["x.pdf\u200c", "x.pdf"],
+])("finds the extension under what a name must not end in: %j is %j", (suggestion, name) => {
+  expect(safeFileName(suggestion, "pdf")).toBe(name);
+});
+
 describe("a file name that holds nothing usable", () => {
   it.each([
     ["none", null],

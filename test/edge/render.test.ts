@@ -119,16 +119,20 @@ describe("a refused request", () => {
     expect(context).toEqual({ limit });
   });
 
-  it.each(["text/plain", "application/jsonp", "application/json; charset=latin1", "multipart/form-data", ""])(
-    "is refused with the media type %j",
-    async (mediaType) => {
-      const { context } = await expectProblem(
-        await sendRender('{"source":"x"}', { "Content-Type": mediaType }),
-        "invalid_request",
-      );
-      expect(context).toEqual({});
-    },
-  );
+  it.each([
+    "text/plain",
+    "application/jsonp",
+    "application/json; charset=latin1",
+    "application/json; charset=utf-8; charset=latin1",
+    "multipart/form-data",
+    "",
+  ])("is refused with the media type %j", async (mediaType) => {
+    const { context } = await expectProblem(
+      await sendRender('{"source":"x"}', { "Content-Type": mediaType }),
+      "invalid_request",
+    );
+    expect(context).toEqual({});
+  });
 
   it.each([
     "application/json",

@@ -26,6 +26,12 @@ describe("open routes", () => {
     expect(await answer.json()).toEqual(JSON.parse(JSON.stringify(document)));
   });
 
+  it("serves a static document under another spelling of its path too", async () => {
+    const answer = await send("/output-rules%2Ejson");
+    expect(answer.status).toBe(200);
+    expect(await answer.json()).toHaveProperty("output_rules_version");
+  });
+
   it("reports a backend that is down in /metrics and does not fail", async () => {
     const answer = await send("/metrics");
     expect(answer.status).toBe(200);

@@ -186,6 +186,7 @@ function valueText(scalar: Arbitrary<string>, key: Arbitrary<string>): Arbitrary
 
 const memberName = weighted(
   [4, fc.constantFrom("a", "b", "", "__proto__", "content", "é", "toString")],
+  [1, fc.constantFrom("$__toml_private_datetime", "$__toml_private_datetimf")],
   [2, encodableText],
   [1, longText],
 );

@@ -185,7 +185,7 @@ class SlowJudge {
   }
 
   #readFile(key: string, isValid: boolean, node: JsonNode): SlowFile | null {
-    const loc = ["files", key];
+    const loc = isValid ? ["files", key] : ["files"];
     if (node.kind !== "object") {
       this.#field(loc, "wrong_type");
       return null;
@@ -224,9 +224,10 @@ class SlowJudge {
   }
 
   #readData(node: JsonNode): JsonNode {
-    forEachInData(node, ({ path, string, number, depth }) => {
+    forEachInData(node, ({ path, string, isKey, number, depth }) => {
       if (depth === 128) this.#field(["data", ...path], "nesting_too_deep");
       if (string !== null && !string.isWellFormed()) this.#field(["data", ...path], "lone_surrogate");
+      if (isKey && string === "$__toml_private_datetime") this.#field(["data", ...path], "reserved_key");
       if (number !== null && !Number.isFinite(Number(number))) this.#field(["data", ...path], "number_out_of_range");
     });
     return node;

@@ -104,6 +104,11 @@ const CASES: readonly Case[] = [
     `{"source":"a","data":${nested(128)}}`,
     `data.${Array(127).fill("0").join(".")}: nesting_too_deep`,
   ],
+  [
+    "reserved_key",
+    '{"source":"a","data":[{"\\u0024__toml_private_datetime":"2020-01-01"}]}',
+    "data.0.$__toml_private_datetime: reserved_key",
+  ],
   ["unsupported_format", { source: "a", output: { format: "html", page: {} } }, "output.format: unsupported_format"],
   ["unsupported_format", { source: "a", output: { format: "" } }, "output.format: unsupported_format"],
   ["unsupported_format", { source: "a", output: { format: "toString" } }, "output.format: unsupported_format"],
@@ -119,6 +124,17 @@ const CASES: readonly Case[] = [
 const inWords = ([type, request]: Case) => `${type} in ${Buffer.from(bodyOf(request)).toString().slice(0, 90)}`;
 
 describe("a field error", () => {
+  it.each([
+    [{ archive: "tar", format: "png" }, 'archive must be one of zip; it is "tar"'],
+    [{ version: "1.8" }, 'version must be one of 1.4, 1.5, 1.6, 1.7, 2.0; it is "1.8"'],
+    [{ ppi: 301, format: "png" }, "ppi must be at most 300; it is 301"],
+    [{ standards: ["a-1a", "x", "y"] }, "standards must hold at most 2 items; it is an array of 3"],
+    [{ pages: 1 }, "pages must be a string; it is 1"],
+  ])("says what is wanted: %j", (output, msg) => {
+    const { context } = problemOf({ source: "a", output }) ?? {};
+    expect(context).toMatchObject({ errors: [{ msg }] });
+  });
+
   it.each(CASES.map((entry) => [inWords(entry), entry] as const))(
     "is reported: %s",
     (_name, [, request, ...errors]) => {
