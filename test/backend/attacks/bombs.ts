@@ -1,0 +1,88 @@
+/**
+ * Files that are small on the wire and large, or endless, once they are read.
+ */
+import { crc32, deflateSync, gzipSync } from "node:zlib";
+
+export interface SentFile {
+  readonly encoding: "text" | "base64";
+  readonly content: string;
+}
+
+export const textFile = (content: string): SentFile => ({ encoding: "text", content });
+export const binaryFile = (bytes: Uint8Array): SentFile => ({
+  encoding: "base64",
+  content: Buffer.from(bytes).toString("base64"),
+});
+
+/** A PNG of this size in its header; its pixels are what `raw` inflates to. */
+export function png(width: number, height: number, raw: Uint8Array): Buffer {
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(width, 0);
+  header.writeUInt32BE(height, 4);
+  // Eight bits a channel, red, green and blue.
+  header.set([8, 2], 8);
+  const signature = Buffer.from("\x89PNG\r\n\x1a\n", "latin1");
+  const pixels = deflateSync(raw, { level: 1 });
+  return Buffer.concat([signature, chunk("IHDR", header), chunk("IDAT", pixels), chunk("IEND", Buffer.alloc(0))]);
+}
+
+/** A PNG that no compression makes smaller: what it is put on is as large as it is. */
+export function noisePng(side: number): Buffer {
+  const rowBytes = side * 3 + 1;
+  const raw = Buffer.alloc(side * rowBytes);
+  let state = 1;
+  for (let index = 0; index < raw.length; index++) {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
+    // The first byte of a row says how it is filtered: not at all.
+    raw[index] = index % rowBytes === 0 ? 0 : state >> 16;
+  }
+  return png(side, side, raw);
+}
+
+function chunk(type: string, data: Buffer): Buffer {
+  const body = Buffer.concat([Buffer.from(type, "latin1"), data]);
+  const [length, checksum] = [data.length, crc32(body)].map((value) => {
+    const bytes = Buffer.alloc(4);
+    bytes.writeUInt32BE(value);
+    return bytes;
+  });
+  return Buffer.concat([length ?? Buffer.alloc(0), body, checksum ?? Buffer.alloc(0)]);
+}
+
+export function svg(content: string): string {
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10">${content}</svg>`;
+}
+
+/** An SVG whose groups each show the one before ten times: 10^depth rectangles. */
+export function referenceBomb(depth: number): string {
+  const group = (level: number) => `<g id="g${level}">${`<use href="#g${level - 1}"/>`.repeat(10)}</g>`;
+  const groups = Array.from({ length: depth }, (_, index) => group(index + 1)).join("");
+  return svg(`<defs><rect id="g0" width="1" height="1"/>${groups}</defs><use href="#g${depth}"/>`);
+}
+
+/** An SVG whose entities each hold the one before ten times. */
+export function entityBomb(depth: number): string {
+  const entity = (level: number) => `<!ENTITY e${level} "${`&e${level - 1};`.repeat(10)}">`;
+  const entities = Array.from({ length: depth }, (_, index) => entity(index + 1)).join("");
+  return `<!DOCTYPE svg [<!ENTITY e0 "ha">${entities}]>${svg(`<text>&e${depth};</text>`)}`;
+}
+
+/** YAML whose anchors each hold the one before nine times. */
+export function anchorBomb(depth: number): string {
+  const line = (level: number) =>
+    `a${level}: &a${level} [${Array(9)
+      .fill(`*a${level - 1}`)
+      .join(",")}]`;
+  return ["a0: &a0 [x]", ...Array.from({ length: depth }, (_, index) => line(index + 1))].join("\n");
+}
+
+/** An SVG of this many rectangles, compressed. */
+export function compressedSvg(rectangles: number): Buffer {
+  return gzipSync(svg('<rect width="1" height="1"/>'.repeat(rectangles)));
+}
+
+/** A right SVG of this many blanks, compressed. */
+export function compressedBlanks(bytes: number): Buffer {
+  const [start = "", end = ""] = svg("|").split("|");
+  return gzipSync(Buffer.concat([Buffer.from(start), Buffer.alloc(bytes, " "), Buffer.from(end)]));
+}

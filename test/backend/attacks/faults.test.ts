@@ -1,0 +1,366 @@
+/**
+ * Faults of the machine and of clients: a backend that is killed, a disk that is full or read-only, clients that go away
+ * at every stage, and far more of them than can be served. Nothing may be lost, hang, leak, or be answered wrongly.
+ */
+import { spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readdir, rm, statfs, unlink, writeFile } from "node:fs/promises";
+import { request } from "node:http";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { type LocalBackend, startBackend, takeFreePort } from "../../../scripts/local-service.ts";
+import { backendEnvironment } from "../../service/support/local.ts";
+import { BACKEND_TOKEN } from "../../tokens.ts";
+import { parseMetrics, sampleValue } from "../support/metrics-text.ts";
+import { readPdf } from "../support/pdf-reader.ts";
+import { expectProblem } from "../support/problems.ts";
+import { renderInit, startTestBackend, type TestBackend } from "../support/test-backend.ts";
+import { readZip } from "../support/zip-reader.ts";
+import { binaryFile, noisePng, svg, textFile } from "./bombs.ts";
+import { expectNothingLeft, processesOf, typstProcessesOf } from "./leftovers.ts";
+import { landlockObstacle } from "./own-sandbox.ts";
+
+const ENDLESS = '#let f(path) = if path.len() > 60 { 0 } else { f(path + "a") + f(path + "b") }\n#f("")';
+const ZIP_OF_SVG = { format: "svg", archive: "zip" };
+
+type Settings = Readonly<Record<string, string>>;
+
+async function backendFor(settings: Settings): Promise<TestBackend> {
+  const backend = await startTestBackend(settings);
+  onTestFinished(() => backend.close());
+  return backend;
+}
+
+async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "faults-test-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+async function startProcess(settings: Settings): Promise<LocalBackend> {
+  const environment = { SERVICE_SETPRIV_BIN: process.env.SERVICE_SETPRIV_BIN ?? "", ...backendEnvironment() };
+  const backend = await startBackend({ ...environment, ...settings }, await takeFreePort());
+  onTestFinished(() => backend.stop());
+  return backend;
+}
+
+const send = ({ url }: LocalBackend, body: object) =>
+  fetch(new URL("/v1/render", url), renderInit(body, { headers: { Connection: "close" } }));
+
+const projectsIn = async (folder: string) => (await readdir(folder)).filter((name) => name.startsWith("render-"));
+
+const noLandlock = await landlockObstacle();
+
+describe("a backend that is killed in the middle of renders", () => {
+  it.each([["bubblewrap", "0"], ["bubblewrap", "2"], ...(noLandlock === null ? [["landlock", "0"]] : [])])(
+    "takes every Typst with it (%s, %s warm), and the next one cleans up",
+    async (sandbox = "", warm = "") => {
+      const folder = await temporaryFolder();
+      const settings = {
+        SERVICE_WORK_DIRECTORY: folder,
+        SERVICE_SANDBOX: sandbox,
+        SERVICE_WARM_RENDERS: warm,
+        SERVICE_MAX_CONCURRENT_RENDERS: "2",
+      };
+      const first = await startProcess(settings);
+      for (const output of [{}, ZIP_OF_SVG]) expect((await send(first, { source: "x", output })).status).toBe(200);
+      const answers = [{}, ZIP_OF_SVG].map((output) => send(first, { source: ENDLESS, output }).catch(() => "lost"));
+      await expect.poll(() => typstProcessesOf(folder).length).toBe(2);
+      const pids = typstProcessesOf(folder);
+      onTestFinished(() => {
+        for (const pid of pids) if (processesOf(folder).includes(pid)) process.kill(pid, "SIGKILL");
+      });
+      first.process.kill("SIGKILL");
+      await once(first.process, "exit");
+      expect(await Promise.all(answers)).toEqual(["lost", "lost"]);
+      await expect.poll(() => processesOf(folder), { timeout: 3000 }).toEqual([]);
+      expect((await projectsIn(folder)).length).toBeGreaterThanOrEqual(2);
+      const next = await startProcess({ ...settings, SERVICE_WARM_RENDERS: "0" });
+      expect(await projectsIn(folder)).toEqual([]);
+      expect((await send(next, { source: "x" })).status).toBe(200);
+      await next.stop();
+      expect(processesOf(folder)).toEqual([]);
+    },
+  );
+});
+
+/** Whether this process may mount. */
+const canMount = await (async () => {
+  const folder = await mkdtemp(join(tmpdir(), "mount-test-"));
+  const isMounted = mount("-t", "tmpfs", "-o", "size=1m", "tmpfs", folder);
+  if (isMounted) run("umount", [folder]);
+  await rm(folder, { recursive: true, force: true });
+  return isMounted;
+})();
+
+function mount(...options: string[]): boolean {
+  return run("mount", options);
+}
+
+function run(program: string, options: readonly string[]): boolean {
+  return spawnSync(program, options).status === 0;
+}
+
+describe.skipIf(!canMount)("a work directory (skipped for who may not mount)", () => {
+  /** A backend whose work directory is a small file system of its own from now on. */
+  async function backendOnSmallDisk(options: string): Promise<TestBackend> {
+    const backend = await startTestBackend();
+    expect(mount("-t", "tmpfs", "-o", options, "tmpfs", backend.workDirectory)).toBe(true);
+    onTestFinished(async () => {
+      run("umount", ["--lazy", backend.workDirectory]);
+      await backend.close();
+    });
+    return backend;
+  }
+
+  async function fill(backend: TestBackend, leaveBytes: number): Promise<string> {
+    const { bavail, bsize } = await statfs(backend.workDirectory);
+    const path = join(backend.workDirectory, "filler");
+    await writeFile(path, Buffer.alloc(bavail * bsize - leaveBytes));
+    return path;
+  }
+
+  it("that is read-only makes the service unavailable, until it is not", async () => {
+    const backend = await backendOnSmallDisk("size=1m");
+    expect(mount("-o", "remount,ro", backend.workDirectory)).toBe(true);
+    await expectProblem(await backend.render({ source: "x" }), "service_unavailable");
+    expect(mount("-o", "remount,rw", backend.workDirectory)).toBe(true);
+    expect((await backend.render({ source: "x" })).status).toBe(200);
+    await expectNothingLeft(backend);
+  });
+
+  it("without room for a file of the request makes the service unavailable, until there is", async () => {
+    const backend = await backendOnSmallDisk("size=1m");
+    const filler = await fill(backend, 65_536);
+    const body = { source: "x", files: { "a.txt": textFile("x".repeat(300_000)) } };
+    await expectProblem(await backend.render(body), "service_unavailable");
+    await expect.poll(() => backend.projects()).toEqual([]);
+    // What needs no room is served meanwhile.
+    expect((await backend.render({ source: "x" })).status).toBe(200);
+    await unlink(filler);
+    expect((await backend.render(body)).status).toBe(200);
+    await expectNothingLeft(backend);
+  });
+
+  it("without a name left makes the service unavailable, until there is", async () => {
+    const backend = await backendOnSmallDisk("size=1m,nr_inodes=12");
+    const names = Array.from({ length: 10 }, (_, index) => join(backend.workDirectory, `filler-${index}`));
+    for (const name of names) await writeFile(name, "");
+    await expectProblem(await backend.render({ source: "x" }), "service_unavailable");
+    for (const name of names) await unlink(name);
+    expect((await backend.render({ source: "x" })).status).toBe(200);
+    await expectNothingLeft(backend);
+  });
+
+  it("without room for the pages of an archive makes the service unavailable, and is no fault of the template", async () => {
+    const backend = await backendOnSmallDisk("size=1m");
+    const shapes = { "a.svg": textFile(svg('<rect width="1" height="1"/>'.repeat(9000))) };
+    const body = { source: '#for i in range(9) { page(image("a.svg")) }', files: shapes, output: ZIP_OF_SVG };
+    await expectProblem(await backend.render(body), "service_unavailable");
+    expect(mount("-o", "remount,size=64m", backend.workDirectory)).toBe(true);
+    const answer = await backend.render(body);
+    expect(answer.status).toBe(200);
+    expect(readZip(Buffer.from(await answer.bytes()))).toHaveLength(9);
+    await expectNothingLeft(backend);
+  });
+});
+
+describe("temporary space that is used up", () => {
+  it("makes the service unavailable for what needs it, and for nothing else, until it is free", async () => {
+    const backend = await backendFor({
+      SERVICE_MAX_TEMP_BYTES: String(16 * 1024 ** 2),
+      SERVICE_MAX_OUTPUT_BYTES: "10000000",
+      SERVICE_MAX_CONCURRENT_RENDERS: "3",
+      SERVICE_RENDER_TIMEOUT_SECONDS: "1",
+    });
+    const held = backend.render({ source: ENDLESS, output: ZIP_OF_SVG });
+    await expect.poll(() => backend.metric("service_temp_reserved_bytes")).toBe(10_000_002);
+    await expectProblem(await backend.render({ source: "x", output: ZIP_OF_SVG }), "service_unavailable");
+    expect((await backend.render({ source: "x" })).status).toBe(200);
+    await expectProblem(await held, "render_timeout");
+    expect((await backend.render({ source: "x", output: ZIP_OF_SVG })).status).toBe(200);
+    await expectNothingLeft(backend);
+  });
+});
+
+describe("clients that go away leave nothing", () => {
+  const SETTINGS = { SERVICE_MAX_CONCURRENT_RENDERS: "2" };
+  const CLIENTS = 8;
+
+  /** Those whose request was never whole. */
+  const gone = (backend: TestBackend) =>
+    backend.metric("service_render_requests_total", { format: "none", outcome: "client_gone" });
+
+  /**
+   * Lets clients go away twice: the first time opens what stays open, connections of this process for example; what the
+   * second time adds would be lost each time.
+   */
+  async function expectNoLoss(scenario: (backend: TestBackend) => Promise<void>): Promise<void> {
+    const backend = await backendFor(SETTINGS);
+    const run = async (): Promise<void> => {
+      await scenario(backend);
+      await expectNothingLeft(backend);
+      expect((await backend.render({ source: "x" })).status).toBe(200);
+      await expectNothingLeft(backend);
+    };
+    await run();
+    const before = await descriptorCount();
+    await run();
+    await expect.poll(descriptorCount, { timeout: 5000 }).toBeLessThan(before + CLIENTS / 2);
+  }
+
+  const descriptorCount = async () => (await readdir("/proc/self/fd")).length;
+
+  it.each([
+    ["while they send the body", '{"source": "x'],
+    ["before they send the body", ""],
+  ])("%s", async (_what, start) => {
+    await expectNoLoss(async (backend) => {
+      const goneBefore = await gone(backend);
+      const head = [
+        "POST /v1/render HTTP/1.1",
+        `Host: ${backend.url.host}`,
+        `X-Service-Backend-Token: ${BACKEND_TOKEN}`,
+        "Content-Type: application/json",
+        "Content-Length: 1000",
+      ];
+      for (let client = 0; client < CLIENTS; client++) {
+        const socket = connect(Number(backend.url.port), backend.url.hostname);
+        socket.write(`${head.join("\r\n")}\r\n\r\n${start}`);
+        await delay(20);
+        socket.destroy();
+      }
+      await expect.poll(() => gone(backend)).toBe(goneBefore + CLIENTS);
+    });
+  });
+
+  it.each([
+    ["while they wait and while they are served, by PDF", {}],
+    ["while they wait and while they are served, by archive", ZIP_OF_SVG],
+  ])("%s", async (_what, output) => {
+    await expectNoLoss(async (backend) => {
+      const leaving = new AbortController();
+      const answers = Array.from({ length: CLIENTS }, () =>
+        backend.render({ source: ENDLESS, output }, { signal: leaving.signal }).catch(() => "left"),
+      );
+      await expect.poll(() => backend.metric("service_renders_waiting")).toBe(CLIENTS - 2);
+      await expect.poll(() => typstProcessesOf(backend.workDirectory)).toHaveLength(2);
+      leaving.abort();
+      expect(new Set(await Promise.all(answers))).toEqual(new Set(["left"]));
+    });
+  });
+
+  it("at any moment of a short render", async () => {
+    const backend = await backendFor({ ...SETTINGS, SERVICE_WARM_RENDERS: "2" });
+    for (let milliseconds = 0; milliseconds < 40; milliseconds++) {
+      const signal = AbortSignal.timeout(milliseconds);
+      await backend.render({ source: "x" }, { signal }).then(
+        (answer) => answer.bytes().catch(() => {}),
+        () => {},
+      );
+    }
+    await expect.poll(() => backend.metric("service_renders_running")).toBe(0);
+    expect((await backend.render({ source: "x" })).status).toBe(200);
+    await expect.poll(async () => (await backend.projects()).length).toBeLessThanOrEqual(2);
+    await expect.poll(() => typstProcessesOf(backend.workDirectory).length).toBeLessThanOrEqual(2);
+  });
+
+  it("while they read the answer", async () => {
+    // About 9 MB: more than the sockets between the two hold.
+    const files = Object.fromEntries(
+      Array.from({ length: 12 }, (_, index) => [`${index}.png`, binaryFile(noisePng(480 + index))]),
+    );
+    const body = JSON.stringify({ source: '#for i in range(12) { image(str(i) + ".png") }', files });
+    await expectNoLoss(async (backend) => {
+      for (let client = 0; client < 4; client++) {
+        const call = request(new URL("/v1/render", backend.url), {
+          method: "POST",
+          agent: false,
+          headers: { "Content-Type": "application/json", "X-Service-Backend-Token": BACKEND_TOKEN },
+        });
+        call.on("error", () => {});
+        call.end(body);
+        const [answer] = await once(call, "response");
+        expect(answer.statusCode).toBe(200);
+        await once(answer, "data");
+        answer.destroy();
+      }
+    });
+  });
+});
+
+describe("a hundred clients at once, where two can be served", () => {
+  const SECONDS = 8;
+  const CLIENTS = 100;
+  const WARM = 2;
+
+  it("each get a right render or a right problem, and nothing leaks", { timeout: 60_000 }, async () => {
+    const folder = await temporaryFolder();
+    const backend = await startProcess({
+      SERVICE_WORK_DIRECTORY: folder,
+      SERVICE_MAX_CONCURRENT_RENDERS: "2",
+      SERVICE_MAX_QUEUED_RENDERS: "20",
+      SERVICE_QUEUE_DEADLINE_SECONDS: "1",
+      SERVICE_WARM_RENDERS: String(WARM),
+    });
+    const descriptors = async () => (await readdir(`/proc/${backend.process.pid}/fd`)).length;
+    const settled = () => expect.poll(() => typstProcessesOf(folder).length, { timeout: 5000 }).toBe(WARM);
+    await Promise.all([send(backend, { source: "x" }), send(backend, { source: "x" })]);
+    await send(backend, { source: "x" });
+    await settled();
+    const before = await descriptors();
+
+    const counts = new Map<string, number>();
+    const count = (outcome: string) => counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+    const end = performance.now() + SECONDS * 1000;
+    const client = async (number: number): Promise<void> => {
+      for (let round = 0; performance.now() < end; round++) {
+        const text = `client ${number} round ${round}`;
+        const isWrong = (number + round) % 10 === 0;
+        const answer = await send(backend, { source: isWrong ? "#panic()" : text });
+        if (answer.status === 200) {
+          expect(isWrong).toBe(false);
+          expect((await readPdf(await answer.bytes())).pageTexts).toEqual([text]);
+          count("ok");
+        } else if (answer.status === 422) {
+          expect(isWrong).toBe(true);
+          await expectProblem(answer, "template_compile_failed");
+          count("template_compile_failed");
+        } else {
+          const { context } = await expectProblem(answer, "render_queue_full");
+          expect(answer.headers.get("Retry-After")).toBe(String(context.retry_after));
+          count("render_queue_full");
+          await delay(100);
+        }
+      }
+    };
+    let slowestHealth = 0;
+    const watch = async (): Promise<void> => {
+      while (performance.now() < end) {
+        const asked = performance.now();
+        expect((await fetch(new URL("/health", backend.url), { headers: { Connection: "close" } })).status).toBe(200);
+        slowestHealth = Math.max(slowestHealth, performance.now() - asked);
+        await delay(100);
+      }
+    };
+    await Promise.all([watch(), ...Array.from({ length: CLIENTS }, (_, number) => client(number))]);
+
+    for (const outcome of ["ok", "template_compile_failed", "render_queue_full"]) {
+      expect(counts.get(outcome), outcome).toBeGreaterThan(10);
+    }
+    expect(slowestHealth).toBeLessThan(1000);
+    await expect.poll(() => typstProcessesOf(folder).length, { timeout: 5000 }).toBeLessThanOrEqual(WARM);
+    await expect.poll(async () => (await projectsIn(folder)).length).toBeLessThanOrEqual(WARM);
+    const samples = parseMetrics(await (await fetch(new URL("/metrics", backend.url))).text());
+    const gauges = ["service_renders_running", "service_renders_waiting", "service_temp_reserved_bytes"];
+    expect(gauges.map((name) => sampleValue(samples, name, {}))).toEqual([0, 0, 0]);
+    // One for the connection by which the metrics were asked for.
+    await expect.poll(descriptors, { timeout: 5000 }).toBeLessThanOrEqual(before + 1);
+    await backend.stop();
+    expect(processesOf(folder)).toEqual([]);
+    expect(await readdir(folder)).toEqual([]);
+  });
+});

@@ -1,0 +1,294 @@
+/**
+ * Templates that attack: the host's files, the network, processor, memory, disk, and the parsers that Typst is made of.
+ *
+ * Each runs in the real Typst in the real sandbox, with an ordinary render beside it, which must not notice. Limits are
+ * smaller than in production, so that each shows within seconds. Of every attack is known what stops it, and so its code.
+ */
+import { describe, expect, it, onTestFinished } from "vitest";
+import { readPdf } from "../support/pdf-reader.ts";
+import { type ContractCode, expectProblem } from "../support/problems.ts";
+import { startTestBackend, type TestBackend } from "../support/test-backend.ts";
+import {
+  anchorBomb,
+  binaryFile,
+  compressedBlanks,
+  compressedSvg,
+  entityBomb,
+  noisePng,
+  png,
+  referenceBomb,
+  type SentFile,
+  svg,
+  textFile,
+} from "./bombs.ts";
+import { expectNothingLeft } from "./leftovers.ts";
+import { growingPlugin, loopingPlugin } from "./wasm.ts";
+
+const RENDER_TIMEOUT_SECONDS = 2;
+const MAX_OUTPUT_BYTES = 10_000_000;
+const MEBIBYTE = 1024 ** 2;
+
+const LIMITS = {
+  SERVICE_MAX_CONCURRENT_RENDERS: "2",
+  SERVICE_RENDER_TIMEOUT_SECONDS: String(RENDER_TIMEOUT_SECONDS),
+  SERVICE_RENDER_MEMORY_BYTES: String(512 * MEBIBYTE),
+  SERVICE_MAX_OUTPUT_BYTES: String(MAX_OUTPUT_BYTES),
+};
+/** For what ends by itself, however slow the machine is. */
+const PATIENT = { SERVICE_RENDER_TIMEOUT_SECONDS: "20" };
+
+/** For a machine that is busy with other tests. */
+const SLACK_SECONDS = 3;
+
+interface Attack {
+  readonly source: string;
+  readonly files?: Readonly<Record<string, SentFile>>;
+  readonly output?: object;
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Between sending and the answer, at most; the render timeout and its slack where it is not said. */
+  readonly maxSeconds?: number;
+}
+
+async function backendFor(settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
+  const backend = await startTestBackend({ ...LIMITS, ...settings });
+  onTestFinished(() => backend.close());
+  return backend;
+}
+
+async function expectOrdinaryRender(backend: TestBackend): Promise<void> {
+  const answer = await backend.render({ source: "An ordinary letter" });
+  expect(answer.status).toBe(200);
+  expect((await readPdf(await answer.bytes())).pageTexts).toEqual(["An ordinary letter"]);
+}
+
+/** Runs an attack beside an ordinary render; expects the code, in time, and nothing left. */
+async function expectStopped(attack: Attack, code: ContractCode): Promise<void> {
+  const { settings = {}, maxSeconds = RENDER_TIMEOUT_SECONDS + SLACK_SECONDS, ...body } = attack;
+  const backend = await backendFor(settings);
+  const started = performance.now();
+  const [{ problem, seconds }] = await Promise.all([
+    backend.render(body).then(async (answer) => {
+      const seconds = (performance.now() - started) / 1000;
+      return { seconds, problem: await expectProblem(answer, code) };
+    }),
+    expectOrdinaryRender(backend),
+  ]);
+  expect(JSON.stringify(problem)).not.toContain(backend.workDirectory);
+  expect(seconds).toBeLessThan(maxSeconds);
+  if (code === "render_timeout" && settings.SERVICE_RENDER_CPU_SECONDS === undefined) {
+    expect(problem.context).toEqual({ timeout_secs: RENDER_TIMEOUT_SECONDS });
+    expect(seconds).toBeGreaterThan(RENDER_TIMEOUT_SECONDS - 0.05);
+  }
+  await expectNothingLeft(backend);
+  await expectOrdinaryRender(backend);
+}
+
+const nested = (open: string, close: string, depth: number) => open.repeat(depth) + close.repeat(depth);
+const plugin = (bytes: Buffer): Attack => ({
+  source: '#plugin("bad.wasm").run()',
+  files: { "bad.wasm": binaryFile(bytes) },
+});
+const image = (name: string, file: SentFile): Attack => ({ source: `#image("${name}")`, files: { [name]: file } });
+const pages = (count: number) => `#for number in range(${count}) { pagebreak(weak: false) }`;
+const ZIP_OF_PNG = { format: "png", archive: "zip", ppi: 72 };
+const ZIP_OF_SVG = { format: "svg", archive: "zip" };
+
+describe("a template does not read", () => {
+  it.each<[string, Attack]>([
+    ["a file of the host by its absolute path", { source: '#read("/etc/passwd")' }],
+    ["a file of the host by way of the parent directory", { source: '#read("../../../../../etc/passwd")' }],
+    ["the environment of its process", { source: '#read("/proc/self/environ", encoding: none)' }],
+    ["the memory of its process", { source: '#read("../proc/self/mem", encoding: none)' }],
+    ["an endless device", { source: '#read("/dev/zero", encoding: none)' }],
+    ["its standard input a second time", { source: '#read("/dev/stdin")' }],
+    ["the directory of its output", { source: '#read("../output")' }],
+    ["the Typst that runs it", { source: '#read("/typst", encoding: none)' }],
+    ["the project as if it were a file", { source: '#read("/")' }],
+    ["a file of the host as an image", { source: '#image("/etc/passwd")' }],
+    ["a file of the host from within an SVG", image("a.svg", textFile(svg('<image href="/etc/passwd" width="9"/>')))],
+    ["the network from within an SVG", image("a.svg", textFile(svg('<image href="http://127.0.0.1:9/" width="9"/>')))],
+    [
+      "a file of the host by an entity of XML",
+      image("a.svg", textFile(`<!DOCTYPE svg [<!ENTITY a SYSTEM "file:///etc/passwd">]>${svg("<text>&a;</text>")}`)),
+    ],
+    ["a package of the public index", { source: '#import "@preview/cetz:0.3.0"' }],
+    ["a package of the machine", { source: '#import "@local/secrets:0.1.0"' }],
+    ["a package by a name that is a path", { source: '#import "@../secrets:0.1.0"' }],
+  ])("%s", (_what, attack) => expectStopped({ ...attack, ...patient(attack) }, "template_compile_failed"));
+
+  it("another render's project, whose path it knows", async () => {
+    const backend = await backendFor();
+    const victim = backend.render({ ...ENDLESS, files: { "secret.txt": textFile("the secret") } });
+    await expect.poll(() => backend.projects()).toHaveLength(1);
+    const [directory = ""] = await backend.projects();
+    const root = `${backend.workDirectory}/${directory}/project`;
+    for (const path of [`${root}/secret.txt`, `../../${directory}/project/secret.txt`, `../${directory}/secret.txt`]) {
+      await expectProblem(await backend.render({ source: `#read("${path}")` }), "template_compile_failed");
+    }
+    await expectProblem(await victim, "render_timeout");
+    await expectNothingLeft(backend);
+  });
+
+  it("anything but its own files, and those it does", async () => {
+    const backend = await backendFor();
+    const source = '#assert.eq(read("/etc/passwd"), "mine")\n#assert.eq(read("etc/passwd"), "mine")';
+    const answer = await backend.render({ source, files: { "etc/passwd": textFile("mine") } });
+    expect(answer.status).toBe(200);
+  });
+});
+
+/** Work without an end; no result can be remembered, because no call is like another. */
+const ENDLESS: Attack = {
+  source: '#let f(path) = if path.len() > 60 { 0 } else { f(path + "a") + f(path + "b") }\n#f("")',
+};
+
+describe("a template that never ends is stopped at the render timeout", () => {
+  it.each<[string, Attack]>([
+    ["a plugin that loops", plugin(loopingPlugin())],
+    ["a plugin that takes all memory and goes on", plugin(growingPlugin())],
+    ["a recursion that branches", ENDLESS],
+    ["loops in loops", { source: "#for a in range(1000000) { for b in range(1000000) { let c = a + b } }" }],
+  ])("%s", (_what, attack) => expectStopped(attack, "render_timeout"));
+
+  it("or when its processor time is used up", () =>
+    expectStopped(
+      { ...ENDLESS, settings: { ...PATIENT, SERVICE_RENDER_CPU_SECONDS: "1" }, maxSeconds: 5 },
+      "render_timeout",
+    ));
+});
+
+describe("a template that exhausts memory has failed to compile", () => {
+  it.each<[string, Attack]>([
+    ["a thousand million numbers", { source: "#range(1000000000)" }],
+    ["a thousand million arrays", { source: "#(([],) * 1000000000)" }],
+    [
+      "a string of 300 MB",
+      { source: '#("x" * 300000000).len()', settings: { SERVICE_RENDER_MEMORY_BYTES: String(256 * MEBIBYTE) } },
+    ],
+    ["strings piece by piece", { source: '#let all = ()\n#for i in range(9000) { all.push("x" * 1000000 + str(i)) }' }],
+    ["an array that grows", { source: "#let all = ()\n#for i in range(10000000) { all.push((i, str(i))) }" }],
+    ["bytes of a range", { source: "#bytes(range(100000000))" }],
+    [
+      "a page of a million points at 300 ppi",
+      { source: "#set page(width: 1000000pt, height: 1000000pt)\nx", output: { format: "png", ppi: 300 } },
+    ],
+    [
+      "such a page in an archive",
+      { source: "#set page(width: 1000000pt, height: 1000000pt)\nx", output: { ...ZIP_OF_PNG, ppi: 300 } },
+    ],
+    ["an image of 60000 by 60000 in 1 KB", image("a.png", binaryFile(png(60_000, 60_000, Buffer.alloc(1000))))],
+    ["three million shapes in a compressed SVG", image("a.svg", binaryFile(compressedSvg(3_000_000)))],
+  ])("%s", (_what, attack) => expectStopped({ ...attack, ...patient(attack) }, "template_compile_failed"));
+});
+
+describe("a template that Typst itself refuses has failed to compile", () => {
+  it.each<[string, Attack]>([
+    ["endless recursion", { source: "#let f(n) = f(n + 1)\n#f(0)" }],
+    ["an endless loop that says so", { source: "#while true {}" }],
+    ["a show rule of itself", { source: "#show par: it => par(it)\nHello" }],
+    ["a show rule that doubles", { source: "#show par: it => [#it.body #parbreak() #it.body]\nHello" }],
+    ["files that include each other", { source: '#include "a.typ"', files: { "a.typ": textFile('#include "a.typ"') } }],
+    ["parentheses without end", { source: `#${nested("(", ")", 20_000)}` }],
+    ["calls without end", { source: `#${nested("f(", ")", 20_000)}` }],
+    ["exponents without end", { source: `$${nested("x^(", ")", 20_000)}$` }],
+    ["boxes in boxes", { source: "#let c = [x]\n#for i in range(2000) { c = box(c) }\n#c" }],
+    ["references that multiply in an SVG", image("a.svg", textFile(referenceBomb(9)))],
+    ["entities that multiply in an SVG", image("a.svg", textFile(entityBomb(9)))],
+    ["an SVGZ of 700 MB", image("a.svg", binaryFile(compressedBlanks(700_000_000)))],
+    [
+      "a PDF whose pages are their own parents",
+      image(
+        "a.pdf",
+        textFile(
+          "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[2 0 R 2 0 R]/Count 2>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF",
+        ),
+      ),
+    ],
+    [
+      "anchors that multiply in YAML",
+      { source: '#yaml("a.yaml").len()', files: { "a.yaml": textFile(anchorBomb(9)) } },
+    ],
+    ["brackets without end in JSON", { source: '#json("a.json")', files: { "a.json": textFile("[".repeat(400_000)) } }],
+    ["a CBOR array that promises 2^63 items", { source: `#cbor(bytes((0x9b, 0x7f${", 0xff".repeat(7)})))` }],
+    ["a regular expression of a million states", { source: '#("a" * 9).matches(regex("(a{1,1000}){1,1000}"))' }],
+  ])("%s", (_what, attack) => expectStopped({ ...attack, ...patient(attack) }, "template_compile_failed"));
+});
+
+/** The contract: a signal that the memory limit does not explain is a failure of the service. The service lives on. */
+describe("a template that overflows Typst's stack is a render that failed", () => {
+  it.each<[string, Attack]>([
+    ["by content in content", { source: "#let c = [x]\n#for i in range(100000) { c = box(c) }\n#c" }],
+    ["by arrays in arrays", { source: "#let c = ()\n#for i in range(1000000) { c = (c,) }\n#repr(c)" }],
+    [
+      "by elements in elements",
+      { source: '#xml("a.xml")', files: { "a.xml": textFile(nested("<a>", "</a>", 100_000)) } },
+    ],
+  ])("%s", (_what, attack) => expectStopped({ ...attack, ...patient(attack) }, "render_failed"));
+});
+
+describe("a template that makes too much is stopped by the limits of its output", () => {
+  const shapes = { "a.svg": textFile(svg('<rect width="1" height="1"/>'.repeat(30_000))) };
+  const noise = { "a.png": binaryFile(noisePng(500)) };
+  const noisyPage = 'page(width: 500pt, height: 500pt, margin: 0pt, image("a.png", width: 500pt))';
+
+  it.each<[string, ContractCode, Attack]>([
+    ["a hundred thousand pages of a PDF", "output_too_large", { source: pages(100_000) }],
+    ["a hundred thousand pages of an archive", "too_many_output_files", { source: pages(99_999), output: ZIP_OF_PNG }],
+    ["one page more than an archive holds", "too_many_output_files", { source: pages(64), output: ZIP_OF_SVG }],
+    [
+      "64 pages of SVG that are too large together",
+      "output_too_large",
+      { source: '#for i in range(64) { page(image("a.svg")) }', files: shapes, output: ZIP_OF_SVG },
+    ],
+    [
+      "64 pages of PNG that are too large together",
+      "output_too_large",
+      { source: `#for i in range(64) { ${noisyPage} }`, files: noise, output: ZIP_OF_PNG },
+    ],
+    [
+      "a single page of an archive that is too large alone",
+      "output_too_large",
+      {
+        source: `#set page(width: 9000pt, height: 9000pt)\n${'#image("a.svg")\n'.repeat(30)}`,
+        files: shapes,
+        output: ZIP_OF_SVG,
+      },
+    ],
+    [
+      "a single image that is too large",
+      "output_too_large",
+      {
+        source: `#${noisyPage}`,
+        files: noise,
+        output: { format: "png", ppi: 72 },
+        settings: { SERVICE_MAX_OUTPUT_BYTES: "500000" },
+      },
+    ],
+    [
+      "a single SVG that is too large",
+      "output_too_large",
+      {
+        source: `#set page(width: 9000pt, height: 9000pt)\n${'#image("a.svg")\n'.repeat(30)}`,
+        files: shapes,
+        output: { format: "svg" },
+      },
+    ],
+  ])("%s", async (_what, code, attack) => {
+    await expectStopped({ ...attack, ...patient(attack) }, code);
+  });
+
+  it("and 64 large pages within the limits are made", async () => {
+    const backend = await backendFor(PATIENT);
+    const source = "#set page(width: 1500pt, height: 1500pt)\n#for i in range(64) { [#i]; pagebreak(weak: true) }";
+    const [answer] = await Promise.all([backend.render({ source, output: ZIP_OF_PNG }), expectOrdinaryRender(backend)]);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("Content-Type")).toBe("application/zip");
+    await answer.bytes();
+    await expectNothingLeft(backend);
+  });
+});
+
+/** These end by themselves, on a slow machine too. */
+function patient({ settings = {} }: Attack): Pick<Attack, "settings" | "maxSeconds"> {
+  return { settings: { ...PATIENT, ...settings }, maxSeconds: 15 };
+}

@@ -1,0 +1,50 @@
+/**
+ * A sandbox of its own for a test, without a backend around it: to see Typst at work in it from outside.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { execa } from "execa";
+import { inject, onTestFinished } from "vitest";
+import { openSandbox } from "../../../backend/sandbox/open-sandbox.ts";
+import type { Sandbox, SandboxMode } from "../../../backend/sandbox/sandbox.ts";
+import { type BackendSettings, readBackendSettings } from "../../../backend/settings.ts";
+import { prepareWorkDirectory } from "../../../backend/work-directory.ts";
+import type { Output } from "../../../rules/output-options.ts";
+
+export interface OwnSandbox {
+  readonly settings: BackendSettings;
+  readonly sandbox: Sandbox;
+}
+
+export const PDF: Output = { format: "pdf", filename: null, version: null, standards: [], pages: null };
+
+/** Opens a sandbox in a work directory that is gone when the test has finished. */
+export async function openOwnSandbox(
+  mode: SandboxMode,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<OwnSandbox> {
+  const workDirectory = await mkdtemp(join(tmpdir(), "sandbox-test-"));
+  const settings = readBackendSettings({
+    PATH: process.env.PATH,
+    SERVICE_TYPST_BIN: inject("typstPath"),
+    SERVICE_SETPRIV_BIN: process.env.SERVICE_SETPRIV_BIN,
+    SERVICE_WORK_DIRECTORY: workDirectory,
+    SERVICE_SANDBOX: mode,
+    ...environment,
+  });
+  const claim = await prepareWorkDirectory(settings);
+  onTestFinished(async () => {
+    await claim.release();
+    await rm(workDirectory, { recursive: true, force: true });
+  });
+  return { settings, sandbox: await openSandbox(settings) };
+}
+
+/** Why Landlock cannot be tried on this machine, or null where it can. */
+export async function landlockObstacle(): Promise<string | null> {
+  const setpriv = process.env.SERVICE_SETPRIV_BIN ?? "setpriv";
+  const { stdout } = await execa(setpriv, ["--help"], { reject: false });
+  const isThere = stdout?.includes("landlock") === true;
+  return isThere ? null : "setpriv is older than util-linux 2.41, and SERVICE_SETPRIV_BIN names no other";
+}
