@@ -1,7 +1,7 @@
 /**
  * One render from a valid request to a finished file: project, Typst, outcome, archive.
  */
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { Output } from "../rules/output-options.ts";
 import type { Problem } from "../rules/problem.ts";
@@ -21,7 +21,10 @@ import type { BackendSettings } from "./settings.ts";
 import { isArchive, selectionProbeCommand } from "./typst-command.ts";
 import { directoryBytes, type TypstProcess, type TypstResult } from "./typst-process.ts";
 import { programText } from "./typst-source.ts";
-import type { TypstStarter } from "./typst-starter.ts";
+import type { StartedRender, TypstStarter } from "./typst-starter.ts";
+
+/** With less than this left, a page that could not be written is the disk's failure, not the template's. */
+const FULL_DISK_BYTES = 1024 * 1024;
 
 /** The phases of a render, in seconds, for metrics and the log. */
 export interface PhaseSeconds {
@@ -61,38 +64,83 @@ export async function render(
   signal: AbortSignal,
   phases: PhaseSeconds,
 ): Promise<RenderOutcome> {
-  const deadline = performance.now() + settings.renderTimeoutSeconds * 1000;
   const { output } = judged.request;
-  const { project, command, process } = await timed(phases, "start", () => starter.take(output));
+  const task: RenderTask = {
+    judged,
+    input: programText(stringBytes(judged.body, judged.request.source)),
+    deadline: performance.now() + settings.renderTimeoutSeconds * 1000,
+    signal,
+  };
+  let started = await timed(phases, "start", () => starter.take(output));
   try {
-    const input = programText(stringBytes(judged.body, judged.request.source));
-    const perform = (running: TypstProcess) =>
-      running.perform({
-        input,
-        timeoutMilliseconds: Math.max(1, deadline - performance.now()),
-        signal,
-        outputDirectory: command.target === "output-directory" ? project.outputDirectory : null,
-      });
-    const result = await timed(phases, "compile", async () => {
-      const refusal = await fillProject(project, judged.body, judged.request);
-      if (refusal !== null) return refusal;
-      const result = perform(process);
-      // While Typst compiles there is time to start the next process; before or after, a client waits for it.
-      starter.prepareNext(output);
-      return result;
-    });
+    let result = await timed(phases, "compile", () => compile(starter, started, task));
+    if (started.isWarm && "end" in result && diedWhileWaiting(result)) {
+      // What killed it while it waited is no matter of this request's: it gets a process that is new.
+      starter.discardLater(started);
+      started = await starter.start(output);
+      result = await timed(phases, "compile", () => compile(starter, started, task));
+    }
     if ("code" in result) return refuse(result);
+    const { project } = started;
     const failure = outcomeOfEnd(result, settings);
-    if (failure !== null) return refuse(failure);
+    if (failure !== null) {
+      if (isArchive(output)) await throwIfDiskIsFull(settings);
+      return refuse(failure);
+    }
     if (isArchive(output)) return await timed(phases, "archive", () => archiveOutcome(settings, project, output));
     return await directOutcome(settings, output, result, (pages) => {
       const probe = selectionProbeCommand(settings, starter.view(project), pages);
-      return perform(starter.startIn(project, probe));
+      return perform(starter.startIn(project, probe), task, null);
     });
   } finally {
     // The answer does not wait for the project to be gone.
-    starter.discardLater({ project, command, process });
+    starter.discardLater(started);
   }
+}
+
+/** What one render is to do, whichever process does it. */
+interface RenderTask {
+  readonly judged: JudgedRequest;
+  /** The program text. */
+  readonly input: readonly Buffer[];
+  /** When the render has taken too long, by `performance.now()`. */
+  readonly deadline: number;
+  readonly signal: AbortSignal;
+}
+
+/** Fills the project of a started process and lets it compile. */
+async function compile(
+  starter: TypstStarter,
+  { project, command, process }: StartedRender,
+  task: RenderTask,
+): Promise<TypstResult | Problem> {
+  const { body, request } = task.judged;
+  const refusal = await fillProject(project, body, request);
+  if (refusal !== null) return refusal;
+  const result = perform(process, task, command.target === "output-directory" ? project.outputDirectory : null);
+  // While Typst compiles there is time to start the next process; before or after, a client waits for it.
+  starter.prepareNext(request.output);
+  return result;
+}
+
+function perform(process: TypstProcess, task: RenderTask, outputDirectory: string | null): Promise<TypstResult> {
+  return process.perform({
+    input: task.input,
+    timeoutMilliseconds: Math.max(1, task.deadline - performance.now()),
+    signal: task.signal,
+    outputDirectory,
+  });
+}
+
+/** Whether something else than the render and its limits has ended a process, which then may have happened before. */
+function diedWhileWaiting({ end, ranOutOfMemory }: TypstResult): boolean {
+  return end.kind === "not-started" || (end.kind === "signalled" && end.signal === "SIGKILL" && !ranOutOfMemory);
+}
+
+/** Typst says no more than "failed" where it cannot write a page; then the disk is asked. */
+async function throwIfDiskIsFull({ workDirectory }: BackendSettings): Promise<void> {
+  const { bavail, bsize } = await statfs(workDirectory);
+  if (bavail * bsize < FULL_DISK_BYTES) throw new Error("the disk of the work directory is full");
 }
 
 function refuse(failure: Problem | typeof CLIENT_GONE): RenderOutcome {

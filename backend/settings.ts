@@ -129,6 +129,10 @@ const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"
  */
 export function readBackendSettings(environment: Environment): BackendSettings {
   const integers = readIntegerSettings(BACKEND_INTEGER_SETTINGS, environment);
+  const limits = limitsFrom(readIntegerSettings(LIMIT_SETTINGS, environment));
+  if (integers.maxTempBytes < limits.max_output_bytes + limits.max_request_body_bytes) {
+    throw new SettingError("SERVICE_MAX_TEMP_BYTES must hold at least one full request and one full output.");
+  }
   return Object.freeze({
     ...integers,
     host: environment.SERVICE_HOST || "127.0.0.1",
@@ -143,7 +147,7 @@ export function readBackendSettings(environment: Environment): BackendSettings {
     workDirectory: environment.SERVICE_WORK_DIRECTORY || join(tmpdir(), `document-rendering-service-${integers.port}`),
     creationTimestampSeconds: readTimestamp(environment.SERVICE_CREATION_TIMESTAMP),
     logLevel: readLogLevel(environment.SERVICE_LOG_LEVEL),
-    limits: limitsFrom(readIntegerSettings(LIMIT_SETTINGS, environment)),
+    limits,
   });
 }
 

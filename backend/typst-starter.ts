@@ -14,6 +14,8 @@ import { TypstProcess } from "./typst-process.ts";
 
 /** A process that waits for its program text, with the project that it will read. */
 export interface StartedRender {
+  /** Whether it was started ahead of its request. */
+  readonly isWarm: boolean;
   readonly project: Project;
   readonly command: TypstCommand;
   readonly process: TypstProcess;
@@ -53,12 +55,12 @@ export class TypstStarter {
     for (;;) {
       const index = this.#waiting.findIndex((candidate) => candidate.key === key);
       const [found] = index < 0 ? [] : this.#waiting.splice(index, 1);
-      if (found === undefined) return this.#start(output);
+      if (found === undefined) return this.start(output);
       const started = await found.started.catch(() => null);
       if (started === null) continue;
       if (!started.process.hasEnded) {
         this.#warmTakes++;
-        return started;
+        return { ...started, isWarm: true };
       }
       // Something has ended it while it waited.
       this.discardLater(started);
@@ -68,7 +70,7 @@ export class TypstStarter {
   /** Starts a process for the next request like `output`, in the place of the one that has waited longest. */
   prepareNext(output: Output): void {
     if (this.#isClosed || this.#settings.warmRenders === 0) return;
-    const started = this.#start(output);
+    const started = this.start(output);
     // Nobody may be there to hear of a failure: whoever takes it finds out.
     started.catch(() => {});
     this.#waiting.push({ key: commandKey(output), started });
@@ -107,11 +109,12 @@ export class TypstStarter {
     await Promise.all(this.#discarding);
   }
 
-  async #start(output: Output): Promise<StartedRender> {
+  /** A new process for `output`. */
+  async start(output: Output): Promise<StartedRender> {
     const project = await createProject(this.#settings.workDirectory);
     try {
       const command = renderCommand(this.#settings, this.#sandbox.view(project), output);
-      return { project, command, process: this.startIn(project, command) };
+      return { isWarm: false, project, command, process: this.startIn(project, command) };
     } catch (error) {
       await project.remove();
       throw error;

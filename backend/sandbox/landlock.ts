@@ -22,6 +22,8 @@ export function landlockSandbox(
 ): Sandbox {
   const packagePath = settings.packagePath ?? emptyPackageDirectory(settings);
   const commonArguments = [
+    // There is no namespace that would end with the backend, so Typst is killed when its parent goes.
+    ...["--pdeathsig", "KILL"],
     ...["--no-new-privs", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all"],
     // Every access to the file system is denied, but for the rules that follow.
     ...["--landlock-access", "fs"],

@@ -12,6 +12,7 @@ interface Architecture {
   readonly audit: number;
   readonly clone: number;
   readonly clone3: number;
+  readonly prlimit64: number;
   readonly allowed: Readonly<Record<string, number>>;
 }
 
@@ -20,6 +21,7 @@ const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
     audit: 0xc000003e,
     clone: 56,
     clone3: 435,
+    prlimit64: 302,
     allowed: {
       read: 0,
       write: 1,
@@ -76,7 +78,6 @@ const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
       readlinkat: 267,
       ppoll: 271,
       set_robust_list: 273,
-      prlimit64: 302,
       getrandom: 318,
       membarrier: 324,
       statx: 332,
@@ -91,6 +92,7 @@ const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
     audit: 0xc00000b7,
     clone: 220,
     clone3: 435,
+    prlimit64: 261,
     allowed: {
       getcwd: 17,
       fcntl: 25,
@@ -141,7 +143,6 @@ const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
       mprotect: 226,
       madvise: 233,
       wait4: 260,
-      prlimit64: 261,
       getrandom: 278,
       membarrier: 283,
       statx: 291,
@@ -188,7 +189,7 @@ type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, oper
 export function seccompFilter(architectureName: string): Buffer | null {
   const architecture = ARCHITECTURES[architectureName];
   if (architecture === undefined) return null;
-  const { audit, clone, clone3, allowed } = architecture;
+  const { audit, clone, clone3, prlimit64, allowed } = architecture;
   return assemble([
     [LOAD, 0, 0, ARCHITECTURE_OFFSET],
     [JUMP_IF_EQUAL, 1, 0, audit],
@@ -202,6 +203,12 @@ export function seccompFilter(architectureName: string): Buffer | null {
     [JUMP_IF_EQUAL, 0, 4, clone],
     [LOAD, 0, 0, FIRST_ARGUMENT_OFFSET],
     [JUMP_IF_SET, 0, 1, CLONE_THREAD],
+    [RETURN, 0, 0, ALLOW],
+    [RETURN, 0, 0, ERRNO | EPERM],
+    // A process may ask for its own limits (process id 0), and for nobody else's.
+    [JUMP_IF_EQUAL, 0, 4, prlimit64],
+    [LOAD, 0, 0, FIRST_ARGUMENT_OFFSET],
+    [JUMP_IF_EQUAL, 0, 1, 0],
     [RETURN, 0, 0, ALLOW],
     [RETURN, 0, 0, ERRNO | EPERM],
     ...Object.values(allowed).flatMap((number): Instruction[] => [

@@ -173,6 +173,7 @@ describe("temporary space that is used up", () => {
     const backend = await backendFor({
       SERVICE_MAX_TEMP_BYTES: String(16 * 1024 ** 2),
       SERVICE_MAX_OUTPUT_BYTES: "10000000",
+      SERVICE_MAX_REQUEST_BODY_BYTES: "1000000",
       SERVICE_MAX_CONCURRENT_RENDERS: "3",
       SERVICE_RENDER_TIMEOUT_SECONDS: "1",
     });
