@@ -328,7 +328,9 @@ export class JsonCursor {
         const hasContent = inObject ? this.enterObject() : this.enterArray();
         if (this.malformedAt >= 0) return false;
         if (hasContent) {
-          if (inObject && depth <= maxDepth) this.#observeKey(observer);
+          if (inObject && observer !== null && depth <= maxDepth && this.#isRemarkableKey(observer)) {
+            this.#observeKey(observer);
+          }
           continue;
         }
         depth--;
@@ -347,7 +349,9 @@ export class JsonCursor {
         }
         const hasMore = inObject ? this.nextMember() : this.nextItem();
         if (hasMore) {
-          if (inObject && depth <= maxDepth) this.#observeKey(observer);
+          if (inObject && observer !== null && depth <= maxDepth && this.#isRemarkableKey(observer)) {
+            this.#observeKey(observer);
+          }
           break;
         }
         if (this.malformedAt >= 0) return false;
@@ -357,8 +361,12 @@ export class JsonCursor {
     }
   }
 
-  #observeKey(observer: ValueObserver | null): void {
-    if (observer === null) return;
+  #isRemarkableKey({ maxStringBytes, watchedKeyBytes }: ValueObserver): boolean {
+    const size = this.stringSize;
+    return size === watchedKeyBytes || size > maxStringBytes || this.stringHasLoneSurrogates;
+  }
+
+  #observeKey(observer: ValueObserver): void {
     if (this.stringSize > observer.maxStringBytes || this.stringHasLoneSurrogates) {
       observer.onString(this.stringStart - 1, true, this.stringSize, this.stringHasLoneSurrogates);
     }

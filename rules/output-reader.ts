@@ -35,6 +35,8 @@ const FIELDS: ReadonlySet<string> = new Set([
   "ppi",
 ] satisfies OutputField[]);
 
+const ONE_ISSUE_A_FIELD = { abortPipeEarly: true } as const;
+
 type SmallValue = string | number | boolean | null | SmallValue[] | Record<string, never>;
 
 export class OutputReader {
@@ -84,12 +86,14 @@ export class OutputReader {
 
   #judge(format: OutputFormat, fields: Readonly<Record<string, SmallValue>>): Output | null {
     const schema = OUTPUT_SCHEMAS[format];
-    const foreign = Object.keys(fields).filter((name) => !Object.hasOwn(schema.entries, name));
-    for (const name of foreign) {
+    let hasForeignField = false;
+    for (const name in fields) {
+      if (name in schema.entries) continue;
+      hasForeignField = true;
       this.#errors.addFieldError(["output", name], "unknown_field", `${name} does not belong to ${format}`);
     }
-    const result = v.safeParse<typeof schema>(schema, fields, { abortPipeEarly: true });
-    if (result.success) return foreign.length === 0 ? result.output : null;
+    const result = v.safeParse<typeof schema>(schema, fields, ONE_ISSUE_A_FIELD);
+    if (result.success) return hasForeignField ? null : result.output;
     for (const issue of result.issues) {
       const path = (issue.path ?? []).map(({ key }) => (typeof key === "number" ? key : String(key)));
       const { type, expectation } = describeIssue(issue);

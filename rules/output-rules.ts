@@ -70,8 +70,7 @@ export const OUTPUT_RULES: readonly OutputRule[] = [
     ({ pages }) => pages !== null && parsePageSelection(pages).some(({ first, last }) => last !== null && last < first),
   ),
   rule("duplicate_standards", "standards", "Name each standard once.", (output) => {
-    const standards = standardsOf(output);
-    return new Set(standards).size < standards.length;
+    return standardsOf(output).some((standard, index, standards) => standards.indexOf(standard) < index);
   }),
   rule(
     "multiple_pdf_a_standards",

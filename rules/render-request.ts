@@ -121,10 +121,11 @@ class RequestReader {
 
   #readRoot(): void {
     const cursor = this.#cursor;
-    const seen = new Set<string>();
+    // Never more than the four known fields.
+    const seen: string[] = [];
     for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
       const field = this.#fieldName();
-      if (seen.has(field)) {
+      if (seen.includes(field)) {
         this.#passDuplicate([field]);
         continue;
       }
@@ -145,9 +146,9 @@ class RequestReader {
           this.#passUnknown([field]);
           continue;
       }
-      seen.add(field);
+      seen.push(field);
     }
-    if (!seen.has("source")) this.#errors.addFieldError(["source"], "missing", "source is required");
+    if (!seen.includes("source")) this.#errors.addFieldError(["source"], "missing", "source is required");
   }
 
   #readSource(): void {
