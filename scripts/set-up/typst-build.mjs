@@ -32,7 +32,7 @@ export async function buildTypst(workFolder, signal) {
   if (problem === undefined) return binary;
   throw new SetUpError(
     `Building Typst ${TYPST_VERSION} failed: ${problem}. It needs Rust ${OLDEST_RUST} or newer ` +
-      "(`rustup update stable`), a C compiler and the crates.io registry. See to that and run the set-up again, or " +
+      "(`rustup update stable`), a C compiler and the registry of Rust crates. See to that and run the set-up again, or " +
       `name a Typst ${TYPST_VERSION} binary in SERVICE_TYPST_BIN.`,
     outcome.output,
   );
