@@ -4,8 +4,7 @@
  * Padding is required, blanks and line breaks are not allowed, and the bits that padding leaves over must be zero: of
  * all texts that decode to the same bytes exactly one is accepted.
  */
-import type { StringSpan } from "./json-string.ts";
-import { hexAt } from "./json-string.ts";
+import { hexAt, type StringSpan } from "./json-string.ts";
 
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const NOT_IN_ALPHABET = 0xff;

@@ -4,8 +4,7 @@
  * While the cursor passes the value, findings are kept as offsets only. Their paths are worked out afterwards, in one
  * more walk over `data`, and only when there is something to report.
  */
-import type { JsonCursor, ValueObserver } from "./json-cursor.ts";
-import { JsonCursor as Cursor } from "./json-cursor.ts";
+import { JsonCursor, type ValueObserver } from "./json-cursor.ts";
 import { decodeJsonString, type StringSpan } from "./json-string.ts";
 import { MAX_SEGMENT_CODE_POINTS } from "./quote.ts";
 import { MAX_REPORTED_ERRORS } from "./validation-errors.ts";
@@ -90,7 +89,7 @@ export function passData(cursor: JsonCursor, maxStringBytes: number): DataFindin
  * shortened for an answer. A path never runs deeper than the first container that is nested too deep.
  */
 export function pathsAt(body: Uint8Array, dataStart: number, offsets: readonly number[]): DataPath[] {
-  const cursor = new Cursor(body);
+  const cursor = new JsonCursor(body);
   cursor.position = dataStart;
   const paths: DataPath[] = [];
   const path: (string | number)[] = [];
