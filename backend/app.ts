@@ -14,6 +14,7 @@ import { RenderQueue } from "./render-queue.ts";
 import { renderRoute } from "./render-route.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
 import type { BackendSettings } from "./settings.ts";
+import type { Spawner } from "./spawner/spawner.ts";
 import { TempSpace } from "./temp-space.ts";
 import { TypstStarter } from "./typst-starter.ts";
 
@@ -29,14 +30,19 @@ export interface Backend {
 }
 
 /** Builds the application. The work directory must be ready, Typst found and the sandbox probed. */
-export function buildBackend(settings: BackendSettings, typstVersion: string, sandbox: Sandbox): Backend {
+export function buildBackend(
+  settings: BackendSettings,
+  typstVersion: string,
+  sandbox: Sandbox,
+  spawner: Spawner,
+): Backend {
   const queue = new RenderQueue({
     slots: settings.maxConcurrentRenders,
     maxWaiting: settings.maxQueuedRenders,
     maxWaitingBytes: settings.maxQueuedBytes,
     deadlineMilliseconds: settings.queueDeadlineSeconds * 1000,
   });
-  const starter = new TypstStarter(settings, sandbox);
+  const starter = new TypstStarter(settings, sandbox, spawner);
   const tempSpace = new TempSpace(settings.maxTempBytes);
   const metrics = new BackendMetrics({
     queue,

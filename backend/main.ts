@@ -10,8 +10,9 @@ import { openSandbox } from "./sandbox/open-sandbox.ts";
 import { probeSandbox } from "./sandbox/probe.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
 import { type BackendSettings, readBackendSettings } from "./settings.ts";
+import { Spawner } from "./spawner/spawner.ts";
 import { readTypstVersion } from "./typst-version.ts";
-import { prepareWorkDirectory, type WorkDirectoryClaim } from "./work-directory.ts";
+import { prepareWorkDirectory } from "./work-directory.ts";
 
 const IDLE_POLL_MILLISECONDS = 20;
 /** For connections to close once nothing runs any more. */
@@ -23,21 +24,25 @@ async function main(): Promise<void> {
   const settings = readBackendSettings(process.env);
   const typstVersion = await readTypstVersion(settings);
   const claim = await prepareWorkDirectory(settings);
+  const spawner = await Spawner.open(settings.workDirectory);
+  const release = async () => {
+    await spawner.close();
+    await claim.release();
+  };
   try {
     const sandbox = await openSandbox(settings);
-    await refuseLeakySandbox(settings, sandbox);
-    const backend = buildBackend(settings, typstVersion, sandbox);
+    await refuseLeakySandbox(settings, sandbox, spawner);
+    const backend = buildBackend(settings, typstVersion, sandbox, spawner);
     await backend.app.listen({ host: settings.host, port: settings.port });
-    // `on`, not `once`: execa has a handler of its own, which kills the running renders where it finds no other.
-    for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => void drain(backend, settings, claim));
+    for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => void drain(backend, settings, release));
   } catch (error) {
-    await claim.release();
+    await release();
     throw error;
   }
 }
 
 /** Lets the running renders finish, then ends: exit code 0 where all did within the grace time. */
-async function drain(backend: Backend, settings: BackendSettings, claim: WorkDirectoryClaim): Promise<void> {
+async function drain(backend: Backend, settings: BackendSettings, release: () => Promise<void>): Promise<void> {
   if (isStopping) return;
   isStopping = true;
   backend.startDraining();
@@ -48,17 +53,17 @@ async function drain(backend: Backend, settings: BackendSettings, claim: WorkDir
     backend.app.close().then(() => true),
     delay(Math.max(CLOSE_MILLISECONDS, deadline - performance.now()), false, { ref: false }),
   ]);
-  await claim.release();
+  await release();
   process.exit(isClosed ? 0 : 1);
 }
 
 /** Serves nobody from a sandbox that can be left, or in which Typst does not run. */
-async function refuseLeakySandbox(settings: BackendSettings, sandbox: Sandbox): Promise<void> {
+async function refuseLeakySandbox(settings: BackendSettings, sandbox: Sandbox, spawner: Spawner): Promise<void> {
   if (sandbox.mode === "none") {
     process.stderr.write("WARNING: SERVICE_SANDBOX=none: a flaw in Typst would open this machine to every caller.\n");
     return;
   }
-  const { compiles, escapes } = await probeSandbox(settings, sandbox);
+  const { compiles, escapes } = await probeSandbox(settings, sandbox, spawner);
   if (escapes.length > 0)
     throw new SettingError(`The ${sandbox.mode} sandbox does not hold: Typst ${escapes.join(", ")}.`);
   if (compiles) return;
@@ -69,7 +74,7 @@ async function refuseLeakySandbox(settings: BackendSettings, sandbox: Sandbox): 
 
 const SANDBOX_NEEDS = {
   bubblewrap:
-    "bubblewrap (Debian: apt-get install bubblewrap), prlimit, and user namespaces that are open to this user",
+    "bubblewrap (Debian: apt-get install bubblewrap), prlimit, user namespaces that are open to this user, and a work directory that is not mounted noexec",
   landlock: "setpriv of util-linux 2.41 or newer, prlimit, and a kernel with Landlock",
 } as const;
 

@@ -28,6 +28,7 @@ export class BackendMetrics {
   readonly #renders: Counter<"format" | "outcome">;
   readonly #phaseSeconds: Histogram<"phase">;
   readonly #outputBytes: Histogram<"format">;
+  readonly #peakMemoryBytes: Histogram<"format">;
   readonly #limitsMismatches: Counter;
 
   constructor({ queue, starter, tempSpace, slots, sandboxMode, typstVersion }: MetricSources) {
@@ -51,6 +52,13 @@ export class BackendMetrics {
       help: "Size of rendered files in bytes.",
       labelNames: ["format"],
       buckets: [1e3, 1e4, 1e5, 1e6, 1e7, 1e8],
+      registers,
+    });
+    this.#peakMemoryBytes = new Histogram({
+      name: "service_render_peak_memory_bytes",
+      help: "Most resident memory of a render's Typst process, as seen every 20 ms; renders too short to be seen are not counted.",
+      labelNames: ["format"],
+      buckets: [32, 64, 128, 256, 512, 1024, 2048, 4096].map((mebibytes) => mebibytes * 1024 ** 2),
       registers,
     });
     this.#limitsMismatches = new Counter({
@@ -100,6 +108,10 @@ export class BackendMetrics {
 
   observeOutput(format: OutputFormat, bytes: number): void {
     this.#outputBytes.observe({ format }, bytes);
+  }
+
+  observePeakMemory(format: OutputFormat, bytes: number): void {
+    this.#peakMemoryBytes.observe({ format }, bytes);
   }
 
   countLimitsMismatch(): void {

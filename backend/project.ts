@@ -4,8 +4,8 @@
  * Only regular files of our own making: each is created exclusively, in a directory that was empty a moment ago, so
  * there is no link to follow. The source never touches the disk: Typst reads it from its standard input.
  */
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { mkdir, mkdtemp, rm, rmdir, unlink, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import type { StringSpan } from "../rules/json-string.ts";
 import { type Problem, problem } from "../rules/problem.ts";
 import { quote } from "../rules/quote.ts";
@@ -17,70 +17,113 @@ export const DATA_FILE_NAME = ":data.json";
 const EMPTY_DATA = Buffer.from("{}");
 
 /** Every project's directory begins so. */
-const RENDER_DIRECTORY_PREFIX = "render-";
+const PROJECT_PREFIX = "render-";
+/** And so the directory of its outputs, which has the same random end. */
+const OUTPUT_PREFIX = "output-";
+
+/** Projects of more directories than this are left to the removal that asks the disk what is there. */
+const MAX_KNOWN_DIRECTORIES = 16;
 
 /** What a file system says to keys that pass the rules and still cannot all be written. */
 const LAYOUT_ERRORS = new Set(["EEXIST", "ENOTDIR", "EISDIR", "ENAMETOOLONG"]);
 
-export interface Project {
+/** The directories of one render, and what has been written into them. */
+export class Project {
   /** The project's root as Typst sees it. */
   readonly root: string;
-  /** An empty directory beside the root, for outputs of several files. */
-  readonly outputDirectory: string;
+  /** A directory for outputs of several files; null where the render makes none. */
+  readonly outputDirectory: string | null;
+  readonly #files: string[] = [];
+  /** Below the root, each after those that it lies in. */
+  readonly #directories = new Set<string>();
+
+  private constructor(root: string, outputDirectory: string | null) {
+    this.root = root;
+    this.outputDirectory = outputDirectory;
+  }
+
+  /**
+   * Makes an empty project below `workDirectory`: before its request comes, where a render is started warm.
+   *
+   * @param makesFiles whether the render puts its output into files.
+   * @throws where the machine fails: disk full, directory gone.
+   */
+  static async create(workDirectory: string, makesFiles: boolean): Promise<Project> {
+    const root = await mkdtemp(join(workDirectory, PROJECT_PREFIX));
+    if (!makesFiles) return new Project(root, null);
+    const outputDirectory = join(workDirectory, basename(root).replace(PROJECT_PREFIX, OUTPUT_PREFIX));
+    const project = new Project(root, outputDirectory);
+    try {
+      await mkdir(outputDirectory);
+      return project;
+    } catch (error) {
+      await project.remove();
+      throw error;
+    }
+  }
+
+  /**
+   * Writes a request's data and files into the project, which must be empty.
+   *
+   * @returns the problem of a set of files that cannot be laid out, or null.
+   * @throws where the machine fails: disk full, directory gone.
+   */
+  async fill(body: Uint8Array, { data, files }: RenderRequest): Promise<Problem | null> {
+    await this.#write(DATA_FILE_NAME, data === null ? EMPTY_DATA : body.subarray(data.start, data.end));
+    for (const file of files) {
+      try {
+        await this.#makeDirectory(dirname(file.key));
+        await this.#write(file.key, fileBytes(body, file));
+      } catch (error) {
+        if (!isLayoutError(error)) throw error;
+        const detail = `The file ${quote(file.key)} cannot be written beside the others.`;
+        return problem("invalid_file_data", detail, { key: file.key });
+      }
+    }
+    return null;
+  }
+
   /** Removes everything. Never throws for what is gone already. */
-  remove(): Promise<void>;
-}
-
-/** Makes an empty project below `workDirectory`: before its request comes, where a render is started warm. */
-export async function createProject(workDirectory: string): Promise<Project> {
-  const directory = await mkdtemp(join(workDirectory, RENDER_DIRECTORY_PREFIX));
-  const project: Project = {
-    root: join(directory, "project"),
-    outputDirectory: join(directory, "output"),
-    remove: () => rm(directory, { recursive: true, force: true }),
-  };
-  try {
-    await Promise.all([mkdir(project.root), mkdir(project.outputDirectory)]);
-    return project;
-  } catch (error) {
-    await project.remove();
-    throw error;
+  async remove(): Promise<void> {
+    if (this.outputDirectory !== null) await removeTree(this.outputDirectory);
+    try {
+      await this.#removeKnown();
+    } catch {
+      await removeTree(this.root);
+    }
   }
-}
 
-/**
- * Writes a request's data and files into an empty project.
- *
- * @returns the problem of a set of files that cannot be laid out, or null.
- * @throws where the machine fails: disk full, directory gone.
- */
-export async function fillProject(project: Project, body: Uint8Array, request: RenderRequest): Promise<Problem | null> {
-  const data = request.data === null ? EMPTY_DATA : body.subarray(request.data.start, request.data.end);
-  await writeFile(join(project.root, DATA_FILE_NAME), data, { flag: "wx" });
-  for (const file of request.files) {
-    const refusal = await writeProjectFile(project.root, body, file);
-    if (refusal !== null) return refusal;
+  /**
+   * Removes what was written here, name by name: a third of the work of finding out what is there (measured), and each
+   * render does it.
+   *
+   * @throws where there is something else, or too much.
+   */
+  async #removeKnown(): Promise<void> {
+    if (this.#directories.size > MAX_KNOWN_DIRECTORIES) throw new Error("too many directories");
+    await Promise.all(this.#files.map((file) => unlink(join(this.root, file))));
+    for (const directory of [...this.#directories].reverse()) await rmdir(join(this.root, directory));
+    await rmdir(this.root);
   }
-  return null;
+
+  async #write(path: string, bytes: Uint8Array): Promise<void> {
+    this.#files.push(path);
+    await writeFile(join(this.root, path), bytes, { flag: "wx" });
+  }
+
+  async #makeDirectory(directory: string): Promise<void> {
+    if (directory === "." || this.#directories.has(directory)) return;
+    await mkdir(join(this.root, directory), { recursive: true });
+    const made: string[] = [];
+    for (let path = directory; path !== "." && !this.#directories.has(path); path = dirname(path)) made.push(path);
+    for (const path of made.reverse()) if (this.#directories.size <= MAX_KNOWN_DIRECTORIES) this.#directories.add(path);
+  }
 }
 
 /** What a project takes on disk: its data and its files. */
 export function projectBytes({ data, files }: RenderRequest): number {
   const dataBytes = data === null ? EMPTY_DATA.length : data.end - data.start;
   return files.reduce((sum, { size }) => sum + size, dataBytes);
-}
-
-async function writeProjectFile(root: string, body: Uint8Array, file: RenderFile): Promise<Problem | null> {
-  const path = join(root, file.key);
-  try {
-    if (file.key.includes("/")) await mkdir(dirname(path), { recursive: true });
-    await writeFile(path, fileBytes(body, file), { flag: "wx" });
-    return null;
-  } catch (error) {
-    if (!isLayoutError(error)) throw error;
-    const detail = `The file ${quote(file.key)} cannot be written beside the others.`;
-    return problem("invalid_file_data", detail, { key: file.key });
-  }
 }
 
 function fileBytes(body: Uint8Array, { encoding, content }: RenderFile): Uint8Array {
@@ -98,4 +141,8 @@ export function stringBytes(body: Uint8Array, span: StringSpan): Buffer {
 
 function isLayoutError(error: unknown): boolean {
   return error instanceof Error && "code" in error && LAYOUT_ERRORS.has(String(error.code));
+}
+
+async function removeTree(directory: string): Promise<void> {
+  await rm(directory, { recursive: true, force: true });
 }

@@ -15,7 +15,7 @@ import { type Extension, safeFileName } from "./file-name.ts";
 import type { BackendMetrics, RequestOutcome } from "./metrics.ts";
 import { sendProblem } from "./problem-reply.ts";
 import { projectBytes } from "./project.ts";
-import { type PhaseSeconds, type RenderedFile, render } from "./render.ts";
+import { type PhaseSeconds, type RenderedFile, type RenderMeasures, render } from "./render.ts";
 import type { RenderQueue } from "./render-queue.ts";
 import { readBody, requestHead } from "./request-body.ts";
 import type { BackendSettings } from "./settings.ts";
@@ -52,6 +52,7 @@ interface RenderRecord {
   readonly requestBytes?: number;
   readonly outputBytes?: number;
   readonly phases?: PhaseSeconds & { queue?: number };
+  readonly peakMemoryBytes?: number | null;
 }
 
 /** The handler of the route. */
@@ -101,16 +102,18 @@ async function answer(
 
   const { output } = judgement.request;
   const phases: PhaseSeconds & { queue?: number } = {};
-  const known = { format: output.format, requestBytes: body.length, phases };
+  const measures: RenderMeasures = { phases, peakMemoryBytes: null };
+  const known = Object.assign(measures, { format: output.format, requestBytes: body.length });
   const judged = { body, request: judgement.request };
   const tempBytes = projectBytes(judgement.request) + (isArchive(output) ? settings.limits.max_output_bytes : 0);
   const admission = await queue.run(clientGone, body.length, () =>
-    tempSpace.withReserved(tempBytes, () => render(settings, starter, judged, clientGone, phases)),
+    tempSpace.withReserved(tempBytes, () => render(settings, starter, judged, clientGone, measures)),
   );
   if (admission.kind === "left") return abandon(reply, known);
   if (admission.kind === "full") return refuse(queueFull(admission.retryAfterSeconds), known);
   phases.queue = admission.waitedSeconds;
   metrics.observePhases(phases);
+  if (measures.peakMemoryBytes !== null) metrics.observePeakMemory(output.format, measures.peakMemoryBytes);
   const outcome = admission.result;
   switch (outcome.kind) {
     case "client-gone":

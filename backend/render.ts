@@ -16,9 +16,9 @@ import {
   renderFailed,
   tooManyOutputFiles,
 } from "./outcome.ts";
-import { fillProject, type Project, stringBytes } from "./project.ts";
+import { stringBytes } from "./project.ts";
 import type { BackendSettings } from "./settings.ts";
-import { isArchive, selectionProbeCommand } from "./typst-command.ts";
+import { selectionProbeArguments } from "./typst-command.ts";
 import { directoryBytes, type TypstProcess, type TypstResult } from "./typst-process.ts";
 import { programText } from "./typst-source.ts";
 import type { StartedRender, TypstStarter } from "./typst-starter.ts";
@@ -26,12 +26,18 @@ import type { StartedRender, TypstStarter } from "./typst-starter.ts";
 /** With less than this left, a page that could not be written is the disk's failure, not the template's. */
 const FULL_DISK_BYTES = 1024 * 1024;
 
-/** The phases of a render, in seconds, for metrics and the log. */
+/** The phases of a render, in seconds. */
 export interface PhaseSeconds {
   /** Until a sandboxed process waits for its input. */
   start?: number;
   compile?: number;
   archive?: number;
+}
+
+/** What is measured of a render, for metrics and the log: filled in as it goes on. */
+export interface RenderMeasures {
+  readonly phases: PhaseSeconds;
+  peakMemoryBytes: number | null;
 }
 
 export interface RenderedFile {
@@ -54,7 +60,7 @@ export interface JudgedRequest {
  * Renders a request.
  *
  * @param signal aborted when the client goes away: the render is killed at once.
- * @param phases filled in as the phases end.
+ * @param measures filled in as the phases end.
  * @throws where the machine fails; the temporary project is removed in any case, soon after.
  */
 export async function render(
@@ -62,9 +68,10 @@ export async function render(
   starter: TypstStarter,
   judged: JudgedRequest,
   signal: AbortSignal,
-  phases: PhaseSeconds,
+  measures: RenderMeasures,
 ): Promise<RenderOutcome> {
   const { output } = judged.request;
+  const { phases } = measures;
   const task: RenderTask = {
     judged,
     input: programText(stringBytes(judged.body, judged.request.source)),
@@ -81,15 +88,19 @@ export async function render(
       result = await timed(phases, "compile", () => compile(starter, started, task));
     }
     if ("code" in result) return refuse(result);
+    measures.peakMemoryBytes = result.peakMemoryBytes;
     const { project } = started;
     const failure = outcomeOfEnd(result, settings);
     if (failure !== null) {
-      if (isArchive(output)) await throwIfDiskIsFull(settings);
+      if (project.outputDirectory !== null) await throwIfDiskIsFull(settings);
       return refuse(failure);
     }
-    if (isArchive(output)) return await timed(phases, "archive", () => archiveOutcome(settings, project, output));
+    const { outputDirectory } = project;
+    if (outputDirectory !== null) {
+      return await timed(phases, "archive", () => archiveOutcome(settings, outputDirectory, output));
+    }
     return await directOutcome(settings, output, result, (pages) => {
-      const probe = selectionProbeCommand(settings, starter.view(project), pages);
+      const probe = selectionProbeArguments(settings, starter.view(project), pages);
       return perform(starter.startIn(project, probe), task, null);
     });
   } finally {
@@ -111,13 +122,13 @@ interface RenderTask {
 /** Fills the project of a started process and lets it compile. */
 async function compile(
   starter: TypstStarter,
-  { project, command, process }: StartedRender,
+  { project, process }: StartedRender,
   task: RenderTask,
 ): Promise<TypstResult | Problem> {
   const { body, request } = task.judged;
-  const refusal = await fillProject(project, body, request);
+  const refusal = await project.fill(body, request);
   if (refusal !== null) return refusal;
-  const result = perform(process, task, command.target === "output-directory" ? project.outputDirectory : null);
+  const result = perform(process, task, project.outputDirectory);
   // While Typst compiles there is time to start the next process; before or after, a client waits for it.
   starter.prepareNext(request.output);
   return result;
@@ -174,14 +185,14 @@ function mayBePlaceholder(pdf: Buffer): boolean {
   return pdf.includes("/MediaBox[0 0 595 842]");
 }
 
-async function archiveOutcome(settings: BackendSettings, project: Project, output: Output): Promise<RenderOutcome> {
+async function archiveOutcome(settings: BackendSettings, directory: string, output: Output): Promise<RenderOutcome> {
   const { max_output_bytes, max_output_files } = settings.limits;
-  const names = await readdir(project.outputDirectory);
+  const names = await readdir(directory);
   if (names.length === 0) return refuse(output.pages === null ? renderFailed() : compileFailed());
   if (names.length > max_output_files) return refuse(tooManyOutputFiles(settings));
-  const size = await directoryBytes(project.outputDirectory);
+  const size = await directoryBytes(directory);
   if (size > max_output_bytes) return refuse(outputTooLarge(size, settings));
-  const pages = await Promise.all(names.map((name) => readPage(project.outputDirectory, name)));
+  const pages = await Promise.all(names.map((name) => readPage(directory, name)));
   const bytes = await packPages(pages, output.format === "png" ? "png" : "svg");
   if (bytes.length > max_output_bytes) return refuse(outputTooLarge(bytes.length, settings));
   return { kind: "rendered", file: { bytes, extension: "zip" } };

@@ -9,41 +9,29 @@ import { countDistinctPages, type PageRange, parsePageSelection } from "../rules
 import type { SandboxView } from "./sandbox/sandbox.ts";
 import type { BackendSettings } from "./settings.ts";
 
-/** Where Typst puts what it makes. */
-export type OutputTarget = "standard-output" | "output-directory";
-
-export interface TypstCommand {
-  readonly arguments: readonly string[];
-  readonly target: OutputTarget;
-}
-
 const STANDARD_STREAM = "-";
 
-/** The command that renders `output` of the project in view, reading the program text from standard input. */
-export function renderCommand(settings: BackendSettings, view: SandboxView, output: Output): TypstCommand {
-  const target = isArchive(output) ? "output-directory" : "standard-output";
+/**
+ * The arguments that render `output` of the project in view, reading the program text from standard input: to standard
+ * output, or to a file a page where the view has a directory for them.
+ */
+export function renderArguments(settings: BackendSettings, view: SandboxView, output: Output): string[] {
   // {p} is the physical page number. Typst replaces it anywhere in the path, and nothing else of the path is a brace.
-  const path = target === "output-directory" ? join(view.outputDirectory, "{p}") : STANDARD_STREAM;
-  return {
-    target,
-    arguments: compileArguments(settings, view, path, output.format, outputArguments(settings, output)),
-  };
+  const path = view.outputDirectory === null ? STANDARD_STREAM : join(view.outputDirectory, "{p}");
+  return compileArguments(settings, view, path, output.format, outputArguments(settings, output));
 }
 
 /**
- * The command that tells whether a page selection matches any page of the document: it prints nothing where none does.
+ * The arguments that tell whether a page selection matches any page of the document: it prints nothing where none does.
  * Pages are numbered without gaps, so a selection matches exactly when its lowest page exists.
  */
-export function selectionProbeCommand(settings: BackendSettings, view: SandboxView, pages: string): TypstCommand {
+export function selectionProbeArguments(settings: BackendSettings, view: SandboxView, pages: string): string[] {
   const lowest = Math.min(...parsePageSelection(pages).map(({ first }) => first));
   const pageArguments = ["--pages", String(lowest)];
-  return {
-    target: "standard-output",
-    arguments: compileArguments(settings, view, STANDARD_STREAM, "svg", pageArguments),
-  };
+  return compileArguments(settings, view, STANDARD_STREAM, "svg", pageArguments);
 }
 
-/** Whether the output is a ZIP of pages. */
+/** Whether the output is a ZIP of pages, which Typst writes as files. */
 export function isArchive(output: Output): boolean {
   return output.format !== "pdf" && output.archive !== null;
 }

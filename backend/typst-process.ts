@@ -8,8 +8,11 @@
 import { readdir, stat } from "node:fs/promises";
 import { constants } from "node:os";
 import { join } from "node:path";
-import { execa } from "execa";
+import type { Duplex } from "node:stream";
+import { PeakMemory } from "./peak-memory.ts";
 import type { Launch } from "./sandbox/sandbox.ts";
+import type { ProcessEnd } from "./spawner/messages.ts";
+import type { SpawnedProcess, Spawner } from "./spawner/spawner.ts";
 
 /** Why a process was stopped by us. */
 export type StopReason = "render-timeout" | "client-gone" | "output-too-large" | "not-needed";
@@ -30,6 +33,8 @@ export interface TypstResult {
   readonly outputBytes: number;
   /** Whether Typst said that memory ran out. */
   readonly ranOutOfMemory: boolean;
+  /** The most resident memory seen while it performed its task; null where none was. */
+  readonly peakMemoryBytes: number | null;
 }
 
 /** What a process is to do with its request. */
@@ -45,9 +50,11 @@ export interface TypstTask {
 
 /** Rust's allocator says this before it aborts (measured on 0.15.1); it is the only text of Typst's that is looked at. */
 const OUT_OF_MEMORY = /^memory allocation of \d+ bytes failed/m;
-const MAX_DIAGNOSTIC_BYTES = 4096;
-const MAX_STATUS_BYTES = 4096;
 const OUTPUT_DIRECTORY_POLL_MILLISECONDS = 25;
+/** What ends a launch before Typst runs, by the name with which it begins its complaint. Typst begins otherwise. */
+const LAUNCH_COMPLAINT = /^(?:bwrap|setpriv|prlimit): /;
+/** The exit codes of launchers and of the dynamic loader for a program that cannot be run. Typst exits with 0, 1 or 2. */
+const LAUNCH_FAILURE_EXIT_CODES: readonly number[] = [126, 127];
 /** What a shell and bubblewrap add to the number of the signal that ended their child. */
 const SIGNAL_EXIT_CODE_BASE = 128;
 
@@ -55,54 +62,23 @@ const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, numbe
 
 export class TypstProcess {
   readonly #maxOutputBytes: number;
-  readonly #stop = new AbortController();
-  readonly #stdin: NodeJS.WritableStream;
+  readonly #spawned: SpawnedProcess;
   readonly #result: Promise<TypstResult>;
+  #peakMemory: PeakMemory | null = null;
   #stopReason: StopReason | null = null;
   #filesBytes = 0;
   #hasEnded = false;
 
   /** Starts Typst. It waits until it is fed. Never throws for what the program does; the result says it all. */
-  constructor(launch: Launch, maxOutputBytes: number) {
+  constructor(spawner: Spawner, launch: Launch, maxOutputBytes: number) {
     this.#maxOutputBytes = maxOutputBytes;
-    const subprocess = execa(launch.file, launch.arguments, {
-      cwd: launch.workingDirectory,
-      env: launch.environment,
-      extendEnv: false,
-      stdio: [
-        "pipe",
-        "pipe",
-        "pipe",
-        launch.descriptor3Input ?? "ignore",
-        launch.statusReport === "json" ? "pipe" : "ignore",
-      ],
-      buffer: false,
-      encoding: "buffer",
-      stripFinalNewline: false,
-      reject: false,
-      cancelSignal: this.#stop.signal,
-      killSignal: "SIGKILL",
-      killDescendants: true,
-      cleanup: true,
-    });
-    this.#stdin = subprocess.stdin;
-    // A process that ends before it has read everything closes the pipe: EPIPE is no error of ours.
-    this.#stdin.on("error", () => {});
-    const status = subprocess.stdio[4];
-    this.#result = Promise.all([
-      this.#collectOutput(subprocess.stdout),
-      collectHead(subprocess.stderr, MAX_DIAGNOSTIC_BYTES),
-      status === null || status === undefined || !("readable" in status) ? "" : collectHead(status, MAX_STATUS_BYTES),
-      subprocess,
-    ]).then(([output, diagnostics, statusText, result]) => {
-      this.#hasEnded = true;
-      return {
-        end: this.#endOf(result, launch, statusText),
-        output: Buffer.concat(output.chunks),
-        outputBytes: Math.max(output.size, this.#filesBytes),
-        ranOutOfMemory: OUT_OF_MEMORY.test(diagnostics),
-      };
-    });
+    this.#spawned = spawner.start(launch);
+    this.#result = this.#followToEnd(launch);
+  }
+
+  /** How it ended. Never rejects. */
+  get end(): Promise<TypstEnd> {
+    return this.#result.then(({ end }) => end);
   }
 
   /** Whether it has ended already: before its request came, if it is asked then. */
@@ -115,15 +91,19 @@ export class TypstProcess {
     const onClientGone = () => this.stop("client-gone");
     task.signal.addEventListener("abort", onClientGone, { once: true });
     if (task.signal.aborted) onClientGone();
+    const peakMemory = new PeakMemory(this.#spawned.pid);
+    this.#peakMemory = peakMemory;
     const timer = setTimeout(() => this.stop("render-timeout"), task.timeoutMilliseconds);
     const stopWatching = task.outputDirectory === null ? () => {} : this.#watchFiles(task.outputDirectory);
     try {
       // Not waited for: a process that has ended takes nothing, and its end is what counts.
-      for (const piece of task.input) this.#stdin.write(piece);
-      this.#stdin.end();
+      const stream = await this.#spawned.stream;
+      for (const piece of task.input) stream?.write(piece);
+      stream?.end();
       return await this.#result;
     } finally {
       clearTimeout(timer);
+      peakMemory.stop();
       stopWatching();
       task.signal.removeEventListener("abort", onClientGone);
     }
@@ -132,7 +112,7 @@ export class TypstProcess {
   /** Kills the whole process group. The first reason stays. */
   stop(reason: StopReason): void {
     this.#stopReason ??= reason;
-    this.#stop.abort();
+    this.#spawned.kill();
   }
 
   /** Kills a process that no request will come for, and waits until it is gone. */
@@ -141,32 +121,49 @@ export class TypstProcess {
     await this.#result;
   }
 
-  #endOf(result: ProcessResult, { statusReport }: Launch, statusText: string): TypstEnd {
-    const { exitCode, signal, cause } = result;
-    if (exitCode !== undefined) {
-      // A process that ended by itself just before it was to be stopped still ended by itself.
-      if (statusReport === "direct") return { kind: "exited", exitCode };
-      const reported = /"exit-code": (\d+)/.exec(statusText)?.[1];
-      if (reported !== undefined) return endOfReported(Number(reported));
-    }
+  async #followToEnd(launch: Launch): Promise<TypstResult> {
+    const stream = await this.#spawned.stream;
+    const output = await this.#collectOutput(stream);
+    const end = await this.#spawned.end;
+    this.#hasEnded = true;
+    return {
+      end: this.#judgeEnd(end, launch),
+      output: Buffer.concat(output.chunks),
+      outputBytes: Math.max(output.size, this.#filesBytes),
+      ranOutOfMemory: OUT_OF_MEMORY.test(end.diagnostics),
+      peakMemoryBytes: this.#peakMemory?.bytes ?? null,
+    };
+  }
+
+  #judgeEnd(end: ProcessEnd, { statusReport }: Launch): TypstEnd {
+    const { exitCode, signal, failure, diagnostics } = end;
+    const ownEnd = statusReport === "json" ? endOfReported(end) : endOfDirect(end);
+    const hasFailedToLaunch = LAUNCH_COMPLAINT.test(diagnostics) || LAUNCH_FAILURE_EXIT_CODES.includes(exitCode ?? 0);
+    // A process that ended by itself just before it was to be stopped still ended by itself.
+    if (ownEnd?.kind === "exited" && !hasFailedToLaunch) return ownEnd;
     if (this.#stopReason !== null) return { kind: "stopped", reason: this.#stopReason };
-    if (signal !== undefined && statusReport === "direct") return { kind: "signalled", signal };
-    const message = `the sandbox failed: exit code ${exitCode ?? "none"}, signal ${signal ?? "none"}`;
-    return { kind: "not-started", cause: cause instanceof Error ? cause : new Error(message) };
+    if (ownEnd !== null && !hasFailedToLaunch) return ownEnd;
+    const message = failure ?? `exit code ${exitCode ?? "none"}, signal ${signal ?? "none"}`;
+    return { kind: "not-started", cause: new Error(`the sandbox failed: ${message}`) };
   }
 
   /** Gathers standard output up to the limit; over it, nothing is kept and the process is stopped. */
-  async #collectOutput(stream: NodeJS.ReadableStream): Promise<{ chunks: Buffer[]; size: number }> {
+  async #collectOutput(stream: Duplex | null): Promise<{ chunks: Buffer[]; size: number }> {
     let chunks: Buffer[] = [];
     let size = 0;
-    for await (const chunk of ignoringErrors(stream)) {
-      size += chunk.length;
-      if (size <= this.#maxOutputBytes) {
-        chunks.push(chunk);
-      } else {
-        chunks = [];
-        this.stop("output-too-large");
+    try {
+      for await (const chunk of stream ?? []) {
+        if (size === 0) this.#peakMemory?.look();
+        size += chunk.length;
+        if (size <= this.#maxOutputBytes) {
+          chunks.push(chunk);
+        } else {
+          chunks = [];
+          this.stop("output-too-large");
+        }
       }
+    } catch {
+      // A killed process may break its connection; how it ended is told by its exit, not by that.
     }
     return { chunks, size };
   }
@@ -187,33 +184,18 @@ export class TypstProcess {
   }
 }
 
-interface ProcessResult {
-  readonly exitCode?: number | undefined;
-  readonly signal?: string | undefined;
-  readonly cause?: unknown;
+/** How Typst itself ended, by bubblewrap's report; null where bubblewrap ended without one. */
+function endOfReported({ exitCode, status }: ProcessEnd): TypstEnd | null {
+  const reported = exitCode === null ? undefined : /"exit-code": (\d+)/.exec(status)?.[1];
+  if (reported === undefined) return null;
+  const signal = SIGNAL_NAMES.get(Number(reported) - SIGNAL_EXIT_CODE_BASE);
+  return signal === undefined ? { kind: "exited", exitCode: Number(reported) } : { kind: "signalled", signal };
 }
 
-function endOfReported(exitCode: number): TypstEnd {
-  const signal = SIGNAL_NAMES.get(exitCode - SIGNAL_EXIT_CODE_BASE);
-  return signal === undefined ? { kind: "exited", exitCode } : { kind: "signalled", signal };
-}
-
-/** The first bytes of a stream as text. The rest is read and dropped, so that the writer never blocks. */
-async function collectHead(stream: NodeJS.ReadableStream, maxBytes: number): Promise<string> {
-  let head = "";
-  for await (const chunk of ignoringErrors(stream)) {
-    if (head.length < maxBytes) head += chunk.toString("latin1").slice(0, maxBytes);
-  }
-  return head;
-}
-
-/** A killed process may break its pipes; how it ended is told by its exit, not by them. */
-async function* ignoringErrors(stream: NodeJS.ReadableStream): AsyncGenerator<Buffer> {
-  try {
-    for await (const chunk of stream) yield Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk);
-  } catch {
-    return;
-  }
+/** How the started program ended, which is Typst in the end. */
+function endOfDirect({ exitCode, signal }: ProcessEnd): TypstEnd | null {
+  if (exitCode !== null) return { kind: "exited", exitCode };
+  return signal === null ? null : { kind: "signalled", signal };
 }
 
 /** The bytes of all files in a directory without subdirectories. */

@@ -6,10 +6,11 @@
  * the kind finds it ready. No process ever serves two requests.
  */
 import type { Output } from "../rules/output-options.ts";
-import { createProject, type Project } from "./project.ts";
+import { Project } from "./project.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
 import type { BackendSettings } from "./settings.ts";
-import { renderCommand, type TypstCommand } from "./typst-command.ts";
+import type { Spawner } from "./spawner/spawner.ts";
+import { isArchive, renderArguments } from "./typst-command.ts";
 import { TypstProcess } from "./typst-process.ts";
 
 /** A process that waits for its program text, with the project that it will read. */
@@ -17,22 +18,24 @@ export interface StartedRender {
   /** Whether it was started ahead of its request. */
   readonly isWarm: boolean;
   readonly project: Project;
-  readonly command: TypstCommand;
   readonly process: TypstProcess;
 }
 
 export class TypstStarter {
   readonly #settings: BackendSettings;
   readonly #sandbox: Sandbox;
+  readonly #spawner: Spawner;
   /** Processes that wait, by command line; the oldest first. */
   readonly #waiting: { readonly key: string; readonly started: Promise<StartedRender> }[] = [];
   readonly #discarding = new Set<Promise<void>>();
+  #repairing: Promise<void> | null = null;
   #isClosed = false;
   #warmTakes = 0;
 
-  constructor(settings: BackendSettings, sandbox: Sandbox) {
+  constructor(settings: BackendSettings, sandbox: Sandbox, spawner: Spawner) {
     this.#settings = settings;
     this.#sandbox = sandbox;
+    this.#spawner = spawner;
   }
 
   /** Processes that wait for a request now. */
@@ -89,9 +92,25 @@ export class TypstStarter {
   }
 
   /** Starts Typst by any command, in a project that is there. */
-  startIn(project: Project, command: TypstCommand): TypstProcess {
-    const launch = this.#sandbox.launch(project, command.arguments);
-    return new TypstProcess(launch, this.#settings.limits.max_output_bytes);
+  startIn(project: Project, typstArguments: readonly string[]): TypstProcess {
+    const launch = this.#sandbox.launch(project, typstArguments);
+    const process = new TypstProcess(this.#spawner, launch, this.#settings.limits.max_output_bytes);
+    void process.end.then((end) => {
+      if (end.kind === "not-started") this.#repair();
+    });
+    return process;
+  }
+
+  /**
+   * Makes anew what the work directory must hold for processes to start, where somebody has tidied up there: the next
+   * request finds it. Where nothing can be done, it finds what this one has found.
+   */
+  #repair(): void {
+    this.#repairing ??= Promise.all([this.#spawner.repair(), this.#sandbox.prepare()])
+      .catch(() => {})
+      .then(() => {
+        this.#repairing = null;
+      });
   }
 
   /** How the sandbox shows a project to Typst. */
@@ -106,15 +125,15 @@ export class TypstStarter {
       const waiting = await started.catch(() => null);
       if (waiting !== null) this.discardLater(waiting);
     }
-    await Promise.all(this.#discarding);
+    await Promise.all([...this.#discarding, this.#repairing]);
   }
 
   /** A new process for `output`. */
   async start(output: Output): Promise<StartedRender> {
-    const project = await createProject(this.#settings.workDirectory);
+    const project = await Project.create(this.#settings.workDirectory, isArchive(output));
     try {
-      const command = renderCommand(this.#settings, this.#sandbox.view(project), output);
-      return { isWarm: false, project, command, process: this.startIn(project, command) };
+      const typstArguments = renderArguments(this.#settings, this.#sandbox.view(project), output);
+      return { isWarm: false, project, process: this.startIn(project, typstArguments) };
     } catch (error) {
       await project.remove();
       throw error;

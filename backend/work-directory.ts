@@ -40,7 +40,6 @@ export async function prepareWorkDirectory(settings: BackendSettings): Promise<W
   claim.listen(claimPath);
   await once(claim, "listening");
   claim.unref();
-  await mkdir(emptyPackageDirectory(settings));
   return {
     release: async () => {
       claim.close();
@@ -52,6 +51,10 @@ export async function prepareWorkDirectory(settings: BackendSettings): Promise<W
 /** The folder given as the package folder where none is set: Typst must have one, and it must be empty. */
 export function emptyPackageDirectory({ workDirectory }: BackendSettings): string {
   return join(workDirectory, "no-packages");
+}
+
+export async function makeEmptyPackageDirectory(settings: BackendSettings): Promise<void> {
+  await mkdir(emptyPackageDirectory(settings), { recursive: true });
 }
 
 async function answers(socketPath: string): Promise<boolean> {

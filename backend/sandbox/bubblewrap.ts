@@ -6,63 +6,67 @@ import type { Project } from "../project.ts";
 import type { BackendSettings } from "../settings.ts";
 import { resourceLimitCommand } from "./resource-limits.ts";
 import { type Launch, RENDER_ENVIRONMENT, type Sandbox, type SandboxView } from "./sandbox.ts";
+import { makeSandboxRoot, SANDBOX_PATHS, sandboxRootPath } from "./sandbox-root.ts";
+import type { SeccompFilterFile } from "./seccomp-filter-file.ts";
 
 /** Nobody: the number has no meaning outside the sandbox's own user namespace. */
 const USER_ID = "65534";
-
-const TYPST = "/typst";
-const PROJECT = "/project";
-const OUTPUT = "/output";
-const PACKAGES = "/packages";
-const FONTS = "/fonts";
 
 const SECCOMP_DESCRIPTOR = "3";
 const STATUS_DESCRIPTOR = "4";
 
 /**
  * @param libraries what the Typst binary loads.
- * @param seccompFilter the filter's program.
+ * @param seccompFilter a file with the filter.
  */
 export function bubblewrapSandbox(
   settings: BackendSettings,
   libraries: readonly string[],
-  seccompFilter: Uint8Array,
+  seccompFilter: SeccompFilterFile,
 ): Sandbox {
-  const fontPaths = settings.fontPaths.map((_, index) => `${FONTS}/${index}`);
+  const fontPaths = settings.fontPaths.map((_, index) => SANDBOX_PATHS.font(index));
   const commonArguments = [
     ...["--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
     ...["--uid", USER_ID, "--gid", USER_ID, "--hostname", "sandbox"],
     ...["--cap-drop", "ALL", "--new-session", "--die-with-parent"],
     ...["--clearenv", ...Object.entries(RENDER_ENVIRONMENT).flatMap(([name, value]) => ["--setenv", name, value])],
     ...["--seccomp", SECCOMP_DESCRIPTOR, "--json-status-fd", STATUS_DESCRIPTOR],
-    ...libraries.flatMap((library) => readOnly(library, library)),
-    ...readOnly(settings.typstPath, TYPST),
-    ...(settings.packagePath === null ? ["--dir", PACKAGES] : readOnly(settings.packagePath, PACKAGES)),
-    ...settings.fontPaths.flatMap((path, index) => readOnly(path, `${FONTS}/${index}`)),
+    ...readOnly(sandboxRootPath(settings), "/"),
+    ...readOnly(settings.typstPath, SANDBOX_PATHS.typst),
+    ...(settings.packagePath === null ? [] : readOnly(settings.packagePath, SANDBOX_PATHS.packages)),
+    ...settings.fontPaths.flatMap((path, index) => readOnly(path, SANDBOX_PATHS.font(index))),
   ];
-  const limited = resourceLimitCommand(settings);
-  const [file = "", ...limitArguments] = limited;
+  const [file = "", ...limitArguments] = resourceLimitCommand(settings);
 
   return {
     mode: "bubblewrap",
-    view: (): SandboxView => ({ root: PROJECT, outputDirectory: OUTPUT, fontPaths, packagePath: PACKAGES }),
+    prepare: async () => {
+      await seccompFilter.write();
+      await makeSandboxRoot(settings, libraries);
+    },
+    view: ({ outputDirectory }): SandboxView => ({
+      root: SANDBOX_PATHS.project,
+      outputDirectory: outputDirectory === null ? null : SANDBOX_PATHS.output,
+      fontPaths,
+      packagePath: SANDBOX_PATHS.packages,
+    }),
     launch: (project: Project, typstArguments): Launch => ({
       file,
       arguments: [
         ...limitArguments,
         settings.bubblewrapPath,
         ...commonArguments,
-        ...readOnly(project.root, PROJECT),
-        ...["--bind", project.outputDirectory, OUTPUT],
-        // The root is memory: nothing may be written there either.
-        ...["--remount-ro", "/", "--chdir", PROJECT],
+        ...readOnly(project.root, SANDBOX_PATHS.project),
+        ...(project.outputDirectory === null ? [] : ["--bind", project.outputDirectory, SANDBOX_PATHS.output]),
+        ...["--chdir", SANDBOX_PATHS.project],
         "--",
-        TYPST,
+        SANDBOX_PATHS.typst,
         ...typstArguments,
       ],
-      environment: RENDER_ENVIRONMENT,
+      // bubblewrap's own; it sets the render's.
+      environment: {},
       workingDirectory: project.root,
-      descriptor3Input: seccompFilter,
+      descriptor3Path: seccompFilter.path,
       statusReport: "json",
     }),
   };

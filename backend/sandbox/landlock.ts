@@ -7,18 +7,19 @@
  */
 import type { Project } from "../project.ts";
 import type { BackendSettings } from "../settings.ts";
-import { emptyPackageDirectory } from "../work-directory.ts";
+import { emptyPackageDirectory, makeEmptyPackageDirectory } from "../work-directory.ts";
 import { resourceLimitCommand } from "./resource-limits.ts";
 import { type Launch, RENDER_ENVIRONMENT, type Sandbox, type SandboxView } from "./sandbox.ts";
+import type { SeccompFilterFile } from "./seccomp-filter-file.ts";
 
 /**
  * @param libraries what the Typst binary loads.
- * @param seccompFilterPath a file with the filter.
+ * @param seccompFilter a file with the filter.
  */
 export function landlockSandbox(
   settings: BackendSettings,
   libraries: readonly string[],
-  seccompFilterPath: string,
+  seccompFilter: SeccompFilterFile,
 ): Sandbox {
   const packagePath = settings.packagePath ?? emptyPackageDirectory(settings);
   const commonArguments = [
@@ -30,12 +31,16 @@ export function landlockSandbox(
     ...rule("execute,read-file", settings.typstPath),
     ...libraries.flatMap((library) => rule("execute,read-file", library)),
     ...[packagePath, ...settings.fontPaths].flatMap((path) => rule("read-file,read-dir", path)),
-    ...["--seccomp-filter", seccompFilterPath],
+    ...["--seccomp-filter", seccompFilter.path],
   ];
   const [file = "", ...limitArguments] = resourceLimitCommand(settings);
 
   return {
     mode: "landlock",
+    prepare: async () => {
+      await seccompFilter.write();
+      await makeEmptyPackageDirectory(settings);
+    },
     view: (project): SandboxView => ({
       root: project.root,
       outputDirectory: project.outputDirectory,
@@ -49,13 +54,15 @@ export function landlockSandbox(
         settings.setprivPath,
         ...commonArguments,
         ...rule("read-file,read-dir", project.root),
-        ...rule("read-dir,write-file,make-reg,truncate", project.outputDirectory),
+        ...(project.outputDirectory === null
+          ? []
+          : rule("read-dir,write-file,make-reg,truncate", project.outputDirectory)),
         settings.typstPath,
         ...typstArguments,
       ],
       environment: RENDER_ENVIRONMENT,
       workingDirectory: project.root,
-      descriptor3Input: null,
+      descriptor3Path: null,
       statusReport: "direct",
     }),
   };

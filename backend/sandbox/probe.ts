@@ -10,8 +10,9 @@ import { mkdtemp, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createProject } from "../project.ts";
+import { Project } from "../project.ts";
 import type { BackendSettings } from "../settings.ts";
+import type { Spawner } from "../spawner/spawner.ts";
 import { compileArguments } from "../typst-command.ts";
 import { TypstProcess } from "../typst-process.ts";
 import type { Launch, Sandbox } from "./sandbox.ts";
@@ -28,24 +29,29 @@ const ATTEMPT_TIMEOUT_MILLISECONDS = 20_000;
 const SECRET = "a secret of the host";
 
 /** Tries to get out of the sandbox. The work directory must be ready. */
-export async function probeSandbox(settings: BackendSettings, sandbox: Sandbox): Promise<ProbeReport> {
+export async function probeSandbox(
+  settings: BackendSettings,
+  sandbox: Sandbox,
+  spawner: Spawner,
+): Promise<ProbeReport> {
+  const prober: Prober = { settings, sandbox, spawner };
   const host = await mkdtemp(join(tmpdir(), "document-rendering-probe-"));
   try {
     const secretPath = join(host, "secret.txt");
     await writeFile(secretPath, SECRET);
-    const compiles = await attempt(settings, sandbox, { source: "= Hello" });
-    const reads = await attempt(settings, sandbox, {
+    const compiles = await attempt(prober, { source: "= Hello" });
+    const reads = await attempt(prober, {
       // Only the right text makes it an escape: an empty stand-in for the file would not be one.
       source: `#assert.eq(read("link.txt"), "${SECRET}")`,
       linkTo: secretPath,
     });
     const writtenPath = join(host, "written.pdf");
-    await attempt(settings, sandbox, { source: "= Hello", outputPath: writtenPath });
+    await attempt(prober, { source: "= Hello", outputPath: writtenPath });
     const writes = await stat(writtenPath).then(
       () => true,
       () => false,
     );
-    const connects = await connectsToHost(settings, sandbox);
+    const connects = await connectsToHost(prober);
     const escapes: Escape[] = [];
     if (reads) escapes.push("reads a file of the host");
     if (writes) escapes.push("writes outside of its output");
@@ -54,6 +60,13 @@ export async function probeSandbox(settings: BackendSettings, sandbox: Sandbox):
   } finally {
     await rm(host, { recursive: true, force: true });
   }
+}
+
+/** What every attempt stands on. */
+interface Prober {
+  readonly settings: BackendSettings;
+  readonly sandbox: Sandbox;
+  readonly spawner: Spawner;
 }
 
 interface Attempt {
@@ -66,13 +79,14 @@ interface Attempt {
 }
 
 /** Whether Typst, in a project of its own, exits 0. */
-async function attempt(settings: BackendSettings, sandbox: Sandbox, task: Attempt): Promise<boolean> {
-  const project = await createProject(settings.workDirectory);
+async function attempt({ settings, sandbox, spawner }: Prober, task: Attempt): Promise<boolean> {
+  const project = await Project.create(settings.workDirectory, false);
   try {
     if (task.linkTo !== undefined) await symlink(task.linkTo, join(project.root, "link.txt"));
     const view = sandbox.view(project);
     const launch = sandbox.launch(project, compileArguments(settings, view, task.outputPath ?? "-", "pdf", []));
     const process = new TypstProcess(
+      spawner,
       task.proxyPort === undefined ? launch : withProxy(launch, task.proxyPort),
       settings.limits.max_output_bytes,
     );
@@ -89,7 +103,7 @@ async function attempt(settings: BackendSettings, sandbox: Sandbox, task: Attemp
 }
 
 /** Whether a package import reaches a listener of the host. */
-async function connectsToHost(settings: BackendSettings, sandbox: Sandbox): Promise<boolean> {
+async function connectsToHost(prober: Prober): Promise<boolean> {
   let wasReached = false;
   const listener = createServer((socket) => {
     wasReached = true;
@@ -100,7 +114,7 @@ async function connectsToHost(settings: BackendSettings, sandbox: Sandbox): Prom
   const address = listener.address();
   try {
     if (address === null || typeof address === "string") throw new Error("the loopback interface has no port");
-    await attempt(settings, sandbox, { source: '#import "@preview/probe:0.1.0"', proxyPort: address.port });
+    await attempt(prober, { source: '#import "@preview/probe:0.1.0"', proxyPort: address.port });
     return wasReached;
   } finally {
     listener.close();

@@ -4,7 +4,7 @@
  */
 import type { Project } from "../project.ts";
 import type { BackendSettings } from "../settings.ts";
-import { emptyPackageDirectory } from "../work-directory.ts";
+import { emptyPackageDirectory, makeEmptyPackageDirectory } from "../work-directory.ts";
 import { type Launch, RENDER_ENVIRONMENT, type Sandbox } from "./sandbox.ts";
 
 /** A proxy that refuses every connection: without a sandbox it is all that keeps Typst from fetching packages. */
@@ -14,6 +14,7 @@ export function unconfined(settings: BackendSettings): Sandbox {
   const packagePath = settings.packagePath ?? emptyPackageDirectory(settings);
   return {
     mode: "none",
+    prepare: () => makeEmptyPackageDirectory(settings),
     view: ({ root, outputDirectory }) => ({ root, outputDirectory, fontPaths: settings.fontPaths, packagePath }),
     launch: (project: Project, typstArguments): Launch => ({
       file: settings.typstPath,
@@ -25,7 +26,7 @@ export function unconfined(settings: BackendSettings): Sandbox {
         ALL_PROXY: REFUSING_PROXY,
       },
       workingDirectory: project.root,
-      descriptor3Input: null,
+      descriptor3Path: null,
       statusReport: "direct",
     }),
   };

@@ -194,7 +194,7 @@ describe("a machine that fails", () => {
     await rm(backend.workDirectory, { recursive: true });
     await expectProblem(await backend.render({ source: "x" }), "service_unavailable");
     await mkdir(backend.workDirectory);
-    expect((await backend.render({ source: "x" })).status).toBe(200);
+    await expect.poll(async () => (await backend.render({ source: "x" })).status).toBe(200);
   });
 });
 

@@ -45,7 +45,7 @@ it("holds nothing of a render once it has ended, whatever its end", async () => 
   expect(statuses).toEqual([200, 200, 422, 500, 413, 408]);
   await expect(left).rejects.toThrow();
   await expect.poll(() => backend.projects()).toEqual([]);
-  expect(await readdir(backend.workDirectory)).toEqual(["claim", "no-packages"]);
+  expect(await readdir(backend.workDirectory)).toEqual(["claim", "no-packages", "streams"]);
 });
 
 it("holds one project a render, which nobody else may look into", async () => {
@@ -73,7 +73,7 @@ it("is emptied at start, without following links out of it", async () => {
   await writeFile(join(outside, "precious"), "x");
   await symlink(outside, join(workDirectory, "link"));
   await prepareWorkDirectory(readBackendSettings({ SERVICE_WORK_DIRECTORY: workDirectory }));
-  expect(await readdir(workDirectory)).toEqual(["claim", "no-packages"]);
+  expect(await readdir(workDirectory)).toEqual(["claim"]);
   expect(await readdir(outside)).toEqual(["precious"]);
 });
 

@@ -24,6 +24,7 @@ import { expectNothingLeft, processesOf, typstProcessesOf } from "./leftovers.ts
 import { landlockObstacle } from "./own-sandbox.ts";
 
 const ENDLESS = '#let f(path) = if path.len() > 60 { 0 } else { f(path + "a") + f(path + "b") }\n#f("")';
+const MEBIBYTE = 1024 ** 2;
 const ZIP_OF_SVG = { format: "svg", archive: "zip" };
 
 type Settings = Readonly<Record<string, string>>;
@@ -105,15 +106,29 @@ function run(program: string, options: readonly string[]): boolean {
 }
 
 describe.skipIf(!canMount)("a work directory (skipped for who may not mount)", () => {
-  /** A backend whose work directory is a small file system of its own from now on. */
-  async function backendOnSmallDisk(options: string): Promise<TestBackend> {
-    const backend = await startTestBackend();
-    expect(mount("-t", "tmpfs", "-o", options, "tmpfs", backend.workDirectory)).toBe(true);
+  /** A backend whose work directory is a file system of its own, with so much left of it. */
+  async function backendOnSmallDisk(left: Left): Promise<TestBackend> {
+    const folder = await temporaryFolder();
+    expect(mount("-t", "tmpfs", "tmpfs", folder)).toBe(true);
+    const backend = await startTestBackend({ SERVICE_WORK_DIRECTORY: folder });
     onTestFinished(async () => {
-      run("umount", ["--lazy", backend.workDirectory]);
-      await backend.close();
+      await backend.close().catch(() => {});
+      run("umount", ["--lazy", folder]);
     });
+    await leave(backend, left);
     return backend;
+  }
+
+  interface Left {
+    readonly bytes: number;
+    readonly names?: number;
+  }
+
+  async function leave({ workDirectory }: TestBackend, { bytes, names }: Left): Promise<void> {
+    const { blocks, bfree, bsize, files, ffree } = await statfs(workDirectory);
+    const limits = [`size=${(blocks - bfree) * bsize + bytes}`];
+    if (names !== undefined) limits.push(`nr_inodes=${files - ffree + names}`);
+    expect(mount("-o", ["remount", ...limits].join(","), workDirectory)).toBe(true);
   }
 
   async function fill(backend: TestBackend, leaveBytes: number): Promise<string> {
@@ -124,7 +139,7 @@ describe.skipIf(!canMount)("a work directory (skipped for who may not mount)", (
   }
 
   it("that is read-only makes the service unavailable, until it is not", async () => {
-    const backend = await backendOnSmallDisk("size=1m");
+    const backend = await backendOnSmallDisk({ bytes: MEBIBYTE });
     expect(mount("-o", "remount,ro", backend.workDirectory)).toBe(true);
     await expectProblem(await backend.render({ source: "x" }), "service_unavailable");
     expect(mount("-o", "remount,rw", backend.workDirectory)).toBe(true);
@@ -133,7 +148,7 @@ describe.skipIf(!canMount)("a work directory (skipped for who may not mount)", (
   });
 
   it("without room for a file of the request makes the service unavailable, until there is", async () => {
-    const backend = await backendOnSmallDisk("size=1m");
+    const backend = await backendOnSmallDisk({ bytes: MEBIBYTE });
     const filler = await fill(backend, 65_536);
     const body = { source: "x", files: { "a.txt": textFile("x".repeat(300_000)) } };
     await expectProblem(await backend.render(body), "service_unavailable");
@@ -146,8 +161,8 @@ describe.skipIf(!canMount)("a work directory (skipped for who may not mount)", (
   });
 
   it("without a name left makes the service unavailable, until there is", async () => {
-    const backend = await backendOnSmallDisk("size=1m,nr_inodes=12");
-    const names = Array.from({ length: 10 }, (_, index) => join(backend.workDirectory, `filler-${index}`));
+    const backend = await backendOnSmallDisk({ bytes: MEBIBYTE, names: 12 });
+    const names = Array.from({ length: 11 }, (_, index) => join(backend.workDirectory, `filler-${index}`));
     for (const name of names) await writeFile(name, "");
     await expectProblem(await backend.render({ source: "x" }), "service_unavailable");
     for (const name of names) await unlink(name);
@@ -156,11 +171,11 @@ describe.skipIf(!canMount)("a work directory (skipped for who may not mount)", (
   });
 
   it("without room for the pages of an archive makes the service unavailable, and is no fault of the template", async () => {
-    const backend = await backendOnSmallDisk("size=1m");
+    const backend = await backendOnSmallDisk({ bytes: MEBIBYTE });
     const shapes = { "a.svg": textFile(svg('<rect width="1" height="1"/>'.repeat(9000))) };
     const body = { source: '#for i in range(9) { page(image("a.svg")) }', files: shapes, output: ZIP_OF_SVG };
     await expectProblem(await backend.render(body), "service_unavailable");
-    expect(mount("-o", "remount,size=64m", backend.workDirectory)).toBe(true);
+    await leave(backend, { bytes: 64 * MEBIBYTE });
     const answer = await backend.render(body);
     expect(answer.status).toBe(200);
     expect(readZip(Buffer.from(await answer.bytes()))).toHaveLength(9);
@@ -293,17 +308,19 @@ describe("clients that go away leave nothing", () => {
   });
 });
 
-describe("a hundred clients at once, where two can be served", () => {
-  const SECONDS = 8;
-  const CLIENTS = 100;
+describe("two hundred clients at once, ten times what can be served or wait", () => {
+  const SECONDS = 30;
+  const SLOTS = 2;
+  const PLACES = 18;
+  const CLIENTS = 10 * (SLOTS + PLACES);
   const WARM = 2;
 
-  it("each get a right render or a right problem, and nothing leaks", { timeout: 60_000 }, async () => {
+  it("each get a right render or a right problem, and nothing leaks", { timeout: 120_000 }, async () => {
     const folder = await temporaryFolder();
     const backend = await startProcess({
       SERVICE_WORK_DIRECTORY: folder,
-      SERVICE_MAX_CONCURRENT_RENDERS: "2",
-      SERVICE_MAX_QUEUED_RENDERS: "20",
+      SERVICE_MAX_CONCURRENT_RENDERS: String(SLOTS),
+      SERVICE_MAX_QUEUED_RENDERS: String(PLACES),
       SERVICE_QUEUE_DEADLINE_SECONDS: "1",
       SERVICE_WARM_RENDERS: String(WARM),
     });

@@ -9,15 +9,20 @@ import { inject, onTestFinished } from "vitest";
 import { openSandbox } from "../../../backend/sandbox/open-sandbox.ts";
 import type { Sandbox, SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { type BackendSettings, readBackendSettings } from "../../../backend/settings.ts";
+import { Spawner } from "../../../backend/spawner/spawner.ts";
 import { prepareWorkDirectory } from "../../../backend/work-directory.ts";
 import type { Output } from "../../../rules/output-options.ts";
 
 export interface OwnSandbox {
   readonly settings: BackendSettings;
   readonly sandbox: Sandbox;
+  readonly spawner: Spawner;
 }
 
+/** An output that goes to a stream. */
 export const PDF: Output = { format: "pdf", filename: null, version: null, standards: [], pages: null };
+/** An output of several files. */
+export const PAGES: Output = { format: "svg", filename: null, archive: "zip", page: null, pages: null };
 
 /** Opens a sandbox in a work directory that is gone when the test has finished. */
 export async function openOwnSandbox(
@@ -34,11 +39,13 @@ export async function openOwnSandbox(
     ...environment,
   });
   const claim = await prepareWorkDirectory(settings);
+  const spawner = await Spawner.open(workDirectory);
   onTestFinished(async () => {
+    await spawner.close();
     await claim.release();
     await rm(workDirectory, { recursive: true, force: true });
   });
-  return { settings, sandbox: await openSandbox(settings) };
+  return { settings, sandbox: await openSandbox(settings), spawner };
 }
 
 /** Why Landlock cannot be tried on this machine, or null where it can. */

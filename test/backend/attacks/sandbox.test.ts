@@ -2,18 +2,19 @@
  * The sandboxes themselves: that the probe tells a sandbox from none, and what a Typst in one has, seen from the host
  * while it waits for its input: namespaces, capabilities, environment, descriptors, limits, mounts.
  */
-import { mkdtemp, readdir, readlink, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readlink, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { createProject } from "../../../backend/project.ts";
+import { Project } from "../../../backend/project.ts";
 import { probeSandbox } from "../../../backend/sandbox/probe.ts";
 import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
-import { renderCommand } from "../../../backend/typst-command.ts";
+import { renderArguments } from "../../../backend/typst-command.ts";
 import { type TypstEnd, TypstProcess } from "../../../backend/typst-process.ts";
 import { TypstStarter } from "../../../backend/typst-starter.ts";
+import type { Output } from "../../../rules/output-options.ts";
 import { processesOf, readProc, typstProcessesOf } from "./leftovers.ts";
-import { landlockObstacle, type OwnSandbox, openOwnSandbox, PDF } from "./own-sandbox.ts";
+import { landlockObstacle, type OwnSandbox, openOwnSandbox, PAGES, PDF } from "./own-sandbox.ts";
 
 const noLandlock = await landlockObstacle();
 const landlockTitle = noLandlock === null ? "landlock" : `landlock (skipped: ${noLandlock})`;
@@ -22,8 +23,8 @@ const ESCAPES = ["reads a file of the host", "writes outside of its output", "op
 
 describe("the probe", () => {
   it("gets out by every way where there is no sandbox", async () => {
-    const { settings, sandbox } = await openOwnSandbox("none");
-    expect(await probeSandbox(settings, sandbox)).toEqual({ compiles: true, escapes: ESCAPES });
+    const { settings, sandbox, spawner } = await openOwnSandbox("none");
+    expect(await probeSandbox(settings, sandbox, spawner)).toEqual({ compiles: true, escapes: ESCAPES });
   });
 
   it("stays inside of bubblewrap, and compiles there", () => expectHeld("bubblewrap"));
@@ -31,21 +32,23 @@ describe("the probe", () => {
   it.skipIf(noLandlock !== null)(`stays inside of ${landlockTitle}, and compiles there`, () => expectHeld("landlock"));
 
   it("finds the hole in a sandbox that has one", async () => {
-    const { settings, sandbox } = await openOwnSandbox("bubblewrap");
+    const { settings, sandbox, spawner } = await openOwnSandbox("bubblewrap");
+    // The root is read-only, so the place for the mount must be there.
+    await mkdir(join(settings.workDirectory, "sandbox-root", tmpdir()), { recursive: true });
     const leaky = {
       ...sandbox,
       launch: (...parts: Parameters<typeof sandbox.launch>) => {
         const launch = sandbox.launch(...parts);
-        const end = launch.arguments.indexOf("--remount-ro");
+        const end = launch.arguments.indexOf("--chdir");
         return { ...launch, arguments: launch.arguments.toSpliced(end, 0, "--bind", tmpdir(), tmpdir()) };
       },
     };
-    const { escapes } = await probeSandbox(settings, leaky);
+    const { escapes } = await probeSandbox(settings, leaky, spawner);
     expect(escapes).toEqual(["reads a file of the host", "writes outside of its output"]);
   });
 
   it("leaves nothing behind", async () => {
-    const { settings, sandbox } = await openOwnSandbox("bubblewrap");
+    const { settings, sandbox, spawner } = await openOwnSandbox("bubblewrap");
     const host = await mkdtemp(join(tmpdir(), "probe-test-"));
     onTestFinished(() => rm(host, { recursive: true, force: true }));
     // Its files of the host, in a place where no other test probes.
@@ -53,7 +56,7 @@ describe("the probe", () => {
     onTestFinished(() => {
       vi.unstubAllEnvs();
     });
-    await probeSandbox(settings, sandbox);
+    await probeSandbox(settings, sandbox, spawner);
     expect((await readdir(settings.workDirectory)).filter((name) => name.startsWith("render-"))).toEqual([]);
     expect(await readdir(host)).toEqual([]);
     expect(processesOf(settings.workDirectory)).toEqual([]);
@@ -61,8 +64,8 @@ describe("the probe", () => {
 });
 
 async function expectHeld(mode: SandboxMode): Promise<void> {
-  const { settings, sandbox } = await openOwnSandbox(mode);
-  expect(await probeSandbox(settings, sandbox)).toEqual({ compiles: true, escapes: [] });
+  const { settings, sandbox, spawner } = await openOwnSandbox(mode);
+  expect(await probeSandbox(settings, sandbox, spawner)).toEqual({ compiles: true, escapes: [] });
 }
 
 describe("a symbolic link in a project", () => {
@@ -70,14 +73,14 @@ describe("a symbolic link in a project", () => {
 
   /** How a compile ends that reads through the link. */
   async function readThrough(mode: SandboxMode, linkTo: (folder: string) => string, path = "link"): Promise<TypstEnd> {
-    const { settings, sandbox } = await openOwnSandbox(mode);
+    const { settings, sandbox, spawner } = await openOwnSandbox(mode);
     const folder = await mkdtemp(join(tmpdir(), "link-test-"));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     await writeFile(join(folder, "secret.txt"), SECRET);
-    const project = await createProject(settings.workDirectory);
+    const project = await Project.create(settings.workDirectory, false);
     await symlink(linkTo(folder), join(project.root, "link"));
-    const command = renderCommand(settings, sandbox.view(project), PDF);
-    const running = new TypstProcess(sandbox.launch(project, command.arguments), settings.limits.max_output_bytes);
+    const launch = sandbox.launch(project, renderArguments(settings, sandbox.view(project), PDF));
+    const running = new TypstProcess(spawner, launch, settings.limits.max_output_bytes);
     const { end } = await running.perform({
       input: [Buffer.from(`#assert.ne(read("${path}", encoding: none).len(), 0)`)],
       timeoutMilliseconds: 10_000,
@@ -90,7 +93,7 @@ describe("a symbolic link in a project", () => {
   const LINKS: [string, (folder: string) => string, string?][] = [
     ["to a file of the host", (folder) => join(folder, "secret.txt")],
     ["to a folder of the host", (folder) => folder, "link/secret.txt"],
-    ["to a file of the host, relatively", (folder) => join("../../..", folder.slice(tmpdir().length), "secret.txt")],
+    ["to a file of the host, relatively", (folder) => join("../..", folder.slice(tmpdir().length), "secret.txt")],
     ["to the host's list of users", () => "/etc/passwd"],
     ["to the environment of its process", () => "/proc/self/environ"],
     ["to a device", () => "/dev/zero"],
@@ -117,10 +120,11 @@ interface WaitingTypst extends OwnSandbox {
 async function waitingTypst(
   mode: SandboxMode,
   environment: Readonly<Record<string, string>> = {},
+  output: Output = PDF,
 ): Promise<WaitingTypst> {
   const own = await openOwnSandbox(mode, environment);
-  const starter = new TypstStarter(own.settings, own.sandbox);
-  const started = await starter.take(PDF);
+  const starter = new TypstStarter(own.settings, own.sandbox, own.spawner);
+  const started = await starter.take(output);
   onTestFinished(async () => {
     starter.discardLater(started);
     await starter.close();
@@ -162,11 +166,13 @@ describe.each<[string, SandboxMode, boolean]>([
     expect(statusOf(pid)).toMatchObject({ ...NO_CAPABILITIES, NoNewPrivs: "1", Seccomp: "2" });
   });
 
-  test("has no environment but its time zone", async () => {
+  test("has no environment but its time zone and what its allocator asks for", async () => {
     const { pid } = await waitingTypst(mode, { TYPST_ROOT: "/", SERVICE_BACKEND_TOKENS: "secret" });
     const variables = readProc(pid, "environ").split("\0");
     // bubblewrap, and a shell script in the place of setpriv, add the working directory.
-    expect(variables.filter((variable) => variable !== "" && !variable.startsWith("PWD="))).toEqual(["TZ=UTC"]);
+    // glibc cuts its variable into pieces where it stands.
+    const own = variables.filter((variable) => variable !== "" && !/^(?:PWD=|glibc[.])/.test(variable));
+    expect(own.toSorted()).toEqual([expect.stringMatching(/^GLIBC_TUNABLES=glibc[.]malloc[.]/), "TZ=UTC"]);
   });
 
   test("has its limits, and no way to raise them", async () => {
@@ -205,6 +211,8 @@ async function descriptorsOf(pid: string): Promise<string[]> {
   );
 }
 
+const HUGE_PAGE_FILES = ["enabled", "hpage_pmd_size"].map((name) => `kernel/mm/transparent_hugepage/${name}`);
+
 describe("a Typst in bubblewrap", () => {
   it("has namespaces of its own", async () => {
     const { pid } = await waitingTypst("bubblewrap");
@@ -230,17 +238,20 @@ describe("a Typst in bubblewrap", () => {
     expect(readProc(pid, "gid_map").trim().split(/\s+/)[0]).toBe("65534");
   });
 
-  it("can write nowhere but to its output", async () => {
-    const { pid } = await waitingTypst("bubblewrap");
+  it.each<[string, Output, string[]]>([
+    ["nowhere, where its output goes to a stream", PDF, []],
+    ["nowhere but to its output, where that is files", PAGES, ["/output"]],
+  ])("can write %s", async (_what, output, places) => {
+    const { pid } = await waitingTypst("bubblewrap", {}, output);
     const mounts = readProc(pid, "mountinfo")
       .trim()
       .split("\n")
       .map((line) => line.split(" "));
-    expect(mounts.length).toBeGreaterThan(3);
+    expect(mounts.length).toBeGreaterThanOrEqual(3);
     const writable = mounts
       .filter(([, , , , , options]) => options?.split(",").includes("rw"))
       .map(([, , , , target]) => target);
-    expect(writable).toEqual(["/output"]);
+    expect(writable).toEqual(places);
     const unsafe = mounts.filter(
       ([, , , , , options = ""]) => !options.includes("nosuid") || !options.includes("nodev"),
     );
@@ -250,8 +261,12 @@ describe("a Typst in bubblewrap", () => {
   it("sees Typst, its libraries, its project, and nothing else", async () => {
     const { pid } = await waitingTypst("bubblewrap");
     const names = await readdir(`/proc/${pid}/root`);
-    const known = ["typst", "project", "output", "packages", "fonts", "lib", "lib64", "usr"];
+    const known = ["typst", "project", "output", "packages", "fonts", "lib", "lib64", "usr", "sys"];
     expect(names.filter((name) => !known.includes(name))).toEqual([]);
+    const kernel = await readdir(`/proc/${pid}/root/sys`, { recursive: true }).catch(() => []);
+    expect(kernel.filter((name) => !"kernel/mm/transparent_hugepage".startsWith(name)).toSorted()).toEqual(
+      kernel.length === 0 ? [] : HUGE_PAGE_FILES,
+    );
     expect(await readdir(`/proc/${pid}/root/project`)).toEqual([]);
     expect(await readdir(`/proc/${pid}/root/packages`)).toEqual([]);
   });

@@ -157,7 +157,7 @@ describe("a process that waits", () => {
     await renderTwoKinds(backend);
     const pids = await waitingPids(backend, 2);
     const [project = ""] = await backend.projects();
-    await writeFile(join(backend.workDirectory, project, "project", "planted.txt"), "planted");
+    await writeFile(join(backend.workDirectory, project, "planted.txt"), "planted");
     const views = pids.map((pid) => readProc(String(pid), "root/project/planted.txt"));
     expect(views.toSorted()).toEqual(["", "planted"]);
   });

@@ -9,6 +9,7 @@ import { inject } from "vitest";
 import { type Backend, buildBackend } from "../../../backend/app.ts";
 import { openSandbox } from "../../../backend/sandbox/open-sandbox.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
+import { Spawner } from "../../../backend/spawner/spawner.ts";
 import { prepareWorkDirectory } from "../../../backend/work-directory.ts";
 import { BACKEND_TOKEN } from "../../tokens.ts";
 import { type MetricSample, parseMetrics, sampleValue } from "./metrics-text.ts";
@@ -33,7 +34,7 @@ export interface TestBackend {
 
 /** Starts a backend. The environment holds what differs from the defaults of a test. */
 export async function startTestBackend(environment: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
-  const workDirectory = await mkdtemp(join(tmpdir(), "backend-test-"));
+  const workDirectory = environment.SERVICE_WORK_DIRECTORY ?? (await mkdtemp(join(tmpdir(), "backend-test-")));
   const settings = readBackendSettings({
     SERVICE_PORT: "0",
     SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
@@ -47,8 +48,9 @@ export async function startTestBackend(environment: Readonly<Record<string, stri
     ...environment,
   });
   const claim = await prepareWorkDirectory(settings);
+  const spawner = await Spawner.open(workDirectory);
   const sandbox = await openSandbox(settings);
-  const { app, startDraining }: Backend = buildBackend(settings, "0.15.1", sandbox);
+  const { app, startDraining }: Backend = buildBackend(settings, "0.15.1", sandbox, spawner);
   const url = new URL(await app.listen({ host: settings.host, port: settings.port }));
   const send = (path: string, init?: RequestInit) => fetch(new URL(path, url), init);
   const metrics = async () => parseMetrics(await (await send("/metrics")).text());
@@ -63,6 +65,7 @@ export async function startTestBackend(environment: Readonly<Record<string, stri
     projects: async () => (await readdir(workDirectory)).filter((name) => name.startsWith("render-")),
     close: async () => {
       await app.close();
+      await spawner.close();
       await claim.release();
       await rm(workDirectory, { recursive: true, force: true });
     },

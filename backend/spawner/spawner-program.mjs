@@ -1,0 +1,138 @@
+/**
+ * The spawner: a small process beside the backend that starts and kills programs for it.
+ *
+ * Node starts a program by fork(2), which copies the page tables of all its memory: 1 ms from a process of 50 MB, 8 ms
+ * from a backend of 160 MB, each time with its event loop at a stand (measured). So this process stays small: it imports
+ * nothing but Node, no output passes through it, and it is plain JavaScript, because reading TypeScript doubles what
+ * there is to copy.
+ *
+ * For each program it connects to the backend's socket, says which program it is, and gives the connection away as the
+ * program's standard input and output. It ends with the backend, and takes with it what still runs.
+ */
+import { spawn } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+import { connect } from "node:net";
+
+/** @import { ChildProcess } from "node:child_process" */
+/** @import { Socket } from "node:net" */
+/** @import { Readable } from "node:stream" */
+/** @import { Launch } from "../sandbox/sandbox.ts" */
+/** @import { ProcessEnd, ProcessId, SpawnerReport, SpawnerRequest } from "./messages.ts" */
+
+/** Enough for what tells one end from another; the rest of what a program says is dropped. */
+const MAX_TEXT_LENGTH = 4096;
+
+/** Where the backend waits for the streams of programs. In the environment, so that command lines do not show it. */
+const socketPath = process.env.SPAWNER_SOCKET_PATH ?? "";
+
+/** What runs, and null for what is about to. @type {Map<ProcessId, ChildProcess | null>} */
+const children = new Map();
+
+process.on("message", (/** @type {SpawnerRequest} */ request) => {
+  if (request.kind === "start") start(request.id, request.launch);
+  else kill(request.id);
+});
+process.on("disconnect", () => {
+  for (const id of children.keys()) kill(id);
+  process.exit(0);
+});
+// A terminal sends these to every process of its group. The backend decides what they mean, and ends this one last.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => {});
+
+/** @param {ProcessId} id @param {Launch} launch */
+function start(id, launch) {
+  children.set(id, null);
+  const socket = connect(socketPath);
+  // What the backend writes is for the program: nothing of it may be read here.
+  socket.pause();
+  socket.on("error", (error) => reportEnd(id, { failure: error.message }));
+  socket.on("connect", () => {
+    // Flushed before the program can write: the backend finds the number first.
+    socket.write(`${id}\n`, () => run(id, launch, socket));
+  });
+}
+
+/** @param {ProcessId} id @param {Launch} launch @param {Socket} socket */
+function run(id, launch, socket) {
+  // It may have been killed before it was started.
+  if (children.has(id)) {
+    try {
+      children.set(id, spawnOn(id, launch, socket));
+    } catch (error) {
+      reportEnd(id, { failure: String(error) });
+    }
+  }
+  socket.destroy();
+}
+
+/** @param {ProcessId} id @param {Launch} launch @param {Socket} socket */
+function spawnOn(id, launch, socket) {
+  // Opened for each anew: processes that share a descriptor share its position.
+  const descriptor3 = launch.descriptor3Path === null ? null : openSync(launch.descriptor3Path, "r");
+  try {
+    const child = spawn(launch.file, launch.arguments, {
+      cwd: launch.workingDirectory,
+      env: launch.environment,
+      stdio: [socket, socket, "pipe", descriptor3 ?? "ignore", launch.statusReport === "json" ? "pipe" : "ignore"],
+      // A process group of its own, to be killed as one.
+      detached: true,
+    });
+    const diagnostics = readHead(child.stdio[2]);
+    const status = readHead(child.stdio[4]);
+    child.on("error", (error) => reportEnd(id, { failure: error.message }));
+    child.on("close", (exitCode, signal) => {
+      reportEnd(id, { exitCode, signal, diagnostics: diagnostics(), status: status() });
+    });
+    if (child.pid !== undefined) report({ kind: "started", id, pid: child.pid });
+    return child;
+  } finally {
+    if (descriptor3 !== null) closeSync(descriptor3);
+  }
+}
+
+/** @param {ProcessId} id */
+function kill(id) {
+  const child = children.get(id);
+  if (child === null) reportEnd(id, { failure: "killed before it was started" });
+  if (child?.pid === undefined) return;
+  try {
+    process.kill(-child.pid, "SIGKILL");
+  } catch {
+    // The group has ended by itself, and its end is about to be reported.
+  }
+}
+
+/** Reports the end of a process, once. @param {ProcessId} id @param {Partial<ProcessEnd>} end */
+function reportEnd(id, end) {
+  if (!children.delete(id)) return;
+  const unknown = { exitCode: null, signal: null, failure: null, diagnostics: "", status: "" };
+  report({ kind: "ended", id, end: { ...unknown, ...end } });
+}
+
+/** @param {SpawnerReport} message */
+function report(message) {
+  // Whom it cannot reach has ended, which is told by the channel's own end.
+  process.send?.(message, undefined, undefined, () => {});
+}
+
+/**
+ * Reads a stream to its end, so that the writer never blocks, and keeps the first bytes as text, one character each.
+ *
+ * @param {Readable | unknown} stream a pipe from the program, or nothing where it has none.
+ */
+function readHead(stream) {
+  let head = "";
+  if (isReadable(stream)) {
+    stream.on("data", (chunk) => {
+      if (head.length < MAX_TEXT_LENGTH) head += chunk.toString("latin1").slice(0, MAX_TEXT_LENGTH - head.length);
+    });
+    // A killed process may break its pipes; how it ended is told by its exit, not by them.
+    stream.on("error", () => {});
+  }
+  return () => head;
+}
+
+/** @param {unknown} stream @returns {stream is Readable} */
+function isReadable(stream) {
+  return typeof stream === "object" && stream !== null && "read" in stream;
+}

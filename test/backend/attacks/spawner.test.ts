@@ -1,0 +1,261 @@
+/**
+ * The spawner: the process that starts all others. What it hands over, what it says of an end, and what becomes of
+ * renders when it dies, or when somebody tidies up in the work directory.
+ */
+import { readdirSync } from "node:fs";
+import { mkdtemp, rm, unlink, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { Launch } from "../../../backend/sandbox/sandbox.ts";
+import { type SpawnedProcess, Spawner } from "../../../backend/spawner/spawner.ts";
+import { expectProblem } from "../support/problems.ts";
+import { isRunning } from "../support/running-process.ts";
+import { startTestBackend, type TestBackend } from "../support/test-backend.ts";
+import { expectNothingLeft, processesOf, readProc, typstProcessesOf } from "./leftovers.ts";
+
+const ENDLESS = '#let f(path) = if path.len() > 60 { 0 } else { f(path + "a") + f(path + "b") }\n#f("")';
+
+async function openSpawner(): Promise<{ spawner: Spawner; folder: string }> {
+  const folder = await mkdtemp(join(tmpdir(), "spawner-test-"));
+  const spawner = await Spawner.open(folder);
+  onTestFinished(async () => {
+    await spawner.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  return { spawner, folder };
+}
+
+function shell(script: string, more: Partial<Launch> = {}): Launch {
+  return {
+    file: "/bin/sh",
+    arguments: ["-c", script],
+    environment: {},
+    workingDirectory: tmpdir(),
+    descriptor3Path: null,
+    statusReport: "direct",
+    ...more,
+  };
+}
+
+/** All that a program writes, once it is given all that it reads. */
+async function exchange(spawned: SpawnedProcess, input = ""): Promise<string | null> {
+  const stream = await spawned.stream;
+  stream?.end(input);
+  return stream && text(stream);
+}
+
+const ENDED = { exitCode: null, signal: null, failure: null, diagnostics: "", status: "" };
+
+describe("a program that is started", () => {
+  it("reads its input to the end, and its output and its end come back", async () => {
+    const { spawner } = await openSpawner();
+    const spawned = spawner.start(shell("tr a-z A-Z; echo words >&2; exit 3"));
+    expect(await exchange(spawned, "some input")).toBe("SOME INPUT");
+    expect(await spawned.end).toEqual({ ...ENDED, exitCode: 3, diagnostics: "words\n" });
+  });
+
+  it("may write before it has read, and end before anybody listens", async () => {
+    const { spawner } = await openSpawner();
+    for (let round = 0; round < 20; round++) {
+      const spawned = spawner.start(shell(`echo ${round}`));
+      expect(await spawned.end).toMatchObject({ exitCode: 0 });
+      const stream = await spawned.stream;
+      expect(stream && (await text(stream))).toBe(`${round}\n`);
+      stream?.destroy();
+    }
+  });
+
+  it("gets its own streams, however many start at once", async () => {
+    const { spawner } = await openSpawner();
+    const outputs = await Promise.all(
+      Array.from({ length: 40 }, (_, number) => exchange(spawner.start(shell(`cat; echo ${number}`)), `${number}-`)),
+    );
+    expect(outputs).toEqual(Array.from({ length: 40 }, (_, number) => `${number}-${number}\n`));
+  });
+
+  it("passes on megabytes both ways", async () => {
+    const { spawner } = await openSpawner();
+    const input = "0123456789abcdef".repeat(500_000);
+    expect((await exchange(spawner.start(shell("cat")), input)) === input).toBe(true);
+  });
+
+  it("gets the file of descriptor 3 from its beginning, each time", async () => {
+    const { spawner, folder } = await openSpawner();
+    const descriptor3Path = join(folder, "three");
+    await writeFile(descriptor3Path, "third");
+    for (let round = 0; round < 2; round++) {
+      expect(await exchange(spawner.start(shell("cat <&3", { descriptor3Path })))).toBe("third");
+    }
+  });
+
+  it("reports on descriptor 4 where it is asked for", async () => {
+    const { spawner } = await openSpawner();
+    const spawned = spawner.start(shell("echo state >&4", { statusReport: "json" }));
+    expect(await spawned.end).toEqual({ ...ENDED, exitCode: 0, status: "state\n" });
+  });
+
+  it("may say as much as it likes on standard error, of which the beginning is kept", async () => {
+    const { spawner } = await openSpawner();
+    const spawned = spawner.start(shell("head -c 3000000 /dev/zero | tr '\\0' x >&2"));
+    expect(await spawned.end).toEqual({ ...ENDED, exitCode: 0, diagnostics: "x".repeat(4096) });
+  });
+
+  it("has nothing open but what it was given", async () => {
+    const { spawner } = await openSpawner();
+    const spawned = spawner.start(shell("read line"));
+    const pid = await spawned.pid;
+    const inherited = new Set(readdirSync("/proc/self/fd"));
+    const open = readdirSync(`/proc/${pid}/fd`);
+    expect(open.filter((name) => Number(name) > 4 && !inherited.has(name))).toEqual([]);
+    await exchange(spawned);
+  });
+
+  it("is killed with what it has started itself", async () => {
+    const { spawner } = await openSpawner();
+    const spawned = spawner.start(shell("sleep 60 & echo $!; wait"));
+    const stream = await spawned.stream;
+    const line = await new Promise<string>((resolve) => stream?.once("data", (chunk) => resolve(String(chunk))));
+    spawned.kill();
+    expect(await spawned.end).toEqual({ ...ENDED, signal: "SIGKILL" });
+    await expect.poll(() => isRunning(Number(line))).toBe(false);
+    stream?.destroy();
+  });
+
+  it("may be killed before it has started, and after it has ended", async () => {
+    const { spawner } = await openSpawner();
+    const early = spawner.start(shell("sleep 60"));
+    early.kill();
+    const { exitCode, signal, failure } = await early.end;
+    expect([exitCode, signal ?? failure]).toEqual([null, expect.stringMatching(/SIGKILL|killed before/)]);
+    (await early.stream)?.destroy();
+    const late = spawner.start(shell("exit 0"));
+    await exchange(late);
+    expect(await late.end).toEqual({ ...ENDED, exitCode: 0 });
+    late.kill();
+    expect(await exchange(spawner.start(shell("echo still here")))).toBe("still here\n");
+  });
+
+  it.each([
+    ["a program that is not there", shell("", { file: "/nonexistent/program" })],
+    ["a folder that is not there", shell("", { workingDirectory: "/nonexistent" })],
+    ["a file of descriptor 3 that is not there", shell("", { descriptor3Path: "/nonexistent/file" })],
+  ])("fails in words for %s", async (_what, launch) => {
+    const { spawner } = await openSpawner();
+    const spawned = spawner.start(launch);
+    expect(await spawned.end).toEqual({ ...ENDED, failure: expect.stringContaining("ENOENT") });
+    // Where it got that far, there is a connection, and nothing comes by it.
+    (await spawned.stream)?.destroy();
+    expect(await exchange(spawner.start(shell("echo next")))).toBe("next\n");
+  });
+});
+
+describe("the socket of the streams", () => {
+  it("gives nothing to who is no program, and takes nothing from it", async () => {
+    const { spawner, folder } = await openSpawner();
+    const spawned = spawner.start(shell("read line; echo the right one"));
+    await spawned.pid;
+    for (const claim of ["1\nforged", "2\nforged", "forged", "\n", ""]) {
+      const socket = connect(join(folder, "streams"));
+      socket.end(claim);
+      expect(await text(socket)).toBe("");
+    }
+    expect(await exchange(spawned, "\n")).toBe("the right one\n");
+  });
+
+  it("is there again after it was removed", async () => {
+    const { spawner, folder } = await openSpawner();
+    const before = spawner.start(shell("cat"));
+    await before.stream;
+    await unlink(join(folder, "streams"));
+    const failed = spawner.start(shell("echo lost"));
+    expect(await failed.end).toMatchObject({ failure: expect.stringContaining("ENOENT") });
+    expect(await failed.stream).toBeNull();
+    await spawner.repair();
+    expect(await exchange(spawner.start(shell("echo found")))).toBe("found\n");
+    expect(await exchange(before, "kept")).toBe("kept");
+  });
+});
+
+async function backendFor(environment: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
+  const backend = await startTestBackend({ SERVICE_MAX_CONCURRENT_RENDERS: "2", ...environment });
+  onTestFinished(() => backend.close());
+  return backend;
+}
+
+/** The spawner of this test's backend: the one whose environment names its work directory. */
+function spawnerPid(backend: TestBackend): number {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  const own = pids.filter((pid) => readProc(pid, "environ").includes(`SPAWNER_SOCKET_PATH=${backend.workDirectory}`));
+  expect(own).toHaveLength(1);
+  return Number(own[0]);
+}
+
+describe("a spawner that dies", () => {
+  it.each(["bubblewrap", "none"])("takes its renders with it, and the next one finds another (%s)", async (mode) => {
+    const backend = await backendFor({ SERVICE_SANDBOX: mode, SERVICE_RENDER_TIMEOUT_SECONDS: "5" });
+    const answers = [backend.render({ source: ENDLESS }), backend.render({ source: ENDLESS })];
+    await expect.poll(() => typstProcessesOf(backend.workDirectory).length, { timeout: 3000 }).toBe(2);
+    const pids = typstProcessesOf(backend.workDirectory);
+    onTestFinished(() => {
+      for (const pid of pids.filter(isRunning)) process.kill(pid, "SIGKILL");
+    });
+    process.kill(spawnerPid(backend), "SIGKILL");
+    for (const answer of answers) await expectProblem(await answer, "service_unavailable");
+    expect((await backend.render({ source: "x" })).status).toBe(200);
+    await expectNothingLeft(backend);
+  });
+
+  it("or hangs is replaced, and the render that found it so has timed out", async () => {
+    const backend = await backendFor({ SERVICE_RENDER_TIMEOUT_SECONDS: "1" });
+    expect((await backend.render({ source: "x" })).status).toBe(200);
+    const pid = spawnerPid(backend);
+    process.kill(pid, "SIGSTOP");
+    onTestFinished(() => {
+      if (isRunning(pid)) process.kill(pid, "SIGKILL");
+    });
+    expect([408, 503]).toContain((await backend.render({ source: "x" })).status);
+    expect((await backend.render({ source: "x" })).status).toBe(200);
+    await expectNothingLeft(backend);
+  });
+
+  it("while a process waits for its request, costs that request nothing", async () => {
+    const backend = await backendFor({ SERVICE_WARM_RENDERS: "1" });
+    expect((await backend.render({ source: "x" })).status).toBe(200);
+    await expect.poll(() => typstProcessesOf(backend.workDirectory).length, { timeout: 3000 }).toBe(1);
+    process.kill(spawnerPid(backend), "SIGKILL");
+    expect((await backend.render({ source: "x" })).status).toBe(200);
+  });
+
+  it("stays where a terminal's signals reach it, for the backend has not said so", async () => {
+    const backend = await backendFor();
+    expect((await backend.render({ source: "x" })).status).toBe(200);
+    const pid = spawnerPid(backend);
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.kill(pid, signal);
+    expect((await backend.render({ source: "x" })).status).toBe(200);
+    expect(spawnerPid(backend)).toBe(pid);
+  });
+});
+
+describe("a work directory in which somebody has tidied up", () => {
+  it.each([
+    "streams",
+    "seccomp.bpf",
+    "sandbox-root",
+    "sandbox-root/typst",
+    "sandbox-root/project",
+    "sandbox-root/lib",
+    "no-packages",
+  ])("is whole again after at most one request: %s", async (name) => {
+    const backend = await backendFor();
+    await rm(join(backend.workDirectory, name), { recursive: true, force: true });
+    const statuses = [200];
+    for (let round = 0; round < 2; round++) statuses.push((await backend.render({ source: "x" })).status);
+    expect([200, 503]).toContain(statuses[1]);
+    await expect.poll(async () => (await backend.render({ source: "x" })).status).toBe(200);
+    await expectNothingLeft(backend);
+    expect(processesOf(backend.workDirectory)).toEqual([]);
+  });
+});
