@@ -26,6 +26,7 @@ async function main(): Promise<void> {
   const claim = await prepareWorkDirectory(settings);
   const spawner = await Spawner.open(settings.workDirectory);
   const release = async () => {
+    // What it has started writes into the directory that the claim empties.
     await spawner.close();
     await claim.release();
   };

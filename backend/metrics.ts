@@ -42,7 +42,7 @@ export class BackendMetrics {
     });
     this.#phaseSeconds = new Histogram({
       name: "service_render_phase_seconds",
-      help: "Seconds of each phase of a render: queue, start, compile, archive.",
+      help: "Seconds of each phase of a render: queue; start, until a process waits or is asked for; compile; archive.",
       labelNames: ["phase"],
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
       registers,
@@ -56,7 +56,7 @@ export class BackendMetrics {
     });
     this.#peakMemoryBytes = new Histogram({
       name: "service_render_peak_memory_bytes",
-      help: "Most resident memory of a render's Typst process, as seen every 20 ms; renders too short to be seen are not counted.",
+      help: "Most resident memory of a render's Typst process, at the last look before its end; renders too short to be seen are not counted.",
       labelNames: ["format"],
       buckets: [32, 64, 128, 256, 512, 1024, 2048, 4096].map((mebibytes) => mebibytes * 1024 ** 2),
       registers,

@@ -1,29 +1,41 @@
 /**
- * The most memory that a render's process has had, read from /proc while it runs.
+ * The most memory that a render's Typst has had, read from /proc while it runs.
  *
  * The kernel's own last word on it, the resource usage of a process that has ended, goes to the parent, and bubblewrap
- * does not pass it on. So what is known is the high-water mark at the last look: with a look every 20 ms and one at the
- * first byte of the output, when Typst has done its work, little is missed of a render that takes long.
+ * does not pass it on. So what is known is the high-water mark at the last look. There is one at the first byte of the
+ * output, when Typst has done its work, and one every few milliseconds: fewer later, when little is missed between two.
  */
 import { readFileSync } from "node:fs";
 
-const LOOK_MILLISECONDS = 20;
+const INTERVAL_MILLISECONDS = 20;
+const LATER_INTERVAL_MILLISECONDS = 100;
+/** After so many. */
+const LATER_LOOK = 50;
 /** Longer than any chain of programs that ends in Typst; the rest would be no launch of ours. */
 const MAX_LAUNCH_DEPTH = 8;
+/** The kernel cuts the names of processes. */
+const MAX_NAME_LENGTH = 15;
 
 export class PeakMemory {
+  readonly #name: string;
+  /** Of the program that was started; later, of Typst. */
   #pid: number | null = null;
   #bytes: number | null = null;
-  readonly #timer = setInterval(() => this.look(), LOOK_MILLISECONDS);
+  #timer: NodeJS.Timeout;
 
-  /** @param pid of the program that was started: Typst, or what starts it; null where nothing was. */
-  constructor(pid: Promise<number | null>) {
+  /**
+   * @param pid of the program that was started: Typst, or what starts it; null where nothing was.
+   * @param typstName what the kernel calls the process of Typst. Nothing is counted of those before it.
+   */
+  constructor(pid: Promise<number | null>, typstName: string) {
+    this.#name = typstName.slice(0, MAX_NAME_LENGTH);
+    this.#timer = this.#lookLater(1);
     void pid.then((known) => {
       this.#pid = known;
     });
   }
 
-  /** Bytes of resident memory; null where none could be read, as on systems without /proc. */
+  /** Bytes of resident memory; null where none could be read: of very short renders, and on systems without /proc. */
   get bytes(): number | null {
     return this.#bytes;
   }
@@ -32,12 +44,22 @@ export class PeakMemory {
   look(): void {
     if (this.#pid === null) return;
     this.#pid = lastDescendant(this.#pid);
-    const kibibytes = /^VmHWM:\s+(\d+) kB$/m.exec(readProc(`${this.#pid}/status`))?.[1];
-    if (kibibytes !== undefined) this.#bytes = Math.max(this.#bytes ?? 0, Number(kibibytes) * 1024);
+    const status = readProc(`${this.#pid}/status`);
+    if (/^Name:\t(.*)$/m.exec(status)?.[1] !== this.#name) return;
+    const kibibytes = /^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1];
+    if (kibibytes !== undefined) this.#bytes = Number(kibibytes) * 1024;
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    clearTimeout(this.#timer);
+  }
+
+  #lookLater(count: number): NodeJS.Timeout {
+    const look = () => {
+      this.look();
+      this.#timer = this.#lookLater(count + 1);
+    };
+    return setTimeout(look, count < LATER_LOOK ? INTERVAL_MILLISECONDS : LATER_INTERVAL_MILLISECONDS);
   }
 }
 

@@ -85,25 +85,26 @@ export class Project {
 
   /** Removes everything. Never throws for what is gone already. */
   async remove(): Promise<void> {
+    const isKnown = this.#directories.size <= MAX_KNOWN_DIRECTORIES;
+    if (!isKnown || !(await this.#removeKnown())) await removeTree(this.root);
     if (this.outputDirectory !== null) await removeTree(this.outputDirectory);
-    try {
-      await this.#removeKnown();
-    } catch {
-      await removeTree(this.root);
-    }
   }
 
   /**
    * Removes what was written here, name by name: a third of the work of finding out what is there (measured), and each
    * render does it.
    *
-   * @throws where there is something else, or too much.
+   * @returns whether that was all.
    */
-  async #removeKnown(): Promise<void> {
-    if (this.#directories.size > MAX_KNOWN_DIRECTORIES) throw new Error("too many directories");
-    await Promise.all(this.#files.map((file) => unlink(join(this.root, file))));
-    for (const directory of [...this.#directories].reverse()) await rmdir(join(this.root, directory));
-    await rmdir(this.root);
+  async #removeKnown(): Promise<boolean> {
+    await Promise.allSettled(this.#files.map((file) => unlink(join(this.root, file))));
+    try {
+      for (const directory of [...this.#directories].reverse()) await rmdir(join(this.root, directory));
+      await rmdir(this.root);
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   async #write(path: string, bytes: Uint8Array): Promise<void> {

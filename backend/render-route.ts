@@ -103,27 +103,27 @@ async function answer(
   const { output } = judgement.request;
   const phases: PhaseSeconds & { queue?: number } = {};
   const measures: RenderMeasures = { phases, peakMemoryBytes: null };
-  const known = Object.assign(measures, { format: output.format, requestBytes: body.length });
+  const known = () => ({ format: output.format, requestBytes: body.length, ...measures });
   const judged = { body, request: judgement.request };
   const tempBytes = projectBytes(judgement.request) + (isArchive(output) ? settings.limits.max_output_bytes : 0);
   const admission = await queue.run(clientGone, body.length, () =>
     tempSpace.withReserved(tempBytes, () => render(settings, starter, judged, clientGone, measures)),
   );
-  if (admission.kind === "left") return abandon(reply, known);
-  if (admission.kind === "full") return refuse(queueFull(admission.retryAfterSeconds), known);
+  if (admission.kind === "left") return abandon(reply, known());
+  if (admission.kind === "full") return refuse(queueFull(admission.retryAfterSeconds), known());
   phases.queue = admission.waitedSeconds;
   metrics.observePhases(phases);
   if (measures.peakMemoryBytes !== null) metrics.observePeakMemory(output.format, measures.peakMemoryBytes);
   const outcome = admission.result;
   switch (outcome.kind) {
     case "client-gone":
-      return abandon(reply, known);
+      return abandon(reply, known());
     case "refused":
-      return refuse(outcome.problem, known);
+      return refuse(outcome.problem, known());
     case "rendered":
       metrics.observeOutput(output.format, outcome.file.bytes.length);
       sendFile(reply, outcome.file, output.filename);
-      return { ...known, outcome: "ok", outputBytes: outcome.file.bytes.length };
+      return { ...known(), outcome: "ok", outputBytes: outcome.file.bytes.length };
   }
 }
 

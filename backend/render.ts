@@ -28,7 +28,7 @@ const FULL_DISK_BYTES = 1024 * 1024;
 
 /** The phases of a render, in seconds. */
 export interface PhaseSeconds {
-  /** Until a sandboxed process waits for its input. */
+  /** Until a process that waits is found, or a new one is asked for; the new one starts while its files are written. */
   start?: number;
   compile?: number;
   archive?: number;

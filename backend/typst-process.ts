@@ -11,8 +11,8 @@ import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { PeakMemory } from "./peak-memory.ts";
 import type { Launch } from "./sandbox/sandbox.ts";
-import type { ProcessEnd } from "./spawner/messages.ts";
-import type { SpawnedProcess, Spawner } from "./spawner/spawner.ts";
+import type { ProgramEnd } from "./spawner/messages.ts";
+import type { SpawnedProgram, Spawner } from "./spawner/spawner.ts";
 
 /** Why a process was stopped by us. */
 export type StopReason = "render-timeout" | "client-gone" | "output-too-large" | "not-needed";
@@ -62,7 +62,8 @@ const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, numbe
 
 export class TypstProcess {
   readonly #maxOutputBytes: number;
-  readonly #spawned: SpawnedProcess;
+  readonly #launch: Launch;
+  readonly #spawned: SpawnedProgram;
   readonly #result: Promise<TypstResult>;
   #peakMemory: PeakMemory | null = null;
   #stopReason: StopReason | null = null;
@@ -72,8 +73,9 @@ export class TypstProcess {
   /** Starts Typst. It waits until it is fed. Never throws for what the program does; the result says it all. */
   constructor(spawner: Spawner, launch: Launch, maxOutputBytes: number) {
     this.#maxOutputBytes = maxOutputBytes;
+    this.#launch = launch;
     this.#spawned = spawner.start(launch);
-    this.#result = this.#followToEnd(launch);
+    this.#result = this.#followToEnd();
   }
 
   /** How it ended. Never rejects. */
@@ -91,13 +93,13 @@ export class TypstProcess {
     const onClientGone = () => this.stop("client-gone");
     task.signal.addEventListener("abort", onClientGone, { once: true });
     if (task.signal.aborted) onClientGone();
-    const peakMemory = new PeakMemory(this.#spawned.pid);
+    const peakMemory = new PeakMemory(this.#spawned.pid, this.#launch.typstName);
     this.#peakMemory = peakMemory;
     const timer = setTimeout(() => this.stop("render-timeout"), task.timeoutMilliseconds);
     const stopWatching = task.outputDirectory === null ? () => {} : this.#watchFiles(task.outputDirectory);
     try {
-      // Not waited for: a process that has ended takes nothing, and its end is what counts.
       const stream = await this.#spawned.stream;
+      // Not waited for: a process that has ended takes nothing, and its end is what counts.
       for (const piece of task.input) stream?.write(piece);
       stream?.end();
       return await this.#result;
@@ -121,46 +123,42 @@ export class TypstProcess {
     await this.#result;
   }
 
-  async #followToEnd(launch: Launch): Promise<TypstResult> {
+  async #followToEnd(): Promise<TypstResult> {
     const stream = await this.#spawned.stream;
     const output = await this.#collectOutput(stream);
     const end = await this.#spawned.end;
     this.#hasEnded = true;
     return {
-      end: this.#judgeEnd(end, launch),
+      end: this.#judgeEnd(end),
       output: Buffer.concat(output.chunks),
       outputBytes: Math.max(output.size, this.#filesBytes),
-      ranOutOfMemory: OUT_OF_MEMORY.test(end.diagnostics),
+      ranOutOfMemory: end.kind !== "failed" && OUT_OF_MEMORY.test(end.diagnostics),
       peakMemoryBytes: this.#peakMemory?.bytes ?? null,
     };
   }
 
-  #judgeEnd(end: ProcessEnd, { statusReport }: Launch): TypstEnd {
-    const { exitCode, signal, failure, diagnostics } = end;
-    const ownEnd = statusReport === "json" ? endOfReported(end) : endOfDirect(end);
-    const hasFailedToLaunch = LAUNCH_COMPLAINT.test(diagnostics) || LAUNCH_FAILURE_EXIT_CODES.includes(exitCode ?? 0);
+  #judgeEnd(end: ProgramEnd): TypstEnd {
+    const typstEnd = hasFailedToLaunch(end) ? null : endOfTypst(end, this.#launch);
     // A process that ended by itself just before it was to be stopped still ended by itself.
-    if (ownEnd?.kind === "exited" && !hasFailedToLaunch) return ownEnd;
+    if (typstEnd?.kind === "exited") return typstEnd;
     if (this.#stopReason !== null) return { kind: "stopped", reason: this.#stopReason };
-    if (ownEnd !== null && !hasFailedToLaunch) return ownEnd;
-    const message = failure ?? `exit code ${exitCode ?? "none"}, signal ${signal ?? "none"}`;
-    return { kind: "not-started", cause: new Error(`the sandbox failed: ${message}`) };
+    return typstEnd ?? { kind: "not-started", cause: new Error(`the sandbox failed: ${describe(end)}`) };
   }
 
   /** Gathers standard output up to the limit; over it, nothing is kept and the process is stopped. */
   async #collectOutput(stream: Duplex | null): Promise<{ chunks: Buffer[]; size: number }> {
-    let chunks: Buffer[] = [];
+    const chunks: Buffer[] = [];
     let size = 0;
     try {
       for await (const chunk of stream ?? []) {
         if (size === 0) this.#peakMemory?.look();
         size += chunk.length;
-        if (size <= this.#maxOutputBytes) {
-          chunks.push(chunk);
-        } else {
-          chunks = [];
+        if (size > this.#maxOutputBytes) {
           this.stop("output-too-large");
+          // No more is read: leaving the loop closes the connection.
+          return { chunks: [], size };
         }
+        chunks.push(chunk);
       }
     } catch {
       // A killed process may break its connection; how it ended is told by its exit, not by that.
@@ -184,18 +182,36 @@ export class TypstProcess {
   }
 }
 
-/** How Typst itself ended, by bubblewrap's report; null where bubblewrap ended without one. */
-function endOfReported({ exitCode, status }: ProcessEnd): TypstEnd | null {
-  const reported = exitCode === null ? undefined : /"exit-code": (\d+)/.exec(status)?.[1];
+/** Whether Typst never ran, by what its launcher said or by its exit code. */
+function hasFailedToLaunch(end: ProgramEnd): boolean {
+  if (end.kind !== "exited") return end.kind === "failed";
+  return LAUNCH_FAILURE_EXIT_CODES.includes(end.exitCode) || LAUNCH_COMPLAINT.test(end.diagnostics);
+}
+
+/** How Typst itself ended; null where bubblewrap, which reports it, was ended first. */
+function endOfTypst(end: ProgramEnd, { statusReport }: Launch): TypstEnd | null {
+  if (end.kind === "failed") return null;
+  if (statusReport === "direct") {
+    return end.kind === "exited"
+      ? { kind: "exited", exitCode: end.exitCode }
+      : { kind: "signalled", signal: end.signal };
+  }
+  const reported = end.kind === "exited" ? /"exit-code": (\d+)/.exec(end.status)?.[1] : undefined;
   if (reported === undefined) return null;
   const signal = SIGNAL_NAMES.get(Number(reported) - SIGNAL_EXIT_CODE_BASE);
   return signal === undefined ? { kind: "exited", exitCode: Number(reported) } : { kind: "signalled", signal };
 }
 
-/** How the started program ended, which is Typst in the end. */
-function endOfDirect({ exitCode, signal }: ProcessEnd): TypstEnd | null {
-  if (exitCode !== null) return { kind: "exited", exitCode };
-  return signal === null ? null : { kind: "signalled", signal };
+/** For the log: nothing of what the program said. */
+function describe(end: ProgramEnd): string {
+  switch (end.kind) {
+    case "failed":
+      return end.reason;
+    case "exited":
+      return `exit code ${end.exitCode}`;
+    case "signalled":
+      return `signal ${end.signal}`;
+  }
 }
 
 /** The bytes of all files in a directory without subdirectories. */

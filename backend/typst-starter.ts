@@ -106,6 +106,7 @@ export class TypstStarter {
    * request finds it. Where nothing can be done, it finds what this one has found.
    */
   #repair(): void {
+    if (this.#isClosed || this.#spawner.isClosed) return;
     this.#repairing ??= Promise.all([this.#spawner.repair(), this.#sandbox.prepare()])
       .catch(() => {})
       .then(() => {
@@ -128,8 +129,13 @@ export class TypstStarter {
     await Promise.all([...this.#discarding, this.#repairing]);
   }
 
-  /** A new process for `output`. */
+  /**
+   * A new process for `output`.
+   *
+   * @throws where the machine fails, and where the backend is about to end.
+   */
   async start(output: Output): Promise<StartedRender> {
+    if (this.#spawner.isClosed) throw new Error("the backend is ending");
     const project = await Project.create(this.#settings.workDirectory, isArchive(output));
     try {
       const typstArguments = renderArguments(this.#settings, this.#sandbox.view(project), output);

@@ -8,6 +8,7 @@ import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { SettingError } from "../rules/integer-setting.ts";
 import type { BackendSettings } from "./settings.ts";
+import { workDirectoryPath } from "./work-directory-paths.ts";
 
 /** A claim on the work directory, for as long as the process lives. */
 export interface WorkDirectoryClaim {
@@ -15,23 +16,32 @@ export interface WorkDirectoryClaim {
   release(): Promise<void>;
 }
 
-/** A socket in the directory is the claim: it answers while its process lives, and no process id can be mistaken. */
-const CLAIM_NAME = "claim";
+/**
+ * For the sockets in the directory: an address has room for 103 bytes on macOS and 107 on Linux, and none of their names is
+ * longer than 9 with the slash before it.
+ */
+const MAX_PATH_BYTES = 103 - 9;
 
 /**
  * Makes the work directory, for this user alone, claims it and empties it.
  *
- * @throws SettingError where it belongs to somebody else, or another process works in it.
+ * @throws SettingError where its path is too long, it belongs to somebody else, or another process works in it.
  */
 export async function prepareWorkDirectory(settings: BackendSettings): Promise<WorkDirectoryClaim> {
   const { workDirectory } = settings;
+  if (Buffer.byteLength(workDirectory) > MAX_PATH_BYTES) {
+    throw new SettingError(
+      `The path of the work directory ${workDirectory} is longer than ${MAX_PATH_BYTES} bytes. Set SERVICE_WORK_DIRECTORY.`,
+    );
+  }
   await mkdir(workDirectory, { recursive: true, mode: 0o700 });
   // In a directory for everybody, somebody may have been first with the name.
   if ((await stat(workDirectory)).uid !== process.getuid?.()) {
     throw new SettingError(`The work directory ${workDirectory} belongs to another user. Set SERVICE_WORK_DIRECTORY.`);
   }
   await chmod(workDirectory, 0o700);
-  const claimPath = join(workDirectory, CLAIM_NAME);
+  // A socket: it answers while its process lives, and no process id can be mistaken.
+  const claimPath = workDirectoryPath(workDirectory, "claim");
   if (await answers(claimPath)) {
     throw new SettingError(`Another backend works in ${workDirectory}. Set SERVICE_WORK_DIRECTORY for this one.`);
   }
@@ -48,9 +58,9 @@ export async function prepareWorkDirectory(settings: BackendSettings): Promise<W
   };
 }
 
-/** The folder given as the package folder where none is set: Typst must have one, and it must be empty. */
+/** The package folder of a Typst for which none is set. */
 export function emptyPackageDirectory({ workDirectory }: BackendSettings): string {
-  return join(workDirectory, "no-packages");
+  return workDirectoryPath(workDirectory, "emptyPackages");
 }
 
 export async function makeEmptyPackageDirectory(settings: BackendSettings): Promise<void> {

@@ -11,6 +11,7 @@ import { DEFAULT_LIMITS, limitsFrom } from "../rules/limits.ts";
 import { parseRenderRequest } from "../rules/render-request.ts";
 import { startWorkerFile } from "../scripts/local-service.ts";
 import { describeMachine } from "./machine.ts";
+import { median } from "./median.ts";
 import { BODIES } from "./rules-bodies.ts";
 import { CONTESTANTS } from "./rules-contestants.ts";
 
@@ -21,10 +22,6 @@ const MEBIBYTE = 1024 * 1024;
 /** Runs on a body: enough for a steady median, few enough for two minutes in all. */
 const BYTES_A_SERIES = 400 * MEBIBYTE;
 const ROUNDS = 9;
-
-function median(values: readonly number[]): number {
-  return values.toSorted((left, right) => left - right)[Math.floor(values.length / 2)] ?? 0;
-}
 
 function repeatsFor(body: Uint8Array): number {
   return Math.min(20_000, Math.max(1, Math.floor(BYTES_A_SERIES / ROUNDS / 20 / body.length)));

@@ -5,6 +5,7 @@
  * Paths are the host's own here. What Landlock does not name cannot be opened, and what seccomp does not list cannot be
  * called; the process may still see that files exist.
  */
+import { basename } from "node:path";
 import type { Project } from "../project.ts";
 import type { BackendSettings } from "../settings.ts";
 import { emptyPackageDirectory, makeEmptyPackageDirectory } from "../work-directory.ts";
@@ -48,6 +49,7 @@ export function landlockSandbox(
       packagePath,
     }),
     launch: (project: Project, typstArguments): Launch => ({
+      typstName: basename(settings.typstPath),
       file,
       arguments: [
         ...limitArguments,

@@ -7,6 +7,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { BackendSettings } from "../settings.ts";
+import { workDirectoryPath } from "../work-directory-paths.ts";
 import { writeMissing } from "./write-missing.ts";
 
 /** Paths in the sandbox. */
@@ -18,14 +19,12 @@ export const SANDBOX_PATHS = {
   font: (index: number) => `/fonts/${index}`,
 } as const;
 
-const ROOT_NAME = "sandbox-root";
-
-/** What glibc wants to know before it asks for huge pages (see `RENDER_ENVIRONMENT`); nothing else of /sys is there. */
+/** What glibc wants to know before it asks for huge pages (see `HUGE_PAGES`); nothing else of /sys is there. */
 const HUGE_PAGE_FILES = ["enabled", "hpage_pmd_size"].map((name) => `/sys/kernel/mm/transparent_hugepage/${name}`);
 
 /** Where the root is, once it is made. */
 export function sandboxRootPath({ workDirectory }: BackendSettings): string {
-  return join(workDirectory, ROOT_NAME);
+  return workDirectoryPath(workDirectory, "sandboxRoot");
 }
 
 /**

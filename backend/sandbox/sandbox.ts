@@ -18,6 +18,8 @@ export interface SandboxView {
 
 /** A program to start so that Typst runs in the sandbox. */
 export interface Launch {
+  /** What the kernel calls the process of Typst: the file name of its program. */
+  readonly typstName: string;
   readonly file: string;
   readonly arguments: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
@@ -42,11 +44,5 @@ export interface Sandbox {
 /**
  * The whole environment of a render. Variables such as TYPST_FONT_PATHS or SOURCE_DATE_EPOCH change what Typst does, so
  * nothing of the host's is inherited. Times are in UTC.
- *
- * A Typst that is linked with glibc takes its heap in steps of 64 MiB and huge pages, where the host has them to give:
- * 8 % less CPU for the invoice of `examples/`, all of it page faults (measured). Other builds do not know the variable.
  */
-export const RENDER_ENVIRONMENT = {
-  TZ: "UTC",
-  GLIBC_TUNABLES: "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=67108864",
-} as const;
+export const RENDER_ENVIRONMENT = { TZ: "UTC" } as const;

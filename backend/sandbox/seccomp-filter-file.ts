@@ -1,8 +1,8 @@
 /**
  * The filter of system calls as a file of the work directory: bubblewrap reads it by a descriptor, setpriv by its path.
  */
-import { join } from "node:path";
 import type { BackendSettings } from "../settings.ts";
+import { workDirectoryPath } from "../work-directory-paths.ts";
 import { writeMissing } from "./write-missing.ts";
 
 export interface SeccompFilterFile {
@@ -12,6 +12,6 @@ export interface SeccompFilterFile {
 }
 
 export function seccompFilterFile({ workDirectory }: BackendSettings, filter: Uint8Array): SeccompFilterFile {
-  const path = join(workDirectory, "seccomp.bpf");
+  const path = workDirectoryPath(workDirectory, "seccompFilter");
   return { path, write: () => writeMissing(path, filter) };
 }

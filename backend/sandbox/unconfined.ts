@@ -2,6 +2,7 @@
  * No sandbox at all: for machines of developers whose system has none. Typst itself still keeps to its project, but
  * nothing else holds what a flaw in it would let through.
  */
+import { basename } from "node:path";
 import type { Project } from "../project.ts";
 import type { BackendSettings } from "../settings.ts";
 import { emptyPackageDirectory, makeEmptyPackageDirectory } from "../work-directory.ts";
@@ -17,6 +18,7 @@ export function unconfined(settings: BackendSettings): Sandbox {
     prepare: () => makeEmptyPackageDirectory(settings),
     view: ({ root, outputDirectory }) => ({ root, outputDirectory, fontPaths: settings.fontPaths, packagePath }),
     launch: (project: Project, typstArguments): Launch => ({
+      typstName: basename(settings.typstPath),
       file: settings.typstPath,
       arguments: typstArguments,
       environment: {

@@ -3,7 +3,7 @@
  * there.
  */
 import { existsSync } from "node:fs";
-import { rename, writeFile } from "node:fs/promises";
+import { rename, rm, writeFile } from "node:fs/promises";
 
 /**
  * Writes a file where there is none.
@@ -13,6 +13,9 @@ import { rename, writeFile } from "node:fs/promises";
 export async function writeMissing(path: string, content: string | Uint8Array): Promise<void> {
   if (existsSync(path)) return;
   const part = `${path}.part`;
+  // One that was not finished, for want of space perhaps, cannot be written into.
+  await rm(part, { force: true });
+  // To be executed as well: one of the files is the loader of programs.
   await writeFile(part, content, { mode: 0o555 });
   await rename(part, path);
 }

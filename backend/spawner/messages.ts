@@ -3,24 +3,28 @@
  */
 import type { Launch } from "../sandbox/sandbox.ts";
 
-/** Tells a process from all others that one backend has started. */
-export type ProcessId = number;
+/** Tells a program from all others that one backend has started. */
+export type ProgramId = number;
 
 /** From the backend. */
 export type SpawnerRequest =
-  | { readonly kind: "start"; readonly id: ProcessId; readonly launch: Launch }
-  | { readonly kind: "kill"; readonly id: ProcessId };
+  | { readonly kind: "start"; readonly id: ProgramId; readonly launch: Launch }
+  | { readonly kind: "kill"; readonly id: ProgramId };
 
-/** From the spawner; `ended` is the last word on a process, and comes for every one. */
+/** From the spawner. `killed` answers every kill; `ended` is the last word on a program, and comes for every one. */
 export type SpawnerReport =
-  | { readonly kind: "started"; readonly id: ProcessId; readonly pid: number }
-  | { readonly kind: "ended"; readonly id: ProcessId; readonly end: ProcessEnd };
+  | { readonly kind: "started"; readonly id: ProgramId; readonly pid: number }
+  | { readonly kind: "killed"; readonly id: ProgramId }
+  | { readonly kind: "ended"; readonly id: ProgramId; readonly end: ProgramEnd };
 
-/** How a started program ended: `exitCode` or `signal`; or neither and a `failure`, where it never ran. */
-export interface ProcessEnd {
-  readonly exitCode: number | null;
-  readonly signal: string | null;
-  readonly failure: string | null;
+/** How a program ended, or why it never ran. */
+export type ProgramEnd =
+  | ({ readonly kind: "exited"; readonly exitCode: number } & ProgramWords)
+  | ({ readonly kind: "signalled"; readonly signal: string } & ProgramWords)
+  | { readonly kind: "failed"; readonly reason: string };
+
+/** What a program said besides its output. */
+export interface ProgramWords {
   /** The first bytes of its standard error, one character each. */
   readonly diagnostics: string;
   /** The first bytes of what it wrote to file descriptor 4. */

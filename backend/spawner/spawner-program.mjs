@@ -3,8 +3,8 @@
  *
  * Node starts a program by fork(2), which copies the page tables of all its memory: 1 ms from a process of 50 MB, 8 ms
  * from a backend of 160 MB, each time with its event loop at a stand (measured). So this process stays small: it imports
- * nothing but Node, no output passes through it, and it is plain JavaScript, because reading TypeScript doubles what
- * there is to copy.
+ * nothing but Node, no standard output passes through it, and it is plain JavaScript, because reading TypeScript doubles
+ * what there is to copy.
  *
  * For each program it connects to the backend's socket, says which program it is, and gives the connection away as the
  * program's standard input and output. It ends with the backend, and takes with it what still runs.
@@ -17,7 +17,7 @@ import { connect } from "node:net";
 /** @import { Socket } from "node:net" */
 /** @import { Readable } from "node:stream" */
 /** @import { Launch } from "../sandbox/sandbox.ts" */
-/** @import { ProcessEnd, ProcessId, SpawnerReport, SpawnerRequest } from "./messages.ts" */
+/** @import { ProgramEnd, ProgramId, ProgramWords, SpawnerReport, SpawnerRequest } from "./messages.ts" */
 
 /** Enough for what tells one end from another; the rest of what a program says is dropped. */
 const MAX_TEXT_LENGTH = 4096;
@@ -25,12 +25,15 @@ const MAX_TEXT_LENGTH = 4096;
 /** Where the backend waits for the streams of programs. In the environment, so that command lines do not show it. */
 const socketPath = process.env.SPAWNER_SOCKET_PATH ?? "";
 
-/** What runs, and null for what is about to. @type {Map<ProcessId, ChildProcess | null>} */
+/** What runs, and null for what is about to. @type {Map<ProgramId, ChildProcess | null>} */
 const children = new Map();
 
 process.on("message", (/** @type {SpawnerRequest} */ request) => {
   if (request.kind === "start") start(request.id, request.launch);
-  else kill(request.id);
+  else {
+    kill(request.id);
+    report({ kind: "killed", id: request.id });
+  }
 });
 process.on("disconnect", () => {
   for (const id of children.keys()) kill(id);
@@ -39,33 +42,36 @@ process.on("disconnect", () => {
 // A terminal sends these to every process of its group. The backend decides what they mean, and ends this one last.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => {});
 
-/** @param {ProcessId} id @param {Launch} launch */
+/** @param {ProgramId} id @param {Launch} launch */
 function start(id, launch) {
   children.set(id, null);
   const socket = connect(socketPath);
   // What the backend writes is for the program: nothing of it may be read here.
   socket.pause();
-  socket.on("error", (error) => reportEnd(id, { failure: error.message }));
+  socket.on("error", (error) => reportFailure(id, error));
   socket.on("connect", () => {
     // Flushed before the program can write: the backend finds the number first.
-    socket.write(`${id}\n`, () => run(id, launch, socket));
+    socket.write(`${id}\n`, (error) => {
+      if (error) reportFailure(id, error);
+      else run(id, launch, socket);
+    });
   });
 }
 
-/** @param {ProcessId} id @param {Launch} launch @param {Socket} socket */
+/** @param {ProgramId} id @param {Launch} launch @param {Socket} socket */
 function run(id, launch, socket) {
   // It may have been killed before it was started.
   if (children.has(id)) {
     try {
       children.set(id, spawnOn(id, launch, socket));
     } catch (error) {
-      reportEnd(id, { failure: String(error) });
+      reportFailure(id, error);
     }
   }
   socket.destroy();
 }
 
-/** @param {ProcessId} id @param {Launch} launch @param {Socket} socket */
+/** @param {ProgramId} id @param {Launch} launch @param {Socket} socket */
 function spawnOn(id, launch, socket) {
   // Opened for each anew: processes that share a descriptor share its position.
   const descriptor3 = launch.descriptor3Path === null ? null : openSync(launch.descriptor3Path, "r");
@@ -77,11 +83,12 @@ function spawnOn(id, launch, socket) {
       // A process group of its own, to be killed as one.
       detached: true,
     });
-    const diagnostics = readHead(child.stdio[2]);
-    const status = readHead(child.stdio[4]);
-    child.on("error", (error) => reportEnd(id, { failure: error.message }));
+    child.on("error", (error) => reportFailure(id, error));
+    // Without descriptors left, Node gives a child without streams.
+    const diagnostics = readHead(child.stdio?.[2]);
+    const status = readHead(child.stdio?.[4]);
     child.on("close", (exitCode, signal) => {
-      reportEnd(id, { exitCode, signal, diagnostics: diagnostics(), status: status() });
+      reportEnd(id, describeEnd(exitCode, signal, { diagnostics: diagnostics(), status: status() }));
     });
     if (child.pid !== undefined) report({ kind: "started", id, pid: child.pid });
     return child;
@@ -90,10 +97,10 @@ function spawnOn(id, launch, socket) {
   }
 }
 
-/** @param {ProcessId} id */
+/** @param {ProgramId} id */
 function kill(id) {
   const child = children.get(id);
-  if (child === null) reportEnd(id, { failure: "killed before it was started" });
+  if (child === null) reportFailure(id, "killed before it was started");
   if (child?.pid === undefined) return;
   try {
     process.kill(-child.pid, "SIGKILL");
@@ -102,11 +109,23 @@ function kill(id) {
   }
 }
 
-/** Reports the end of a process, once. @param {ProcessId} id @param {Partial<ProcessEnd>} end */
+/**
+ * @param {number | null} exitCode @param {string | null} signal @param {ProgramWords} words
+ * @returns {ProgramEnd}
+ */
+function describeEnd(exitCode, signal, words) {
+  if (exitCode !== null) return { kind: "exited", exitCode, ...words };
+  return { kind: "signalled", signal: signal ?? "unknown", ...words };
+}
+
+/** @param {ProgramId} id @param {unknown} cause */
+function reportFailure(id, cause) {
+  reportEnd(id, { kind: "failed", reason: cause instanceof Error ? cause.message : String(cause) });
+}
+
+/** Reports the end of a program, once. @param {ProgramId} id @param {ProgramEnd} end */
 function reportEnd(id, end) {
-  if (!children.delete(id)) return;
-  const unknown = { exitCode: null, signal: null, failure: null, diagnostics: "", status: "" };
-  report({ kind: "ended", id, end: { ...unknown, ...end } });
+  if (children.delete(id)) report({ kind: "ended", id, end });
 }
 
 /** @param {SpawnerReport} message */

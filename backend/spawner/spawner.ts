@@ -5,78 +5,81 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
-import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type { Launch } from "../sandbox/sandbox.ts";
-import type { ProcessEnd, ProcessId, SpawnerReport, SpawnerRequest } from "./messages.ts";
+import { workDirectoryPath } from "../work-directory-paths.ts";
+import type { ProgramEnd, ProgramId, SpawnerReport, SpawnerRequest } from "./messages.ts";
 
 const PROGRAM = fileURLToPath(new URL("spawner-program.mjs", import.meta.url));
 /** It makes little garbage, and each page of its memory costs each start. */
-const NODE_OPTIONS = ["--max-semi-space-size=1"];
-const SOCKET_NAME = "streams";
-/** A killed process is gone within a second, even a large one. A spawner that knows of no end by then is stuck. */
-const KILL_TIMEOUT_MILLISECONDS = 5000;
+const SPAWNER_NODE_ARGUMENTS = ["--max-semi-space-size=1"];
+/** A spawner that has not even heard of a kill by then is stuck. */
+const ANSWER_TIMEOUT_MILLISECONDS = 5000;
+/** For the connection of a program that has ended. It was made before the program ran, so it comes at once or never. */
+const CONNECTION_TIMEOUT_MILLISECONDS = 1000;
 
 /** A program that was started, or could not be. */
-export interface SpawnedProcess {
+export interface SpawnedProgram {
   /** Its standard input, written, and its standard output, read; null where it could not be started. */
   readonly stream: Promise<Duplex | null>;
   /** Its process id; null where it could not be started. */
   readonly pid: Promise<number | null>;
   /** How it ended. Never rejects: with a spawner that ends, its programs have failed. */
-  readonly end: Promise<ProcessEnd>;
+  readonly end: Promise<ProgramEnd>;
   /** Kills its process group. */
   kill(): void;
 }
 
-/** A program whose end is not reported yet. */
-interface Running {
-  readonly pid: PromiseWithResolvers<number | null>;
-  readonly end: PromiseWithResolvers<ProcessEnd>;
+/** What is known of a program until both its end and its connection are here. */
+class Program {
+  readonly stream = Promise.withResolvers<Duplex | null>();
+  readonly pid = Promise.withResolvers<number | null>();
+  readonly end = Promise.withResolvers<ProgramEnd>();
   /** Its process group, once it is started. */
-  groupId: number | null;
-  stream: Socket | null;
+  groupId: number | null = null;
+  socket: Socket | null = null;
+  /** Its end, where that came before its connection. */
+  earlyEnd: ProgramEnd | null = null;
+  killTimer: NodeJS.Timeout | null = null;
+  connectionTimer: NodeJS.Timeout | null = null;
 }
 
 export class Spawner {
   readonly #socketPath: string;
   #server: Server;
-  readonly #running = new Map<ProcessId, Running>();
-  /** Programs whose connection is not here yet; some may have ended. */
-  readonly #awaitedStreams = new Map<ProcessId, (stream: Duplex | null) => void>();
+  readonly #programs = new Map<ProgramId, Program>();
   #child: ChildProcess | null = null;
-  #lastId: ProcessId = 0;
+  #lastId: ProgramId = 0;
+  #isClosed = false;
 
   private constructor(socketPath: string, server: Server) {
     this.#socketPath = socketPath;
     this.#server = server;
-    server.on("connection", this.#takeStream);
+    server.on("connection", this.#takeConnection);
   }
 
   /** A spawner whose socket lies in `workDirectory`, which must be there. */
   static async open(workDirectory: string): Promise<Spawner> {
-    const socketPath = join(workDirectory, SOCKET_NAME);
+    const socketPath = workDirectoryPath(workDirectory, "streams");
     return new Spawner(socketPath, await listen(socketPath));
   }
 
-  /** Starts a program. Its end says what becomes of it, whatever that is. */
-  start(launch: Launch): SpawnedProcess {
+  /** Whether nothing can be started any more. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Starts a program. Never throws: its end says what becomes of it, whatever that is. */
+  start(launch: Launch): SpawnedProgram {
     const id = ++this.#lastId;
-    const stream = Promise.withResolvers<Duplex | null>();
-    const running: Running = {
-      pid: Promise.withResolvers(),
-      end: Promise.withResolvers(),
-      groupId: null,
-      stream: null,
-    };
-    this.#awaitedStreams.set(id, stream.resolve);
-    this.#running.set(id, running);
-    this.#send({ kind: "start", id, launch });
+    const program = new Program();
+    this.#programs.set(id, program);
+    this.#send(id, { kind: "start", id, launch });
     return {
-      stream: stream.promise,
-      pid: running.pid.promise,
-      end: running.end.promise,
+      stream: program.stream.promise,
+      pid: program.pid.promise,
+      end: program.end.promise,
       kill: () => this.#kill(id),
     };
   }
@@ -87,41 +90,53 @@ export class Spawner {
    * @throws where the work directory is gone.
    */
   async repair(): Promise<void> {
-    if (existsSync(this.#socketPath)) return;
+    if (this.#isClosed || existsSync(this.#socketPath)) return;
     // Before the new one is there: it would remove the socket of that name.
     this.#server.close();
-    this.#server = (await listen(this.#socketPath)).on("connection", this.#takeStream);
+    this.#server = (await listen(this.#socketPath)).on("connection", this.#takeConnection);
+    if (this.#isClosed) this.#server.close();
   }
 
-  /** Ends the spawner and all that it has started. */
+  /** Ends the spawner and all that it has started, for good. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#server.close();
     const child = this.#child;
     if (child === null) return;
-    const exit = once(child, "exit");
+    const gone = new Promise<void>((resolve) => {
+      child.once("exit", () => resolve());
+      child.once("error", () => resolve());
+    });
     if (child.connected) child.disconnect();
-    await exit;
+    const timer = setTimeout(() => child.kill("SIGKILL"), ANSWER_TIMEOUT_MILLISECONDS);
+    await gone;
+    clearTimeout(timer);
   }
 
-  #kill(id: ProcessId): void {
-    const running = this.#running.get(id);
-    if (running === undefined) return;
-    this.#send({ kind: "kill", id });
+  #kill(id: ProgramId): void {
+    const program = this.#programs.get(id);
+    if (program === undefined || program.killTimer !== null) return;
     const child = this.#child;
-    const timer = setTimeout(() => child?.kill("SIGKILL"), KILL_TIMEOUT_MILLISECONDS);
-    void running.end.promise.then(() => clearTimeout(timer));
+    program.killTimer = setTimeout(() => child?.kill("SIGKILL"), ANSWER_TIMEOUT_MILLISECONDS);
+    this.#send(id, { kind: "kill", id });
   }
 
-  #send(request: SpawnerRequest): void {
-    this.#child ??= this.#startProgram();
-    // Whom it cannot reach has ended, which is told by the end.
-    this.#child.send(request, () => {});
+  #send(id: ProgramId, request: SpawnerRequest): void {
+    try {
+      if (this.#isClosed) throw new Error("the spawner is closed");
+      this.#child ??= this.#startProgram();
+      if (!this.#child.connected) throw new Error("the spawner cannot be reached");
+      // Whom it cannot reach has ended, which is told by the end.
+      this.#child.send(request, () => {});
+    } catch (error) {
+      this.#settle(id, { kind: "failed", reason: String(error) });
+    }
   }
 
   #startProgram(): ChildProcess {
     const child = fork(PROGRAM, [], {
       env: { SPAWNER_SOCKET_PATH: this.#socketPath },
-      execArgv: NODE_OPTIONS,
+      execArgv: SPAWNER_NODE_ARGUMENTS,
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     });
     child.on("message", (report: SpawnerReport) => this.#hear(report));
@@ -131,73 +146,83 @@ export class Spawner {
   }
 
   /** A spawner that ended can kill nobody any more; without a sandbox its programs would run on. */
-  #forget(child: ChildProcess, why: string): void {
+  #forget(child: ChildProcess, reason: string): void {
     if (this.#child !== child) return;
     this.#child = null;
-    for (const [id, { groupId }] of [...this.#running]) {
+    for (const [id, { groupId }] of [...this.#programs]) {
       if (groupId !== null) killGroup(groupId);
-      this.#settle(id, { exitCode: null, signal: null, failure: why, diagnostics: "", status: "" });
+      this.#settle(id, { kind: "failed", reason });
     }
   }
 
   #hear(report: SpawnerReport): void {
-    if (report.kind === "ended") {
-      this.#settle(report.id, report.end);
-      return;
+    const program = this.#programs.get(report.id);
+    if (program === undefined) return;
+    switch (report.kind) {
+      case "started":
+        program.groupId = report.pid;
+        program.pid.resolve(report.pid);
+        break;
+      case "killed":
+        // The spawner is well. How long the kernel takes to end the program is no matter of the spawner's.
+        if (program.killTimer !== null) clearTimeout(program.killTimer);
+        break;
+      case "ended":
+        this.#hearEnd(report.id, program, report.end);
+        break;
     }
-    const running = this.#running.get(report.id);
-    if (running === undefined) return;
-    running.groupId = report.pid;
-    running.pid.resolve(report.pid);
   }
 
-  #settle(id: ProcessId, end: ProcessEnd): void {
-    const running = this.#running.get(id);
-    if (running === undefined) return;
-    this.#running.delete(id);
-    if (end.failure !== null) {
-      running.stream?.destroy();
-      this.#resolveStream(id, null);
+  /** The news of an end and the program's connection come by different ways, in any order. */
+  #hearEnd(id: ProgramId, program: Program, end: ProgramEnd): void {
+    if (end.kind === "failed" || program.socket !== null) {
+      this.#settle(id, end);
+      return;
     }
-    // Where it ran there is a connection, even if the news of its end are here first.
-    running.pid.resolve(null);
-    running.end.resolve(end);
+    program.earlyEnd = end;
+    program.connectionTimer = setTimeout(
+      () => this.#settle(id, { kind: "failed", reason: "the connection was lost" }),
+      CONNECTION_TIMEOUT_MILLISECONDS,
+    );
+  }
+
+  #settle(id: ProgramId, end: ProgramEnd): void {
+    const program = this.#programs.get(id);
+    if (program === undefined) return;
+    this.#programs.delete(id);
+    if (program.killTimer !== null) clearTimeout(program.killTimer);
+    if (program.connectionTimer !== null) clearTimeout(program.connectionTimer);
+    if (end.kind === "failed") program.socket?.destroy();
+    program.stream.resolve(null);
+    program.pid.resolve(null);
+    program.end.resolve(end);
   }
 
   /** The first line of a connection says whose it is; what follows is the program's output. */
-  readonly #takeStream = (socket: Socket): void => {
-    // Whoever reads it sees an end.
+  readonly #takeConnection = (socket: Socket): void => {
+    // A reader gets it as an exception of its own.
     socket.on("error", () => {});
     socket.once("readable", () => {
       const head: Buffer | null = socket.read();
       // Written as one piece, so it comes as one.
       const lineEnd = head?.indexOf("\n") ?? -1;
-      if (head === null || lineEnd < 0) {
+      const id: ProgramId = Number(head?.toString("latin1", 0, Math.max(0, lineEnd)));
+      const program = this.#programs.get(id);
+      // Nobody waits for it where its program was given up, or has its connection.
+      if (head === null || program === undefined || program.socket !== null) {
         socket.destroy();
         return;
       }
       socket.unshift(head.subarray(lineEnd + 1));
-      this.#resolveStream(Number(head.toString("latin1", 0, lineEnd)), socket);
+      program.socket = socket;
+      program.stream.resolve(socket);
+      if (program.earlyEnd !== null) this.#settle(id, program.earlyEnd);
     });
   };
-
-  /** Hands a connection to whom it belongs; nobody waits for it where its process was given up. */
-  #resolveStream(id: ProcessId, socket: Socket | null): void {
-    const resolve = this.#awaitedStreams.get(id);
-    this.#awaitedStreams.delete(id);
-    if (resolve === undefined) {
-      socket?.destroy();
-      return;
-    }
-    const running = this.#running.get(id);
-    if (running !== undefined) running.stream = socket;
-    resolve(socket);
-  }
 }
 
 async function listen(socketPath: string): Promise<Server> {
-  // Half open: a program may write on when its input has ended.
-  const server = createServer({ allowHalfOpen: true });
+  const server = createServer();
   server.listen(socketPath);
   await once(server, "listening");
   return server;

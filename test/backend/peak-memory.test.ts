@@ -5,6 +5,8 @@ import { type RenderBody, startTestBackend, type TestBackend } from "./support/t
 const MEBIBYTE = 1024 ** 2;
 /** Typst's own values take 32 bytes each. */
 const LARGE = { source: "#let values = range(6000000)\n#values.len()" };
+/** Grows until it may not, for a second or so. */
+const GROWING = { source: "#let values = ()\n#for i in range(100000000) { values.push((i, i)) }" };
 
 async function backendFor(environment: Readonly<Record<string, string>>): Promise<TestBackend> {
   const backend = await startTestBackend(environment);
@@ -43,7 +45,7 @@ it.each(["bubblewrap", "none"])(
 
 it("is counted where the render fails for it", async () => {
   const backend = await backendFor({ SERVICE_RENDER_MEMORY_BYTES: String(256 * MEBIBYTE) });
-  expect((await backend.render(LARGE)).status).toBe(422);
+  expect((await backend.render(GROWING)).status).toBe(422);
   const bytes = await backend.metric("service_render_peak_memory_bytes_sum", { format: "pdf" });
   expect(bytes).toBeGreaterThan(50 * MEBIBYTE);
   expect(bytes).toBeLessThan(256 * MEBIBYTE);

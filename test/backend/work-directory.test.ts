@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { readBackendSettings } from "../../backend/settings.ts";
+import { Spawner } from "../../backend/spawner/spawner.ts";
 import { prepareWorkDirectory } from "../../backend/work-directory.ts";
 import { makeFakeTypst, waitFor } from "./support/fake-typst.ts";
 import { startTestBackend } from "./support/test-backend.ts";
@@ -83,4 +84,23 @@ it("is made where it is not there, for this user alone", async () => {
   const workDirectory = join(folder, "a", "b");
   await prepareWorkDirectory(readBackendSettings({ SERVICE_WORK_DIRECTORY: workDirectory }));
   expect((await stat(workDirectory)).mode & 0o777).toBe(0o700);
+});
+
+it.each([
+  [94, true],
+  [95, false],
+])("with a path of %i bytes leaves room for its sockets: %s", async (bytes, isTaken) => {
+  const folder = await mkdtemp(join(tmpdir(), "work-directory-test-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const workDirectory = join(folder, "x".repeat(bytes - Buffer.byteLength(folder) - 1));
+  const settings = readBackendSettings({ SERVICE_WORK_DIRECTORY: workDirectory });
+  const taking = prepareWorkDirectory(settings);
+  if (!isTaken) {
+    await expect(taking).rejects.toThrow("is longer than 94 bytes. Set SERVICE_WORK_DIRECTORY.");
+    return;
+  }
+  const claim = await taking;
+  const spawner = await Spawner.open(workDirectory);
+  await spawner.close();
+  await claim.release();
 });

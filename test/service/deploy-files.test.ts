@@ -8,7 +8,7 @@ import { startTestService, type TestService } from "./support/local.ts";
 
 /** A metric in a query, with its selector and not followed by more of a name. */
 const METRIC = /\b((?:service|process|nodejs)_[a-z0-9_]+)(?:\{([^}]*)\})?/g;
-const LABEL = /([a-z_]+)(?==~?")/g;
+const LABEL = /([a-z_]+)(?=(?:=|!=|=~|!~)")/g;
 
 let service: TestService;
 let samples: MetricSample[];
@@ -29,7 +29,7 @@ describe.each(["alerts.yml", "grafana-dashboard.json"])("deploy/%s", (name) => {
     return text
       .replace(/^ *(?:summary|description):.*$/gm, "")
       .replaceAll('\\"', '"')
-      .replace(/(=~?)"[^"]*"/g, '$1""');
+      .replace(/([=!][=~]?)"[^"]*"/g, '$1""');
   };
 
   it("asks for metrics that the edge offers", async () => {

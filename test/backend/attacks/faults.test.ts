@@ -51,7 +51,7 @@ async function startProcess(settings: Settings): Promise<LocalBackend> {
 const send = ({ url }: LocalBackend, body: object) =>
   fetch(new URL("/v1/render", url), renderInit(body, { headers: { Connection: "close" } }));
 
-const projectsIn = async (folder: string) => (await readdir(folder)).filter((name) => name.startsWith("render-"));
+const projectsIn = async (folder: string) => (await readdir(folder)).filter((name) => /^(?:render|output)-/.test(name));
 
 const noLandlock = await landlockObstacle();
 

@@ -2,21 +2,26 @@
  * The spawner: the process that starts all others. What it hands over, what it says of an end, and what becomes of
  * renders when it dies, or when somebody tidies up in the work directory.
  */
-import { readdirSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { readdirSync, readlinkSync } from "node:fs";
 import { mkdtemp, rm, unlink, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Launch } from "../../../backend/sandbox/sandbox.ts";
-import { type SpawnedProcess, Spawner } from "../../../backend/spawner/spawner.ts";
+import type { Launch, SandboxMode } from "../../../backend/sandbox/sandbox.ts";
+import { type SpawnedProgram, Spawner } from "../../../backend/spawner/spawner.ts";
 import { expectProblem } from "../support/problems.ts";
 import { isRunning } from "../support/running-process.ts";
 import { startTestBackend, type TestBackend } from "../support/test-backend.ts";
 import { expectNothingLeft, processesOf, readProc, typstProcessesOf } from "./leftovers.ts";
+import { landlockObstacle } from "./own-sandbox.ts";
 
 const ENDLESS = '#let f(path) = if path.len() > 60 { 0 } else { f(path + "a") + f(path + "b") }\n#f("")';
+
+const noLandlock = await landlockObstacle();
 
 async function openSpawner(): Promise<{ spawner: Spawner; folder: string }> {
   const folder = await mkdtemp(join(tmpdir(), "spawner-test-"));
@@ -30,6 +35,7 @@ async function openSpawner(): Promise<{ spawner: Spawner; folder: string }> {
 
 function shell(script: string, more: Partial<Launch> = {}): Launch {
   return {
+    typstName: "sh",
     file: "/bin/sh",
     arguments: ["-c", script],
     environment: {},
@@ -41,27 +47,28 @@ function shell(script: string, more: Partial<Launch> = {}): Launch {
 }
 
 /** All that a program writes, once it is given all that it reads. */
-async function exchange(spawned: SpawnedProcess, input = ""): Promise<string | null> {
+async function exchange(spawned: SpawnedProgram, input = ""): Promise<string | null> {
   const stream = await spawned.stream;
   stream?.end(input);
   return stream && text(stream);
 }
 
-const ENDED = { exitCode: null, signal: null, failure: null, diagnostics: "", status: "" };
+const EXITED = { kind: "exited", exitCode: 0, diagnostics: "", status: "" };
+const KILLED = { kind: "signalled", signal: "SIGKILL", diagnostics: "", status: "" };
 
 describe("a program that is started", () => {
   it("reads its input to the end, and its output and its end come back", async () => {
     const { spawner } = await openSpawner();
     const spawned = spawner.start(shell("tr a-z A-Z; echo words >&2; exit 3"));
     expect(await exchange(spawned, "some input")).toBe("SOME INPUT");
-    expect(await spawned.end).toEqual({ ...ENDED, exitCode: 3, diagnostics: "words\n" });
+    expect(await spawned.end).toEqual({ ...EXITED, exitCode: 3, diagnostics: "words\n" });
   });
 
   it("may write before it has read, and end before anybody listens", async () => {
     const { spawner } = await openSpawner();
     for (let round = 0; round < 20; round++) {
       const spawned = spawner.start(shell(`echo ${round}`));
-      expect(await spawned.end).toMatchObject({ exitCode: 0 });
+      expect(await spawned.end).toMatchObject({ kind: "exited", exitCode: 0 });
       const stream = await spawned.stream;
       expect(stream && (await text(stream))).toBe(`${round}\n`);
       stream?.destroy();
@@ -94,23 +101,35 @@ describe("a program that is started", () => {
   it("reports on descriptor 4 where it is asked for", async () => {
     const { spawner } = await openSpawner();
     const spawned = spawner.start(shell("echo state >&4", { statusReport: "json" }));
-    expect(await spawned.end).toEqual({ ...ENDED, exitCode: 0, status: "state\n" });
+    expect(await spawned.end).toEqual({ ...EXITED, status: "state\n" });
   });
 
   it("may say as much as it likes on standard error, of which the beginning is kept", async () => {
     const { spawner } = await openSpawner();
     const spawned = spawner.start(shell("head -c 3000000 /dev/zero | tr '\\0' x >&2"));
-    expect(await spawned.end).toEqual({ ...ENDED, exitCode: 0, diagnostics: "x".repeat(4096) });
+    expect(await spawned.end).toEqual({ ...EXITED, diagnostics: "x".repeat(4096) });
   });
 
   it("has nothing open but what it was given", async () => {
     const { spawner } = await openSpawner();
+    const openOf = (pid: number | string | null) =>
+      readdirSync(`/proc/${pid}/fd`).map((name) => {
+        try {
+          return `${name} -> ${readlinkSync(`/proc/${pid}/fd/${name}`)}`;
+        } catch {
+          return `${name} -> closed`;
+        }
+      });
+    const first = spawner.start(shell("read line"));
+    await first.pid;
     const spawned = spawner.start(shell("read line"));
     const pid = await spawned.pid;
-    const inherited = new Set(readdirSync("/proc/self/fd"));
-    const open = readdirSync(`/proc/${pid}/fd`);
-    expect(open.filter((name) => Number(name) > 4 && !inherited.has(name))).toEqual([]);
-    await exchange(spawned);
+    // What this process has been given open by whoever started it, every child has too.
+    const inherited = new Set(openOf("self"));
+    const open = openOf(pid).filter((descriptor) => !inherited.has(descriptor));
+    expect(open.filter((descriptor) => !/^[0-4] -> /.test(descriptor))).toEqual([]);
+    expect(open.filter((descriptor) => /^[0-2] -> socket:/.test(descriptor))).toHaveLength(3);
+    await Promise.all([exchange(first), exchange(spawned)]);
   });
 
   it("is killed with what it has started itself", async () => {
@@ -119,7 +138,7 @@ describe("a program that is started", () => {
     const stream = await spawned.stream;
     const line = await new Promise<string>((resolve) => stream?.once("data", (chunk) => resolve(String(chunk))));
     spawned.kill();
-    expect(await spawned.end).toEqual({ ...ENDED, signal: "SIGKILL" });
+    expect(await spawned.end).toEqual(KILLED);
     await expect.poll(() => isRunning(Number(line))).toBe(false);
     stream?.destroy();
   });
@@ -128,12 +147,11 @@ describe("a program that is started", () => {
     const { spawner } = await openSpawner();
     const early = spawner.start(shell("sleep 60"));
     early.kill();
-    const { exitCode, signal, failure } = await early.end;
-    expect([exitCode, signal ?? failure]).toEqual([null, expect.stringMatching(/SIGKILL|killed before/)]);
+    expect([KILLED, { kind: "failed", reason: "killed before it was started" }]).toContainEqual(await early.end);
     (await early.stream)?.destroy();
     const late = spawner.start(shell("exit 0"));
     await exchange(late);
-    expect(await late.end).toEqual({ ...ENDED, exitCode: 0 });
+    expect(await late.end).toEqual(EXITED);
     late.kill();
     expect(await exchange(spawner.start(shell("echo still here")))).toBe("still here\n");
   });
@@ -145,7 +163,7 @@ describe("a program that is started", () => {
   ])("fails in words for %s", async (_what, launch) => {
     const { spawner } = await openSpawner();
     const spawned = spawner.start(launch);
-    expect(await spawned.end).toEqual({ ...ENDED, failure: expect.stringContaining("ENOENT") });
+    expect(await spawned.end).toEqual({ kind: "failed", reason: expect.stringContaining("ENOENT") });
     // Where it got that far, there is a connection, and nothing comes by it.
     (await spawned.stream)?.destroy();
     expect(await exchange(spawner.start(shell("echo next")))).toBe("next\n");
@@ -153,7 +171,7 @@ describe("a program that is started", () => {
 });
 
 describe("the socket of the streams", () => {
-  it("gives nothing to who is no program, and takes nothing from it", async () => {
+  it("gives nothing to who is no program that is awaited, and takes nothing from it", async () => {
     const { spawner, folder } = await openSpawner();
     const spawned = spawner.start(shell("read line; echo the right one"));
     await spawned.pid;
@@ -171,7 +189,7 @@ describe("the socket of the streams", () => {
     await before.stream;
     await unlink(join(folder, "streams"));
     const failed = spawner.start(shell("echo lost"));
-    expect(await failed.end).toMatchObject({ failure: expect.stringContaining("ENOENT") });
+    expect(await failed.end).toEqual({ kind: "failed", reason: expect.stringContaining("ENOENT") });
     expect(await failed.stream).toBeNull();
     await spawner.repair();
     expect(await exchange(spawner.start(shell("echo found")))).toBe("found\n");
@@ -194,19 +212,26 @@ function spawnerPid(backend: TestBackend): number {
 }
 
 describe("a spawner that dies", () => {
-  it.each(["bubblewrap", "none"])("takes its renders with it, and the next one finds another (%s)", async (mode) => {
-    const backend = await backendFor({ SERVICE_SANDBOX: mode, SERVICE_RENDER_TIMEOUT_SECONDS: "5" });
-    const answers = [backend.render({ source: ENDLESS }), backend.render({ source: ENDLESS })];
-    await expect.poll(() => typstProcessesOf(backend.workDirectory).length, { timeout: 3000 }).toBe(2);
-    const pids = typstProcessesOf(backend.workDirectory);
-    onTestFinished(() => {
-      for (const pid of pids.filter(isRunning)) process.kill(pid, "SIGKILL");
-    });
-    process.kill(spawnerPid(backend), "SIGKILL");
-    for (const answer of answers) await expectProblem(await answer, "service_unavailable");
-    expect((await backend.render({ source: "x" })).status).toBe(200);
-    await expectNothingLeft(backend);
-  });
+  it.each(noLandlock === null ? ["bubblewrap", "landlock", "none"] : ["bubblewrap", "none"])(
+    "takes its renders with it, and the next one finds another (%s)",
+    async (mode) => {
+      const backend = await backendFor({
+        SERVICE_SANDBOX: mode,
+        SERVICE_RENDER_TIMEOUT_SECONDS: "5",
+        SERVICE_SETPRIV_BIN: process.env.SERVICE_SETPRIV_BIN ?? "",
+      });
+      const answers = [backend.render({ source: ENDLESS }), backend.render({ source: ENDLESS })];
+      await expect.poll(() => typstProcessesOf(backend.workDirectory).length, { timeout: 3000 }).toBe(2);
+      const pids = typstProcessesOf(backend.workDirectory);
+      onTestFinished(() => {
+        for (const pid of pids.filter(isRunning)) process.kill(pid, "SIGKILL");
+      });
+      process.kill(spawnerPid(backend), "SIGKILL");
+      for (const answer of answers) await expectProblem(await answer, "service_unavailable");
+      expect((await backend.render({ source: "x" })).status).toBe(200);
+      await expectNothingLeft(backend);
+    },
+  );
 
   it("or hangs is replaced, and the render that found it so has timed out", async () => {
     const backend = await backendFor({ SERVICE_RENDER_TIMEOUT_SECONDS: "1" });
@@ -216,7 +241,7 @@ describe("a spawner that dies", () => {
     onTestFinished(() => {
       if (isRunning(pid)) process.kill(pid, "SIGKILL");
     });
-    expect([408, 503]).toContain((await backend.render({ source: "x" })).status);
+    await expectProblem(await backend.render({ source: "x" }), "render_timeout");
     expect((await backend.render({ source: "x" })).status).toBe(200);
     await expectNothingLeft(backend);
   });
@@ -239,23 +264,71 @@ describe("a spawner that dies", () => {
   });
 });
 
+const REMOVALS: [SandboxMode, string][] = [
+  ...["streams", "seccomp.bpf", "sandbox-root", "sandbox-root/typst", "sandbox-root/project", "sandbox-root/lib"].map(
+    (name): [SandboxMode, string] => ["bubblewrap", name],
+  ),
+  ...["streams", "seccomp.bpf", "no-packages"].map((name): [SandboxMode, string] => ["landlock", name]),
+  ...["streams", "no-packages"].map((name): [SandboxMode, string] => ["none", name]),
+];
+
 describe("a work directory in which somebody has tidied up", () => {
-  it.each([
-    "streams",
-    "seccomp.bpf",
-    "sandbox-root",
-    "sandbox-root/typst",
-    "sandbox-root/project",
-    "sandbox-root/lib",
-    "no-packages",
-  ])("is whole again after at most one request: %s", async (name) => {
-    const backend = await backendFor();
-    await rm(join(backend.workDirectory, name), { recursive: true, force: true });
-    const statuses = [200];
-    for (let round = 0; round < 2; round++) statuses.push((await backend.render({ source: "x" })).status);
-    expect([200, 503]).toContain(statuses[1]);
-    await expect.poll(async () => (await backend.render({ source: "x" })).status).toBe(200);
-    await expectNothingLeft(backend);
-    expect(processesOf(backend.workDirectory)).toEqual([]);
+  it.each(REMOVALS.filter(([mode]) => noLandlock === null || mode !== "landlock"))(
+    "is whole again after at most one request (%s, %s)",
+    async (mode, name) => {
+      const backend = await backendFor({
+        SERVICE_SANDBOX: mode,
+        SERVICE_SETPRIV_BIN: process.env.SERVICE_SETPRIV_BIN ?? "",
+      });
+      await rm(join(backend.workDirectory, name), { recursive: true });
+      expect([200, 503]).toContain((await backend.render({ source: "x" })).status);
+      // The repair goes on when the answer is there.
+      await delay(300);
+      expect((await backend.render({ source: "x" })).status).toBe(200);
+      await expectNothingLeft(backend);
+      expect(processesOf(backend.workDirectory)).toEqual([]);
+    },
+  );
+});
+
+describe("a spawner that is closed", () => {
+  it("starts nothing any more, and says so", async () => {
+    const { spawner } = await openSpawner();
+    expect(await exchange(spawner.start(shell("echo open")))).toBe("open\n");
+    const running = spawner.start(shell("sleep 60"));
+    await running.pid;
+    await spawner.close();
+    expect(await running.end).toMatchObject({ kind: "failed" });
+    const late = spawner.start(shell("echo late"));
+    expect([await late.stream, await late.pid]).toEqual([null, null]);
+    expect(await late.end).toEqual({ kind: "failed", reason: expect.stringContaining("closed") });
+    await spawner.repair();
+    await spawner.close();
+  });
+
+  it("ends even where its process hangs", { timeout: 15_000 }, async () => {
+    const { spawner } = await openSpawner();
+    const spawned = spawner.start(shell("echo $PPID"));
+    const pid = Number(await exchange(spawned));
+    process.kill(pid, "SIGSTOP");
+    await spawner.close();
+    expect(isRunning(pid)).toBe(false);
+  });
+});
+
+describe("a spawner without descriptors left", () => {
+  it("says of each program that it cannot be started, and starts the next one when it can", async () => {
+    const { spawner } = await openSpawner();
+    const pid = Number(await exchange(spawner.start(shell("echo $PPID"))));
+    const limit = (count: number) => execFileSync("prlimit", [`--pid=${pid}`, `--nofile=${count}:`]);
+    const open = Math.max(...readdirSync(`/proc/${pid}/fd`).map(Number));
+    for (let room = 0; room < 14; room++) {
+      limit(open + room);
+      const spawned = spawner.start(shell("echo started"));
+      const [output, end] = [await exchange(spawned).catch(() => null), await spawned.end];
+      if (end.kind !== "failed") expect([output, end]).toEqual(["started\n", EXITED]);
+    }
+    limit(1024);
+    expect(await exchange(spawner.start(shell("echo $PPID")))).toBe(`${pid}\n`);
   });
 });

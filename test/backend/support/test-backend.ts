@@ -62,7 +62,7 @@ export async function startTestBackend(environment: Readonly<Record<string, stri
     fetch: send,
     metrics,
     metric: async (name, labels = {}) => sampleValue(await metrics(), name, labels),
-    projects: async () => (await readdir(workDirectory)).filter((name) => name.startsWith("render-")),
+    projects: async () => (await readdir(workDirectory)).filter((name) => /^(?:render|output)-/.test(name)),
     close: async () => {
       await app.close();
       await spawner.close();
