@@ -1,4 +1,5 @@
 /** The backend as a program: what keeps it from starting, how it stops, and what it says meanwhile. */
+
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
@@ -10,6 +11,7 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { LOOPBACK, ServiceStartError, startBackend, takeFreePort } from "../../scripts/local-service.ts";
+import { processesOf, typstProcessesOf } from "../backend/attacks/leftovers.ts";
 import { makeFakeTypst, VERSION_ANSWER, waitFor } from "../backend/support/fake-typst.ts";
 import { isRunning, writtenPids } from "../backend/support/running-process.ts";
 import { renderInit } from "../backend/support/test-backend.ts";
@@ -72,7 +74,7 @@ const render = ({ url }: BackendProcess, headers: Readonly<Record<string, string
   fetch(new URL("/v1/render", url), renderInit({ source: "x" }, { headers }));
 
 const projects = async ({ workDirectory }: BackendProcess) =>
-  (await readdir(workDirectory)).filter((name) => name.startsWith("render-"));
+  (await readdir(workDirectory)).filter((name) => /^(?:render|output)-/.test(name));
 
 /** Expects an end with exit code 1 and one line of errors that says this. */
 async function expectRefusedStart(environment: Environment, message: RegExp): Promise<void> {
@@ -157,6 +159,25 @@ describe("the backend stops", () => {
     expect((await render(backend)).status).toBe(200);
     backend.child.kill(signal);
     expect(await backend.ended).toEqual({ exitCode: 0, output: "", errors: "" });
+    expect(await projects(backend)).toEqual([]);
+  });
+
+  it.each(["bubblewrap", "none"])("at the end of its grace, with what still runs and what waits (%s)", async (mode) => {
+    const backend = await spawnReadyBackend({
+      SERVICE_SANDBOX: mode,
+      SERVICE_WARM_RENDERS: "1",
+      SERVICE_GRACE_SECONDS: "1",
+    });
+    expect((await render(backend)).status).toBe(200);
+    await expect.poll(() => typstProcessesOf(backend.workDirectory)).toHaveLength(1);
+    const endless = '#let f(path) = if path.len() > 60 { 0 } else { f(path + "a") + f(path + "b") }\n#f("")';
+    const answer = fetch(new URL("/v1/render", backend.url), renderInit({ source: endless }));
+    const outcome = answer.then(({ status }) => status).catch(() => "lost");
+    await expect.poll(() => typstProcessesOf(backend.workDirectory)).toHaveLength(2);
+    backend.child.kill("SIGTERM");
+    expect((await backend.ended).exitCode).toBe(1);
+    expect(["lost", 503]).toContain(await outcome);
+    await expect.poll(() => processesOf(backend.workDirectory), { timeout: 3000 }).toEqual([]);
     expect(await projects(backend)).toEqual([]);
   });
 

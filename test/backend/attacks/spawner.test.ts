@@ -3,9 +3,10 @@
  * renders when it dies, or when somebody tidies up in the work directory.
  */
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { readdirSync, readlinkSync } from "node:fs";
 import { mkdtemp, rm, unlink, writeFile } from "node:fs/promises";
-import { connect } from "node:net";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -181,6 +182,19 @@ describe("the socket of the streams", () => {
       expect(await text(socket)).toBe("");
     }
     expect(await exchange(spawned, "\n")).toBe("the right one\n");
+  });
+
+  it("that somebody else has taken makes a failure of the program, and no wait without end", async () => {
+    const { spawner, folder } = await openSpawner();
+    const path = join(folder, "streams");
+    await unlink(path);
+    const thief = createServer((socket) => socket.resume());
+    thief.listen(path);
+    await once(thief, "listening");
+    const spawned = spawner.start(shell("exit 0"));
+    expect(await spawned.end).toEqual({ kind: "failed", reason: "the connection was lost" });
+    expect(await spawned.stream).toBeNull();
+    thief.close();
   });
 
   it("is there again after it was removed", async () => {
