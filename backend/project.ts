@@ -17,9 +17,12 @@ export const DATA_FILE_NAME = ":data.json";
 const EMPTY_DATA = Buffer.from("{}");
 
 /** Every project's directory begins so. */
-const PROJECT_PREFIX = "render-";
+export const PROJECT_PREFIX = "render-";
 /** And so the directory of its outputs, which has the same random end. */
 const OUTPUT_PREFIX = "output-";
+
+/** Of an empty directory, on the file systems that one meets. */
+const DIRECTORY_BYTES = 4096;
 
 /** Projects of more directories than this are left to the removal that asks the disk what is there. */
 const MAX_KNOWN_DIRECTORIES = 16;
@@ -65,12 +68,15 @@ export class Project {
   /**
    * Writes a request's data and files into the project, which must be empty.
    *
+   * @param isOver asked before each file: whether nobody waits for the rest of them.
    * @returns the problem of a set of files that cannot be laid out, or null.
    * @throws where the machine fails: disk full, directory gone.
    */
-  async fill(body: Uint8Array, { data, files }: RenderRequest): Promise<Problem | null> {
+  async fill(body: Uint8Array, { data, files }: RenderRequest, isOver: () => boolean): Promise<Problem | null> {
     await this.#write(DATA_FILE_NAME, data === null ? EMPTY_DATA : body.subarray(data.start, data.end));
     for (const file of files) {
+      // Files in many folders take long to write: a thousandth of a second each, and more.
+      if (isOver()) break;
       try {
         await this.#makeDirectory(dirname(file.key));
         await this.#write(file.key, fileBytes(body, file));
@@ -121,10 +127,10 @@ export class Project {
   }
 }
 
-/** What a project takes on disk: its data and its files. */
+/** What a project takes on disk at most: its data, its files, and a block for each folder that a key names. */
 export function projectBytes({ data, files }: RenderRequest): number {
   const dataBytes = data === null ? EMPTY_DATA.length : data.end - data.start;
-  return files.reduce((sum, { size }) => sum + size, dataBytes);
+  return files.reduce((sum, { key, size }) => sum + size + (key.split("/").length - 1) * DIRECTORY_BYTES, dataBytes);
 }
 
 function fileBytes(body: Uint8Array, { encoding, content }: RenderFile): Uint8Array {

@@ -126,7 +126,8 @@ async function compile(
   task: RenderTask,
 ): Promise<TypstResult | Problem> {
   const { body, request } = task.judged;
-  const refusal = await project.fill(body, request);
+  const isOver = () => task.signal.aborted || performance.now() > task.deadline;
+  const refusal = await project.fill(body, request, isOver);
   if (refusal !== null) return refusal;
   const result = perform(process, task, project.outputDirectory);
   // While Typst compiles there is time to start the next process; before or after, a client waits for it.

@@ -141,7 +141,9 @@ export class TypstProcess {
     const typstEnd = hasFailedToLaunch(end) ? null : endOfTypst(end, this.#launch);
     // A process that ended by itself just before it was to be stopped still ended by itself.
     if (typstEnd?.kind === "exited") return typstEnd;
-    if (this.#stopReason !== null) return { kind: "stopped", reason: this.#stopReason };
+    // A process that never ran has not run into its time-out, whoever was stopped for it.
+    const hasRunOut = this.#stopReason === "render-timeout" && end.kind === "failed";
+    if (this.#stopReason !== null && !hasRunOut) return { kind: "stopped", reason: this.#stopReason };
     return typstEnd ?? { kind: "not-started", cause: new Error(`the sandbox failed: ${describe(end)}`) };
   }
 

@@ -7,7 +7,9 @@ import { chmod, mkdir, readdir, rm, stat } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { SettingError } from "../rules/integer-setting.ts";
+import { PROJECT_PREFIX } from "./project.ts";
 import type { BackendSettings } from "./settings.ts";
+import { killStrayProcesses } from "./stray-processes.ts";
 import { workDirectoryPath } from "./work-directory-paths.ts";
 
 /** A claim on the work directory, for as long as the process lives. */
@@ -45,6 +47,7 @@ export async function prepareWorkDirectory(settings: BackendSettings): Promise<W
   if (await answers(claimPath)) {
     throw new SettingError(`Another backend works in ${workDirectory}. Set SERVICE_WORK_DIRECTORY for this one.`);
   }
+  killStrayProcesses((argument) => argument.startsWith(join(workDirectory, PROJECT_PREFIX)));
   await empty(workDirectory);
   const claim = createServer((socket) => socket.destroy());
   claim.listen(claimPath);

@@ -8,6 +8,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type { Launch } from "../sandbox/sandbox.ts";
+import { killStrayProcesses } from "../stray-processes.ts";
 import { workDirectoryPath } from "../work-directory-paths.ts";
 import type { ProgramEnd, ProgramId, SpawnerReport, SpawnerRequest } from "./messages.ts";
 
@@ -18,6 +19,8 @@ const SPAWNER_NODE_ARGUMENTS = ["--max-semi-space-size=1"];
 const ANSWER_TIMEOUT_MILLISECONDS = 5000;
 /** For the connection of a program that has ended. It was made before the program ran, so it comes at once or never. */
 const CONNECTION_TIMEOUT_MILLISECONDS = 1000;
+/** By then a program that was about to start when its spawner died has started. */
+const LATE_START_MILLISECONDS = 1000;
 
 /** A program that was started, or could not be. */
 export interface SpawnedProgram {
@@ -33,6 +36,8 @@ export interface SpawnedProgram {
 
 /** What is known of a program until both its end and its connection are here. */
 class Program {
+  /** Where it runs: no other program runs there. */
+  readonly directory: string;
   readonly stream = Promise.withResolvers<Duplex | null>();
   readonly pid = Promise.withResolvers<number | null>();
   readonly end = Promise.withResolvers<ProgramEnd>();
@@ -43,6 +48,10 @@ class Program {
   earlyEnd: ProgramEnd | null = null;
   killTimer: NodeJS.Timeout | null = null;
   connectionTimer: NodeJS.Timeout | null = null;
+
+  constructor(directory: string) {
+    this.directory = directory;
+  }
 }
 
 export class Spawner {
@@ -73,7 +82,7 @@ export class Spawner {
   /** Starts a program. Never throws: its end says what becomes of it, whatever that is. */
   start(launch: Launch): SpawnedProgram {
     const id = ++this.#lastId;
-    const program = new Program();
+    const program = new Program(launch.workingDirectory);
     this.#programs.set(id, program);
     this.#send(id, { kind: "start", id, launch });
     return {
@@ -145,10 +154,14 @@ export class Spawner {
     return child;
   }
 
-  /** A spawner that ended can kill nobody any more; without a sandbox its programs would run on. */
+  /** A spawner that ended can kill nobody any more, and not all of its programs end with it. */
   #forget(child: ChildProcess, reason: string): void {
     if (this.#child !== child) return;
     this.#child = null;
+    const directories = new Set([...this.#programs.values()].map(({ directory }) => directory));
+    const killStrays = () => killStrayProcesses((argument) => directories.has(argument));
+    killStrays();
+    setTimeout(killStrays, LATE_START_MILLISECONDS).unref();
     for (const [id, { groupId }] of [...this.#programs]) {
       if (groupId !== null) killGroup(groupId);
       this.#settle(id, { kind: "failed", reason });

@@ -1,4 +1,6 @@
 /** The work directory: what is in it while a render runs, and that nothing is left of any render, however it ended. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -102,5 +104,24 @@ it.each([
   const claim = await taking;
   const spawner = await Spawner.open(workDirectory);
   await spawner.close();
+  await claim.release();
+});
+
+it("loses the processes that a crash has left in its projects, and no others", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "work-directory-test-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const workDirectory = join(folder, "work");
+  const start = (path: string) =>
+    spawn("/bin/sh", ["-c", "read line", "sh", path], { stdio: ["pipe", "ignore", "ignore"] });
+  const left = start(join(workDirectory, "render-crashed"));
+  const other = start(join(folder, "work-of-another", "render-busy"));
+  onTestFinished(() => {
+    for (const child of [left, other]) child.kill("SIGKILL");
+  });
+  await Promise.all([once(left, "spawn"), once(other, "spawn")]);
+  const ended = once(left, "exit");
+  const claim = await prepareWorkDirectory(readBackendSettings({ SERVICE_WORK_DIRECTORY: workDirectory }));
+  expect(await ended).toEqual([null, "SIGKILL"]);
+  expect([other.exitCode, other.signalCode]).toEqual([null, null]);
   await claim.release();
 });

@@ -219,10 +219,15 @@ async function backendFor(environment: Readonly<Record<string, string>> = {}): P
 
 /** The spawner of this test's backend: the one whose environment names its work directory. */
 function spawnerPid(backend: TestBackend): number {
+  const [pid = 0, ...others] = spawnerPids(backend);
+  expect([pid > 0, others]).toEqual([true, []]);
+  return pid;
+}
+
+function spawnerPids({ workDirectory }: TestBackend): number[] {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  const own = pids.filter((pid) => readProc(pid, "environ").includes(`SPAWNER_SOCKET_PATH=${backend.workDirectory}`));
-  expect(own).toHaveLength(1);
-  return Number(own[0]);
+  const variable = `SPAWNER_SOCKET_PATH=${workDirectory}`;
+  return pids.filter((pid) => readProc(pid, "environ").includes(variable)).map(Number);
 }
 
 describe("a spawner that dies", () => {
@@ -247,7 +252,23 @@ describe("a spawner that dies", () => {
     },
   );
 
-  it("or hangs is replaced, and the render that found it so has timed out", async () => {
+  it("while renders start, leaves no half of a sandbox behind", { timeout: 30_000 }, async () => {
+    const backend = await backendFor({ SERVICE_MAX_CONCURRENT_RENDERS: "4" });
+    for (let round = 0; round < 24; round++) {
+      expect((await backend.render({ source: "x" })).status).toBe(200);
+      const answers = Array.from({ length: 4 }, () => backend.render({ source: "x" }));
+      // At another moment of the start each time.
+      await delay(1 + (round % 12));
+      for (const pid of spawnerPids(backend)) process.kill(pid, "SIGKILL");
+      expect(new Set([200, 503])).toEqual(
+        new Set([200, 503, ...(await Promise.all(answers)).map(({ status }) => status)]),
+      );
+    }
+    expect((await backend.render({ source: "x" })).status).toBe(200);
+    await expectNothingLeft(backend);
+  });
+
+  it("or hangs is replaced, and the render that found it so was never begun", async () => {
     const backend = await backendFor({ SERVICE_RENDER_TIMEOUT_SECONDS: "1" });
     expect((await backend.render({ source: "x" })).status).toBe(200);
     const pid = spawnerPid(backend);
@@ -255,7 +276,7 @@ describe("a spawner that dies", () => {
     onTestFinished(() => {
       if (isRunning(pid)) process.kill(pid, "SIGKILL");
     });
-    await expectProblem(await backend.render({ source: "x" }), "render_timeout");
+    await expectProblem(await backend.render({ source: "x" }), "service_unavailable");
     expect((await backend.render({ source: "x" })).status).toBe(200);
     await expectNothingLeft(backend);
   });
