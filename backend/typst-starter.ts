@@ -107,11 +107,23 @@ export class TypstStarter {
    */
   #repair(): void {
     if (this.#isClosed || this.#spawner.isClosed) return;
+    // What waits was started before, and may have lost what is made anew.
+    for (const { started } of this.#waiting.splice(0)) {
+      started.then(
+        (waiting) => this.discardLater(waiting),
+        () => {},
+      );
+    }
     this.#repairing ??= Promise.all([this.#spawner.repair(), this.#sandbox.prepare()])
       .catch(() => {})
       .then(() => {
         this.#repairing = null;
       });
+  }
+
+  /** Whether a process that has waited can have failed for want of what it should have seen. */
+  get isSandboxWhole(): boolean {
+    return this.#sandbox.isWhole();
   }
 
   /** How the sandbox shows a project to Typst. */

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { SettingError } from "../rules/integer-setting.ts";
 import { PROJECT_PREFIX } from "./project.ts";
 import type { BackendSettings } from "./settings.ts";
-import { killStrayProcesses } from "./stray-processes.ts";
+import { killStrayProcesses } from "./stray-processes.mjs";
 import { workDirectoryPath } from "./work-directory-paths.ts";
 
 /** A claim on the work directory, for as long as the process lives. */

@@ -2,7 +2,8 @@
  * The sandbox by bubblewrap: namespaces of its own for everything, no capabilities, a file system that holds Typst, its
  * libraries, fonts and packages and this render's project, read-only, and the render's output directory.
  */
-import { basename } from "node:path";
+import { existsSync } from "node:fs";
+import { basename, join } from "node:path";
 import type { Project } from "../project.ts";
 import type { BackendSettings } from "../settings.ts";
 import { resourceLimitCommand } from "./resource-limits.ts";
@@ -53,6 +54,7 @@ export function bubblewrapSandbox(
       await seccompFilter.write();
       await makeSandboxRoot(settings, libraries);
     },
+    isWhole: () => existsSync(join(sandboxRootPath(settings), SANDBOX_PATHS.project)),
     view: ({ outputDirectory }): SandboxView => ({
       root: SANDBOX_PATHS.project,
       outputDirectory: outputDirectory === null ? null : SANDBOX_PATHS.output,

@@ -42,6 +42,7 @@ export function landlockSandbox(
       await seccompFilter.write();
       await makeEmptyPackageDirectory(settings);
     },
+    isWhole: () => true,
     view: (project): SandboxView => ({
       root: project.root,
       outputDirectory: project.outputDirectory,

@@ -37,6 +37,8 @@ export interface Sandbox {
   readonly mode: SandboxMode;
   /** Writes into the work directory what launches need there, as far as it is missing. */
   prepare(): Promise<void>;
+  /** Whether a process that waits still sees its project: what is removed below it in the work directory, it loses. */
+  isWhole(): boolean;
   view(project: Project): SandboxView;
   launch(project: Project, typstArguments: readonly string[]): Launch;
 }

@@ -16,6 +16,7 @@ export function unconfined(settings: BackendSettings): Sandbox {
   return {
     mode: "none",
     prepare: () => makeEmptyPackageDirectory(settings),
+    isWhole: () => true,
     view: ({ root, outputDirectory }) => ({ root, outputDirectory, fontPaths: settings.fontPaths, packagePath }),
     launch: (project: Project, typstArguments): Launch => ({
       typstName: basename(settings.typstPath),

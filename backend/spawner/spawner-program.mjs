@@ -3,7 +3,7 @@
  *
  * Node starts a program by fork(2), which copies the page tables of all its memory: 1 ms from a process of 50 MB, 8 ms
  * from a backend of 160 MB, each time with its event loop at a stand (measured). So this process stays small: it imports
- * nothing but Node, no standard output passes through it, and it is plain JavaScript, because reading TypeScript doubles
+ * little but Node, no standard output passes through it, and it is plain JavaScript, because reading TypeScript doubles
  * what there is to copy.
  *
  * For each program it connects to the backend's socket, says which program it is, and gives the connection away as the
@@ -12,6 +12,7 @@
 import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { connect } from "node:net";
+import { killStrayProcesses } from "../stray-processes.mjs";
 
 /** @import { ChildProcess } from "node:child_process" */
 /** @import { Socket } from "node:net" */
@@ -87,6 +88,10 @@ function spawnOn(id, launch, socket) {
     // Without descriptors left, Node gives a child without streams.
     const diagnostics = readHead(child.stdio?.[2]);
     const status = readHead(child.stdio?.[4]);
+    child.on("exit", (_exitCode, signal) => {
+      // Without its inner process, which may have been too young to end with it, its streams would never close.
+      if (signal !== null) killStrayProcesses((argument) => argument === launch.workingDirectory);
+    });
     child.on("close", (exitCode, signal) => {
       reportEnd(id, describeEnd(exitCode, signal, { diagnostics: diagnostics(), status: status() }));
     });

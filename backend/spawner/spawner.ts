@@ -8,7 +8,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type { Launch } from "../sandbox/sandbox.ts";
-import { killStrayProcesses } from "../stray-processes.ts";
+import { killStrayProcesses } from "../stray-processes.mjs";
 import { workDirectoryPath } from "../work-directory-paths.ts";
 import type { ProgramEnd, ProgramId, SpawnerReport, SpawnerRequest } from "./messages.ts";
 

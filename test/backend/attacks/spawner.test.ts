@@ -10,15 +10,17 @@ import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { setTimeout as delay } from "node:timers/promises";
+import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { Project } from "../../../backend/project.ts";
 import type { Launch, SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { type SpawnedProgram, Spawner } from "../../../backend/spawner/spawner.ts";
+import { renderArguments } from "../../../backend/typst-command.ts";
 import { expectProblem } from "../support/problems.ts";
 import { isRunning } from "../support/running-process.ts";
 import { startTestBackend, type TestBackend } from "../support/test-backend.ts";
 import { expectNothingLeft, processesOf, readProc, typstProcessesOf } from "./leftovers.ts";
-import { landlockObstacle } from "./own-sandbox.ts";
+import { landlockObstacle, openOwnSandbox, PDF } from "./own-sandbox.ts";
 
 const ENDLESS = '#let f(path) = if path.len() > 60 { 0 } else { f(path + "a") + f(path + "b") }\n#f("")';
 
@@ -40,7 +42,8 @@ function shell(script: string, more: Partial<Launch> = {}): Launch {
     file: "/bin/sh",
     arguments: ["-c", script],
     environment: {},
-    workingDirectory: tmpdir(),
+    // No folder of everybody's: processes that name it are taken for those that run there.
+    workingDirectory: import.meta.dirname,
     descriptor3Path: null,
     statusReport: "direct",
     ...more,
@@ -326,6 +329,35 @@ describe("a work directory in which somebody has tidied up", () => {
   );
 });
 
+it("a sandbox that is removed from below a process that waits is no fault of the next template", async () => {
+  const backend = await backendFor({ SERVICE_WARM_RENDERS: "1" });
+  expect((await backend.render({ source: "x" })).status).toBe(200);
+  await expect.poll(() => typstProcessesOf(backend.workDirectory)).toHaveLength(1);
+  // Until it waits, it has not read what it needs to start.
+  await delay(300);
+  await rm(join(backend.workDirectory, "sandbox-root"), { recursive: true });
+  // 200 where the repair is done before another process is started.
+  expect([200, 503]).toContain((await backend.render({ source: "x" })).status);
+  await expect.poll(async () => (await backend.render({ source: "x" })).status).toBe(200);
+  await expectProblem(await backend.render({ source: "#panic()" }), "template_compile_failed");
+});
+
+it("a process that is killed at any moment of its start is gone, and said to be", { timeout: 30_000 }, async () => {
+  const { settings, sandbox, spawner } = await openOwnSandbox("bubblewrap");
+  const project = await Project.create(settings.workDirectory, false);
+  const launch = sandbox.launch(project, renderArguments(settings, sandbox.view(project), PDF));
+  for (let round = 0; round < 120; round++) {
+    const spawned = spawner.start(launch);
+    await spawned.pid;
+    const end = performance.now() + (round % 12) / 2;
+    while (performance.now() < end) await nextTurn();
+    spawned.kill();
+    expect(["signalled", "failed"]).toContain((await spawned.end).kind);
+    (await spawned.stream)?.destroy();
+  }
+  expect(processesOf(settings.workDirectory)).toEqual([]);
+});
+
 describe("a spawner that is closed", () => {
   it("starts nothing any more, and says so", async () => {
     const { spawner } = await openSpawner();
@@ -360,7 +392,9 @@ describe("a spawner without descriptors left", () => {
     for (let room = 0; room < 14; room++) {
       limit(open + room);
       const spawned = spawner.start(shell("echo started"));
-      const [output, end] = [await exchange(spawned).catch(() => null), await spawned.end];
+      // Nothing is written: a program that has ended already takes nothing.
+      const stream = await spawned.stream;
+      const [output, end] = [stream && (await text(stream).catch(() => null)), await spawned.end];
       if (end.kind !== "failed") expect([output, end]).toEqual(["started\n", EXITED]);
     }
     limit(1024);

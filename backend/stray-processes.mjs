@@ -1,13 +1,19 @@
 /**
- * Processes that nobody holds any more: of a spawner that was killed, or of a backend that crashed.
+ * Processes that nobody holds any more: of a launcher that was killed, of a spawner that died, of a backend that crashed.
  *
  * bubblewrap ends with its parent, but not in the first moment: killed then, it leaves its inner process waiting for ever
  * (seen). Such a process is known by its command line, which names the project it was started for.
+ *
+ * Plain JavaScript, because the spawner loads it.
  */
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Kills the processes that have an argument for which `isStray` holds. Others' processes are left to others. */
-export function killStrayProcesses(isStray: (argument: string) => boolean): void {
+/**
+ * Kills the processes that have an argument for which `isStray` holds. Others' processes are left to others.
+ *
+ * @param {(argument: string) => boolean} isStray
+ */
+export function killStrayProcesses(isStray) {
   for (const pid of processIds()) {
     if (pid === process.pid || !commandLine(pid).some(isStray)) continue;
     try {
@@ -19,7 +25,7 @@ export function killStrayProcesses(isStray: (argument: string) => boolean): void
 }
 
 /** None on systems without /proc. */
-function processIds(): number[] {
+function processIds() {
   try {
     return readdirSync("/proc")
       .filter((name) => /^\d+$/.test(name))
@@ -29,7 +35,8 @@ function processIds(): number[] {
   }
 }
 
-function commandLine(pid: number): string[] {
+/** @param {number} pid */
+function commandLine(pid) {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
   } catch {
