@@ -5,7 +5,7 @@
  * does not pass it on. So what is known is the high-water mark at the last look. There is one at the first byte of the
  * output, when Typst has done its work, and one every few milliseconds: fewer later, when little is missed between two.
  */
-import { readFileSync } from "node:fs";
+import { readProc } from "./proc.mjs";
 
 const INTERVAL_MILLISECONDS = 20;
 const LATER_INTERVAL_MILLISECONDS = 100;
@@ -72,13 +72,4 @@ function lastDescendant(pid: number): number {
     last = Number(child);
   }
   return last;
-}
-
-/** A file of /proc, empty where the process is gone. */
-function readProc(path: string): string {
-  try {
-    return readFileSync(`/proc/${path}`, "latin1");
-  } catch {
-    return "";
-  }
 }

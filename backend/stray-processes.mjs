@@ -6,7 +6,7 @@
  *
  * Plain JavaScript, because the spawner loads it.
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { killIfThere, processIds, readProc } from "./proc.mjs";
 
 /**
  * Kills the processes that have an argument for which `isStray` holds. Others' processes are left to others.
@@ -15,31 +15,6 @@ import { readdirSync, readFileSync } from "node:fs";
  */
 export function killStrayProcesses(isStray) {
   for (const pid of processIds()) {
-    if (pid === process.pid || !commandLine(pid).some(isStray)) continue;
-    try {
-      process.kill(pid, "SIGKILL");
-    } catch {
-      // It has ended just now, or belongs to another user.
-    }
-  }
-}
-
-/** None on systems without /proc. */
-function processIds() {
-  try {
-    return readdirSync("/proc")
-      .filter((name) => /^\d+$/.test(name))
-      .map(Number);
-  } catch {
-    return [];
-  }
-}
-
-/** @param {number} pid */
-function commandLine(pid) {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
-  } catch {
-    return [];
+    if (pid !== process.pid && readProc(`${pid}/cmdline`).split("\0").some(isStray)) killIfThere(pid);
   }
 }

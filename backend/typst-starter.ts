@@ -77,18 +77,18 @@ export class TypstStarter {
     // Nobody may be there to hear of a failure: whoever takes it finds out.
     started.catch(() => {});
     this.#waiting.push({ key: commandKey(output), started });
-    while (this.#waiting.length > this.#settings.warmRenders) {
-      this.#waiting.shift()?.started.then(
-        (oldest) => this.discardLater(oldest),
-        () => {},
-      );
-    }
+    this.#discardWaiting(this.#waiting.length - this.#settings.warmRenders);
   }
 
   /** Ends a process, if it has not ended, and removes its project; `close` waits for it. */
-  discardLater(started: StartedRender): void {
+  discardLater(started: StartedRender | Promise<StartedRender>): void {
     const discarding = discard(started).finally(() => this.#discarding.delete(discarding));
     this.#discarding.add(discarding);
+  }
+
+  /** Ends so many of the processes that wait, the oldest first. */
+  #discardWaiting(count: number): void {
+    for (const { started } of this.#waiting.splice(0, Math.max(0, count))) this.discardLater(started);
   }
 
   /** Starts Typst by any command, in a project that is there. */
@@ -108,12 +108,7 @@ export class TypstStarter {
   #repair(): void {
     if (this.#isClosed || this.#spawner.isClosed) return;
     // What waits was started before, and may have lost what is made anew.
-    for (const { started } of this.#waiting.splice(0)) {
-      started.then(
-        (waiting) => this.discardLater(waiting),
-        () => {},
-      );
-    }
+    this.#discardWaiting(this.#waiting.length);
     this.#repairing ??= Promise.all([this.#spawner.repair(), this.#sandbox.prepare()])
       .catch(() => {})
       .then(() => {
@@ -134,10 +129,7 @@ export class TypstStarter {
   /** Ends all processes that wait, and waits until everything is removed. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const { started } of this.#waiting.splice(0)) {
-      const waiting = await started.catch(() => null);
-      if (waiting !== null) this.discardLater(waiting);
-    }
+    this.#discardWaiting(this.#waiting.length);
     await Promise.all([...this.#discarding, this.#repairing]);
   }
 
@@ -164,7 +156,11 @@ function commandKey(output: Output): string {
   return JSON.stringify({ ...output, filename: null });
 }
 
-async function discard({ process, project }: StartedRender): Promise<void> {
+async function discard(startedOrStarting: StartedRender | Promise<StartedRender>): Promise<void> {
+  const started = await Promise.resolve(startedOrStarting).catch(() => null);
+  // One that could not be started has removed what it had made.
+  if (started === null) return;
+  const { process, project } = started;
   if (!process.hasEnded) await process.discard();
   // What cannot be removed now is removed at the next start; nobody is there to hear of it.
   await project.remove().catch(() => {});

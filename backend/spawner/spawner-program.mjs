@@ -12,6 +12,7 @@
 import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { connect } from "node:net";
+import { killIfThere } from "../proc.mjs";
 import { killStrayProcesses } from "../stray-processes.mjs";
 
 /** @import { ChildProcess } from "node:child_process" */
@@ -106,12 +107,8 @@ function spawnOn(id, launch, socket) {
 function kill(id) {
   const child = children.get(id);
   if (child === null) reportFailure(id, "killed before it was started");
-  if (child?.pid === undefined) return;
-  try {
-    process.kill(-child.pid, "SIGKILL");
-  } catch {
-    // The group has ended by itself, and its end is about to be reported.
-  }
+  // Where the group has ended by itself, its end is about to be reported.
+  if (child?.pid !== undefined) killIfThere(-child.pid);
 }
 
 /**

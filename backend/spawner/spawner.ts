@@ -7,6 +7,7 @@ import { existsSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { killIfThere } from "../proc.mjs";
 import type { Launch } from "../sandbox/sandbox.ts";
 import { killStrayProcesses } from "../stray-processes.mjs";
 import { workDirectoryPath } from "../work-directory-paths.ts";
@@ -163,7 +164,7 @@ export class Spawner {
     killStrays();
     setTimeout(killStrays, LATE_START_MILLISECONDS).unref();
     for (const [id, { groupId }] of [...this.#programs]) {
-      if (groupId !== null) killGroup(groupId);
+      if (groupId !== null) killIfThere(-groupId);
       this.#settle(id, { kind: "failed", reason });
     }
   }
@@ -239,12 +240,4 @@ async function listen(socketPath: string): Promise<Server> {
   server.listen(socketPath);
   await once(server, "listening");
   return server;
-}
-
-function killGroup(groupId: number): void {
-  try {
-    process.kill(-groupId, "SIGKILL");
-  } catch {
-    // It has ended with the spawner.
-  }
 }

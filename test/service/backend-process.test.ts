@@ -11,6 +11,7 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { LOOPBACK, ServiceStartError, startBackend, takeFreePort } from "../../scripts/local-service.ts";
+import { ENDLESS } from "../backend/attacks/bombs.ts";
 import { processesOf, typstProcessesOf } from "../backend/attacks/leftovers.ts";
 import { makeFakeTypst, VERSION_ANSWER, waitFor } from "../backend/support/fake-typst.ts";
 import { isRunning, writtenPids } from "../backend/support/running-process.ts";
@@ -170,8 +171,7 @@ describe("the backend stops", () => {
     });
     expect((await render(backend)).status).toBe(200);
     await expect.poll(() => typstProcessesOf(backend.workDirectory)).toHaveLength(1);
-    const endless = '#let f(path) = if path.len() > 60 { 0 } else { f(path + "a") + f(path + "b") }\n#f("")';
-    const answer = fetch(new URL("/v1/render", backend.url), renderInit({ source: endless }));
+    const answer = fetch(new URL("/v1/render", backend.url), renderInit({ source: ENDLESS }));
     const outcome = answer.then(({ status }) => status).catch(() => "lost");
     await expect.poll(() => typstProcessesOf(backend.workDirectory)).toHaveLength(2);
     backend.child.kill("SIGTERM");

@@ -1,6 +1,7 @@
 /** The edge and the backend together: what passes through, what the edge refuses itself, and a backend that is gone. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { takeFreePort } from "../../scripts/local-service.ts";
+import { ENDLESS } from "../backend/attacks/bombs.ts";
 import { parseMetrics, sampleValue } from "../backend/support/metrics-text.ts";
 import { readDisposition } from "../backend/support/offered-name.ts";
 import { readPdf } from "../backend/support/pdf-reader.ts";
@@ -34,8 +35,6 @@ const JSON_FIELD = "Content-Type: application/json";
 /** One page with so many squares: about 90 bytes of SVG each. */
 const squares = (count: number) => `#set page(width: 100pt, height: 100pt, margin: 0pt)
 #for n in range(${count}) { place(dx: calc.rem(n, 90) * 1pt, dy: calc.rem(n, 97) * 1pt, square(size: 1pt + calc.rem(n, 7) * 1pt, fill: rgb(calc.rem(n, 256), 0, 0))) }`;
-
-const ENDLESS = '#let f(path) = if path.len() > 60 { 0 } else { f(path + "a") + f(path + "b") }\n#f("")';
 
 function expectRawProblem(answer: RawAnswer | null, code: ContractCode): Promise<ReceivedProblem> {
   if (answer === null) throw new Error("the connection ended without an answer");

@@ -1,5 +1,5 @@
 /**
- * Files that are small on the wire and large, or endless, once they are read.
+ * Templates and files that are small on the wire and large, or endless, once they are read.
  */
 import { crc32, deflateSync, gzipSync } from "node:zlib";
 
@@ -13,6 +13,9 @@ export const binaryFile = (bytes: Uint8Array): SentFile => ({
   encoding: "base64",
   content: Buffer.from(bytes).toString("base64"),
 });
+
+/** Runs until it is stopped, in any time that a test has: each call makes two, and none is remembered. */
+export const ENDLESS = '#let f(path) = if path.len() > 60 { 0 } else { f(path + "a") + f(path + "b") }\n#f("")';
 
 /** A PNG of this size in its header; its pixels are what `raw` inflates to. */
 export function png(width: number, height: number, raw: Uint8Array): Buffer {

@@ -19,11 +19,10 @@ import { readPdf } from "../support/pdf-reader.ts";
 import { expectProblem } from "../support/problems.ts";
 import { renderInit, startTestBackend, type TestBackend } from "../support/test-backend.ts";
 import { readZip } from "../support/zip-reader.ts";
-import { binaryFile, noisePng, svg, textFile } from "./bombs.ts";
+import { binaryFile, ENDLESS, noisePng, svg, textFile } from "./bombs.ts";
 import { expectNothingLeft, processesOf, typstProcessesOf } from "./leftovers.ts";
 import { landlockObstacle } from "./own-sandbox.ts";
 
-const ENDLESS = '#let f(path) = if path.len() > 60 { 0 } else { f(path + "a") + f(path + "b") }\n#f("")';
 const MEBIBYTE = 1024 ** 2;
 const ZIP_OF_SVG = { format: "svg", archive: "zip" };
 

@@ -14,6 +14,7 @@ import {
   binaryFile,
   compressedBlanks,
   compressedSvg,
+  ENDLESS,
   entityBomb,
   noisePng,
   png,
@@ -119,7 +120,7 @@ describe("a template does not read", () => {
 
   it("another render's project, whose path it knows", async () => {
     const backend = await backendFor();
-    const victim = backend.render({ ...ENDLESS, files: { "secret.txt": textFile("the secret") } });
+    const victim = backend.render({ source: ENDLESS, files: { "secret.txt": textFile("the secret") } });
     await expect.poll(() => backend.projects()).toHaveLength(1);
     const [directory = ""] = await backend.projects();
     const secret = `${directory}/secret.txt`;
@@ -140,21 +141,21 @@ describe("a template does not read", () => {
 });
 
 /** Work without an end; no result can be remembered, because no call is like another. */
-const ENDLESS: Attack = {
-  source: '#let f(path) = if path.len() > 60 { 0 } else { f(path + "a") + f(path + "b") }\n#f("")',
+const ENDLESS_WORK: Attack = {
+  source: ENDLESS,
 };
 
 describe("a template that never ends is stopped at the render timeout", () => {
   it.each<[string, Attack]>([
     ["a plugin that loops", plugin(loopingPlugin())],
     ["a plugin that takes all memory and goes on", plugin(growingPlugin())],
-    ["a recursion that branches", ENDLESS],
+    ["a recursion that branches", ENDLESS_WORK],
     ["loops in loops", { source: "#for a in range(1000000) { for b in range(1000000) { let c = a + b } }" }],
   ])("%s", (_what, attack) => expectStopped(attack, "render_timeout"));
 
   it("or when its processor time is used up", () =>
     expectStopped(
-      { ...ENDLESS, settings: { ...PATIENT, SERVICE_RENDER_CPU_SECONDS: "1" }, maxSeconds: 5 },
+      { ...ENDLESS_WORK, settings: { ...PATIENT, SERVICE_RENDER_CPU_SECONDS: "1" }, maxSeconds: 5 },
       "render_timeout",
     ));
 });

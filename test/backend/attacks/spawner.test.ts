@@ -19,10 +19,9 @@ import { renderArguments } from "../../../backend/typst-command.ts";
 import { expectProblem } from "../support/problems.ts";
 import { isRunning } from "../support/running-process.ts";
 import { startTestBackend, type TestBackend } from "../support/test-backend.ts";
+import { ENDLESS } from "./bombs.ts";
 import { expectNothingLeft, processesOf, readProc, typstProcessesOf } from "./leftovers.ts";
 import { landlockObstacle, openOwnSandbox, PDF } from "./own-sandbox.ts";
-
-const ENDLESS = '#let f(path) = if path.len() > 60 { 0 } else { f(path + "a") + f(path + "b") }\n#f("")';
 
 const noLandlock = await landlockObstacle();
 
