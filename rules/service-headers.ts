@@ -7,6 +7,12 @@ export const REQUEST_ID_HEADER = "X-Request-Id";
 /** From the edge to the backend: the limits by which the edge has judged. See `limitsFingerprint`. */
 export const LIMITS_HEADER = "X-Service-Limits";
 
+/** From the edge to the backend: the name of the caller's token, by which slots, queue and room are shared out. */
+export const CALLER_HEADER = "X-Service-Caller";
+
+/** What the name of a caller looks like: safe in a header, a log line and a metric label. */
+export const CALLER_NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
 /** What a request id looks like (RFC 9562). Anything else is not taken over. */
 export const REQUEST_ID_PATTERN = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
