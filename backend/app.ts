@@ -5,27 +5,32 @@
  * in one place, as `service_unavailable` with a log line.
  */
 import { randomUUID } from "node:crypto";
+import type { Socket } from "node:net";
 import Fastify, { type FastifyInstance, LogController } from "fastify";
 import { notFound, serviceUnavailable } from "../rules/problem.ts";
 import { COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../rules/service-headers.ts";
+import { ByteBudget } from "./byte-budget.ts";
+import { Deliveries } from "./delivery.ts";
+import { describeError, ServiceFailure } from "./error-log.ts";
 import { BackendMetrics } from "./metrics.ts";
-import { answerMalformedHttp, answerUnrouted, sendProblem } from "./problem-reply.ts";
+import { PendingAnswers } from "./pending-answers.ts";
+import { answerMalformedHttp, answerUnrouted, reportFailure, sendProblem } from "./problem-reply.ts";
 import { RenderQueue } from "./render-queue.ts";
 import { renderRoute } from "./render-route.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
-import type { BackendSettings } from "./settings.ts";
+import { type BackendSettings, maxTempBytesPerRender } from "./settings.ts";
 import type { Spawner } from "./spawner/spawner.ts";
-import { TempSpace } from "./temp-space.ts";
+import { MAX_MEMORY_BYTES_PER_OUTPUT } from "./spool.ts";
 import { TypstStarter } from "./typst-starter.ts";
 
-/** For the whole of a request to arrive. The edge has it whole before it sends it on. */
-const REQUEST_TIMEOUT_MILLISECONDS = 60_000;
+/** For the whole of a request to arrive, on any route; the render route has closer deadlines for bodies. */
+const REQUEST_TIMEOUT_MILLISECONDS = 90_000;
 
 export interface Backend {
   readonly app: FastifyInstance;
   /** From now on `/ready` says 503 and no new render is taken. */
   startDraining(): void;
-  /** Whether no render runs or waits. */
+  /** Whether no render runs or waits, and no output is being delivered. */
   isIdle(): boolean;
 }
 
@@ -39,35 +44,56 @@ export function buildBackend(
   const queue = new RenderQueue({
     slots: settings.maxConcurrentRenders,
     maxWaiting: settings.maxQueuedRenders,
-    maxWaitingBytes: settings.maxQueuedBytes,
     deadlineMilliseconds: settings.queueDeadlineSeconds * 1000,
   });
   const starter = new TypstStarter(settings, sandbox, spawner);
-  const tempSpace = new TempSpace(settings.maxTempBytes);
+  const tempSpace = new ByteBudget({
+    maxBytes: settings.maxTempBytes,
+    maxBytesPerRequest: maxTempBytesPerRender(settings.limits),
+  });
+  const bodyMemory = new ByteBudget({
+    maxBytes: settings.maxBodyMemoryBytes,
+    maxBytesPerRequest: settings.limits.max_request_body_bytes,
+  });
+  const outputMemory = new ByteBudget({
+    maxBytes: settings.maxOutputMemoryBytes,
+    maxBytesPerRequest: MAX_MEMORY_BYTES_PER_OUTPUT,
+  });
+  const deliveries = new Deliveries({
+    silenceMilliseconds: settings.deliverySilenceSeconds * 1000,
+    totalMilliseconds: settings.deliveryTimeoutSeconds * 1000,
+  });
   const metrics = new BackendMetrics({
     queue,
     starter,
     tempSpace,
+    bodyMemory,
+    outputMemory,
+    deliveries,
     slots: settings.maxConcurrentRenders,
     sandboxMode: sandbox.mode,
     typstVersion,
   });
+  const pendingAnswers = new PendingAnswers();
   let isDraining = false;
 
   const app: FastifyInstance = Fastify({
-    logger: { level: settings.logLevel },
+    logger: { level: settings.logLevel, serializers: { err: describeError } },
     // One line a render, written by its route, says what these lines would and what the render cost.
     logController: new LogController({ disableRequestLogging: true }),
     // The edge passes on the scheme and host of the client's request; `instance` is made of them.
     trustProxy: true,
-    // A body that never ends must not hold its connection for ever.
+    // A request that never ends must not hold its connection for ever.
     requestTimeout: REQUEST_TIMEOUT_MILLISECONDS,
-    clientErrorHandler: (_error, socket) => answerMalformedHttp(socket),
+    clientErrorHandler: (_error: Error, socket: Socket) => answerMalformedHttp(socket, pendingAnswers.of(socket)),
     genReqId: ({ headers }) => takeRequestId(headers[REQUEST_ID_HEADER.toLowerCase()]),
     frameworkErrors: (_error, request, reply) => {
       sendProblem(request, reply, notFound());
     },
   });
+  pendingAnswers.watch(app.server);
+  // An expectation that is not known may be left unmet (RFC 9110, section 10.1.1): there is no problem code for 417.
+  app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   // Bodies are read by the render route, after its token is judged. Nothing else takes one.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, _payload, done) => done(null));
@@ -82,25 +108,34 @@ export function buildBackend(
     if (isDraining) reply.header("Connection", "close");
   });
   app.setNotFoundHandler(answerUnrouted);
-  app.setErrorHandler((error, request, reply) => {
-    request.log.error({ err: error }, "request failed");
-    return sendProblem(request, reply, serviceUnavailable());
-  });
+  app.setErrorHandler((error, request, reply) => sendProblem(request, reply, reportFailure(request, error)));
 
   app.get("/health", () => ({ status: "ok", typst: typstVersion, sandbox: sandbox.mode }));
+  // Without a token to accept, every render would be refused.
+  const canServe = settings.backendTokens.length > 0;
   app.get("/ready", (request, reply) =>
-    isDraining ? sendProblem(request, reply, serviceUnavailable()) : { status: "ready" },
+    isDraining || !canServe ? sendProblem(request, reply, serviceUnavailable()) : { status: "ready" },
   );
   app.get("/metrics", (_request, reply) => {
-    reply.type(metrics.registry.contentType);
-    return metrics.registry.metrics();
+    reply.type(metrics.contentType);
+    return metrics.text();
   });
-  const answerRender = renderRoute({ settings, starter, tempSpace, queue, metrics, isDraining: () => isDraining });
+  const answerRender = renderRoute({
+    settings,
+    starter,
+    tempSpace,
+    outputMemory,
+    bodyMemory,
+    queue,
+    deliveries,
+    metrics,
+    isDraining: () => isDraining,
+  });
   app.post("/v1/render", {
     // Answered before Fastify judges the media type: token and size come first.
     onRequest: answerRender,
     handler: () => {
-      throw new Error("the render route answers before its handler");
+      throw new ServiceFailure("the render route answers before its handler");
     },
   });
 
@@ -110,7 +145,7 @@ export function buildBackend(
     startDraining: () => {
       isDraining = true;
     },
-    isIdle: () => queue.isIdle,
+    isIdle: () => queue.isIdle && deliveries.underWay === 0,
   };
 }
 

@@ -4,10 +4,11 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { OutputFormat } from "../rules/output-options.ts";
 import type { ProblemCode } from "../rules/problem.ts";
+import type { ByteBudget } from "./byte-budget.ts";
+import type { Deliveries, DeliveryEnd } from "./delivery.ts";
 import type { PhaseSeconds } from "./render.ts";
 import type { RenderQueue } from "./render-queue.ts";
 import type { SandboxMode } from "./sandbox/sandbox.ts";
-import type { TempSpace } from "./temp-space.ts";
 import type { TypstStarter } from "./typst-starter.ts";
 
 /** How one render request ended: `ok`, the code of a problem, or the client that did not wait. */
@@ -17,23 +18,29 @@ export type RequestOutcome = "ok" | "client_gone" | ProblemCode;
 export interface MetricSources {
   readonly queue: RenderQueue;
   readonly starter: TypstStarter;
-  readonly tempSpace: TempSpace;
+  readonly tempSpace: ByteBudget;
+  readonly bodyMemory: ByteBudget;
+  readonly outputMemory: ByteBudget;
+  readonly deliveries: Deliveries;
   readonly slots: number;
   readonly sandboxMode: SandboxMode;
   readonly typstVersion: string;
 }
 
 export class BackendMetrics {
-  readonly registry = new Registry();
+  readonly #registry = new Registry();
+  readonly #deliveries: Counter<"end">;
+  #underWay: Promise<string> | null = null;
   readonly #renders: Counter<"format" | "outcome">;
   readonly #phaseSeconds: Histogram<"phase">;
   readonly #outputBytes: Histogram<"format">;
   readonly #peakMemoryBytes: Histogram<"format">;
   readonly #limitsMismatches: Counter;
 
-  constructor({ queue, starter, tempSpace, slots, sandboxMode, typstVersion }: MetricSources) {
-    const registers = [this.registry];
-    collectDefaultMetrics({ register: this.registry });
+  constructor(sources: MetricSources) {
+    const { queue, starter, tempSpace, bodyMemory, outputMemory, deliveries, slots } = sources;
+    const registers = [this.#registry];
+    collectDefaultMetrics({ register: this.#registry });
     this.#renders = new Counter({
       name: "service_render_requests_total",
       help: "Render requests by output format and outcome; format is none where the request was refused before it was known.",
@@ -42,7 +49,7 @@ export class BackendMetrics {
     });
     this.#phaseSeconds = new Histogram({
       name: "service_render_phase_seconds",
-      help: "Seconds of each phase of a render: queue; start, until a process waits or is asked for; compile; archive.",
+      help: "Seconds of each phase of a render: queue; start, until a process waits or is asked for; compile; archive; delivery to the client.",
       labelNames: ["phase"],
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
       registers,
@@ -61,6 +68,12 @@ export class BackendMetrics {
       buckets: [32, 64, 128, 256, 512, 1024, 2048, 4096].map((mebibytes) => mebibytes * 1024 ** 2),
       registers,
     });
+    this.#deliveries = new Counter({
+      name: "service_deliveries_total",
+      help: "Outputs handed to their clients, by how that ended: client_gone, silent and timed_out were not read to the end.",
+      labelNames: ["end"],
+      registers,
+    });
     this.#limitsMismatches = new Counter({
       name: "service_limits_mismatches_total",
       help: "Requests whose edge has other limits than this backend.",
@@ -71,7 +84,7 @@ export class BackendMetrics {
       help: "Always 1; the labels say which Typst runs in which sandbox.",
       labelNames: ["typst_version", "sandbox"],
       registers,
-    }).set({ typst_version: typstVersion, sandbox: sandboxMode }, 1);
+    }).set({ typst_version: sources.typstVersion, sandbox: sources.sandboxMode }, 1);
     const gauge = (name: string, help: string, read: () => number) =>
       new Gauge({
         name,
@@ -84,7 +97,18 @@ export class BackendMetrics {
     gauge("service_render_slots", "Renders that may run at once.", () => slots);
     gauge("service_renders_running", "Renders that run now.", () => queue.running);
     gauge("service_renders_waiting", "Requests that wait for a slot now.", () => queue.waiting);
-    gauge("service_temp_reserved_bytes", "Temporary space reserved by running renders.", () => tempSpace.reservedBytes);
+    gauge(
+      "service_temp_reserved_bytes",
+      "Temporary space of running renders and of outputs that are not delivered yet.",
+      () => tempSpace.reservedBytes,
+    );
+    gauge("service_body_memory_bytes", "Memory of request bodies.", () => bodyMemory.reservedBytes);
+    gauge(
+      "service_output_memory_bytes",
+      "Memory of outputs that are not delivered yet.",
+      () => outputMemory.reservedBytes,
+    );
+    gauge("service_deliveries_underway", "Outputs that are being delivered.", () => deliveries.underWay);
     gauge("service_warm_renders_waiting", "Typst processes that wait for a request.", () => starter.waiting);
     new Counter({
       name: "service_warm_renders_used_total",
@@ -97,13 +121,29 @@ export class BackendMetrics {
     });
   }
 
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  /** The metrics as text. Whoever asks while they are being made gets the same: each making costs 2 ms (measured). */
+  text(): Promise<string> {
+    this.#underWay ??= this.#registry.metrics().finally(() => {
+      this.#underWay = null;
+    });
+    return this.#underWay;
+  }
+
   /** Counts a render request once, at its end. */
   countRequest(format: OutputFormat | "none", outcome: RequestOutcome): void {
     this.#renders.inc({ format, outcome });
   }
 
-  observePhases(phases: PhaseSeconds & { queue?: number }): void {
+  observePhases(phases: PhaseSeconds & { readonly queue?: number; readonly delivery?: number }): void {
     for (const [phase, seconds] of Object.entries(phases)) this.#phaseSeconds.observe({ phase }, seconds);
+  }
+
+  countDelivery(end: DeliveryEnd): void {
+    this.#deliveries.inc({ end });
   }
 
   observeOutput(format: OutputFormat, bytes: number): void {

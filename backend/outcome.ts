@@ -1,20 +1,28 @@
 /**
  * From the end of a Typst process to the outcome of a render: the one place that decides which problem it is.
  */
+
 import { type Problem, problem } from "../rules/problem.ts";
+import { ServiceFailure } from "./error-log.ts";
 import type { BackendSettings } from "./settings.ts";
 import type { TypstResult } from "./typst-process.ts";
 
 /** The client went away: nobody is there to answer, and it is no failure of anything. */
 export const CLIENT_GONE = "client-gone";
 
-/** What the end of a process means; null where it succeeded and its output decides. */
+/**
+ * What the end of a process means; null where it succeeded and its output decides.
+ *
+ * @throws where the machine failed: Typst never ran, or its output could not be kept.
+ */
 export function outcomeOfEnd(result: TypstResult, settings: BackendSettings): Problem | typeof CLIENT_GONE | null {
   const { end } = result;
   // First of all, however it ended: it may have ended by itself before it could be stopped, its output already dropped.
   if (result.outputBytes > settings.limits.max_output_bytes) return outputTooLarge(result.outputBytes, settings);
+  if (result.outputTaken === "no-room") return noTemporarySpace();
   switch (end.kind) {
     case "not-started":
+    case "output-lost":
       throw end.cause;
     case "stopped":
       switch (end.reason) {
@@ -24,8 +32,10 @@ export function outcomeOfEnd(result: TypstResult, settings: BackendSettings): Pr
           return renderTimeout(settings);
         case "output-too-large":
           return outputTooLarge(result.outputBytes, settings);
+        case "no-room":
+          return noTemporarySpace();
         case "not-needed":
-          throw new Error("a process was discarded while its request waited for it");
+          throw new ServiceFailure("a process was discarded while its request waited for it");
       }
       break;
     case "signalled":
@@ -40,7 +50,7 @@ function outcomeOfSignal(signal: string, result: TypstResult, settings: BackendS
   if (result.ranOutOfMemory) return compileFailed();
   switch (signal) {
     case "SIGXCPU":
-      return renderTimeout(settings);
+      return cpuTimeout(settings);
     case "SIGXFSZ":
       return outputTooLarge(settings.limits.max_output_bytes + 1, settings);
     default:
@@ -71,7 +81,26 @@ export function tooManyOutputFiles({ limits }: BackendSettings): Problem {
   });
 }
 
-function renderTimeout({ renderTimeoutSeconds }: BackendSettings): Problem {
+/** What a client should wait when there is no temporary space: space is free again when other answers are read. */
+const NO_SPACE_RETRY_SECONDS = 5;
+
+/** Other renders hold the temporary space: shed load, as when there is no slot. */
+export function noTemporarySpace(): Problem {
+  return renderQueueFull("There is no temporary space for the render now.", NO_SPACE_RETRY_SECONDS);
+}
+
+/** Load is shed; nothing is broken. */
+export function renderQueueFull(cause: string, retryAfterSeconds: number): Problem {
+  const detail = `${cause} Try again in ${retryAfterSeconds} seconds.`;
+  return problem("render_queue_full", detail, { retry_after: retryAfterSeconds });
+}
+
+function cpuTimeout({ renderTimeoutSeconds, renderCpuSeconds }: BackendSettings): Problem {
+  const detail = `The render needed more than ${renderCpuSeconds} seconds of processor time.`;
+  return problem("render_timeout", detail, { timeout_secs: renderTimeoutSeconds });
+}
+
+export function renderTimeout({ renderTimeoutSeconds }: BackendSettings): Problem {
   const detail = `The render took longer than ${renderTimeoutSeconds} seconds.`;
   return problem("render_timeout", detail, { timeout_secs: renderTimeoutSeconds });
 }

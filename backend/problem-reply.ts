@@ -12,6 +12,7 @@ import {
   type Problem,
   problem,
   problemDocument,
+  serviceUnavailable,
 } from "../rules/problem.ts";
 import { COMMON_HEADERS, instanceOf, NOT_STORED_HEADERS, REQUEST_ID_HEADER } from "../rules/service-headers.ts";
 
@@ -44,8 +45,21 @@ export function answerUnrouted(request: FastifyRequest, reply: FastifyReply): Fa
   return sendProblem(request, reply, methodNotAllowed(allowed));
 }
 
-/** Answers bytes that are no HTTP request, and closes: there is nothing to route, and no telling where a next one begins. */
-export function answerMalformedHttp(socket: Socket): void {
+/** Logs why the service failed; the client hears no more than that it did. */
+export function reportFailure(request: FastifyRequest, error: unknown): Problem {
+  request.log.error({ err: error }, "request failed");
+  return serviceUnavailable();
+}
+
+/**
+ * Answers bytes that are no HTTP request, and closes: there is nothing to route, and no telling where a next one begins.
+ * A request that came before them on the connection gets its own answer first.
+ */
+export function answerMalformedHttp(socket: Socket, pendingAnswers: Promise<unknown>): void {
+  void pendingAnswers.then(() => closeWithProblem(socket));
+}
+
+function closeWithProblem(socket: Socket): void {
   if (!socket.writable) return;
   const requestId = randomUUID();
   const refusal = problem("invalid_request", "The request is not valid HTTP.", {});

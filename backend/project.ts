@@ -5,11 +5,12 @@
  * there is no link to follow. The source never touches the disk: Typst reads it from its standard input.
  */
 import { mkdir, mkdtemp, rm, rmdir, unlink, writeFile } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { basename, join } from "node:path";
 import type { StringSpan } from "../rules/json-string.ts";
 import { type Problem, problem } from "../rules/problem.ts";
 import { quote } from "../rules/quote.ts";
 import type { RenderFile, RenderRequest } from "../rules/render-request.ts";
+import { DirectoryError, directoriesOf, makeDirectories, removeDirectories } from "./directory-tree.ts";
 
 /** Where `data` lies in the project. A colon is outside the character class of keys, so no file can take its name. */
 export const DATA_FILE_NAME = ":data.json";
@@ -24,9 +25,6 @@ const OUTPUT_PREFIX = "output-";
 /** Of an empty directory, on the file systems that one meets. */
 const DIRECTORY_BYTES = 4096;
 
-/** Projects of more directories than this are left to the removal that asks the disk what is there. */
-const MAX_KNOWN_DIRECTORIES = 16;
-
 /** What a file system says to keys that pass the rules and still cannot all be written. */
 const LAYOUT_ERRORS = new Set(["EEXIST", "ENOTDIR", "EISDIR", "ENAMETOOLONG"]);
 
@@ -38,7 +36,7 @@ export class Project {
   readonly outputDirectory: string | null;
   readonly #files: string[] = [];
   /** Below the root, each after those that it lies in. */
-  readonly #directories = new Set<string>();
+  #directories: readonly string[] = [];
 
   private constructor(root: string, outputDirectory: string | null) {
     this.root = root;
@@ -68,22 +66,26 @@ export class Project {
   /**
    * Writes a request's data and files into the project, which must be empty.
    *
-   * @param isOver asked before each file: whether nobody waits for the rest of them.
+   * @param signal aborted when nobody waits for the rest of them; what is written then stays.
    * @returns the problem of a set of files that cannot be laid out, or null.
    * @throws where the machine fails: disk full, directory gone.
    */
-  async fill(body: Uint8Array, { data, files }: RenderRequest, isOver: () => boolean): Promise<Problem | null> {
+  async fill(body: Uint8Array, { data, files }: RenderRequest, signal: AbortSignal): Promise<Problem | null> {
     await this.#write(DATA_FILE_NAME, data === null ? EMPTY_DATA : body.subarray(data.start, data.end));
+    this.#directories = directoriesOf(files.map(({ key }) => key));
+    try {
+      await makeDirectories(this.root, this.#directories, signal);
+    } catch (error) {
+      if (!(error instanceof DirectoryError)) throw error;
+      const file = files.find(({ key }) => key.startsWith(`${error.path}/`));
+      return layoutProblem(error, file);
+    }
     for (const file of files) {
-      // Files in many folders take long to write: a thousandth of a second each, and more.
-      if (isOver()) break;
+      if (signal.aborted) break;
       try {
-        await this.#makeDirectory(dirname(file.key));
         await this.#write(file.key, fileBytes(body, file));
       } catch (error) {
-        if (!isLayoutError(error)) throw error;
-        const detail = `The file ${quote(file.key)} cannot be written beside the others.`;
-        return problem("invalid_file_data", detail, { key: file.key });
+        return layoutProblem(error, file);
       }
     }
     return null;
@@ -91,8 +93,7 @@ export class Project {
 
   /** Removes everything. Never throws for what is gone already. */
   async remove(): Promise<void> {
-    const isKnown = this.#directories.size <= MAX_KNOWN_DIRECTORIES;
-    if (!isKnown || !(await this.#removeKnown())) await removeTree(this.root);
+    if (!(await this.#removeKnown())) await removeTree(this.root);
     if (this.outputDirectory !== null) await removeTree(this.outputDirectory);
   }
 
@@ -105,7 +106,7 @@ export class Project {
   async #removeKnown(): Promise<boolean> {
     await Promise.allSettled(this.#files.map((file) => unlink(join(this.root, file))));
     try {
-      for (const directory of [...this.#directories].reverse()) await rmdir(join(this.root, directory));
+      await removeDirectories(this.root, this.#directories);
       await rmdir(this.root);
       return true;
     } catch {
@@ -117,20 +118,13 @@ export class Project {
     this.#files.push(path);
     await writeFile(join(this.root, path), bytes, { flag: "wx" });
   }
-
-  async #makeDirectory(directory: string): Promise<void> {
-    if (directory === "." || this.#directories.has(directory)) return;
-    await mkdir(join(this.root, directory), { recursive: true });
-    const made: string[] = [];
-    for (let path = directory; path !== "." && !this.#directories.has(path); path = dirname(path)) made.push(path);
-    for (const path of made.reverse()) if (this.#directories.size <= MAX_KNOWN_DIRECTORIES) this.#directories.add(path);
-  }
 }
 
 /** What a project takes on disk at most: its data, its files, and a block for each folder that a key names. */
 export function projectBytes({ data, files }: RenderRequest): number {
   const dataBytes = data === null ? EMPTY_DATA.length : data.end - data.start;
-  return files.reduce((sum, { key, size }) => sum + size + (key.split("/").length - 1) * DIRECTORY_BYTES, dataBytes);
+  const filesBytes = files.reduce((sum, { size }) => sum + size, 0);
+  return dataBytes + filesBytes + directoriesOf(files.map(({ key }) => key)).length * DIRECTORY_BYTES;
 }
 
 function fileBytes(body: Uint8Array, { encoding, content }: RenderFile): Uint8Array {
@@ -146,8 +140,16 @@ export function stringBytes(body: Uint8Array, span: StringSpan): Buffer {
   return Buffer.from(String(text), "utf8");
 }
 
-function isLayoutError(error: unknown): boolean {
-  return error instanceof Error && "code" in error && LAYOUT_ERRORS.has(String(error.code));
+/**
+ * The problem of a file that cannot be laid out beside the others.
+ *
+ * @throws the error itself where the machine has failed, not the layout.
+ */
+function layoutProblem(error: unknown, file: RenderFile | undefined): Problem {
+  const isLayoutError = error instanceof Error && "code" in error && LAYOUT_ERRORS.has(String(error.code));
+  if (!isLayoutError || file === undefined) throw error;
+  const detail = `The file ${quote(file.key)} cannot be written beside the others.`;
+  return problem("invalid_file_data", detail, { key: file.key });
 }
 
 async function removeTree(directory: string): Promise<void> {

@@ -1,39 +1,58 @@
 /**
- * Admission to the render slots: first come, first served, with a cap, a bounded queue and a deadline.
+ * Admission to the render slots: a cap, a bounded queue, a deadline, and a fair share for every caller.
  *
- * Whoever waits can leave (its client went away), and a slot is given back in one place, whatever the work did.
+ * A free slot goes to the waiting caller that holds the fewest, in turn among equals; within one caller, first come is
+ * first served. So a caller never holds all slots while another waits, unless there is only one.
+ *
+ * Turns alone do not help against renders that take as long as they may: when all slots are taken by them, a short
+ * render waits until one ends. So callers whose renders are not known to be short leave one slot alone while a caller
+ * with short ones is about.
  */
+import { CallerLoad } from "./caller-load.ts";
 
 export interface RenderQueueOptions {
   readonly slots: number;
   readonly maxWaiting: number;
-  /** What the waiting requests may hold in memory together. */
-  readonly maxWaitingBytes: number;
   readonly deadlineMilliseconds: number;
+}
+
+/** Who asks for a slot. */
+export interface Applicant {
+  readonly caller: string;
+  /** Aborted when the client goes away. */
+  readonly signal: AbortSignal;
 }
 
 /** What became of a request for a slot. */
 export type Admission<Result> =
   | { readonly kind: "done"; readonly result: Result; readonly waitedSeconds: number }
   /** No slot before the deadline, or no place in the queue. */
-  | { readonly kind: "full"; readonly retryAfterSeconds: number }
-  /** The caller's signal was aborted before a slot was free. */
+  | { readonly kind: "full"; readonly retryAfterSeconds: number; readonly waitedSeconds: number }
+  /** The applicant's signal was aborted before a slot was free. */
   | { readonly kind: "left" };
 
+type Entry =
+  | { readonly kind: "admitted"; readonly leave: (endSeconds: number) => void }
+  | { readonly kind: "full" | "left" };
+
 interface Waiter {
-  readonly admit: () => void;
-  readonly bytes: number;
+  readonly settle: (entry: Entry) => void;
 }
 
-/** How much the newest render time counts in the running mean. */
+/** For so long after its last request a caller with short renders has a slot kept free for it. */
+const KEEP_SLOT_SECONDS = 60;
+/** Beyond so many, idle callers are forgotten, and with them how long their renders take. */
+const MAX_KNOWN_CALLERS = 1000;
+/** How much the newest render counts in the running mean, from which `Retry-After` is estimated. */
 const NEWEST_WEIGHT = 0.2;
 const MILLISECONDS_PER_SECOND = 1000;
 
 export class RenderQueue {
   readonly #options: RenderQueueOptions;
-  readonly #waiting = new Set<Waiter>();
+  /** The caller whose turn was longest ago comes first. */
+  readonly #callers = new Map<string, CallerLoad<Waiter>>();
   #running = 0;
-  #waitingBytes = 0;
+  #waiting = 0;
   #meanRenderSeconds = 1;
 
   constructor(options: RenderQueueOptions) {
@@ -45,73 +64,132 @@ export class RenderQueue {
   }
 
   get waiting(): number {
-    return this.#waiting.size;
+    return this.#waiting;
   }
 
   /** Whether nothing runs and nobody waits. */
   get isIdle(): boolean {
-    return this.#running === 0 && this.#waiting.size === 0;
+    return this.#running === 0 && this.#waiting === 0;
   }
 
-  /**
-   * Runs `work` in a slot once one is free. What `work` throws is thrown here, after the slot is free again.
-   *
-   * @param bytes what the request holds in memory while it waits.
-   */
-  async run<Result>(signal: AbortSignal, bytes: number, work: () => Promise<Result>): Promise<Admission<Result>> {
-    const arrived = performance.now();
-    const entry = await this.#enter(signal, bytes);
-    if (entry === "left") return { kind: "left" };
-    if (entry === "full") return { kind: "full", retryAfterSeconds: this.estimateRetryAfterSeconds() };
-    const admitted = performance.now();
+  /** Runs `work` in a slot once the applicant gets one. What `work` throws is thrown here, after the slot is free again. */
+  async run<Result>(applicant: Applicant, work: () => Promise<Result>): Promise<Admission<Result>> {
+    const arrived = now();
+    const entry = await this.#enter(applicant);
+    const admitted = now();
+    const waitedSeconds = admitted - arrived;
+    switch (entry.kind) {
+      case "left":
+        return { kind: "left" };
+      case "full":
+        return { kind: "full", retryAfterSeconds: this.estimateRetryAfterSeconds(), waitedSeconds };
+      case "admitted":
+        break;
+    }
     try {
-      const result = await work();
-      return { kind: "done", result, waitedSeconds: (admitted - arrived) / MILLISECONDS_PER_SECOND };
+      return { kind: "done", result: await work(), waitedSeconds };
     } finally {
-      this.#recordRenderSeconds((performance.now() - admitted) / MILLISECONDS_PER_SECOND);
-      this.#leave();
+      const ended = now();
+      entry.leave(ended);
+      this.#running--;
+      this.#meanRenderSeconds += NEWEST_WEIGHT * (ended - admitted - this.#meanRenderSeconds);
+      this.#admitWaiting();
     }
   }
 
-  /** When a slot can be hoped for: the work ahead, at the pace of the latest renders, in whole seconds. */
+  /** When a slot can be expected: the work ahead, at the pace of the latest renders, in whole seconds. */
   estimateRetryAfterSeconds(): number {
-    const ahead = this.#running + this.#waiting.size;
+    const ahead = this.#running + this.#waiting;
     return Math.max(1, Math.ceil((ahead * this.#meanRenderSeconds) / this.#options.slots));
   }
 
-  #enter(signal: AbortSignal, bytes: number): Promise<"admitted" | "full" | "left"> | "admitted" | "full" | "left" {
-    if (signal.aborted) return "left";
-    if (this.#running < this.#options.slots) {
-      this.#running++;
-      return "admitted";
-    }
-    const { maxWaiting, maxWaitingBytes } = this.#options;
-    if (this.#waiting.size >= maxWaiting || this.#waitingBytes + bytes > maxWaitingBytes) return "full";
+  #enter({ caller, signal }: Applicant): Promise<Entry> {
+    if (signal.aborted) return Promise.resolve({ kind: "left" });
+    const load = this.#loadOf(caller);
+    load.see(now());
     return new Promise((resolve) => {
-      const settle = (outcome: "admitted" | "full" | "left") => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", leave);
-        this.#waiting.delete(waiter);
-        this.#waitingBytes -= waiter.bytes;
-        resolve(outcome);
+      const leave = () => waiter.settle({ kind: "left" });
+      const timer = setTimeout(() => waiter.settle({ kind: "full" }), this.#options.deadlineMilliseconds);
+      const waiter: Waiter = {
+        settle: (entry) => {
+          clearTimeout(timer);
+          signal.removeEventListener("abort", leave);
+          load.waiting.delete(waiter);
+          this.#waiting--;
+          resolve(entry);
+        },
       };
-      const leave = () => settle("left");
-      const timer = setTimeout(settle, this.#options.deadlineMilliseconds, "full");
-      const waiter: Waiter = { admit: () => settle("admitted"), bytes };
       signal.addEventListener("abort", leave, { once: true });
-      this.#waiting.add(waiter);
-      this.#waitingBytes += bytes;
+      load.waiting.add(waiter);
+      this.#waiting++;
+      this.#admitWaiting();
+      if (this.#waiting > this.#options.maxWaiting) this.#turnOneAway(load);
     });
   }
 
-  /** Hands the slot to whoever has waited longest (a Set keeps the order of arrival), or frees it. */
-  #leave(): void {
-    const [next] = this.#waiting;
-    if (next === undefined) this.#running--;
-    else next.admit();
+  /** Fills the free slots. The slot is taken here, so that nobody else gets it before the work begins. */
+  #admitWaiting(): void {
+    while (this.#running < this.#options.slots) {
+      const next = this.#nextCaller();
+      const [waiter] = next?.load.waiting ?? [];
+      if (next === null || waiter === undefined) return;
+      // Its turn is over: to the end of the line.
+      this.#callers.delete(next.caller);
+      this.#callers.set(next.caller, next.load);
+      this.#running++;
+      waiter.settle({ kind: "admitted", leave: next.load.admit(now()) });
+    }
   }
 
-  #recordRenderSeconds(seconds: number): void {
-    this.#meanRenderSeconds += NEWEST_WEIGHT * (seconds - this.#meanRenderSeconds);
+  /** The caller that gets the next slot: of those that may have one, the first of those that hold the fewest. */
+  #nextCaller(): { caller: string; load: CallerLoad<Waiter> } | null {
+    let next: { caller: string; load: CallerLoad<Waiter> } | null = null;
+    for (const [caller, load] of this.#callers) {
+      if (load.waiting.size === 0 || this.#mustLeaveSlot(load)) continue;
+      if (next === null || load.running < next.load.running) next = { caller, load };
+    }
+    return next;
   }
+
+  /** Whether a caller with long renders would take the slot that is kept for short ones. */
+  #mustLeaveSlot(load: CallerLoad<Waiter>): boolean {
+    const time = now();
+    if (this.#options.slots === 1 || load.isQuick(time)) return false;
+    let slowRunning = 0;
+    let isQuickOneAbout = false;
+    for (const other of this.#callers.values()) {
+      if (!other.isQuick(time)) slowRunning += other.running;
+      else if (other.wasActiveWithin(KEEP_SLOT_SECONDS, time)) isQuickOneAbout = true;
+    }
+    return isQuickOneAbout && slowRunning >= this.#options.slots - 1;
+  }
+
+  /** The queue is too long: the newest of the caller with the most waiting goes, of the newcomer's where others have as many. */
+  #turnOneAway(newcomer: CallerLoad<Waiter>): void {
+    let longest = newcomer;
+    for (const load of this.#callers.values()) if (load.waiting.size > longest.waiting.size) longest = load;
+    [...longest.waiting].at(-1)?.settle({ kind: "full" });
+  }
+
+  #loadOf(caller: string): CallerLoad<Waiter> {
+    const known = this.#callers.get(caller);
+    if (known !== undefined) return known;
+    const load = new CallerLoad<Waiter>(now());
+    this.#callers.set(caller, load);
+    if (this.#callers.size > MAX_KNOWN_CALLERS) this.#forgetIdle(caller);
+    return load;
+  }
+
+  /** Forgets the idle caller whose turn was longest ago. */
+  #forgetIdle(newcomer: string): void {
+    for (const [caller, load] of this.#callers) {
+      if (!load.isIdle || caller === newcomer) continue;
+      this.#callers.delete(caller);
+      return;
+    }
+  }
+}
+
+function now(): number {
+  return performance.now() / MILLISECONDS_PER_SECOND;
 }

@@ -1,30 +1,53 @@
 /**
- * One render from a valid request to a finished file: project, Typst, outcome, archive.
+ * One render from a valid request to a finished output: project, Typst, outcome, archive.
  */
-import { readdir, readFile, statfs } from "node:fs/promises";
+
+import { readdir, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { Output } from "../rules/output-options.ts";
 import type { Problem } from "../rules/problem.ts";
 import type { RenderRequest } from "../rules/render-request.ts";
-import { type Page, packPages } from "./archive.ts";
+import { packPages } from "./archive.ts";
+import type { ByteBudget, Reservation } from "./byte-budget.ts";
+import { ServiceFailure } from "./error-log.ts";
 import type { Extension } from "./file-name.ts";
 import {
   CLIENT_GONE,
   compileFailed,
+  noTemporarySpace,
   outcomeOfEnd,
   outputTooLarge,
   renderFailed,
+  renderTimeout,
   tooManyOutputFiles,
 } from "./outcome.ts";
-import { stringBytes } from "./project.ts";
+import { projectBytes, stringBytes } from "./project.ts";
 import type { BackendSettings } from "./settings.ts";
+import { Spool } from "./spool.ts";
 import { selectionProbeArguments } from "./typst-command.ts";
-import { directoryBytes, type TypstProcess, type TypstResult } from "./typst-process.ts";
+import { NOBODY, type OutputTaker, type TypstProcess, type TypstResult } from "./typst-process.ts";
 import { programText } from "./typst-source.ts";
 import type { StartedRender, TypstStarter } from "./typst-starter.ts";
 
 /** With less than this left, a page that could not be written is the disk's failure, not the template's. */
 const FULL_DISK_BYTES = 1024 * 1024;
+
+/** What every render stands on. */
+export interface RenderParts {
+  readonly settings: BackendSettings;
+  readonly starter: TypstStarter;
+  /** The disk space of all projects and outputs. */
+  readonly tempSpace: ByteBudget;
+  /** The memory of all outputs that are small enough to stay in it. */
+  readonly outputMemory: ByteBudget;
+}
+
+/** A valid request with the bytes into which its spans point, and whose it is. */
+export interface ValidRequest {
+  readonly body: Uint8Array;
+  readonly request: RenderRequest;
+  readonly caller: string;
+}
 
 /** The phases of a render, in seconds. */
 export interface PhaseSeconds {
@@ -34,14 +57,9 @@ export interface PhaseSeconds {
   archive?: number;
 }
 
-/** What is measured of a render, for metrics and the log: filled in as it goes on. */
-export interface RenderMeasures {
-  readonly phases: PhaseSeconds;
-  peakMemoryBytes: number | null;
-}
-
+/** A finished output. Whoever gets it closes it. */
 export interface RenderedFile {
-  readonly bytes: Uint8Array;
+  readonly output: Spool;
   readonly extension: Extension;
 }
 
@@ -50,162 +68,231 @@ export type RenderOutcome =
   | { readonly kind: "refused"; readonly problem: Problem }
   | { readonly kind: typeof CLIENT_GONE };
 
-/** A valid request with the bytes into which its spans point. */
-export interface JudgedRequest {
-  readonly body: Uint8Array;
-  readonly request: RenderRequest;
+/** An outcome with what was measured on the way to it, for metrics and the log. */
+export interface RenderReport {
+  readonly outcome: RenderOutcome;
+  readonly phases: PhaseSeconds;
+  readonly peakMemoryBytes: number | null;
 }
 
 /**
  * Renders a request.
  *
- * @param signal aborted when the client goes away: the render is killed at once.
- * @param measures filled in as the phases end.
+ * @param signal aborted when the client goes away: the render is stopped at once.
  * @throws where the machine fails; the temporary project is removed in any case, soon after.
  */
-export async function render(
-  settings: BackendSettings,
-  starter: TypstStarter,
-  judged: JudgedRequest,
-  signal: AbortSignal,
-  measures: RenderMeasures,
-): Promise<RenderOutcome> {
-  const { output } = judged.request;
-  const { phases } = measures;
-  const task: RenderTask = {
-    judged,
-    input: programText(stringBytes(judged.body, judged.request.source)),
-    deadline: performance.now() + settings.renderTimeoutSeconds * 1000,
-    signal,
-  };
-  let started = await timed(phases, "start", () => starter.take(output));
+export async function render(parts: RenderParts, valid: ValidRequest, signal: AbortSignal): Promise<RenderReport> {
+  const job = new RenderJob(parts, valid, signal);
   try {
-    let result = await timed(phases, "compile", () => compile(starter, started, task));
-    if (started.isWarm && "end" in result && (diedWhileWaiting(result) || lostItsProject(result, starter))) {
-      // What killed it while it waited is no matter of this request's: it gets a process that is new.
-      starter.discardLater(started);
-      started = await starter.start(output);
-      result = await timed(phases, "compile", () => compile(starter, started, task));
-    }
-    if ("code" in result) return refuse(result);
-    measures.peakMemoryBytes = result.peakMemoryBytes;
-    const { project } = started;
-    const failure = outcomeOfEnd(result, settings);
-    if (failure !== null) {
-      if (project.outputDirectory !== null) await throwIfDiskIsFull(settings);
-      return refuse(failure);
-    }
-    const { outputDirectory } = project;
-    if (outputDirectory !== null) {
-      return await timed(phases, "archive", () => archiveOutcome(settings, outputDirectory, output));
-    }
-    return await directOutcome(settings, output, result, (pages) => {
-      const probe = selectionProbeArguments(settings, starter.view(project), pages);
-      return perform(starter.startIn(project, probe), task, null);
-    });
+    const outcome = await job.run();
+    return { outcome, phases: job.phases, peakMemoryBytes: job.peakMemoryBytes };
   } finally {
-    // The answer does not wait for the project to be gone.
-    starter.discardLater(started);
+    job.end();
   }
 }
 
-/** What one render is to do, whichever process does it. */
-interface RenderTask {
-  readonly judged: JudgedRequest;
+/** The life of one render: one deadline, one client, and what it holds. */
+class RenderJob {
+  readonly phases: PhaseSeconds = {};
+  peakMemoryBytes: number | null = null;
+  readonly #parts: RenderParts;
+  readonly #valid: ValidRequest;
+  readonly #clientGone: AbortSignal;
+  /** Aborted when the client goes away or the deadline has passed. */
+  readonly #over: AbortSignal;
+  readonly #deadline: number;
   /** The program text. */
-  readonly input: readonly Buffer[];
-  /** When the render has taken too long, by `performance.now()`. */
-  readonly deadline: number;
-  readonly signal: AbortSignal;
+  readonly #input: readonly Buffer[];
+  readonly #projectBytes: number;
+  readonly #space: Reservation;
+  #started: StartedRender | null = null;
+
+  constructor(parts: RenderParts, valid: ValidRequest, clientGone: AbortSignal) {
+    const timeoutMilliseconds = parts.settings.renderTimeoutSeconds * 1000;
+    this.#parts = parts;
+    this.#valid = valid;
+    this.#clientGone = clientGone;
+    this.#over = AbortSignal.any([clientGone, AbortSignal.timeout(timeoutMilliseconds)]);
+    this.#deadline = performance.now() + timeoutMilliseconds;
+    this.#input = programText(stringBytes(valid.body, valid.request.source));
+    this.#projectBytes = projectBytes(valid.request);
+    this.#space = parts.tempSpace.open(valid.caller);
+  }
+
+  async run(): Promise<RenderOutcome> {
+    const { settings, starter, tempSpace, outputMemory } = this.#parts;
+    const { request, caller } = this.#valid;
+    if (!this.#space.resize(this.#projectBytes)) return refuse(noTemporarySpace());
+    const output = new Spool(
+      {
+        directory: settings.workDirectory,
+        maxOutputBytes: settings.limits.max_output_bytes,
+        memory: outputMemory,
+        disk: tempSpace,
+      },
+      caller,
+    );
+    let isHandedOver = false;
+    try {
+      let started = await timed(this.phases, "start", () => starter.take(request.output));
+      this.#started = started;
+      let result = await timed(this.phases, "compile", () => this.#compile(started, output));
+      if (started.isWarm && isResult(result) && output.size === 0 && this.#wasLostWhileWaiting(result)) {
+        // What ended it while it waited has nothing to do with this request, which gets a new process.
+        void starter.discardLater(started);
+        started = await starter.start(request.output);
+        this.#started = started;
+        result = await timed(this.phases, "compile", () => this.#compile(started, output));
+      }
+      const outcome = isResult(result) ? await this.#outcomeOf(started, result, output) : refuse(result);
+      isHandedOver = outcome.kind === "rendered";
+      return outcome;
+    } finally {
+      if (!isHandedOver) await output.close();
+    }
+  }
+
+  /** Gives up the process and its project. The answer does not wait for the project to be gone. */
+  end(): void {
+    const started = this.#started;
+    if (started === null) this.#space.release();
+    else void this.#parts.starter.discardLater(started).then(() => this.#space.release());
+  }
+
+  /** Fills the project of a started process and lets it compile. */
+  async #compile(started: StartedRender, output: OutputTaker): Promise<TypstResult | Problem | typeof CLIENT_GONE> {
+    const { body, request } = this.#valid;
+    const refusal = await started.project.fill(body, request, this.#over);
+    if (refusal !== null) return refusal;
+    // Without all its files, a template would fail for a reason of its own.
+    if (this.#over.aborted) return this.#outcomeOfStop();
+    const { outputDirectory } = started.project;
+    const result = this.#perform(
+      started.process,
+      output,
+      outputDirectory === null
+        ? null
+        : { directory: outputDirectory, hasRoomFor: (bytes) => this.#space.resize(this.#projectBytes + bytes) },
+    );
+    // While Typst compiles there is time to start the next process; before or after, a client waits for it.
+    this.#parts.starter.prepareNext(request.output);
+    return result;
+  }
+
+  #perform(process: TypstProcess, output: OutputTaker, files: Parameters<TypstProcess["perform"]>[0]["files"]) {
+    return process.perform({
+      input: this.#input,
+      timeoutMilliseconds: Math.max(1, this.#deadline - performance.now()),
+      signal: this.#clientGone,
+      output,
+      files,
+    });
+  }
+
+  /** Whether something else than the render and its limits has ended a process, perhaps before its request came. */
+  #wasLostWhileWaiting({ end, ranOutOfMemory }: TypstResult): boolean {
+    switch (end.kind) {
+      case "not-started":
+        return true;
+      case "signalled":
+        return end.signal === "SIGKILL" && !ranOutOfMemory;
+      case "exited":
+        // The template may have failed only because the sandbox was removed from below the process.
+        return end.exitCode !== 0 && !this.#parts.starter.isSandboxWhole;
+      case "output-lost":
+      case "stopped":
+        return false;
+    }
+  }
+
+  async #outcomeOf({ project }: StartedRender, result: TypstResult, output: Spool): Promise<RenderOutcome> {
+    const { settings, starter } = this.#parts;
+    this.peakMemoryBytes = result.peakMemoryBytes;
+    const failure = outcomeOfEnd(result, settings);
+    const { outputDirectory } = project;
+    if (failure !== null) {
+      if (outputDirectory !== null) await throwIfDiskIsFull(settings);
+      return refuse(failure);
+    }
+    if (outputDirectory !== null) {
+      return timed(this.phases, "archive", () => this.#pack(outputDirectory, output));
+    }
+    return this.#directOutcome(output, (pages) => {
+      const probe = selectionProbeArguments(settings, starter.view(project), pages);
+      return this.#perform(starter.startIn(project, probe), NOBODY, null);
+    });
+  }
+
+  async #directOutcome(output: Spool, probeSelection: (pages: string) => Promise<TypstResult>): Promise<RenderOutcome> {
+    const wanted = this.#valid.request.output;
+    if (output.size === 0) {
+      // Typst prints no image and exits 0 when the page does not exist.
+      const isPageMissing = wanted.format !== "pdf" && wanted.page !== null;
+      return refuse(isPageMissing ? compileFailed() : renderFailed());
+    }
+    if (wanted.format === "pdf" && wanted.pages !== null && (await mayBePlaceholder(output))) {
+      const probe = await probeSelection(wanted.pages);
+      // However large it was, a page that was printed is a page that exists.
+      if (probe.outputBytes === 0) return refuse(outcomeOfEnd(probe, this.#parts.settings) ?? compileFailed());
+    }
+    return { kind: "rendered", file: { output, extension: wanted.format } };
+  }
+
+  async #pack(directory: string, archive: Spool): Promise<RenderOutcome> {
+    const { settings } = this.#parts;
+    const { max_output_bytes, max_output_files } = settings.limits;
+    const { output } = this.#valid.request;
+    const names = await readdir(directory);
+    if (names.length === 0) return refuse(noPage(output));
+    if (names.length > max_output_files) return refuse(tooManyOutputFiles(settings));
+    const pages = names.map((name) => ({ number: Number(name), path: join(directory, name) }));
+    const sizes = await Promise.all(pages.map(async ({ path }) => (await stat(path)).size));
+    const size = sizes.reduce((sum, bytes) => sum + bytes, 0);
+    if (size > max_output_bytes) return refuse(outputTooLarge(size, settings));
+    if (!this.#space.resize(this.#projectBytes + size)) return refuse(noTemporarySpace());
+    switch (await packPages(pages, output.format === "png" ? "png" : "svg", archive, this.#over)) {
+      case "kept":
+        return { kind: "rendered", file: { output: archive, extension: "zip" } };
+      case "too-large":
+        return refuse(outputTooLarge(archive.size, settings));
+      case "no-room":
+        return refuse(noTemporarySpace());
+      case "stopped":
+        return refuse(this.#outcomeOfStop());
+    }
+  }
+
+  /** Why there is no need to go on. */
+  #outcomeOfStop(): Problem | typeof CLIENT_GONE {
+    return this.#clientGone.aborted ? CLIENT_GONE : renderTimeout(this.#parts.settings);
+  }
 }
 
-/** Fills the project of a started process and lets it compile. */
-async function compile(
-  starter: TypstStarter,
-  { project, process }: StartedRender,
-  task: RenderTask,
-): Promise<TypstResult | Problem> {
-  const { body, request } = task.judged;
-  const isOver = () => task.signal.aborted || performance.now() > task.deadline;
-  const refusal = await project.fill(body, request, isOver);
-  if (refusal !== null) return refusal;
-  const result = perform(process, task, project.outputDirectory);
-  // While Typst compiles there is time to start the next process; before or after, a client waits for it.
-  starter.prepareNext(request.output);
-  return result;
+function isResult(result: TypstResult | Problem | typeof CLIENT_GONE): result is TypstResult {
+  return typeof result === "object" && "end" in result;
 }
 
-function perform(process: TypstProcess, task: RenderTask, outputDirectory: string | null): Promise<TypstResult> {
-  return process.perform({
-    input: task.input,
-    timeoutMilliseconds: Math.max(1, task.deadline - performance.now()),
-    signal: task.signal,
-    outputDirectory,
-  });
-}
-
-/** Whether something else than the render and its limits has ended a process, which then may have happened before. */
-function diedWhileWaiting({ end, ranOutOfMemory }: TypstResult): boolean {
-  return end.kind === "not-started" || (end.kind === "signalled" && end.signal === "SIGKILL" && !ranOutOfMemory);
-}
-
-/** Whether the template may have failed only because somebody has removed the sandbox from below the process. */
-function lostItsProject({ end }: TypstResult, starter: TypstStarter): boolean {
-  return end.kind === "exited" && end.exitCode !== 0 && !starter.isSandboxWhole;
+/** A selection may match nothing; without one, every document has a page. */
+function noPage(output: Output): Problem {
+  return output.pages === null ? renderFailed() : compileFailed();
 }
 
 /** Typst says no more than "failed" where it cannot write a page; then the disk is asked. */
 async function throwIfDiskIsFull({ workDirectory }: BackendSettings): Promise<void> {
   const { bavail, bsize } = await statfs(workDirectory);
-  if (bavail * bsize < FULL_DISK_BYTES) throw new Error("the disk of the work directory is full");
+  if (bavail * bsize < FULL_DISK_BYTES) throw new ServiceFailure("the disk of the work directory is full");
 }
 
 function refuse(failure: Problem | typeof CLIENT_GONE): RenderOutcome {
   return failure === CLIENT_GONE ? { kind: CLIENT_GONE } : { kind: "refused", problem: failure };
 }
 
-async function directOutcome(
-  settings: BackendSettings,
-  output: Output,
-  result: TypstResult,
-  probeSelection: (pages: string) => Promise<TypstResult>,
-): Promise<RenderOutcome> {
-  if (result.output.length === 0) {
-    // Typst prints no image and exits 0 when the page does not exist.
-    const isPageMissing = output.format !== "pdf" && output.page !== null;
-    return refuse(isPageMissing ? compileFailed() : renderFailed());
-  }
-  if (output.format === "pdf" && output.pages !== null && mayBePlaceholder(result.output)) {
-    const probe = await probeSelection(output.pages);
-    // However large it was, a page that was printed is a page that exists.
-    if (probe.outputBytes === 0) return refuse(outcomeOfEnd(probe, settings) ?? compileFailed());
-  }
-  return { kind: "rendered", file: { bytes: result.output, extension: output.format } };
-}
-
 /**
  * Whether a PDF can be the single blank page that Typst writes for a selection that matches nothing. That page measures
  * 595 by 842 points exactly, where A4 of a document has decimals; a document may choose that size too, hence "may".
  */
-function mayBePlaceholder(pdf: Buffer): boolean {
+function mayBePlaceholder(pdf: Spool): Promise<boolean> {
   return pdf.includes("/MediaBox[0 0 595 842]");
-}
-
-async function archiveOutcome(settings: BackendSettings, directory: string, output: Output): Promise<RenderOutcome> {
-  const { max_output_bytes, max_output_files } = settings.limits;
-  const names = await readdir(directory);
-  if (names.length === 0) return refuse(output.pages === null ? renderFailed() : compileFailed());
-  if (names.length > max_output_files) return refuse(tooManyOutputFiles(settings));
-  const size = await directoryBytes(directory);
-  if (size > max_output_bytes) return refuse(outputTooLarge(size, settings));
-  const pages = await Promise.all(names.map((name) => readPage(directory, name)));
-  const bytes = await packPages(pages, output.format === "png" ? "png" : "svg");
-  if (bytes.length > max_output_bytes) return refuse(outputTooLarge(bytes.length, settings));
-  return { kind: "rendered", file: { bytes, extension: "zip" } };
-}
-
-async function readPage(directory: string, name: string): Promise<Page> {
-  return { number: Number(name), bytes: await readFile(join(directory, name)) };
 }
 
 async function timed<Result>(

@@ -1,10 +1,12 @@
 /**
- * Reading a request's body within its limit.
+ * Reading a request's body: within its limit, within a budget of memory, and within a time.
  */
 import type { IncomingMessage } from "node:http";
 import type { Limits } from "../rules/limits.ts";
-import type { Problem } from "../rules/problem.ts";
-import { BodyCollector, judgeDeclaredSize, type RequestHead } from "../rules/request-head.ts";
+import { type Problem, problem } from "../rules/problem.ts";
+import { BodyCollector, declaredSize, judgeDeclaredSize, type RequestHead } from "../rules/request-head.ts";
+import type { Reservation } from "./byte-budget.ts";
+import { renderQueueFull } from "./outcome.ts";
 
 export type BodyReading =
   | { readonly kind: "body"; readonly body: Uint8Array }
@@ -12,7 +14,19 @@ export type BodyReading =
   /** The connection broke before the body was whole. */
   | { readonly kind: "aborted" };
 
-/** The headers that the judgement of a request's head needs. */
+/** For the whole body. The edge has it whole before it sends it on. */
+const BODY_TIMEOUT_MILLISECONDS = 60_000;
+/** Between two pieces of it. */
+const BODY_SILENCE_MILLISECONDS = 10_000;
+
+/** What a client should wait when there is no memory for its body. */
+const NO_MEMORY_RETRY_SECONDS = 2;
+
+/** What of a body that is not wanted is read all the same, so that a client that writes before it reads gets its answer. */
+const MAX_DRAINED_BYTES = 64 * 1024 ** 2;
+const MAX_DRAIN_MILLISECONDS = 5000;
+
+/** The headers that the validation of a request's head needs. */
 export function requestHead({ headers }: IncomingMessage): RequestHead {
   return {
     contentLength: headers["content-length"] ?? null,
@@ -21,20 +35,72 @@ export function requestHead({ headers }: IncomingMessage): RequestHead {
   };
 }
 
-/** Reads a body. A refused one is left unread: the connection must be closed after the answer. */
-export async function readBody(message: IncomingMessage, limits: Limits): Promise<BodyReading> {
+/**
+ * Reads a body.
+ *
+ * @param memory grows with what is read, and belongs to the caller afterwards.
+ */
+export function readBody(message: IncomingMessage, limits: Limits, memory: Reservation): Promise<BodyReading> {
   const head = requestHead(message);
   const refusal = judgeDeclaredSize(head, limits);
-  if (refusal !== null) return { kind: "refused", problem: refusal };
+  if (refusal !== null) return Promise.resolve({ kind: "refused", problem: refusal });
+  // Whose connection is gone already is told of nothing any more.
+  if (message.destroyed) return Promise.resolve({ kind: "aborted" });
   const collector = new BodyCollector(head, limits);
-  try {
-    // The stream must outlive a refusal: destroying it would take the answer's socket with it.
-    for await (const piece of message.iterator({ destroyOnReturn: false })) {
+  return new Promise((resolve) => {
+    const finish = (reading: BodyReading) => {
+      clearTimeout(total);
+      clearTimeout(silence);
+      message.off("data", take);
+      message.pause();
+      resolve(reading);
+    };
+    const refuse = (refusal: Problem) => finish({ kind: "refused", problem: refusal });
+    const total = setTimeout(() => refuse(bodyTooSlow()), BODY_TIMEOUT_MILLISECONDS);
+    const silence = setTimeout(() => refuse(bodyTooSlow()), BODY_SILENCE_MILLISECONDS);
+    const take = (piece: Buffer) => {
+      silence.refresh();
       const problem = collector.add(piece);
-      if (problem !== null) return { kind: "refused", problem };
-    }
-  } catch {
-    return { kind: "aborted" };
-  }
-  return { kind: "body", body: collector.finish() };
+      if (problem !== null) refuse(problem);
+      else if (!memory.resize(collector.capacity)) refuse(noMemory());
+    };
+    message.on("data", take);
+    message.once("end", () => finish({ kind: "body", body: collector.finish() }));
+    // Comes after "end" too, and then decides nothing any more.
+    message.once("close", () => finish({ kind: "aborted" }));
+    message.on("error", () => finish({ kind: "aborted" }));
+  });
+}
+
+/**
+ * Reads on and drops what is left of a body that is not wanted: many clients write a body whole before they read the
+ * answer, and would find their connection broken instead.
+ *
+ * @returns whether the body has ended, so that the connection can be used again.
+ */
+export async function drainBody(message: IncomingMessage): Promise<boolean> {
+  if (message.complete || message.destroyed) return message.complete;
+  // Not worth the beginning.
+  if ((declaredSize(requestHead(message)) ?? 0) > MAX_DRAINED_BYTES) return false;
+  await new Promise<void>((resolve) => {
+    let drainedBytes = 0;
+    setTimeout(resolve, MAX_DRAIN_MILLISECONDS).unref();
+    message.on("data", (piece: Buffer) => {
+      drainedBytes += piece.length;
+      if (drainedBytes > MAX_DRAINED_BYTES) resolve();
+    });
+    message.once("close", resolve);
+    message.once("end", resolve);
+    message.resume();
+  });
+  message.pause();
+  return message.complete;
+}
+
+function bodyTooSlow(): Problem {
+  return problem("invalid_request", "The body did not arrive in time.", {});
+}
+
+function noMemory(): Problem {
+  return renderQueueFull("There is no memory for the request now.", NO_MEMORY_RETRY_SECONDS);
 }

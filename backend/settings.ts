@@ -32,16 +32,25 @@ export const BACKEND_INTEGER_SETTINGS = {
     max: 10_000,
     meaning: "valid requests that may wait for a slot",
   },
-  maxQueuedBytes: {
-    setting: "SERVICE_MAX_QUEUED_BYTES",
+  maxBodyMemoryBytes: {
+    setting: "SERVICE_MAX_BODY_MEMORY_BYTES",
     default: 512 * 1024 ** 2,
     min: 1024 ** 2,
     max: 1024 ** 4,
-    meaning: "memory that waiting requests may hold together; beyond it a request is answered 429 at once",
+    meaning:
+      "memory of all request bodies together, while they are read, wait and are rendered; without room a request is answered 429",
   },
+  maxOutputMemoryBytes: {
+    setting: "SERVICE_MAX_OUTPUT_MEMORY_BYTES",
+    default: 64 * 1024 ** 2,
+    min: 0,
+    max: 1024 ** 4,
+    meaning: "memory of all outputs of up to 1 MiB until they are delivered; the others are files",
+  },
+  // Longer than the processor time of one render, so that whoever waits behind long ones is served.
   queueDeadlineSeconds: {
     setting: "SERVICE_QUEUE_DEADLINE_SECONDS",
-    default: 10,
+    default: 15,
     min: 1,
     max: 300,
     meaning: "how long a request waits for a slot before it is answered 429",
@@ -67,9 +76,10 @@ export const BACKEND_INTEGER_SETTINGS = {
     max: 64 * 1024 ** 3,
     meaning: "address space of one Typst process; a render that needs more is answered 422",
   },
+  // Measured: what fits the other limits needs at most 4 s as text, and 8 s as 48 pages of PNG at 300 ppi.
   renderCpuSeconds: {
     setting: "SERVICE_RENDER_CPU_SECONDS",
-    default: 30,
+    default: 10,
     min: 1,
     max: 3600,
     meaning: "processor time of one Typst process, all threads together; a render that needs more is answered 408",
@@ -80,7 +90,21 @@ export const BACKEND_INTEGER_SETTINGS = {
     min: 16 * 1024 ** 2,
     max: 1024 ** 4,
     meaning:
-      "temporary space of all renders together: projects and archived pages; without room a render is answered 503",
+      "temporary space of all renders together: projects, pages and outputs of over 1 MiB until they are delivered; without room a render is answered 429",
+  },
+  deliverySilenceSeconds: {
+    setting: "SERVICE_DELIVERY_SILENCE_SECONDS",
+    default: 20,
+    min: 1,
+    max: 3600,
+    meaning: "how long a client may read nothing of its output before the connection is closed",
+  },
+  deliveryTimeoutSeconds: {
+    setting: "SERVICE_DELIVERY_TIMEOUT_SECONDS",
+    default: 300,
+    min: 1,
+    max: 86_400,
+    meaning: "how long a client may take to read its output",
   },
   warmRenders: {
     setting: "SERVICE_WARM_RENDERS",
@@ -92,10 +116,10 @@ export const BACKEND_INTEGER_SETTINGS = {
   },
   graceSeconds: {
     setting: "SERVICE_GRACE_SECONDS",
-    default: 45,
+    default: 50,
     min: 1,
     max: 3600,
-    meaning: "how long running renders may take to finish after SIGTERM",
+    meaning: "how long renders and deliveries may take to finish after SIGTERM",
   },
 } as const;
 
@@ -130,8 +154,11 @@ const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"
 export function readBackendSettings(environment: Environment): BackendSettings {
   const integers = readIntegerSettings(BACKEND_INTEGER_SETTINGS, environment);
   const limits = limitsFrom(readIntegerSettings(LIMIT_SETTINGS, environment));
-  if (integers.maxTempBytes < limits.max_output_bytes + limits.max_request_body_bytes) {
-    throw new SettingError("SERVICE_MAX_TEMP_BYTES must hold at least one full request and one full output.");
+  if (integers.maxTempBytes < maxTempBytesPerRender(limits)) {
+    throw new SettingError("SERVICE_MAX_TEMP_BYTES must hold at least one full request and two full outputs.");
+  }
+  if (integers.maxBodyMemoryBytes < limits.max_request_body_bytes) {
+    throw new SettingError("SERVICE_MAX_BODY_MEMORY_BYTES must hold at least one full request.");
   }
   return Object.freeze({
     ...integers,
@@ -149,6 +176,11 @@ export function readBackendSettings(environment: Environment): BackendSettings {
     logLevel: readLogLevel(environment.SERVICE_LOG_LEVEL),
     limits,
   });
+}
+
+/** The temporary space that one render can need: its project, its pages, and the archive of them. */
+export function maxTempBytesPerRender({ max_request_body_bytes, max_output_bytes }: Limits): number {
+  return max_request_body_bytes + 2 * max_output_bytes;
 }
 
 /** The sandbox must be left out by name: forgetting a setting must never open the service. */

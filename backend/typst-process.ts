@@ -5,17 +5,20 @@
  * counted while it comes, its diagnostics are drained and forgotten but for the first bytes, and whatever stops it kills
  * its whole process group.
  */
+
 import { readdir, stat } from "node:fs/promises";
 import { constants } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
+import { ServiceFailure } from "./error-log.ts";
 import { PeakMemory } from "./peak-memory.ts";
 import type { Launch } from "./sandbox/sandbox.ts";
 import type { ProgramEnd } from "./spawner/messages.ts";
 import type { SpawnedProgram, Spawner } from "./spawner/spawner.ts";
+import type { AppendResult } from "./spool.ts";
 
 /** Why a process was stopped by us. */
-export type StopReason = "render-timeout" | "client-gone" | "output-too-large" | "not-needed";
+export type StopReason = "render-timeout" | "client-gone" | "output-too-large" | "no-room" | "not-needed";
 
 /** How a process ended. */
 export type TypstEnd =
@@ -23,12 +26,14 @@ export type TypstEnd =
   | { readonly kind: "signalled"; readonly signal: string }
   | { readonly kind: "stopped"; readonly reason: StopReason }
   /** The program or its sandbox could not be started: Typst itself never ran. */
-  | { readonly kind: "not-started"; readonly cause: Error };
+  | { readonly kind: "not-started"; readonly cause: Error }
+  /** What it wrote could not be kept: the machine failed, not Typst. */
+  | { readonly kind: "output-lost"; readonly cause: unknown };
 
 export interface TypstResult {
   readonly end: TypstEnd;
-  /** What it wrote to its standard output, at most the limit. */
-  readonly output: Buffer;
+  /** Whether what it wrote to its standard output was taken to the end. */
+  readonly outputTaken: AppendResult;
   /** Bytes counted in all outputs: over the limit when that stopped it. */
   readonly outputBytes: number;
   /** Whether Typst said that memory ran out. */
@@ -44,8 +49,32 @@ export interface TypstTask {
   readonly timeoutMilliseconds: number;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
-  /** The directory to watch where the command writes files, or null. */
-  readonly outputDirectory: string | null;
+  /** Takes what the process writes to its standard output. */
+  readonly output: OutputTaker;
+  /** Where the command writes files: the directory to watch, and who is told of the bytes in it. Null where it writes none. */
+  readonly files: FilesWatch | null;
+}
+
+/** Takes an output piece by piece; after any other answer than `kept` the process is stopped. */
+export interface OutputTaker {
+  append(piece: Buffer): Promise<AppendResult>;
+}
+
+/** Takes an output that is only counted. */
+export const NOBODY: OutputTaker = { append: async () => "kept" };
+
+export interface FilesWatch {
+  readonly directory: string;
+  /** Whether there is room for so many bytes in the directory. */
+  hasRoomFor(bytes: number): boolean;
+}
+
+/** What became of a process's standard output. */
+interface WrittenOutput {
+  readonly bytes: number;
+  readonly taken: AppendResult;
+  /** Why a piece could not be kept, where the machine failed; otherwise null. */
+  readonly failure: unknown;
 }
 
 /** Rust's allocator says this before it aborts (measured on 0.15.1); it is the only text of Typst's that is looked at. */
@@ -65,6 +94,8 @@ export class TypstProcess {
   readonly #launch: Launch;
   readonly #spawned: SpawnedProgram;
   readonly #result: Promise<TypstResult>;
+  /** Null once nobody will ever want what the process writes. */
+  readonly #output = Promise.withResolvers<OutputTaker | null>();
   #peakMemory: PeakMemory | null = null;
   #stopReason: StopReason | null = null;
   #filesBytes = 0;
@@ -96,7 +127,8 @@ export class TypstProcess {
     const peakMemory = new PeakMemory(this.#spawned.pid, this.#launch.typstName);
     this.#peakMemory = peakMemory;
     const timer = setTimeout(() => this.stop("render-timeout"), task.timeoutMilliseconds);
-    const stopWatching = task.outputDirectory === null ? () => {} : this.#watchFiles(task.outputDirectory);
+    const stopWatching = task.files === null ? () => {} : this.#watchFiles(task.files);
+    this.#output.resolve(task.output);
     try {
       const stream = await this.#spawned.stream;
       // Not waited for: a process that has ended takes nothing, and its end is what counts.
@@ -114,6 +146,7 @@ export class TypstProcess {
   /** Kills the whole process group. The first reason stays. */
   stop(reason: StopReason): void {
     this.#stopReason ??= reason;
+    this.#output.resolve(null);
     this.#spawned.kill();
   }
 
@@ -125,13 +158,13 @@ export class TypstProcess {
 
   async #followToEnd(): Promise<TypstResult> {
     const stream = await this.#spawned.stream;
-    const output = await this.#collectOutput(stream);
+    const written = await this.#passOutputOn(stream);
     const end = await this.#spawned.end;
     this.#hasEnded = true;
     return {
-      end: this.#judgeEnd(end),
-      output: Buffer.concat(output.chunks),
-      outputBytes: Math.max(output.size, this.#filesBytes),
+      end: written.failure === null ? this.#judgeEnd(end) : { kind: "output-lost", cause: written.failure },
+      outputTaken: written.taken,
+      outputBytes: Math.max(written.bytes, this.#filesBytes),
       ranOutOfMemory: end.kind !== "failed" && OUT_OF_MEMORY.test(end.diagnostics),
       peakMemoryBytes: this.#peakMemory?.bytes ?? null,
     };
@@ -144,36 +177,42 @@ export class TypstProcess {
     // A process that never ran has not run into its time-out, whoever was stopped for it.
     const hasRunOut = this.#stopReason === "render-timeout" && end.kind === "failed";
     if (this.#stopReason !== null && !hasRunOut) return { kind: "stopped", reason: this.#stopReason };
-    return typstEnd ?? { kind: "not-started", cause: new Error(`the sandbox failed: ${describe(end)}`) };
+    return typstEnd ?? { kind: "not-started", cause: new ServiceFailure(`the sandbox failed: ${describe(end)}`) };
   }
 
-  /** Gathers standard output up to the limit; over it, nothing is kept and the process is stopped. */
-  async #collectOutput(stream: Duplex | null): Promise<{ chunks: Buffer[]; size: number }> {
-    const chunks: Buffer[] = [];
-    let size = 0;
+  /** Passes standard output on for as long as it is taken, and counts it. */
+  async #passOutputOn(stream: Duplex | null): Promise<WrittenOutput> {
+    let bytes = 0;
+    let taken: AppendResult = "kept";
+    let failure: unknown = null;
     try {
-      for await (const chunk of stream ?? []) {
-        if (size === 0) this.#peakMemory?.look();
-        size += chunk.length;
-        if (size > this.#maxOutputBytes) {
-          this.stop("output-too-large");
-          // No more is read: leaving the loop closes the connection.
-          return { chunks: [], size };
+      for await (const piece of stream ?? []) {
+        if (bytes === 0) this.#peakMemory?.look();
+        bytes += piece.length;
+        const output = await this.#output.promise;
+        try {
+          taken = (await output?.append(piece)) ?? "kept";
+        } catch (error) {
+          failure = error;
         }
-        chunks.push(chunk);
+        if (taken === "kept" && failure === null) continue;
+        this.stop(taken === "too-large" ? "output-too-large" : "no-room");
+        // No more is read: leaving the loop closes the connection.
+        break;
       }
     } catch {
       // A killed process may break its connection; how it ended is told by its exit, not by that.
     }
-    return { chunks, size };
+    return { bytes, taken, failure };
   }
 
   /** Sums up the files of a directory again and again, so that output on disk is bounded while it is made. */
-  #watchFiles(directory: string): () => void {
+  #watchFiles({ directory, hasRoomFor }: FilesWatch): () => void {
     let isWatching = true;
     const poll = async (): Promise<void> => {
       this.#filesBytes = await directoryBytes(directory).catch(() => this.#filesBytes);
       if (this.#filesBytes > this.#maxOutputBytes) this.stop("output-too-large");
+      else if (!hasRoomFor(this.#filesBytes)) this.stop("no-room");
       else if (isWatching) timer = setTimeout(poll, OUTPUT_DIRECTORY_POLL_MILLISECONDS);
     };
     let timer = setTimeout(poll, OUTPUT_DIRECTORY_POLL_MILLISECONDS);

@@ -5,7 +5,9 @@
  * the command line. So after a render, a process with the same command line is started and waits: the next request of
  * the kind finds it ready. No process ever serves two requests.
  */
+
 import type { Output } from "../rules/output-options.ts";
+import { ServiceFailure } from "./error-log.ts";
 import { Project } from "./project.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
 import type { BackendSettings } from "./settings.ts";
@@ -66,7 +68,7 @@ export class TypstStarter {
         return { ...started, isWarm: true };
       }
       // Something has ended it while it waited.
-      this.discardLater(started);
+      void this.discardLater(started);
     }
   }
 
@@ -80,15 +82,16 @@ export class TypstStarter {
     this.#discardWaiting(this.#waiting.length - this.#settings.warmRenders);
   }
 
-  /** Ends a process, if it has not ended, and removes its project; `close` waits for it. */
-  discardLater(started: StartedRender | Promise<StartedRender>): void {
+  /** Ends a process, if it has not ended, and removes its project: soon, and before `close` is over. Never rejects. */
+  discardLater(started: StartedRender | Promise<StartedRender>): Promise<void> {
     const discarding = discard(started).finally(() => this.#discarding.delete(discarding));
     this.#discarding.add(discarding);
+    return discarding;
   }
 
   /** Ends so many of the processes that wait, the oldest first. */
   #discardWaiting(count: number): void {
-    for (const { started } of this.#waiting.splice(0, Math.max(0, count))) this.discardLater(started);
+    for (const { started } of this.#waiting.splice(0, Math.max(0, count))) void this.discardLater(started);
   }
 
   /** Starts Typst by any command, in a project that is there. */
@@ -139,7 +142,7 @@ export class TypstStarter {
    * @throws where the machine fails, and where the backend is about to end.
    */
   async start(output: Output): Promise<StartedRender> {
-    if (this.#spawner.isClosed) throw new Error("the backend is ending");
+    if (this.#spawner.isClosed) throw new ServiceFailure("the backend is ending");
     const project = await Project.create(this.#settings.workDirectory, isArchive(output));
     try {
       const typstArguments = renderArguments(this.#settings, this.#sandbox.view(project), output);

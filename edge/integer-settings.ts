@@ -6,11 +6,11 @@ import type { IntegerSetting } from "../rules/integer-setting.ts";
 
 /** The edge's whole-number settings beyond the limits. */
 export const EDGE_INTEGER_SETTINGS = {
-  // Longer than the backend's queue deadline and render timeout together (10 s + 30 s by default), so that the backend
+  // Longer than the backend's queue deadline and render timeout together (15 s + 30 s by default), so that the backend
   // is the one that says what happened.
   backendTimeoutSeconds: {
     setting: "SERVICE_BACKEND_TIMEOUT_SECONDS",
-    default: 50,
+    default: 60,
     min: 1,
     max: 900,
     meaning: "how long the edge waits for a backend's answer",

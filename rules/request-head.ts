@@ -55,6 +55,11 @@ export class BodyCollector {
     this.#bytes = new Uint8Array(declaredSize(head) ?? Math.min(FIRST_CHUNK_BYTES, limits.max_request_body_bytes));
   }
 
+  /** Bytes of memory that are taken for the body. */
+  get capacity(): number {
+    return this.#bytes.length;
+  }
+
   /** Takes the next piece; answers a problem, and keeps nothing of the piece, when the body is over the limit. */
   add(piece: Uint8Array): Problem | null {
     const size = this.#size + piece.length;

@@ -21,6 +21,7 @@ export type SpawnerReport =
 export type ProgramEnd =
   | ({ readonly kind: "exited"; readonly exitCode: number } & ProgramWords)
   | ({ readonly kind: "signalled"; readonly signal: string } & ProgramWords)
+  /** `reason` is for the log: it holds no path and no message of the system. */
   | { readonly kind: "failed"; readonly reason: string };
 
 /** What a program said besides its output. */

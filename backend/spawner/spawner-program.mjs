@@ -122,7 +122,12 @@ function describeEnd(exitCode, signal, words) {
 
 /** @param {ProgramId} id @param {unknown} cause */
 function reportFailure(id, cause) {
-  reportEnd(id, { kind: "failed", reason: cause instanceof Error ? cause.message : String(cause) });
+  reportEnd(id, { kind: "failed", reason: cause instanceof Error ? describe(cause) : String(cause) });
+}
+
+/** For the log: messages of the system may name files. @param {NodeJS.ErrnoException} error */
+function describe({ name, code, syscall }) {
+  return code === undefined ? name : `${code} ${syscall ?? ""}`.trim();
 }
 
 /** Reports the end of a program, once. @param {ProgramId} id @param {ProgramEnd} end */

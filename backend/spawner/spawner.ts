@@ -1,12 +1,14 @@
 /**
  * The backend's side of the spawner: starts programs through it, and starts it anew should it end.
  */
+
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { describeError, ServiceFailure } from "../error-log.ts";
 import { killIfThere } from "../proc.mjs";
 import type { Launch } from "../sandbox/sandbox.ts";
 import { killStrayProcesses } from "../stray-processes.mjs";
@@ -133,13 +135,14 @@ export class Spawner {
 
   #send(id: ProgramId, request: SpawnerRequest): void {
     try {
-      if (this.#isClosed) throw new Error("the spawner is closed");
+      if (this.#isClosed) throw new ServiceFailure("the spawner is closed");
       this.#child ??= this.#startProgram();
-      if (!this.#child.connected) throw new Error("the spawner cannot be reached");
+      if (!this.#child.connected) throw new ServiceFailure("the spawner cannot be reached");
       // Whom it cannot reach has ended, which is told by the end.
       this.#child.send(request, () => {});
     } catch (error) {
-      this.#settle(id, { kind: "failed", reason: String(error) });
+      const { message, code } = describeError(error);
+      this.#settle(id, { kind: "failed", reason: message || code });
     }
   }
 
@@ -150,7 +153,7 @@ export class Spawner {
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     });
     child.on("message", (report: SpawnerReport) => this.#hear(report));
-    child.on("error", (error) => this.#forget(child, error.message));
+    child.on("error", (error) => this.#forget(child, `the spawner failed: ${describeError(error).code}`));
     child.on("exit", (exitCode, signal) => this.#forget(child, `the spawner ended: ${signal ?? exitCode}`));
     return child;
   }

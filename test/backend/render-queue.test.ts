@@ -1,10 +1,11 @@
 /** The admission to the render slots by itself: cap, order, deadline, leaving, and work that fails. */
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { RenderQueue, type RenderQueueOptions } from "../../backend/render-queue.ts";
+import { type Applicant, RenderQueue, type RenderQueueOptions } from "../../backend/render-queue.ts";
 
-const OPTIONS: RenderQueueOptions = { slots: 1, maxWaiting: 10, deadlineMilliseconds: 5000, maxWaitingBytes: 1000 };
+const OPTIONS: RenderQueueOptions = { slots: 1, maxWaiting: 10, deadlineMilliseconds: 5000 };
 const NEVER = new AbortController().signal;
+const ANYONE: Applicant = { caller: "anyone", signal: NEVER };
 
 interface Gate {
   readonly passed: Promise<void>;
@@ -26,7 +27,7 @@ it("runs at most as many works as there are slots", async () => {
     await delay(5);
     running--;
   };
-  const admissions = await Promise.all(Array.from({ length: 8 }, () => queue.run(NEVER, 0, work)));
+  const admissions = await Promise.all(Array.from({ length: 8 }, () => queue.run(ANYONE, work)));
   expect(most).toBe(2);
   expect(admissions.every(({ kind }) => kind === "done")).toBe(true);
   expect([queue.running, queue.waiting]).toEqual([0, 0]);
@@ -35,8 +36,8 @@ it("runs at most as many works as there are slots", async () => {
 it("gives the work's result and how long it waited", async () => {
   const queue = new RenderQueue(OPTIONS);
   const gate = makeGate();
-  const first = queue.run(NEVER, 0, () => gate.passed);
-  const second = queue.run(NEVER, 0, async () => "result");
+  const first = queue.run(ANYONE, () => gate.passed);
+  const second = queue.run(ANYONE, async () => "result");
   await delay(50);
   gate.open();
   expect(await first).toMatchObject({ kind: "done", result: undefined });
@@ -50,8 +51,8 @@ it("serves whoever came first", async () => {
   const queue = new RenderQueue(OPTIONS);
   const gate = makeGate();
   const served: number[] = [];
-  const first = queue.run(NEVER, 0, () => gate.passed);
-  const others = [1, 2, 3, 4].map((number) => queue.run(NEVER, 0, async () => served.push(number)));
+  const first = queue.run(ANYONE, () => gate.passed);
+  const others = [1, 2, 3, 4].map((number) => queue.run(ANYONE, async () => served.push(number)));
   expect([queue.running, queue.waiting]).toEqual([1, 4]);
   gate.open();
   await Promise.all([first, ...others]);
@@ -62,11 +63,11 @@ it("frees the slot of work that throws, and passes the error on", async () => {
   const queue = new RenderQueue(OPTIONS);
   const failure = new Error("the machine failed");
   const gate = makeGate();
-  const failing = queue.run(NEVER, 0, async () => {
+  const failing = queue.run(ANYONE, async () => {
     await gate.passed;
     throw failure;
   });
-  const next = queue.run(NEVER, 0, async () => "next");
+  const next = queue.run(ANYONE, async () => "next");
   gate.open();
   await expect(failing).rejects.toBe(failure);
   expect(await next).toMatchObject({ kind: "done", result: "next" });
@@ -78,16 +79,16 @@ it("frees the slot of work that throws before it waits for anything", async () =
   const throwing = () => {
     throw new Error("at once");
   };
-  await expect(queue.run(NEVER, 0, throwing)).rejects.toThrow("at once");
+  await expect(queue.run(ANYONE, throwing)).rejects.toThrow("at once");
   expect(queue.running).toBe(0);
 });
 
 it("turns away who waited until the deadline, and says when to try again", async () => {
-  const queue = new RenderQueue({ ...OPTIONS, deadlineMilliseconds: 30, maxWaitingBytes: 1000 });
+  const queue = new RenderQueue({ ...OPTIONS, deadlineMilliseconds: 30 });
   const gate = makeGate();
-  const first = queue.run(NEVER, 0, () => gate.passed);
-  const second = await queue.run(NEVER, 0, async () => "never");
-  expect(second).toEqual({ kind: "full", retryAfterSeconds: expect.any(Number) });
+  const first = queue.run(ANYONE, () => gate.passed);
+  const second = await queue.run(ANYONE, async () => "never");
+  expect(second).toEqual({ kind: "full", retryAfterSeconds: expect.any(Number), waitedSeconds: expect.any(Number) });
   expect(second.kind === "full" && Number.isInteger(second.retryAfterSeconds)).toBe(true);
   expect(second.kind === "full" && second.retryAfterSeconds).toBeGreaterThanOrEqual(1);
   expect(queue.waiting).toBe(0);
@@ -98,10 +99,10 @@ it("turns away who waited until the deadline, and says when to try again", async
 it("turns away at once where the queue has no place", async () => {
   const queue = new RenderQueue({ ...OPTIONS, maxWaiting: 1 });
   const gate = makeGate();
-  const first = queue.run(NEVER, 0, () => gate.passed);
-  const second = queue.run(NEVER, 0, async () => "second");
+  const first = queue.run(ANYONE, () => gate.passed);
+  const second = queue.run(ANYONE, async () => "second");
   const started = performance.now();
-  expect(await queue.run(NEVER, 0, async () => "third")).toMatchObject({ kind: "full" });
+  expect(await queue.run(ANYONE, async () => "third")).toMatchObject({ kind: "full" });
   expect(performance.now() - started).toBeLessThan(1000);
   gate.open();
   expect(await second).toMatchObject({ result: "second" });
@@ -111,11 +112,11 @@ it("turns away at once where the queue has no place", async () => {
 it("queues nothing where no one may wait, and still fills its slots", async () => {
   const queue = new RenderQueue({ ...OPTIONS, maxWaiting: 0 });
   const gate = makeGate();
-  const first = queue.run(NEVER, 0, () => gate.passed);
-  expect(await queue.run(NEVER, 0, async () => "second")).toMatchObject({ kind: "full" });
+  const first = queue.run(ANYONE, () => gate.passed);
+  expect(await queue.run(ANYONE, async () => "second")).toMatchObject({ kind: "full" });
   gate.open();
   await first;
-  expect(await queue.run(NEVER, 0, async () => "third")).toMatchObject({ result: "third" });
+  expect(await queue.run(ANYONE, async () => "third")).toMatchObject({ result: "third" });
 });
 
 it("lets whoever waits leave, and never runs their work", async () => {
@@ -123,11 +124,11 @@ it("lets whoever waits leave, and never runs their work", async () => {
   const gate = makeGate();
   const leaving = new AbortController();
   let hasRun = false;
-  const first = queue.run(NEVER, 0, () => gate.passed);
-  const second = queue.run(leaving.signal, 0, async () => {
+  const first = queue.run(ANYONE, () => gate.passed);
+  const second = queue.run({ ...ANYONE, signal: leaving.signal }, async () => {
     hasRun = true;
   });
-  const third = queue.run(NEVER, 0, async () => "third");
+  const third = queue.run(ANYONE, async () => "third");
   leaving.abort();
   expect(await second).toEqual({ kind: "left" });
   expect(queue.waiting).toBe(1);
@@ -139,7 +140,7 @@ it("lets whoever waits leave, and never runs their work", async () => {
 
 it("gives no slot to who has left before", async () => {
   const queue = new RenderQueue(OPTIONS);
-  expect(await queue.run(AbortSignal.abort(), 0, async () => "never")).toEqual({ kind: "left" });
+  expect(await queue.run({ ...ANYONE, signal: AbortSignal.abort() }, async () => "never")).toEqual({ kind: "left" });
   expect(queue.running).toBe(0);
 });
 
@@ -156,8 +157,8 @@ it("keeps no listener on the signal of who has been served", async () => {
     },
   });
   const gate = makeGate();
-  const first = queue.run(NEVER, 0, () => gate.passed);
-  const second = queue.run(counted, 0, async () => "second");
+  const first = queue.run(ANYONE, () => gate.passed);
+  const second = queue.run({ ...ANYONE, signal: counted }, async () => "second");
   expect(listeners).toBe(1);
   gate.open();
   await Promise.all([first, second]);
@@ -165,10 +166,10 @@ it("keeps no listener on the signal of who has been served", async () => {
 });
 
 it("hopes for a slot later the more there is to do", async () => {
-  const queue = new RenderQueue({ ...OPTIONS, deadlineMilliseconds: 60_000, maxWaitingBytes: 1000 });
+  const queue = new RenderQueue({ ...OPTIONS, deadlineMilliseconds: 60_000 });
   const gate = makeGate();
   const few = queue.estimateRetryAfterSeconds();
-  const works = Array.from({ length: 6 }, () => queue.run(NEVER, 0, () => gate.passed));
+  const works = Array.from({ length: 6 }, () => queue.run(ANYONE, () => gate.passed));
   expect(queue.estimateRetryAfterSeconds()).toBeGreaterThan(few);
   gate.open();
   await Promise.all(works);

@@ -2,9 +2,9 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { BACKEND_INTEGER_SETTINGS } from "../../backend/settings.ts";
+import { BACKEND_INTEGER_SETTINGS, maxTempBytesPerRender } from "../../backend/settings.ts";
 import { EDGE_INTEGER_SETTINGS } from "../../edge/integer-settings.ts";
-import { LIMIT_SETTINGS } from "../../rules/limits.ts";
+import { DEFAULT_LIMITS, LIMIT_SETTINGS } from "../../rules/limits.ts";
 import { generatedFiles } from "../../scripts/generated-files.ts";
 
 const ROOT = new URL("../../", import.meta.url);
@@ -23,15 +23,15 @@ describe("by default", () => {
     expect(EDGE_INTEGER_SETTINGS.backendTimeoutSeconds.default).toBeGreaterThan(graceSeconds.default);
   });
 
-  it("a render on one thread meets its time-out no later than its limit of processor time", () => {
-    expect(renderCpuSeconds.default).toBeGreaterThanOrEqual(renderTimeoutSeconds.default);
+  it("who waits behind a render that uses all its processor time gets the slot before the queue deadline", () => {
+    expect(renderCpuSeconds.default).toBeLessThan(queueDeadlineSeconds.default);
+    expect(renderCpuSeconds.default).toBeLessThan(renderTimeoutSeconds.default);
   });
 
-  it("a full request may wait in the queue, and a full archive has its temporary space", () => {
-    const { maxQueuedBytes, maxTempBytes } = BACKEND_INTEGER_SETTINGS;
-    expect(maxQueuedBytes.default).toBeGreaterThan(LIMIT_SETTINGS.max_request_body_bytes.default);
-    const largestRender = LIMIT_SETTINGS.max_request_body_bytes.default + LIMIT_SETTINGS.max_output_bytes.default;
-    expect(maxTempBytes.default).toBeGreaterThan(largestRender);
+  it("two callers can each have a full request in memory, and a full archive in temporary space", () => {
+    const { maxBodyMemoryBytes, maxTempBytes } = BACKEND_INTEGER_SETTINGS;
+    expect(maxBodyMemoryBytes.default).toBeGreaterThanOrEqual(2 * LIMIT_SETTINGS.max_request_body_bytes.default);
+    expect(maxTempBytes.default).toBeGreaterThanOrEqual(2 * maxTempBytesPerRender(DEFAULT_LIMITS));
   });
 });
 

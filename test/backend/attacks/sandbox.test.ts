@@ -85,7 +85,8 @@ describe("a symbolic link in a project", () => {
       input: [Buffer.from(`#assert.ne(read("${path}", encoding: none).len(), 0)`)],
       timeoutMilliseconds: 10_000,
       signal: new AbortController().signal,
-      outputDirectory: null,
+      output: NOBODY,
+      files: null,
     });
     return end;
   }

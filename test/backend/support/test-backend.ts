@@ -40,7 +40,7 @@ export async function startTestBackend(environment: Readonly<Record<string, stri
     SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
     SERVICE_TYPST_BIN: inject("typstPath"),
     SERVICE_WORK_DIRECTORY: workDirectory,
-    SERVICE_LOG_LEVEL: "silent",
+    SERVICE_LOG_LEVEL: process.env.TEST_LOG ?? "silent",
     // A program that stands in for Typst is a shell script, and there is no shell in a sandbox.
     ...(environment.SERVICE_TYPST_BIN && { SERVICE_SANDBOX: "none" }),
     // No process but those that a test asks for; warm starts have tests of their own.

@@ -7,8 +7,8 @@ import { crc32, inflateRawSync } from "node:zlib";
 export interface ZipEntry {
   readonly name: string;
   readonly bytes: Buffer;
-  /** Compressed with DEFLATE, or stored as it is. */
-  readonly isCompressed: boolean;
+  /** What the entry takes in the archive, without its header. */
+  readonly packedBytes: number;
 }
 
 const END_SIGNATURE = 0x06054b50;
@@ -49,5 +49,5 @@ function readEntry(archive: Buffer, central: number): Omit<ZipEntry, "name"> {
   const packed = archive.subarray(start, start + compressedSize);
   const bytes = isCompressed ? inflateRawSync(packed) : packed;
   if (bytes.length !== size || crc32(bytes) !== checksum) throw new Error("an entry is damaged");
-  return { bytes, isCompressed };
+  return { bytes, packedBytes: packed.length };
 }

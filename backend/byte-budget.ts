@@ -1,0 +1,76 @@
+/**
+ * A budget in bytes that requests share: memory for bodies, memory for answers, temporary space on disk.
+ *
+ * Every byte held belongs to a reservation, and every reservation to a caller. No caller can hold the whole budget: room
+ * for one request of the largest size is always left for the others.
+ */
+
+export interface ByteBudgetOptions {
+  readonly maxBytes: number;
+  /** The most that one request can need. */
+  readonly maxBytesPerRequest: number;
+}
+
+export class ByteBudget {
+  readonly #maxBytes: number;
+  readonly #maxBytesPerCaller: number;
+  readonly #bytesByCaller = new Map<string, number>();
+  #reservedBytes = 0;
+
+  constructor({ maxBytes, maxBytesPerRequest }: ByteBudgetOptions) {
+    this.#maxBytes = maxBytes;
+    this.#maxBytesPerCaller = Math.max(maxBytesPerRequest, maxBytes - maxBytesPerRequest);
+  }
+
+  get reservedBytes(): number {
+    return this.#reservedBytes;
+  }
+
+  /** A reservation of nothing yet. Whoever opens it releases it. */
+  open(caller: string): Reservation {
+    return new Reservation((difference) => this.#change(caller, difference));
+  }
+
+  #change(caller: string, difference: number): boolean {
+    const callerBytes = (this.#bytesByCaller.get(caller) ?? 0) + difference;
+    const isOver = this.#reservedBytes + difference > this.#maxBytes || callerBytes > this.#maxBytesPerCaller;
+    if (difference > 0 && isOver) return false;
+    this.#reservedBytes += difference;
+    // A caller without bytes is forgotten, so that the map is no longer than what is reserved.
+    if (callerBytes === 0) this.#bytesByCaller.delete(caller);
+    else this.#bytesByCaller.set(caller, callerBytes);
+    return true;
+  }
+}
+
+/** What one request holds of a budget. */
+export class Reservation {
+  readonly #change: (difference: number) => boolean;
+  #bytes = 0;
+  #isReleased = false;
+
+  constructor(change: (difference: number) => boolean) {
+    this.#change = change;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /**
+   * Makes the reservation `bytes` large.
+   *
+   * @returns whether there was room; where not, the reservation stays as it was. A smaller one always fits.
+   */
+  resize(bytes: number): boolean {
+    if (this.#isReleased || !this.#change(bytes - this.#bytes)) return false;
+    this.#bytes = bytes;
+    return true;
+  }
+
+  /** Gives everything back, for good. May be called again. */
+  release(): void {
+    this.resize(0);
+    this.#isReleased = true;
+  }
+}

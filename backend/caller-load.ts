@@ -1,0 +1,62 @@
+/**
+ * What one caller asks of the render slots: who waits, what runs, and how long its renders take.
+ *
+ * Times are in seconds of a clock that the caller of these functions reads; nothing here looks at one.
+ */
+
+/** A caller whose renders take longer than this is slow: see `RenderQueue`. */
+export const SLOW_RENDER_SECONDS = 2;
+/** How much the newest render counts in the running mean. */
+const NEWEST_WEIGHT = 0.2;
+
+export class CallerLoad<Waiter> {
+  /** In the order in which they came. */
+  readonly waiting = new Set<Waiter>();
+  /** When each running render was admitted; equal times are kept apart by their own objects. */
+  readonly #running = new Set<{ readonly admittedSeconds: number }>();
+  #meanRenderSeconds: number | null = null;
+  #lastSeenSeconds: number;
+
+  constructor(nowSeconds: number) {
+    this.#lastSeenSeconds = nowSeconds;
+  }
+
+  get running(): number {
+    return this.#running.size;
+  }
+
+  get isIdle(): boolean {
+    return this.#running.size === 0 && this.waiting.size === 0;
+  }
+
+  /** Whether it has asked for anything, or had anything running, within the last `seconds`. */
+  wasActiveWithin(seconds: number, nowSeconds: number): boolean {
+    return !this.isIdle || nowSeconds - this.#lastSeenSeconds <= seconds;
+  }
+
+  /** Whether its renders are known to be short. Of a caller without a finished render nothing is known. */
+  isQuick(nowSeconds: number): boolean {
+    return (
+      this.#meanRenderSeconds !== null &&
+      this.#meanRenderSeconds <= SLOW_RENDER_SECONDS &&
+      [...this.#running].every(({ admittedSeconds }) => nowSeconds - admittedSeconds <= SLOW_RENDER_SECONDS)
+    );
+  }
+
+  see(nowSeconds: number): void {
+    this.#lastSeenSeconds = nowSeconds;
+  }
+
+  /** Counts a render as running; the function returned counts its end, once. */
+  admit(nowSeconds: number): (endSeconds: number) => void {
+    const render = { admittedSeconds: nowSeconds };
+    this.#running.add(render);
+    return (endSeconds) => {
+      if (!this.#running.delete(render)) return;
+      const seconds = endSeconds - nowSeconds;
+      this.#meanRenderSeconds ??= seconds;
+      this.#meanRenderSeconds += NEWEST_WEIGHT * (seconds - this.#meanRenderSeconds);
+      this.see(endSeconds);
+    };
+  }
+}

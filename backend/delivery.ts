@@ -1,0 +1,66 @@
+/**
+ * Handing a finished output to its client: bounded in time, so that nobody keeps it by not reading.
+ */
+import { Readable } from "node:stream";
+import type { FastifyReply } from "fastify";
+import type { Spool } from "./spool.ts";
+
+/** How a delivery ended. */
+export type DeliveryEnd = "delivered" | "client_gone" | "silent" | "timed_out";
+
+export interface DeliveryDeadlines {
+  /** Without a byte taken by the client. */
+  readonly silenceMilliseconds: number;
+  /** For the whole output. */
+  readonly totalMilliseconds: number;
+}
+
+export class Deliveries {
+  readonly #deadlines: DeliveryDeadlines;
+  #underWay = 0;
+
+  constructor(deadlines: DeliveryDeadlines) {
+    this.#deadlines = deadlines;
+  }
+
+  /** Outputs that are being delivered. */
+  get underWay(): number {
+    return this.#underWay;
+  }
+
+  /** Sends an output as the body of a reply whose headers are set, and waits until the last byte is gone. */
+  async deliver(reply: FastifyReply, output: Spool): Promise<DeliveryEnd> {
+    this.#underWay++;
+    try {
+      return await this.#send(reply, output);
+    } finally {
+      this.#underWay--;
+    }
+  }
+
+  #send(reply: FastifyReply, output: Spool): Promise<DeliveryEnd> {
+    const response = reply.raw;
+    // Who has gone already closes nothing any more.
+    if (response.destroyed || response.socket === null || response.socket.destroyed) {
+      return Promise.resolve("client_gone");
+    }
+    const { silenceMilliseconds, totalMilliseconds } = this.#deadlines;
+    return new Promise((resolve) => {
+      let reason: DeliveryEnd = "client_gone";
+      const cut = (why: DeliveryEnd) => {
+        reason = why;
+        response.destroy();
+      };
+      const timer = setTimeout(() => cut("timed_out"), totalMilliseconds);
+      // Node counts it as activity when the kernel takes something of what is written.
+      response.setTimeout(silenceMilliseconds, () => cut("silent"));
+      response.once("close", () => {
+        clearTimeout(timer);
+        resolve(response.writableFinished ? "delivered" : reason);
+      });
+      reply
+        .header("Content-Length", output.size)
+        .send(output.bytes ?? Readable.from(output.read(), { objectMode: false }));
+    });
+  }
+}

@@ -1,0 +1,140 @@
+/**
+ * One output, from its first byte made to its last byte delivered: a small one in memory, a larger one in a file.
+ *
+ * The file has no name from the moment it is made, so nothing is left of it whatever happens to the backend. Memory and
+ * disk are reserved before they are used, under the name of the caller whose output it is.
+ */
+
+import { randomUUID } from "node:crypto";
+import { type FileHandle, open, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import type { ByteBudget, Reservation } from "./byte-budget.ts";
+import { ServiceFailure } from "./error-log.ts";
+
+/** Outputs up to this size stay in memory, where the budget has room: most documents are smaller. */
+export const MAX_MEMORY_BYTES_PER_OUTPUT = 1024 ** 2;
+
+const READ_BYTES = 256 * 1024;
+
+/** What became of a piece of output. */
+export type AppendResult = "kept" | "too-large" | "no-room";
+
+/** Where outputs are kept, and within which bounds. */
+export interface SpoolSpace {
+  /** For the files of large outputs. */
+  readonly directory: string;
+  readonly maxOutputBytes: number;
+  readonly memory: ByteBudget;
+  readonly disk: ByteBudget;
+}
+
+export class Spool {
+  readonly #space: SpoolSpace;
+  readonly #memory: Reservation;
+  readonly #disk: Reservation;
+  #pieces: Buffer[] = [];
+  #file: FileHandle | null = null;
+  #size = 0;
+
+  /** An empty output of a caller's. Whoever opens it closes it. */
+  constructor(space: SpoolSpace, caller: string) {
+    this.#space = space;
+    this.#memory = space.memory.open(caller);
+    this.#disk = space.disk.open(caller);
+  }
+
+  /** Bytes appended, those that were too many included. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** The output where it is in memory; null where it is in a file. */
+  get bytes(): Buffer | null {
+    if (this.#file !== null) return null;
+    const [only, ...others] = this.#pieces;
+    return only !== undefined && others.length === 0 ? only : Buffer.concat(this.#pieces);
+  }
+
+  /**
+   * Appends a piece; after any other answer than `kept` the output is not whole and no more must be appended.
+   *
+   * @throws where the machine fails: disk full, directory gone.
+   */
+  async append(piece: Buffer): Promise<AppendResult> {
+    const size = this.#size + piece.length;
+    this.#size = size;
+    if (size > this.#space.maxOutputBytes) return "too-large";
+    if (this.#file === null) {
+      if (size <= MAX_MEMORY_BYTES_PER_OUTPUT && this.#memory.resize(size)) {
+        this.#pieces.push(compact(piece));
+        return "kept";
+      }
+      if (!this.#disk.resize(size)) return "no-room";
+      this.#file = await openNameless(this.#space.directory);
+      for (const earlier of this.#pieces.splice(0)) await writeWhole(this.#file, earlier);
+      this.#memory.resize(0);
+    } else if (!this.#disk.resize(size)) {
+      return "no-room";
+    }
+    await writeWhole(this.#file, piece);
+    return "kept";
+  }
+
+  /** The output from its beginning, in pieces of bounded size. */
+  async *read(): AsyncGenerator<Buffer, void, void> {
+    if (this.#file === null) {
+      yield* this.#pieces;
+      return;
+    }
+    for (let position = 0; position < this.#size; ) {
+      const { bytesRead, buffer } = await this.#file.read(Buffer.allocUnsafe(READ_BYTES), 0, READ_BYTES, position);
+      if (bytesRead === 0) throw new ServiceFailure("the file of an output is shorter than what was written");
+      position += bytesRead;
+      yield buffer.subarray(0, bytesRead);
+    }
+  }
+
+  /** Whether the output holds a text of Latin-1. */
+  async includes(text: string): Promise<boolean> {
+    let end = Buffer.alloc(0);
+    for await (const piece of this.read()) {
+      const searched = Buffer.concat([end, piece]);
+      if (searched.includes(text, 0, "latin1")) return true;
+      // The text may begin in one piece and end in the next.
+      end = searched.subarray(Math.max(0, searched.length - text.length + 1));
+    }
+    return false;
+  }
+
+  /** Lets go of the memory and the file. May be called again. */
+  async close(): Promise<void> {
+    const file = this.#file;
+    this.#pieces = [];
+    this.#memory.release();
+    await file?.close();
+    this.#disk.release();
+  }
+}
+
+/** The piece without the rest of a larger buffer that it may be a part of, which would stay in memory with it. */
+function compact(piece: Buffer): Buffer {
+  return piece.buffer.byteLength > 2 * piece.length ? Buffer.from(piece) : piece;
+}
+
+async function openNameless(directory: string): Promise<FileHandle> {
+  const path = join(directory, `spool-${randomUUID()}`);
+  const file = await open(path, "wx+", 0o600);
+  try {
+    await unlink(path);
+    return file;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+async function writeWhole(file: FileHandle, piece: Buffer): Promise<void> {
+  for (let written = 0; written < piece.length; ) {
+    written += (await file.write(piece, written, piece.length - written)).bytesWritten;
+  }
+}
