@@ -30,7 +30,7 @@ export interface Backend {
   readonly app: FastifyInstance;
   /** From now on `/ready` says 503 and no new render is taken. */
   startDraining(): void;
-  /** Whether no render runs or waits, and no output is being delivered. */
+  /** Whether no render request is being received, waits, runs or is being answered. */
   isIdle(): boolean;
 }
 
@@ -120,7 +120,7 @@ export function buildBackend(
     reply.type(metrics.contentType);
     return metrics.text();
   });
-  const answerRender = renderRoute({
+  const route = renderRoute({
     settings,
     starter,
     tempSpace,
@@ -133,7 +133,7 @@ export function buildBackend(
   });
   app.post("/v1/render", {
     // Answered before Fastify judges the media type: token and size come first.
-    onRequest: answerRender,
+    onRequest: route.handle,
     handler: () => {
       throw new ServiceFailure("the render route answers before its handler");
     },
@@ -145,7 +145,7 @@ export function buildBackend(
     startDraining: () => {
       isDraining = true;
     },
-    isIdle: () => queue.isIdle && deliveries.underWay === 0,
+    isIdle: () => route.underWay() === 0,
   };
 }
 

@@ -12,6 +12,8 @@ const NEWEST_WEIGHT = 0.2;
 export class CallerLoad<Waiter> {
   /** In the order in which they came. */
   readonly waiting = new Set<Waiter>();
+  /** The number of the turn in which it last got a slot; 0 before the first. */
+  latestTurn = 0;
   /** When each running render was admitted; equal times are kept apart by their own objects. */
   readonly #running = new Set<{ readonly admittedSeconds: number }>();
   #meanRenderSeconds: number | null = null;

@@ -1,25 +1,35 @@
 /**
- * The answers that each connection still owes: for whoever has to say something on a connection beside them.
+ * The answers that each connection still owes: for whoever has to say something on a connection after them.
  */
-import { once } from "node:events";
-import type { Server } from "node:http";
+import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
 
+interface PendingAnswer {
+  readonly request: IncomingMessage;
+  readonly closed: Promise<void>;
+}
+
 export class PendingAnswers {
-  readonly #bySocket = new WeakMap<Socket, Set<Promise<unknown>>>();
+  readonly #bySocket = new WeakMap<Socket, Set<PendingAnswer>>();
 
   /** Watches the requests of a server. */
   watch(server: Server): void {
-    server.on("request", ({ socket }, response) => {
-      const pending = this.#bySocket.get(socket) ?? new Set();
-      const closed = once(response, "close").finally(() => pending.delete(closed));
-      pending.add(closed);
-      this.#bySocket.set(socket, pending);
+    server.on("request", (request, response) => {
+      const pending = this.#bySocket.get(request.socket) ?? new Set();
+      const closed = new Promise<void>((resolve) => response.once("close", resolve));
+      const answer: PendingAnswer = { request, closed };
+      pending.add(answer);
+      void closed.then(() => pending.delete(answer));
+      this.#bySocket.set(request.socket, pending);
     });
   }
 
-  /** Resolves once every answer to the requests that have come on a connection is complete, or the connection is gone. */
+  /**
+   * Resolves once the requests that have come whole on a connection are answered, or the connection is gone. Nothing is
+   * owed to a request that is cut short.
+   */
   async of(socket: Socket): Promise<void> {
-    await Promise.allSettled(this.#bySocket.get(socket) ?? []);
+    const owed = [...(this.#bySocket.get(socket) ?? [])].filter(({ request }) => request.complete);
+    await Promise.all(owed.map(({ closed }) => closed));
   }
 }

@@ -49,10 +49,11 @@ const MILLISECONDS_PER_SECOND = 1000;
 
 export class RenderQueue {
   readonly #options: RenderQueueOptions;
-  /** The caller whose turn was longest ago comes first. */
   readonly #callers = new Map<string, CallerLoad<Waiter>>();
   #running = 0;
   #waiting = 0;
+  /** Slots given away so far. */
+  #turns = 0;
   #meanRenderSeconds = 1;
 
   constructor(options: RenderQueueOptions) {
@@ -67,9 +68,9 @@ export class RenderQueue {
     return this.#waiting;
   }
 
-  /** Whether nothing runs and nobody waits. */
-  get isIdle(): boolean {
-    return this.#running === 0 && this.#waiting === 0;
+  /** Callers that are remembered. */
+  get knownCallers(): number {
+    return this.#callers.size;
   }
 
   /** Runs `work` in a slot once the applicant gets one. What `work` throws is thrown here, after the slot is free again. */
@@ -127,26 +128,24 @@ export class RenderQueue {
     });
   }
 
-  /** Fills the free slots. The slot is taken here, so that nobody else gets it before the work begins. */
+  /** Fills the free slots. A slot is taken here, so that nobody else gets it before the work begins. */
   #admitWaiting(): void {
     while (this.#running < this.#options.slots) {
       const next = this.#nextCaller();
-      const [waiter] = next?.load.waiting ?? [];
+      const [waiter] = next?.waiting ?? [];
       if (next === null || waiter === undefined) return;
-      // Its turn is over: to the end of the line.
-      this.#callers.delete(next.caller);
-      this.#callers.set(next.caller, next.load);
       this.#running++;
-      waiter.settle({ kind: "admitted", leave: next.load.admit(now()) });
+      next.latestTurn = ++this.#turns;
+      waiter.settle({ kind: "admitted", leave: next.admit(now()) });
     }
   }
 
-  /** The caller that gets the next slot: of those that may have one, the first of those that hold the fewest. */
-  #nextCaller(): { caller: string; load: CallerLoad<Waiter> } | null {
-    let next: { caller: string; load: CallerLoad<Waiter> } | null = null;
-    for (const [caller, load] of this.#callers) {
+  /** The caller that gets the next slot: of those that may have one, whoever holds the fewest and was not served for longest. */
+  #nextCaller(): CallerLoad<Waiter> | null {
+    let next: CallerLoad<Waiter> | null = null;
+    for (const load of this.#callers.values()) {
       if (load.waiting.size === 0 || this.#mustLeaveSlot(load)) continue;
-      if (next === null || load.running < next.load.running) next = { caller, load };
+      if (next === null || comesBefore(load, next)) next = load;
     }
     return next;
   }
@@ -180,7 +179,7 @@ export class RenderQueue {
     return load;
   }
 
-  /** Forgets the idle caller whose turn was longest ago. */
+  /** Forgets the idle caller that has been known for longest. */
   #forgetIdle(newcomer: string): void {
     for (const [caller, load] of this.#callers) {
       if (!load.isIdle || caller === newcomer) continue;
@@ -188,6 +187,10 @@ export class RenderQueue {
       return;
     }
   }
+}
+
+function comesBefore(left: CallerLoad<Waiter>, right: CallerLoad<Waiter>): boolean {
+  return left.running < right.running || (left.running === right.running && left.latestTurn < right.latestTurn);
 }
 
 function now(): number {

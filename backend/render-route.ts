@@ -83,19 +83,31 @@ type Reception =
   | { readonly kind: "received"; readonly valid: ValidRequest }
   | (KnownVerdict & { readonly kind: "ended" });
 
-/** The handler of the route. */
-export function renderRoute(parts: RenderRouteParts) {
+export interface RenderRoute {
+  readonly handle: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
+  /** Requests that have begun and are not over: a request is over when its answer is with the client. */
+  underWay(): number;
+}
+
+export function renderRoute(parts: RenderRouteParts): RenderRoute {
   const fingerprint = limitsFingerprint(parts.settings.limits);
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const clientGone = clientGoneSignal(reply.raw);
-    compareLimits(request, fingerprint, parts.metrics);
-    // In a function of its own, so that the body is not held while the answer is delivered.
-    const verdict = await receiveAndRender(parts, request, clientGone);
-    const record = await answer(parts, request, reply, verdict);
-    parts.metrics.countRequest(record.format, record.outcome);
-    request.log.info(record, "render");
-    return reply;
+  let underWay = 0;
+  const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    underWay++;
+    try {
+      const clientGone = clientGoneSignal(reply.raw);
+      compareLimits(request, fingerprint, parts.metrics);
+      // In a function of its own, so that the body is not held while the answer is delivered.
+      const verdict = await receiveAndRender(parts, request, clientGone);
+      const record = await answer(parts, request, reply, verdict);
+      parts.metrics.countRequest(record.format, record.outcome);
+      request.log.info(record, "render");
+      return reply;
+    } finally {
+      underWay--;
+    }
   };
+  return { handle, underWay: () => underWay };
 }
 
 async function receiveAndRender(

@@ -14,10 +14,14 @@ export type BodyReading =
   /** The connection broke before the body was whole. */
   | { readonly kind: "aborted" };
 
-/** For the whole body. The edge has it whole before it sends it on. */
-const BODY_TIMEOUT_MILLISECONDS = 60_000;
-/** Between two pieces of it. */
-const BODY_SILENCE_MILLISECONDS = 10_000;
+/** How long a body may take. The edge has it whole before it sends it on. */
+export interface BodyDeadlines {
+  readonly totalMilliseconds: number;
+  /** Between two pieces of it. */
+  readonly silenceMilliseconds: number;
+}
+
+const BODY_DEADLINES: BodyDeadlines = { totalMilliseconds: 60_000, silenceMilliseconds: 10_000 };
 
 /** What a client should wait when there is no memory for its body. */
 const NO_MEMORY_RETRY_SECONDS = 2;
@@ -40,7 +44,12 @@ export function requestHead({ headers }: IncomingMessage): RequestHead {
  *
  * @param memory grows with what is read, and belongs to the caller afterwards.
  */
-export function readBody(message: IncomingMessage, limits: Limits, memory: Reservation): Promise<BodyReading> {
+export function readBody(
+  message: IncomingMessage,
+  limits: Limits,
+  memory: Reservation,
+  deadlines: BodyDeadlines = BODY_DEADLINES,
+): Promise<BodyReading> {
   const head = requestHead(message);
   const refusal = judgeDeclaredSize(head, limits);
   if (refusal !== null) return Promise.resolve({ kind: "refused", problem: refusal });
@@ -56,8 +65,8 @@ export function readBody(message: IncomingMessage, limits: Limits, memory: Reser
       resolve(reading);
     };
     const refuse = (refusal: Problem) => finish({ kind: "refused", problem: refusal });
-    const total = setTimeout(() => refuse(bodyTooSlow()), BODY_TIMEOUT_MILLISECONDS);
-    const silence = setTimeout(() => refuse(bodyTooSlow()), BODY_SILENCE_MILLISECONDS);
+    const total = setTimeout(() => refuse(bodyTooSlow()), deadlines.totalMilliseconds);
+    const silence = setTimeout(() => refuse(bodyTooSlow()), deadlines.silenceMilliseconds);
     const take = (piece: Buffer) => {
       silence.refresh();
       const problem = collector.add(piece);

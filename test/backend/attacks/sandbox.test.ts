@@ -10,7 +10,7 @@ import { Project } from "../../../backend/project.ts";
 import { probeSandbox } from "../../../backend/sandbox/probe.ts";
 import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { renderArguments } from "../../../backend/typst-command.ts";
-import { type TypstEnd, TypstProcess } from "../../../backend/typst-process.ts";
+import { NOBODY, type TypstEnd, TypstProcess } from "../../../backend/typst-process.ts";
 import { TypstStarter } from "../../../backend/typst-starter.ts";
 import type { Output } from "../../../rules/output-options.ts";
 import { processesOf, readProc, typstProcessesOf } from "./leftovers.ts";
@@ -127,7 +127,7 @@ async function waitingTypst(
   const starter = new TypstStarter(own.settings, own.sandbox, own.spawner);
   const started = await starter.take(output);
   onTestFinished(async () => {
-    starter.discardLater(started);
+    await starter.discardLater(started);
     await starter.close();
   });
   const waiting = () => typstProcessesOf(own.settings.workDirectory);
