@@ -75,6 +75,8 @@ interface WrittenOutput {
   readonly taken: AppendResult;
   /** Why a piece could not be kept, where the machine failed; otherwise null. */
   readonly failure: unknown;
+  /** Whether the connection broke before its end. */
+  readonly isCutShort: boolean;
 }
 
 /** Rust's allocator says this before it aborts (measured on 0.15.1); it is the only text of Typst's that is looked at. */
@@ -162,11 +164,22 @@ export class TypstProcess {
     const end = await this.#spawned.end;
     this.#hasEnded = true;
     return {
-      end: written.failure === null ? this.#judgeEnd(end) : { kind: "output-lost", cause: written.failure },
+      end: this.#endWithOutput(end, written),
       outputTaken: written.taken,
       outputBytes: Math.max(written.bytes, this.#filesBytes),
       ranOutOfMemory: end.kind !== "failed" && OUT_OF_MEMORY.test(end.diagnostics),
       peakMemoryBytes: this.#peakMemory?.bytes ?? null,
+    };
+  }
+
+  /** A success counts only with its whole output: a connection that breaks may take the end of it along. */
+  #endWithOutput(end: ProgramEnd, { bytes, failure, isCutShort }: WrittenOutput): TypstEnd {
+    if (failure !== null) return { kind: "output-lost", cause: failure };
+    const typstEnd = this.#judgeEnd(end);
+    if (!isCutShort || bytes === 0 || typstEnd.kind !== "exited" || typstEnd.exitCode !== 0) return typstEnd;
+    return {
+      kind: "output-lost",
+      cause: new ServiceFailure("the connection of a process broke before its output was whole"),
     };
   }
 
@@ -185,6 +198,7 @@ export class TypstProcess {
     let bytes = 0;
     let taken: AppendResult = "kept";
     let failure: unknown = null;
+    let isCutShort = false;
     try {
       for await (const piece of stream ?? []) {
         if (bytes === 0) this.#peakMemory?.look();
@@ -201,9 +215,10 @@ export class TypstProcess {
         break;
       }
     } catch {
-      // A killed process may break its connection; how it ended is told by its exit, not by that.
+      // A killed process breaks its connection too; how it ended is told by its exit, not by that.
+      isCutShort = true;
     }
-    return { bytes, taken, failure };
+    return { bytes, taken, failure, isCutShort };
   }
 
   /** Sums up the files of a directory again and again, so that output on disk is bounded while it is made. */

@@ -172,7 +172,9 @@ describe("an output over the limit", () => {
   });
 
   it("may be met to the byte", async () => {
-    const { backend } = await backendWithFake("printf %01024d 0", { SERVICE_MAX_OUTPUT_BYTES: "1024" });
+    const { backend } = await backendWithFake("cat > /dev/null; printf %01024d 0", {
+      SERVICE_MAX_OUTPUT_BYTES: "1024",
+    });
     expect((await (await backend.render({ source: "x" })).bytes()).length).toBe(1024);
   });
 });

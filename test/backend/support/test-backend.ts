@@ -29,6 +29,8 @@ export interface TestBackend {
   metric(name: string, labels?: Readonly<Record<string, string>>): Promise<number>;
   /** The temporary projects that are there now. */
   projects(): Promise<string[]>;
+  /** The names in the work directory. */
+  workFiles(): Promise<string[]>;
   close(): Promise<void>;
 }
 
@@ -40,7 +42,7 @@ export async function startTestBackend(environment: Readonly<Record<string, stri
     SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
     SERVICE_TYPST_BIN: inject("typstPath"),
     SERVICE_WORK_DIRECTORY: workDirectory,
-    SERVICE_LOG_LEVEL: process.env.TEST_LOG ?? "silent",
+    SERVICE_LOG_LEVEL: "silent",
     // A program that stands in for Typst is a shell script, and there is no shell in a sandbox.
     ...(environment.SERVICE_TYPST_BIN && { SERVICE_SANDBOX: "none" }),
     // No process but those that a test asks for; warm starts have tests of their own.
@@ -63,6 +65,7 @@ export async function startTestBackend(environment: Readonly<Record<string, stri
     metrics,
     metric: async (name, labels = {}) => sampleValue(await metrics(), name, labels),
     projects: async () => (await readdir(workDirectory)).filter((name) => /^(?:render|output)-/.test(name)),
+    workFiles: () => readdir(workDirectory),
     close: async () => {
       await app.close();
       await spawner.close();
