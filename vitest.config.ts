@@ -9,7 +9,7 @@ const TEST_TIMEOUT_MILLISECONDS = 60_000;
 
 export default defineConfig({
   test: {
-    globalSetup: "./test/provide-typst.ts",
+    globalSetup: "./test/provide-programs.ts",
     testTimeout: TEST_TIMEOUT_MILLISECONDS,
     hookTimeout: TEST_TIMEOUT_MILLISECONDS,
     projects: [

@@ -7,7 +7,7 @@ import { delimiter, join } from "node:path";
 import { type Environment, readIntegerSettings, SettingError } from "../rules/integer-setting.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
 import { parseTokens } from "../rules/token.ts";
-import { SANDBOX_MODES, type SandboxMode } from "./sandbox/sandbox.ts";
+import { parseSandboxMode, SANDBOX_MODE_ADVICE, type SandboxMode } from "./sandbox/modes.mjs";
 
 /** The backend's whole-number settings beyond the limits that clients see. */
 export const BACKEND_INTEGER_SETTINGS = {
@@ -151,11 +151,10 @@ export function readBackendSettings(environment: Environment): BackendSettings {
   });
 }
 
-/** The sandbox must be left out by name: forgetting a setting must never open the service. */
-function readSandboxMode(mode: string | undefined): SandboxMode {
-  const found = SANDBOX_MODES.find((candidate) => candidate === (mode || "bubblewrap"));
-  if (found !== undefined) return found;
-  throw new SettingError(`SERVICE_SANDBOX must be one of ${SANDBOX_MODES.join(", ")}.`);
+function readSandboxMode(text: string | undefined): SandboxMode {
+  const mode = parseSandboxMode(text);
+  if (mode !== undefined) return mode;
+  throw new SettingError(SANDBOX_MODE_ADVICE);
 }
 
 /** The full path of a program: Typst runs without an environment, so also without PATH. The name where none is found. */
