@@ -9,7 +9,10 @@ import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
 import { parseTokens } from "../rules/token.ts";
 import { parseSandboxMode, SANDBOX_MODE_ADVICE, type SandboxMode } from "./sandbox/modes.mjs";
 
-/** The backend's whole-number settings beyond the limits that clients see. */
+/**
+ * The backend's whole-number settings beyond the limits that clients see. `defaultText` is what the documentation says of
+ * a default that depends on the machine.
+ */
 export const BACKEND_INTEGER_SETTINGS = {
   port: {
     setting: "SERVICE_PORT",
@@ -21,6 +24,7 @@ export const BACKEND_INTEGER_SETTINGS = {
   maxConcurrentRenders: {
     setting: "SERVICE_MAX_CONCURRENT_RENDERS",
     default: availableParallelism(),
+    defaultText: "cores",
     min: 1,
     max: 256,
     meaning: "Typst processes at once; the default is the number of cores",
@@ -85,6 +89,7 @@ export const BACKEND_INTEGER_SETTINGS = {
   warmRenders: {
     setting: "SERVICE_WARM_RENDERS",
     default: availableParallelism(),
+    defaultText: "cores",
     min: 0,
     max: 256,
     meaning:
