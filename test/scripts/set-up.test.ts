@@ -169,7 +169,7 @@ describe("the set-up", () => {
 
   it("puts what cargo has built into the user's cache, for every later set-up", async () => {
     // The arguments are: install --locked typst-cli@VERSION --root FOLDER ...
-    const cargo = `${RIGHT_CARGO}; mkdir -p "$5/bin"; printf '#!/bin/sh\\n${RIGHT_TYPST}\\n' > "$5/bin/typst"; chmod +x "$5/bin/typst"`;
+    const cargo = `${RIGHT_CARGO}; mkdir -p "\${5:?}/bin"; printf '#!/bin/sh\\n${RIGHT_TYPST}\\n' > "$5/bin/typst"; chmod +x "$5/bin/typst"`;
     const clone = await makeClone({ npm: NPM, cargo, cc: "exit 0" });
     const cached = join(clone.folder, "cache", "document-rendering-service", `typst-${TYPST_VERSION}`, "bin", "typst");
     const ready = `set-up: ready (Typst ${TYPST_VERSION}: ${cached})\n`;
