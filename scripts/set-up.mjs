@@ -13,7 +13,7 @@ import { libraryObstacle } from "./set-up/libraries.mjs";
 import { ensurePackages, PROJECT_FOLDER, packagesAreCurrent } from "./set-up/packages.mjs";
 import { refuse, SetUpError, say } from "./set-up/report.mjs";
 import { sandboxProblems } from "./set-up/sandbox.mjs";
-import { settingProblemsAfterPackages, settingProblemsBeforePackages } from "./set-up/settings.mjs";
+import { settingProblems } from "./set-up/settings.mjs";
 import { ensureCachedTypst, typstObstacle } from "./set-up/typst.mjs";
 import { locateTypst } from "./typst-location.mjs";
 
@@ -48,13 +48,13 @@ async function setUp(signal) {
   // All at once, and before the steps that take minutes: nobody should wait for npm or cargo to hear of the next thing.
   refuse([
     "error" in located && !needsTypst ? located.error : undefined,
-    ...(hasLongStep ? await settingProblemsBeforePackages(signal) : []),
+    ...(hasLongStep ? await settingProblems(!needsPackages, signal) : []),
     ...(await sandboxProblems(signal, hasLongStep)),
     needsPackages ? libraryObstacle() : undefined,
     needsTypst ? await typstObstacle(signal) : undefined,
   ]);
   await ensurePackages(signal);
-  if (needsTypst) refuse(await settingProblemsAfterPackages(signal));
+  if (needsTypst && needsPackages) refuse(await settingProblems(true, signal));
   const typst = "path" in located ? located.path : await ensureCachedTypst(signal);
   say(`ready (Typst ${TYPST_VERSION}: ${typst})`);
 }

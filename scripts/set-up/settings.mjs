@@ -9,22 +9,15 @@ const PROGRAM = path.join(PROJECT_FOLDER, "scripts", "check-settings.ts");
 const { typescript } = /** @type {Readonly<Record<string, unknown>>} */ (/** @type {unknown} */ (process.features));
 
 /**
- * Every setting that the service cannot use. On an old Node they are only known once the packages have brought a new one.
+ * Every setting that the service cannot use: none where there is no Node yet that can read them.
  *
+ * @param {boolean} hasPackages which bring such a Node
  * @param {AbortSignal} signal
  * @returns {Promise<string[]>}
  */
-export async function settingProblemsBeforePackages(signal) {
-  return typescript ? readSettings(process.execPath, signal) : [];
-}
-
-/** Those that this Node could not read before. @param {AbortSignal} signal @returns {Promise<string[]>} */
-export async function settingProblemsAfterPackages(signal) {
-  return typescript ? [] : readSettings(SERVICE_NODE, signal);
-}
-
-/** @param {string} node @param {AbortSignal} signal */
-async function readSettings(node, signal) {
+export async function settingProblems(hasPackages, signal) {
+  if (!typescript && !hasPackages) return [];
+  const node = typescript ? process.execPath : SERVICE_NODE;
   const { problem, output } = await runCommand(node, ["--no-warnings", PROGRAM], { signal });
   // A program that fails has read nothing. The backend will, and says itself what is wrong.
   return problem === undefined ? output.filter((line) => line.startsWith("SERVICE_")) : [];
