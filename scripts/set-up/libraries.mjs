@@ -1,6 +1,6 @@
 /** The shared libraries of the system that the Node of the npm packages needs, and a minimal image lacks. */
 
-/** Nodes up to 24 and the packages of distributions do without it. */
+/** Node 26 is linked with it, Node 20 is not: so the Node that runs the set-up says nothing about it. */
 const LIBRARY = "libatomic.so.1";
 
 /**
