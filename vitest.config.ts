@@ -11,7 +11,7 @@ const POLL_TIMEOUT_MILLISECONDS = 30_000;
 
 export default defineConfig({
   test: {
-    globalSetup: "./test/provide-programs.ts",
+    globalSetup: "./test/provide-typst.ts",
     testTimeout: TEST_TIMEOUT_MILLISECONDS,
     hookTimeout: TEST_TIMEOUT_MILLISECONDS,
     expect: { poll: { timeout: POLL_TIMEOUT_MILLISECONDS } },

@@ -75,7 +75,7 @@ async function downloadPackage(workFolder, signal) {
 
   let outcome = await aptGet([], ["download", PACKAGE]);
   if (outcome.problem !== undefined) {
-    // The machine has no lists of packages, as every image of Debian's, or old ones: so lists of our own, for a moment.
+    // The machine has no lists of packages, as in Debian's images, or old ones. So this makes its own, for a moment.
     const own = [`Dir::State=${path.join(workFolder, "state")}`, `Dir::Cache=${path.join(workFolder, "cache")}`];
     for (const folder of ["state/lists/partial", "cache/archives/partial"]) {
       await mkdir(path.join(workFolder, folder), { recursive: true });

@@ -86,7 +86,7 @@ async function landlockObstacle(signal, isTried) {
   const named = process.env.SERVICE_SETPRIV_BIN;
   const [setpriv] = named ? [named] : await findOnPath("setpriv");
   const advice =
-    "SERVICE_SANDBOX=landlock needs the setpriv of util-linux 2.41 or newer (Debian 13, Ubuntu 25.10), on PATH or named in " +
+    "SERVICE_SANDBOX=landlock needs the setpriv of util-linux 2.41 or newer (Debian 13), on PATH or named in " +
     "SERVICE_SETPRIV_BIN, and a kernel with Landlock";
   if (setpriv === undefined) return `${advice}: there is no setpriv`;
   if (!isTried) return undefined;
