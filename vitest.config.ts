@@ -6,12 +6,15 @@ import { defineConfig } from "vitest/config";
 import { API_TOKEN, BACKEND_TOKEN, UNREACHABLE_BACKEND_URL } from "./test/tokens.ts";
 
 const TEST_TIMEOUT_MILLISECONDS = 60_000;
+/** What is waited for comes much sooner, but for a machine that is busy with something else. */
+const POLL_TIMEOUT_MILLISECONDS = 30_000;
 
 export default defineConfig({
   test: {
     globalSetup: "./test/provide-typst.ts",
     testTimeout: TEST_TIMEOUT_MILLISECONDS,
     hookTimeout: TEST_TIMEOUT_MILLISECONDS,
+    expect: { poll: { timeout: POLL_TIMEOUT_MILLISECONDS } },
     projects: [
       {
         extends: true,

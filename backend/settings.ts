@@ -7,9 +7,12 @@ import { delimiter, join } from "node:path";
 import { type Environment, readIntegerSettings, SettingError } from "../rules/integer-setting.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
 import { parseTokens } from "../rules/token.ts";
-import { SANDBOX_MODES, type SandboxMode } from "./sandbox/sandbox.ts";
+import { parseSandboxMode, SANDBOX_MODE_ADVICE, type SandboxMode } from "./sandbox/modes.mjs";
 
-/** The backend's whole-number settings beyond the limits that clients see. */
+/**
+ * The backend's whole-number settings beyond the limits that clients see. `defaultText` is what the documentation says of
+ * a default that depends on the machine.
+ */
 export const BACKEND_INTEGER_SETTINGS = {
   port: {
     setting: "SERVICE_PORT",
@@ -21,6 +24,7 @@ export const BACKEND_INTEGER_SETTINGS = {
   maxConcurrentRenders: {
     setting: "SERVICE_MAX_CONCURRENT_RENDERS",
     default: availableParallelism(),
+    defaultText: "cores",
     min: 1,
     max: 256,
     meaning: "Typst processes at once; the default is the number of cores",
@@ -109,6 +113,7 @@ export const BACKEND_INTEGER_SETTINGS = {
   warmRenders: {
     setting: "SERVICE_WARM_RENDERS",
     default: availableParallelism(),
+    defaultText: "cores",
     min: 0,
     max: 256,
     meaning:
@@ -183,11 +188,10 @@ export function maxTempBytesPerRender({ max_request_body_bytes, max_output_bytes
   return max_request_body_bytes + 2 * max_output_bytes;
 }
 
-/** The sandbox must be left out by name: forgetting a setting must never open the service. */
-function readSandboxMode(mode: string | undefined): SandboxMode {
-  const found = SANDBOX_MODES.find((candidate) => candidate === (mode || "bubblewrap"));
-  if (found !== undefined) return found;
-  throw new SettingError(`SERVICE_SANDBOX must be one of ${SANDBOX_MODES.join(", ")}.`);
+function readSandboxMode(text: string | undefined): SandboxMode {
+  const mode = parseSandboxMode(text);
+  if (mode !== undefined) return mode;
+  throw new SettingError(SANDBOX_MODE_ADVICE);
 }
 
 /** The full path of a program: Typst runs without an environment, so also without PATH. The name where none is found. */

@@ -9,6 +9,7 @@ import { openSandbox } from "../backend/sandbox/open-sandbox.ts";
 import { readBackendSettings } from "../backend/settings.ts";
 import { compileArguments } from "../backend/typst-command.ts";
 import { prepareWorkDirectory } from "../backend/work-directory.ts";
+import { locateBubblewrap } from "../scripts/bubblewrap-location.mjs";
 import { median } from "./median.ts";
 
 export interface PartCost {
@@ -35,9 +36,11 @@ export async function sandboxPartCosts(
   workDirectory: string,
   fill: (directory: string) => Promise<void>,
 ): Promise<PartCost[]> {
+  const bubblewrap = await locateBubblewrap();
   const settings = readBackendSettings({
     PATH: process.env.PATH,
     SERVICE_TYPST_BIN: typstPath,
+    SERVICE_BUBBLEWRAP_BIN: "path" in bubblewrap ? bubblewrap.path : "",
     SERVICE_WORK_DIRECTORY: workDirectory,
   });
   const claim = await prepareWorkDirectory(settings);

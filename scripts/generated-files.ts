@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { BACKEND_INTEGER_SETTINGS } from "../backend/settings.ts";
 import { EDGE_INTEGER_SETTINGS } from "../edge/integer-settings.ts";
 import { STATIC_DOCUMENTS } from "../rules/constraints.ts";
+import type { IntegerSetting } from "../rules/integer-setting.ts";
 import { LIMIT_SETTINGS } from "../rules/limits.ts";
 import { PROBLEMS } from "../rules/problem.ts";
 
@@ -60,15 +61,17 @@ const TABLES: Readonly<Record<string, () => string>> = {
     ),
 };
 
-function integerRows(
-  reader: string,
-  settings: Readonly<Record<string, { setting: string; default: number; min: number; max: number; meaning: string }>>,
-): string[][] {
-  return Object.entries(settings).map(([name, definition]) => [
+interface DescribedSetting extends IntegerSetting {
+  readonly meaning: string;
+  /** What the default is where it depends on the machine. */
+  readonly defaultText?: string;
+}
+
+function integerRows(reader: string, settings: Readonly<Record<string, DescribedSetting>>): string[][] {
+  return Object.values(settings).map((definition) => [
     code(definition.setting),
     reader,
-    // The only default that depends on the machine.
-    name === "maxConcurrentRenders" ? "cores" : String(definition.default),
+    definition.defaultText ?? String(definition.default),
     `${definition.min} to ${definition.max}`,
     definition.meaning,
   ]);

@@ -10,6 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { locateBubblewrap } from "./bubblewrap-location.mjs";
 
 export const LOOPBACK = "127.0.0.1";
 
@@ -36,11 +37,13 @@ export interface LocalBackend {
 
 /** Starts the backend and waits until it is ready. Of this process's environment it gets PATH, and nothing else. */
 export async function startBackend(environment: Readonly<Record<string, string>>, port: number): Promise<LocalBackend> {
+  const bubblewrap = await locateBubblewrap();
   const workDirectory = await mkdtemp(join(tmpdir(), "document-rendering-service-"));
   const child = spawn(process.execPath, [BACKEND_PROGRAM], {
     env: {
       PATH: process.env.PATH ?? "",
       SERVICE_WORK_DIRECTORY: workDirectory,
+      ...("path" in bubblewrap && { SERVICE_BUBBLEWRAP_BIN: bubblewrap.path }),
       ...environment,
       SERVICE_HOST: LOOPBACK,
       SERVICE_PORT: String(port),

@@ -1,6 +1,6 @@
 /**
- * Everything that a fresh clone needs before `npm start` and `npm test`: the npm packages (a current Node among them)
- * and Typst. npm calls it as `prestart` and `pretest`, so a run with nothing to do must cost next to nothing.
+ * Everything that a fresh clone needs before `npm start` and `npm test`: the npm packages (a current Node among them),
+ * Typst, and bubblewrap where any user may have it. npm calls it as `prestart` and `pretest`, so a run with nothing to do must cost next to nothing.
  *
  * It runs before node_modules exists and on the machine's own Node. So this file and all that it imports have node:*
  * imports only, and no syntax or import that Node 14 lacks, or an old Node would fail with a syntax error instead of
@@ -8,11 +8,14 @@
  */
 import { constants } from "node:os";
 import { TYPST_VERSION } from "../backend/typst-release.mjs";
-import { ensurePackages, PROJECT_FOLDER } from "./set-up/packages.mjs";
-import { SetUpError, say } from "./set-up/report.mjs";
-import { checkSandbox } from "./set-up/sandbox.mjs";
-import { ensureCachedTypst } from "./set-up/typst.mjs";
-import { cacheFolder, locateTypst } from "./typst-location.mjs";
+import { cacheFolder } from "./program-location.mjs";
+import { libraryObstacle } from "./set-up/libraries.mjs";
+import { ensurePackages, PROJECT_FOLDER, packagesAreCurrent } from "./set-up/packages.mjs";
+import { refuse, SetUpError, say } from "./set-up/report.mjs";
+import { sandboxProblems } from "./set-up/sandbox.mjs";
+import { settingProblems } from "./set-up/settings.mjs";
+import { ensureCachedTypst, typstObstacle } from "./set-up/typst.mjs";
+import { locateTypst } from "./typst-location.mjs";
 
 /** The first that has all that the set-up calls; the service itself runs on a newer one. */
 const OLDEST_NODE_MAJOR = 20;
@@ -39,13 +42,20 @@ async function main() {
 /** @param {AbortSignal} signal */
 async function setUp(signal) {
   const located = await locateTypst();
-  const missing = "error" in located;
-  // Before the packages: who has mistyped a setting, or lacks a program, should not wait for npm to hear of it.
-  if (missing && located.reason === "wrong_setting") throw new SetUpError(located.error);
-
-  await checkSandbox();
+  const needsTypst = "error" in located && located.reason === "not_found";
+  const needsPackages = !(await packagesAreCurrent());
+  const hasLongStep = needsPackages || needsTypst;
+  // All at once, and before the steps that take minutes: nobody should wait for npm or cargo to hear of the next thing.
+  refuse([
+    "error" in located && !needsTypst ? located.error : undefined,
+    ...(hasLongStep ? await settingProblems(!needsPackages, signal) : []),
+    ...(await sandboxProblems(signal, hasLongStep)),
+    needsPackages ? libraryObstacle() : undefined,
+    needsTypst ? await typstObstacle(signal) : undefined,
+  ]);
   await ensurePackages(signal);
-  const typst = missing ? await ensureCachedTypst(signal) : located.path;
+  if (needsTypst && needsPackages) refuse(await settingProblems(true, signal));
+  const typst = "path" in located ? located.path : await ensureCachedTypst(signal);
   say(`ready (Typst ${TYPST_VERSION}: ${typst})`);
 }
 

@@ -2,10 +2,9 @@
  * What a sandbox is to the rest of the backend: how a project looks from inside it, and how Typst is started in it.
  */
 import type { Project } from "../project.ts";
+import type { SandboxMode } from "./modes.mjs";
 
-export const SANDBOX_MODES = ["bubblewrap", "landlock", "none"] as const;
-
-export type SandboxMode = (typeof SANDBOX_MODES)[number];
+export type { SandboxMode };
 
 /** Paths as Typst sees them. */
 export interface SandboxView {

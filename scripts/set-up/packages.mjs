@@ -3,7 +3,8 @@ import { createHash } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { findOnPath } from "../typst-location.mjs";
+import { findOnPath } from "../program-location.mjs";
+import { missingLibraryAdvice } from "./libraries.mjs";
 import { withLock } from "./lock.mjs";
 import { SetUpError, say, withProgress } from "./report.mjs";
 import { runCommand } from "./run-command.mjs";
@@ -15,6 +16,7 @@ const OLDEST_SERVICE_NODE_MAJOR = 24;
 
 const NODE_MODULES = path.join(PROJECT_FOLDER, "node_modules");
 const PROJECT_BIN = path.join(NODE_MODULES, ".bin");
+export const SERVICE_NODE = path.join(PROJECT_BIN, "node");
 const STAMP = path.join(NODE_MODULES, ".set-up-stamp");
 /** In the folder that git ignores, and not in node_modules: `npm ci` empties that. */
 const LOCK = path.join(PROJECT_FOLDER, ".local", "set-up.lock");
@@ -33,7 +35,7 @@ export async function ensurePackages(signal) {
   });
 }
 
-async function packagesAreCurrent() {
+export async function packagesAreCurrent() {
   return (await currentStamp()) === (await readFile(STAMP, "utf8").catch(() => undefined));
 }
 
@@ -57,8 +59,10 @@ async function installPackages(signal) {
   const running = runCommand(npm.file, args, { cwd: PROJECT_FOLDER, env: npm.env, signal, isNoise });
   const { problem, output } = await withProgress((elapsed) => `npm ci: ${elapsed}`, running);
   if (problem === undefined) return;
-  const advice = "See to what npm's output below names (often the network) and run the set-up again.";
-  throw new SetUpError(`\`npm ci\` failed: ${problem}. ${advice}`, output);
+  const advice =
+    missingLibraryAdvice(output.join("\n")) ??
+    "See to what npm's output below names (often the network) and run the set-up again";
+  throw new SetUpError(`\`npm ci\` failed: ${problem}. ${advice}.`, output);
 }
 
 /** The npm that called this script, else the one on PATH; never on the project's own Node, which `npm ci` deletes. */
@@ -77,13 +81,14 @@ async function npmCommand() {
 
 /** @param {AbortSignal} signal */
 async function checkServiceNode(signal) {
-  const node = path.join(PROJECT_BIN, "node");
-  const { problem, output } = await runCommand(node, ["--version"], { signal });
+  const { problem, output } = await runCommand(SERVICE_NODE, ["--version"], { signal });
   const [version = ""] = output;
   if (problem === undefined && Number.parseInt(version.slice(1), 10) >= OLDEST_SERVICE_NODE_MAJOR) return;
 
+  const library = missingLibraryAdvice(output.join("\n"));
+  if (library !== undefined) throw new SetUpError(`${library}.`);
   throw new SetUpError(
-    `npm has run, but ${node} is not Node ${OLDEST_SERVICE_NODE_MAJOR} or newer: ${problem ?? `it says ${version}`}. ` +
+    `npm has run, but ${SERVICE_NODE} is not Node ${OLDEST_SERVICE_NODE_MAJOR} or newer: ${problem ?? `it says ${version}`}. ` +
       "It comes with the install script of the npm package `node`, which needs `npm` on PATH, the registry, and " +
       "scripts allowed: if `npm config get ignore-scripts` says true, run " +
       "`npm_config_ignore_scripts=false node scripts/set-up.mjs`.",

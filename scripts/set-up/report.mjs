@@ -13,6 +13,21 @@ export class SetUpError extends Error {
   }
 }
 
+/**
+ * Fails with everything that stands in the way, unless nothing does.
+ *
+ * @param {readonly (string | undefined)[]} problems each with what to do about it; undefined ones are none
+ */
+export function refuse(problems) {
+  const all = [...new Set(problems)].flatMap((problem) => (problem === undefined ? [] : [problem]));
+  if (all.length === 0) return;
+  throw new SetUpError(
+    all.length === 1
+      ? all.join()
+      : [`${all.length} things stand in the way.`, ...all.map((one) => `- ${one}`)].join("\n"),
+  );
+}
+
 /** @param {string} line */
 export function say(line) {
   process.stdout.write(`set-up: ${line}\n`);

@@ -1,32 +1,97 @@
 /**
- * The system packages of the sandbox: looked for, never installed, because that takes rights a set-up should not have.
+ * What the sandbox of SERVICE_SANDBOX needs: bubblewrap is fetched where it can be had without root, everything else is
+ * looked for and never installed, because that takes rights a set-up should not have.
  */
-import { findOnPath } from "../typst-location.mjs";
+import { parseSandboxMode, SANDBOX_MODE_ADVICE } from "../../backend/sandbox/modes.mjs";
+import { locateBubblewrap } from "../bubblewrap-location.mjs";
+import { findOnPath } from "../program-location.mjs";
+import { canFetchBubblewrap, ensureCachedBubblewrap } from "./bubblewrap.mjs";
 import { SetUpError } from "./report.mjs";
+import { runCommand } from "./run-command.mjs";
 
-const PROGRAMS = [
-  { program: "bwrap", debianPackage: "bubblewrap" },
-  { program: "prlimit", debianPackage: "util-linux" },
+const DOCUMENTATION = "docs/operations.md#sandbox";
+
+/** The namespaces and the newest option that the backend asks of bubblewrap. */
+const BUBBLEWRAP_TRIAL = [
+  ...["--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
+  "--clearenv",
 ];
 
 /**
- * @param {import("../typst-location.mjs").Environment} env
- * @param {string} platform
+ * Everything that keeps renders from being sandboxed on this machine, as far as it shows before anything is installed.
+ *
+ * @param {AbortSignal} signal
+ * @param {boolean} isTried whether the sandbox is tried as well: worth its milliseconds before a step that takes minutes
+ * @returns {Promise<string[]>}
  */
-export async function checkSandbox(env = process.env, platform = process.platform) {
-  const mode = env.SERVICE_SANDBOX || "bubblewrap";
-  if (mode !== "bubblewrap") return;
+export async function sandboxProblems(signal, isTried, platform = process.platform) {
+  const mode = parseSandboxMode(process.env.SERVICE_SANDBOX);
+  if (mode === undefined) return [SANDBOX_MODE_ADVICE];
+  if (mode === "none") return [];
   if (platform !== "linux") {
-    throw new SetUpError(
-      `Renders are sandboxed by bubblewrap, which ${platform} does not have. To try the service on this machine without ` +
+    return [
+      `Renders are sandboxed by ${mode}, which ${platform} does not have. To try the service on this machine without ` +
         "a sandbox, say so: SERVICE_SANDBOX=none npm start",
+    ];
+  }
+  const problemOf = { bubblewrap: bubblewrapObstacle, landlock: landlockObstacle }[mode];
+  const problems = [await prlimitObstacle(), await problemOf(signal, isTried)];
+  return problems.filter((problem) => problem !== undefined);
+}
+
+/** @returns {Promise<string | undefined>} */
+async function prlimitObstacle() {
+  if ((await findOnPath("prlimit")).length > 0) return undefined;
+  return (
+    "prlimit is missing: renders are limited by it. Install it and run this again; on Debian and Ubuntu: " +
+    "sudo apt-get install -y util-linux"
+  );
+}
+
+/** @param {AbortSignal} signal @param {boolean} isTried @returns {Promise<string | undefined>} */
+async function bubblewrapObstacle(signal, isTried) {
+  const located = await locateBubblewrap();
+  if ("path" in located) return isTried ? trialObstacle(located.path, signal) : undefined;
+  if (located.reason === "wrong_setting") return located.error;
+  const isMissing = "bubblewrap is missing: renders are sandboxed by it";
+  if (!(await canFetchBubblewrap())) {
+    return (
+      `${isMissing}. Install the package bubblewrap (\`dnf install bubblewrap\`, \`pacman -S bubblewrap\`) and run this ` +
+      "again, or name its binary in SERVICE_BUBBLEWRAP_BIN"
     );
   }
-  for (const { program, debianPackage } of PROGRAMS) {
-    if ((await findOnPath(program, env)).length > 0) continue;
-    throw new SetUpError(
-      `${program} is missing: renders are sandboxed by it. Install it and run this again; on Debian and Ubuntu: ` +
-        `sudo apt-get install -y ${debianPackage}`,
-    );
+  try {
+    return await trialObstacle(await ensureCachedBubblewrap(signal), signal);
+  } catch (error) {
+    if (!(error instanceof SetUpError)) throw error;
+    return `${isMissing}. Install it (sudo apt-get install -y bubblewrap) and run this again, since ${error.message}`;
   }
+}
+
+/**
+ * Whether bubblewrap can make a sandbox. It is given no program to run in it: that the program is missing is what it says
+ * last, and in no other case.
+ *
+ * @param {string} bubblewrap @param {AbortSignal} signal @returns {Promise<string | undefined>}
+ */
+async function trialObstacle(bubblewrap, signal) {
+  const { output } = await runCommand(bubblewrap, [...BUBBLEWRAP_TRIAL, "--", "/none"], { signal });
+  const complaint = output[output.length - 1] ?? "it says nothing";
+  if (/execvp \/none\b/.test(complaint)) return undefined;
+  return `bubblewrap cannot make a sandbox on this machine (${complaint}). What it needs: ${DOCUMENTATION}`;
+}
+
+/** @param {AbortSignal} signal @param {boolean} isTried @returns {Promise<string | undefined>} */
+async function landlockObstacle(signal, isTried) {
+  const named = process.env.SERVICE_SETPRIV_BIN;
+  const [setpriv] = named ? [named] : await findOnPath("setpriv");
+  const advice =
+    "SERVICE_SANDBOX=landlock needs the setpriv of util-linux 2.41 or newer (Debian 13), on PATH or named in " +
+    "SERVICE_SETPRIV_BIN, and a kernel with Landlock";
+  if (setpriv === undefined) return `${advice}: there is no setpriv`;
+  if (!isTried) return undefined;
+  // It denies one thing that nobody does, and starts itself.
+  const trial = ["--no-new-privs", "--landlock-access", "fs:make-block", setpriv, "--version"];
+  const { problem, output } = await runCommand(setpriv, trial, { signal });
+  return problem === undefined ? undefined : `${advice}: ${output[0] ?? problem}`;
 }

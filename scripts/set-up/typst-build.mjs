@@ -6,16 +6,28 @@ import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
 import { TYPST_VERSION } from "../../backend/typst-release.mjs";
-import { findOnPath, typstProblem } from "../typst-location.mjs";
+import { findOnPath } from "../program-location.mjs";
+import { typstProblem } from "../typst-location.mjs";
 import { SetUpError, say, withProgress } from "./report.mjs";
 import { runCommand } from "./run-command.mjs";
 
 /** `rust-version` of typst-cli 0.15.1. */
-const OLDEST_RUST = "1.92";
+const OLDEST_RUST = { major: 1, minor: 92 };
+const OLDEST_RUST_TEXT = `${OLDEST_RUST.major}.${OLDEST_RUST.minor}`;
+
+const ADVICE_FOR_RUST =
+  `for Rust ${OLDEST_RUST_TEXT} or newer, run \`curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y\` ` +
+  "(https://rustup.rs), or `rustup update stable` where rustup is there already; the cargo of Debian and Ubuntu is too old";
+const ADVICE_FOR_COMPILER =
+  process.platform === "darwin"
+    ? "for the C compiler, run `xcode-select --install`"
+    : "for the C compiler, run `sudo apt-get install -y build-essential` or your system's equivalent";
 
 /** @param {string} workFolder @param {AbortSignal} signal @returns {Promise<string>} the path of the binary */
 export async function buildTypst(workFolder, signal) {
-  const cargo = await findBuildTools(signal);
+  const tools = await findBuildTools(signal);
+  if ("problem" in tools) throw new SetUpError(`Typst ${TYPST_VERSION} has to be built here: ${tools.problem}`);
+  const { cargo } = tools;
   const env = await cargoEnvironment(cargo);
   say(`building Typst ${TYPST_VERSION} with ${cargo}: about ten minutes on two cores, once for this user`);
 
@@ -31,37 +43,65 @@ export async function buildTypst(workFolder, signal) {
   const problem = outcome.problem ?? (await typstProblem(binary));
   if (problem === undefined) return binary;
   throw new SetUpError(
-    `Building Typst ${TYPST_VERSION} failed: ${problem}. It needs Rust ${OLDEST_RUST} or newer ` +
-      "(`rustup update stable`), a C compiler and the registry of Rust crates. See to that and run the set-up again, or " +
+    `Building Typst ${TYPST_VERSION} failed: ${problem}. It needs Rust ${OLDEST_RUST_TEXT} or ` +
+      "newer (`rustup update stable`), a C compiler and the registry of Rust crates. See to that and run the set-up again, or " +
       `name a Typst ${TYPST_VERSION} binary in SERVICE_TYPST_BIN.`,
     outcome.output,
   );
 }
 
-/** @param {AbortSignal} signal @returns {Promise<string>} the path of cargo */
-async function findBuildTools(signal) {
+/**
+ * @param {AbortSignal} signal
+ * @returns {Promise<{ cargo: string } | { problem: string }>} the path of a cargo that is new enough, or what is missing
+ *   and how to get it
+ */
+export async function findBuildTools(signal) {
+  const { cargo, rejected } = await findCargo(signal);
+  // Run, not only looked for: macOS has a `cc` that does nothing but say that the tools are missing.
+  const compiler = await runCommand("cc", ["--version"], { signal });
+  if (cargo !== undefined && compiler.problem === undefined) return { cargo };
+
+  const missing = [];
+  const advice = [];
+  if (cargo === undefined) {
+    missing.push(rejected[0] ?? "there is no Rust (`cargo`)");
+    advice.push(ADVICE_FOR_RUST);
+  }
+  if (compiler.problem !== undefined) {
+    missing.push("there is no C compiler (`cc`)");
+    advice.push(ADVICE_FOR_COMPILER);
+  }
+  return {
+    problem:
+      `${missing.join(" and ")}. To get what is missing: ${advice.join("; ")}. Then run the set-up again, or name a ` +
+      `Typst ${TYPST_VERSION} binary in SERVICE_TYPST_BIN.`,
+  };
+}
+
+/** @param {AbortSignal} signal @returns {Promise<{ cargo: string | undefined, rejected: string[] }>} */
+async function findCargo(signal) {
   const { env } = process;
   // rustup's installer adds its folder to the shell's start-up files: a shell that was open before lacks it.
   const rustupBin = path.join(env.HOME || homedir(), ".cargo", "bin");
   const searchPath = [env.PATH ?? "", rustupBin].join(path.delimiter);
-  const [cargo] = await findOnPath("cargo", { ...env, PATH: searchPath });
-  // Run, not only looked for: macOS has a `cc` that does nothing but say that the tools are missing.
-  const compiler = await runCommand("cc", ["--version"], { signal });
-  if (cargo !== undefined && compiler.problem === undefined) return cargo;
+  const rejected = [];
+  for (const cargo of await findOnPath("cargo", { ...env, PATH: searchPath })) {
+    const problem = await cargoProblem(cargo, signal);
+    if (problem === undefined) return { cargo, rejected };
+    rejected.push(problem);
+  }
+  return { cargo: undefined, rejected };
+}
 
-  const missing = [];
-  if (cargo === undefined) missing.push("Rust (`cargo`)");
-  if (compiler.problem !== undefined) missing.push("C compiler (`cc`)");
-  const rustup = "`curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh` (https://rustup.rs)";
-  const remedy =
-    process.platform === "darwin"
-      ? `run \`xcode-select --install\` for the C compiler and ${rustup} for Rust`
-      : "run `apt-get install -y build-essential cargo` (Debian, Ubuntu) or your system's equivalent; if its " +
-        `cargo is older than ${OLDEST_RUST}, take Rust from ${rustup}`;
-  throw new SetUpError(
-    `Typst ${TYPST_VERSION} has to be built here, and there is no ${missing.join(" and no ")}. To get what is ` +
-      `missing, ${remedy}; then run the set-up again. Or name a Typst ${TYPST_VERSION} binary in SERVICE_TYPST_BIN.`,
-  );
+/** @param {string} cargo @param {AbortSignal} signal @returns {Promise<string | undefined>} */
+async function cargoProblem(cargo, signal) {
+  // Outside of any project, whose rust-toolchain.toml would choose another Rust.
+  const answer = await runCommand(cargo, ["--version"], { cwd: "/", env: await cargoEnvironment(cargo), signal });
+  if (answer.problem !== undefined) return `${cargo} does not run (${answer.output[0] ?? answer.problem})`;
+  const version = /^cargo (\d+)\.(\d+)/.exec(answer.output[0] ?? "");
+  const [major, minor] = [Number(version?.[1]), Number(version?.[2])];
+  if (major > OLDEST_RUST.major || (major === OLDEST_RUST.major && minor >= OLDEST_RUST.minor)) return undefined;
+  return `${cargo} is older than Rust ${OLDEST_RUST_TEXT} (${answer.output[0] ?? "it says no version"})`;
 }
 
 /**

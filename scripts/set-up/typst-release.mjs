@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { TYPST_VERSION } from "../../backend/typst-release.mjs";
+import { findOnPath } from "../program-location.mjs";
 import { typstProblem } from "../typst-location.mjs";
 import { SetUpError, say, withProgress } from "./report.mjs";
 import { runCommand } from "./run-command.mjs";
@@ -27,31 +28,56 @@ export async function fetchRelease(release, workFolder, signal, limits = DOWNLOA
   say(`downloading Typst ${TYPST_VERSION} from ${host}`);
   const downloading = download(release.url, signal, limits);
   const answer = await withProgress((elapsed) => `Typst download: ${elapsed}`, downloading);
-  if ("reason" in answer) return { reason: `the release on ${host} cannot be reached (${answer.reason})` };
+  if ("reason" in answer) return { reason: unreachable(release, answer.reason) };
   refuseOtherChecksum(release, answer.content);
   return unpackRelease(release, answer.content, workFolder, signal);
+}
+
+/**
+ * Says why a release cannot be had here, by asking for its head only and looking for what unpacks it.
+ *
+ * @param {TypstRelease | undefined} release
+ * @param {AbortSignal} signal
+ * @returns {Promise<{ reason: string, remedy?: string } | undefined>} undefined when it should work
+ */
+export async function releaseObstacle(release, signal, limits = DOWNLOAD_LIMITS) {
+  if (release === undefined) return { reason: `there is no release for ${process.platform}-${process.arch}` };
+  const answer = await download(release.url, signal, limits, "HEAD");
+  if ("reason" in answer) return { reason: unreachable(release, answer.reason) };
+  // The tar of macOS knows the format by itself.
+  if (process.platform === "darwin" || (await findOnPath("xz")).length > 0) return undefined;
+  return {
+    reason: "there is no `xz`",
+    remedy: "Install it and run the set-up again; on Debian and Ubuntu: sudo apt-get install -y xz-utils",
+  };
+}
+
+/** @param {TypstRelease} release @param {string} reason */
+function unreachable(release, reason) {
+  return `the release on ${new URL(release.url).host} cannot be reached (${reason})`;
 }
 
 /**
  * @param {string} url
  * @param {AbortSignal} signal
  * @param {typeof DOWNLOAD_LIMITS} limits
+ * @param {"GET" | "HEAD"} method
  * @returns {Promise<{ content: Uint8Array } | { reason: string }>}
  */
-async function download(url, signal, limits) {
+async function download(url, signal, limits, method = "GET") {
   signal.throwIfAborted();
   const controller = new AbortController();
   const stop = () => controller.abort();
   signal.addEventListener("abort", stop, { once: true });
   let timer = setTimeout(stop, limits.answerMilliseconds);
   try {
-    const response = await fetch(url, { signal: controller.signal });
-    if (response.status !== 200 || response.body === null) return { reason: `HTTP ${response.status}` };
+    const response = await fetch(url, { method, signal: controller.signal });
+    if (response.status !== 200) return { reason: `HTTP ${response.status}` };
     clearTimeout(timer);
     timer = setTimeout(stop, limits.downloadMilliseconds);
     const chunks = [];
     let sizeBytes = 0;
-    for await (const chunk of response.body) {
+    for await (const chunk of response.body ?? []) {
       sizeBytes += chunk.byteLength;
       if (sizeBytes > limits.archiveBytes) return { reason: `more than ${limits.archiveBytes} bytes` };
       chunks.push(chunk);

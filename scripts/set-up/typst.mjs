@@ -1,48 +1,48 @@
 /** Typst in the user's cache: the official release where it can be had and works, else built from its source. */
-import { chmod, mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
-import path from "node:path";
 import { TYPST_RELEASES, TYPST_VERSION } from "../../backend/typst-release.mjs";
-import { cachedTypstPath, cacheFolder, typstProblem } from "../typst-location.mjs";
-import { withLock } from "./lock.mjs";
+import { cachedTypstPath, typstProblem } from "../typst-location.mjs";
+import { ensureCached } from "./cached-program.mjs";
 import { say } from "./report.mjs";
-import { buildTypst } from "./typst-build.mjs";
-import { fetchRelease } from "./typst-release.mjs";
+import { buildTypst, findBuildTools } from "./typst-build.mjs";
+import { fetchRelease, releaseObstacle } from "./typst-release.mjs";
+
+const RELEASE = TYPST_RELEASES[`${process.platform}-${process.arch}`];
 
 /** @param {AbortSignal} signal @returns {Promise<string>} the path of the binary */
-export async function ensureCachedTypst(signal) {
-  const target = cachedTypstPath();
-  const lock = path.join(cacheFolder(), `typst-${TYPST_VERSION}.lock`);
-  await withLock(lock, `to install Typst ${TYPST_VERSION}`, signal, async () => {
-    // Whoever held the lock before has probably installed it.
-    if ((await typstProblem(target)) !== undefined) await installTypst(target, signal);
-  });
-  return target;
+export function ensureCachedTypst(signal) {
+  return ensureCached(
+    {
+      title: `Typst ${TYPST_VERSION}`,
+      prefix: `typst-${TYPST_VERSION}`,
+      target: cachedTypstPath(),
+      problem: typstProblem,
+      make: (workFolder) => makeTypst(workFolder, signal),
+    },
+    signal,
+  );
 }
 
-/** @param {string} target @param {AbortSignal} signal */
-async function installTypst(target, signal) {
-  const workFolder = await makeWorkFolder();
-  try {
-    const release = TYPST_RELEASES[`${process.platform}-${process.arch}`];
-    const fetched = await fetchRelease(release, workFolder, signal);
-    if ("reason" in fetched) say(`Typst ${TYPST_VERSION}: ${fetched.reason}; it is being built instead`);
-    const binary = "binary" in fetched ? fetched.binary : await buildTypst(workFolder, signal);
-    await mkdir(path.dirname(target), { recursive: true });
-    await chmod(binary, 0o755);
-    // By rename within one file system, so that nobody ever sees half a binary there.
-    await rename(binary, target);
-  } finally {
-    await rm(workFolder, { recursive: true, force: true, maxRetries: 3 });
-  }
+/** @param {string} workFolder @param {AbortSignal} signal */
+async function makeTypst(workFolder, signal) {
+  const fetched = await fetchRelease(RELEASE, workFolder, signal);
+  if ("binary" in fetched) return fetched.binary;
+  say(`Typst ${TYPST_VERSION}: ${fetched.reason}; it is being built instead`);
+  return buildTypst(workFolder, signal);
 }
 
-/** Beside the target, in the cache. */
-async function makeWorkFolder() {
-  const prefix = `typst-${TYPST_VERSION}.work-`;
-  // A set-up that was killed could not clean up after itself. Only the holder of the lock has a folder like these, so
-  // all that are there now are dead.
-  for (const name of await readdir(cacheFolder())) {
-    if (name.startsWith(prefix)) await rm(path.join(cacheFolder(), name), { recursive: true, force: true });
-  }
-  return mkdtemp(path.join(cacheFolder(), prefix));
+/**
+ * Says why Typst can neither be downloaded nor built on this machine, before anything long is begun.
+ *
+ * @param {AbortSignal} signal
+ * @returns {Promise<string | undefined>} undefined when one of the two should work
+ */
+export async function typstObstacle(signal) {
+  const tools = await findBuildTools(signal);
+  if ("cargo" in tools) return undefined;
+  const obstacle = await releaseObstacle(RELEASE, signal);
+  if (obstacle === undefined) return undefined;
+  // What unpacks the release is a small package; what builds Typst is not.
+  if (obstacle.remedy !== undefined)
+    return `Typst ${TYPST_VERSION} cannot be unpacked: ${obstacle.reason}. ${obstacle.remedy}`;
+  return `Typst ${TYPST_VERSION} has to be built here, since ${obstacle.reason}, and ${tools.problem}`;
 }

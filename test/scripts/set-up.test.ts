@@ -11,28 +11,54 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { TYPST_VERSION } from "../../backend/typst-release.mjs";
+import { locateBubblewrap } from "../../scripts/bubblewrap-location.mjs";
 
 const PROJECT_FOLDER = fileURLToPath(new URL("../..", import.meta.url));
 const SET_UP_FILES = [
   "scripts/set-up.mjs",
   "scripts/set-up",
+  "scripts/program-location.mjs",
   "scripts/typst-location.mjs",
-  "backend/typst-release.mjs",
+  "scripts/bubblewrap-location.mjs",
+  "scripts/check-settings.ts",
+  "backend",
+  "edge/integer-settings.ts",
+  "rules",
 ];
 
 const RIGHT_TYPST = `echo "typst ${TYPST_VERSION} (of this test)"`;
 /** Installs a Node, as `npm ci` does, and leaves a line for each run. */
 const NPM =
   "echo run >> npm-runs; mkdir -p node_modules/.bin; cd node_modules/.bin; " +
-  "printf '#!/bin/sh\\necho v26.10.0\\n' > node; chmod +x node";
-const NPM_IN_SLOW = `touch npm-has-begun; sleep 0.5; ${NPM}`;
+  `printf '#!/bin/sh\\nexec "${process.execPath}" "$@"\\n' > node; chmod +x node`;
+/** Goes on when the test says so, and not for ever. */
+const NPM_THAT_WAITS = `touch npm-has-begun; for _ in $(seq 600); do [ -e go ] && break; sleep 0.1; done; ${NPM}`;
 /** Has a child that says when it is asked to end. */
 const NPM_WITH_CHILD =
   "(trap 'touch child-has-ended; exit' TERM; touch npm-has-begun; for _ in $(seq 200); do sleep 0.05; done) & wait";
 
-/** Node's fetch without a network, and a Node of long ago. */
+const RIGHT_CARGO = '[ "$1" = --version ] && echo "cargo 1.92.0 (of this test)" && exit';
+/** Makes a sandbox, as far as it shows without a program to run in it. */
+const RIGHT_BWRAP =
+  'case "$1" in --version) echo bubblewrap 0.8.0;; *) echo "bwrap: execvp /none: No such file or directory" >&2; exit 1;; esac';
+const BWRAP_WITHOUT_NAMESPACES =
+  'case "$1" in --version) echo bubblewrap 0.8.0;; *) echo "bwrap: No permissions to create new namespace" >&2; exit 1;; esac';
+const RUNS = "exit 0";
+/** Fetches a package and leaves a line for each call, and unpacks it. */
+const APT_GET = 'echo "$@" >> "$HOME/apt-get-calls"; touch bubblewrap_0.8.0_amd64.deb';
+/** Knows no package before it has made lists of its own. */
+const APT_GET_WITHOUT_LISTS =
+  'echo "$@" >> "$HOME/apt-get-calls"; case "$*" in *Dir::State=*update) exit 100;; ' +
+  '*Dir::State=*download*) touch bubblewrap_0.8.0_amd64.deb;; *) echo "E: Unable to locate package" >&2; exit 100;; esac';
+const DPKG = `mkdir -p "$3/usr/bin"; printf '%s\\n' '#!/bin/sh' '${RIGHT_BWRAP}' > "$3/usr/bin/bwrap"; chmod +x "$3/usr/bin/bwrap"`;
+
+/** Node's fetch without a network, with one, and Nodes of long ago. */
 const NO_NETWORK =
   'globalThis.fetch = async () => { throw new TypeError("fetch failed", { cause: { code: "ENOTFOUND" } }) }';
+const NETWORK = "globalThis.fetch = async () => new Response(null)";
+const NODE_WITHOUT_TYPESCRIPT = 'Object.defineProperty(process.features, "typescript", { value: false })';
+const NO_LIBATOMIC =
+  'process.dlopen = (_, name) => { throw new Error(name + ": cannot open shared object file: No such file or directory") }';
 const OLD_NODE = 'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "18.20.8" } })';
 
 describe("the set-up", () => {
@@ -70,10 +96,13 @@ describe("the set-up", () => {
   });
 
   it("runs npm once when two set-ups start at the same time", async () => {
-    const clone = await makeClone({ npm: NPM_IN_SLOW, typst: RIGHT_TYPST });
-    const outcomes = await Promise.all([clone.setUp(), clone.setUp()]);
-    expect(outcomes.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
-    expect(outcomes.filter(({ stdout }) => stdout.includes("waiting for another set-up"))).toHaveLength(1);
+    const clone = await makeClone({ npm: NPM_THAT_WAITS, typst: RIGHT_TYPST });
+    const children = [clone.start(), clone.start()];
+    const outcomes = Promise.all(children.map(outcomeOf));
+    await Promise.race(children.map((child) => said(child, "waiting for another set-up")));
+    await clone.write("go", "");
+    expect((await outcomes).map(({ exitCode }) => exitCode)).toEqual([0, 0]);
+    expect((await outcomes).filter(({ stdout }) => stdout.includes("waiting for another set-up"))).toHaveLength(1);
     expect(await clone.read("npm-runs")).toBe("run\n");
     expect(await readdir(join(clone.folder, ".local"))).toEqual([]);
   });
@@ -90,11 +119,12 @@ describe("the set-up", () => {
   });
 
   it("is not held up by a set-up that was killed", async () => {
-    const clone = await makeClone({ npm: NPM_IN_SLOW, typst: RIGHT_TYPST });
+    const clone = await makeClone({ npm: NPM_THAT_WAITS, typst: RIGHT_TYPST });
     const killed = clone.start();
     await clone.written("npm-has-begun");
     killed.kill("SIGKILL");
     await once(killed, "exit");
+    await clone.write("go", "");
     const { exitCode, stdout } = await clone.setUp();
     expect(exitCode).toBe(0);
     expect(stdout).not.toContain("waiting");
@@ -127,26 +157,19 @@ describe("the set-up", () => {
   );
 
   it("says what the build needs and what cargo has said when the build fails, and leaves nothing behind", async () => {
-    const cargo = "echo 'error: rustc 1.70.0 is not supported' >&2; exit 101";
+    const cargo = `${RIGHT_CARGO}; echo 'error: linker cc not found' >&2; exit 101`;
     const clone = await makeClone({ npm: NPM, cargo, cc: "exit 0" });
     const { exitCode, stdout, stderr } = await clone.setUp({}, NO_NETWORK);
     expect(exitCode).toBe(1);
     expect(stdout).toContain("cannot be reached (ENOTFOUND); it is being built instead\n");
     expect(stderr).toMatch(/^set-up: Building Typst [0-9.]+ failed: exit code 101\. It needs Rust .*\n {2}.*\n$/);
-    expect(stderr.endsWith("\n  error: rustc 1.70.0 is not supported\n")).toBe(true);
+    expect(stderr.endsWith("\n  error: linker cc not found\n")).toBe(true);
     expect(await readdir(join(clone.folder, "cache", "document-rendering-service"))).toEqual([]);
-  });
-
-  it("names what is missing when Typst has to be built without cargo and a compiler", async () => {
-    const clone = await makeClone({ npm: NPM });
-    const { exitCode, stderr } = await clone.setUp({}, NO_NETWORK);
-    expect(exitCode).toBe(1);
-    expect(stderr).toContain("there is no Rust (`cargo`) and no C compiler (`cc`). To get what is missing, run `");
   });
 
   it("puts what cargo has built into the user's cache, for every later set-up", async () => {
     // The arguments are: install --locked typst-cli@VERSION --root FOLDER ...
-    const cargo = `mkdir -p "$5/bin"; printf '#!/bin/sh\\n${RIGHT_TYPST}\\n' > "$5/bin/typst"; chmod +x "$5/bin/typst"`;
+    const cargo = `${RIGHT_CARGO}; mkdir -p "\${5:?}/bin"; printf '#!/bin/sh\\n${RIGHT_TYPST}\\n' > "$5/bin/typst"; chmod +x "$5/bin/typst"`;
     const clone = await makeClone({ npm: NPM, cargo, cc: "exit 0" });
     const cached = join(clone.folder, "cache", "document-rendering-service", `typst-${TYPST_VERSION}`, "bin", "typst");
     const ready = `set-up: ready (Typst ${TYPST_VERSION}: ${cached})\n`;
@@ -167,11 +190,160 @@ describe("the set-up", () => {
   });
 });
 
+describe("before it begins anything, the set-up", () => {
+  const DEFAULT_SANDBOX = { SERVICE_SANDBOX: "" };
+
+  async function expectRefusal(clone: Clone, env: Readonly<Record<string, string>>, message: RegExp, preload = "") {
+    const { exitCode, stdout, stderr } = await clone.setUp(env, preload);
+    expect(stderr).toMatch(message);
+    expect(stdout).toBe("");
+    expect(exitCode).toBe(1);
+  }
+
+  it("names everything that is missing, and how to get it", async () => {
+    const clone = await makeClone({ npm: NPM });
+    const everything = new RegExp(
+      "^set-up: 4 things stand in the way\\.\\n" +
+        "- prlimit is missing: .*apt-get install -y util-linux\\n" +
+        "- bubblewrap is missing: .*Install the package bubblewrap.*\\n" +
+        "- libatomic\\.so\\.1 is missing: .*apt-get install -y libatomic1\\n" +
+        "- Typst .* has to be built here, since the release on github\\.com cannot be reached \\(ENOTFOUND\\), and there is " +
+        "no Rust \\(`cargo`\\) and there is no C compiler \\(`cc`\\)\\. .*rustup.*build-essential.*\\n$",
+    );
+    await expectRefusal(clone, DEFAULT_SANDBOX, everything, `${NO_NETWORK}; ${NO_LIBATOMIC}`);
+  });
+
+  it.each([
+    ["SERVICE_SANDBOX", "bubble", /^set-up: SERVICE_SANDBOX must be one of bubblewrap, landlock, none\.\n$/],
+    ["SERVICE_BUBBLEWRAP_BIN", "/none/bwrap", /^set-up: SERVICE_BUBBLEWRAP_BIN is wrong: .*there is no such file/],
+    ["SERVICE_PORT", "http", /^set-up: SERVICE_PORT must be a whole number .*\n$/],
+    ["SERVICE_BACKEND_TIMEOUT_SECONDS", "0", /^set-up: SERVICE_BACKEND_TIMEOUT_SECONDS must be /],
+    ["SERVICE_API_TOKENS", "sécret", /^set-up: SERVICE_API_TOKENS must hold visible ASCII/],
+  ])("refuses a wrong %s", async (name, value, message) => {
+    const clone = await makeClone({ npm: NPM, typst: RIGHT_TYPST, prlimit: RUNS, bwrap: RIGHT_BWRAP });
+    await expectRefusal(clone, { ...DEFAULT_SANDBOX, [name]: value }, message);
+  });
+
+  it("refuses a wrong setting before it builds Typst on a Node that cannot read the settings by itself", async () => {
+    const cargo = `${RIGHT_CARGO}; touch "$HOME/cargo-has-begun"`;
+    const clone = await makeClone({ npm: NPM, cargo, cc: RUNS });
+    const old = `${NO_NETWORK}; ${NODE_WITHOUT_TYPESCRIPT}`;
+    const { exitCode, stderr } = await clone.setUp({ SERVICE_PORT: "http" }, old);
+    expect(stderr).toMatch(/^set-up: SERVICE_PORT must be a whole number .*\n$/);
+    expect(exitCode).toBe(1);
+    expect(await readdir(clone.folder)).not.toContain("cargo-has-begun");
+  });
+
+  it.each([
+    [
+      "older than util-linux 2.41",
+      "echo \"setpriv: unrecognized option '--landlock-access'\" >&2; exit 1",
+      "unrecognized",
+    ],
+    [
+      "on a kernel without Landlock",
+      "echo 'setpriv: landlock_create_ruleset failed' >&2; exit 1",
+      "create_ruleset failed",
+    ],
+  ])("refuses SERVICE_SANDBOX=landlock with a setpriv %s", async (_name, setpriv, reason) => {
+    const clone = await makeClone({ npm: NPM, typst: RIGHT_TYPST, prlimit: RUNS, setpriv });
+    const message = new RegExp(`^set-up: SERVICE_SANDBOX=landlock needs .* util-linux 2[.]41 or newer.*: .*${reason}`);
+    await expectRefusal(clone, { SERVICE_SANDBOX: "landlock" }, message);
+  });
+
+  it("refuses a bubblewrap that cannot make a sandbox, with its own words", async () => {
+    const programs = { npm: NPM, typst: RIGHT_TYPST, prlimit: RUNS, bwrap: BWRAP_WITHOUT_NAMESPACES };
+    const message =
+      /^set-up: bubblewrap cannot make a sandbox .*No permissions to create new namespace.*docs\/operations\.md/;
+    await expectRefusal(await makeClone(programs), DEFAULT_SANDBOX, message);
+  });
+
+  it("refuses a cargo that is too old for Typst", async () => {
+    const cargo = 'echo "cargo 1.91.1 (of this test)"';
+    const clone = await makeClone({ npm: NPM, cargo, cc: RUNS });
+    await expectRefusal(clone, {}, /cargo is older than Rust 1\.92 \(cargo 1\.91\.1.*rustup update stable/, NO_NETWORK);
+  });
+
+  it("asks for xz alone, and not for a compiler, where it could have the release", async () => {
+    const clone = await makeClone({ npm: NPM });
+    const message = /^set-up: Typst [0-9.]+ cannot be unpacked: there is no `xz`\. Install it .*xz-utils\n$/;
+    await expectRefusal(clone, {}, message, NETWORK);
+  });
+
+  it("says which library is missing where npm's own scripts were the first to need it", async () => {
+    const npm =
+      "echo 'npm error node: error while loading shared libraries: libx.so.1: cannot open shared object file' >&2; exit 1";
+    const clone = await makeClone({ npm, typst: RIGHT_TYPST });
+    const { stderr } = await clone.setUp();
+    expect(stderr).toMatch(
+      /^set-up: `npm ci` failed: exit code 1\. libx\.so\.1 is missing: the service's Node needs it\. /,
+    );
+    expect(stderr).not.toContain("network");
+  });
+});
+
+describe("bubblewrap", () => {
+  const ENVIRONMENT = { SERVICE_SANDBOX: "" };
+  const PROGRAMS = { npm: NPM, typst: RIGHT_TYPST, prlimit: RUNS, "apt-get": APT_GET, dpkg: DPKG };
+  const cached = ({ folder }: Clone) => join(folder, "cache", "document-rendering-service");
+
+  it("is fetched once into the user's cache, with signatures checked", async () => {
+    const clone = await makeClone(PROGRAMS);
+    const first = await clone.setUp(ENVIRONMENT);
+    expect(first).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(first.stdout).toContain("set-up: fetching bubblewrap with apt-get, for this user alone\n");
+    const [call, ...others] = (await clone.read("apt-get-calls")).trimEnd().split("\n");
+    expect(call).toMatch(/ -o APT::Get::AllowUnauthenticated=false .* download bubblewrap$/);
+    expect(call).not.toContain("Dir::State");
+    expect(others).toEqual([]);
+    expect(await readdir(cached(clone))).toEqual(["bubblewrap"]);
+
+    expect(await clone.setUp(ENVIRONMENT)).toMatchObject({ exitCode: 0, stderr: "" });
+    expect((await clone.read("apt-get-calls")).trimEnd().split("\n")).toHaveLength(1);
+    const env = { PATH: clone.bin, XDG_CACHE_HOME: join(clone.folder, "cache") };
+    const path = join(cached(clone), "bubblewrap", "bin", "bwrap");
+    expect(await locateBubblewrap(env)).toEqual({ path, source: "cache" });
+  });
+
+  it("is fetched by lists of this user's own where the machine has none, even if one source fails", async () => {
+    const clone = await makeClone({ ...PROGRAMS, "apt-get": APT_GET_WITHOUT_LISTS });
+    expect(await clone.setUp(ENVIRONMENT)).toMatchObject({ exitCode: 0, stderr: "" });
+    const calls = (await clone.read("apt-get-calls")).trimEnd().split("\n");
+    expect(calls).toHaveLength(3);
+    for (const call of calls) expect(call).toContain("-o Acquire::AllowInsecureRepositories=false");
+    expect(await readdir(cached(clone))).toEqual(["bubblewrap"]);
+  });
+
+  it("that cannot be fetched stops the set-up before npm, with what apt-get has said", async () => {
+    const clone = await makeClone({ ...PROGRAMS, "apt-get": "echo 'E: no network' >&2; exit 100" });
+    const { exitCode, stderr } = await clone.setUp(ENVIRONMENT);
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/^set-up: bubblewrap is missing: .*sudo apt-get install -y bubblewrap.*exit code 100/);
+    expect(stderr).toContain("\n  E: no network\n");
+    expect(await readdir(clone.folder)).not.toContain("npm-runs");
+    expect(await readdir(cached(clone))).toEqual([]);
+  });
+
+  it("is not fetched where the user names one, or has one on PATH, or wants another sandbox", async () => {
+    const clone = await makeClone(PROGRAMS);
+    const other = await writePrograms(join(clone.folder, "other-bin"), { bwrap: RIGHT_BWRAP });
+    const setUps: Readonly<Record<string, string>>[] = [
+      { ...ENVIRONMENT, SERVICE_BUBBLEWRAP_BIN: join(other, "bwrap") },
+      { ...ENVIRONMENT, PATH: [clone.bin, other].join(delimiter) },
+      { SERVICE_SANDBOX: "none" },
+    ];
+    for (const env of setUps) expect(await clone.setUp(env)).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(await readdir(clone.folder)).not.toContain("apt-get-calls");
+  });
+});
+
 interface Outcome {
   exitCode: number | null;
   stdout: string;
   stderr: string;
 }
+
+type Clone = Awaited<ReturnType<typeof makeClone>>;
 
 /** A clone that nobody has set up yet, with these programs on its PATH and no others. */
 async function makeClone(programs: Readonly<Record<string, string>>) {
@@ -197,7 +369,7 @@ async function makeClone(programs: Readonly<Record<string, string>>) {
     setUp: (env?: Readonly<Record<string, string>>, preload?: string) => outcomeOf(start(env, preload)),
     write: (file: string, content: string) => writeFile(join(folder, file), content),
     /** Waits until a program has written that file. */
-    written: (file: string) => vi.waitFor(() => access(join(folder, file)), { timeout: 5_000 }),
+    written: (file: string) => vi.waitFor(() => access(join(folder, file)), { timeout: 30_000 }),
     /** Every file, and when it was last written. */
     async state() {
       const files = await readdir(folder, { recursive: true });
@@ -213,6 +385,17 @@ async function writePrograms(folder: string, programs: Readonly<Record<string, s
     await writeFile(join(folder, name), `#!/bin/sh\nPATH=/usr/bin:/bin\n${script}\n`, { mode: 0o755 });
   }
   return folder;
+}
+
+/** Waits until a set-up has said that. */
+function said(child: ChildProcess, words: string): Promise<void> {
+  let output = "";
+  return new Promise((resolve) => {
+    child.stdout?.on("data", (chunk) => {
+      output += chunk;
+      if (output.includes(words)) resolve();
+    });
+  });
 }
 
 async function outcomeOf(child: ChildProcess): Promise<Outcome> {

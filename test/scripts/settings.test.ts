@@ -1,11 +1,9 @@
 /** How the settings of edge and backend relate, and that their tables name every one of them. */
 import { readFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { BACKEND_INTEGER_SETTINGS, maxTempBytesPerRender } from "../../backend/settings.ts";
 import { EDGE_INTEGER_SETTINGS } from "../../edge/integer-settings.ts";
 import { DEFAULT_LIMITS, LIMIT_SETTINGS } from "../../rules/limits.ts";
-import { generatedFiles } from "../../scripts/generated-files.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const readPage = (path: string) => readFile(new URL(path, ROOT), "utf8");
@@ -40,11 +38,5 @@ it("the README names every setting that the code reads", async () => {
   for (const path of ["backend/settings.ts", "edge/settings.ts", "edge/integer-settings.ts", "rules/limits.ts"]) {
     const names = (await readPage(path)).match(/SERVICE_[A-Z_]+[A-Z]/g) ?? [];
     for (const name of new Set(names)) expect(readme, `${name} of ${path}`).toContain(name);
-  }
-});
-
-it("every generated file is checked in as it is generated", async () => {
-  for (const { path, content } of await generatedFiles()) {
-    expect(await readFile(path, "utf8"), fileURLToPath(new URL(path, "file://"))).toBe(content);
   }
 });

@@ -14,7 +14,9 @@ import { fetchRelease } from "../../scripts/set-up/typst-release.mjs";
 const run = promisify(execFile);
 
 const FOLDER = "typst-of-this-test";
-const SHORT_LIMITS = { answerMilliseconds: 500, downloadMilliseconds: 500, archiveBytes: 1_000_000 };
+const LIMITS = { answerMilliseconds: 60_000, downloadMilliseconds: 60_000, archiveBytes: 1_000_000 };
+/** For servers that never come to an end. */
+const SHORT_LIMITS = { ...LIMITS, answerMilliseconds: 100, downloadMilliseconds: 100 };
 const OTHER_USER_ID = 1234;
 
 let folder: string;
@@ -88,13 +90,18 @@ describe("a release of Typst", () => {
     expect(outcome).toEqual({ reason: expect.stringContaining("the release on 127.0.0.1:9 cannot be reached") });
   });
 
-  it.each<[name: string, answer: RequestListener, reason: string]>([
+  it.each<[name: string, answer: RequestListener, reason: string, limits?: typeof LIMITS]>([
     ["has no such file", (_request, response) => response.writeHead(404).end("x".repeat(100_000)), "HTTP 404"],
-    ["never answers", () => {}, "it takes too long"],
-    ["stalls in the middle", (_request, response) => response.writeHead(200).write("x"), "it takes too long"],
+    ["never answers", () => {}, "it takes too long", SHORT_LIMITS],
+    [
+      "stalls in the middle",
+      (_request, response) => response.writeHead(200).write("x"),
+      "it takes too long",
+      SHORT_LIMITS,
+    ],
     [
       "sends more than any release has",
-      (_request, response) => response.end(Buffer.alloc(SHORT_LIMITS.archiveBytes + 1)),
+      (_request, response) => response.end(Buffer.alloc(LIMITS.archiveBytes + 1)),
       "more than 1000000 bytes",
     ],
     [
@@ -105,8 +112,8 @@ describe("a release of Typst", () => {
       },
       "UND_ERR_SOCKET",
     ],
-  ])("leads to a build when the server %s", async (_name, answer, reason) => {
-    const { outcome, host } = await fetchFrom(answer, { limits: SHORT_LIMITS });
+  ])("leads to a build when the server %s", async (_name, answer, reason, limits = LIMITS) => {
+    const { outcome, host } = await fetchFrom(answer, { limits });
     expect(await outcome).toEqual({ reason: `the release on ${host} cannot be reached (${reason})` });
   });
 
@@ -119,7 +126,7 @@ describe("a release of Typst", () => {
 
 interface Circumstances {
   sha256?: string;
-  limits?: typeof SHORT_LIMITS;
+  limits?: typeof LIMITS;
   signal?: AbortSignal;
 }
 

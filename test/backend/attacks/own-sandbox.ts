@@ -32,6 +32,7 @@ export async function openOwnSandbox(
   const workDirectory = await mkdtemp(join(tmpdir(), "sandbox-test-"));
   const settings = readBackendSettings({
     PATH: process.env.PATH,
+    SERVICE_BUBBLEWRAP_BIN: inject("bubblewrapPath"),
     SERVICE_TYPST_BIN: inject("typstPath"),
     SERVICE_SETPRIV_BIN: process.env.SERVICE_SETPRIV_BIN,
     SERVICE_WORK_DIRECTORY: workDirectory,

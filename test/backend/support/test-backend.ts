@@ -41,6 +41,7 @@ export async function startTestBackend(environment: Readonly<Record<string, stri
     SERVICE_PORT: "0",
     SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
     SERVICE_TYPST_BIN: inject("typstPath"),
+    SERVICE_BUBBLEWRAP_BIN: inject("bubblewrapPath"),
     SERVICE_WORK_DIRECTORY: workDirectory,
     SERVICE_LOG_LEVEL: "silent",
     // A program that stands in for Typst is a shell script, and there is no shell in a sandbox.

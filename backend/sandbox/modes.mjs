@@ -1,0 +1,21 @@
+/**
+ * The values of SERVICE_SANDBOX, for the backend and the set-up alike.
+ *
+ * Plain JavaScript, without imports, because the set-up loads it before node_modules exists and on any Node from 14 on.
+ */
+
+export const SANDBOX_MODES = /** @type {const} */ (["bubblewrap", "landlock", "none"]);
+
+/** @typedef {(typeof SANDBOX_MODES)[number]} SandboxMode */
+
+export const SANDBOX_MODE_ADVICE = `SERVICE_SANDBOX must be one of ${SANDBOX_MODES.join(", ")}.`;
+
+/**
+ * The sandbox must be left out by name: forgetting a setting must never open the service.
+ *
+ * @param {string | undefined} setting
+ * @returns {SandboxMode | undefined} undefined where the setting names none
+ */
+export function parseSandboxMode(setting) {
+  return SANDBOX_MODES.find((mode) => mode === (setting || "bubblewrap"));
+}

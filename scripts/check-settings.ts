@@ -1,0 +1,23 @@
+/**
+ * Prints a line for each of the service's settings that cannot be used, and nothing where all can: for the set-up, before
+ * it begins what takes minutes. It needs no packages.
+ */
+import { readBackendSettings } from "../backend/settings.ts";
+import { EDGE_INTEGER_SETTINGS } from "../edge/integer-settings.ts";
+import { readIntegerSettings, SettingError } from "../rules/integer-setting.ts";
+import { parseTokens } from "../rules/token.ts";
+
+const READERS: readonly (() => unknown)[] = [
+  () => readBackendSettings(process.env),
+  () => readIntegerSettings(EDGE_INTEGER_SETTINGS, process.env),
+  () => parseTokens("SERVICE_API_TOKENS", process.env.SERVICE_API_TOKENS),
+];
+
+for (const read of READERS) {
+  try {
+    read();
+  } catch (error) {
+    if (!(error instanceof SettingError)) throw error;
+    process.stdout.write(`${error.message}\n`);
+  }
+}
