@@ -6,12 +6,12 @@
  * Only ratios of one run count, so the two sides of each ratio take turns.
  */
 import { execFileSync } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { Agent, request } from "node:http";
 import { availableParallelism, tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { programText } from "../backend/typst-source.ts";
+import { writeExampleProject } from "../scripts/example-project.ts";
 import { exampleRequest } from "../scripts/example-request.ts";
 import { type LocalBackend, startBackend, takeFreePort } from "../scripts/local-service.ts";
 import { locateTypst } from "../scripts/typst-location.mjs";
@@ -39,18 +39,6 @@ function post(backend: LocalBackend, body: string): Promise<number> {
   });
   call.on("error", reject).end(body);
   return promise;
-}
-
-/** The invoice as a project on disk, as a user of the command line would have it. */
-async function writeInvoice(directory: string): Promise<void> {
-  const request: { source: string; files: Record<string, { encoding: string; content: string }>; data: unknown } =
-    JSON.parse(await exampleRequest("invoice"));
-  for (const [key, { encoding, content }] of Object.entries(request.files)) {
-    await mkdir(dirname(join(directory, key)), { recursive: true });
-    await writeFile(join(directory, key), Buffer.from(content, encoding === "base64" ? "base64" : "utf8"));
-  }
-  await writeFile(join(directory, ":data.json"), JSON.stringify(request.data));
-  await writeFile(join(directory, "main.typ"), Buffer.concat(programText(Buffer.from(request.source))));
 }
 
 /** Milliseconds of one `typst compile`, as the mean of a few in one shell: its own start is not counted in full. */
@@ -110,7 +98,7 @@ async function main(): Promise<void> {
     return backend;
   };
   try {
-    await writeInvoice(directory);
+    await writeExampleProject("invoice", directory);
     const body = await exampleRequest("invoice");
     const sandboxed = await start({});
 
@@ -165,6 +153,7 @@ async function main(): Promise<void> {
 
     progress("what each part of bubblewrap costs …");
     const workDirectory = await mkdtemp(join(tmpdir(), "bench-sandbox-"));
+    const writeInvoice = (project: string) => writeExampleProject("invoice", project);
     const parts = await sandboxPartCosts(typst.path, workDirectory, writeInvoice).finally(() =>
       rm(workDirectory, { recursive: true, force: true }),
     );

@@ -1,0 +1,78 @@
+/**
+ * `npm run bench:svg`: what it costs to make an SVG of Typst's well-formed, against the render that made it. The two take
+ * turns, and only their ratio counts.
+ */
+import { execFileSync } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { escapeSvg } from "../backend/svg-escaping.ts";
+import { writeExampleProject } from "../scripts/example-project.ts";
+import { locateTypst } from "../scripts/typst-location.mjs";
+import { describeMachine } from "./machine.ts";
+import { median } from "./median.ts";
+
+const ROUNDS = 11;
+const WARM_UPS = 3;
+
+const PAGE = "#set page(width: 400pt, height: auto)\n#set text(size: 6pt)\n";
+
+/** Documents whose SVG has some 5 MB. */
+const LARGE_DOCUMENTS: readonly (readonly [name: string, source: string])[] = [
+  ["text", `${PAGE}#for i in range(1350) [Line #i: #lorem(7) \\ ]`],
+  ["a link on every line", `${PAGE}#for i in range(1300) [#link("https://e.org/?a=" + str(i))[#lorem(7)] \\ ]`],
+  [
+    "a link with & on every line",
+    `${PAGE}#for i in range(1300) [#link("https://e.org/?a=1&b=" + str(i))[#lorem(7)] \\ ]`,
+  ],
+  ["nothing but links with &", `${PAGE}#for i in range(22000) [#link("https://e.org/?a=1&b=" + str(i))[x] ]`],
+];
+
+async function measure(name: string, typstPath: string, directory: string): Promise<string> {
+  const output = join(directory, "out.svg");
+  const renderArguments = ["compile", "--ignore-system-fonts", "--jobs", "1", "--pages", "1", "main.typ", output];
+  const render = () => execFileSync(typstPath, renderArguments, { cwd: directory, stdio: "ignore" });
+  render();
+  const svg = await readFile(output);
+  const complete = () => escapeSvg(svg, Number.POSITIVE_INFINITY);
+  for (let index = 0; index < WARM_UPS; index++) await complete();
+  const renders: number[] = [];
+  const escapes: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    renders.push(await milliseconds(render));
+    escapes.push(await milliseconds(complete));
+  }
+  const percent = (100 * median(escapes)) / median(renders);
+  const megabytes = (svg.length / 1e6).toFixed(2);
+  return `| ${name} | ${megabytes} | ${median(renders).toFixed(1)} | ${median(escapes).toFixed(3)} | ${percent.toFixed(2)} % |`;
+}
+
+async function milliseconds(work: () => unknown): Promise<number> {
+  const started = performance.now();
+  await work();
+  return performance.now() - started;
+}
+
+async function main(): Promise<void> {
+  const typst = await locateTypst();
+  if ("error" in typst) throw new Error(typst.error);
+  const directory = await mkdtemp(join(tmpdir(), "bench-svg-"));
+  try {
+    await writeExampleProject("invoice", directory);
+    const rows = [await measure("the invoice of `examples/`", typst.path, directory)];
+    for (const [name, source] of LARGE_DOCUMENTS) {
+      await writeFile(join(directory, "main.typ"), source);
+      rows.push(await measure(name, typst.path, directory));
+    }
+    process.stdout.write(`Medians of ${ROUNDS} rounds on ${describeMachine()}.
+
+| SVG | MB | render, ms | escape, ms | ratio |
+| --- | --- | --- | --- | --- |
+${rows.join("\n")}
+`);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+await main();
