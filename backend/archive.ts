@@ -9,6 +9,7 @@ import { pipeline } from "node:stream/promises";
 import { crc32, createDeflateRaw } from "node:zlib";
 import { Zip, type ZipInputFile } from "fflate";
 import type { AppendResult, Spool } from "./spool.ts";
+import { escapeSvg } from "./svg-escaping.ts";
 
 /** A page as Typst has written it. */
 export interface PageFile {
@@ -32,6 +33,7 @@ const READ_BYTES = 256 * 1024;
 /**
  * Packs pages into `archive`, in the order of their numbers.
  *
+ * @param maxPageBytes what all pages together may have: an SVG is larger here than as Typst has written it.
  * @param signal aborted when the archive is not wanted any more.
  * @returns `stopped` where the signal was aborted; after any answer but `kept` the archive is not whole.
  * @throws where the machine fails.
@@ -40,11 +42,12 @@ export async function packPages(
   pages: readonly PageFile[],
   extension: keyof typeof DEFLATE_LEVELS,
   archive: Spool,
+  maxPageBytes: number,
   signal: AbortSignal,
 ): Promise<AppendResult | "stopped"> {
   const ordered = pages.toSorted((left, right) => left.number - right.number);
   const digits = Math.max(MIN_DIGITS, String(ordered.at(-1)?.number ?? 0).length);
-  const packer = new Packer(archive, DEFLATE_LEVELS[extension], signal);
+  const packer = new Packer(archive, extension, maxPageBytes, signal);
   for (const { number, path } of ordered) {
     const result = await packer.add(`page-${String(number).padStart(digits, "0")}.${extension}`, path);
     if (result !== "kept") return result;
@@ -55,14 +58,19 @@ export async function packPages(
 class Packer {
   readonly #archive: Spool;
   readonly #level: number;
+  readonly #isSvg: boolean;
+  readonly #maxPageBytes: number;
+  #pageBytes = 0;
   readonly #signal: AbortSignal;
   readonly #zip: Zip;
   /** What the container has made and the archive has not taken yet. */
   readonly #made: Uint8Array[] = [];
 
-  constructor(archive: Spool, level: number, signal: AbortSignal) {
+  constructor(archive: Spool, extension: keyof typeof DEFLATE_LEVELS, maxPageBytes: number, signal: AbortSignal) {
     this.#archive = archive;
-    this.#level = level;
+    this.#level = DEFLATE_LEVELS[extension];
+    this.#isSvg = extension === "svg";
+    this.#maxPageBytes = maxPageBytes;
     this.#signal = signal;
     this.#zip = new Zip((error, piece) => {
       if (error !== null) throw error;
@@ -77,7 +85,7 @@ class Packer {
     try {
       await pipeline(
         createReadStream(path, { highWaterMark: READ_BYTES }),
-        (pieces: AsyncIterable<Buffer>) => measured(pieces, entry),
+        (pieces: AsyncIterable<Buffer>) => measured(this.#isSvg ? escapeSvg(pieces) : pieces, entry),
         createDeflateRaw({ level: this.#level, chunkSize: READ_BYTES }),
         async (pieces: AsyncIterable<Buffer<ArrayBuffer>>) => {
           for await (const { buffer, byteOffset, byteLength } of pieces) {
@@ -94,6 +102,8 @@ class Packer {
       if (result === "kept") throw error;
     }
     if (result !== "kept") return result;
+    this.#pageBytes += entry.size;
+    if (this.#pageBytes > this.#maxPageBytes) return "too-large";
     entry.ondata?.(null, new Uint8Array(0), true);
     return this.#flush();
   }

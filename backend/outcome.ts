@@ -18,7 +18,9 @@ export const CLIENT_GONE = "client-gone";
 export function outcomeOfEnd(result: TypstResult, settings: BackendSettings): Problem | typeof CLIENT_GONE | null {
   const { end } = result;
   // First of all, however it ended: it may have ended by itself before it could be stopped, its output already dropped.
-  if (result.outputBytes > settings.limits.max_output_bytes) return outputTooLarge(result.outputBytes, settings);
+  if (result.outputTaken === "too-large" || result.outputBytes > settings.limits.max_output_bytes) {
+    return outputTooLarge(result.outputBytes, settings);
+  }
   if (result.outputTaken === "no-room") return noTemporarySpace();
   switch (end.kind) {
     case "not-started":
@@ -52,7 +54,7 @@ function outcomeOfSignal(signal: string, result: TypstResult, settings: BackendS
     case "SIGXCPU":
       return cpuTimeout(settings);
     case "SIGXFSZ":
-      return outputTooLarge(settings.limits.max_output_bytes + 1, settings);
+      return outputTooLarge(result.outputBytes, settings);
     default:
       return renderFailed();
   }
@@ -66,8 +68,11 @@ export function renderFailed(): Problem {
   return problem("render_failed", "The render ended without an output and without a cause in the template.", {});
 }
 
-export function outputTooLarge(size: number, { limits }: BackendSettings): Problem {
+/** @param countedBytes what was counted until the output was seen to be too large. */
+export function outputTooLarge(countedBytes: number, { limits }: BackendSettings): Problem {
   const limit = limits.max_output_bytes;
+  // Escaping makes an SVG larger than what Typst has written, which is what was counted.
+  const size = Math.max(countedBytes, limit + 1);
   return problem("output_too_large", `The output has ${size} bytes or more; at most ${limit} are allowed.`, {
     size,
     limit,

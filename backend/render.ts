@@ -23,7 +23,8 @@ import {
 } from "./outcome.ts";
 import { projectBytes, stringBytes } from "./project.ts";
 import type { BackendSettings } from "./settings.ts";
-import { Spool } from "./spool.ts";
+import { type AppendResult, Spool } from "./spool.ts";
+import { SvgEscaper } from "./svg-escaping.ts";
 import { selectionProbeArguments } from "./typst-command.ts";
 import { NOBODY, type OutputTaker, type TypstProcess, type TypstResult } from "./typst-process.ts";
 import { programText } from "./typst-source.ts";
@@ -136,14 +137,17 @@ class RenderJob {
     try {
       let started = await timed(this.phases, "start", () => starter.take(request.output));
       this.#started = started;
-      let result = await timed(this.phases, "compile", () => this.#compile(started, output));
+      let taker = outputTaker(request.output, output);
+      let result = await timed(this.phases, "compile", () => this.#compile(started, taker));
       if (started.isWarm && isResult(result) && output.size === 0 && this.#wasLostWhileWaiting(result)) {
         // What ended it while it waited has nothing to do with this request, which gets a new process.
         void starter.discardLater(started);
         started = await starter.start(request.output);
         this.#started = started;
-        result = await timed(this.phases, "compile", () => this.#compile(started, output));
+        taker = outputTaker(request.output, output);
+        result = await timed(this.phases, "compile", () => this.#compile(started, taker));
       }
+      if (isResult(result)) result = { ...result, outputTaken: await taker.complete(result.outputTaken) };
       const outcome = isResult(result) ? await this.#outcomeOf(started, result, output) : refuse(result);
       isHandedOver = outcome.kind === "rendered";
       return outcome;
@@ -250,7 +254,7 @@ class RenderJob {
     const size = sizes.reduce((sum, bytes) => sum + bytes, 0);
     if (size > max_output_bytes) return refuse(outputTooLarge(size, settings));
     if (!this.#space.resize(this.#projectBytes + size)) return refuse(noTemporarySpace());
-    switch (await packPages(pages, output.format === "png" ? "png" : "svg", archive, this.#over)) {
+    switch (await packPages(pages, output.format === "png" ? "png" : "svg", archive, max_output_bytes, this.#over)) {
       case "kept":
         return { kind: "rendered", file: { output: archive, extension: "zip" } };
       case "too-large":
@@ -266,6 +270,31 @@ class RenderJob {
   #outcomeOfStop(): Problem | typeof CLIENT_GONE {
     return this.#clientGone.aborted ? CLIENT_GONE : renderTimeout(this.#parts.settings);
   }
+}
+
+/** What takes the standard output of a process, and what ends it. */
+interface CompletedTaker extends OutputTaker {
+  /** Appends what is left, if all was taken so far. */
+  complete(taken: AppendResult): Promise<AppendResult>;
+}
+
+/** Appends to an output what Typst writes, an SVG in its escaped form. */
+function outputTaker(wanted: Output, output: Spool): CompletedTaker {
+  if (wanted.format !== "svg") {
+    return { append: (piece) => output.append(piece), complete: async (taken) => taken };
+  }
+  const escaper = new SvgEscaper();
+  const appendAll = async (pieces: readonly Buffer[]): Promise<AppendResult> => {
+    for (const piece of pieces) {
+      const result = await output.append(piece);
+      if (result !== "kept") return result;
+    }
+    return "kept";
+  };
+  return {
+    append: (piece) => appendAll(escaper.push(piece)),
+    complete: async (taken) => (taken === "kept" ? appendAll(escaper.end()) : taken),
+  };
 }
 
 function isResult(result: TypstResult | Problem | typeof CLIENT_GONE): result is TypstResult {

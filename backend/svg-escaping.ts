@@ -8,8 +8,6 @@
  *
  * Bytes in, bytes out, no I/O. For this release of Typst only: one that escapes these attributes would be escaped twice.
  */
-import { setImmediate } from "node:timers/promises";
-
 /** Outside the values of these three attributes, both are always what they look like: no other value can hold them. */
 const LINK_TAG = Buffer.from("<a ");
 /** Without the space before it, which is everywhere: the search takes a fifth of the time. */
@@ -31,9 +29,6 @@ const FIRST_BYTE_OF_U_FFFE = 0xef;
 
 /** The most bytes that take the place of one: `&` becomes `&amp;`. */
 const MAX_GROWTH = 5;
-
-/** A whole SVG is escaped in pieces of this size: other requests are served in between, a few milliseconds later. */
-const WINDOW_BYTES = 64 * 1024;
 
 const NOTHING = Buffer.alloc(0);
 
@@ -65,34 +60,11 @@ function replacements(replaceForbidden: (character: string) => string): Replacem
   return table;
 }
 
-export type EscapedSvg =
-  | { readonly kind: "escaped"; readonly bytes: Buffer }
-  /** There would be more bytes than are allowed; so many had been made when that was seen. */
-  | { readonly kind: "too-large"; readonly sizeBytes: number };
-
-/**
- * Escapes a whole SVG of Typst's. One without links and labels, as most are, is only searched.
- *
- * @param maxBytes what the escaped SVG may have: at most five times what Typst wrote.
- * @returns the very bytes given where nothing is to be escaped.
- */
-export async function escapeSvg(svg: Buffer, maxBytes: number): Promise<EscapedSvg> {
-  if (svg.length > maxBytes) return { kind: "too-large", sizeBytes: svg.length };
-  if (!MARKUP_TOKENS.some((token) => svg.includes(token))) return { kind: "escaped", bytes: svg };
+/** Escapes one SVG of Typst's on its way, wherever it is cut. */
+export async function* escapeSvg(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, void> {
   const escaper = new SvgEscaper();
-  const pieces: Buffer[] = [];
-  let sizeBytes = 0;
-  for (let start = 0; start < svg.length; start += WINDOW_BYTES) {
-    for (const piece of escaper.push(svg.subarray(start, start + WINDOW_BYTES))) {
-      pieces.push(piece);
-      sizeBytes += piece.length;
-    }
-    if (sizeBytes > maxBytes) return { kind: "too-large", sizeBytes };
-    await setImmediate();
-  }
-  pieces.push(...escaper.end());
-  const bytes = escaper.hasChanged ? Buffer.concat(pieces) : svg;
-  return bytes.length > maxBytes ? { kind: "too-large", sizeBytes: bytes.length } : { kind: "escaped", bytes };
+  for await (const chunk of chunks) yield* escaper.push(chunk);
+  yield* escaper.end();
 }
 
 /** Escapes one SVG of Typst's that comes in chunks, wherever they are cut. */

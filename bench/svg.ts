@@ -28,13 +28,22 @@ const LARGE_DOCUMENTS: readonly (readonly [name: string, source: string])[] = [
   ["nothing but links with &", `${PAGE}#for i in range(22000) [#link("https://e.org/?a=1&b=" + str(i))[x] ]`],
 ];
 
+/** As large as those in which the pages of an archive are read. */
+const CHUNK_BYTES = 256 * 1024;
+
+async function* inChunks(svg: Buffer): AsyncGenerator<Buffer> {
+  for (let start = 0; start < svg.length; start += CHUNK_BYTES) yield svg.subarray(start, start + CHUNK_BYTES);
+}
+
 async function measure(name: string, typstPath: string, directory: string): Promise<string> {
   const output = join(directory, "out.svg");
   const renderArguments = ["compile", "--ignore-system-fonts", "--jobs", "1", "--pages", "1", "main.typ", output];
   const render = () => execFileSync(typstPath, renderArguments, { cwd: directory, stdio: "ignore" });
   render();
   const svg = await readFile(output);
-  const complete = () => escapeSvg(svg, Number.POSITIVE_INFINITY);
+  const complete = async () => {
+    for await (const _piece of escapeSvg(inChunks(svg)));
+  };
   for (let index = 0; index < WARM_UPS; index++) await complete();
   const renders: number[] = [];
   const escapes: number[] = [];

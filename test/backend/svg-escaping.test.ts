@@ -3,22 +3,30 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { escapeSvg, SvgEscaper } from "../../backend/svg-escaping.ts";
 import { writeExampleProject } from "../../scripts/example-project.ts";
 import { exampleNames } from "../../scripts/example-request.ts";
+import { expectProblem } from "./support/problems.ts";
 import { expectWellFormed, readSvg } from "./support/svg-reader.ts";
+import { startTestBackend } from "./support/test-backend.ts";
 import { typstString, typstSvg, typstSvgPages } from "./support/typst-svg.ts";
+import { readZip } from "./support/zip-reader.ts";
 
-const NO_LIMIT = Number.POSITIVE_INFINITY;
 const PAGE = "#set page(width: 200pt, height: auto, margin: 5pt)\n";
 const link = (target: string) => `#box(link(${typstString(target)})[x])`;
 const label = (name: string) => `#[#box[y]#label(${typstString(name)})]`;
 
+/** As large as those in which the pages of an archive are read. */
+const CHUNK_BYTES = 256 * 1024;
+
+async function* inChunks(svg: Buffer): AsyncGenerator<Buffer> {
+  for (let start = 0; start < svg.length; start += CHUNK_BYTES) yield svg.subarray(start, start + CHUNK_BYTES);
+}
+
 async function escapedBytes(svg: Buffer): Promise<Buffer> {
-  const result = await escapeSvg(svg, NO_LIMIT);
-  if (result.kind !== "escaped") throw new Error(result.kind);
-  return result.bytes;
+  const pieces = await Array.fromAsync(escapeSvg(inChunks(svg)));
+  return Buffer.concat(pieces);
 }
 
 function escapeInChunks(chunks: readonly Buffer[]): Buffer {
@@ -246,12 +254,13 @@ describe("an SVG that is well-formed", () => {
     }
   });
 
-  it("is not even copied", async () => {
-    for (const source of ["no link", link("https://e.org/"), label("plain")]) {
-      const svg = await typstSvg(PAGE + source);
-      expect(await escapedBytes(svg)).toBe(svg);
-    }
+  it("is not even copied", () => {
+    const svg = modelSvg([]);
+    const [piece, ...others] = new SvgEscaper().push(svg);
+    expect(others).toEqual([]);
+    expect(piece?.buffer).toBe(svg.buffer);
   });
+
 });
 
 describe("the size of an escaped SVG", () => {
@@ -261,25 +270,34 @@ describe("the size of an escaped SVG", () => {
     expect(length).toBeGreaterThan(4.9 * written.length);
     expect(length).toBeLessThan(5 * written.length);
   });
+});
 
-  it("is bounded: allowed at the limit, refused one byte past it", async () => {
-    const written = modelSvg([{ kind: "link", text: "a&b" }]);
-    const { length } = await escapedBytes(written);
-    expect(length).toBe(written.length + 8);
-    expect(await escapeSvg(written, length)).toMatchObject({ kind: "escaped" });
-    expect(await escapeSvg(written, length - 1)).toEqual({ kind: "too-large", sizeBytes: length });
+describe("an SVG with a link to an address with &", () => {
+  const source = `${PAGE}${link("https://e.org/?a=1&b=2")}`;
+
+  it("arrives well-formed and with its target, by itself and in an archive", async () => {
+    const backend = await startTestBackend();
+    onTestFinished(() => backend.close());
+    const direct = await backend.render({ source, output: { format: "svg" } });
+    const archive = await backend.render({ source, output: { format: "svg", archive: "zip" } });
+    const [page] = readZip(Buffer.from(await archive.bytes()));
+    const svg = Buffer.from(await direct.bytes());
+    expect(page?.bytes.equals(svg)).toBe(true);
+    expect(readTargetsAndLabels(svg)).toEqual(readTargetsAndLabels(await escapedBytes(await typstSvg(source))));
+    expect(svg.toString()).toContain("https://e.org/?a=1&amp;b=2");
   });
 
-  it("is bounded where there is nothing to escape", async () => {
-    const written = modelSvg([]);
-    expect(await escapeSvg(written, written.length)).toEqual({ kind: "escaped", bytes: written });
-    expect(await escapeSvg(written, written.length - 1)).toEqual({ kind: "too-large", sizeBytes: written.length });
-  });
-
-  it("is no reason to make much more of it than is allowed", async () => {
-    const written = modelSvg([{ kind: "label", text: "&".repeat(2_000_000) }]);
-    const result = await escapeSvg(written, written.length);
-    expect(result).toMatchObject({ kind: "too-large" });
-    if (result.kind === "too-large") expect(result.sizeBytes).toBeLessThan(written.length + 5 * 64 * 1024 + 100);
+  it("is refused where escaping takes it over the limit of the output", async () => {
+    const manyAmpersands = `#[#box[y]#label("${"&".repeat(5000)}")]`;
+    const written = await typstSvg(`${PAGE}${manyAmpersands}`);
+    const limit = written.length + 10_000;
+    const backend = await startTestBackend({ SERVICE_MAX_OUTPUT_BYTES: String(limit) });
+    onTestFinished(() => backend.close());
+    for (const output of [{ format: "svg" }, { format: "svg", archive: "zip" }]) {
+      const answer = await backend.render({ source: `${PAGE}${manyAmpersands}`, output });
+      const { context } = await expectProblem(answer, "output_too_large");
+      expect(context).toEqual({ size: expect.any(Number), limit });
+      expect(context.size).toBeGreaterThan(limit);
+    }
   });
 });
