@@ -260,7 +260,6 @@ describe("an SVG that is well-formed", () => {
     expect(others).toEqual([]);
     expect(piece?.buffer).toBe(svg.buffer);
   });
-
 });
 
 describe("the size of an escaped SVG", () => {
