@@ -31,8 +31,17 @@ export interface LocalBackend {
   stop(): Promise<void>;
 }
 
-/** Starts the backend and waits until it is ready. Of this process's environment it gets PATH, and nothing else. */
-export async function startBackend(environment: Readonly<Record<string, string>>, port: number): Promise<LocalBackend> {
+/**
+ * Starts the backend and waits until it is ready. Of this process's environment it gets PATH, and nothing else.
+ *
+ * @param onErrorText gets all that a backend which starts writes to standard error, from when it is ready
+ * @throws ServiceStartError with what a backend that does not start has written there
+ */
+export async function startBackend(
+  environment: Readonly<Record<string, string>>,
+  port: number,
+  onErrorText: (text: string) => void = () => {},
+): Promise<LocalBackend> {
   const workDirectory = await mkdtemp(join(tmpdir(), "document-rendering-service-"));
   const child = spawn(process.execPath, [BACKEND_PROGRAM], {
     env: {
@@ -45,8 +54,10 @@ export async function startBackend(environment: Readonly<Record<string, string>>
     stdio: ["ignore", "inherit", "pipe"],
   });
   let errorText = "";
+  let isReady = false;
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     errorText = (errorText + text).slice(-10_000);
+    if (isReady) onErrorText(text);
   });
   const backend: LocalBackend = {
     url: new URL(`http://${LOOPBACK}:${port}`),
@@ -62,6 +73,8 @@ export async function startBackend(environment: Readonly<Record<string, string>>
   };
   try {
     await waitUntilReady(backend);
+    isReady = true;
+    onErrorText(errorText);
     return backend;
   } catch (error) {
     await backend.stop();
