@@ -19,6 +19,8 @@ const LEAST_PART_FOR_OTHERS_OF_OWNER = 1 / 16;
 const WAIT_LIMIT_MILLISECONDS = 5000;
 /** Requests look again by their own timers: in workerd, one request must not wake another. */
 const LOOK_AGAIN_MILLISECONDS = 20;
+/** Each look costs the isolate some microseconds, and each that waits holds what has come of its body. */
+export const MAX_WAITING_PER_OWNER = 16;
 
 /** What a request that finds no memory should wait before it tries again, in seconds. */
 export const RETRY_AFTER_SECONDS = 2;
@@ -26,6 +28,7 @@ export const RETRY_AFTER_SECONDS = 2;
 /** Reservations in the order in which they first grew, and what they hold together. */
 interface Pool {
   readonly reservations: Set<Reservation>;
+  readonly waiting: Set<Reservation>;
   reservedBytes: number;
   /** What all but the oldest may hold together. */
   readonly maxOthersBytes: number;
@@ -66,9 +69,9 @@ export class BodyMemory {
   /** Gives a reservation so many bytes more, if they are there. */
   tryGrow(reservation: Reservation, bytes: number): boolean {
     this.#releaseExpired();
-    const owned = this.#byOwner.get(reservation.owner) ?? makePool(this.#maxOthersBytesOfOwner);
+    const owned = this.#poolOf(reservation);
     if (!hasRoom(this.#all, reservation, bytes) || !hasRoom(owned, reservation, bytes)) return false;
-    this.#byOwner.set(reservation.owner, owned);
+    owned.waiting.delete(reservation);
     for (const pool of [this.#all, owned]) {
       pool.reservations.add(reservation);
       pool.reservedBytes += bytes;
@@ -76,13 +79,30 @@ export class BodyMemory {
     return true;
   }
 
-  /** Takes back all that a reservation holds. */
+  /** Whether a reservation may wait for its caller's other requests: only so many do. */
+  mayWait(reservation: Reservation): boolean {
+    const { waiting } = this.#poolOf(reservation);
+    if (!waiting.has(reservation) && waiting.size >= MAX_WAITING_PER_OWNER) return false;
+    waiting.add(reservation);
+    return true;
+  }
+
+  /** Takes back all that a reservation holds, and its place among those that wait. */
   takeBack(reservation: Reservation, bytes: number): void {
-    const owned = this.#byOwner.get(reservation.owner);
+    const owned = this.#poolOf(reservation);
+    owned.waiting.delete(reservation);
     for (const pool of [this.#all, owned]) {
-      if (pool?.reservations.delete(reservation)) pool.reservedBytes -= bytes;
+      if (pool.reservations.delete(reservation)) pool.reservedBytes -= bytes;
     }
-    if (owned?.reservations.size === 0) this.#byOwner.delete(reservation.owner);
+  }
+
+  /** Never removed: a deployment has no more callers than tokens. */
+  #poolOf({ owner }: Reservation): Pool {
+    const known = this.#byOwner.get(owner);
+    if (known !== undefined) return known;
+    const pool = makePool(this.#maxOthersBytesOfOwner);
+    this.#byOwner.set(owner, pool);
+    return pool;
   }
 
   /** The last resort: workerd drops a request's code when its client goes, and nothing may be held for ever. */
@@ -113,7 +133,12 @@ export class Reservation {
     return this.#bytes;
   }
 
-  /** Waits a little until it holds so many bytes; false where there was no room in time, or it is released. */
+  /**
+   * Waits a little until it holds so many bytes.
+   *
+   * @returns false where there was no room in time, too many of its caller wait already, or it is released; then the
+   *   request is over and must release it.
+   */
   async growTo(bytes: number): Promise<boolean> {
     let waitedMilliseconds = 0;
     while (!this.#isReleased) {
@@ -123,7 +148,7 @@ export class Reservation {
         this.#bytes = bytes;
         return true;
       }
-      if (waitedMilliseconds >= WAIT_LIMIT_MILLISECONDS) return false;
+      if (waitedMilliseconds >= WAIT_LIMIT_MILLISECONDS || !this.#memory.mayWait(this)) return false;
       await scheduler.wait(LOOK_AGAIN_MILLISECONDS);
       waitedMilliseconds += LOOK_AGAIN_MILLISECONDS;
     }
@@ -140,7 +165,7 @@ export class Reservation {
 }
 
 function makePool(maxOthersBytes: number): Pool {
-  return { reservations: new Set(), reservedBytes: 0, maxOthersBytes };
+  return { reservations: new Set(), waiting: new Set(), reservedBytes: 0, maxOthersBytes };
 }
 
 function hasRoom(pool: Pool, reservation: Reservation, bytes: number): boolean {

@@ -1,6 +1,6 @@
 /** The memory for bodies in one isolate: who has it, who waits, and who is sent away. */
 import { describe, expect, it } from "vitest";
-import { BodyMemory, type Reservation } from "../../edge/body-memory.ts";
+import { BodyMemory, MAX_WAITING_PER_OWNER, type Reservation } from "../../edge/body-memory.ts";
 
 const LIFETIME_MILLISECONDS = 60_000;
 
@@ -71,6 +71,21 @@ describe("the memory for bodies", () => {
     const refused = reserve(memory);
     expect(await refused.growTo(30)).toBe(false);
     expect(memory.reservedBytes).toBe(60);
+  });
+
+  it("is waited for by so many of one caller and no more; who leaves makes place", async () => {
+    const memory = memoryFor(100, 30);
+    for (const reservation of [reserve(memory), reserve(memory)]) await reservation.growTo(30);
+    const waiting = Array.from({ length: MAX_WAITING_PER_OWNER }, () => reserve(memory));
+    const growths = waiting.map((reservation) => reservation.growTo(30));
+    const oneMore = reserve(memory);
+    expect(await growth(oneMore, 30)).toBe(false);
+    oneMore.release();
+    expect(await growth(reserve(memory, "b"), 30)).toBe(true);
+    waiting[0]?.release();
+    expect(await growth(reserve(memory), 30)).toBe("waits");
+    for (const reservation of waiting) reservation.release();
+    expect(await Promise.all(growths)).toEqual(waiting.map(() => false));
   });
 
   it("is no longer waited for by who has left", async () => {

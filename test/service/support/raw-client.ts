@@ -46,7 +46,6 @@ export class RawClient {
   /** Writes and waits until the kernel has it all; false where the connection broke before. */
   write(bytes: Uint8Array | string): Promise<boolean> {
     return new Promise((resolve) => {
-      this.socket.once("close", () => resolve(false));
       this.socket.write(bytes, (error) => resolve(error === null || error === undefined));
     });
   }
@@ -75,7 +74,10 @@ export class RawClient {
   async closed(timeoutMilliseconds: number): Promise<boolean> {
     this.socket.resume();
     if (this.socket.closed) return true;
-    return Promise.race([once(this.socket, "close").then(() => true), delay(timeoutMilliseconds, false)]);
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    // Not by `once`, which fails for a connection that is reset before it is closed.
+    this.socket.once("close", () => resolve(true));
+    return Promise.race([promise, delay(timeoutMilliseconds, false, { ref: false })]);
   }
 
   #isWhole(): boolean {
