@@ -19,8 +19,12 @@ const LEAST_PART_FOR_OTHERS_OF_OWNER = 1 / 16;
 const WAIT_LIMIT_MILLISECONDS = 5000;
 /** Requests look again by their own timers: in workerd, one request must not wake another. */
 const LOOK_AGAIN_MILLISECONDS = 20;
-/** Each look costs the isolate some microseconds, and each that waits holds what has come of its body. */
-export const MAX_WAITING_PER_OWNER = 16;
+/**
+ * Each look costs the isolate some microseconds, so only so many requests of one caller look that often. The others wait
+ * as long and look seldom: refused at once, they would be sent again at once.
+ */
+const MAX_EAGER_PER_OWNER = 16;
+const LOOK_SELDOM_MILLISECONDS = 1000;
 
 /** What a request that finds no memory should wait before it tries again, in seconds. */
 export const RETRY_AFTER_SECONDS = 2;
@@ -28,7 +32,8 @@ export const RETRY_AFTER_SECONDS = 2;
 /** Reservations in the order in which they first grew, and what they hold together. */
 interface Pool {
   readonly reservations: Set<Reservation>;
-  readonly waiting: Set<Reservation>;
+  /** Those that wait and look often. */
+  readonly eager: Set<Reservation>;
   reservedBytes: number;
   /** What all but the oldest may hold together. */
   readonly maxOthersBytes: number;
@@ -71,7 +76,7 @@ export class BodyMemory {
     this.#releaseExpired();
     const owned = this.#poolOf(reservation);
     if (!hasRoom(this.#all, reservation, bytes) || !hasRoom(owned, reservation, bytes)) return false;
-    owned.waiting.delete(reservation);
+    owned.eager.delete(reservation);
     for (const pool of [this.#all, owned]) {
       pool.reservations.add(reservation);
       pool.reservedBytes += bytes;
@@ -79,18 +84,17 @@ export class BodyMemory {
     return true;
   }
 
-  /** Whether a reservation may wait for its caller's other requests: only so many do. */
-  mayWait(reservation: Reservation): boolean {
-    const { waiting } = this.#poolOf(reservation);
-    if (!waiting.has(reservation) && waiting.size >= MAX_WAITING_PER_OWNER) return false;
-    waiting.add(reservation);
-    return true;
+  /** How long a reservation that found no room should wait before it looks again. */
+  waitMilliseconds(reservation: Reservation): number {
+    const { eager } = this.#poolOf(reservation);
+    if (eager.size < MAX_EAGER_PER_OWNER) eager.add(reservation);
+    return eager.has(reservation) ? LOOK_AGAIN_MILLISECONDS : LOOK_SELDOM_MILLISECONDS;
   }
 
   /** Takes back all that a reservation holds, and its place among those that wait. */
   takeBack(reservation: Reservation, bytes: number): void {
     const owned = this.#poolOf(reservation);
-    owned.waiting.delete(reservation);
+    owned.eager.delete(reservation);
     for (const pool of [this.#all, owned]) {
       if (pool.reservations.delete(reservation)) pool.reservedBytes -= bytes;
     }
@@ -136,8 +140,7 @@ export class Reservation {
   /**
    * Waits a little until it holds so many bytes.
    *
-   * @returns false where there was no room in time, too many of its caller wait already, or it is released; then the
-   *   request is over and must release it.
+   * @returns false where there was no room in time, or it is released; then the request is over and must release it.
    */
   async growTo(bytes: number): Promise<boolean> {
     let waitedMilliseconds = 0;
@@ -148,9 +151,10 @@ export class Reservation {
         this.#bytes = bytes;
         return true;
       }
-      if (waitedMilliseconds >= WAIT_LIMIT_MILLISECONDS || !this.#memory.mayWait(this)) return false;
-      await scheduler.wait(LOOK_AGAIN_MILLISECONDS);
-      waitedMilliseconds += LOOK_AGAIN_MILLISECONDS;
+      if (waitedMilliseconds >= WAIT_LIMIT_MILLISECONDS) return false;
+      const milliseconds = this.#memory.waitMilliseconds(this);
+      await scheduler.wait(milliseconds);
+      waitedMilliseconds += milliseconds;
     }
     return false;
   }
@@ -165,7 +169,7 @@ export class Reservation {
 }
 
 function makePool(maxOthersBytes: number): Pool {
-  return { reservations: new Set(), waiting: new Set(), reservedBytes: 0, maxOthersBytes };
+  return { reservations: new Set(), eager: new Set(), reservedBytes: 0, maxOthersBytes };
 }
 
 function hasRoom(pool: Pool, reservation: Reservation, bytes: number): boolean {
