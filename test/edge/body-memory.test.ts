@@ -77,7 +77,7 @@ describe("the memory for bodies", () => {
     const memory = memoryFor(100, 30);
     const holders = [30, 30, 10].map((bytes) => ({ reservation: reserve(memory), bytes }));
     for (const { reservation, bytes } of holders) await reservation.growTo(bytes);
-    const waiting = Array.from({ length: 40 }, () => reserve(memory));
+    const waiting = Array.from({ length: 30 }, () => reserve(memory));
     const growths = waiting.map((reservation) => reservation.growTo(2));
     await scheduler.wait(100);
     for (const { reservation } of holders) reservation.release();
