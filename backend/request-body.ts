@@ -69,9 +69,8 @@ export function readBody(
     const silence = setTimeout(() => refuse(bodyTooSlow()), deadlines.silenceMilliseconds);
     const take = (piece: Buffer) => {
       silence.refresh();
-      const problem = collector.add(piece);
+      const problem = memory.resize(collector.capacityWith(piece.length)) ? collector.add(piece) : noMemory();
       if (problem !== null) refuse(problem);
-      else if (!memory.resize(collector.capacity)) refuse(noMemory());
     };
     message.on("data", take);
     message.once("end", () => finish({ kind: "body", body: collector.finish() }));

@@ -7,7 +7,8 @@ import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem
 import { COMMON_HEADERS, REQUEST_ID_HEADER } from "../rules/service-headers.ts";
 import { requireToken } from "./authorization.ts";
 import { answerConstraints } from "./constraints-route.ts";
-import type { EdgeBindings } from "./context.ts";
+import { type EdgeBindings, settingsOf } from "./context.ts";
+import { drainBody } from "./drain-body.ts";
 import { answerMetrics } from "./metrics-route.ts";
 import { problemResponse } from "./problem-response.ts";
 import { answerRender } from "./render-route.ts";
@@ -29,12 +30,17 @@ const METHODS_BY_PATH: Readonly<Record<string, string>> = {
 app.use(async (context, next) => {
   context.set("requestId", crypto.randomUUID());
   await next();
+  if (!context.res.ok) await drainBody(context.req.raw);
   const { headers } = context.res;
   headers.set(REQUEST_ID_HEADER, context.var.requestId);
   for (const [name, value] of Object.entries(COMMON_HEADERS)) headers.set(name, value);
 });
 
-app.get("/health", (context) => context.json({ status: "ok" }));
+app.get("/health", (context) => {
+  // A Worker that cannot use its settings must not look alive.
+  settingsOf(context);
+  return context.json({ status: "ok" });
+});
 app.get("/metrics", answerMetrics);
 app.get("/v1/constraints", requireToken, answerConstraints);
 app.post("/v1/render", requireToken, answerRender);

@@ -2,12 +2,13 @@
  * The token check in front of the protected routes: before a byte of a body is read.
  */
 import { createMiddleware } from "hono/factory";
-import { API_TOKEN_HEADER, judgeToken } from "../rules/token.ts";
+import { API_TOKEN_HEADER, identifyCaller } from "../rules/token.ts";
 import { type EdgeBindings, settingsOf } from "./context.ts";
 import { problemResponse } from "./problem-response.ts";
 
 export const requireToken = createMiddleware<EdgeBindings>(async (context, next) => {
-  const refusal = judgeToken(context.req.header(API_TOKEN_HEADER), settingsOf(context).apiTokens);
-  if (refusal !== null) return problemResponse(context, refusal);
+  const judgement = identifyCaller(context.req.header(API_TOKEN_HEADER), settingsOf(context).apiTokens);
+  if (!judgement.ok) return problemResponse(context, judgement.problem);
+  context.set("caller", judgement.caller);
   return next();
 });

@@ -15,4 +15,11 @@ export const EDGE_INTEGER_SETTINGS = {
     max: 900,
     meaning: "how long the edge waits for a backend's answer",
   },
+  bodyTimeoutSeconds: {
+    setting: "SERVICE_BODY_TIMEOUT_SECONDS",
+    default: 60,
+    min: 1,
+    max: 900,
+    meaning: "how long the body of a request may take to arrive; ten seconds without a byte end it earlier",
+  },
 } as const satisfies Record<string, IntegerSetting & { meaning: string }>;

@@ -1,21 +1,14 @@
 /**
  * `POST /v1/render` at the edge: judge completely, then hand the caller's own bytes to a backend and its answer back.
  */
-
-import type { Limits } from "../rules/limits.ts";
-import { PROBLEM_MEDIA_TYPE, type Problem, serviceUnavailable } from "../rules/problem.ts";
+import { PROBLEM_MEDIA_TYPE, type Problem } from "../rules/problem.ts";
 import { parseRenderRequest } from "../rules/render-request.ts";
-import {
-  BodyCollector,
-  declaredSize,
-  judgeDeclaredSize,
-  judgeMediaType,
-  type RequestHead,
-} from "../rules/request-head.ts";
+import { judgeDeclaredSize, judgeMediaType, type RequestHead } from "../rules/request-head.ts";
 import { BackendError, forwardRender } from "./backends.ts";
-import { BodyMemory, RETRY_AFTER_SECONDS } from "./body-memory.ts";
-import { type EdgeContext, settingsOf } from "./context.ts";
+import type { Reservation } from "./body-memory.ts";
+import { deploymentOf, type EdgeContext, settingsOf } from "./context.ts";
 import { problemResponse } from "./problem-response.ts";
+import { readBody } from "./read-body.ts";
 
 /** The problems that a render may end in. Any other answer of a backend is a fault of the deployment. */
 const RENDER_PROBLEM_STATUSES: ReadonlySet<number> = new Set([400, 408, 413, 422, 429, 500, 503]);
@@ -30,53 +23,52 @@ const PASSED_HEADERS = [
   "Retry-After",
 ] as const;
 
-/** One for each isolate. */
-const bodyMemory = new BodyMemory();
+/** Beyond every deadline of a request: for what workerd needs between them. */
+const SLACK_MILLISECONDS = 10_000;
 
 export async function answerRender(context: EdgeContext): Promise<Response> {
-  const { limits } = settingsOf(context);
-  const { headers } = context.req.raw;
+  const { settings, bodyMemory } = deploymentOf(context);
+  const { headers, signal } = context.req.raw;
   const head: RequestHead = {
     contentLength: headers.get("Content-Length"),
     contentType: headers.get("Content-Type"),
     contentEncoding: headers.get("Content-Encoding"),
   };
-  const tooLarge = judgeDeclaredSize(head, limits);
-  if (tooLarge !== null) return problemResponse(context, tooLarge);
-  const room = declaredSize(head) ?? limits.max_request_body_bytes;
-  const answer = await bodyMemory.withRoomFor(room, () => judgeAndForward(context, head));
-  return answer ?? noRoom(context);
-}
-
-async function judgeAndForward(context: EdgeContext, head: RequestHead): Promise<Response> {
-  const { limits } = settingsOf(context);
-  const body = await readBody(context.req.raw, head, limits);
-  if ("code" in body) return problemResponse(context, body);
-  const wrongMediaType = judgeMediaType(head);
-  if (wrongMediaType !== null) return problemResponse(context, wrongMediaType);
-  const judgement = parseRenderRequest(body, limits);
-  if (!judgement.ok) return problemResponse(context, judgement.problem);
-  return passOn(await forwardRender(context, body));
-}
-
-function noRoom(context: EdgeContext): Response {
-  const response = problemResponse(context, serviceUnavailable());
-  response.headers.set("Retry-After", String(RETRY_AFTER_SECONDS));
-  return response;
-}
-
-/** The body as received, or the problem of one that is too large; of that no more is read than it takes to know. */
-async function readBody(
-  request: Request,
-  head: RequestHead,
-  limits: Limits,
-): Promise<Uint8Array<ArrayBuffer> | Problem> {
-  const collector = new BodyCollector(head, limits);
-  for await (const piece of request.body ?? []) {
-    const tooLarge = collector.add(piece);
-    if (tooLarge !== null) return tooLarge;
+  const tooLarge = judgeDeclaredSize(head, settings.limits);
+  if (tooLarge !== null) return refuse(context, tooLarge);
+  const longestSeconds = settings.bodyTimeoutSeconds + settings.backendTimeoutSeconds;
+  const reservation = bodyMemory.reserve(context.var.caller, longestSeconds * 1000 + SLACK_MILLISECONDS);
+  // When the client goes, workerd drops what is after the next `await`: no `finally` runs.
+  signal.addEventListener("abort", () => reservation.release());
+  try {
+    return await judgeAndForward(context, head, reservation);
+  } finally {
+    reservation.release();
   }
-  return collector.finish();
+}
+
+async function judgeAndForward(context: EdgeContext, head: RequestHead, reservation: Reservation): Promise<Response> {
+  const { limits, bodyTimeoutSeconds } = settingsOf(context);
+  const bounds = { limits, timeoutSeconds: bodyTimeoutSeconds, reservation };
+  const reading = await readBody(context.req.raw, head, bounds);
+  if (reading.kind === "refused") return refuse(context, reading.problem);
+  const { collector } = reading;
+  const wrongMediaType = judgeMediaType(head);
+  if (wrongMediaType !== null) return refuse(context, wrongMediaType);
+  const body = collector.finish();
+  const judgement = parseRenderRequest(body, limits);
+  if (!judgement.ok) return refuse(context, judgement.problem);
+  const answer = await forwardRender(context, body, () => {
+    collector.free();
+    reservation.release();
+  });
+  return passOn(answer);
+}
+
+function refuse(context: EdgeContext, problem: Problem): Response {
+  const response = problemResponse(context, problem);
+  if (problem.code === "render_queue_full") response.headers.set("Retry-After", String(problem.context.retry_after));
+  return response;
 }
 
 function passOn(answer: Response): Response {

@@ -94,7 +94,7 @@ export const PROBLEMS = {
     title: "Invalid request",
     context: ["errors", "errors_total", "rule"],
     cause:
-      "A field is missing, malformed, unknown or belongs to another output format, an output rule refused the request (`rule`), or the body is not JSON (then without `errors`).",
+      "A field is missing, malformed, unknown or belongs to another output format, an output rule refused the request (`rule`), or the body is not JSON or did not arrive in time (then without `errors`).",
   },
   unsupported_format: {
     status: 400,
@@ -208,7 +208,8 @@ export const PROBLEMS = {
     origin: "capacity",
     title: "Render queue full",
     context: ["retry_after"],
-    cause: "No render slot became free in time. `Retry-After` says when to try again.",
+    cause:
+      "No render slot, or no room for the body of the request, became free in time. `Retry-After` says when to try again.",
   },
   render_failed: {
     status: 500,

@@ -1,8 +1,8 @@
 /**
  * What is judged of a render request before its JSON: the declared length, the bytes read, the media type.
  *
- * The body itself is read by each platform; `BodyCollector` is the part that both share: it never holds more than the
- * limit, and it allocates once where the length was declared.
+ * The body itself is read by each platform; `BodyCollector` is the part that both share: it takes memory as bytes arrive,
+ * and never more than the limit.
  */
 import type { Limits } from "./limits.ts";
 import { type Problem, problem } from "./problem.ts";
@@ -14,8 +14,8 @@ export interface RequestHead {
   readonly contentEncoding: string | null;
 }
 
-/** What a body without a declared length is first given room for; the room doubles as needed. */
-const FIRST_CHUNK_BYTES = 64 * 1024;
+/** What a body is first given memory for, unless it declares less; the memory doubles as needed. */
+const FIRST_CAPACITY_BYTES = 64 * 1024;
 
 const UTF8_CHARSET = /^charset="?utf-?8"?$/;
 
@@ -41,44 +41,54 @@ export function judgeMediaType({ contentType, contentEncoding }: RequestHead): P
   return problem("invalid_request", "Send the body as application/json in UTF-8.", {});
 }
 
-/** Gathers the pieces of a body up to the limit. */
+/**
+ * Gathers the pieces of a body up to the limit. A declared length bounds the memory and never takes it in advance, so
+ * that a body that is announced and does not come costs nothing.
+ */
 export class BodyCollector {
   readonly #head: RequestHead;
   readonly #limits: Limits;
-  #bytes: Uint8Array<ArrayBuffer>;
+  #memory = new ArrayBuffer(0);
   #size = 0;
 
-  /** The declared size must have been judged before: as much memory is allocated at once. */
+  /** The declared size must have been judged before. */
   constructor(head: RequestHead, limits: Limits) {
     this.#head = head;
     this.#limits = limits;
-    this.#bytes = new Uint8Array(declaredSize(head) ?? Math.min(FIRST_CHUNK_BYTES, limits.max_request_body_bytes));
   }
 
-  /** Bytes of memory that are taken for the body. */
-  get capacity(): number {
-    return this.#bytes.length;
+  /** The bytes of memory that are taken once `add` has a piece of this length; as many as now where it is refused. */
+  capacityWith(pieceLength: number): number {
+    const capacity = this.#memory.byteLength;
+    const limit = this.#limits.max_request_body_bytes;
+    const size = this.#size + pieceLength;
+    if (size <= capacity || size > limit) return capacity;
+    const declared = declaredSize(this.#head) ?? limit;
+    const most = size <= declared ? Math.min(declared, limit) : limit;
+    return Math.min(most, Math.max(size, 2 * capacity, FIRST_CAPACITY_BYTES));
   }
 
   /** Takes the next piece; answers a problem, and keeps nothing of the piece, when the body is over the limit. */
   add(piece: Uint8Array): Problem | null {
     const size = this.#size + piece.length;
     if (size > this.#limits.max_request_body_bytes) return requestTooLarge(this.#head, this.#limits);
-    if (size > this.#bytes.length) {
-      const grown = new Uint8Array(
-        Math.min(Math.max(size, 2 * this.#bytes.length), this.#limits.max_request_body_bytes),
-      );
-      grown.set(this.#bytes.subarray(0, this.#size));
-      this.#bytes = grown;
-    }
-    this.#bytes.set(piece, this.#size);
+    const capacity = this.capacityWith(piece.length);
+    // The old memory is free at once and need not wait for the garbage collector.
+    if (capacity > this.#memory.byteLength) this.#memory = this.#memory.transfer(capacity);
+    new Uint8Array(this.#memory, this.#size).set(piece);
     this.#size = size;
     return null;
   }
 
-  /** The body as received. */
+  /** The body as received: a view of the collector's memory. */
   finish(): Uint8Array<ArrayBuffer> {
-    return this.#bytes.subarray(0, this.#size);
+    return new Uint8Array(this.#memory, 0, this.#size);
+  }
+
+  /** Frees the memory at once. What `finish` gave is empty from then on. */
+  free(): void {
+    this.#memory = this.#memory.transfer(0);
+    this.#size = 0;
   }
 }
 

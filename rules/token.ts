@@ -3,6 +3,7 @@
  */
 import { SettingError } from "./integer-setting.ts";
 import { type Problem, problem, serviceUnavailable } from "./problem.ts";
+import { CALLER_NAME_PATTERN } from "./service-headers.ts";
 
 /** The request header that carries a caller's token. */
 export const API_TOKEN_HEADER = "X-Service-Api-Token";
@@ -18,6 +19,42 @@ export function parseTokens(setting: string, text: string | undefined): readonly
   return tokens;
 }
 
+/** A token and the name of the caller that it stands for: not secret, in headers and metrics. */
+export interface NamedToken {
+  readonly name: string;
+  readonly token: string;
+}
+
+/**
+ * Tokens with names from a setting of `name:token` and bare tokens. Tokens may share a name, so that one can be rotated;
+ * a bare one is named by its place in the setting: `caller-1` and so on.
+ *
+ * @throws SettingError where a name or a token cannot be used; it quotes neither.
+ */
+export function parseNamedTokens(setting: string, text: string | undefined): readonly NamedToken[] {
+  return parseTokens(setting, text).map((entry, index) => {
+    const colon = entry.indexOf(":");
+    const [name, token] = colon < 0 ? [`caller-${index + 1}`, entry] : [entry.slice(0, colon), entry.slice(colon + 1)];
+    if (CALLER_NAME_PATTERN.test(name) && token !== "") return { name, token };
+    throw new SettingError(
+      `${setting} must hold tokens or name:token, a name of 1 to 64 letters, digits, ".", "_" and "-" that begins with a letter or digit; entry ${index + 1} is neither.`,
+    );
+  });
+}
+
+/** Who sends a request, or why nobody may. */
+export type CallerJudgement =
+  | { readonly ok: true; readonly caller: string }
+  | { readonly ok: false; readonly problem: Problem };
+
+/** Judges the token of a request as `judgeToken` does, and names its caller. */
+export function identifyCaller(candidate: string | null | undefined, tokens: readonly NamedToken[]): CallerJudgement {
+  const values = tokens.map(({ token }) => token);
+  const caller = tokens[positionOf(candidate ?? "", values) - 1]?.name;
+  if (caller !== undefined) return { ok: true, caller };
+  return { ok: false, problem: refusal(values) };
+}
+
 /**
  * Judges the token of a request.
  *
@@ -25,11 +62,25 @@ export function parseTokens(setting: string, text: string | undefined): readonly
  *   because a service without tokens must never be an open one.
  */
 export function judgeToken(candidate: string | null | undefined, tokens: readonly string[]): Problem | null {
+  return positionOf(candidate ?? "", tokens) > 0 ? null : refusal(tokens);
+}
+
+function refusal(tokens: readonly string[]): Problem {
   if (tokens.length === 0) return serviceUnavailable();
-  let matches = 0;
-  // Every token is compared to its end, whatever was found before: the time tells nothing about any of them.
-  for (const token of tokens) matches |= equalInConstantTime(candidate ?? "", token);
-  return matches === 1 ? null : problem("forbidden", `A valid token is required in ${API_TOKEN_HEADER}.`, {});
+  return problem("forbidden", `A valid token is required in ${API_TOKEN_HEADER}.`, {});
+}
+
+/**
+ * The place of the first token that is the candidate, counted from 1; 0 where there is none. Every token is compared to
+ * its end, whatever was found before: the time tells nothing about any of them.
+ */
+function positionOf(candidate: string, tokens: readonly string[]): number {
+  let position = 0;
+  tokens.forEach((token, index) => {
+    const isNew = equalInConstantTime(candidate, token) & (position === 0 ? 1 : 0);
+    position += isNew * (index + 1);
+  });
+  return position;
 }
 
 /** 1 or 0, in a time that depends on the candidate's length alone. */

@@ -5,12 +5,14 @@
 import { readBackendSettings } from "../backend/settings.ts";
 import { EDGE_INTEGER_SETTINGS } from "../edge/integer-settings.ts";
 import { readIntegerSettings, SettingError } from "../rules/integer-setting.ts";
-import { parseTokens } from "../rules/token.ts";
+import { parseNamedTokens } from "../rules/token.ts";
+import { START_INTEGER_SETTINGS } from "./start-settings.ts";
 
 const READERS: readonly (() => unknown)[] = [
   () => readBackendSettings(process.env),
   () => readIntegerSettings(EDGE_INTEGER_SETTINGS, process.env),
-  () => parseTokens("SERVICE_API_TOKENS", process.env.SERVICE_API_TOKENS),
+  () => readIntegerSettings(START_INTEGER_SETTINGS, process.env),
+  () => parseNamedTokens("SERVICE_API_TOKENS", process.env.SERVICE_API_TOKENS),
 ];
 
 for (const read of READERS) {

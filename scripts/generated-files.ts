@@ -9,6 +9,7 @@ import { STATIC_DOCUMENTS } from "../rules/constraints.ts";
 import type { IntegerSetting } from "../rules/integer-setting.ts";
 import { LIMIT_SETTINGS } from "../rules/limits.ts";
 import { PROBLEMS } from "../rules/problem.ts";
+import { START_INTEGER_SETTINGS } from "./start-settings.ts";
 
 export interface GeneratedFile {
   /** Absolute path. */
@@ -46,7 +47,11 @@ const TABLES: Readonly<Record<string, () => string>> = {
   settings: () =>
     table(
       ["Setting", "Read by", "Default", "Range", "Meaning"],
-      [...integerRows("edge", EDGE_INTEGER_SETTINGS), ...integerRows("backend", BACKEND_INTEGER_SETTINGS)],
+      [
+        ...integerRows(code("npm start"), START_INTEGER_SETTINGS),
+        ...integerRows("edge", EDGE_INTEGER_SETTINGS),
+        ...integerRows("backend", BACKEND_INTEGER_SETTINGS),
+      ],
     ),
   errors: () =>
     table(

@@ -11,14 +11,11 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { locateBubblewrap } from "./bubblewrap-location.mjs";
+import { LOOPBACK, type LocalWorker, startConfiguredWorker } from "./local-worker.ts";
 
-export const LOOPBACK = "127.0.0.1";
-
-/** The signals by which the service is asked to stop. */
-export const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+export { LOOPBACK, STOP_SIGNALS, startWorkerFile } from "./local-worker.ts";
 
 const BACKEND_PROGRAM = fileURLToPath(new URL("../backend/main.ts", import.meta.url));
-const WRANGLER_CONFIG = fileURLToPath(new URL("../wrangler.toml", import.meta.url));
 const READY_TIMEOUT_MILLISECONDS = 30_000;
 const READY_POLL_MILLISECONDS = 25;
 
@@ -35,8 +32,17 @@ export interface LocalBackend {
   stop(): Promise<void>;
 }
 
-/** Starts the backend and waits until it is ready. Of this process's environment it gets PATH, and nothing else. */
-export async function startBackend(environment: Readonly<Record<string, string>>, port: number): Promise<LocalBackend> {
+/**
+ * Starts the backend and waits until it is ready. Of this process's environment it gets PATH, and nothing else.
+ *
+ * @param onErrorText gets all that a backend which starts writes to standard error, from when it is ready
+ * @throws ServiceStartError with what a backend that does not start has written there
+ */
+export async function startBackend(
+  environment: Readonly<Record<string, string>>,
+  port: number,
+  onErrorText: (text: string) => void = () => {},
+): Promise<LocalBackend> {
   const bubblewrap = await locateBubblewrap();
   const workDirectory = await mkdtemp(join(tmpdir(), "document-rendering-service-"));
   const child = spawn(process.execPath, [BACKEND_PROGRAM], {
@@ -51,8 +57,10 @@ export async function startBackend(environment: Readonly<Record<string, string>>
     stdio: ["ignore", "inherit", "pipe"],
   });
   let errorText = "";
+  let isReady = false;
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     errorText = (errorText + text).slice(-10_000);
+    if (isReady) onErrorText(text);
   });
   const backend: LocalBackend = {
     url: new URL(`http://${LOOPBACK}:${port}`),
@@ -68,6 +76,8 @@ export async function startBackend(environment: Readonly<Record<string, string>>
   };
   try {
     await waitUntilReady(backend);
+    isReady = true;
+    onErrorText(errorText);
     return backend;
   } catch (error) {
     await backend.stop();
@@ -93,53 +103,11 @@ function isRunning(child: ChildProcess): boolean {
   return child.exitCode === null && child.signalCode === null;
 }
 
-export interface LocalEdge {
-  readonly url: URL;
-  stop(): Promise<void>;
-}
+export type LocalEdge = LocalWorker;
 
 /** Starts the Worker in workerd, with the bindings of `wrangler.toml` and these beside them. */
 export function startEdge(bindings: Readonly<Record<string, string>>, port: number): Promise<LocalEdge> {
-  return startInWorkerd(
-    {
-      config: WRANGLER_CONFIG,
-      bindings: Object.fromEntries(
-        Object.entries(bindings).map(([name, value]) => [name, { type: "plain_text" as const, value }]),
-      ),
-    },
-    port,
-  );
-}
-
-/** Starts any module in workerd on a free port: for benchmarks. */
-export async function startWorkerFile(entrypoint: string): Promise<LocalEdge> {
-  return startInWorkerd({ name: "bench", entrypoint, compatibilityDate: "2026-10-01" }, await takeFreePort());
-}
-
-async function startInWorkerd(worker: object, port: number): Promise<LocalEdge> {
-  // Read when wrangler is loaded: no usage reports, no update look-ups, nothing below an error on the terminal.
-  process.env.WRANGLER_SEND_METRICS = "false";
-  process.env.WRANGLER_LOG = "error";
-  process.env.WRANGLER_HIDE_BANNER = "true";
-  const ownHandlers = new Map(STOP_SIGNALS.map((signal) => [signal, process.listeners(signal)]));
-  const { unstable_startWorker: startWorker } = await import("wrangler");
-  const running = await startWorker({
-    ...worker,
-    dev: {
-      server: { hostname: LOOPBACK, port },
-      persist: false,
-      inspector: false,
-      watch: false,
-      remote: false,
-      logLevel: "error",
-    },
-  });
-  await running.ready;
-  // Miniflare's own handlers end the process in the middle of an orderly stop. It ends workerd at exit all the same.
-  for (const [signal, handlers] of ownHandlers) {
-    for (const handler of process.listeners(signal)) if (!handlers.includes(handler)) process.off(signal, handler);
-  }
-  return { url: await running.url, stop: () => running.dispose() };
+  return startConfiguredWorker(bindings, port);
 }
 
 /** Whether a port of the loopback interface can be listened on. */

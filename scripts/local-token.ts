@@ -5,13 +5,14 @@ import { randomBytes } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseNamedTokens } from "../rules/token.ts";
 
 const TOKEN_FILE = fileURLToPath(new URL("../.local/api-token", import.meta.url));
 
-/** The first accepted token, or null where none has been made yet. */
+/** The first accepted token as a client sends it, without its name; null where none has been made yet. */
 export async function localToken(): Promise<string | null> {
   const configured = process.env.SERVICE_API_TOKENS || (await readFile(TOKEN_FILE, "utf8").catch(() => ""));
-  return configured.split(/[\s,]+/).find((token) => token !== "") ?? null;
+  return parseNamedTokens("SERVICE_API_TOKENS", configured)[0]?.token ?? null;
 }
 
 /** All accepted tokens as a setting; the first call makes one that lasts, so that a client set up today works tomorrow. */

@@ -1,48 +1,124 @@
-/** The budget for bodies in one isolate. */
+/** The memory for bodies in one isolate: who has it, who waits, and who is sent away. */
 import { describe, expect, it } from "vitest";
-import { BodyMemory } from "../../edge/body-memory.ts";
+import { BodyMemory, type Reservation } from "../../edge/body-memory.ts";
 
-const MEBIBYTE = 1024 * 1024;
+const LIFETIME_MILLISECONDS = 60_000;
+
+const memoryFor = (maxBytes: number, largestBodyBytes: number) => new BodyMemory(largestBodyBytes, maxBytes);
+const reserve = (memory: BodyMemory, owner = "a") => memory.reserve(owner, LIFETIME_MILLISECONDS);
+
+/** What a reservation says within some looks: "waits" where it has not decided. */
+async function growth(reservation: Reservation, bytes: number): Promise<boolean | "waits"> {
+  return Promise.race([reservation.growTo(bytes), scheduler.wait(100).then(() => "waits" as const)]);
+}
 
 describe("the memory for bodies", () => {
-  it("holds three of the largest bodies side by side; a fourth waits for one of them", async () => {
-    const memory = new BodyMemory();
-    const finish: (() => void)[] = [];
-    const started: number[] = [];
-    const hold = (index: number) =>
-      memory.withRoomFor(20 * MEBIBYTE, () => {
-        started.push(index);
-        return new Promise<number>((resolve) => finish.push(() => resolve(index)));
-      });
-    const requests = [hold(0), hold(1), hold(2), hold(3)];
-    await scheduler.wait(100);
-    expect(started).toEqual([0, 1, 2]);
-    finish[0]?.();
-    await scheduler.wait(100);
-    expect(started).toEqual([0, 1, 2, 3]);
-    for (const release of finish) release();
-    expect(await Promise.all(requests)).toEqual([0, 1, 2, 3]);
+  it("is taken as a body grows, and is free when it is released, once", async () => {
+    const memory = memoryFor(100, 30);
+    const reservation = reserve(memory);
+    expect([memory.reservedBytes, memory.reservationCount]).toEqual([0, 0]);
+    expect(await reservation.growTo(10)).toBe(true);
+    expect(await reservation.growTo(20)).toBe(true);
+    expect(await reservation.growTo(15)).toBe(true);
+    expect([memory.reservedBytes, memory.reservationCount]).toEqual([20, 1]);
+    reservation.release();
+    reservation.release();
+    expect([memory.reservedBytes, memory.reservationCount]).toEqual([0, 0]);
+    expect(await reservation.growTo(1)).toBe(false);
     expect(memory.reservedBytes).toBe(0);
   });
 
-  it("sends away who finds no room in time", async () => {
-    const memory = new BodyMemory(10);
-    let release = () => {};
-    const first = memory.withRoomFor(8, () => new Promise<void>((resolve) => (release = resolve)));
-    expect(await memory.withRoomFor(3, async () => "served")).toBeNull();
-    release();
-    await first;
-    expect(await memory.withRoomFor(3, async () => "served")).toBe("served");
+  it("leaves every other caller the largest body, whatever one caller holds", async () => {
+    const memory = memoryFor(100, 30);
+    const greedy = Array.from({ length: 8 }, () => reserve(memory, "greedy"));
+    const held = await Promise.all(greedy.map((reservation) => growth(reservation, 20)));
+    expect(held.filter((has) => has === true)).toHaveLength(3);
+    expect(memory.reservedBytes).toBeLessThanOrEqual(70);
+    expect(await growth(reserve(memory, "other"), 30)).toBe(true);
+    expect(memory.reservedBytes).toBeLessThanOrEqual(100);
   });
 
-  it("gives the room back when the work fails", async () => {
-    const memory = new BodyMemory(10);
-    await expect(memory.withRoomFor(8, () => Promise.reject(new Error("broken")))).rejects.toThrow("broken");
+  it("is never all held by bodies that wait for each other: the oldest can always be finished", async () => {
+    const memory = memoryFor(100, 30);
+    const reservations = ["a", "b", "c", "d", "e", "f", "g"].map((owner) => reserve(memory, owner));
+    const finish = async (reservation: Reservation) => {
+      for (const bytes of [1, 2, 4, 8, 16, 30]) {
+        if (!(await reservation.growTo(bytes))) return false;
+        await scheduler.wait(1);
+      }
+      expect(memory.reservedBytes).toBeLessThanOrEqual(100);
+      reservation.release();
+      return true;
+    };
+    expect(await Promise.all(reservations.map(finish))).toEqual(reservations.map(() => true));
     expect(memory.reservedBytes).toBe(0);
   });
 
-  it("serves a body larger than the whole budget alone", async () => {
-    const memory = new BodyMemory(10);
-    expect(await memory.withRoomFor(50, async () => memory.reservedBytes)).toBe(10);
+  it("is waited for, and had when another body is gone", async () => {
+    const memory = memoryFor(100, 30);
+    const [oldest, second, third] = [reserve(memory), reserve(memory), reserve(memory)];
+    expect(await growth(oldest, 30)).toBe(true);
+    expect(await growth(second, 30)).toBe(true);
+    const waiting = third.growTo(30);
+    expect(await Promise.race([waiting, scheduler.wait(100)])).toBeUndefined();
+    second.release();
+    expect(await waiting).toBe(true);
+  });
+
+  it("is not had by who has waited in vain", async () => {
+    const memory = memoryFor(100, 30);
+    for (const reservation of [reserve(memory), reserve(memory)]) await reservation.growTo(30);
+    const refused = reserve(memory);
+    expect(await refused.growTo(30)).toBe(false);
+    expect(memory.reservedBytes).toBe(60);
+  });
+
+  it("is had by each of many that wait, also by those that look seldom", async () => {
+    const memory = memoryFor(100, 30);
+    const holders = [30, 30, 10].map((bytes) => ({ reservation: reserve(memory), bytes }));
+    for (const { reservation, bytes } of holders) await reservation.growTo(bytes);
+    const waiting = Array.from({ length: 30 }, () => reserve(memory));
+    const growths = waiting.map((reservation) => reservation.growTo(2));
+    await scheduler.wait(100);
+    for (const { reservation } of holders) reservation.release();
+    await scheduler.wait(100);
+    // Those that look often have theirs; the others come within a second.
+    expect(memory.reservedBytes).toBe(32);
+    for (const reservation of waiting.slice(0, 16)) reservation.release();
+    expect((await Promise.all(growths)).every((has) => has)).toBe(true);
+    for (const reservation of waiting) reservation.release();
+    expect(memory.reservedBytes).toBe(0);
+  });
+
+  it("is no longer waited for by who has left", async () => {
+    const memory = memoryFor(100, 30);
+    for (const reservation of [reserve(memory), reserve(memory)]) await reservation.growTo(30);
+    const left = reserve(memory);
+    const waiting = left.growTo(30);
+    left.release();
+    expect(await waiting).toBe(false);
+    expect(memory.reservationCount).toBe(2);
+  });
+
+  it("is free again when the lifetime of a reservation that nobody has released is over", async () => {
+    const memory = memoryFor(100, 30);
+    for (let index = 0; index < 2; index++) await memory.reserve("a", 50).growTo(30);
+    await scheduler.wait(60);
+    expect(await growth(reserve(memory), 30)).toBe(true);
+    expect(memory.reservedBytes).toBe(30);
+  });
+
+  it.each([
+    [64, 20],
+    [64, 1],
+    [64, 33],
+    [64, 64],
+  ])("of %i holds the largest body of %i for one caller, and something for others beside it", async (max, largest) => {
+    const memory = memoryFor(max, largest);
+    expect(await growth(reserve(memory, "a"), largest)).toBe(true);
+    while ((await growth(reserve(memory, "a"), 1)) === true);
+    const share = Math.max(max - largest, largest + max / 16);
+    expect(memory.reservedBytes).toBeLessThanOrEqual(share);
+    expect(await growth(reserve(memory, "b"), Math.min(largest, 8))).toBe(true);
   });
 });

@@ -2,10 +2,12 @@
  * `POST /v1/render` at the edge, inside workerd: what is refused before a backend hears of it, and what a backend gets
  * and may answer. The backend is a stand-in here; the real one is in test/service.
  */
+import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { app } from "../../edge/app.ts";
 import { FILES_VECTORS, OUTPUT_VECTORS } from "../../rules/conformance-vectors.ts";
 import { DEFAULT_LIMITS, limitsFingerprint } from "../../rules/limits.ts";
-import { BACKEND_TOKEN } from "../tokens.ts";
+import { API_TOKEN, BACKEND_TOKEN } from "../tokens.ts";
 import { expectProblem, sendRender } from "./send.ts";
 
 /** Answers like a backend and keeps what it was sent. */
@@ -49,10 +51,20 @@ describe("a valid request", () => {
       "x-service-backend-token": BACKEND_TOKEN,
       "x-request-id": answer.headers.get("X-Request-Id"),
       "x-service-limits": limitsFingerprint(DEFAULT_LIMITS),
+      "x-service-caller": "caller-1",
       "x-forwarded-host": "render.example",
       "x-forwarded-proto": "https",
     });
     expect(request?.headers.has("X-Service-Api-Token")).toBe(false);
+  });
+
+  it("names its caller by the token, whatever its headers say", async () => {
+    const requests = standInBackend();
+    const named = { ...env, SERVICE_API_TOKENS: `first, billing:${API_TOKEN}` };
+    const headers = { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json", "X-Service-Caller": "me" };
+    const init = { method: "POST", headers, body: '{"source":"x"}' };
+    expect((await app.fetch(new Request("https://render.example/v1/render", init), named)).status).toBe(200);
+    expect(requests[0]?.headers.get("X-Service-Caller")).toBe("billing");
   });
 
   it("is answered with the backend's file headers and none of its others", async () => {

@@ -36,7 +36,7 @@ describe("open routes", () => {
     const answer = await send("/metrics");
     expect(answer.status).toBe(200);
     expect(answer.headers.get("Content-Type")).toBe("text/plain; version=0.0.4; charset=utf-8");
-    expect(await answer.text()).toContain('service_origin_up{origin="127.0.0.1:9"} 0\n');
+    expect(await answer.text()).toContain('service_origin_up{origin="backend-1"} 0\n');
   });
 
   it("gives every answer a request id of its own and forbids sniffing", async () => {
@@ -64,14 +64,13 @@ describe("the token", () => {
     expect(body.context).toEqual({});
   });
 
-  it("is judged before the body is read", async () => {
-    let wasRead = false;
+  it("is judged before the body is: of that a bounded amount is read and thrown away, and no more", async () => {
+    let pulledBytes = 0;
     const body = new ReadableStream(
       {
         pull(controller) {
-          wasRead = true;
-          controller.enqueue(new Uint8Array(1));
-          controller.close();
+          pulledBytes += 1024 * 1024;
+          controller.enqueue(new Uint8Array(1024 * 1024));
         },
       },
       { highWaterMark: 0 },
@@ -79,7 +78,22 @@ describe("the token", () => {
     // Straight to the application: the runtime reads ahead on its own account.
     const request = new Request(`${BASE_URL}/v1/render`, { method: "POST", body });
     await expectProblem(await app.fetch(request, env), "forbidden");
-    expect(wasRead).toBe(false);
+    expect(pulledBytes).toBeGreaterThan(30 * 1024 * 1024);
+    expect(pulledBytes).toBeLessThan(40 * 1024 * 1024);
+  });
+
+  it("may have a name, which is no part of it", async () => {
+    const named = { ...env, SERVICE_API_TOKENS: "billing:first, billing:second, third" };
+    for (const [token, status] of [
+      ["first", 200],
+      ["second", 200],
+      ["third", 200],
+      ["billing:first", 403],
+      ["billing", 403],
+    ] as const) {
+      const request = new Request(`${BASE_URL}/v1/constraints`, { headers: { "X-Service-Api-Token": token } });
+      expect((await app.fetch(request, named)).status).toBe(status);
+    }
   });
 
   it("may be one of several", async () => {
@@ -117,6 +131,16 @@ describe("GET /v1/constraints", () => {
   it("answers 503 where a setting cannot be used", async () => {
     const settings = { ...env, SERVICE_MAX_INLINE_FILES: "many" };
     const answer = await app.fetch(new Request(`${BASE_URL}/v1/constraints`, WITH_TOKEN), settings);
+    await expectProblem(answer, "service_unavailable");
+  });
+
+  it.each([
+    ["SERVICE_MAX_INLINE_FILES", "many"],
+    ["SERVICE_BODY_TIMEOUT_SECONDS", "0"],
+    ["SERVICE_BACKEND_URLS", "ftp://backend"],
+    ["SERVICE_API_TOKENS", "-name:token"],
+  ])("answers 503 at /health too where %s is %j", async (name, value) => {
+    const answer = await app.fetch(new Request(`${BASE_URL}/health`), { ...env, [name]: value });
     await expectProblem(answer, "service_unavailable");
   });
 

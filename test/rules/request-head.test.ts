@@ -145,15 +145,46 @@ describe("a body collector", () => {
     expect(collector.finish()).toEqual(bytes(5));
   });
 
-  it("takes no room beyond the declared length, and never more than the limit", () => {
-    const declared = new BodyCollector(head({ contentLength: "1000" }), LIMITS);
-    expect(declared.finish().buffer.byteLength).toBe(1000);
-    const collector = new BodyCollector(head({}), LIMITS);
-    expect(collector.finish().buffer.byteLength).toBeLessThanOrEqual(64 * 1024);
-    for (let size = 0; size < LIMIT; size += 1000) collector.add(new Uint8Array(1000));
-    expect(collector.finish().buffer.byteLength).toBeLessThanOrEqual(LIMIT);
+  it("takes no memory before a byte has come, whatever was declared", () => {
+    for (const contentLength of [null, "0", "1000", String(LIMIT)]) {
+      expect(new BodyCollector(head({ contentLength }), LIMITS).finish().buffer.byteLength).toBe(0);
+    }
+  });
+
+  it.each([
+    ["no length is declared", null],
+    ["the limit is declared", String(LIMIT)],
+    ["little is declared", "1000"],
+    ["much is declared", String(LIMIT - 12_345)],
+  ])("says before each piece what memory it takes, and doubles it as bytes come, where %s", (_name, contentLength) => {
+    const collector = new BodyCollector(head({ contentLength }), LIMITS);
+    const capacities = new Set<number>();
+    for (let size = 1000; size <= LIMIT; size += 1000) {
+      const expected = collector.capacityWith(1000);
+      expect(collector.add(new Uint8Array(1000))).toBeNull();
+      const capacity = collector.finish().buffer.byteLength;
+      expect(capacity).toBe(expected);
+      expect(capacity).toBeGreaterThanOrEqual(size);
+      expect(capacity).toBeLessThanOrEqual(Math.min(LIMIT, Math.max(2 * size, 64 * 1024)));
+      if (size <= Number(contentLength)) expect(capacity).toBeLessThanOrEqual(Number(contentLength));
+      capacities.add(capacity);
+    }
+    expect(capacities.size).toBeLessThan(10);
+    expect(collector.capacityWith(LIMIT)).toBe(collector.finish().buffer.byteLength);
+  });
+
+  it("takes no memory beyond a limit that is smaller than the first step", () => {
     const small = new BodyCollector(head({}), limitsWith({ max_request_body_bytes: 1024 }));
-    expect(small.finish().buffer.byteLength).toBeLessThanOrEqual(1024);
+    small.add(new Uint8Array(1));
+    expect(small.finish().buffer.byteLength).toBe(1024);
+  });
+
+  it("frees its memory when it is told to, and what it gave is empty then", () => {
+    const collector = new BodyCollector(head({}), LIMITS);
+    collector.add(bytes(5000));
+    const body = collector.finish();
+    collector.free();
+    expect([body.length, collector.finish().buffer.byteLength]).toEqual([0, 0]);
   });
 
   it("copies the pieces, which their owner may use again", () => {

@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { SettingError } from "../../rules/integer-setting.ts";
-import { judgeToken, parseTokens } from "../../rules/token.ts";
+import { identifyCaller, judgeToken, parseNamedTokens, parseTokens } from "../../rules/token.ts";
 
 describe("a setting of tokens", () => {
   it.each([
@@ -57,5 +57,62 @@ describe("a token", () => {
 
   it.each([null, "", "one"])("makes no open service of one without tokens: %j", (candidate) => {
     expect(judgeToken(candidate, [])).toMatchObject({ code: "service_unavailable" });
+  });
+});
+
+describe("a setting of named tokens", () => {
+  const parse = (text: string | undefined) => parseNamedTokens("SERVICE_API_TOKENS", text);
+
+  it.each([
+    [undefined, []],
+    ["one", [["caller-1", "one"]]],
+    [
+      "one, billing:two three",
+      [
+        ["caller-1", "one"],
+        ["billing", "two"],
+        ["caller-3", "three"],
+      ],
+    ],
+    [
+      "billing:old,billing:new",
+      [
+        ["billing", "old"],
+        ["billing", "new"],
+      ],
+    ],
+    ["a:b:c", [["a", "b:c"]]],
+    [`${"n".repeat(64)}:t`, [["n".repeat(64), "t"]]],
+    ["A.b_c-9:t", [["A.b_c-9", "t"]]],
+  ])("of %j holds %j", (text, tokens) => {
+    expect(parse(text).map(({ name, token }) => [name, token])).toEqual(tokens);
+  });
+
+  it.each([":secret", "name:", `${"n".repeat(65)}:secret`, "-a:secret", ".a:secret", "a/b:secret", "a=:secret"])(
+    "of %j is refused by name and place, without the token in the message",
+    (text) => {
+      expect(() => parse(`first,${text}`)).toThrow(SettingError);
+      expect(() => parse(`first,${text}`)).toThrow(/^SERVICE_API_TOKENS (?!.*secret).*entry 2/);
+    },
+  );
+});
+
+describe("the caller of a request", () => {
+  const tokens = parseNamedTokens("SERVICE_API_TOKENS", "one, billing:two, billing:three, two, one");
+
+  it.each([
+    ["one", "caller-1"],
+    ["two", "billing"],
+    ["three", "billing"],
+  ])("with the token %j is %j, by the first entry that has it", (token, caller) => {
+    expect(identifyCaller(token, tokens)).toEqual({ ok: true, caller });
+  });
+
+  it.each([null, undefined, "", "billing", "billing:two", "twoo", "four"])("is nobody with %j", (token) => {
+    expect(identifyCaller(token, tokens)).toMatchObject({ ok: false, problem: { code: "forbidden", context: {} } });
+  });
+
+  it("is nobody where no token is configured, and the service is unavailable", () => {
+    expect(identifyCaller("one", [])).toMatchObject({ ok: false, problem: { code: "service_unavailable" } });
   });
 });

@@ -34,7 +34,7 @@ it("judges six bodies of 20 MiB at once, or sends some away in words, and goes o
   expect(judged.length).toBeGreaterThanOrEqual(3);
   for (const { status, code, retryAfter } of verdicts) {
     if (status === 400) expect(code).toBe("invalid_request");
-    else expect([status, code, retryAfter]).toEqual([503, "service_unavailable", expect.stringMatching(/^[1-9]\d*$/)]);
+    else expect([status, code, retryAfter]).toEqual([429, "render_queue_full", expect.stringMatching(/^[1-9]\d*$/)]);
   }
   expect((await service.render({ source: "= Still here" })).status).toBe(200);
 });

@@ -1,0 +1,29 @@
+/**
+ * What is left of a body when its answer is a problem.
+ *
+ * A connection that is closed while its client still writes is reset, and a simple client, which writes its whole body
+ * before it reads, never sees the answer. So some of the rest is read and thrown away first: a bounded amount, for a
+ * bounded time. Then the answer is sent and the runtime closes the connection.
+ */
+import { readInTime } from "./read-in-time.ts";
+
+/** More than a body of the default limit and half of another. */
+const MAX_DRAINED_BYTES = 32 * 1024 * 1024;
+const MAX_DRAIN_MILLISECONDS = 5000;
+/** A client that sends nothing for so long waits for its answer. */
+const SILENCE_MILLISECONDS = 500;
+
+/** Reads and forgets what is left of a request's body, within bounds. */
+export async function drainBody({ body, headers }: Request): Promise<void> {
+  // Who asked whether to send the body at all (RFC 9110 section 10.1.1) is best told at once. A stream that is locked
+  // has been given up by its reader.
+  if (body === null || body.locked || headers.has("Expect")) return;
+  const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
+  const deadline = Date.now() + MAX_DRAIN_MILLISECONDS;
+  for (let drainedBytes = 0; drainedBytes < MAX_DRAINED_BYTES; ) {
+    const patience = Math.min(SILENCE_MILLISECONDS, deadline - Date.now());
+    const reading = patience <= 0 ? "late" : await readInTime(reader, patience).catch(() => "late" as const);
+    if (reading === "late" || reading.done) return;
+    drainedBytes += reading.value.length;
+  }
+}

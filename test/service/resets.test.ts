@@ -1,0 +1,83 @@
+/** Clients that reset their connections while the real backend renders: what they held is free again. */
+import { readdir, readFile } from "node:fs/promises";
+import { setTimeout as delay } from "node:timers/promises";
+import { beforeAll, expect, it } from "vitest";
+import { ENDLESS } from "../backend/attacks/bombs.ts";
+import { parseMetrics, sampleValue } from "../backend/support/metrics-text.ts";
+import { startTestService, type TestService } from "./support/local.ts";
+import { chunk, RawClient, renderHead } from "./support/raw-client.ts";
+
+const MEBIBYTE = 1024 * 1024;
+const RESETS = 300;
+const AT_ONCE = 12;
+const LATEST_RESET_MILLISECONDS = 400;
+/** More than an isolate may hold. What the runtime keeps beside it has been 60 MiB at most. */
+const MAX_GROWTH_BYTES = 128 * MEBIBYTE;
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startTestService();
+  return () => service.stop();
+});
+
+async function backendMetric(name: string): Promise<number> {
+  const answer = await fetch(new URL("/metrics", service.backend.url));
+  return sampleValue(parseMetrics(await answer.text()), name, {});
+}
+
+/** The resident memory of the workerd that this process has started. */
+async function workerdBytes(): Promise<number> {
+  let bytes = 0;
+  for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
+    const status = await readFile(`/proc/${pid}/status`, "latin1").catch(() => "");
+    if (!status.startsWith("Name:\tworkerd") || !status.includes(`\nPPid:\t${process.pid}\n`)) continue;
+    bytes += 1024 * Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]);
+  }
+  return bytes;
+}
+
+const endlessBody = (paddingBytes: number) => JSON.stringify({ source: ENDLESS, data: "x".repeat(paddingBytes) });
+
+it("a render ends when its client at the edge has gone", async () => {
+  const body = endlessBody(10);
+  const client = await RawClient.open(service.edge.url);
+  await client.write(renderHead({ "Content-Length": String(body.length) }) + body);
+  await expect.poll(() => backendMetric("service_renders_running"), { timeout: 20_000 }).toBe(1);
+  client.reset();
+  await expect.poll(() => backendMetric("service_renders_running"), { timeout: 5000 }).toBe(0);
+});
+
+it("hundreds of resets at random moments leave room, slots and memory as they were", async () => {
+  expect((await service.render({ source: "x" })).status).toBe(200);
+  const before = await workerdBytes();
+  expect(before).toBeGreaterThan(0);
+  let left = RESETS;
+  const leave = async () => {
+    while (left-- > 0) {
+      const body = endlessBody(Math.random() < 0.2 ? Math.floor(Math.random() * MEBIBYTE) : 10);
+      const client = await RawClient.open(service.edge.url);
+      const isChunked = Math.random() < 0.5;
+      const framing = isChunked ? { "Transfer-Encoding": "chunked" } : { "Content-Length": String(body.length) };
+      void client.write(renderHead(framing));
+      const sent = body.slice(0, Math.random() < 0.3 ? Math.floor(Math.random() * body.length) : body.length);
+      void client.write(isChunked ? Buffer.concat([chunk(sent), Buffer.from("0\r\n\r\n")]) : sent);
+      await delay(Math.random() * LATEST_RESET_MILLISECONDS);
+      client.reset();
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, leave));
+  for (const name of ["service_renders_running", "service_renders_waiting", "service_temp_reserved_bytes"]) {
+    await expect.poll(() => backendMetric(name), { timeout: 10_000, message: name }).toBe(0);
+  }
+  expect((await workerdBytes()) - before).toBeLessThan(MAX_GROWTH_BYTES);
+  // One caller's share is two of the largest bodies and a little: if anything were held, the second would be refused.
+  const holders = await Promise.all([1, 2].map(() => RawClient.open(service.edge.url)));
+  const whole = [...holders].map((client) =>
+    client.write(renderHead({ "Content-Length": String(20 * MEBIBYTE) }) + " ".repeat(20 * MEBIBYTE - 1)),
+  );
+  expect(await Promise.all(whole)).toEqual([true, true]);
+  await Promise.all(holders.map((client) => client.write("x")));
+  for (const client of holders) expect((await client.answer())?.status).toBe(400);
+  expect((await service.render({ source: "x" })).status).toBe(200);
+});

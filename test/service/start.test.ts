@@ -1,0 +1,152 @@
+/** `npm start`, without its set-up: the programs that it starts, what it says, and what it leaves behind. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
+import { LOOPBACK } from "../../scripts/local-service.ts";
+
+const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
+const SECRET = "secret-token-5f0c2b";
+
+interface Start {
+  readonly folder: string;
+  /** Standard output and standard error so far. */
+  readonly output: () => string;
+  readonly errors: () => string;
+  readonly ended: Promise<number | null>;
+  stop(): void;
+}
+
+/** Starts the service with a home and a temporary folder of its own. */
+async function start(settings: Readonly<Record<string, string>>): Promise<Start> {
+  const folder = await mkdtemp(join(tmpdir(), "start-test-"));
+  const child = spawn(process.execPath, [join(PROJECT, "scripts/start.ts")], {
+    cwd: PROJECT,
+    env: {
+      PATH: process.env.PATH,
+      HOME: folder,
+      TMPDIR: folder,
+      SERVICE_TYPST_BIN: inject("typstPath"),
+      SERVICE_API_TOKENS: `me:${SECRET}`,
+      SERVICE_EDGE_PORT: "0",
+      SERVICE_PORT: "0",
+      SERVICE_SANDBOX: "none",
+      SERVICE_WARM_RENDERS: "0",
+      ...settings,
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  let errors = "";
+  child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+    output += chunk;
+  });
+  child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
+    errors += chunk;
+  });
+  const ended = once(child, "close").then(([exitCode]) => exitCode);
+  onTestFinished(async () => {
+    child.kill("SIGTERM");
+    await ended;
+    await rm(folder, { recursive: true, force: true });
+  });
+  return { folder, output: () => output, errors: () => errors, ended, stop: () => child.kill("SIGTERM") };
+}
+
+async function ready(service: Start): Promise<URL> {
+  await expect.poll(service.output, { timeout: 50_000 }).toContain("The service is ready");
+  return new URL(/ready at (\S+)/.exec(service.output())?.[1] ?? "");
+}
+
+/** The files below a folder that hold a text. */
+async function filesWith(folder: string, wanted: string): Promise<string[]> {
+  const names = await readdir(folder, { recursive: true });
+  const found: string[] = [];
+  for (const name of names) {
+    const path = join(folder, name);
+    const isFile = await stat(path).then(
+      (entry) => entry.isFile(),
+      () => false,
+    );
+    if (isFile && (await readFile(path, "latin1")).includes(wanted)) found.push(path);
+  }
+  return found;
+}
+
+/** The command lines of all processes. */
+async function commandLines(): Promise<string> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "latin1").catch(() => "")));
+  return lines.join("\n");
+}
+
+const temporary = async ({ folder }: Start) => (await readdir(folder)).filter((name) => name !== ".cache");
+
+describe("npm start", () => {
+  it("serves, shows the backend's warnings, keeps tokens off disk and command lines, and leaves nothing", async () => {
+    const before = await readdir(PROJECT);
+    const service = await start({});
+    const url = await ready(service);
+    expect(service.output()).toContain(`-H 'X-Service-Api-Token: ${SECRET}'`);
+    expect(service.errors()).toMatch(/^WARNING: SERVICE_SANDBOX=none: /m);
+    const headers = { "X-Service-Api-Token": SECRET, "Content-Type": "application/json" };
+    const answer = await fetch(new URL("/v1/render", url), { method: "POST", headers, body: '{"source":"x"}' });
+    expect([answer.status, await answer.text()]).toEqual([200, expect.stringMatching(/^%PDF-/)]);
+
+    expect(await commandLines()).toContain("workerd");
+    expect(await commandLines()).not.toContain(SECRET);
+    expect((await temporary(service)).length).toBeGreaterThan(0);
+    expect(await filesWith(service.folder, SECRET)).toEqual([]);
+    expect(await readdir(PROJECT)).toEqual(before);
+
+    service.stop();
+    expect(await service.ended).toBe(0);
+    expect(await temporary(service)).toEqual([]);
+    expect(
+      service
+        .output()
+        .split("\n")
+        .filter((line) => line !== ""),
+    ).toHaveLength(2);
+  });
+
+  it.each(["SERVICE_EDGE_PORT", "SERVICE_PORT"])("names %s where that port is in use", async (setting) => {
+    const server = createServer();
+    server.listen(0, LOOPBACK);
+    await once(server, "listening");
+    onTestFinished(() => void server.close());
+    const address = server.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    const service = await start({ [setting]: String(port) });
+    expect(await service.ended).toBe(1);
+    expect(service.errors()).toMatch(
+      new RegExp(`^Port ${port} of 127\\.0\\.0\\.1 is in use\\..* ${setting}[^\\n]*\\n$`),
+    );
+  });
+
+  it.each([
+    ["SERVICE_EDGE_PORT", "http"],
+    ["SERVICE_PORT", "65536"],
+    ["SERVICE_SANDBOX", "bubble"],
+    ["SERVICE_BODY_TIMEOUT_SECONDS", "0"],
+    ["SERVICE_MAX_OUTPUT_FILES", "many"],
+    ["SERVICE_API_TOKENS", `a/b:${SECRET}`],
+  ])("refuses a wrong %s before anything else, and quotes no token", async (setting, value) => {
+    const service = await start({ [setting]: value, SERVICE_TYPST_BIN: "/nonexistent/typst" });
+    expect(await service.ended).toBe(1);
+    expect(service.errors()).toMatch(new RegExp(`^${setting} must [^\\n]*\\n$`));
+    expect(service.errors()).not.toContain(SECRET);
+    expect(service.output()).toBe("");
+  });
+
+  it("says once why the backend does not start", async () => {
+    const service = await start({ SERVICE_WORK_DIRECTORY: "/dev/null/work" });
+    expect(await service.ended).toBe(1);
+    expect(service.errors()).toMatch(/^[^\n]*\/dev\/null[^\n]*\n$/);
+    expect(await temporary(service)).toEqual([]);
+  });
+});
