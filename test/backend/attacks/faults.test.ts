@@ -10,7 +10,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { type LocalBackend, startBackend, takeFreePort } from "../../../scripts/local-service.ts";
 import { backendEnvironment } from "../../service/support/local.ts";
 import { BACKEND_TOKEN } from "../../tokens.ts";
@@ -41,7 +41,7 @@ async function temporaryFolder(): Promise<string> {
 }
 
 async function startProcess(settings: Settings): Promise<LocalBackend> {
-  const environment = { SERVICE_SETPRIV_BIN: process.env.SERVICE_SETPRIV_BIN ?? "", ...backendEnvironment() };
+  const environment = { SERVICE_SETPRIV_BIN: inject("setprivPath") ?? "", ...backendEnvironment() };
   const backend = await startBackend({ ...environment, ...settings }, await takeFreePort());
   onTestFinished(() => backend.stop());
   return backend;
@@ -52,10 +52,8 @@ const send = ({ url }: LocalBackend, body: object) =>
 
 const projectsIn = async (folder: string) => (await readdir(folder)).filter((name) => /^(?:render|output)-/.test(name));
 
-const noLandlock = await landlockObstacle();
-
 describe("a backend that is killed in the middle of renders", () => {
-  it.each([["bubblewrap", "0"], ["bubblewrap", "2"], ...(noLandlock === null ? [["landlock", "0"]] : [])])(
+  it.each([["bubblewrap", "0"], ["bubblewrap", "2"], ...(landlockObstacle === null ? [["landlock", "0"]] : [])])(
     "takes every Typst with it (%s, %s warm), and the next one cleans up",
     async (sandbox = "", warm = "") => {
       const folder = await temporaryFolder();

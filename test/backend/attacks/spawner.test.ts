@@ -21,9 +21,7 @@ import { isRunning } from "../support/running-process.ts";
 import { startTestBackend, type TestBackend } from "../support/test-backend.ts";
 import { ENDLESS } from "./bombs.ts";
 import { expectNothingLeft, processesOf, readProc, typstProcessesOf } from "./leftovers.ts";
-import { landlockObstacle, openOwnSandbox, PDF } from "./own-sandbox.ts";
-
-const noLandlock = await landlockObstacle();
+import { openOwnSandbox, PDF, SANDBOXES } from "./own-sandbox.ts";
 
 async function openSpawner(): Promise<{ spawner: Spawner; folder: string }> {
   const folder = await mkdtemp(join(tmpdir(), "spawner-test-"));
@@ -233,26 +231,22 @@ function spawnerPids({ workDirectory }: TestBackend): number[] {
 }
 
 describe("a spawner that dies", () => {
-  it.each(noLandlock === null ? ["bubblewrap", "landlock", "none"] : ["bubblewrap", "none"])(
-    "takes its renders with it, and the next one finds another (%s)",
-    async (mode) => {
-      const backend = await backendFor({
-        SERVICE_SANDBOX: mode,
-        SERVICE_RENDER_TIMEOUT_SECONDS: "5",
-        SERVICE_SETPRIV_BIN: process.env.SERVICE_SETPRIV_BIN ?? "",
-      });
-      const answers = [backend.render({ source: ENDLESS }), backend.render({ source: ENDLESS })];
-      await expect.poll(() => typstProcessesOf(backend.workDirectory).length, { timeout: 3000 }).toBe(2);
-      const pids = typstProcessesOf(backend.workDirectory);
-      onTestFinished(() => {
-        for (const pid of pids.filter(isRunning)) process.kill(pid, "SIGKILL");
-      });
-      process.kill(spawnerPid(backend), "SIGKILL");
-      for (const answer of answers) await expectProblem(await answer, "service_unavailable");
-      expect((await backend.render({ source: "x" })).status).toBe(200);
-      await expectNothingLeft(backend);
-    },
-  );
+  it.each([...SANDBOXES, "none"])("takes its renders with it, and the next one finds another (%s)", async (mode) => {
+    const backend = await backendFor({
+      SERVICE_SANDBOX: mode,
+      SERVICE_RENDER_TIMEOUT_SECONDS: "5",
+    });
+    const answers = [backend.render({ source: ENDLESS }), backend.render({ source: ENDLESS })];
+    await expect.poll(() => typstProcessesOf(backend.workDirectory).length, { timeout: 3000 }).toBe(2);
+    const pids = typstProcessesOf(backend.workDirectory);
+    onTestFinished(() => {
+      for (const pid of pids.filter(isRunning)) process.kill(pid, "SIGKILL");
+    });
+    process.kill(spawnerPid(backend), "SIGKILL");
+    for (const answer of answers) await expectProblem(await answer, "service_unavailable");
+    expect((await backend.render({ source: "x" })).status).toBe(200);
+    await expectNothingLeft(backend);
+  });
 
   it("while renders start, leaves no half of a sandbox behind", { timeout: 30_000 }, async () => {
     const backend = await backendFor({ SERVICE_MAX_CONCURRENT_RENDERS: "4" });
@@ -310,12 +304,11 @@ const REMOVALS: [SandboxMode, string][] = [
 ];
 
 describe("a work directory in which somebody has tidied up", () => {
-  it.each(REMOVALS.filter(([mode]) => noLandlock === null || mode !== "landlock"))(
+  it.each(REMOVALS.filter(([mode]) => mode === "none" || SANDBOXES.includes(mode)))(
     "is whole again after at most one request (%s, %s)",
     async (mode, name) => {
       const backend = await backendFor({
         SERVICE_SANDBOX: mode,
-        SERVICE_SETPRIV_BIN: process.env.SERVICE_SETPRIV_BIN ?? "",
       });
       await rm(join(backend.workDirectory, name), { recursive: true });
       expect([200, 503]).toContain((await backend.render({ source: "x" })).status);
