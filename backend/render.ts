@@ -81,7 +81,7 @@ export async function render(
   let started = await timed(phases, "start", () => starter.take(output));
   try {
     let result = await timed(phases, "compile", () => compile(starter, started, task));
-    if (started.isWarm && "end" in result && (diedWhileWaiting(result) || lostItsProject(result, starter))) {
+    if (started.isWarm && "end" in result && (diedWhileWaiting(result) || lostItsProject(result, started, starter))) {
       // What killed it while it waited is no matter of this request's: it gets a process that is new.
       starter.discardLater(started);
       started = await starter.start(output);
@@ -150,8 +150,8 @@ function diedWhileWaiting({ end, ranOutOfMemory }: TypstResult): boolean {
 }
 
 /** Whether the template may have failed only because somebody has removed the sandbox from below the process. */
-function lostItsProject({ end }: TypstResult, starter: TypstStarter): boolean {
-  return end.kind === "exited" && end.exitCode !== 0 && !starter.isSandboxWhole;
+function lostItsProject({ end }: TypstResult, started: StartedRender, starter: TypstStarter): boolean {
+  return end.kind === "exited" && end.exitCode !== 0 && !starter.hasSeenWholeSandbox(started);
 }
 
 /** Typst says no more than "failed" where it cannot write a page; then the disk is asked. */

@@ -18,11 +18,19 @@ const SELF = fileURLToPath(import.meta.url);
 const NOBODY = "65534";
 const SANDBOXES = ["bubblewrap", "landlock"] as const;
 
-const [stageOfCaller, callerId] = process.argv.slice(2);
-if (stageOfCaller === undefined) await runInNamespace();
-else await runSuites(stageOfCaller, callerId ?? "");
+/** Says that this process is the one in the namespace. */
+const INSIDE = "--inside";
 
-async function runInNamespace(): Promise<void> {
+const [option, ...others] = process.argv.slice(2);
+if (option === INSIDE) {
+  const [stage = "", caller = "", ...files] = others;
+  await runSuites(stage, caller, files);
+} else {
+  await runInNamespace(option === undefined ? ["test/backend/attacks"] : [option, ...others]);
+}
+
+/** @param files those of the suite to run. */
+async function runInNamespace(files: readonly string[]): Promise<void> {
   const typst = await locateTypst();
   if ("error" in typst) throw new Error(typst.error);
   await ensureSetpriv();
@@ -31,8 +39,8 @@ async function runInNamespace(): Promise<void> {
   try {
     const userId = String(process.getuid?.());
     const namespaces = userId === "0" ? ["--mount"] : ["--user", "--map-root-user", "--mount"];
-    const command = [...namespaces, "--propagation", "private", "--", process.execPath, SELF, stage, userId];
-    const { exitCode } = await execa("unshare", command, { stdio: "inherit", reject: false });
+    const command = [...namespaces, "--propagation", "private", "--", process.execPath, SELF, INSIDE, stage, userId];
+    const { exitCode } = await execa("unshare", [...command, ...files], { stdio: "inherit", reject: false });
     process.exitCode = exitCode ?? 1;
   } finally {
     await rm(stage, { recursive: true, force: true });
@@ -40,7 +48,7 @@ async function runInNamespace(): Promise<void> {
 }
 
 /** Runs in the namespace, with the right to mount there. */
-async function runSuites(stage: string, caller: string): Promise<void> {
+async function runSuites(stage: string, caller: string, files: readonly string[]): Promise<void> {
   const inStage = (name: string) => join(stage, name);
   await chmod(stage, 0o755);
   await mountAt(inStage("checkout"), CHECKOUT);
@@ -60,7 +68,7 @@ async function runSuites(stage: string, caller: string): Promise<void> {
         ...[...user, "--"],
         ...[inStage(join("checkout", relative(CHECKOUT, process.execPath))), "node_modules/vitest/vitest.mjs", "run"],
         ...["--project", "node", "--configLoader", "native", "--cache", "false", "--no-color"],
-        ...["--reporter", "dot", "--reporter", "json", `--outputFile.json=${report}`, "test/backend/attacks"],
+        ...["--reporter", "dot", "--reporter", "json", `--outputFile.json=${report}`, ...files],
       ];
       await execa(program, rest, {
         cwd: inStage("checkout"),

@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { chmod, realpath } from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { dirname, sep } from "node:path";
-import { json } from "node:stream/consumers";
+import { createInterface } from "node:readline";
 import { execa } from "execa";
 
 /** Names the socket for the tests. */
@@ -22,7 +22,7 @@ export interface MountCommand {
 
 /** Serves everybody who reaches the socket, for folders below `parent`. */
 export async function serveMounts(socketPath: string, parent: string): Promise<Server> {
-  const server = createServer({ allowHalfOpen: true }, (socket) => void answer(socket, parent));
+  const server = createServer((socket) => void answer(socket, parent));
   server.listen(socketPath);
   await once(server, "listening");
   await chmod(socketPath, 0o777);
@@ -34,17 +34,20 @@ export async function runMountCommand(command: MountCommand): Promise<boolean> {
   const socketPath = process.env[MOUNT_SOCKET_VARIABLE];
   if (socketPath === undefined) return run(command);
   const socket = connect(socketPath);
-  socket.end(JSON.stringify(command));
-  return (await json(socket)) === true;
+  socket.write(`${JSON.stringify(command)}\n`);
+  const [line] = await once(createInterface(socket), "line");
+  socket.end();
+  return line === "true";
 }
 
 async function answer(socket: Socket, parent: string): Promise<void> {
   try {
-    const command = (await json(socket)) as MountCommand;
+    const [line] = await once(createInterface(socket), "line");
+    const command: MountCommand = JSON.parse(line);
     const folder = await realpath(dirname(command.arguments.at(-1) ?? ""));
     const isOurs =
       PROGRAMS.includes(command.program) && `${folder}${sep}`.startsWith(`${await realpath(parent)}${sep}`);
-    socket.end(JSON.stringify(isOurs && (await run(command))));
+    socket.end(`${isOurs && (await run(command))}\n`);
   } catch {
     socket.destroy();
   }
