@@ -7,7 +7,7 @@ import { mkdtemp, readdir, rm, statfs, unlink, writeFile } from "node:fs/promise
 import { request } from "node:http";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { type LocalBackend, startBackend, takeFreePort } from "../../../scripts/local-service.ts";
@@ -108,7 +108,7 @@ describe.skipIf(!canMount)("a work directory (skipped for who may not mount)", (
     const disk = await temporaryFolder();
     expect(await mount("-t", "tmpfs", "tmpfs", disk)).toBe(true);
     // The root of the file system belongs to whoever has mounted it.
-    const backend = await startTestBackend({ SERVICE_WORK_DIRECTORY: join(disk, "work") });
+    const backend = await startTestBackend({ SERVICE_WORK_DIRECTORY: join(disk, `on-${basename(disk)}`) });
     onTestFinished(async () => {
       await backend.close().catch(() => {});
       await unmount(disk);
