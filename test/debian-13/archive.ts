@@ -2,6 +2,7 @@
  * Packages of Debian 13, fetched by the machine's own apt without touching the machine: apt's state, cache and sources
  * are in a folder of ours, so no rights are needed, and apt checks every package against Debian's signature.
  */
+import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { execa } from "execa";
@@ -36,7 +37,7 @@ export async function sourcesLine(): Promise<string> {
 }
 
 /**
- * Makes a folder of the cache, whole or not at all.
+ * Makes a folder of the cache where there is none, whole or not at all.
  *
  * @param make fills the folder; it may use a second one for what is not to be kept.
  */
@@ -44,6 +45,7 @@ export async function ensureFolder(
   target: string,
   make: (target: string, scratch: string) => Promise<void>,
 ): Promise<void> {
+  if (existsSync(target)) return;
   await mkdir(dirname(target), { recursive: true });
   const scratch = await mkdtemp(`${target}.work-`);
   try {

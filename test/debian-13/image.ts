@@ -141,6 +141,11 @@ async function installNpm(root: string): Promise<void> {
   if (npm === undefined) throw new Error("npm is not on PATH");
   const source = dirname(dirname(await realpath(npm)));
   await cp(source, join(root, "usr/local/lib/npm"), { recursive: true });
+  // The packages are there already: those of this checkout were installed from it.
+  const cache = await npmSetting("cache");
+  await mkdir(cache, { recursive: true });
+  await mkdir(join(root, "root/.npm"), { recursive: true });
+  await execa("mount", ["--bind", cache, join(root, "root/.npm")]);
   await execa("ln", ["-s", "../lib/npm/bin/npm-cli.js", join(root, "usr/local/bin/npm")]);
 }
 
@@ -156,7 +161,7 @@ async function execute(instruction: Instruction, stage: Stage, stages: ReadonlyM
     case "COPY":
       return copy(instruction as Copy, stage, stages);
     case "RUN":
-      await execa("chroot", inside(stage, ["/bin/sh", "-c", text], await npmEnvironment()));
+      await execa("chroot", inside(stage, ["/bin/sh", "-c", text], await npmEnvironment(stage.root)));
       return;
     case "USER":
       stage.user = text;
@@ -214,10 +219,19 @@ function inside(
   return [`--userspec=${user}:${user}`, root, "env", "-i", "-C", workingDirectory, home, ...variables, ...command];
 }
 
-/** Where this machine fetches packages from; no token of anybody's. */
-async function npmEnvironment(): Promise<Record<string, string>> {
-  const { stdout } = await execa("npm", ["config", "get", "registry"], { cwd: CHECKOUT, stderr: "ignore" });
-  return { npm_config_registry: stdout.trim() };
+/** Where this machine fetches packages from, and whom it trusts in that; no token of anybody's. */
+async function npmEnvironment(root: string): Promise<Record<string, string>> {
+  const registry = await npmSetting("registry");
+  const trusted = process.env.NODE_EXTRA_CA_CERTS ?? (await npmSetting("cafile"));
+  const settings = { npm_config_registry: registry, npm_config_prefer_offline: "true" };
+  if (!trusted || trusted === "null") return settings;
+  await cp(trusted, join(root, "tmp/trusted.pem"), { dereference: true });
+  return { ...settings, NODE_EXTRA_CA_CERTS: "/tmp/trusted.pem" };
+}
+
+async function npmSetting(name: string): Promise<string> {
+  const { stdout } = await execa("npm", ["config", "get", name], { cwd: CHECKOUT, stderr: "ignore" });
+  return stdout.trim();
 }
 
 /** Starts the command of the image in a network of its own, so that its port is free, and asks it as its users do. */

@@ -2,7 +2,7 @@
  * A setpriv that knows Landlock, for the tests: the machine's own, where it is of util-linux 2.41 or newer, else that of
  * Debian 13, unpacked into the user's cache. It needs no rights, and nothing of the machine is changed.
  */
-import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { cacheFolder, findOnPath } from "../../scripts/typst-location.mjs";
@@ -26,9 +26,11 @@ export async function locateSetpriv(): Promise<string | null> {
 export async function ensureSetpriv(): Promise<string> {
   const located = await locateSetpriv();
   if (located !== null) return located;
+  // One that does not run is of no use.
+  await rm(cachedFolder(), { recursive: true, force: true });
   await ensureFolder(cachedFolder(), unpackSetpriv);
   if (await knowsLandlock(cachedPath())) return cachedPath();
-  throw new Error(`${cachedPath()} does not run; delete its folder to have it fetched again`);
+  throw new Error(`${cachedPath()} does not run on this machine`);
 }
 
 async function knowsLandlock(program: string): Promise<boolean> {
