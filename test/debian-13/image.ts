@@ -33,7 +33,7 @@ async function runInNamespaces(): Promise<void> {
   await ensureFolder(debianRoot(), installDebian);
   const stage = await mkdtemp("/tmp/image-");
   try {
-    const namespaces = ["--mount", "--pid", "--fork", "--kill-child", "--propagation", "private"];
+    const namespaces = ["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private"];
     const command = [...namespaces, "--", process.execPath, SELF, INSIDE, stage];
     const { exitCode } = await execa("unshare", command, { stdio: "inherit", reject: false });
     process.exitCode = exitCode ?? 1;
@@ -239,7 +239,7 @@ async function tryService(stage: Stage): Promise<void> {
   const settings = { SERVICE_BACKEND_TOKENS: TOKEN };
   // SIOCSIFFLAGS of <linux/sockios.h>: the loopback interface of a new network is down.
   const raise =
-    'use Socket; socket(S, AF_INET, SOCK_DGRAM, 0); ioctl(S, 0x8914, pack("a16sx14", "lo", 1)) or die $!; exec @ARGV';
+    'use Socket; socket(S, AF_INET, SOCK_DGRAM, 0); my $up = pack("a16sx14", "lo", 1); ioctl(S, 0x8914, $up) or die $!; exec @ARGV';
   const command = ["chroot", ...inside(stage, stage.command, settings)];
   const service = execa("unshare", ["--net", "perl", "-e", raise, "--", ...command], {
     stdin: "ignore",
