@@ -60,7 +60,7 @@ async function runSuites(stage: string, caller: string, files: readonly string[]
   const user =
     caller === "0"
       ? ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"]
-      : ["unshare", "--user", `--map-user=${caller}`, `--map-group=${process.env.ATTACK_SUITE_GROUP ?? caller}`];
+      : ["unshare", "--user", `--map-user=${caller}`, `--map-group=${caller}`];
   try {
     for (const sandbox of SANDBOXES) {
       const report = inStage(`t/${sandbox}.json`);
