@@ -6,6 +6,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { SettingError } from "../rules/integer-setting.ts";
 import { type Backend, buildBackend } from "./app.ts";
+import { findSandboxFacts } from "./sandbox/machine-facts.ts";
+import { describeObstacle } from "./sandbox/obstacle.ts";
 import { openSandbox } from "./sandbox/open-sandbox.ts";
 import { probeSandbox } from "./sandbox/probe.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
@@ -68,16 +70,9 @@ async function refuseLeakySandbox(settings: BackendSettings, sandbox: Sandbox, s
   if (escapes.length > 0)
     throw new SettingError(`The ${sandbox.mode} sandbox does not hold: Typst ${escapes.join(", ")}.`);
   if (compiles) return;
-  throw new SettingError(
-    `Typst does not run in the ${sandbox.mode} sandbox. It needs ${SANDBOX_NEEDS[sandbox.mode]}; SERVICE_SANDBOX names another.`,
-  );
+  const obstacle = describeObstacle(await findSandboxFacts(settings, sandbox.mode));
+  throw new SettingError(`Typst does not run in the ${sandbox.mode} sandbox. ${obstacle}`);
 }
-
-const SANDBOX_NEEDS = {
-  bubblewrap:
-    "bubblewrap (Debian: apt-get install bubblewrap), prlimit, user namespaces that are open to this user, and a work directory that is not mounted noexec",
-  landlock: "setpriv of util-linux 2.41 or newer, prlimit, and a kernel with Landlock",
-} as const;
 
 try {
   await main();

@@ -139,7 +139,7 @@ class RenderJob {
       this.#started = started;
       let taker = outputTaker(request.output, output);
       let result = await timed(this.phases, "compile", () => this.#compile(started, taker));
-      if (started.isWarm && isResult(result) && output.size === 0 && this.#wasLostWhileWaiting(result)) {
+      if (started.isWarm && isResult(result) && output.size === 0 && this.#wasLostWhileWaiting(started, result)) {
         // What ended it while it waited has nothing to do with this request, which gets a new process.
         void starter.discardLater(started);
         started = await starter.start(request.output);
@@ -194,7 +194,7 @@ class RenderJob {
   }
 
   /** Whether something else than the render and its limits has ended a process, perhaps before its request came. */
-  #wasLostWhileWaiting({ end, ranOutOfMemory }: TypstResult): boolean {
+  #wasLostWhileWaiting(started: StartedRender, { end, ranOutOfMemory }: TypstResult): boolean {
     switch (end.kind) {
       case "not-started":
         return true;
@@ -202,7 +202,7 @@ class RenderJob {
         return end.signal === "SIGKILL" && !ranOutOfMemory;
       case "exited":
         // The template may have failed only because the sandbox was removed from below the process.
-        return end.exitCode !== 0 && !this.#parts.starter.isSandboxWhole;
+        return end.exitCode !== 0 && !this.#parts.starter.hasSeenWholeSandbox(started);
       case "output-lost":
       case "stopped":
         return false;

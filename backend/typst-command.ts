@@ -64,6 +64,11 @@ function timestampArguments({ creationTimestampSeconds }: BackendSettings): stri
   return creationTimestampSeconds === null ? [] : ["--creation-timestamp", String(creationTimestampSeconds)];
 }
 
+/**
+ * What the format asks for. A command line can be read by every user who sees the process in /proc, and here it holds a
+ * choice of the caller's: pages, resolution, standards. Typst 0.15 takes them nowhere else: neither its environment nor a
+ * file names pages. So nothing but numbers and words of our own list goes there, and docs/operations.md says who sees it.
+ */
 function outputArguments(settings: BackendSettings, output: Output): string[] {
   switch (output.format) {
     case "pdf":

@@ -19,6 +19,8 @@ import { TypstProcess } from "./typst-process.ts";
 export interface StartedRender {
   /** Whether it was started ahead of its request. */
   readonly isWarm: boolean;
+  /** How often the sandbox had been made anew when it was started. */
+  readonly repairsBefore: number;
   readonly project: Project;
   readonly process: TypstProcess;
 }
@@ -31,6 +33,7 @@ export class TypstStarter {
   readonly #waiting: { readonly key: string; readonly started: Promise<StartedRender> }[] = [];
   readonly #discarding = new Set<Promise<void>>();
   #repairing: Promise<void> | null = null;
+  #repairs = 0;
   #isClosed = false;
   #warmTakes = 0;
 
@@ -112,6 +115,7 @@ export class TypstStarter {
     if (this.#isClosed || this.#spawner.isClosed) return;
     // What waits was started before, and may have lost what is made anew.
     this.#discardWaiting(this.#waiting.length);
+    this.#repairs++;
     this.#repairing ??= Promise.all([this.#spawner.repair(), this.#sandbox.prepare()])
       .catch(() => {})
       .then(() => {
@@ -119,9 +123,12 @@ export class TypstStarter {
       });
   }
 
-  /** Whether a process that has waited can have failed for want of what it should have seen. */
-  get isSandboxWhole(): boolean {
-    return this.#sandbox.isWhole();
+  /**
+   * Whether a process that has waited still saw all that it should have seen. A sandbox that is whole again is none for
+   * who was started before: what was made anew is not in its place there.
+   */
+  hasSeenWholeSandbox({ repairsBefore }: StartedRender): boolean {
+    return repairsBefore === this.#repairs && this.#sandbox.isWhole();
   }
 
   /** How the sandbox shows a project to Typst. */
@@ -146,7 +153,8 @@ export class TypstStarter {
     const project = await Project.create(this.#settings.workDirectory, isArchive(output));
     try {
       const typstArguments = renderArguments(this.#settings, this.#sandbox.view(project), output);
-      return { isWarm: false, project, process: this.startIn(project, typstArguments) };
+      const repairsBefore = this.#repairs;
+      return { isWarm: false, repairsBefore, project, process: this.startIn(project, typstArguments) };
     } catch (error) {
       await project.remove();
       throw error;

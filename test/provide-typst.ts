@@ -1,13 +1,16 @@
-/** Finds Typst once and hands its path to the tests that run it. */
+/** Finds Typst, and a setpriv that knows Landlock, once, and hands their paths to the tests that run them. */
 import type { TestProject } from "vitest/node";
 import { locateBubblewrap } from "../scripts/bubblewrap-location.mjs";
 import { locateTypst } from "../scripts/typst-location.mjs";
+import { locateSetpriv } from "./debian-13/setpriv.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
     /** Empty where the machine has none. */
     bubblewrapPath: string;
     typstPath: string;
+    /** Null where none is on this machine. */
+    setprivPath: string | null;
   }
 }
 
@@ -17,4 +20,5 @@ export default async function provideTypst(project: TestProject): Promise<void> 
   const typst = await locateTypst();
   if ("error" in typst) throw new Error(typst.error);
   project.provide("typstPath", typst.path);
+  project.provide("setprivPath", await locateSetpriv());
 }

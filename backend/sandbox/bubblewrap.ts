@@ -21,6 +21,12 @@ const USER_ID = "65534";
  */
 const HUGE_PAGES = { GLIBC_TUNABLES: "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=16777216" } as const;
 
+/** What makes the namespaces, and the user in them. */
+export const NAMESPACE_ARGUMENTS: readonly string[] = [
+  ...["--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
+  ...["--uid", USER_ID, "--gid", USER_ID, "--hostname", "sandbox"],
+];
+
 const SECCOMP_DESCRIPTOR = "3";
 const STATUS_DESCRIPTOR = "4";
 
@@ -36,8 +42,7 @@ export function bubblewrapSandbox(
   const fontPaths = settings.fontPaths.map((_, index) => SANDBOX_PATHS.font(index));
   const environment = { ...RENDER_ENVIRONMENT, ...HUGE_PAGES };
   const commonArguments = [
-    ...["--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
-    ...["--uid", USER_ID, "--gid", USER_ID, "--hostname", "sandbox"],
+    ...NAMESPACE_ARGUMENTS,
     ...["--cap-drop", "ALL", "--new-session", "--die-with-parent"],
     ...["--clearenv", ...Object.entries(environment).flatMap(([name, value]) => ["--setenv", name, value])],
     ...["--seccomp", SECCOMP_DESCRIPTOR, "--json-status-fd", STATUS_DESCRIPTOR],

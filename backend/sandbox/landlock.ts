@@ -6,6 +6,7 @@
  * called; the process may still see that files exist.
  */
 import { basename } from "node:path";
+import { readProc } from "../proc.mjs";
 import type { Project } from "../project.ts";
 import type { BackendSettings } from "../settings.ts";
 import { emptyPackageDirectory, makeEmptyPackageDirectory } from "../work-directory.ts";
@@ -26,7 +27,8 @@ export function landlockSandbox(
   const commonArguments = [
     // There is no namespace that would end with the backend, so Typst is killed when its parent goes.
     ...["--pdeathsig", "KILL"],
-    ...["--no-new-privs", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all"],
+    ...["--no-new-privs", "--inh-caps=-all", "--ambient-caps=-all"],
+    ...boundingSetOption(),
     // Every access to the file system is denied, but for the rules that follow.
     ...["--landlock-access", "fs"],
     ...rule("execute,read-file", settings.typstPath),
@@ -69,6 +71,21 @@ export function landlockSandbox(
       statusReport: "direct",
     }),
   };
+}
+
+/** CAP_SETPCAP of <linux/capability.h>: the right to take capabilities out of the bounding set. */
+const CAP_SETPCAP = 8n;
+
+/**
+ * The superuser's capabilities come back at each exec from the bounding set, so it must be emptied; where that is refused,
+ * setpriv fails and nothing is served. An ordinary user's do not come back: without the right to empty the set, setpriv
+ * would fail for nothing.
+ */
+function boundingSetOption(): readonly string[] {
+  const permitted = BigInt(`0x${/^CapPrm:\t([0-9a-f]+)$/m.exec(readProc("self/status"))?.[1] ?? "0"}`);
+  const mayEmpty = ((permitted >> CAP_SETPCAP) & 1n) === 1n;
+  const hasRightsToLose = process.getuid?.() === 0 && permitted !== 0n;
+  return mayEmpty || hasRightsToLose ? ["--bounding-set=-all"] : [];
 }
 
 function rule(accesses: string, path: string): string[] {

@@ -247,7 +247,7 @@ describe("what a document may reach", () => {
     await expectProblem(await backend.render({ source }), "template_compile_failed");
   });
 
-  it("holds no inputs and no fonts of the host", async () => {
+  it("holds no inputs", async () => {
     await expectRendered({ source: "#assert(sys.inputs == (:))" });
   });
 

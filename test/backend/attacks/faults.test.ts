@@ -2,16 +2,16 @@
  * Faults of the machine and of clients: a backend that is killed, a disk that is full or read-only, clients that go away
  * at every stage, and far more of them than can be served. Nothing may be lost, hang, leak, or be answered wrongly.
  */
-import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readdir, rm, statfs, unlink, writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { type LocalBackend, startBackend, takeFreePort } from "../../../scripts/local-service.ts";
+import { runMountCommand } from "../../attack-suite/mount-helper.ts";
 import { backendEnvironment } from "../../service/support/local.ts";
 import { BACKEND_TOKEN } from "../../tokens.ts";
 import { parseMetrics, sampleValue } from "../support/metrics-text.ts";
@@ -41,7 +41,7 @@ async function temporaryFolder(): Promise<string> {
 }
 
 async function startProcess(settings: Settings): Promise<LocalBackend> {
-  const environment = { SERVICE_SETPRIV_BIN: process.env.SERVICE_SETPRIV_BIN ?? "", ...backendEnvironment() };
+  const environment = { SERVICE_SETPRIV_BIN: inject("setprivPath") ?? "", ...backendEnvironment() };
   const backend = await startBackend({ ...environment, ...settings }, await takeFreePort());
   onTestFinished(() => backend.stop());
   return backend;
@@ -52,10 +52,8 @@ const send = ({ url }: LocalBackend, body: object) =>
 
 const projectsIn = async (folder: string) => (await readdir(folder)).filter((name) => /^(?:render|output)-/.test(name));
 
-const noLandlock = await landlockObstacle();
-
 describe("a backend that is killed in the middle of renders", () => {
-  it.each([["bubblewrap", "0"], ["bubblewrap", "2"], ...(noLandlock === null ? [["landlock", "0"]] : [])])(
+  it.each([["bubblewrap", "0"], ["bubblewrap", "2"], ...(landlockObstacle === null ? [["landlock", "0"]] : [])])(
     "takes every Typst with it (%s, %s warm), and the next one cleans up",
     async (sandbox = "", warm = "") => {
       const folder = await temporaryFolder();
@@ -87,35 +85,42 @@ describe("a backend that is killed in the middle of renders", () => {
   );
 });
 
-/** Whether this process may mount. */
+/** Whether this process may mount. The attack suite brings a helper that may. */
 const canMount = await (async () => {
   const folder = await mkdtemp(join(tmpdir(), "mount-test-"));
-  const isMounted = mount("-t", "tmpfs", "-o", "size=1m", "tmpfs", folder);
-  if (isMounted) run("umount", [folder]);
+  const isMounted = await mount("-t", "tmpfs", "-o", "size=1m", "tmpfs", folder);
+  if (isMounted) await unmount(folder);
   await rm(folder, { recursive: true, force: true });
   return isMounted;
 })();
 
-function mount(...options: string[]): boolean {
-  return run("mount", options);
+function mount(...options: string[]): Promise<boolean> {
+  return runMountCommand({ program: "mount", arguments: options });
 }
 
-function run(program: string, options: readonly string[]): boolean {
-  return spawnSync(program, options).status === 0;
+function unmount(folder: string): Promise<boolean> {
+  return runMountCommand({ program: "umount", arguments: ["--lazy", folder] });
 }
 
 describe.skipIf(!canMount)("a work directory (skipped for who may not mount)", () => {
-  /** A backend whose work directory is a file system of its own, with so much left of it. */
+  /** A backend whose work directory is on a file system of its own, with so much left of it. */
   async function backendOnSmallDisk(left: Left): Promise<TestBackend> {
-    const folder = await temporaryFolder();
-    expect(mount("-t", "tmpfs", "tmpfs", folder)).toBe(true);
-    const backend = await startTestBackend({ SERVICE_WORK_DIRECTORY: folder });
+    const disk = await temporaryFolder();
+    expect(await mount("-t", "tmpfs", "tmpfs", disk)).toBe(true);
+    // The root of the file system belongs to whoever has mounted it.
+    const backend = await startTestBackend({ SERVICE_WORK_DIRECTORY: join(disk, `on-${basename(disk)}`) });
     onTestFinished(async () => {
       await backend.close().catch(() => {});
-      run("umount", ["--lazy", folder]);
+      await unmount(disk);
     });
     await leave(backend, left);
     return backend;
+  }
+
+  /** With these options alone: those that the kernel lists may name users that a user namespace does not know. */
+  function remount({ workDirectory }: TestBackend, options: string): Promise<boolean> {
+    const alone = ["--options-mode", "ignore", "--options-source", "disable", "-t", "tmpfs"];
+    return mount(...alone, "-o", `remount,${options}`, "tmpfs", dirname(workDirectory));
   }
 
   interface Left {
@@ -123,11 +128,11 @@ describe.skipIf(!canMount)("a work directory (skipped for who may not mount)", (
     readonly names?: number;
   }
 
-  async function leave({ workDirectory }: TestBackend, { bytes, names }: Left): Promise<void> {
-    const { blocks, bfree, bsize, files, ffree } = await statfs(workDirectory);
+  async function leave(backend: TestBackend, { bytes, names }: Left): Promise<void> {
+    const { blocks, bfree, bsize, files, ffree } = await statfs(backend.workDirectory);
     const limits = [`size=${(blocks - bfree) * bsize + bytes}`];
     if (names !== undefined) limits.push(`nr_inodes=${files - ffree + names}`);
-    expect(mount("-o", ["remount", ...limits].join(","), workDirectory)).toBe(true);
+    expect(await remount(backend, limits.join(","))).toBe(true);
   }
 
   async function fill(backend: TestBackend, leaveBytes: number): Promise<string> {
@@ -139,9 +144,9 @@ describe.skipIf(!canMount)("a work directory (skipped for who may not mount)", (
 
   it("that is read-only makes the service unavailable, until it is not", async () => {
     const backend = await backendOnSmallDisk({ bytes: MEBIBYTE });
-    expect(mount("-o", "remount,ro", backend.workDirectory)).toBe(true);
+    expect(await remount(backend, "ro")).toBe(true);
     await expectProblem(await backend.render({ source: "x" }), "service_unavailable");
-    expect(mount("-o", "remount,rw", backend.workDirectory)).toBe(true);
+    expect(await remount(backend, "rw")).toBe(true);
     expect((await backend.render({ source: "x" })).status).toBe(200);
     await expectNothingLeft(backend);
   });

@@ -4,7 +4,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { execa } from "execa";
 import { inject, onTestFinished } from "vitest";
 import { openSandbox } from "../../../backend/sandbox/open-sandbox.ts";
 import type { Sandbox, SandboxMode } from "../../../backend/sandbox/sandbox.ts";
@@ -34,7 +33,7 @@ export async function openOwnSandbox(
     PATH: process.env.PATH,
     SERVICE_BUBBLEWRAP_BIN: inject("bubblewrapPath"),
     SERVICE_TYPST_BIN: inject("typstPath"),
-    SERVICE_SETPRIV_BIN: process.env.SERVICE_SETPRIV_BIN,
+    SERVICE_SETPRIV_BIN: inject("setprivPath") ?? undefined,
     SERVICE_WORK_DIRECTORY: workDirectory,
     SERVICE_SANDBOX: mode,
     ...environment,
@@ -49,10 +48,10 @@ export async function openOwnSandbox(
   return { settings, sandbox: await openSandbox(settings), spawner };
 }
 
-/** Why Landlock cannot be tried on this machine, or null where it can. */
-export async function landlockObstacle(): Promise<string | null> {
-  const setpriv = process.env.SERVICE_SETPRIV_BIN ?? "setpriv";
-  const { stdout } = await execa(setpriv, ["--help"], { reject: false });
-  const isThere = stdout?.includes("landlock") === true;
-  return isThere ? null : "setpriv is older than util-linux 2.41, and SERVICE_SETPRIV_BIN names no other";
-}
+/** Why Landlock cannot be tried on this machine, or null where it can. `npm run test:attacks` gets what it needs. */
+export const landlockObstacle =
+  inject("setprivPath") === null ? "no setpriv of util-linux 2.41 or newer; npm run test:attacks fetches one" : null;
+
+/** The sandboxes that can be tried on this machine. */
+export const SANDBOXES: readonly SandboxMode[] =
+  landlockObstacle === null ? ["bubblewrap", "landlock"] : ["bubblewrap"];

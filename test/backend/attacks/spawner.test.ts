@@ -11,9 +11,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { Project } from "../../../backend/project.ts";
 import type { Launch, SandboxMode } from "../../../backend/sandbox/sandbox.ts";
+import { sharedLibraries } from "../../../backend/sandbox/shared-libraries.ts";
 import { type SpawnedProgram, Spawner } from "../../../backend/spawner/spawner.ts";
 import { renderArguments } from "../../../backend/typst-command.ts";
 import { expectProblem } from "../support/problems.ts";
@@ -21,9 +22,7 @@ import { isRunning } from "../support/running-process.ts";
 import { startTestBackend, type TestBackend } from "../support/test-backend.ts";
 import { ENDLESS } from "./bombs.ts";
 import { expectNothingLeft, processesOf, readProc, typstProcessesOf } from "./leftovers.ts";
-import { landlockObstacle, openOwnSandbox, PDF } from "./own-sandbox.ts";
-
-const noLandlock = await landlockObstacle();
+import { openOwnSandbox, PDF, SANDBOXES } from "./own-sandbox.ts";
 
 async function openSpawner(): Promise<{ spawner: Spawner; folder: string }> {
   const folder = await mkdtemp(join(tmpdir(), "spawner-test-"));
@@ -52,7 +51,9 @@ function shell(script: string, more: Partial<Launch> = {}): Launch {
 /** All that a program writes, once it is given all that it reads. */
 async function exchange(spawned: SpawnedProgram, input = ""): Promise<string | null> {
   const stream = await spawned.stream;
-  stream?.end(input);
+  // Even nothing would be written, and a program that has ended takes nothing.
+  if (input === "") stream?.end();
+  else stream?.end(input);
   return stream && text(stream);
 }
 
@@ -233,26 +234,22 @@ function spawnerPids({ workDirectory }: TestBackend): number[] {
 }
 
 describe("a spawner that dies", () => {
-  it.each(noLandlock === null ? ["bubblewrap", "landlock", "none"] : ["bubblewrap", "none"])(
-    "takes its renders with it, and the next one finds another (%s)",
-    async (mode) => {
-      const backend = await backendFor({
-        SERVICE_SANDBOX: mode,
-        SERVICE_RENDER_TIMEOUT_SECONDS: "5",
-        SERVICE_SETPRIV_BIN: process.env.SERVICE_SETPRIV_BIN ?? "",
-      });
-      const answers = [backend.render({ source: ENDLESS }), backend.render({ source: ENDLESS })];
-      await expect.poll(() => typstProcessesOf(backend.workDirectory).length, { timeout: 3000 }).toBe(2);
-      const pids = typstProcessesOf(backend.workDirectory);
-      onTestFinished(() => {
-        for (const pid of pids.filter(isRunning)) process.kill(pid, "SIGKILL");
-      });
-      process.kill(spawnerPid(backend), "SIGKILL");
-      for (const answer of answers) await expectProblem(await answer, "service_unavailable");
-      expect((await backend.render({ source: "x" })).status).toBe(200);
-      await expectNothingLeft(backend);
-    },
-  );
+  it.each([...SANDBOXES, "none"])("takes its renders with it, and the next one finds another (%s)", async (mode) => {
+    const backend = await backendFor({
+      SERVICE_SANDBOX: mode,
+      SERVICE_RENDER_TIMEOUT_SECONDS: "5",
+    });
+    const answers = [backend.render({ source: ENDLESS }), backend.render({ source: ENDLESS })];
+    await expect.poll(() => typstProcessesOf(backend.workDirectory).length, { timeout: 3000 }).toBe(2);
+    const pids = typstProcessesOf(backend.workDirectory);
+    onTestFinished(() => {
+      for (const pid of pids.filter(isRunning)) process.kill(pid, "SIGKILL");
+    });
+    process.kill(spawnerPid(backend), "SIGKILL");
+    for (const answer of answers) await expectProblem(await answer, "service_unavailable");
+    expect((await backend.render({ source: "x" })).status).toBe(200);
+    await expectNothingLeft(backend);
+  });
 
   it("while renders start, leaves no half of a sandbox behind", { timeout: 30_000 }, async () => {
     const backend = await backendFor({ SERVICE_MAX_CONCURRENT_RENDERS: "4" });
@@ -301,27 +298,27 @@ describe("a spawner that dies", () => {
   });
 });
 
+/** The folder of the root that holds the libraries of Typst; the pinned release is static and has none. */
+const libraryFolders = new Set((await sharedLibraries(inject("typstPath"))).map((path) => path.split("/")[1]));
+
 const REMOVALS: [SandboxMode, string][] = [
-  ...["streams", "seccomp.bpf", "sandbox-root", "sandbox-root/typst", "sandbox-root/project", "sandbox-root/lib"].map(
+  ...["streams", "seccomp.bpf", "sandbox-root", "sandbox-root/typst", "sandbox-root/project"].map(
     (name): [SandboxMode, string] => ["bubblewrap", name],
   ),
+  ...[...libraryFolders].map((name): [SandboxMode, string] => ["bubblewrap", `sandbox-root/${name}`]),
   ...["streams", "seccomp.bpf", "no-packages"].map((name): [SandboxMode, string] => ["landlock", name]),
   ...["streams", "no-packages"].map((name): [SandboxMode, string] => ["none", name]),
 ];
 
 describe("a work directory in which somebody has tidied up", () => {
-  it.each(REMOVALS.filter(([mode]) => noLandlock === null || mode !== "landlock"))(
-    "is whole again after at most one request (%s, %s)",
+  it.each(REMOVALS.filter(([mode]) => mode === "none" || SANDBOXES.includes(mode)))(
+    "is whole again soon after a request (%s, %s)",
     async (mode, name) => {
-      const backend = await backendFor({
-        SERVICE_SANDBOX: mode,
-        SERVICE_SETPRIV_BIN: process.env.SERVICE_SETPRIV_BIN ?? "",
-      });
+      const backend = await backendFor({ SERVICE_SANDBOX: mode });
       await rm(join(backend.workDirectory, name), { recursive: true });
       expect([200, 503]).toContain((await backend.render({ source: "x" })).status);
       // The repair goes on when the answer is there.
-      await delay(300);
-      expect((await backend.render({ source: "x" })).status).toBe(200);
+      await expect.poll(async () => (await backend.render({ source: "x" })).status, { timeout: 5000 }).toBe(200);
       await expectNothingLeft(backend);
       expect(processesOf(backend.workDirectory)).toEqual([]);
     },
@@ -329,17 +326,29 @@ describe("a work directory in which somebody has tidied up", () => {
 });
 
 it("a sandbox that is removed from below a process that waits is no fault of the next template", async () => {
-  const backend = await backendFor({ SERVICE_WARM_RENDERS: "1" });
+  const backend = await backendFor({ SERVICE_SANDBOX: "bubblewrap", SERVICE_WARM_RENDERS: "1" });
   expect((await backend.render({ source: "x" })).status).toBe(200);
   await expect.poll(() => typstProcessesOf(backend.workDirectory)).toHaveLength(1);
   // Until it waits, it has not read what it needs to start.
-  await delay(300);
+  await expectAsleep(typstProcessesOf(backend.workDirectory)[0] ?? 0);
   await rm(join(backend.workDirectory, "sandbox-root"), { recursive: true });
   // 200 where the repair is done before another process is started.
   expect([200, 503]).toContain((await backend.render({ source: "x" })).status);
   await expect.poll(async () => (await backend.render({ source: "x" })).status).toBe(200);
   await expectProblem(await backend.render({ source: "#panic()" }), "template_compile_failed");
 });
+
+/** Expects that a process sleeps and goes on sleeping: it takes no more processor time. */
+async function expectAsleep(pid: number): Promise<void> {
+  let seen = "";
+  const isAsleep = () => {
+    const fields = readProc(String(pid), "stat").split(") ")[1]?.split(" ") ?? [];
+    const [before, now] = [seen, `${fields[0]} ${fields[11]} ${fields[12]}`];
+    seen = now;
+    return now === before && now.startsWith("S ");
+  };
+  await expect.poll(isAsleep, { interval: 200, timeout: 20_000 }).toBe(true);
+}
 
 it("a process that is killed at any moment of its start is gone, and said to be", { timeout: 30_000 }, async () => {
   const { settings, sandbox, spawner } = await openOwnSandbox("bubblewrap");
@@ -387,16 +396,24 @@ describe("a spawner without descriptors left", () => {
     const { spawner } = await openSpawner();
     const pid = Number(await exchange(spawner.start(shell("echo $PPID"))));
     const limit = (count: number) => execFileSync("prlimit", [`--pid=${pid}`, `--nofile=${count}:`]);
-    const open = Math.max(...readdirSync(`/proc/${pid}/fd`).map(Number));
-    for (let room = 0; room < 14; room++) {
-      limit(open + room);
+    const open = readdirSync(`/proc/${pid}/fd`).map(Number);
+    // A limit counts numbers, and the lowest one that is free is taken first.
+    const free = Array.from({ length: 256 }, (_, number) => number).filter((number) => !open.includes(number));
+    const startAt = async (firstRefused: number) => {
+      limit(firstRefused);
       const spawned = spawner.start(shell("echo started"));
       // Nothing is written: a program that has ended already takes nothing.
       const stream = await spawned.stream;
-      const [output, end] = [stream && (await text(stream).catch(() => null)), await spawned.end];
-      if (end.kind !== "failed") expect([output, end]).toEqual(["started\n", EXITED]);
+      const output = stream && (await text(stream).catch(() => null));
+      return { output, end: await spawned.end };
+    };
+    const FAILED = { output: null, end: { kind: "failed", reason: expect.stringContaining("EMFILE") } };
+    expect(await startAt(free[0] ?? 0)).toEqual(FAILED);
+    // One for the connection, and too few for what a program needs beside it.
+    for (const count of [1, 2, 3]) {
+      expect((await startAt(free[count] ?? 0)).end).toEqual(FAILED.end);
     }
-    limit(1024);
+    expect(await startAt(1024)).toEqual({ output: "started\n", end: EXITED });
     expect(await exchange(spawner.start(shell("echo $PPID")))).toBe(`${pid}\n`);
   });
 });

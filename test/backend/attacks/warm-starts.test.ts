@@ -6,6 +6,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { killIfThere } from "../../../backend/proc.mjs";
 import { readPdf } from "../support/pdf-reader.ts";
 import { expectProblem } from "../support/problems.ts";
 import { isRunning } from "../support/running-process.ts";
@@ -111,7 +112,7 @@ describe("a process that waits", () => {
     const backend = await backendFor(1);
     await expectText(backend, "x");
     const [pid = 0] = await waitingPids(backend, 1);
-    for (const victim of victims(pid)) process.kill(victim, "SIGKILL");
+    for (const victim of victims(pid)) killIfThere(victim);
     await delay(300);
     await expectText(backend, "later");
     await waitingPids(backend, 1);
@@ -122,7 +123,7 @@ describe("a process that waits", () => {
     const backend = await backendFor(1);
     await expectText(backend, "x");
     const [pid = 0] = await waitingPids(backend, 1);
-    for (const victim of victims(pid)) process.kill(victim, "SIGKILL");
+    for (const victim of victims(pid)) killIfThere(victim);
     await expectText(backend, "at once");
     await waitingPids(backend, 1);
   });
@@ -155,11 +156,13 @@ describe("a process that waits", () => {
   it("does not see what is put into other projects meanwhile", async () => {
     const backend = await backendFor(2);
     await renderTwoKinds(backend);
-    const pids = await waitingPids(backend, 2);
+    await waitingPids(backend, 2);
     const [project = ""] = await backend.projects();
     await writeFile(join(backend.workDirectory, project, "planted.txt"), "planted");
-    const views = pids.map((pid) => readProc(String(pid), "root/project/planted.txt"));
-    expect(views.toSorted()).toEqual(["", "planted"]);
+    const spying = [{}, { format: "svg" }].map((output) => backend.render({ source: '#read("planted.txt")', output }));
+    const statuses = (await Promise.all(spying)).map(({ status }) => status);
+    expect(statuses.toSorted()).toEqual([200, 422]);
+    expect(await warmTakes(backend)).toBe(2);
   });
 });
 

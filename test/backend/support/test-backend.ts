@@ -44,6 +44,9 @@ export async function startTestBackend(environment: Readonly<Record<string, stri
     SERVICE_BUBBLEWRAP_BIN: inject("bubblewrapPath"),
     SERVICE_WORK_DIRECTORY: workDirectory,
     SERVICE_LOG_LEVEL: "silent",
+    // The attack suite runs once for each sandbox.
+    SERVICE_SANDBOX: process.env.SERVICE_SANDBOX,
+    SERVICE_SETPRIV_BIN: inject("setprivPath") ?? undefined,
     // A program that stands in for Typst is a shell script, and there is no shell in a sandbox.
     ...(environment.SERVICE_TYPST_BIN && { SERVICE_SANDBOX: "none" }),
     // No process but those that a test asks for; warm starts have tests of their own.

@@ -1,0 +1,297 @@
+/**
+ * `npm run test:image`: the steps of the Dockerfile, executed without Docker in a root of Debian 13, and the backend that
+ * they make asked for `/ready` and for a render. The Dockerfile is the only source of the steps.
+ *
+ * What its FROM lines name cannot be had everywhere, and has stand-ins: Debian 13 with the Node of the npm package `node`,
+ * and the Typst that the tests run. All is made in memory, in namespaces that go with this process; what stays is the root
+ * of Debian in the user's cache. It needs the superuser: files of several users are made.
+ */
+import { appendFile, cp, mkdir, mkdtemp, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { type Copy, DockerfileParser, type Env, type From, type Instruction } from "dockerfile-ast";
+import { execa } from "execa";
+import { TYPST_VERSION } from "../../backend/typst-release.mjs";
+import { cacheFolder, findOnPath } from "../../scripts/program-location.mjs";
+import { locateTypst } from "../../scripts/typst-location.mjs";
+import { downloadWithDependencies, ensureFolder, sourcesLine } from "./archive.ts";
+
+const CHECKOUT = fileURLToPath(new URL("../..", import.meta.url));
+const SELF = fileURLToPath(import.meta.url);
+const INSIDE = "--inside";
+/** What node:…-trixie-slim holds beside Debian's essential packages, as far as the service could notice. */
+const BASE_PACKAGES = ["?essential", "apt", "ca-certificates", "libatomic1"];
+const TOKEN = "a-token-of-the-image-test";
+const READY_TIMEOUT_MILLISECONDS = 30_000;
+
+function say(line: string): void {
+  console.log(`image: ${line}`);
+}
+
+async function runInNamespaces(): Promise<void> {
+  if (process.getuid?.() !== 0) throw new Error("npm run test:image must be run by the superuser");
+  await ensureFolder(debianRoot(), installDebian);
+  const stage = await mkdtemp("/tmp/image-");
+  try {
+    const namespaces = ["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private"];
+    const command = [...namespaces, "--", process.execPath, SELF, INSIDE, stage];
+    const { exitCode } = await execa("unshare", command, { stdio: "inherit", reject: false });
+    process.exitCode = exitCode ?? 1;
+  } finally {
+    await rm(stage, { recursive: true, force: true });
+  }
+}
+
+function debianRoot(): string {
+  return join(cacheFolder(), "debian-13-root");
+}
+
+/** As mmdebstrap does it: all packages unpacked, then configured by the dpkg among them. */
+async function installDebian(target: string, scratch: string): Promise<void> {
+  say("installing Debian 13 into the cache");
+  const files = await downloadWithDependencies(scratch, BASE_PACKAGES);
+  // The links /bin, /lib and /sbin come first, or others make folders of these names.
+  const isFirst = (file: string) => Number(basename(file).startsWith("base-files_"));
+  for (const file of files.toSorted((one, other) => isFirst(other) - isFirst(one))) {
+    await execa("sh", [
+      "-c",
+      'dpkg-deb --fsys-tarfile "$1" | tar -x --keep-directory-symlink -C "$2"',
+      "sh",
+      file,
+      target,
+    ]);
+  }
+  const packages = join(target, "tmp/packages");
+  await mkdir(packages);
+  for (const file of files) await cp(file, join(packages, basename(file)));
+  await execa("mknod", ["-m", "666", join(target, "dev/null"), "c", "1", "3"]);
+  const configure = "dpkg --force-depends --install /tmp/packages/*.deb && rm -r /tmp/packages";
+  await execa("chroot", [target, "/bin/sh", "-c", configure], {
+    env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", DEBIAN_FRONTEND: "noninteractive", LC_ALL: "C" },
+    extendEnv: false,
+  });
+  await writeFile(join(target, "etc/apt/sources.list"), await sourcesLine());
+}
+
+/** One stage of the build: its root and what its instructions have set so far. */
+interface Stage {
+  readonly root: string;
+  readonly environment: Record<string, string>;
+  workingDirectory: string;
+  user: string;
+  command: readonly string[];
+  healthCheck: readonly string[];
+}
+
+async function buildAndTry(folder: string): Promise<void> {
+  await execa("mount", ["-t", "tmpfs", "-o", "mode=755", "tmpfs", folder]);
+  const stages = new Map<string, Stage>();
+  let stage: Stage | null = null;
+  const dockerfile = DockerfileParser.parse(await readFile(join(CHECKOUT, "Dockerfile"), "utf8"));
+  for (const instruction of dockerfile.getInstructions()) {
+    const started = performance.now();
+    if (isFrom(instruction)) {
+      stage = await standIn(instruction.getImage() ?? "", join(folder, `stage-${stages.size}`));
+      stages.set(instruction.getBuildStage() ?? String(stages.size), stage);
+    } else if (stage !== null) await execute(instruction, stage, stages);
+    const seconds = ((performance.now() - started) / 1000).toFixed(1);
+    say(
+      `${instruction.getKeyword()} ${(instruction.getArgumentsContent() ?? "").replaceAll(/\s+/g, " ").slice(0, 90)} (${seconds} s)`,
+    );
+  }
+  if (stage === null) throw new Error("the Dockerfile has no stage");
+  await tryService(stage);
+}
+
+const isFrom = (instruction: Instruction): instruction is From => instruction.getKeyword() === "FROM";
+
+/** What stands in for an image that a FROM line names. */
+async function standIn(image: string, place: string): Promise<Stage> {
+  const root = join(place, "root");
+  const stage = { root, environment: { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" } };
+  const rest = { workingDirectory: "/", user: "root", command: [], healthCheck: [] };
+  if (image.includes("typst")) {
+    if (!image.endsWith(`:${TYPST_VERSION}`)) throw new Error(`${image} is not Typst ${TYPST_VERSION}`);
+    const typst = await locateTypst();
+    if ("error" in typst) throw new Error(typst.error);
+    await mkdir(join(root, "bin"), { recursive: true });
+    await cp(typst.path, join(root, "bin/typst"));
+    say(`${image}: in its place ${typst.path}`);
+    return { ...stage, ...rest };
+  }
+  if (!/^node:\d+-trixie-slim$/.test(image)) throw new Error(`nothing stands in for ${image}`);
+  for (const name of ["root", "upper", "work"]) await mkdir(join(place, name), { recursive: true });
+  const layers = `lowerdir=${debianRoot()},upperdir=${join(place, "upper")},workdir=${join(place, "work")}`;
+  await execa("mount", ["-t", "overlay", "-o", layers, "overlay", root]);
+  await execa("mount", ["-t", "proc", "proc", join(root, "proc")]);
+  for (const name of ["dev", "sys"]) await execa("mount", ["--rbind", `/${name}`, join(root, name)]);
+  await cp("/etc/resolv.conf", join(root, "etc/resolv.conf"), { dereference: true });
+  await appendFile(join(root, "etc/passwd"), "node:x:1000:1000::/home/node:/bin/bash\n");
+  await appendFile(join(root, "etc/group"), "node:x:1000:\n");
+  await cp(process.execPath, join(root, "usr/local/bin/node"), { dereference: true });
+  await installNpm(root);
+  const wanted = /^node:(\d+)-/.exec(image)?.[1];
+  if (process.versions.node.split(".")[0] !== wanted) throw new Error(`this is Node ${process.version}, not ${wanted}`);
+  say(`${image}: in its place Debian 13 with Node ${process.version} of the npm package, and the npm of this machine`);
+  return { ...stage, ...rest };
+}
+
+async function installNpm(root: string): Promise<void> {
+  const [npm] = await findOnPath("npm");
+  if (npm === undefined) throw new Error("npm is not on PATH");
+  const source = dirname(dirname(await realpath(npm)));
+  await cp(source, join(root, "usr/local/lib/npm"), { recursive: true });
+  // The packages are there already: those of this checkout were installed from it.
+  const cache = await npmSetting("cache");
+  await mkdir(cache, { recursive: true });
+  await mkdir(join(root, "root/.npm"), { recursive: true });
+  await execa("mount", ["--bind", cache, join(root, "root/.npm")]);
+  await execa("ln", ["-s", "../lib/npm/bin/npm-cli.js", join(root, "usr/local/bin/npm")]);
+}
+
+/** Executes one instruction. One that is not known here is an error: nothing may be left out without a word. */
+async function execute(instruction: Instruction, stage: Stage, stages: ReadonlyMap<string, Stage>): Promise<void> {
+  const keyword = instruction.getKeyword();
+  const text = instruction.getArgumentsContent() ?? "";
+  switch (keyword) {
+    case "WORKDIR":
+      stage.workingDirectory = resolve(stage.workingDirectory, text);
+      await mkdir(join(stage.root, stage.workingDirectory), { recursive: true });
+      return;
+    case "COPY":
+      return copy(instruction as Copy, stage, stages);
+    case "RUN":
+      await execa("chroot", inside(stage, ["/bin/sh", "-c", text], await npmEnvironment(stage.root)));
+      return;
+    case "USER":
+      stage.user = text;
+      return;
+    case "ENV":
+      for (const property of (instruction as Env).getProperties()) {
+        stage.environment[property.getName()] = property.getValue() ?? "";
+      }
+      return;
+    case "HEALTHCHECK":
+      stage.healthCheck = stringsOf(text.slice(text.indexOf("CMD") + "CMD".length));
+      return;
+    case "CMD":
+      stage.command = stringsOf(text);
+      return;
+    case "EXPOSE":
+      return;
+    default:
+      throw new Error(`the Dockerfile has an instruction that this test does not know: ${keyword}`);
+  }
+}
+
+/** The strings of a command in its JSON form, which starts no shell. */
+function stringsOf(text: string): string[] {
+  const strings: unknown = JSON.parse(text);
+  if (Array.isArray(strings) && strings.every((one): one is string => typeof one === "string")) return strings;
+  throw new Error(`not the JSON form of a command: ${text}`);
+}
+
+async function copy(instruction: Copy, stage: Stage, stages: ReadonlyMap<string, Stage>): Promise<void> {
+  const from = instruction.getFromFlag()?.getValue();
+  const source = from === undefined || from === null ? CHECKOUT : stages.get(from)?.root;
+  if (source === undefined) throw new Error(`COPY names no stage: ${from}`);
+  const paths = instruction.getArguments().map((argument) => argument.getValue());
+  const target = paths.pop() ?? "";
+  const place = join(stage.root, resolve(stage.workingDirectory, target));
+  const isFolder = target.endsWith("/") || paths.length > 1;
+  for (const path of paths) {
+    const origin = join(source, path);
+    const isDirectory = (await stat(origin)).isDirectory();
+    const goal = isFolder && !isDirectory ? join(place, basename(path)) : place;
+    await mkdir(isDirectory ? goal : dirname(goal), { recursive: true });
+    await execa("cp", ["--recursive", "--preserve=mode,links", ...(isDirectory ? [`${origin}/.`] : [origin]), goal]);
+  }
+}
+
+/** The arguments of chroot(8) that run a command as the stage has it: its user, folder and environment, and no other. */
+function inside(
+  { root, user, workingDirectory, environment }: Stage,
+  command: readonly string[],
+  more: Readonly<Record<string, string>> = {},
+): string[] {
+  const variables = Object.entries({ ...environment, ...more }).map(([name, value]) => `${name}=${value}`);
+  const home = `HOME=${user === "root" ? "/root" : `/home/${user}`}`;
+  return [`--userspec=${user}:${user}`, root, "env", "-i", "-C", workingDirectory, home, ...variables, ...command];
+}
+
+/** Where this machine fetches packages from, and whom it trusts in that; no token of anybody's. */
+async function npmEnvironment(root: string): Promise<Record<string, string>> {
+  const registry = await npmSetting("registry");
+  const trusted = process.env.NODE_EXTRA_CA_CERTS ?? (await npmSetting("cafile"));
+  const settings = { npm_config_registry: registry, npm_config_prefer_offline: "true" };
+  if (!trusted || trusted === "null") return settings;
+  await cp(trusted, join(root, "tmp/trusted.pem"), { dereference: true });
+  return { ...settings, NODE_EXTRA_CA_CERTS: "/tmp/trusted.pem" };
+}
+
+async function npmSetting(name: string): Promise<string> {
+  const { stdout } = await execa("npm", ["config", "get", name], { cwd: CHECKOUT, stderr: "ignore" });
+  return stdout.trim();
+}
+
+/** Starts the command of the image in a network of its own, so that its port is free, and asks it as its users do. */
+async function tryService(stage: Stage): Promise<void> {
+  const settings = { SERVICE_BACKEND_TOKENS: TOKEN };
+  // SIOCSIFFLAGS of <linux/sockios.h>: the loopback interface of a new network is down.
+  const raise =
+    'use Socket; socket(S, AF_INET, SOCK_DGRAM, 0); my $up = pack("a16sx14", "lo", 1); ioctl(S, 0x8914, $up) or die $!; exec @ARGV';
+  const command = ["chroot", ...inside(stage, stage.command, settings)];
+  const service = execa("unshare", ["--net", "perl", "-e", raise, "--", ...command], {
+    stdin: "ignore",
+    stdout: "inherit",
+    stderr: "inherit",
+    reject: false,
+  });
+  // unshare, perl, chroot and env each become the next: the process of the service is the one that was started.
+  const ask = (...request: string[]) =>
+    execa("nsenter", [`--net=/proc/${service.pid}/ns/net`, "chroot", ...inside(stage, request)], { reject: false });
+  try {
+    await untilHealthy(() => ask(...stage.healthCheck));
+    for (const [name, script] of Object.entries(REQUESTS)) {
+      const { exitCode, stdout, stderr } = await ask("node", "-e", script);
+      if (exitCode !== 0) throw new Error(`${name}: ${stdout} ${stderr}`);
+      say(`${name}: ${stdout}`);
+    }
+  } finally {
+    service.kill("SIGTERM");
+  }
+  const { exitCode } = await service;
+  if (exitCode !== 0) throw new Error(`on SIGTERM the service ended with ${exitCode}`);
+  say(`on SIGTERM it ended with 0; it ran as ${stage.user}, in the ${stage.environment.SERVICE_SANDBOX} sandbox`);
+}
+
+async function untilHealthy(check: () => Promise<{ exitCode?: number }>): Promise<void> {
+  const deadline = performance.now() + READY_TIMEOUT_MILLISECONDS;
+  while (performance.now() < deadline) {
+    if ((await check()).exitCode === 0) return say("HEALTHCHECK: healthy");
+    await delay(200);
+  }
+  throw new Error("the image's own health check never succeeded");
+}
+
+const URL_OF_SERVICE = "http://127.0.0.1:8788";
+const RENDER = `fetch("${URL_OF_SERVICE}/v1/render", {
+  method: "POST",
+  headers: { "Content-Type": "application/json", "X-Service-Backend-Token": "${TOKEN}" },
+  body: JSON.stringify({ source: "= Hello" }),
+}).then(async (answer) => {
+  const bytes = Buffer.from(await answer.arrayBuffer());
+  console.log(answer.status, answer.headers.get("Content-Type"), bytes.length, "bytes");
+  process.exit(answer.status === 200 && bytes.subarray(0, 5).toString() === "%PDF-" ? 0 : 1);
+})`;
+
+/** What is asked of the service, as programs for Node inside the image. */
+const REQUESTS = {
+  "GET /ready": `fetch("${URL_OF_SERVICE}/ready").then((answer) => { console.log(answer.status); process.exit(answer.ok ? 0 : 1); })`,
+  "POST /v1/render": RENDER,
+};
+
+const [option, folder] = process.argv.slice(2);
+if (option === INSIDE && folder !== undefined) await buildAndTry(folder);
+else await runInNamespaces();

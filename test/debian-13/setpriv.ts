@@ -1,0 +1,56 @@
+/**
+ * A setpriv that knows Landlock, for the tests: the machine's own, where it is of util-linux 2.41 or newer, else that of
+ * Debian 13, unpacked into the user's cache. It needs no rights, and nothing of the machine is changed.
+ */
+import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { execa } from "execa";
+import { cacheFolder, findOnPath } from "../../scripts/program-location.mjs";
+import { downloadWithDependencies, ensureFolder } from "./archive.ts";
+
+/** The packages whose files setpriv loads, as they stand among all that util-linux depends on. */
+const NEEDED_PACKAGES = /^(?:util-linux|libc6|libcap-ng0)_/;
+
+const cachedFolder = () => join(cacheFolder(), "debian-13-setpriv");
+const cachedPath = () => join(cachedFolder(), "setpriv");
+
+/** The path of a setpriv that knows Landlock, or null where none is on this machine. */
+export async function locateSetpriv(): Promise<string | null> {
+  const setting = process.env.SERVICE_SETPRIV_BIN;
+  const candidates = setting ? [setting] : [...(await findOnPath("setpriv")), cachedPath()];
+  for (const candidate of candidates) if (await knowsLandlock(candidate)) return candidate;
+  return null;
+}
+
+/** The same, fetched where there is none. */
+export async function ensureSetpriv(): Promise<string> {
+  const located = await locateSetpriv();
+  if (located !== null) return located;
+  // One that does not run is of no use.
+  await rm(cachedFolder(), { recursive: true, force: true });
+  await ensureFolder(cachedFolder(), unpackSetpriv);
+  if (await knowsLandlock(cachedPath())) return cachedPath();
+  throw new Error(`${cachedPath()} does not run on this machine`);
+}
+
+async function knowsLandlock(program: string): Promise<boolean> {
+  const { stdout } = await execa(program, ["--help"], { reject: false, stdin: "ignore" });
+  return stdout?.includes("--landlock-access") === true;
+}
+
+async function unpackSetpriv(target: string, scratch: string): Promise<void> {
+  const root = join(target, "root");
+  await mkdir(root);
+  for (const file of await downloadWithDependencies(scratch, ["util-linux"])) {
+    if (NEEDED_PACKAGES.test(file.slice(file.lastIndexOf("/") + 1))) await execa("dpkg-deb", ["--extract", file, root]);
+  }
+  // By the loader and the libraries of its own Debian: those of an older one lack what it was linked with.
+  const script = `#!/bin/sh
+root=\${0%/*}/root
+for loader in "$root"/usr/lib/*/ld-linux-*.so.*; do
+  exec "$loader" --library-path "\${loader%/*}" "$root/usr/bin/setpriv" "$@"
+done
+`;
+  await writeFile(join(target, "setpriv"), script);
+  await chmod(join(target, "setpriv"), 0o755);
+}
