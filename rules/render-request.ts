@@ -2,21 +2,21 @@
  * The judgement of a render request: one function from the bytes of a body to spans in it, or to a Problem.
  *
  * One pass over the body finds JSON errors, field errors, sizes and spans together; what is reported follows the order
- * of judgement: JSON grammar · all field errors at once · the file set · sizes · output rules · the page selection.
+ * of judgement: JSON grammar · all field errors at once · the file set · sizes · the page selection · output rules.
  * Nothing big is decoded or copied: the backend writes `source`, files and `data` straight from the spans.
  */
-import { base64DecodedSize } from "./base64.ts";
+import { type Base64Mistake, base64DecodedSize, base64Mistake } from "./base64.ts";
 import { type DataErrorType, type DataFindings, passData, pathsAt } from "./data-judgement.ts";
 import { isValidKey, judgeFileSet, KEY_RULES } from "./files-rules.ts";
-import { JsonCursor } from "./json-cursor.ts";
+import { JsonCursor, type JsonKind } from "./json-cursor.ts";
 import { decodeJsonString, type StringSpan } from "./json-string.ts";
 import type { Limits } from "./limits.ts";
 import { DEFAULT_OUTPUT, type Output } from "./output-options.ts";
 import { OutputReader } from "./output-reader.ts";
-import { judgeOutputRules } from "./output-rules.ts";
-import { countDistinctPages, parsePageSelection } from "./page-selection.ts";
+import { judgeOutput } from "./output-rules.ts";
 import { type Problem, problem } from "./problem.ts";
-import { shortenPath } from "./quote.ts";
+import { quote, shortenPath } from "./quote.ts";
+import { RememberedKeys } from "./remembered-keys.ts";
 import { isUtf8 } from "./utf8.ts";
 import { ValidationErrorList } from "./validation-errors.ts";
 
@@ -59,10 +59,30 @@ const ENCODINGS: readonly string[] = ["text", "base64"] satisfies Encoding[];
 const MAX_FIELD_NAME_CODE_UNITS = 512;
 
 const DATA_ERROR_MESSAGES: Record<DataErrorType, string> = {
-  lone_surrogate: "the string holds a lone surrogate",
-  number_out_of_range: "the number is beyond the range of a double",
-  nesting_too_deep: "arrays and objects are nested deeper than 127",
-  reserved_key: "the key is reserved by Typst: an object with it would become a date",
+  lone_surrogate: "the string contains a lone surrogate, which UTF-8 cannot encode",
+  number_out_of_range: "the number is out of range: Typst cannot read it as a floating-point number",
+  nesting_too_deep: "arrays and objects are nested more than 127 levels deep",
+  reserved_key: "the key is reserved: Typst would turn this object into a date",
+};
+
+const BASE64_MESSAGES: Readonly<Record<Base64Mistake, string>> = {
+  line_breaks: "content is not valid Base64: remove the line breaks",
+  data_url: 'content is not valid Base64: send what follows the comma of the data: URL, without "data:…;base64,"',
+  other: "content is not valid Base64 (RFC 4648 section 4: padded, no spaces, unused bits zero)",
+};
+
+/** The place of errors about a key that breaks the rules. */
+const FILES_LOC: readonly string[] = ["files"];
+/** A place for errors past those that are reported, so that a body of many errors makes no list for each. */
+const UNREPORTED_LOC: readonly string[] = [];
+
+const KIND_IN_WORDS: Readonly<Record<JsonKind, string>> = {
+  object: "an object",
+  array: "an array",
+  string: "a string",
+  number: "a number",
+  boolean: "a boolean",
+  null: "null",
 };
 
 class RequestReader {
@@ -90,7 +110,7 @@ class RequestReader {
       this.#readRoot();
     } else if (kind !== null) {
       cursor.skipValue(null);
-      this.#errors.addFieldError([], "wrong_type", `the request must be an object; it is ${article(kind)}`);
+      this.#errors.addFieldError([], "wrong_type", `the request must be a JSON object, not ${KIND_IN_WORDS[kind]}`);
     }
     cursor.expectEnd();
   }
@@ -99,11 +119,7 @@ class RequestReader {
   judge(): RenderRequest | Problem {
     const cursor = this.#cursor;
     if (cursor.isMalformed) {
-      return problem(
-        "invalid_request",
-        `The body is not valid JSON: see the byte at offset ${cursor.malformedAt}.`,
-        {},
-      );
+      return problem("invalid_request", `The body is not valid JSON: syntax error at byte ${cursor.malformedAt}.`, {});
     }
     if (!cursor.isAscii && !isUtf8(cursor.body)) {
       return problem("invalid_request", "The body is not valid JSON: it is not UTF-8.", {});
@@ -113,7 +129,7 @@ class RequestReader {
     const source = this.#source;
     const output = this.#output;
     if (source === null || output === null) throw new Error("a request without field errors lacks a field");
-    const refusal = judgeOutputRules(output) ?? judgePageCount(output, this.#limits);
+    const refusal = judgeOutput(output, this.#limits);
     if (refusal !== null) return refusal;
     const data = this.#data && { start: this.#data.start, end: this.#data.end };
     return { source, files: this.#files, data, output };
@@ -148,7 +164,7 @@ class RequestReader {
       }
       seen.push(field);
     }
-    if (!seen.includes("source")) this.#errors.addFieldError(["source"], "missing", "source is required");
+    if (!seen.includes("source")) this.#addMissing(["source"], "source");
   }
 
   #readSource(): void {
@@ -157,7 +173,7 @@ class RequestReader {
     if (source === null) return;
     if (source.size === 0) this.#errors.addFieldError(["source"], "too_short", "source must not be empty");
     if (source.hasLoneSurrogates) {
-      this.#errors.addBadSource("source holds a lone surrogate: it is not UTF-8 text");
+      this.#errors.addBadSource("source contains a lone surrogate, which UTF-8 cannot encode");
     }
   }
 
@@ -166,7 +182,7 @@ class RequestReader {
     if (!this.#expectObject(["files"])) return;
     // Keys past the cap are not remembered: such a set is refused for its size at the latest, and memory stays bounded.
     const maxFiles = this.#limits.effective_max_files;
-    const seen = new Set<string>();
+    const seen = new RememberedKeys();
     for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
       const key = decodeJsonString(cursor.body, cursor.stringSpan(), KEY_RULES.max_key_length + 1);
       const isValid = isValidKey(key);
@@ -187,25 +203,25 @@ class RequestReader {
   #readFile(key: string, isValid: boolean): RenderFile | null {
     const cursor = this.#cursor;
     // A key that breaks the rules must not show in a context.
-    const loc = isValid ? ["files", key] : ["files"];
+    const loc = !isValid ? FILES_LOC : this.#errors.isFull ? UNREPORTED_LOC : ["files", key];
     if (!this.#expectObject(loc)) return null;
     let encoding: Encoding | null | undefined;
     let content: StringSpan | null | undefined;
     for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
       const field = this.#fieldName();
       if (field === "encoding") {
-        if (encoding !== undefined) this.#passDuplicate([...loc, field]);
-        else encoding = this.#readEncoding([...loc, field]);
+        if (encoding !== undefined) this.#passDuplicate(this.#fieldLoc(loc, field));
+        else encoding = this.#readEncoding(this.#fieldLoc(loc, field));
       } else if (field === "content") {
-        if (content !== undefined) this.#passDuplicate([...loc, field]);
-        else content = this.#readStringField([...loc, field]);
+        if (content !== undefined) this.#passDuplicate(this.#fieldLoc(loc, field));
+        else content = this.#readStringField(this.#fieldLoc(loc, field));
       } else {
-        this.#passUnknown([...loc, field]);
+        this.#passUnknown(this.#fieldLoc(loc, field));
       }
     }
     if (cursor.isMalformed) return null;
-    if (encoding === undefined) this.#errors.addFieldError([...loc, "encoding"], "missing", "encoding is required");
-    if (content === undefined) this.#errors.addFieldError([...loc, "content"], "missing", "content is required");
+    if (encoding === undefined) this.#addMissing(this.#fieldLoc(loc, "encoding"), "encoding");
+    if (content === undefined) this.#addMissing(this.#fieldLoc(loc, "content"), "content");
     if (!encoding || !content) return null;
     const size = this.#contentSize(key, isValid, encoding, content);
     if (size === null) return null;
@@ -214,7 +230,7 @@ class RequestReader {
     return file;
   }
 
-  #readEncoding(loc: string[]): Encoding | null {
+  #readEncoding(loc: readonly string[]): Encoding | null {
     const span = this.#readStringField(loc);
     if (span === null) return null;
     const text = decodeJsonString(this.#cursor.body, span, MAX_FIELD_NAME_CODE_UNITS);
@@ -227,12 +243,19 @@ class RequestReader {
   #contentSize(key: string, isValid: boolean, encoding: Encoding, content: StringSpan): number | null {
     if (encoding === "text") {
       if (!content.hasLoneSurrogates) return content.size;
-      this.#errors.addBadFile(key, isValid, "lone_surrogate", "content holds a lone surrogate: it is not UTF-8 text");
+      this.#errors.addBadFile(
+        key,
+        isValid,
+        "lone_surrogate",
+        "content contains a lone surrogate, which UTF-8 cannot encode",
+      );
       return null;
     }
     const size = base64DecodedSize(this.#cursor.body, content);
-    if (size === null) this.#errors.addBadFile(key, isValid, "invalid_base64", "content is not valid Base64");
-    return size;
+    if (size !== null) return size;
+    const mistake = this.#errors.isFull ? "other" : base64Mistake(this.#cursor.body, content);
+    this.#errors.addBadFile(key, isValid, "invalid_base64", BASE64_MESSAGES[mistake]);
+    return null;
   }
 
   #readData(): void {
@@ -254,34 +277,47 @@ class RequestReader {
   }
 
   /** Passes a string and gives its span; anything else is a field error and gives null. */
-  #readStringField(loc: string[]): StringSpan | null {
+  #readStringField(loc: readonly string[]): StringSpan | null {
     const cursor = this.#cursor;
     const kind = cursor.peekKind();
     if (kind === "string") return cursor.readString() ? cursor.stringSpan() : null;
     cursor.skipValue(null);
     if (kind !== null) {
-      this.#errors.addFieldError(loc, "wrong_type", `${loc.at(-1)} must be a string; it is ${article(kind)}`);
+      this.#errors.addFieldError(
+        loc,
+        "wrong_type",
+        `${loc.at(-1) ?? "the value"} must be a string, not ${KIND_IN_WORDS[kind]}`,
+      );
     }
     return null;
   }
 
   /** Whether an object begins at the cursor; anything else is passed as a field error. */
-  #expectObject(loc: string[]): boolean {
+  #expectObject(loc: readonly string[]): boolean {
     const kind = this.#cursor.peekKind();
     if (kind === "object") return true;
     this.#cursor.skipValue(null);
-    if (kind !== null) this.#errors.addFieldError(loc, "wrong_type", `an object is required; it is ${article(kind)}`);
+    if (kind !== null) this.#errors.addFieldError(loc, "wrong_type", `expected an object, got ${KIND_IN_WORDS[kind]}`);
     return false;
   }
 
-  #passUnknown(loc: string[]): void {
-    this.#cursor.skipValue(null);
-    this.#errors.addFieldError(loc, "unknown_field", "the field is unknown here");
+  /** The place of a file's field; of errors that are only counted, nobody asks for it. */
+  #fieldLoc(loc: readonly string[], field: string): readonly string[] {
+    return this.#errors.isFull ? UNREPORTED_LOC : [...loc, field];
   }
 
-  #passDuplicate(loc: string[]): void {
+  #addMissing(loc: readonly string[], field: string): void {
+    this.#errors.addFieldError(loc, "missing", `${field} is required`);
+  }
+
+  #passUnknown(loc: readonly string[]): void {
     this.#cursor.skipValue(null);
-    this.#errors.addFieldError(loc, "duplicate_field", "the field is there twice");
+    this.#errors.addFieldError(loc, "unknown_field", "unknown field");
+  }
+
+  #passDuplicate(loc: readonly string[]): void {
+    this.#cursor.skipValue(null);
+    this.#errors.addFieldError(loc, "duplicate_field", "duplicate field");
   }
 
   /** The key read last, decoded far enough to be told from every field and to be quoted. */
@@ -302,13 +338,13 @@ class RequestReader {
     const sourceSize = this.#source?.size ?? 0;
     if (sourceSize > limits.max_template_source_bytes) {
       const limit = limits.max_template_source_bytes;
-      const detail = `source has ${sourceSize} bytes; at most ${limit} are allowed.`;
+      const detail = `source has ${sourceSize} bytes; the limit is ${limit}.`;
       return problem("template_source_too_large", detail, { size: sourceSize, limit });
     }
     if (this.#fileTooLarge !== null) {
       const { key, size } = this.#fileTooLarge;
       const limit = limits.max_inline_file_bytes;
-      const detail = `A file has ${size} bytes once decoded; at most ${limit} are allowed.`;
+      const detail = `The file ${quote(key)} has ${size} bytes after decoding; the limit is ${limit}.`;
       return problem("template_file_too_large", detail, { key, size, limit });
     }
     return this.#judgeDataStrings();
@@ -320,22 +356,7 @@ class RequestReader {
     const [path = []] = pathsAt(this.#cursor.body, this.#data.start, [oversize.offset]);
     const { size, subject } = oversize;
     const limit = this.#limits.max_string_bytes;
-    const detail = `A string in data has ${size} bytes; at most ${limit} are allowed.`;
+    const detail = `A string in data has ${size} bytes; the limit is ${limit}.`;
     return problem("string_too_large", detail, { path: shortenPath(path), subject, size, limit });
   }
-}
-
-/** Refuses an archive that would hold too many pages before anything is rendered. */
-function judgePageCount(output: Output, limits: Limits): Problem | null {
-  if (output.format === "pdf" || output.pages === null) return null;
-  const count = countDistinctPages(parsePageSelection(output.pages));
-  const limit = limits.max_output_files;
-  if (count <= limit) return null;
-  const detail = `pages selects ${count} pages; an archive may hold ${limit}.`;
-  return problem("page_selection_too_large", detail, { count, limit });
-}
-
-function article(kind: string): string {
-  if (kind === "null") return "null";
-  return /^[aeiou]/.test(kind) ? `an ${kind}` : `a ${kind}`;
 }

@@ -9,6 +9,7 @@ import { bodyOf, placedAt } from "./bodies.ts";
 import { limitsWith } from "./limits-for-tests.ts";
 import { lowLimits, mutatedBody, randomBody, requestBody } from "./request-arbitraries.ts";
 import { RICH_BODIES } from "./rich-bodies.ts";
+import { runs } from "./runs.ts";
 import { judgeSlowly } from "./slow-validator.ts";
 import { disagreement } from "./verdicts.ts";
 
@@ -20,13 +21,16 @@ const TIGHT_LIMITS = limitsWith({
   max_output_files: 4,
 });
 
+/** The step through the bytes of a body: every one, unless the tests are run for each of many mutants. */
+const EVERY_BYTE = Math.ceil(10 / runs(10));
+
 function expectAgreement(body: Arbitrary<Uint8Array>, limits: Arbitrary<Limits>, numRuns: number): void {
   fc.assert(
     fc.property(body, limits, (bytes, chosen) => {
       const difference = disagreement(bytes, chosen);
       if (difference !== null) throw new Error(difference);
     }),
-    { numRuns },
+    { numRuns: runs(numRuns) },
   );
 }
 
@@ -46,7 +50,7 @@ describe("the request parser gives the verdict of its slow formulation", () => {
   it.each(RICH_BODIES)("on %s, cut at every byte", (_name, text) => {
     const whole = bodyOf(text);
     for (const limits of [DEFAULT_LIMITS, TIGHT_LIMITS]) {
-      for (let length = 0; length <= whole.length; length++) {
+      for (let length = 0; length <= whole.length; length += EVERY_BYTE) {
         const difference = disagreement(placedAt(length & 3, whole.subarray(0, length)), limits);
         expect(difference).toBeNull();
       }
@@ -55,7 +59,7 @@ describe("the request parser gives the verdict of its slow formulation", () => {
 
   it.each(RICH_BODIES)("on %s, with each byte set to one that matters", (_name, text) => {
     const whole = bodyOf(text);
-    for (let at = 0; at < whole.length; at++) {
+    for (let at = 0; at < whole.length; at += EVERY_BYTE) {
       for (const byte of [0x22, 0x5c, 0x2c, 0x7d, 0x00, 0x80, 0xf7]) {
         const difference = disagreement(placedAt(at & 3, whole.with(at, byte)), TIGHT_LIMITS);
         expect(difference).toBeNull();
