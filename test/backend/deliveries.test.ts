@@ -11,7 +11,8 @@ const LARGE_BYTES = 24 * MEBIBYTE;
 
 /** A backend whose every render is an output of this size. */
 async function backendOf(outputBytes: number, settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
-  const typst = await makeFakeTypst(`cat > /dev/null; head -c ${outputBytes} /dev/zero`);
+  const typst = await makeFakeTypst(`cat > /dev/null
+if [ "$target" = - ]; then head -c ${outputBytes} /dev/zero; else head -c ${outputBytes} /dev/zero > "$(dirname "$target")/1"; fi`);
   const backend = await startTestBackend({ SERVICE_TYPST_BIN: typst.path, ...settings });
   onTestFinished(() => backend.close());
   return backend;
@@ -71,9 +72,12 @@ describe("an output that is not read", () => {
       for (const { socket } of readers) socket.destroy();
     });
     await expect.poll(() => held(backend), PATIENCE).toEqual([2, 0, 2 * LARGE_BYTES]);
-    const render = (caller: string) => backend.render({ source: "x" }, { headers: { "X-Service-Caller": caller } });
-    const refused = await expectProblem(await render("hoarder"), "render_queue_full");
-    expect(refused.context).toEqual({ retry_after: expect.any(Number) });
+    const render = (caller: string, output = {}) =>
+      backend.render({ source: "x", output }, { headers: { "X-Service-Caller": caller } });
+    for (const output of [{}, { format: "svg", archive: "zip" }]) {
+      const refused = await expectProblem(await render("hoarder", output), "render_queue_full");
+      expect(refused.context).toEqual({ retry_after: expect.any(Number) });
+    }
     expect((await (await render("other")).bytes()).length).toBe(LARGE_BYTES);
     for (const { socket } of readers) socket.destroy();
     await expect.poll(() => held(backend), PATIENCE).toEqual([0, 0, 0]);

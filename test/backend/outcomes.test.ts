@@ -147,7 +147,9 @@ describe("an output over the limit", () => {
   });
 
   it("that is written in one go by a Typst that has ended by then is a problem of its size too", async () => {
-    const { backend } = await backendWithFake("printf %02000d 0", { SERVICE_MAX_OUTPUT_BYTES: "1024" });
+    const { backend } = await backendWithFake("cat > /dev/null; printf %02000d 0", {
+      SERVICE_MAX_OUTPUT_BYTES: "1024",
+    });
     for (const answer of await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map(() => backend.render({ source: "x" })))) {
       const { context } = await expectProblem(answer, "output_too_large");
       expect(context).toEqual({ size: 2000, limit: 1024 });

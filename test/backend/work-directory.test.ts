@@ -52,7 +52,7 @@ it("holds nothing of a render once it has ended, whatever its end", async () => 
 });
 
 it("holds one project a render, which nobody else may look into", async () => {
-  const typst = await makeFakeTypst(`echo > "$here/started"; ${waitFor("go")}; printf done`);
+  const typst = await makeFakeTypst(`cat > /dev/null; echo > "$here/started"; ${waitFor("go")}; printf done`);
   const backend = await startTestBackend({ SERVICE_TYPST_BIN: typst.path });
   onTestFinished(() => backend.close());
   const answer = backend.render({ source: "x" });

@@ -21,6 +21,7 @@ const SET_UP_FILES = [
   "scripts/typst-location.mjs",
   "scripts/bubblewrap-location.mjs",
   "scripts/check-settings.ts",
+  "scripts/start-settings.ts",
   "backend",
   "edge/integer-settings.ts",
   "rules",

@@ -190,7 +190,7 @@ describe("the backend stops", () => {
 
     /** A backend with one render at hand and one that waits, which has been told to stop. */
     async function stoppingBackend(connection: "close" | "keep-alive"): Promise<HeldBackend> {
-      const typst = await makeFakeTypst(`${VERSION_ANSWER}\n${waitFor("go")}; printf done`);
+      const typst = await makeFakeTypst(`${VERSION_ANSWER}\ncat > /dev/null; ${waitFor("go")}; printf done`);
       const backend = await spawnReadyBackend({
         SERVICE_TYPST_BIN: typst.path,
         SERVICE_SANDBOX: "none",

@@ -187,25 +187,6 @@ describe.skipIf(!canMount)("a work directory (skipped for who may not mount)", (
   });
 });
 
-describe("temporary space that is used up", () => {
-  it("makes the service unavailable for what needs it, and for nothing else, until it is free", async () => {
-    const backend = await backendFor({
-      SERVICE_MAX_TEMP_BYTES: String(16 * 1024 ** 2),
-      SERVICE_MAX_OUTPUT_BYTES: "10000000",
-      SERVICE_MAX_REQUEST_BODY_BYTES: "1000000",
-      SERVICE_MAX_CONCURRENT_RENDERS: "3",
-      SERVICE_RENDER_TIMEOUT_SECONDS: "1",
-    });
-    const held = backend.render({ source: ENDLESS, output: ZIP_OF_SVG });
-    await expect.poll(() => backend.metric("service_temp_reserved_bytes")).toBe(10_000_002);
-    await expectProblem(await backend.render({ source: "x", output: ZIP_OF_SVG }), "service_unavailable");
-    expect((await backend.render({ source: "x" })).status).toBe(200);
-    await expectProblem(await held, "render_timeout");
-    expect((await backend.render({ source: "x", output: ZIP_OF_SVG })).status).toBe(200);
-    await expectNothingLeft(backend);
-  });
-});
-
 describe("clients that go away leave nothing", () => {
   const SETTINGS = { SERVICE_MAX_CONCURRENT_RENDERS: "2" };
   const CLIENTS = 8;
