@@ -29,6 +29,7 @@ async function renderZip(source: string, output: object, from: TestBackend = bac
 
 /** The physical page that an entry shows. */
 const pageNumber = ({ bytes }: ZipEntry) => readSvgSize(bytes)[0] / 10;
+const range = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, index) => first + index);
 const names = (entries: readonly ZipEntry[]) => entries.map(({ name }) => name);
 
 describe("the entries of an archive", () => {
@@ -122,13 +123,12 @@ describe("the number of pages in an archive", () => {
   });
 
   it.each([
-    ["37-", 37, 100],
-    ["1,38-", 38, 100],
-    ["1-40,30-", 1, 64],
-  ])("may be exactly 64 in a selection that ends open: %s", async (pages, first, last) => {
-    const numbers = (await renderZip(pagesOf(last), svgZip(pages))).map(pageNumber);
+    ["37-", 100, range(37, 100)],
+    ["1,38-", 100, [1, ...range(38, 100)]],
+    ["1-40,30-", 64, range(1, 64)],
+  ])("may be exactly 64 in a selection that ends open: %s of %i pages", async (pages, count, numbers) => {
     expect(numbers).toHaveLength(64);
-    expect([Math.min(...numbers), Math.max(...numbers)]).toEqual([Math.min(first, numbers[0] ?? 0), last]);
+    expect((await renderZip(pagesOf(count), svgZip(pages))).map(pageNumber)).toEqual(numbers);
   });
 
   it("is judged before anything is rendered where the selection says it", async () => {

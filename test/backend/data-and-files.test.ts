@@ -219,14 +219,14 @@ describe("files", () => {
     await expectRendered({ source: `#assert(read("${key}") == "x")`, files: { [key]: text("x") } });
   });
 
-  it("of a greatest key made of as many folders as possible is written and removed within a second", async () => {
+  it("of a greatest key made of as many folders as possible is written, read and removed", async () => {
     const key = "a/"
       .repeat(KEY_RULES.max_key_length)
       .slice(0, KEY_RULES.max_key_length - 1)
       .replace(/\/$/, "");
-    const started = performance.now();
-    await expectRendered({ source: "x", files: { [key]: text("x") } });
-    expect(performance.now() - started).toBeLessThan(1000);
+    expect(key).toHaveLength(KEY_RULES.max_key_length - 1);
+    await expectRendered({ source: `#assert(read("${key}") == "x")`, files: { [key]: text("x") } });
+    await expect.poll(() => backend.projects()).toEqual([]);
   });
 
   it("may have names that only look like options, drafts or hidden files", async () => {

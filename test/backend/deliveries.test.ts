@@ -25,16 +25,14 @@ const held = (backend: TestBackend) =>
     ),
   );
 
-const PATIENCE = { timeout: 20_000 };
-
 describe("an output that is not read", () => {
   it("holds a file where it is large, and neither memory nor a slot", async () => {
     const backend = await backendOf(LARGE_BYTES, { SERVICE_MAX_CONCURRENT_RENDERS: "1" });
     const readers = [1, 2, 3].map(() => sendWithoutReading(backend.url, { source: "x" }));
-    await expect.poll(() => held(backend), PATIENCE).toEqual([3, 0, 3 * LARGE_BYTES]);
+    await expect.poll(() => held(backend)).toEqual([3, 0, 3 * LARGE_BYTES]);
     expect(await backend.metric("service_renders_running")).toBe(0);
     for (const { socket } of readers) socket.destroy();
-    await expect.poll(() => held(backend), PATIENCE).toEqual([0, 0, 0]);
+    await expect.poll(() => held(backend)).toEqual([0, 0, 0]);
     expect(await backend.metric("service_deliveries_total", { end: "client_gone" })).toBe(3);
   });
 
@@ -42,7 +40,7 @@ describe("an output that is not read", () => {
     const backend = await backendOf(LARGE_BYTES, { SERVICE_DELIVERY_SILENCE_SECONDS: "1" });
     const { socket } = sendWithoutReading(backend.url, { source: "x" });
     onTestFinished(() => void socket.destroy());
-    await expect.poll(() => backend.metric("service_deliveries_total", { end: "silent" }), PATIENCE).toBe(1);
+    await expect.poll(() => backend.metric("service_deliveries_total", { end: "silent" })).toBe(1);
     expect(await held(backend)).toEqual([0, 0, 0]);
     expect(await backend.metric("service_render_requests_total", { outcome: "client_gone" })).toBe(1);
   });
@@ -55,8 +53,8 @@ describe("an output that is not read", () => {
     const { socket } = sendWithoutReading(backend.url, { source: "x" });
     const trickle = setInterval(() => socket.read(1), 50);
     onTestFinished(() => clearInterval(trickle));
-    await expect.poll(() => backend.metric("service_deliveries_total", { end: "timed_out" }), PATIENCE).toBe(1);
-    await expect.poll(() => held(backend), PATIENCE).toEqual([0, 0, 0]);
+    await expect.poll(() => backend.metric("service_deliveries_total", { end: "timed_out" })).toBe(1);
+    await expect.poll(() => held(backend)).toEqual([0, 0, 0]);
     socket.destroy();
   });
 
@@ -71,7 +69,7 @@ describe("an output that is not read", () => {
     onTestFinished(() => {
       for (const { socket } of readers) socket.destroy();
     });
-    await expect.poll(() => held(backend), PATIENCE).toEqual([2, 0, 2 * LARGE_BYTES]);
+    await expect.poll(() => held(backend)).toEqual([2, 0, 2 * LARGE_BYTES]);
     const render = (caller: string, output = {}) =>
       backend.render({ source: "x", output }, { headers: { "X-Service-Caller": caller } });
     for (const output of [{}, { format: "svg", archive: "zip" }]) {
@@ -80,7 +78,7 @@ describe("an output that is not read", () => {
     }
     expect((await (await render("other")).bytes()).length).toBe(LARGE_BYTES);
     for (const { socket } of readers) socket.destroy();
-    await expect.poll(() => held(backend), PATIENCE).toEqual([0, 0, 0]);
+    await expect.poll(() => held(backend)).toEqual([0, 0, 0]);
     expect((await (await render("hoarder")).bytes()).length).toBe(LARGE_BYTES);
   });
 });
@@ -124,7 +122,7 @@ describe("an output that is read", () => {
     const backend = await backendOf(LARGE_BYTES);
     const { socket, readRest } = sendWithoutReading(backend.url, { source: "x" });
     onTestFinished(() => void socket.destroy());
-    await expect.poll(() => held(backend), PATIENCE).toEqual([1, 0, LARGE_BYTES]);
+    await expect.poll(() => held(backend)).toEqual([1, 0, LARGE_BYTES]);
     await expect.poll(() => backend.projects()).toEqual([]);
     expect((await backend.workFiles()).filter((name) => name.startsWith("spool-"))).toEqual([]);
     expect((await readRest()).length).toBe(LARGE_BYTES);

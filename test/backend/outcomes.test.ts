@@ -4,7 +4,7 @@
  */
 import { mkdir, rm } from "node:fs/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { ENDLESS } from "./attacks/bombs.ts";
+import { ENDLESS, NO_TIME_LIMIT } from "./attacks/bombs.ts";
 import { type FakeTypst, makeFakeTypst } from "./support/fake-typst.ts";
 import { type ContractCode, expectProblem, type ReceivedProblem } from "./support/problems.ts";
 import { isRunning, writtenPids } from "./support/running-process.ts";
@@ -95,9 +95,8 @@ describe("Typst that takes too long", () => {
     const { context } = await expectOutcome(backend, answer, "render_timeout");
     expect(context).toEqual({ timeout_secs: 1 });
     expect(seconds).toBeGreaterThan(0.95);
-    expect(seconds).toBeLessThan(3);
     const pids = await writtenPids(typst, "self", "child", "grandchild");
-    await expect.poll(() => pids.filter(isRunning), { timeout: 2000 }).toEqual([]);
+    await expect.poll(() => pids.filter(isRunning)).toEqual([]);
   });
 
   it("is killed even where it ignores every signal that can be ignored", async () => {
@@ -107,7 +106,7 @@ describe("Typst that takes too long", () => {
     );
     await expectOutcome(backend, await backend.render({ source: "x" }), "render_timeout");
     const pids = await writtenPids(typst, "self");
-    await expect.poll(() => pids.filter(isRunning), { timeout: 2000 }).toEqual([]);
+    await expect.poll(() => pids.filter(isRunning)).toEqual([]);
   });
 
   it("is killed where it floods its diagnostics, which are not kept", async () => {
@@ -126,13 +125,14 @@ describe("Typst that takes too long", () => {
     const { backend, typst } = await backendWithFake('sleep 300 & echo $! > "$here/child"; exit 1', TIMEOUT);
     await expectOutcome(backend, await backend.render({ source: "x" }), "template_compile_failed");
     const pids = await writtenPids(typst, "child");
-    await expect.poll(() => pids.filter(isRunning), { timeout: 2000 }).toEqual([]);
+    await expect.poll(() => pids.filter(isRunning)).toEqual([]);
   });
 });
 
 describe("an output over the limit", () => {
   const LIMIT = 1_000_000;
-  const SMALL = { SERVICE_MAX_OUTPUT_BYTES: String(LIMIT) };
+  // No other limit stops what never ends.
+  const SMALL = { SERVICE_MAX_OUTPUT_BYTES: String(LIMIT), ...NO_TIME_LIMIT };
 
   it("that never ends is cut off at once and never held in memory", async () => {
     const { backend, typst } = await backendWithFake('echo $$ > "$here/self"; exec cat /dev/zero', SMALL);
@@ -143,7 +143,7 @@ describe("an output over the limit", () => {
     expect(context).toEqual({ size: expect.any(Number), limit: LIMIT });
     expect(context.size).toBeGreaterThan(LIMIT);
     const pids = await writtenPids(typst, "self");
-    await expect.poll(() => pids.filter(isRunning), { timeout: 2000 }).toEqual([]);
+    await expect.poll(() => pids.filter(isRunning)).toEqual([]);
   });
 
   it("that is written in one go by a Typst that has ended by then is a problem of its size too", async () => {
@@ -165,10 +165,8 @@ describe("an output over the limit", () => {
   it("in a folder is cut off while it grows", async () => {
     const script = 'cat /dev/zero > "$(dirname "$target")/1"';
     const { backend } = await backendWithFake(script, SMALL);
-    const started = performance.now();
     const answer = await backend.render({ source: "x", output: { format: "png", archive: "zip" } });
     const { context } = await expectOutcome(backend, answer, "output_too_large");
-    expect(performance.now() - started).toBeLessThan(5000);
     expect(context).toEqual({ size: expect.any(Number), limit: LIMIT });
     expect(context.size).toBeGreaterThan(LIMIT);
   });

@@ -5,6 +5,7 @@
  */
 import { describe, expect, it, onTestFinished } from "vitest";
 import { BACKEND_TOKEN } from "../tokens.ts";
+import { NO_TIME_LIMIT } from "./attacks/bombs.ts";
 import { type FakeTypst, makeFakeTypst, waitFor } from "./support/fake-typst.ts";
 import { expectProblem } from "./support/problems.ts";
 import { sendRaw } from "./support/raw-request.ts";
@@ -24,6 +25,9 @@ async function heldBackend(environment: Readonly<Record<string, string>> = {}): 
   const backend = await startTestBackend({
     SERVICE_TYPST_BIN: typst.path,
     SERVICE_MAX_CONCURRENT_RENDERS: "1",
+    // Longer than any test: whoever is answered or stopped before has not waited for a deadline.
+    SERVICE_QUEUE_DEADLINE_SECONDS: "300",
+    ...NO_TIME_LIMIT,
     ...environment,
   });
   onTestFinished(async () => {
@@ -82,7 +86,6 @@ describe("renders beyond the cap", () => {
     const refused = await backend.render(named("late"));
     const seconds = (performance.now() - started) / 1000;
     expect(seconds).toBeGreaterThan(0.95);
-    expect(seconds).toBeLessThan(3);
     const { context } = await expectProblem(refused, "render_queue_full");
     expect(context).toEqual({ retry_after: expect.any(Number) });
     expect(context.retry_after).toBeGreaterThanOrEqual(1);
@@ -99,9 +102,8 @@ describe("renders beyond the cap", () => {
     const { backend, typst } = await heldBackend({ SERVICE_MAX_QUEUED_RENDERS: "1" });
     const { answer: held } = await enqueue(backend, "held");
     const { answer: queued } = await enqueue(backend, "queued");
-    const started = performance.now();
     await expectProblem(await backend.render(named("late")), "render_queue_full");
-    expect(performance.now() - started).toBeLessThan(1000);
+    expect([await running(backend), await waiting(backend)]).toEqual([1, 1]);
     await typst.signal("go");
     expect([(await held).status, (await queued).status]).toEqual([200, 200]);
   });
@@ -140,7 +142,7 @@ describe("a client that leaves", () => {
     expect(pids.filter(isRunning)).toEqual(pids);
     leaving.abort();
     await expect(left).rejects.toThrow();
-    await expect.poll(() => pids.filter(isRunning), { timeout: 3000 }).toEqual([]);
+    await expect.poll(() => pids.filter(isRunning)).toEqual([]);
     await expect.poll(() => typst.read("served")).toBe("left\nnext\n");
     await typst.signal("go");
     expect((await next).status).toBe(200);

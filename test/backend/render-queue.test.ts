@@ -3,7 +3,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { type Applicant, RenderQueue, type RenderQueueOptions } from "../../backend/render-queue.ts";
 
-const OPTIONS: RenderQueueOptions = { slots: 1, maxWaiting: 10, deadlineMilliseconds: 5000 };
+/** The deadline is longer than any test: whoever is answered before has not waited for it. */
+const OPTIONS: RenderQueueOptions = { slots: 1, maxWaiting: 10, deadlineMilliseconds: 600_000 };
 const NEVER = new AbortController().signal;
 const ANYONE: Applicant = { caller: "anyone", signal: NEVER };
 
@@ -37,14 +38,16 @@ it("gives the work's result and how long it waited", async () => {
   const queue = new RenderQueue(OPTIONS);
   const gate = makeGate();
   const first = queue.run(ANYONE, () => gate.passed);
+  const started = performance.now();
   const second = queue.run(ANYONE, async () => "result");
   await delay(50);
   gate.open();
   expect(await first).toMatchObject({ kind: "done", result: undefined });
   const admission = await second;
+  const passedSeconds = (performance.now() - started) / 1000;
   expect(admission).toMatchObject({ kind: "done", result: "result" });
   expect(admission.kind === "done" && admission.waitedSeconds).toBeGreaterThan(0.04);
-  expect(admission.kind === "done" && admission.waitedSeconds).toBeLessThan(4);
+  expect(admission.kind === "done" && admission.waitedSeconds).toBeLessThanOrEqual(passedSeconds);
 });
 
 it("serves whoever came first", async () => {
@@ -101,9 +104,8 @@ it("turns away at once where the queue has no place", async () => {
   const gate = makeGate();
   const first = queue.run(ANYONE, () => gate.passed);
   const second = queue.run(ANYONE, async () => "second");
-  const started = performance.now();
   expect(await queue.run(ANYONE, async () => "third")).toMatchObject({ kind: "full" });
-  expect(performance.now() - started).toBeLessThan(1000);
+  expect([queue.running, queue.waiting]).toEqual([1, 1]);
   gate.open();
   expect(await second).toMatchObject({ result: "second" });
   await first;

@@ -21,7 +21,6 @@ import { expectProblem } from "./support/problems.ts";
 import { startTestBackend, type TestBackend } from "./support/test-backend.ts";
 
 const MEBIBYTE = 1024 ** 2;
-const PATIENCE = { timeout: 20_000 };
 const ZIP_OF_SVG = { format: "svg", archive: "zip" };
 
 async function backendFor(settings: Readonly<Record<string, string>>): Promise<TestBackend> {
@@ -48,7 +47,7 @@ while [ $n -le ${count} ]; do cp "$here/noise" "$(dirname "$target")/$n"; n=$((n
     const typst = await makeFakeTypst(`${writePages(50)}; sleep 2.5`);
     const backend = await backendFor({ SERVICE_TYPST_BIN: typst.path, SERVICE_RENDER_TIMEOUT_SECONDS: "4", ...SPACE });
     await expectProblem(await backend.render({ source: "x", output: ZIP_OF_SVG }), "render_timeout");
-    await expect.poll(() => backend.projects(), PATIENCE).toEqual([]);
+    await expect.poll(() => backend.projects()).toEqual([]);
     await expect.poll(() => backend.metric("service_temp_reserved_bytes")).toBe(0);
   });
 
@@ -58,14 +57,14 @@ while [ $n -le ${count} ]; do cp "$here/noise" "$(dirname "$target")/$n"; n=$((n
     const leaving = new AbortController();
     const answer = backend.render({ source: "x", output: ZIP_OF_SVG }, { signal: leaving.signal });
     answer.catch(() => {});
-    await expect.poll(() => typst.read("written"), PATIENCE).not.toBeNull();
+    await expect.poll(() => typst.read("written")).not.toBeNull();
     for (let count = 0; count < 5; count++) expect((await backend.fetch("/health")).status).toBe(200);
     expect(await backend.metric("service_renders_running")).toBe(1);
     leaving.abort();
     await expect(answer).rejects.toThrow();
-    await expect.poll(() => backend.metric("service_renders_running"), PATIENCE).toBe(0);
+    await expect.poll(() => backend.metric("service_renders_running")).toBe(0);
     expect(await backend.metric("service_render_requests_total", { outcome: "client_gone" })).toBe(1);
-    await expect.poll(() => backend.projects(), PATIENCE).toEqual([]);
+    await expect.poll(() => backend.projects()).toEqual([]);
   });
 });
 
@@ -74,7 +73,7 @@ describe("temporary space", () => {
     const typst = await makeFakeTypst(`cat > /dev/null; ${waitFor("go")}; printf '<svg/>' > "$(dirname "$target")/1"`);
     const backend = await backendFor({ SERVICE_TYPST_BIN: typst.path, SERVICE_MAX_CONCURRENT_RENDERS: "32" });
     const answers = Array.from({ length: 32 }, () => backend.render({ source: "x", output: ZIP_OF_SVG }));
-    await expect.poll(() => backend.metric("service_renders_running"), PATIENCE).toBe(32);
+    await expect.poll(() => backend.metric("service_renders_running")).toBe(32);
     await typst.signal("go");
     const statuses = (await Promise.all(answers)).map(({ status }) => status);
     expect(statuses).toEqual(statuses.map(() => 200));
@@ -155,10 +154,10 @@ describe("the memory of bodies", () => {
     const render = (caller: string) =>
       backend.render({ source: "x", data: "y".repeat(0.9 * MEBIBYTE) }, { headers: { "X-Service-Caller": caller } });
     const flood = [1, 2, 3].map(() => render("flood"));
-    await expect.poll(() => backend.metric("service_renders_waiting"), PATIENCE).toBe(2);
+    await expect.poll(() => backend.metric("service_renders_waiting")).toBe(2);
     await expectProblem(await render("flood"), "render_queue_full");
     const other = render("other");
-    await expect.poll(() => backend.metric("service_renders_waiting"), PATIENCE).toBe(3);
+    await expect.poll(() => backend.metric("service_renders_waiting")).toBe(3);
     await typst.signal("go");
     for (const answer of [...flood, other]) expect((await answer).status).toBe(200);
     await expect.poll(() => backend.metric("service_body_memory_bytes")).toBe(0);

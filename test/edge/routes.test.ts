@@ -11,12 +11,11 @@ const WITH_TOKEN = { headers: { "X-Service-Api-Token": API_TOKEN } };
 const REQUEST_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 describe("open routes", () => {
-  it("answers /health with strings only", async () => {
+  it("answers /health with a life sign", async () => {
     const answer = await send("/health");
     expect(answer.status).toBe(200);
     expect(answer.headers.get("Content-Type")).toBe("application/json");
-    const members = Object.values(await answer.json<Record<string, unknown>>());
-    expect(members.every((member) => typeof member === "string")).toBe(true);
+    expect(await answer.json()).toEqual({ status: "ok" });
   });
 
   it.each(Object.entries(STATIC_DOCUMENTS))("serves /%s without a token, as generated", async (name, document) => {

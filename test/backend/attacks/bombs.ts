@@ -17,6 +17,9 @@ export const binaryFile = (bytes: Uint8Array): SentFile => ({
 /** Runs until it is stopped, in any time that a test has: each call makes two, and none is remembered. */
 export const ENDLESS = '#let f(path) = if path.len() > 60 { 0 } else { f(path + "a") + f(path + "b") }\n#f("")';
 
+/** No limit of time ends `ENDLESS` while a test waits: what ends it is what the test has done. */
+export const NO_TIME_LIMIT = { SERVICE_RENDER_TIMEOUT_SECONDS: "600", SERVICE_RENDER_CPU_SECONDS: "3600" };
+
 /** A PNG of this size in its header; its pixels are what `raw` inflates to. */
 export function png(width: number, height: number, raw: Uint8Array): Buffer {
   const header = Buffer.alloc(13);

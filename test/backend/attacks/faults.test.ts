@@ -19,7 +19,7 @@ import { readPdf } from "../support/pdf-reader.ts";
 import { expectProblem } from "../support/problems.ts";
 import { renderInit, startTestBackend, type TestBackend } from "../support/test-backend.ts";
 import { readZip } from "../support/zip-reader.ts";
-import { binaryFile, ENDLESS, noisePng, svg, textFile } from "./bombs.ts";
+import { binaryFile, ENDLESS, NO_TIME_LIMIT, noisePng, svg, textFile } from "./bombs.ts";
 import { expectNothingLeft, processesOf, typstProcessesOf } from "./leftovers.ts";
 import { landlockObstacle } from "./own-sandbox.ts";
 
@@ -62,6 +62,7 @@ describe("a backend that is killed in the middle of renders", () => {
         SERVICE_SANDBOX: sandbox,
         SERVICE_WARM_RENDERS: warm,
         SERVICE_MAX_CONCURRENT_RENDERS: "2",
+        ...NO_TIME_LIMIT,
       };
       const first = await startProcess(settings);
       for (const output of [{}, ZIP_OF_SVG]) expect((await send(first, { source: "x", output })).status).toBe(200);
@@ -74,7 +75,7 @@ describe("a backend that is killed in the middle of renders", () => {
       first.process.kill("SIGKILL");
       await once(first.process, "exit");
       expect(await Promise.all(answers)).toEqual(["lost", "lost"]);
-      await expect.poll(() => processesOf(folder), { timeout: 3000 }).toEqual([]);
+      await expect.poll(() => processesOf(folder)).toEqual([]);
       expect((await projectsIn(folder)).length).toBeGreaterThanOrEqual(2);
       const next = await startProcess({ ...settings, SERVICE_WARM_RENDERS: "0" });
       expect(await projectsIn(folder)).toEqual([]);
@@ -188,7 +189,7 @@ describe.skipIf(!canMount)("a work directory (skipped for who may not mount)", (
 });
 
 describe("clients that go away leave nothing", () => {
-  const SETTINGS = { SERVICE_MAX_CONCURRENT_RENDERS: "2" };
+  const SETTINGS = { SERVICE_MAX_CONCURRENT_RENDERS: "2", SERVICE_QUEUE_DEADLINE_SECONDS: "300", ...NO_TIME_LIMIT };
   const CLIENTS = 8;
 
   /** Those whose request was never whole. */
@@ -210,7 +211,7 @@ describe("clients that go away leave nothing", () => {
     await run();
     const before = await descriptorCount();
     await run();
-    await expect.poll(descriptorCount, { timeout: 5000 }).toBeLessThan(before + CLIENTS / 2);
+    await expect.poll(descriptorCount).toBeLessThan(before + CLIENTS / 2);
   }
 
   const descriptorCount = async () => (await readdir("/proc/self/fd")).length;
@@ -314,7 +315,7 @@ describe("two hundred clients at once, ten times what can be served or wait", ()
       SERVICE_WARM_RENDERS: String(WARM),
     });
     const descriptors = async () => (await readdir(`/proc/${backend.process.pid}/fd`)).length;
-    const settled = () => expect.poll(() => typstProcessesOf(folder).length, { timeout: 5000 }).toBe(WARM);
+    const settled = () => expect.poll(() => typstProcessesOf(folder).length).toBe(WARM);
     await Promise.all([send(backend, { source: "x" }), send(backend, { source: "x" })]);
     await send(backend, { source: "x" });
     await settled();
@@ -357,13 +358,13 @@ describe("two hundred clients at once, ten times what can be served or wait", ()
 
     expect([...counts.keys()].sort()).toEqual([...OUTCOMES].sort());
     expect(healthAnswers).toBeGreaterThan(1);
-    await expect.poll(() => typstProcessesOf(folder).length, { timeout: 5000 }).toBeLessThanOrEqual(WARM);
+    await expect.poll(() => typstProcessesOf(folder).length).toBeLessThanOrEqual(WARM);
     await expect.poll(async () => (await projectsIn(folder)).length).toBeLessThanOrEqual(WARM);
     const samples = parseMetrics(await (await fetch(new URL("/metrics", backend.url))).text());
     const gauges = ["service_renders_running", "service_renders_waiting", "service_temp_reserved_bytes"];
     expect(gauges.map((name) => sampleValue(samples, name, {}))).toEqual([0, 0, 0]);
     // One for the connection by which the metrics were asked for.
-    await expect.poll(descriptors, { timeout: 5000 }).toBeLessThanOrEqual(before + 1);
+    await expect.poll(descriptors).toBeLessThanOrEqual(before + 1);
     await backend.stop();
     expect(processesOf(folder)).toEqual([]);
     expect(await readdir(folder)).toEqual([]);

@@ -16,6 +16,7 @@ import {
   compressedSvg,
   ENDLESS,
   entityBomb,
+  NO_TIME_LIMIT,
   noisePng,
   png,
   referenceBomb,
@@ -37,10 +38,7 @@ const LIMITS = {
   SERVICE_MAX_OUTPUT_BYTES: String(MAX_OUTPUT_BYTES),
 };
 /** For what ends by itself, however slow the machine is. */
-const PATIENT = { SERVICE_RENDER_TIMEOUT_SECONDS: "20" };
-
-/** For a machine that is busy with other tests. */
-const SLACK_SECONDS = 3;
+const PATIENT = NO_TIME_LIMIT;
 
 interface Template {
   readonly source: string;
@@ -52,8 +50,6 @@ interface Attack extends Template {
   /** What is different where the same template is harmless. It compiles, so it is the attack alone that does not. */
   readonly control: Partial<Template>;
   readonly settings?: Readonly<Record<string, string>>;
-  /** Between sending and the answer, at most; the render timeout and its slack where it is not said. */
-  readonly maxSeconds?: number;
 }
 
 async function backendFor(settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
@@ -68,9 +64,9 @@ async function expectOrdinaryRender(backend: TestBackend): Promise<void> {
   expect((await readPdf(await answer.bytes())).pageTexts).toEqual(["An ordinary letter"]);
 }
 
-/** Runs an attack beside an ordinary render; expects the code, in time, and nothing left. */
+/** Runs an attack beside an ordinary render; expects the code, not before its time, and nothing left. */
 async function expectStopped(attack: Attack, code: ContractCode): Promise<void> {
-  const { control, settings = {}, maxSeconds = RENDER_TIMEOUT_SECONDS + SLACK_SECONDS, ...body } = attack;
+  const { control, settings = {}, ...body } = attack;
   const backend = await backendFor(settings);
   expect((await backend.render({ ...body, ...control })).status).toBe(200);
   const started = performance.now();
@@ -82,7 +78,6 @@ async function expectStopped(attack: Attack, code: ContractCode): Promise<void> 
     expectOrdinaryRender(backend),
   ]);
   expect(JSON.stringify(problem)).not.toContain(backend.workDirectory);
-  expect(seconds).toBeLessThan(maxSeconds);
   if (code === "render_timeout" && settings.SERVICE_RENDER_CPU_SECONDS === undefined) {
     expect(problem.context).toEqual({ timeout_secs: RENDER_TIMEOUT_SECONDS });
     expect(seconds).toBeGreaterThan(RENDER_TIMEOUT_SECONDS - 0.05);
@@ -208,10 +203,7 @@ describe("a template that never ends is stopped at the render timeout", () => {
   ])("%s", (_what, attack) => expectStopped(attack, "render_timeout"));
 
   it("or when its processor time is used up", () =>
-    expectStopped(
-      { ...ENDLESS_WORK, settings: { ...PATIENT, SERVICE_RENDER_CPU_SECONDS: "1" }, maxSeconds: 5 },
-      "render_timeout",
-    ));
+    expectStopped({ ...ENDLESS_WORK, settings: { ...PATIENT, SERVICE_RENDER_CPU_SECONDS: "1" } }, "render_timeout"));
 });
 
 describe("a template that exhausts memory has failed to compile", () => {
@@ -463,6 +455,6 @@ describe("a template that makes too much is stopped by the limits of its output"
 });
 
 /** These end by themselves, on a slow machine too. */
-function patient({ settings = {} }: Pick<Attack, "settings">): Pick<Attack, "settings" | "maxSeconds"> {
-  return { settings: { ...PATIENT, ...settings }, maxSeconds: 15 };
+function patient({ settings = {} }: Pick<Attack, "settings">): Pick<Attack, "settings"> {
+  return { settings: { ...PATIENT, ...settings } };
 }

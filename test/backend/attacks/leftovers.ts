@@ -34,9 +34,8 @@ export function readProc(pid: string, name: string): string {
 
 /** Expects that soon nothing of any render is left. */
 export async function expectNothingLeft(backend: TestBackend): Promise<void> {
-  const POLL = { timeout: 3000 };
-  await expect.poll(() => backend.projects(), POLL).toEqual([]);
-  await expect.poll(() => processesOf(backend.workDirectory), POLL).toEqual([]);
+  await expect.poll(() => backend.projects()).toEqual([]);
+  await expect.poll(() => processesOf(backend.workDirectory)).toEqual([]);
   const gauges = ["service_renders_running", "service_renders_waiting", "service_temp_reserved_bytes"];
-  await expect.poll(() => Promise.all(gauges.map((name) => backend.metric(name))), POLL).toEqual([0, 0, 0]);
+  await expect.poll(() => Promise.all(gauges.map((name) => backend.metric(name)))).toEqual([0, 0, 0]);
 }

@@ -20,7 +20,7 @@ import { renderArguments } from "../../../backend/typst-command.ts";
 import { expectProblem } from "../support/problems.ts";
 import { isRunning } from "../support/running-process.ts";
 import { startTestBackend, type TestBackend } from "../support/test-backend.ts";
-import { ENDLESS } from "./bombs.ts";
+import { ENDLESS, NO_TIME_LIMIT } from "./bombs.ts";
 import { expectNothingLeft, processesOf, readProc, typstProcessesOf } from "./leftovers.ts";
 import { openOwnSandbox, PDF, SANDBOXES } from "./own-sandbox.ts";
 
@@ -235,12 +235,9 @@ function spawnerPids({ workDirectory }: TestBackend): number[] {
 
 describe("a spawner that dies", () => {
   it.each([...SANDBOXES, "none"])("takes its renders with it, and the next one finds another (%s)", async (mode) => {
-    const backend = await backendFor({
-      SERVICE_SANDBOX: mode,
-      SERVICE_RENDER_TIMEOUT_SECONDS: "5",
-    });
+    const backend = await backendFor({ SERVICE_SANDBOX: mode, ...NO_TIME_LIMIT });
     const answers = [backend.render({ source: ENDLESS }), backend.render({ source: ENDLESS })];
-    await expect.poll(() => typstProcessesOf(backend.workDirectory).length, { timeout: 3000 }).toBe(2);
+    await expect.poll(() => typstProcessesOf(backend.workDirectory).length).toBe(2);
     const pids = typstProcessesOf(backend.workDirectory);
     onTestFinished(() => {
       for (const pid of pids.filter(isRunning)) process.kill(pid, "SIGKILL");
@@ -251,7 +248,7 @@ describe("a spawner that dies", () => {
     await expectNothingLeft(backend);
   });
 
-  it("while renders start, leaves no half of a sandbox behind", { timeout: 30_000 }, async () => {
+  it("while renders start, leaves no half of a sandbox behind", async () => {
     const backend = await backendFor({ SERVICE_MAX_CONCURRENT_RENDERS: "4" });
     for (let round = 0; round < 24; round++) {
       expect((await backend.render({ source: "x" })).status).toBe(200);
@@ -268,7 +265,7 @@ describe("a spawner that dies", () => {
   });
 
   it("or hangs is replaced, and the render that found it so was never begun", async () => {
-    const backend = await backendFor({ SERVICE_RENDER_TIMEOUT_SECONDS: "1" });
+    const backend = await backendFor({ SERVICE_RENDER_TIMEOUT_SECONDS: "3" });
     expect((await backend.render({ source: "x" })).status).toBe(200);
     const pid = spawnerPid(backend);
     process.kill(pid, "SIGSTOP");
@@ -283,7 +280,7 @@ describe("a spawner that dies", () => {
   it("while a process waits for its request, costs that request nothing", async () => {
     const backend = await backendFor({ SERVICE_WARM_RENDERS: "1" });
     expect((await backend.render({ source: "x" })).status).toBe(200);
-    await expect.poll(() => typstProcessesOf(backend.workDirectory).length, { timeout: 3000 }).toBe(1);
+    await expect.poll(() => typstProcessesOf(backend.workDirectory).length).toBe(1);
     process.kill(spawnerPid(backend), "SIGKILL");
     expect((await backend.render({ source: "x" })).status).toBe(200);
   });
@@ -318,7 +315,7 @@ describe("a work directory in which somebody has tidied up", () => {
       await rm(join(backend.workDirectory, name), { recursive: true });
       expect([200, 503]).toContain((await backend.render({ source: "x" })).status);
       // The repair goes on when the answer is there.
-      await expect.poll(async () => (await backend.render({ source: "x" })).status, { timeout: 5000 }).toBe(200);
+      await expect.poll(async () => (await backend.render({ source: "x" })).status).toBe(200);
       await expectNothingLeft(backend);
       expect(processesOf(backend.workDirectory)).toEqual([]);
     },
@@ -347,10 +344,10 @@ async function expectAsleep(pid: number): Promise<void> {
     seen = now;
     return now === before && now.startsWith("S ");
   };
-  await expect.poll(isAsleep, { interval: 200, timeout: 20_000 }).toBe(true);
+  await expect.poll(isAsleep, { interval: 200 }).toBe(true);
 }
 
-it("a process that is killed at any moment of its start is gone, and said to be", { timeout: 30_000 }, async () => {
+it("a process that is killed at any moment of its start is gone, and said to be", async () => {
   const { settings, sandbox, spawner } = await openOwnSandbox("bubblewrap");
   const project = await Project.create(settings.workDirectory, false);
   const launch = sandbox.launch(project, renderArguments(settings, sandbox.view(project), PDF));
@@ -381,7 +378,7 @@ describe("a spawner that is closed", () => {
     await spawner.close();
   });
 
-  it("ends even where its process hangs", { timeout: 15_000 }, async () => {
+  it("ends even where its process hangs", async () => {
     const { spawner } = await openSpawner();
     const spawned = spawner.start(shell("echo $PPID"));
     const pid = Number(await exchange(spawned));

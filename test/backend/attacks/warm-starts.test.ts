@@ -28,9 +28,7 @@ const warmTakes = (backend: TestBackend) => backend.metric("service_warm_renders
 /** The processes that wait, once there are as many; the renders before have ended by then. */
 async function waitingPids(backend: TestBackend, count: number): Promise<number[]> {
   const pids = () => typstProcessesOf(backend.workDirectory);
-  await expect
-    .poll(async () => [pids().length, (await backend.projects()).length], { timeout: 5000 })
-    .toEqual([count, count]);
+  await expect.poll(async () => [pids().length, (await backend.projects()).length]).toEqual([count, count]);
   return pids();
 }
 

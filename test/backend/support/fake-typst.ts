@@ -21,7 +21,7 @@ export const VERSION_ANSWER = 'if [ "$1" = "--version" ]; then echo "typst 0.15.
 
 /** Waits for a sign of the test, a file beside the script; not for ever, should the test be gone. */
 export const waitFor = (name: string) =>
-  `rounds=0; while [ ! -e "$here/${name}" ] && [ $rounds -lt 1500 ]; do sleep 0.02; rounds=$((rounds + 1)); done`;
+  `rounds=0; while [ ! -e "$here/${name}" ] && [ $rounds -lt 9000 ]; do sleep 0.02; rounds=$((rounds + 1)); done`;
 
 /** Text that a fake writes to its standard error, and that must never leave the backend. */
 const DIAGNOSTIC = "error: SECRET-DIAGNOSTIC at /secret/path.typ:1:1";

@@ -24,6 +24,6 @@ export function isRunning(pid: number): boolean {
 /** The process ids that a fake Typst has written into files of these names, once they are there. */
 export async function writtenPids(typst: FakeTypst, ...names: readonly string[]): Promise<number[]> {
   const read = () => Promise.all(names.map(async (name) => Number((await typst.read(name))?.trim() || Number.NaN)));
-  await expect.poll(async () => (await read()).every(Number.isInteger), { timeout: 10_000 }).toBe(true);
+  await expect.poll(async () => (await read()).every(Number.isInteger)).toBe(true);
   return read();
 }

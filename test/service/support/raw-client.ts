@@ -19,6 +19,9 @@ export function renderHead(fields: Readonly<Record<string, string>>): string {
   return ["POST /v1/render HTTP/1.1", "Host: edge.example", ...lines, "", ""].join("\r\n");
 }
 
+export const CHUNKED = { "Transfer-Encoding": "chunked" };
+export const declared = (bytes: number) => ({ "Content-Length": String(bytes) });
+
 /** A piece of a chunked body. */
 export function chunk(piece: Uint8Array | string): Buffer {
   const bytes = Buffer.from(piece);
@@ -71,7 +74,7 @@ export class RawClient {
   }
 
   /** Waits until the other side has closed the connection; false where it did not in time. */
-  async closed(timeoutMilliseconds: number): Promise<boolean> {
+  async closed(timeoutMilliseconds = 30_000): Promise<boolean> {
     this.socket.resume();
     if (this.socket.closed) return true;
     const { promise, resolve } = Promise.withResolvers<boolean>();

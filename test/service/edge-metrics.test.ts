@@ -1,0 +1,75 @@
+/** `/metrics` of the edge on real sockets: how often backends are asked, and what becomes of an answer that never ends. */
+import { setTimeout as delay } from "node:timers/promises";
+import { beforeEach, describe, expect, it } from "vitest";
+import { type EdgeStage, startEdgeStage } from "./support/edge-stage.ts";
+import type { StandInBackend } from "./support/stand-in-backend.ts";
+
+const MEBIBYTE = 1024 * 1024;
+
+let stage: EdgeStage;
+let backend: StandInBackend;
+
+/** An edge that nobody has asked yet for each test: an answer is kept for some seconds. */
+beforeEach(async () => {
+  stage = await startEdgeStage();
+  backend = stage.backend;
+  return () => stage.stop();
+});
+
+const open = (...writes: readonly string[]) => stage.open(...writes);
+
+describe("/metrics", () => {
+  const scrapeHead = "GET /metrics HTTP/1.1\r\nHost: edge.example\r\n\r\n";
+  const KEPT_MILLISECONDS = 5000;
+
+  it("asks a backend once for many scrapes, also while the first is under way, and names it by its place", async () => {
+    const slow = backend.metrics;
+    backend.metrics = (response) => void setTimeout(() => slow(response), 300);
+    const clients = await Promise.all(Array.from({ length: 16 }, () => open(scrapeHead)));
+    const texts = await Promise.all(clients.map(async (client) => (await client.answer())?.body));
+    for (const text of texts) expect(text).toContain('up{origin="backend-1"} 1\n');
+    await (await open(scrapeHead)).answer();
+    expect(backend.scrapes).toBe(1);
+  });
+
+  it("asks again after five seconds", async () => {
+    await (await open(scrapeHead)).answer();
+    expect(backend.scrapes).toBe(1);
+    await delay(KEPT_MILLISECONDS + 100);
+    expect((await (await open(scrapeHead)).answer())?.status).toBe(200);
+    expect(backend.scrapes).toBe(2);
+  });
+
+  it("goes on when the one who asked first has gone", async () => {
+    const answering = backend.metrics;
+    backend.metrics = () => {};
+    const first = await open(scrapeHead);
+    await expect.poll(() => backend.scrapes).toBe(1);
+    const second = await open(scrapeHead);
+    await delay(100);
+    backend.metrics = answering;
+    first.reset();
+    expect((await second.answer())?.body).toContain('service_origin_up{origin="backend-1"} 1\n');
+    expect(backend.scrapes).toBe(2);
+  });
+
+  it("takes a backend for down whose metrics never end, without reading on", async () => {
+    let sent = 0;
+    backend.metrics = (response) => {
+      const line = Buffer.alloc(64 * 1024, "x");
+      const send = () => {
+        while (!response.destroyed && sent < 200 * MEBIBYTE) {
+          sent += line.length;
+          if (!response.write(line)) {
+            response.once("drain", send);
+            return;
+          }
+        }
+      };
+      send();
+    };
+    const answer = await (await open(scrapeHead)).answer();
+    expect(answer?.body).toContain('service_origin_up{origin="backend-1"} 0\n');
+    expect(sent).toBeLessThan(50 * MEBIBYTE);
+  });
+});
