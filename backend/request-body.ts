@@ -29,6 +29,8 @@ const NO_MEMORY_RETRY_SECONDS = 2;
 /** What of a body that is not wanted is read all the same, so that a client that writes before it reads gets its answer. */
 const MAX_DRAINED_BYTES = 64 * 1024 ** 2;
 const MAX_DRAIN_MILLISECONDS = 5000;
+/** A client that sends nothing for so long waits for its answer. The edge has the same patience. */
+const DRAIN_SILENCE_MILLISECONDS = 500;
 
 /** The headers that the validation of a request's head needs. */
 export function requestHead({ headers }: IncomingMessage): RequestHead {
@@ -93,7 +95,9 @@ export async function drainBody(message: IncomingMessage): Promise<boolean> {
   await new Promise<void>((resolve) => {
     let drainedBytes = 0;
     setTimeout(resolve, MAX_DRAIN_MILLISECONDS).unref();
+    const silence = setTimeout(resolve, DRAIN_SILENCE_MILLISECONDS).unref();
     message.on("data", (piece: Buffer) => {
+      silence.refresh();
       drainedBytes += piece.length;
       if (drainedBytes > MAX_DRAINED_BYTES) resolve();
     });

@@ -60,21 +60,27 @@ class Program {
 export class Spawner {
   readonly #socketPath: string;
   #server: Server;
+  readonly #answerTimeoutMilliseconds: number;
   readonly #programs = new Map<ProgramId, Program>();
   #child: ChildProcess | null = null;
   #lastId: ProgramId = 0;
   #isClosed = false;
 
-  private constructor(socketPath: string, server: Server) {
+  private constructor(socketPath: string, server: Server, answerTimeoutMilliseconds: number) {
     this.#socketPath = socketPath;
     this.#server = server;
+    this.#answerTimeoutMilliseconds = answerTimeoutMilliseconds;
     server.on("connection", this.#takeConnection);
   }
 
-  /** A spawner whose socket lies in `workDirectory`, which must be there. */
-  static async open(workDirectory: string): Promise<Spawner> {
+  /**
+   * A spawner whose socket lies in `workDirectory`, which must be there.
+   *
+   * @param answerTimeoutMilliseconds after which a process that does not do as it is told is killed itself.
+   */
+  static async open(workDirectory: string, answerTimeoutMilliseconds = ANSWER_TIMEOUT_MILLISECONDS): Promise<Spawner> {
     const socketPath = workDirectoryPath(workDirectory, "streams");
-    return new Spawner(socketPath, await listen(socketPath));
+    return new Spawner(socketPath, await listen(socketPath), answerTimeoutMilliseconds);
   }
 
   /** Whether nothing can be started any more. */
@@ -120,7 +126,7 @@ export class Spawner {
       child.once("error", () => resolve());
     });
     if (child.connected) child.disconnect();
-    const timer = setTimeout(() => child.kill("SIGKILL"), ANSWER_TIMEOUT_MILLISECONDS);
+    const timer = setTimeout(() => child.kill("SIGKILL"), this.#answerTimeoutMilliseconds);
     await gone;
     clearTimeout(timer);
   }
@@ -129,7 +135,7 @@ export class Spawner {
     const program = this.#programs.get(id);
     if (program === undefined || program.killTimer !== null) return;
     const child = this.#child;
-    program.killTimer = setTimeout(() => child?.kill("SIGKILL"), ANSWER_TIMEOUT_MILLISECONDS);
+    program.killTimer = setTimeout(() => child?.kill("SIGKILL"), this.#answerTimeoutMilliseconds);
     this.#send(id, { kind: "kill", id });
   }
 

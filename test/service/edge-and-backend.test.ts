@@ -24,7 +24,8 @@ beforeAll(async () => {
       SERVICE_MAX_REQUEST_BODY_BYTES: String(MAX_BODY_BYTES),
       SERVICE_MAX_OUTPUT_BYTES: String(MAX_OUTPUT_BYTES),
     },
-    backendSettings: { SERVICE_RENDER_TIMEOUT_SECONDS: "6" },
+    // Processor time: a busy machine does not use it up.
+    backendSettings: { SERVICE_RENDER_TIMEOUT_SECONDS: "600", SERVICE_RENDER_CPU_SECONDS: "5" },
   });
   return () => service.stop();
 });

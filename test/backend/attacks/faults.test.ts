@@ -295,17 +295,17 @@ describe("clients that go away leave nothing", () => {
 });
 
 describe("two hundred clients at once, ten times what can be served or wait", () => {
-  /** `npm run soak` sets more: it looks for what only shows in time. */
-  const SECONDS = Number(process.env.SOAK_SECONDS ?? 3);
-  /** The least of each outcome, however long a slow machine takes for them. */
-  const ENOUGH = 5;
+  /** The least of each outcome, however long a machine takes for them. */
+  const ENOUGH = 20;
+  /** `npm run soak` goes on for so long all the same: it looks for what only shows in time. */
+  const SECONDS = Number(process.env.SOAK_SECONDS ?? 0);
   const OUTCOMES = ["ok", "template_compile_failed", "render_queue_full"];
   const SLOTS = 2;
   const PLACES = 18;
   const CLIENTS = 10 * (SLOTS + PLACES);
   const WARM = 2;
 
-  it("each get a right render or a right problem, and nothing leaks", { timeout: (SECONDS + 120) * 1000 }, async () => {
+  it("each get a right render or a right problem, and nothing leaks", { timeout: (SECONDS + 300) * 1000 }, async () => {
     const folder = await temporaryFolder();
     const backend = await startProcess({
       SERVICE_WORK_DIRECTORY: folder,

@@ -115,7 +115,7 @@ async function refusal(sandbox: string, command: readonly string[], setting: Rec
     ...setting,
   };
   return new Promise<{ exitCode: unknown; text: string }>((resolve) => {
-    execFile(program, options, { env: environment, timeout: 50_000 }, (error, _stdout, text) =>
+    execFile(program, options, { env: environment, timeout: 250_000 }, (error, _stdout, text) =>
       resolve({ exitCode: error?.code, text }),
     );
   });

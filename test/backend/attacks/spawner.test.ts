@@ -24,9 +24,9 @@ import { ENDLESS, NO_TIME_LIMIT } from "./bombs.ts";
 import { expectNothingLeft, processesOf, readProc, typstProcessesOf } from "./leftovers.ts";
 import { openOwnSandbox, PDF, SANDBOXES } from "./own-sandbox.ts";
 
-async function openSpawner(): Promise<{ spawner: Spawner; folder: string }> {
+async function openSpawner(answerTimeoutMilliseconds?: number): Promise<{ spawner: Spawner; folder: string }> {
   const folder = await mkdtemp(join(tmpdir(), "spawner-test-"));
-  const spawner = await Spawner.open(folder);
+  const spawner = await Spawner.open(folder, answerTimeoutMilliseconds);
   onTestFinished(async () => {
     await spawner.close();
     await rm(folder, { recursive: true, force: true });
@@ -214,8 +214,12 @@ describe("the socket of the streams", () => {
   });
 });
 
-async function backendFor(environment: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
-  const backend = await startTestBackend({ SERVICE_MAX_CONCURRENT_RENDERS: "2", ...environment });
+async function backendFor(
+  environment: Readonly<Record<string, string>> = {},
+  spawnerAnswerTimeoutMilliseconds?: number,
+): Promise<TestBackend> {
+  const settings = { SERVICE_MAX_CONCURRENT_RENDERS: "2", ...environment };
+  const backend = await startTestBackend(settings, spawnerAnswerTimeoutMilliseconds);
   onTestFinished(() => backend.close());
   return backend;
 }
@@ -265,7 +269,7 @@ describe("a spawner that dies", () => {
   });
 
   it("or hangs is replaced, and the render that found it so was never begun", async () => {
-    const backend = await backendFor({ SERVICE_RENDER_TIMEOUT_SECONDS: "3" });
+    const backend = await backendFor({ SERVICE_RENDER_TIMEOUT_SECONDS: "3" }, 500);
     expect((await backend.render({ source: "x" })).status).toBe(200);
     const pid = spawnerPid(backend);
     process.kill(pid, "SIGSTOP");
@@ -379,7 +383,7 @@ describe("a spawner that is closed", () => {
   });
 
   it("ends even where its process hangs", async () => {
-    const { spawner } = await openSpawner();
+    const { spawner } = await openSpawner(500);
     const spawned = spawner.start(shell("echo $PPID"));
     const pid = Number(await exchange(spawned));
     process.kill(pid, "SIGSTOP");

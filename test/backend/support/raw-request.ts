@@ -21,7 +21,7 @@ export interface RawRequest {
   readonly leavesAfterBody?: boolean;
 }
 
-const ANSWER_TIMEOUT_MILLISECONDS = 10_000;
+const ANSWER_TIMEOUT_MILLISECONDS = 30_000;
 
 /** Sends a request and reads the answer until the server closes the connection; null where none came. */
 export async function sendRaw({

@@ -34,8 +34,15 @@ export interface TestBackend {
   close(): Promise<void>;
 }
 
-/** Starts a backend. The environment holds what differs from the defaults of a test. */
-export async function startTestBackend(environment: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
+/**
+ * Starts a backend. The environment holds what differs from the defaults of a test.
+ *
+ * @param spawnerAnswerTimeoutMilliseconds for tests of a spawner that hangs
+ */
+export async function startTestBackend(
+  environment: Readonly<Record<string, string>> = {},
+  spawnerAnswerTimeoutMilliseconds?: number,
+): Promise<TestBackend> {
   const workDirectory = environment.SERVICE_WORK_DIRECTORY ?? (await mkdtemp(join(tmpdir(), "backend-test-")));
   const settings = readBackendSettings({
     SERVICE_PORT: "0",
@@ -54,7 +61,7 @@ export async function startTestBackend(environment: Readonly<Record<string, stri
     ...environment,
   });
   const claim = await prepareWorkDirectory(settings);
-  const spawner = await Spawner.open(workDirectory);
+  const spawner = await Spawner.open(workDirectory, spawnerAnswerTimeoutMilliseconds);
   const sandbox = await openSandbox(settings);
   const { app, startDraining }: Backend = buildBackend(settings, "0.15.1", sandbox, spawner);
   const url = new URL(await app.listen({ host: settings.host, port: settings.port }));
