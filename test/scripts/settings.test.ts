@@ -1,5 +1,5 @@
 /** How the settings of edge and backend relate, and that their tables name every one of them. */
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { BACKEND_INTEGER_SETTINGS, maxTempBytesPerRender } from "../../backend/settings.ts";
 import { EDGE_INTEGER_SETTINGS } from "../../edge/integer-settings.ts";
@@ -38,5 +38,30 @@ it("the README names every setting that the code reads", async () => {
   for (const path of ["backend/settings.ts", "edge/settings.ts", "edge/integer-settings.ts", "rules/limits.ts"]) {
     const names = (await readPage(path)).match(/SERVICE_[A-Z_]+[A-Z]/g) ?? [];
     for (const name of new Set(names)) expect(readme, `${name} of ${path}`).toContain(name);
+  }
+});
+
+const PAGES = ["README.md", "docs/operations.md", "docs/client.md", "docs/errors.md", "examples/README.md"];
+
+it.each(PAGES)("%s names no setting that nothing reads", async (page) => {
+  const sources = await Promise.all(
+    ["backend", "edge", "rules", "scripts"].map(async (folder) => {
+      const names = await readdir(new URL(folder, ROOT), { recursive: true });
+      return Promise.all(
+        names.filter((name) => /\.m?ts$|\.mjs$/.test(name)).map((name) => readPage(`${folder}/${name}`)),
+      );
+    }),
+  );
+  const known = new Set(sources.flat().flatMap((source) => source.match(/SERVICE_[A-Z_]+[A-Z]/g) ?? []));
+  const named = (await readPage(page)).match(/SERVICE_[A-Z_]+[A-Z]/g) ?? [];
+  expect(named.filter((name) => !known.has(name))).toEqual([]);
+});
+
+it("the times in docs/operations.md are the defaults", async () => {
+  const rows = [...(await readPage("docs/operations.md")).matchAll(/^\| .* \| (\d+) s \| `(SERVICE_\w+)` \|$/gm)];
+  const definitions = [...Object.values(BACKEND_INTEGER_SETTINGS), ...Object.values(EDGE_INTEGER_SETTINGS)];
+  expect(rows.length).toBeGreaterThanOrEqual(5);
+  for (const [, seconds, name] of rows) {
+    expect([name, Number(seconds)]).toEqual([name, definitions.find(({ setting }) => setting === name)?.default]);
   }
 });
