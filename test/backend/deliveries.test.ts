@@ -13,7 +13,12 @@ const LARGE_BYTES = 24 * MEBIBYTE;
 async function backendOf(outputBytes: number, settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
   const typst = await makeFakeTypst(`cat > /dev/null
 if [ "$target" = - ]; then head -c ${outputBytes} /dev/zero; else head -c ${outputBytes} /dev/zero > "$(dirname "$target")/1"; fi`);
-  const backend = await startTestBackend({ SERVICE_TYPST_BIN: typst.path, ...settings });
+  const backend = await startTestBackend({
+    SERVICE_TYPST_BIN: typst.path,
+    // Longer than any test: an output that is given up before has not waited for it.
+    SERVICE_DELIVERY_SILENCE_SECONDS: "3600",
+    ...settings,
+  });
   onTestFinished(() => backend.close());
   return backend;
 }
