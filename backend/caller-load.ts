@@ -1,13 +1,13 @@
 /**
- * What one caller asks of the render slots: who waits, what runs, and how long its renders take.
+ * What one caller asks of the render slots: who waits, what runs, and whether its renders are short.
  *
  * Times are in seconds of a clock that the caller of these functions reads; nothing here looks at one.
  */
 
-/** A caller whose renders take longer than this is slow: see `RenderQueue`. */
+/** A caller with a render that takes longer than this is slow: see `RenderQueue`. */
 export const SLOW_RENDER_SECONDS = 2;
-/** How much the newest render counts in the running mean. */
-const NEWEST_WEIGHT = 0.2;
+/** For so long after a slow render a caller stays slow: a few short ones between must not buy it the next long ones. */
+export const SLOW_MEMORY_SECONDS = 60;
 
 export class CallerLoad<Waiter> {
   /** In the order in which they came. */
@@ -16,7 +16,8 @@ export class CallerLoad<Waiter> {
   latestTurn = 0;
   /** When each running render was admitted; equal times are kept apart by their own objects. */
   readonly #running = new Set<{ readonly admittedSeconds: number }>();
-  #meanRenderSeconds: number | null = null;
+  #hasFinished = false;
+  #lastSlowSeconds = Number.NEGATIVE_INFINITY;
   #lastSeenSeconds: number;
 
   constructor(nowSeconds: number) {
@@ -39,8 +40,8 @@ export class CallerLoad<Waiter> {
   /** Whether its renders are known to be short. Of a caller without a finished render nothing is known. */
   isQuick(nowSeconds: number): boolean {
     return (
-      this.#meanRenderSeconds !== null &&
-      this.#meanRenderSeconds <= SLOW_RENDER_SECONDS &&
+      this.#hasFinished &&
+      nowSeconds - this.#lastSlowSeconds > SLOW_MEMORY_SECONDS &&
       [...this.#running].every(({ admittedSeconds }) => nowSeconds - admittedSeconds <= SLOW_RENDER_SECONDS)
     );
   }
@@ -55,9 +56,8 @@ export class CallerLoad<Waiter> {
     this.#running.add(render);
     return (endSeconds) => {
       if (!this.#running.delete(render)) return;
-      const seconds = endSeconds - nowSeconds;
-      this.#meanRenderSeconds ??= seconds;
-      this.#meanRenderSeconds += NEWEST_WEIGHT * (seconds - this.#meanRenderSeconds);
+      this.#hasFinished = true;
+      if (endSeconds - nowSeconds > SLOW_RENDER_SECONDS) this.#lastSlowSeconds = endSeconds;
       this.see(endSeconds);
     };
   }

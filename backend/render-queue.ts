@@ -41,7 +41,7 @@ interface Waiter {
 
 /** For so long after its last request a caller with short renders has a slot kept free for it. */
 const KEEP_SLOT_SECONDS = 60;
-/** Beyond so many, idle callers are forgotten, and with them how long their renders take. */
+/** Beyond so many, idle callers are forgotten, and with them whether their renders were short. */
 const MAX_KNOWN_CALLERS = 1000;
 /** How much the newest render counts in the running mean, from which `Retry-After` is estimated. */
 const NEWEST_WEIGHT = 0.2;

@@ -1,7 +1,7 @@
 /** How slots and places in the queue are shared out between callers: by the queue itself, and as clients meet it. */
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { SLOW_RENDER_SECONDS } from "../../backend/caller-load.ts";
+import { CallerLoad, SLOW_MEMORY_SECONDS, SLOW_RENDER_SECONDS } from "../../backend/caller-load.ts";
 import { RenderQueue } from "../../backend/render-queue.ts";
 import { makeFakeTypst, waitFor } from "./support/fake-typst.ts";
 import { expectProblem } from "./support/problems.ts";
@@ -115,6 +115,14 @@ describe("the last slot", () => {
     await settle();
     expect(renders.running("flood")).toBe(1);
     await quickCaller(renders, "quick");
+  });
+
+  it("is not won back by short renders soon after a long one", async () => {
+    const load = new CallerLoad<never>(0);
+    load.admit(0)(SLOW_RENDER_SECONDS + 1);
+    for (let second = 3; second < 60; second++) load.admit(second)(second + 0.1);
+    expect(load.isQuick(60)).toBe(false);
+    expect(load.isQuick(3 + SLOW_MEMORY_SECONDS + 1)).toBe(true);
   });
 
   it("is not kept where there is only one", async () => {
