@@ -8,7 +8,7 @@
  * Strings are the bulk of a body, so they are read four bytes at a time through an `Int32Array` over the same memory.
  */
 import { alignedWords } from "./aligned-words.ts";
-import { isHeldByDouble, MAX_SAFE_INTEGER_DIGITS } from "./json-number.ts";
+import { isReadByTypst, MAX_SAFE_INTEGER_DIGITS } from "./json-number.ts";
 import { hexDigit, type StringSpan } from "./json-string.ts";
 
 const QUOTE = 0x22;
@@ -474,7 +474,7 @@ export class JsonCursor {
       mayBeHuge = true;
     }
     this.position = at;
-    if (mayBeHuge && observer !== null && !isHeldByDouble(body, start, at)) observer.onHugeNumber(start);
+    if (mayBeHuge && observer !== null && !isReadByTypst(body, start, at)) observer.onHugeNumber(start);
     return true;
   }
 

@@ -1,25 +1,37 @@
 /**
- * JSON numbers that no double holds, found without reading them as a whole: a number may be as long as the body.
+ * JSON numbers that Typst's JSON reader refuses as out of range, found in place: a number may be as long as the body.
+ *
+ * Typst 0.15.1 reads numbers with serde_json, which does not round correctly: it takes the first 19 or 20 significant
+ * digits as written, as many as fit into 64 bits, rounds them to a double and multiplies that by a power of ten, itself
+ * rounded. So near the largest double the spelling decides: 1.7976931348623157e308 is read, and the same value written
+ * as 1.797693134862315700e308 is not. Here the same steps are taken on the same digits.
  */
 
 /** An integer of this many digits or fewer, without an exponent, is below the largest double. */
 export const MAX_SAFE_INTEGER_DIGITS = 308;
 
+/** The decimal exponent of the largest double's first digit. */
+const MAX_MAGNITUDE = 308;
+
 /** Exponents are counted only so far: past it the answer is the same for every body that fits a request. */
 const EXPONENT_CAP = 1_000_000_000;
+
+/** No integer of more digits fits into 64 bits. */
+const MAX_UINT64_DIGITS = 20;
+const UINT32_RANGE = 2 ** 32;
+
+/** What a number of magnitude 308 is multiplied by, by the number of its digits less one. */
+const POWERS_OF_TEN = Float64Array.from({ length: MAX_UINT64_DIGITS }, (_, index) =>
+  Number(`1e${MAX_MAGNITUDE - index}`),
+);
 
 const POINT = 0x2e;
 const MINUS = 0x2d;
 const PLUS = 0x2b;
 const ZERO = 0x30;
 
-/**
- * Whether the JSON number from `start` to `end` rounds to a finite double.
- *
- * Only the decimal exponent of the first significant digit is needed, but for values next to the largest double: there
- * the first 309 digits decide, because the least value that rounds to infinity is an integer of 309 digits.
- */
-export function isHeldByDouble(body: Uint8Array, start: number, end: number): boolean {
+/** Whether Typst reads the JSON number from `start` to `end`, rather than refusing it as out of range. */
+export function isReadByTypst(body: Uint8Array, start: number, end: number): boolean {
   let firstDigitOffset = -1;
   let pointOffset = -1;
   let at = body[start] === MINUS ? start + 1 : start;
@@ -34,13 +46,27 @@ export function isHeldByDouble(body: Uint8Array, start: number, end: number): bo
   const integerDigits = (pointOffset < 0 ? mantissaEnd : pointOffset) - integerStart;
   const place = firstDigitOffset - integerStart - (pointOffset >= 0 && firstDigitOffset > pointOffset ? 1 : 0);
   const magnitude = integerDigits - 1 - place + exponentAt(body, mantissaEnd, end);
-  if (magnitude !== MAX_SAFE_INTEGER_DIGITS) return magnitude < MAX_SAFE_INTEGER_DIGITS;
+  if (magnitude !== MAX_MAGNITUDE) return magnitude < MAX_MAGNITUDE;
+  return Number.isFinite(readAsTypst(body, firstDigitOffset, mantissaEnd));
+}
 
-  let digits = "";
-  for (let offset = firstDigitOffset; offset < mantissaEnd && digits.length <= MAX_SAFE_INTEGER_DIGITS; offset++) {
-    if (body[offset] !== POINT) digits += String.fromCharCode(body[offset] ?? ZERO);
+/** The value that Typst reads a number of magnitude 308 as, from its first significant digit to its exponent. */
+function readAsTypst(body: Uint8Array, firstDigitOffset: number, mantissaEnd: number): number {
+  // 64 bits in two halves: each is exact as a double, so their sum is rounded once, as the conversion in Rust is.
+  let high = 0;
+  let low = 0;
+  let digits = 0;
+  for (let offset = firstDigitOffset; offset < mantissaEnd && digits < MAX_UINT64_DIGITS; offset++) {
+    const byte = body[offset] ?? ZERO;
+    if (byte === POINT) continue;
+    const nextLow = low * 10 + byte - ZERO;
+    const nextHigh = high * 10 + Math.floor(nextLow / UINT32_RANGE);
+    if (nextHigh >= UINT32_RANGE) break;
+    high = nextHigh;
+    low = nextLow % UINT32_RANGE;
+    digits++;
   }
-  return Number.isFinite(Number(digits.padEnd(MAX_SAFE_INTEGER_DIGITS + 1, "0")));
+  return (high * UINT32_RANGE + low) * (POWERS_OF_TEN[digits - 1] ?? 0);
 }
 
 /** The value of the exponent part that begins at `at`, or 0 where there is none; capped. */

@@ -155,6 +155,31 @@ export const numberText: Arbitrary<string> = weighted(
   ],
 );
 
+/**
+ * Spellings next to the largest double: its first digits, more or fewer of them, and zeros that change no value but the
+ * way in which Typst rounds it.
+ */
+export const borderNumberText: Arbitrary<string> = fc
+  .tuple(
+    fc.constantFrom("", "-"),
+    fc.oneof(
+      fc.bigInt({ min: 179_769_313_486_231n, max: 179_769_313_486_232n }),
+      fc.bigInt({ min: 1_797_693_134_862_315n, max: 1_797_693_134_862_316n }),
+      fc.bigInt({ min: 17_976_931_348_623_150n, max: 17_976_931_348_623_165n }),
+      fc.bigInt({ min: 179_769_313_486_231_560n, max: 179_769_313_486_231_590n }),
+      fc.bigInt({ min: 1_797_693_134_862_315_600n, max: 1_797_693_134_862_315_900n }),
+      fc.bigInt({ min: 17_976_931_348_623_156_000n, max: 17_976_931_348_623_159_000n }),
+    ),
+    digits(0, 6),
+    fc.nat(5),
+    fc.nat(25),
+    fc.constantFrom("e", "E", "e+"),
+  )
+  .map(([sign, first, tail, zeros, places, letter]) => {
+    const shifted = shiftedPoint(`${first}${tail}${"0".repeat(zeros)}`, places, 309);
+    return sign + shifted.replace(/e(?!-)/, letter);
+  });
+
 /** The number of 309 integer digits that begin `text`, written with its point elsewhere and an exponent to make up. */
 function shiftedPoint(text: string, places: number, integerDigits: number): string {
   if (places >= text.length)

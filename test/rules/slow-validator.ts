@@ -11,6 +11,7 @@
  */
 import type { Limits } from "../../rules/limits.ts";
 import { type JsonMember, type JsonNode, readJson } from "./slow-json.ts";
+import { isReadByTypstSlowly } from "./slow-number.ts";
 
 type Loc = readonly (string | number)[];
 
@@ -228,7 +229,7 @@ class SlowJudge {
       if (depth === 128) this.#field(["data", ...path], "nesting_too_deep");
       if (string !== null && !string.isWellFormed()) this.#field(["data", ...path], "lone_surrogate");
       if (isKey && string === "$__toml_private_datetime") this.#field(["data", ...path], "reserved_key");
-      if (number !== null && !Number.isFinite(Number(number))) this.#field(["data", ...path], "number_out_of_range");
+      if (number !== null && !isReadByTypstSlowly(number)) this.#field(["data", ...path], "number_out_of_range");
     });
     return node;
   }
