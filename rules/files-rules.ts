@@ -42,15 +42,38 @@ function keyPattern(): string {
   return `\\A${length}${firstSegmentIsNotDots}${laterSegmentsAreNotDots}${segment}(?:/${segment})*\\z`;
 }
 
-const SEGMENT = new RegExp(
-  `^${KEY_RULES.segment_character_class}{${KEY_RULES.min_segment_length},${KEY_RULES.max_segment_length}}$`,
-);
-const ONLY_DOTS = /^\.+$/;
+const SLASH = 0x2f;
+const POINT = 0x2e;
+const UPPER_A = 0x41;
+const UPPER_Z = 0x5a;
+const LOWER_CASE_BIT = 0x20;
 
-/** Whether `key` satisfies every per-key rule. */
+/** 1 for each ASCII code of the character class. */
+const IS_SEGMENT_CHARACTER = Uint8Array.from({ length: 128 }, (_, code) =>
+  new RegExp(`^${KEY_RULES.segment_character_class}$`).test(String.fromCharCode(code)) ? 1 : 0,
+);
+
+/** Whether `key` satisfies every per-key rule. One pass without a copy: a body may hold a million keys. */
 export function isValidKey(key: string): boolean {
-  if (key.length < KEY_RULES.min_key_length || key.length > KEY_RULES.max_key_length) return false;
-  return key.split("/").every((segment) => SEGMENT.test(segment) && !ONLY_DOTS.test(segment));
+  const { length } = key;
+  if (length < KEY_RULES.min_key_length || length > KEY_RULES.max_key_length) return false;
+  let segmentStart = 0;
+  let hasOtherThanDots = false;
+  for (let at = 0; at <= length; at++) {
+    const code = at < length ? key.charCodeAt(at) : SLASH;
+    if (code === SLASH) {
+      const segmentLength = at - segmentStart;
+      if (segmentLength < KEY_RULES.min_segment_length || segmentLength > KEY_RULES.max_segment_length) return false;
+      if (!hasOtherThanDots) return false;
+      segmentStart = at + 1;
+      hasOtherThanDots = false;
+    } else if (IS_SEGMENT_CHARACTER[code] !== 1) {
+      return false;
+    } else if (code !== POINT) {
+      hasOtherThanDots = true;
+    }
+  }
+  return true;
 }
 
 /** The whole-set rules in the order in which they are applied. */
@@ -84,7 +107,8 @@ export const SET_RULES = [
 export function judgeFileSet(keys: readonly string[], count: number, limits: Limits): Problem | null {
   if (count > MAX_KEYS) return tooManyFiles(count, MAX_KEYS, "too_many_keys");
   if (count > limits.effective_max_files) return tooManyFiles(count, limits.effective_max_files);
-  return caseCollision(keys) ?? ancestorCollision(keys);
+  const paths = keys.map(foldedPath);
+  return caseCollision(keys, paths) ?? ancestorCollision(keys, paths);
 }
 
 function tooManyFiles(count: number, limit: number, rule?: SetRuleId): Problem {
@@ -92,30 +116,45 @@ function tooManyFiles(count: number, limit: number, rule?: SetRuleId): Problem {
   return problem("invalid_file_data", detail, { count, limit, ...(rule && { rule }) });
 }
 
-function caseCollision(keys: readonly string[]): Problem | null {
-  const folded = new Set<string>();
-  for (const key of keys) {
-    if (folded.has(fold(key))) {
-      const detail = `The files key ${quote(key)} equals another key when case is ignored.`;
-      return problem("invalid_file_data", detail, { key, rule: "case_collision" });
-    }
-    folded.add(fold(key));
-  }
-  return null;
+function caseCollision(keys: readonly string[], paths: readonly string[]): Problem | null {
+  const seen = new Set<string>();
+  const key = keys.find((_, index) => {
+    const path = paths[index] ?? "";
+    return seen.has(path) || !seen.add(path);
+  });
+  if (key === undefined) return null;
+  const detail = `The files key ${quote(key)} equals another key when case is ignored.`;
+  return problem("invalid_file_data", detail, { key, rule: "case_collision" });
 }
 
-function ancestorCollision(keys: readonly string[]): Problem | null {
-  // With NUL for the slash, which sorts before all else, a directory is followed at once by what lies below it. So
-  // neighbours are enough: no list of all ancestors, whose size is the keys' times their depth.
-  const sorted = keys.map((key) => fold(key).replaceAll("/", "\0")).sort();
-  const directories = new Set(sorted.filter((path, index) => sorted[index + 1]?.startsWith(`${path}\0`)));
-  const key = keys.find((candidate) => directories.has(fold(candidate).replaceAll("/", "\0")));
+function ancestorCollision(keys: readonly string[], paths: readonly string[]): Problem | null {
+  // NUL sorts before all else, so a directory is followed at once by what lies below it. So neighbours are enough: no
+  // list of all ancestors, whose size is the keys' times their depth.
+  const sorted = paths.toSorted();
+  const directories = new Set(sorted.filter((path, index) => isDirectoryOf(path, sorted[index + 1])));
+  const key = keys[paths.findIndex((path) => directories.has(path))];
   if (key === undefined) return null;
   const detail = `The files key ${quote(key)} is also a directory of another key.`;
   return problem("invalid_file_data", detail, { key, rule: "ancestor_collision" });
 }
 
-/** ASCII lower case. Valid keys are ASCII, so this is their full case folding. */
-function fold(key: string): string {
-  return key.toLowerCase();
+function isDirectoryOf(path: string, next: string | undefined): boolean {
+  return next?.charCodeAt(path.length) === SEPARATOR && next.startsWith(path);
+}
+
+/** What stands for the slash in a folded path. */
+const SEPARATOR = 0;
+
+/**
+ * A valid key in ASCII lower case, which is its full case folding, with NUL for each slash. Made code by code: replacing
+ * the slashes of 1024 keys of full depth took ten times as long.
+ */
+function foldedPath(key: string): string {
+  const codes = new Uint8Array(key.length);
+  for (let at = 0; at < codes.length; at++) {
+    const code = key.charCodeAt(at);
+    if (code === SLASH) codes[at] = SEPARATOR;
+    else codes[at] = code >= UPPER_A && code <= UPPER_Z ? code | LOWER_CASE_BIT : code;
+  }
+  return Reflect.apply(String.fromCharCode, undefined, codes);
 }

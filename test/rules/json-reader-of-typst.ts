@@ -15,7 +15,8 @@ export type Refusals = ReadonlyMap<number, string>;
 /** Has Typst read each JSON text by itself. Errors in a context do not stop the others, so one run reads thousands. */
 export async function refusalsOfTypst(texts: readonly string[]): Promise<Refusals> {
   // Typst reports equal errors once: line feeds make the line, and so the message, of each its own.
-  const program = '#for (index, text) in json("texts.json").enumerate() { context { let _ = json(bytes("\\n" * index + text)) } }';
+  const program =
+    '#for (index, text) in json("texts.json").enumerate() { context { let _ = json(bytes("\\n" * index + text)) } }';
   const messages = await errorsOf(program, texts);
   return new Map(
     messages.map((message) => {

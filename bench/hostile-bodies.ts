@@ -1,0 +1,67 @@
+/**
+ * `npm run bench:hostile`: the CPU time that hostile bodies take to validate, of 100 KB and of 20 MiB. Writes
+ * bench/hostile-bodies.md. The goal is 10 ms for 100 KB.
+ */
+import { writeFile } from "node:fs/promises";
+import { LIMIT_SETTINGS, limitsFrom } from "../rules/limits.ts";
+import { parseRenderRequest } from "../rules/render-request.ts";
+import { HOSTILE_BODIES, type HostileBody } from "../test/rules/hostile-bodies.ts";
+import { describeMachine } from "./machine.ts";
+import { median } from "./median.ts";
+
+const SHORT_BYTES = 100_000;
+const LONG_BYTES = 20 * 1024 * 1024;
+const SHORT_RUNS = 15;
+const LONG_RUNS = 3;
+const SHORT_GOAL_MILLISECONDS = 10;
+const ROWS = 15;
+
+/** As many files as the rules allow: the set rules look at all of them. */
+const LIMITS = limitsFrom({
+  max_inline_files: 1024,
+  max_inline_file_bytes: LIMIT_SETTINGS.max_inline_file_bytes.default,
+  max_template_source_bytes: LIMIT_SETTINGS.max_template_source_bytes.default,
+  max_string_bytes: LIMIT_SETTINGS.max_string_bytes.default,
+  max_request_body_bytes: LIMIT_SETTINGS.max_request_body_bytes.default,
+  max_output_bytes: LIMIT_SETTINGS.max_output_bytes.default,
+  max_output_files: LIMIT_SETTINGS.max_output_files.default,
+});
+
+/** CPU time and not the clock's: other programs on the machine do not count. */
+function cpuMilliseconds({ make }: HostileBody, bytes: number, runs: number): number {
+  const body = new TextEncoder().encode(make(bytes));
+  const times = Array.from({ length: runs }, () => {
+    const started = process.cpuUsage();
+    parseRenderRequest(body, LIMITS);
+    const { user, system } = process.cpuUsage(started);
+    return (user + system) / 1000;
+  });
+  return median(times);
+}
+
+const rows = HOSTILE_BODIES.map((body) => ({
+  name: body.name,
+  short: cpuMilliseconds(body, SHORT_BYTES, SHORT_RUNS),
+  long: cpuMilliseconds(body, LONG_BYTES, LONG_RUNS),
+})).toSorted((left, right) => right.short - left.short);
+
+const slowest = Math.max(...rows.map(({ long }) => long));
+const report = `# Hostile bodies
+
+The CPU time of one validation, the median of ${SHORT_RUNS} runs (100 KB) and ${LONG_RUNS} (20 MiB), garbage collection included; the
+${ROWS} slowest of ${rows.length} shapes (test/rules/hostile-bodies.ts). Goal: ${SHORT_GOAL_MILLISECONDS} ms for 100 KB. \`npm run bench:hostile\` makes this page.
+
+${describeMachine()}
+
+| Shape | 100 KB | 20 MiB |
+| --- | --- | --- |
+${rows
+  .slice(0, ROWS)
+  .map(({ name, short, long }) => `| ${name} | ${short.toFixed(1)} ms | ${long.toFixed(0)} ms |`)
+  .join("\n")}
+
+The slowest shape of 20 MiB takes ${slowest.toFixed(0)} ms.
+`;
+await writeFile(new URL("hostile-bodies.md", import.meta.url), report);
+process.stdout.write(report);
+if (rows.some(({ short }) => short > SHORT_GOAL_MILLISECONDS)) process.exitCode = 1;

@@ -1,0 +1,81 @@
+/**
+ * The work that a hostile body can ask of the validation: counted, not timed, so that a loaded machine changes nothing.
+ *
+ * Counted are the bytes of the body that are read and the bytes of memory that are allocated. Both may only grow with the
+ * body. What the work takes in milliseconds is measured by `npm run bench:hostile`.
+ */
+import { getHeapStatistics } from "node:v8";
+import { describe, expect, it } from "vitest";
+import { parseRenderRequest } from "../../rules/render-request.ts";
+import { bodyOf } from "./bodies.ts";
+import { HOSTILE_BODIES } from "./hostile-bodies.ts";
+import { limitsWith } from "./limits-for-tests.ts";
+
+/** As many files as the rules allow: the set rules look at all of them. */
+const LIMITS = limitsWith({ max_inline_files: 1024 });
+
+/** Most shapes take 1 to 4: a pass for the grammar, one for UTF-8, one for what is decoded, one for the paths of errors. */
+const MAX_READS_PER_BYTE = 12;
+/** Error lists of a short body's many errors take up to 80. The string of 309 digits for `1e308` took 1600. */
+const MAX_ALLOCATED_BYTES_PER_BYTE = 250;
+/** By how much the reads of a byte may grow when the body is eight times as long: little, so that work is in proportion. */
+const MAX_GROWTH = 1.5;
+
+/** Reads of single bytes. Loops over words do not count: each looks at four bytes at once and goes straight on. */
+function countReads(text: string): { reads: number; size: number } {
+  const bytes = bodyOf(text);
+  let reads = 0;
+  const body = new Proxy(bytes, {
+    get(target, name) {
+      if (typeof name === "string" && name.charCodeAt(0) <= 0x39) reads++;
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  parseRenderRequest(body, LIMITS);
+  return { reads, size: bytes.length };
+}
+
+/** What one validation allocates in the heap of V8; the least of several, because compiling allocates too. */
+function countAllocated(body: Uint8Array): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (let run = 0; run < 5; run++) {
+    const before = allocatedBytes();
+    parseRenderRequest(body, LIMITS);
+    least = Math.min(least, allocatedBytes() - before);
+  }
+  return least;
+}
+
+function allocatedBytes(): number {
+  const statistics: unknown = getHeapStatistics();
+  const { total_allocated_bytes: bytes } = statistics as { total_allocated_bytes?: number };
+  if (bytes === undefined) throw new Error("this Node does not count what it allocates");
+  return bytes;
+}
+
+describe.each(HOSTILE_BODIES)("the validation of $name", ({ make }) => {
+  it("reads each byte a bounded number of times, however long the body", () => {
+    const [small, large] = [countReads(make(5000)), countReads(make(40_000))];
+    expect(large.reads / large.size).toBeLessThanOrEqual(MAX_READS_PER_BYTE);
+    expect(large.reads / large.size).toBeLessThanOrEqual(MAX_GROWTH * (small.reads / small.size) + 1);
+  });
+
+  it("allocates a bounded amount for each byte, however long the body", () => {
+    for (const bytes of [20_000, 160_000]) {
+      const body = bodyOf(make(bytes));
+      expect(countAllocated(body) / body.length).toBeLessThanOrEqual(MAX_ALLOCATED_BYTES_PER_BYTE);
+    }
+  });
+});
+
+it("counts what a quadratic validation would read", () => {
+  const pages = "1,".repeat(3000);
+  const quadratic = (text: string) => {
+    const bytes = bodyOf(text);
+    let reads = 0;
+    for (let start = 0; start < bytes.length; start++) reads += bytes.length - start;
+    return reads;
+  };
+  expect(quadratic(pages)).toBeGreaterThan(MAX_READS_PER_BYTE * pages.length);
+});
