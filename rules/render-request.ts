@@ -8,7 +8,7 @@
 import { base64DecodedSize } from "./base64.ts";
 import { type DataErrorType, type DataFindings, passData, pathsAt } from "./data-judgement.ts";
 import { isValidKey, judgeFileSet, KEY_RULES } from "./files-rules.ts";
-import { JsonCursor } from "./json-cursor.ts";
+import { JsonCursor, type JsonKind } from "./json-cursor.ts";
 import { decodeJsonString, type StringSpan } from "./json-string.ts";
 import type { Limits } from "./limits.ts";
 import { DEFAULT_OUTPUT, type Output } from "./output-options.ts";
@@ -17,6 +17,7 @@ import { judgeOutputRules } from "./output-rules.ts";
 import { countDistinctPages, parsePageSelection } from "./page-selection.ts";
 import { type Problem, problem } from "./problem.ts";
 import { shortenPath } from "./quote.ts";
+import { RememberedKeys } from "./remembered-keys.ts";
 import { isUtf8 } from "./utf8.ts";
 import { ValidationErrorList } from "./validation-errors.ts";
 
@@ -65,6 +66,20 @@ const DATA_ERROR_MESSAGES: Record<DataErrorType, string> = {
   reserved_key: "the key is reserved by Typst: an object with it would become a date",
 };
 
+/** The place of errors about a key that breaks the rules. */
+const FILES_LOC: readonly string[] = ["files"];
+/** A place for errors past those that are reported, so that a body of many errors makes no list for each. */
+const UNREPORTED_LOC: readonly string[] = [];
+
+const KIND_IN_WORDS: Readonly<Record<JsonKind, string>> = {
+  object: "an object",
+  array: "an array",
+  string: "a string",
+  number: "a number",
+  boolean: "a boolean",
+  null: "null",
+};
+
 class RequestReader {
   readonly #cursor: JsonCursor;
   readonly #limits: Limits;
@@ -90,7 +105,7 @@ class RequestReader {
       this.#readRoot();
     } else if (kind !== null) {
       cursor.skipValue(null);
-      this.#errors.addFieldError([], "wrong_type", `the request must be an object; it is ${article(kind)}`);
+      this.#errors.addFieldError([], "wrong_type", `the request must be an object; it is ${KIND_IN_WORDS[kind]}`);
     }
     cursor.expectEnd();
   }
@@ -148,7 +163,7 @@ class RequestReader {
       }
       seen.push(field);
     }
-    if (!seen.includes("source")) this.#errors.addFieldError(["source"], "missing", "source is required");
+    if (!seen.includes("source")) this.#addMissing(["source"], "source");
   }
 
   #readSource(): void {
@@ -166,7 +181,7 @@ class RequestReader {
     if (!this.#expectObject(["files"])) return;
     // Keys past the cap are not remembered: such a set is refused for its size at the latest, and memory stays bounded.
     const maxFiles = this.#limits.effective_max_files;
-    const seen = new Set<string>();
+    const seen = new RememberedKeys();
     for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
       const key = decodeJsonString(cursor.body, cursor.stringSpan(), KEY_RULES.max_key_length + 1);
       const isValid = isValidKey(key);
@@ -187,25 +202,25 @@ class RequestReader {
   #readFile(key: string, isValid: boolean): RenderFile | null {
     const cursor = this.#cursor;
     // A key that breaks the rules must not show in a context.
-    const loc = isValid ? ["files", key] : ["files"];
+    const loc = !isValid ? FILES_LOC : this.#errors.isFull ? UNREPORTED_LOC : ["files", key];
     if (!this.#expectObject(loc)) return null;
     let encoding: Encoding | null | undefined;
     let content: StringSpan | null | undefined;
     for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
       const field = this.#fieldName();
       if (field === "encoding") {
-        if (encoding !== undefined) this.#passDuplicate([...loc, field]);
-        else encoding = this.#readEncoding([...loc, field]);
+        if (encoding !== undefined) this.#passDuplicate(this.#fieldLoc(loc, field));
+        else encoding = this.#readEncoding(this.#fieldLoc(loc, field));
       } else if (field === "content") {
-        if (content !== undefined) this.#passDuplicate([...loc, field]);
-        else content = this.#readStringField([...loc, field]);
+        if (content !== undefined) this.#passDuplicate(this.#fieldLoc(loc, field));
+        else content = this.#readStringField(this.#fieldLoc(loc, field));
       } else {
-        this.#passUnknown([...loc, field]);
+        this.#passUnknown(this.#fieldLoc(loc, field));
       }
     }
     if (cursor.isMalformed) return null;
-    if (encoding === undefined) this.#errors.addFieldError([...loc, "encoding"], "missing", "encoding is required");
-    if (content === undefined) this.#errors.addFieldError([...loc, "content"], "missing", "content is required");
+    if (encoding === undefined) this.#addMissing(this.#fieldLoc(loc, "encoding"), "encoding");
+    if (content === undefined) this.#addMissing(this.#fieldLoc(loc, "content"), "content");
     if (!encoding || !content) return null;
     const size = this.#contentSize(key, isValid, encoding, content);
     if (size === null) return null;
@@ -214,7 +229,7 @@ class RequestReader {
     return file;
   }
 
-  #readEncoding(loc: string[]): Encoding | null {
+  #readEncoding(loc: readonly string[]): Encoding | null {
     const span = this.#readStringField(loc);
     if (span === null) return null;
     const text = decodeJsonString(this.#cursor.body, span, MAX_FIELD_NAME_CODE_UNITS);
@@ -254,32 +269,41 @@ class RequestReader {
   }
 
   /** Passes a string and gives its span; anything else is a field error and gives null. */
-  #readStringField(loc: string[]): StringSpan | null {
+  #readStringField(loc: readonly string[]): StringSpan | null {
     const cursor = this.#cursor;
     const kind = cursor.peekKind();
     if (kind === "string") return cursor.readString() ? cursor.stringSpan() : null;
     cursor.skipValue(null);
     if (kind !== null) {
-      this.#errors.addFieldError(loc, "wrong_type", `${loc.at(-1)} must be a string; it is ${article(kind)}`);
+      this.#errors.addFieldError(loc, "wrong_type", `${loc.at(-1)} must be a string; it is ${KIND_IN_WORDS[kind]}`);
     }
     return null;
   }
 
   /** Whether an object begins at the cursor; anything else is passed as a field error. */
-  #expectObject(loc: string[]): boolean {
+  #expectObject(loc: readonly string[]): boolean {
     const kind = this.#cursor.peekKind();
     if (kind === "object") return true;
     this.#cursor.skipValue(null);
-    if (kind !== null) this.#errors.addFieldError(loc, "wrong_type", `an object is required; it is ${article(kind)}`);
+    if (kind !== null) this.#errors.addFieldError(loc, "wrong_type", `an object is required; it is ${KIND_IN_WORDS[kind]}`);
     return false;
   }
 
-  #passUnknown(loc: string[]): void {
+  /** The place of a file's field; of errors that are only counted, nobody asks for it. */
+  #fieldLoc(loc: readonly string[], field: string): readonly string[] {
+    return this.#errors.isFull ? UNREPORTED_LOC : [...loc, field];
+  }
+
+  #addMissing(loc: readonly string[], field: string): void {
+    this.#errors.addFieldError(loc, "missing", `${field} is required`);
+  }
+
+  #passUnknown(loc: readonly string[]): void {
     this.#cursor.skipValue(null);
     this.#errors.addFieldError(loc, "unknown_field", "the field is unknown here");
   }
 
-  #passDuplicate(loc: string[]): void {
+  #passDuplicate(loc: readonly string[]): void {
     this.#cursor.skipValue(null);
     this.#errors.addFieldError(loc, "duplicate_field", "the field is there twice");
   }
@@ -335,7 +359,3 @@ function judgePageCount(output: Output, limits: Limits): Problem | null {
   return problem("page_selection_too_large", detail, { count, limit });
 }
 
-function article(kind: string): string {
-  if (kind === "null") return "null";
-  return /^[aeiou]/.test(kind) ? `an ${kind}` : `a ${kind}`;
-}

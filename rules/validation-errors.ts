@@ -42,6 +42,11 @@ export class ValidationErrorList {
   /** The key of the first file with bad data; null for `source`, undefined for none. */
   #firstBadFile: string | null | undefined = undefined;
 
+  /** Whether errors from here on are counted and not listed: their places and messages need not be made. */
+  get isFull(): boolean {
+    return this.#reported.length === MAX_REPORTED_ERRORS;
+  }
+
   /** A field that is missing, malformed, unknown or misplaced. */
   addFieldError(loc: Path, type: ErrorType, msg: string): void {
     this.#hasPlainFieldError = true;
@@ -102,7 +107,7 @@ export class ValidationErrorList {
 
   #add(loc: Path, type: ErrorType, msg: string): void {
     this.#total++;
-    if (this.#reported.length === MAX_REPORTED_ERRORS) return;
+    if (this.isFull) return;
     this.#reported.push({ loc: shortenPath(loc), msg: shorten(msg, MAX_MESSAGE_CODE_POINTS), type });
   }
 
