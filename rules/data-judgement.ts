@@ -13,10 +13,40 @@ import { MAX_REPORTED_ERRORS } from "./validation-errors.ts";
 export const MAX_DATA_DEPTH = 127;
 
 /**
- * Typst's reader makes a date of an object with this key (a trace of its TOML support, measured on 0.15.1), so such an
- * object would not reach the source as it was sent.
+ * Typst's reader makes a date of an object whose only key is this one, if its last value is a string that is a date, a time
+ * or both (a trace of its TOML support, measured on 0.15.1), so such an object would not reach the source as it was sent.
  */
 const RESERVED_KEY = "$__toml_private_datetime";
+
+/** The forms that Typst takes for a date. Only `Z` is taken for a zone, and years have four digits and may have a sign. */
+const DATE_FORM =
+  /^(?:[+-]?(?<year>\d{4})-(?<month>\d\d)-(?<day>\d\d)(?:T(?<time>\d\d:\d\d:\d\d)Z?)?|(?<timeAlone>\d\d:\d\d:\d\d))$/;
+const TIME_FORM = /^(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d$/;
+/** No date is longer. */
+const MAX_DATE_LENGTH = "+2020-01-01T00:00:00Z".length;
+
+/** Whether Typst reads a date from the text. */
+function isDateForTypst(text: string): boolean {
+  const { year, month, day, time, timeAlone } = DATE_FORM.exec(text)?.groups ?? {};
+  const clock = time ?? timeAlone;
+  if (clock !== undefined && !TIME_FORM.test(clock)) return false;
+  if (year === undefined) return clock !== undefined;
+  return Number(day) >= 1 && Number(day) <= daysIn(Number(year), Number(month));
+}
+
+/** The days of a month in the proleptic Gregorian calendar; 0 for a month that there is not. */
+function daysIn(year: number, month: number): number {
+  const isLeapYear = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
+  return [31, isLeapYear ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1] ?? 0;
+}
+
+/** An object of which every key so far is the reserved one. */
+interface DateCandidate {
+  readonly depth: number;
+  keyOffset: number;
+  /** Where the value of the last key begins. */
+  valueOffset: number;
+}
 
 export type DataErrorType = "lone_surrogate" | "number_out_of_range" | "nesting_too_deep" | "reserved_key";
 
@@ -43,7 +73,10 @@ export class DataFindings implements ValueObserver {
   readonly first: Finding[] = [];
   count = 0;
   firstOversize: OversizeString | null = null;
+  watchedDepth = 0;
 
+  /** Of nested objects the innermost is the last. Never more than the depth that is looked at. */
+  readonly #candidates: DateCandidate[] = [];
   readonly #body: Uint8Array;
 
   constructor(body: Uint8Array, maxStringBytes: number) {
@@ -56,9 +89,31 @@ export class DataFindings implements ValueObserver {
     if (size > this.maxStringBytes) this.firstOversize ??= { offset, subject: isKey ? "key" : "value", size };
   }
 
-  onWatchedKey(key: StringSpan): void {
-    if (decodeJsonString(this.#body, key, RESERVED_KEY.length) === RESERVED_KEY)
-      this.#add("reserved_key", key.start - 1);
+  onKey(key: StringSpan, depth: number, isFirst: boolean, valueOffset: number): void {
+    const isReserved =
+      key.size === RESERVED_KEY.length && decodeJsonString(this.#body, key, RESERVED_KEY.length) === RESERVED_KEY;
+    const innermost = this.#candidates.at(-1);
+    if (isFirst) {
+      if (isReserved) this.#candidates.push({ depth, keyOffset: key.start - 1, valueOffset });
+    } else if (innermost?.depth === depth) {
+      if (isReserved) {
+        innermost.keyOffset = key.start - 1;
+        innermost.valueOffset = valueOffset;
+      } else {
+        this.#candidates.pop();
+      }
+    }
+    this.watchedDepth = this.#candidates.at(-1)?.depth ?? 0;
+  }
+
+  onWatchedEnd(lastString: StringSpan): void {
+    const candidate = this.#candidates.pop();
+    this.watchedDepth = this.#candidates.at(-1)?.depth ?? 0;
+    const isValue = candidate?.valueOffset === lastString.start - 1 && lastString.size <= MAX_DATE_LENGTH;
+    if (candidate === undefined || !isValue) return;
+    if (isDateForTypst(decodeJsonString(this.#body, lastString, MAX_DATE_LENGTH))) {
+      this.#add("reserved_key", candidate.keyOffset);
+    }
   }
 
   onHugeNumber(offset: number): void {

@@ -86,7 +86,12 @@ export interface ValueObserver {
   onString(offset: number, isKey: boolean, size: number, hasLoneSurrogates: boolean): void;
   /** Keys of so many bytes are reported: the size of a key that means something to the observer. */
   readonly watchedKeyBytes: number;
-  onWatchedKey(key: StringSpan): void;
+  /** The depth of the innermost object whose every key and end are reported, or 0. Set by the observer as it likes. */
+  readonly watchedDepth: number;
+  /** A key of the watched size or in the watched object; its value begins at `valueOffset`. */
+  onKey(key: StringSpan, depth: number, isFirst: boolean, valueOffset: number): void;
+  /** The end of the watched object, with the string read last, which may be its last value. */
+  onWatchedEnd(lastString: StringSpan): void;
   /** A number that no double holds. */
   onHugeNumber(offset: number): void;
   onTooDeep(offset: number): void;
@@ -328,8 +333,8 @@ export class JsonCursor {
         const hasContent = inObject ? this.enterObject() : this.enterArray();
         if (this.malformedAt >= 0) return false;
         if (hasContent) {
-          if (inObject && observer !== null && depth <= maxDepth && this.#isRemarkableKey(observer)) {
-            this.#observeKey(observer);
+          if (inObject && observer !== null && depth <= maxDepth && this.#isRemarkableKey(observer, depth)) {
+            this.#observeKey(observer, depth, true);
           }
           continue;
         }
@@ -349,28 +354,31 @@ export class JsonCursor {
         }
         const hasMore = inObject ? this.nextMember() : this.nextItem();
         if (hasMore) {
-          if (inObject && observer !== null && depth <= maxDepth && this.#isRemarkableKey(observer)) {
-            this.#observeKey(observer);
+          if (inObject && observer !== null && depth <= maxDepth && this.#isRemarkableKey(observer, depth)) {
+            this.#observeKey(observer, depth, false);
           }
           break;
         }
         if (this.malformedAt >= 0) return false;
+        if (observer !== null && depth === observer.watchedDepth) observer.onWatchedEnd(this.stringSpan());
         depth--;
         inObject = stack.pop();
       }
     }
   }
 
-  #isRemarkableKey({ maxStringBytes, watchedKeyBytes }: ValueObserver): boolean {
+  #isRemarkableKey({ maxStringBytes, watchedKeyBytes, watchedDepth }: ValueObserver, depth: number): boolean {
     const size = this.stringSize;
-    return size === watchedKeyBytes || size > maxStringBytes || this.stringHasLoneSurrogates;
+    return size === watchedKeyBytes || depth === watchedDepth || size > maxStringBytes || this.stringHasLoneSurrogates;
   }
 
-  #observeKey(observer: ValueObserver): void {
+  #observeKey(observer: ValueObserver, depth: number, isFirst: boolean): void {
     if (this.stringSize > observer.maxStringBytes || this.stringHasLoneSurrogates) {
       observer.onString(this.stringStart - 1, true, this.stringSize, this.stringHasLoneSurrogates);
     }
-    if (this.stringSize === observer.watchedKeyBytes) observer.onWatchedKey(this.stringSpan());
+    if (this.stringSize === observer.watchedKeyBytes || depth === observer.watchedDepth) {
+      observer.onKey(this.stringSpan(), depth, isFirst, this.position);
+    }
   }
 
   #fail(offset: number): false {

@@ -285,7 +285,8 @@ class RequestReader {
     const kind = this.#cursor.peekKind();
     if (kind === "object") return true;
     this.#cursor.skipValue(null);
-    if (kind !== null) this.#errors.addFieldError(loc, "wrong_type", `an object is required; it is ${KIND_IN_WORDS[kind]}`);
+    if (kind !== null)
+      this.#errors.addFieldError(loc, "wrong_type", `an object is required; it is ${KIND_IN_WORDS[kind]}`);
     return false;
   }
 
@@ -358,4 +359,3 @@ function judgePageCount(output: Output, limits: Limits): Problem | null {
   const detail = `pages selects ${count} pages; an archive may hold ${limit}.`;
   return problem("page_selection_too_large", detail, { count, limit });
 }
-

@@ -196,7 +196,7 @@ const scalarText = weighted(
   [1, fc.constantFrom("null", "true", "false", "[]", "{}", "[ ]", "{\n}")],
 );
 /** Values with what Typst cannot take among them. */
-const wildScalarText = weighted([6, scalarText], [1, stringOf(brokenText)], [1, numberText]);
+const wildScalarText = weighted([6, scalarText], [1, stringOf(brokenText)], [1, numberText], [1, borderNumberText]);
 
 function valueText(scalar: Arbitrary<string>, key: Arbitrary<string>): Arbitrary<string> {
   return fc.letrec<{ value: string }>((tie) => ({
@@ -215,6 +215,51 @@ const memberName = weighted(
   [2, encodableText],
   [1, longText],
 );
+
+const twoDigits = (max: number) => fc.nat(max).map((value) => String(value).padStart(2, "0"));
+const timeText = fc.tuple(twoDigits(25), twoDigits(61), twoDigits(61)).map((parts) => parts.join(":"));
+const dayText = fc
+  .tuple(
+    fc.constantFrom("", "", "", "+", "-", " "),
+    fc.oneof(fc.integer({ min: 1895, max: 2005 }), fc.nat(10_100)),
+    twoDigits(13),
+    weighted([2, twoDigits(32)], [3, fc.constantFrom("28", "29", "30", "31")]),
+  )
+  .map(([sign, year, month, day]) => `${sign}${String(year).padStart(4, "0")}-${month}-${day}`);
+
+/** Text that is a date or a time for Typst, or nearly so. */
+export const dateText: Arbitrary<string> = weighted(
+  [4, dayText],
+  [2, timeText],
+  [
+    3,
+    fc
+      .tuple(dayText, fc.constantFrom("T", "T", "t", " "), timeText, fc.constantFrom("", "Z", "z", "+00:00", ".5"))
+      .map((parts) => parts.join("")),
+  ],
+  [1, fc.constantFrom("", "2020-1-1", "1-1-1", "2020-02-30T00:00:00", "24:00:00", "00:00", "2020-01-01Z", "00:00:00Z")],
+);
+
+/** JSON text of objects that Typst reads as dates, or nearly so. */
+export const dateObjectText: Arbitrary<string> = fc.letrec<{ value: string }>((tie) => ({
+  value: objectOf(
+    fc.array(
+      fc.record({
+        key: weighted(
+          [8, fc.constant("$__toml_private_datetime")],
+          [1, fc.constantFrom("a", "$__toml_private_datetimf")],
+        ),
+        value: fc.oneof(
+          { depthSize: "small" },
+          { weight: 6, arbitrary: stringOf(dateText) },
+          { weight: 1, arbitrary: fc.constantFrom("1", "[]", '["2020-01-01"]') },
+          { weight: 2, arbitrary: tie("value") },
+        ),
+      }),
+      { minLength: 1, maxLength: 3 },
+    ),
+  ),
+})).value;
 
 /** Any JSON value that Typst can take. */
 export const tidyValueText = valueText(stringOf(encodableText), memberName);
@@ -263,13 +308,28 @@ const BAD_KEYS = [
   "\u0000",
   "\ud800",
 ];
-const LONG_KEYS = ["s".repeat(255), "s".repeat(256), `${"k/".repeat(1919)}kk`, `${"k/".repeat(1920)}k`];
+const LONG_KEYS = [
+  "s".repeat(255),
+  "s".repeat(256),
+  `${"k/".repeat(255)}k`,
+  `${"k/".repeat(255)}kk`,
+  `${"k/".repeat(256)}k`,
+  `${"s".repeat(255)}/${"s".repeat(255)}`,
+];
+
+/** Keys about the longest, of segments of one length and an end that may be bad. */
+export const longKeyText: Arbitrary<string> = fc
+  .tuple(fc.integer({ min: 508, max: 516 }), fc.integer({ min: 1, max: 257 }), fc.constantFrom("k", "k", ".", "/", "é"))
+  .map(
+    ([length, segmentLength, last]) => `${`${"k".repeat(segmentLength)}/`.repeat(length).slice(0, length - 2)}k${last}`,
+  );
 
 /** Keys about the key rules: valid ones that collide, broken ones, and segments put together at random. */
 export const keyText: Arbitrary<string> = weighted(
   [12, fc.constantFrom(...GOOD_KEYS)],
   [1, fc.constantFrom(...BAD_KEYS)],
   [1, fc.constantFrom(...LONG_KEYS)],
+  [1, longKeyText],
   [
     1,
     fc.array(fc.string({ unit: fc.constantFrom(..."ab.-_0"), maxLength: 4 }), { maxLength: 5 }).map((s) => s.join("/")),
@@ -480,6 +540,7 @@ export const wildRequest: Arbitrary<string> = requestOf({
   data: weighted(
     [6, wildValueText],
     [2, deepValueText],
+    [2, arrayOf(fc.array(fc.oneof(dateObjectText, wildScalarText), { maxLength: 4 }))],
     [1, arrayOf(fc.array(stringOf(brokenText), { minLength: 15, maxLength: 30 }))],
   ),
   output: wildOutputText,
@@ -517,7 +578,7 @@ const mixedRequest: Arbitrary<string> = fc.oneof(
   requestOf({
     source: stringOf(shortText),
     files: fc.constant("{}"),
-    data: fc.oneof(wildValueText, deepValueText),
+    data: fc.oneof(wildValueText, deepValueText, dateObjectText),
     output: fc.constant("{}"),
     extra: fc.constant([]),
   }),

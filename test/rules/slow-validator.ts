@@ -225,10 +225,10 @@ class SlowJudge {
   }
 
   #readData(node: JsonNode): JsonNode {
-    forEachInData(node, ({ path, string, isKey, number, depth }) => {
+    forEachInData(node, ({ path, string, isDateKey, number, depth }) => {
       if (depth === 128) this.#field(["data", ...path], "nesting_too_deep");
       if (string !== null && !string.isWellFormed()) this.#field(["data", ...path], "lone_surrogate");
-      if (isKey && string === "$__toml_private_datetime") this.#field(["data", ...path], "reserved_key");
+      if (isDateKey) this.#field(["data", ...path], "reserved_key");
       if (number !== null && !isReadByTypstSlowly(number)) this.#field(["data", ...path], "number_out_of_range");
     });
     return node;
@@ -355,6 +355,8 @@ interface DataPlace {
   /** The string that is here: a value, or the key that is the last segment of `path`. */
   readonly string: string | null;
   readonly isKey: boolean;
+  /** Whether it is the last key of an object that Typst reads as a date. */
+  readonly isDateKey: boolean;
   readonly number: string | null;
   /** How many containers are open, this one included; 0 where no container begins. */
   readonly depth: number;
@@ -367,6 +369,7 @@ function forEachInData(node: JsonNode, visit: (place: DataPlace) => void, path: 
     path,
     string: node.kind === "string" ? node.value : null,
     isKey: false,
+    isDateKey: false,
     number: node.kind === "number" ? node.text : null,
     depth: isContainer ? depth + 1 : 0,
   });
@@ -375,11 +378,34 @@ function forEachInData(node: JsonNode, visit: (place: DataPlace) => void, path: 
     for (const [index, item] of node.items.entries()) forEachInData(item, visit, [...path, index], depth + 1);
   }
   if (node.kind === "object") {
-    for (const { key, value } of node.members) {
-      visit({ path: [...path, key], string: key, isKey: true, number: null, depth: 0 });
+    const isDate = isDateForTypst(node.members);
+    for (const [index, { key, value }] of node.members.entries()) {
+      const isDateKey = isDate && index === node.members.length - 1;
+      visit({ path: [...path, key], string: key, isKey: true, isDateKey, number: null, depth: 0 });
       forEachInData(value, visit, [...path, key], depth + 1);
     }
   }
+}
+
+/** Whether Typst makes a date of an object: one key, however often, and a string that is a day, a time or both. */
+function isDateForTypst(members: readonly JsonMember[]): boolean {
+  const last = members.at(-1)?.value;
+  if (last?.kind !== "string" || !members.every(({ key }) => key === "$__toml_private_datetime")) return false;
+  const text = last.value;
+  if (isTimeForTypst(text)) return true;
+  const [day = "", time, ...rest] = text.split("T");
+  if (rest.length > 0 || (time !== undefined && !isTimeForTypst(time.replace(/Z$/, "")))) return false;
+  if (!/^[+-]?[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test(day)) return false;
+  // Four hundred years later every month is as long, and no year is below 100, which Date would take for 1900 and more.
+  const [year = 0, month = 0, date = 0] = day.slice(-10).split("-").map(Number);
+  const found = new Date(Date.UTC(year + 400, month - 1, date));
+  return found.getUTCFullYear() === year + 400 && found.getUTCMonth() === month - 1 && found.getUTCDate() === date;
+}
+
+function isTimeForTypst(text: string): boolean {
+  if (!/^[0-9]{2}:[0-9]{2}:[0-9]{2}$/.test(text)) return false;
+  const [hour = 0, minute = 0, second = 0] = text.split(":").map(Number);
+  return hour < 24 && minute < 60 && second < 60;
 }
 
 /** A path as it is answered: lone surrogates written out, then 80 characters a segment, the last an ellipsis. */

@@ -215,6 +215,27 @@ describe("data", () => {
     expect(problemOf('{"source":"a","data":{"k":1,"k":2}}')).toBeNull();
   });
 
+  it.each([
+    { $__toml_private_datetime: "soon" },
+    { $__toml_private_datetime: 20200101 },
+    { $__toml_private_datetime: "2020-02-30" },
+    { $__toml_private_datetime: "2020-01-01T24:00:00" },
+    { $__toml_private_datetime: "2020-01-01", zone: "UTC" },
+    { $__toml_private_datetime: {} },
+  ])("may hold the reserved key where Typst changes nothing: %j", (data) => {
+    expect(problemOf({ source: "a", data })).toBeNull();
+  });
+
+  it("is told the key that makes a date at its last place", () => {
+    const key = '"$__toml_private_datetime"';
+    const body = `{"source":"a","data":{"a":{${key}:1e999,${key}:{${key}:"12:00:00"},${key}:"+2020-01-01T00:00:00Z"}}}`;
+    expect(errorsOf(problemOf(body))).toEqual([
+      "data.a.$__toml_private_datetime: number_out_of_range",
+      "data.a.$__toml_private_datetime.$__toml_private_datetime: reserved_key",
+      "data.a.$__toml_private_datetime: reserved_key",
+    ]);
+  });
+
   it.each(["1.7976931348623157e308", "-1.7976931348623156e308", `1${"0".repeat(308)}`, "1e-999", "0e999", "-0"])(
     "may hold the number %s",
     (text) => {
