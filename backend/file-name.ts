@@ -1,6 +1,7 @@
 /**
  * The name under which a rendered file is offered: the caller's suggestion, made safe.
  */
+import { create } from "content-disposition";
 
 export type Extension = "pdf" | "png" | "svg" | "zip";
 
@@ -18,8 +19,22 @@ const UNSAFE = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}/\\
 const TRAILING = /[.\s\u200c\u200d]+$/;
 /** Allowed between characters; a name of nothing else would be invisible. */
 const JOINERS = /[\u200c\u200d]/g;
-/** Device names of Windows, whatever extension follows. */
-const RESERVED_STEM = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)/i;
+/** Device names of Windows, whatever extension follows and however many spaces before it; superscript digits count as digits. */
+const RESERVED_STEM = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\u00b9\u00b2\u00b3])\s*(?:\.|$)/i;
+/** What clients that know only the first edition of `Content-Disposition` cannot read. */
+const NOT_ASCII = /[^ -~]/gu;
+
+/**
+ * The `Content-Disposition` of a rendered file (RFC 6266): an archive is to be saved, anything else may be shown.
+ *
+ * A name beyond ASCII has a second form for old clients, in which each character that they cannot read is `_`: the
+ * library would write `?`, which no Windows file name may hold.
+ */
+export function contentDisposition(suggestion: string | null, extension: Extension): string {
+  const name = safeFileName(suggestion, extension);
+  const type = extension === "zip" ? "attachment" : "inline";
+  return create(name, { type, fallback: name.replace(NOT_ASCII, "_") });
+}
 
 /** A name with the right extension, of at most 150 bytes of UTF-8. */
 export function safeFileName(suggestion: string | null, extension: Extension): string {

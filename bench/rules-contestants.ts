@@ -7,7 +7,7 @@ import * as v from "valibot";
 import { isValidKey, judgeFileSet } from "../rules/files-rules.ts";
 import { DEFAULT_LIMITS } from "../rules/limits.ts";
 import { OUTPUT_SCHEMAS } from "../rules/output-options.ts";
-import { judgeOutputRules } from "../rules/output-rules.ts";
+import { judgeOutput } from "../rules/output-rules.ts";
 import { parseRenderRequest } from "../rules/render-request.ts";
 
 export type Contestant = (body: Uint8Array) => boolean;
@@ -49,7 +49,7 @@ function verdictByParsing(body: Uint8Array): boolean {
     const size = encoding === "text" ? sizeOf(content) : Math.floor((content.length / 4) * 3);
     if (size > DEFAULT_LIMITS.max_inline_file_bytes) return false;
   }
-  return isDataAcceptable(data, 0) && judgeOutputRules(output) === null;
+  return isDataAcceptable(data, 0) && judgeOutput(output, DEFAULT_LIMITS) === null;
 }
 
 function isDataAcceptable(value: unknown, depth: number): boolean {

@@ -6,6 +6,7 @@ import { FILES_KEY_RULES_DOCUMENT, OUTPUT_RULES_DOCUMENT } from "./constraints.t
 import { LIMIT_SETTINGS, type LimitName, type Limits, limitsFrom, MAX_KEYS } from "./limits.ts";
 import type { Problem } from "./problem.ts";
 import { parseRenderRequest } from "./render-request.ts";
+import { judgeDeclaredSize } from "./request-head.ts";
 
 export type { Problem, ProblemCode, ProblemDocument } from "./problem.ts";
 
@@ -29,7 +30,7 @@ type PublishedVector<Input> = Input & {
 /** What the service will say of a request. */
 export type Check =
   | { readonly verdict: "accepted" }
-  /** The problem that the service would answer, but for the members that belong to one HTTP request. */
+  /** The problem that the service would answer to a request with `Content-Length`. */
   | { readonly verdict: "refused"; readonly problem: Problem }
   /** The deployment publishes rules that this code does not know: it must be brought up to date. */
   | { readonly verdict: "unknown"; readonly disagreements: readonly Disagreement[] };
@@ -61,7 +62,12 @@ export function checkRequest(request: unknown, constraints: PublishedConstraints
     const disagreements = runVectors(constraints);
     if (disagreements.length > 0) return { verdict: "unknown", disagreements };
   }
-  const judgement = parseRenderRequest(bodyOf(request), limitsFrom(constraints.limits));
+  const body = bodyOf(request);
+  const limits = limitsFrom(constraints.limits);
+  const head = { contentLength: String(body.length), contentType: null, contentEncoding: null };
+  const tooLarge = judgeDeclaredSize(head, limits);
+  if (tooLarge !== null) return { verdict: "refused", problem: tooLarge };
+  const judgement = parseRenderRequest(body, limits);
   return judgement.ok ? { verdict: "accepted" } : { verdict: "refused", problem: judgement.problem };
 }
 

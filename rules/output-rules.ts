@@ -4,13 +4,20 @@
  * Each rule is one entry with its id, its description and its test. An output that breaks several is reported against
  * the first. Every rule answers `invalid_request` with its id as `context.rule`.
  */
+import type { Limits } from "./limits.ts";
 import type { Output, OutputField, PdfOutput, PdfStandard, PdfVersion } from "./output-options.ts";
-import { PAGE_SELECTION, parsePageRange, parsePageSelection, splitSelections } from "./page-selection.ts";
+import {
+  countDistinctPages,
+  PAGE_SELECTION,
+  parsePageRange,
+  parsePageSelection,
+  splitSelections,
+} from "./page-selection.ts";
 import { type Problem, problem } from "./problem.ts";
 import type { OutputRuleId } from "./rule-ids.ts";
 
 /** Rises whenever a rule of this file or of the `output` fields changes. */
-export const OUTPUT_RULES_VERSION = 1;
+export const OUTPUT_RULES_VERSION = 2;
 
 /** The PDF version that each PDF/A profile requires (ISO 19005-1 to -4). What is absent here is no PDF/A profile. */
 export const PDF_A_VERSION = {
@@ -33,7 +40,7 @@ export const TAGGED_STANDARDS = ["ua-1", "a-1a", "a-2a", "a-3a"] as const satisf
 export const PDF_A_4_STANDARDS = ["a-4", "a-4f", "a-4e"] as const satisfies readonly PdfStandard[];
 
 export const RULE_EVALUATION =
-  "Rules are applied in the order listed, and an output that breaks several is reported against the first of them. A request that also breaks something no rule names (a missing source, an unknown field) is reported for that first, without a rule.";
+  "Rules are applied in the order listed, and an output that breaks several is reported against the first of them. A request that also breaks something no rule names (a missing source, an unknown field, a selection of more pages than an archive may hold) is reported for that first, without a rule. Pages are counted, each once, where archive is set and no rule about the page selection itself is broken.";
 
 interface OutputRule {
   readonly id: OutputRuleId;
@@ -60,7 +67,7 @@ export const OUTPUT_RULES: readonly OutputRule[] = [
   rule(
     "page_selection_malformed",
     "pages",
-    "Write each selection as a page (3), a range (2-5) or an open range (8-): numbers from 1 to 999999999 without leading zeros, no blanks, no empty selections.",
+    "Write each selection as a page (3), a range (2-5) or an open range (8-): numbers from 1 to 999999999 without leading zeros, no spaces, no empty selections.",
     ({ pages }) => pages !== null && splitSelections(pages).some((selection) => parsePageRange(selection) === null),
   ),
   rule(
@@ -122,13 +129,47 @@ export const OUTPUT_RULES: readonly OutputRule[] = [
   ),
 ];
 
+/** Rules about the text of `pages` alone: where one is broken, nobody can say which pages are selected. */
+const SELECTION_RULES: ReadonlySet<OutputRuleId> = new Set([
+  "page_selection_too_long",
+  "page_selection_too_many_segments",
+  "page_selection_malformed",
+  "page_range_end_precedes_start",
+]);
+
+/**
+ * Judges a valid `output` by the output rules and by the number of pages it selects, which no rule names and which
+ * therefore goes first (contract 2.7), as soon as the pages can be counted.
+ */
+export function judgeOutput(output: Output, limits: Limits): Problem | null {
+  const broken = firstBroken(output);
+  if (broken === undefined) return judgePageCount(output, limits);
+  return (SELECTION_RULES.has(broken.id) ? null : judgePageCount(output, limits)) ?? refusalBy(broken);
+}
+
 /** The first output rule that `output` breaks, as a problem, or null. */
 export function judgeOutputRules(output: Output): Problem | null {
-  const broken = OUTPUT_RULES.find(({ isBrokenBy }) => isBrokenBy(output));
-  if (broken === undefined) return null;
-  const { id, field, description } = broken;
+  const broken = firstBroken(output);
+  return broken === undefined ? null : refusalBy(broken);
+}
+
+function firstBroken(output: Output): OutputRule | undefined {
+  return OUTPUT_RULES.find(({ isBrokenBy }) => isBrokenBy(output));
+}
+
+function refusalBy({ id, field, description }: OutputRule): Problem {
   const errors = [{ loc: ["output", field], msg: description, type: id }];
   return problem("invalid_request", description, { rule: id, errors });
+}
+
+/** Refuses an archive that would hold too many pages before anything is rendered. */
+function judgePageCount(output: Output, limits: Limits): Problem | null {
+  if (output.format === "pdf" || output.pages === null || output.archive === null) return null;
+  const count = countDistinctPages(parsePageSelection(output.pages));
+  const limit = limits.max_output_files;
+  if (count <= limit) return null;
+  const detail = `pages selects ${count} pages; an archive may hold ${limit}.`;
+  return problem("page_selection_too_large", detail, { count, limit });
 }
 
 function rule(

@@ -9,6 +9,11 @@ export const PAGE_SELECTION = {
   selection_pattern: "[1-9][0-9]{0,8}(?:-(?:[1-9][0-9]{0,8})?)?",
   selection_pattern_flavour: "pcre",
   selection_pattern_matches_whole_selection: true,
+  /**
+   * How many pages an open range counts for against `max_output_files` before the render: how many more there are is known
+   * only after layout.
+   */
+  open_range_page_count: 1,
 } as const;
 
 const SELECTION = new RegExp(`^${PAGE_SELECTION.selection_pattern}$`);
@@ -39,12 +44,12 @@ export function parsePageSelection(pages: string): PageRange[] {
     .filter((range) => range !== null);
 }
 
-/**
- * How many distinct pages the ranges name for certain: an open range counts for its first page, because how many more
- * there are is known only after layout.
- */
+/** How many distinct pages the ranges name for certain: an open range counts for its first page. */
 export function countDistinctPages(ranges: readonly PageRange[]): number {
-  const closed = ranges.map(({ first, last }) => ({ first, last: last ?? first }));
+  const closed = ranges.map(({ first, last }) => ({
+    first,
+    last: last ?? first + PAGE_SELECTION.open_range_page_count - 1,
+  }));
   closed.sort((left, right) => left.first - right.first);
   let count = 0;
   let counted = 0;

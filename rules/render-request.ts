@@ -2,7 +2,7 @@
  * The judgement of a render request: one function from the bytes of a body to spans in it, or to a Problem.
  *
  * One pass over the body finds JSON errors, field errors, sizes and spans together; what is reported follows the order
- * of judgement: JSON grammar · all field errors at once · the file set · sizes · output rules · the page selection.
+ * of judgement: JSON grammar · all field errors at once · the file set · sizes · the page selection · output rules.
  * Nothing big is decoded or copied: the backend writes `source`, files and `data` straight from the spans.
  */
 import { base64DecodedSize } from "./base64.ts";
@@ -13,8 +13,7 @@ import { decodeJsonString, type StringSpan } from "./json-string.ts";
 import type { Limits } from "./limits.ts";
 import { DEFAULT_OUTPUT, type Output } from "./output-options.ts";
 import { OutputReader } from "./output-reader.ts";
-import { judgeOutputRules } from "./output-rules.ts";
-import { countDistinctPages, parsePageSelection } from "./page-selection.ts";
+import { judgeOutput } from "./output-rules.ts";
 import { type Problem, problem } from "./problem.ts";
 import { shortenPath } from "./quote.ts";
 import { RememberedKeys } from "./remembered-keys.ts";
@@ -128,7 +127,7 @@ class RequestReader {
     const source = this.#source;
     const output = this.#output;
     if (source === null || output === null) throw new Error("a request without field errors lacks a field");
-    const refusal = judgeOutputRules(output) ?? judgePageCount(output, this.#limits);
+    const refusal = judgeOutput(output, this.#limits);
     if (refusal !== null) return refusal;
     const data = this.#data && { start: this.#data.start, end: this.#data.end };
     return { source, files: this.#files, data, output };
@@ -348,14 +347,4 @@ class RequestReader {
     const detail = `A string in data has ${size} bytes; at most ${limit} are allowed.`;
     return problem("string_too_large", detail, { path: shortenPath(path), subject, size, limit });
   }
-}
-
-/** Refuses an archive that would hold too many pages before anything is rendered. */
-function judgePageCount(output: Output, limits: Limits): Problem | null {
-  if (output.format === "pdf" || output.pages === null) return null;
-  const count = countDistinctPages(parsePageSelection(output.pages));
-  const limit = limits.max_output_files;
-  if (count <= limit) return null;
-  const detail = `pages selects ${count} pages; an archive may hold ${limit}.`;
-  return problem("page_selection_too_large", detail, { count, limit });
 }

@@ -1,6 +1,6 @@
 /** The name under which a file is offered: what a caller suggests, made safe for headers and for every file system. */
 import { describe, expect, it } from "vitest";
-import { safeFileName } from "../../backend/file-name.ts";
+import { contentDisposition, safeFileName } from "../../backend/file-name.ts";
 
 describe("the extension of a file name", () => {
   it.each([
@@ -80,16 +80,18 @@ describe("unsafe characters of a file name", () => {
 });
 
 describe("device names of Windows", () => {
-  it.each(["con", "PRN", "aux.pdf", "Nul", "com1", "LPT9", "con.txt"])(
-    "are not offered as they are: %j",
-    (suggestion) => {
-      expect(safeFileName(suggestion, "pdf")).toMatch(/^_/);
-    },
-  );
+  it.each([
+    ...["con", "PRN", "aux.pdf", "Nul", "com1", "LPT9", "con.txt", "com0", "con .txt"],
+    ...["COM\u00b9", "lpt\u00b2", "Com\u00b3.pdf", "CONIN$", "conout$", "CONOUT$.txt"],
+  ])("are not offered as they are: %j", (suggestion) => {
+    expect(safeFileName(suggestion, "pdf")).toMatch(/^_/);
+  });
 
   it("leaves names alone that only begin like one", () => {
     expect(safeFileName("console", "pdf")).toBe("console.pdf");
-    expect(safeFileName("com10", "pdf")).toBe("com10.pdf");
+    for (const stem of ["com10", "com\u2074", "com\u00b9\u00b2", "conin", "conin$x", "a con"]) {
+      expect(safeFileName(stem, "pdf")).toBe(`${stem}.pdf`);
+    }
   });
 });
 
@@ -110,5 +112,34 @@ describe("the length of a file name", () => {
 
   it("leaves no blank or dot at the cut", () => {
     expect(safeFileName(`${"a".repeat(144)}. b`, "pdf")).toBe(`${"a".repeat(144)}.pdf`);
+  });
+});
+
+describe("Content-Disposition", () => {
+  it.each([
+    ["report", "pdf", 'inline; filename=report.pdf'],
+    ["two words", "png", 'inline; filename="two words.png"'],
+    [null, "zip", 'attachment; filename=document.zip'],
+    ["Zo\u00eb", "pdf", "inline; filename=Zo_.pdf; filename*=UTF-8''Zo%C3%AB.pdf"],
+    ["\u8acb\u6c42\u66f8", "svg", "inline; filename=___.svg; filename*=UTF-8''%E8%AB%8B%E6%B1%82%E6%9B%B8.svg"],
+    ["\u{1f4c4}", "zip", "attachment; filename=_.zip; filename*=UTF-8''%F0%9F%93%84.zip"],
+  ] as const)("of %j as %s is %s", (suggestion, extension, field) => {
+    expect(contentDisposition(suggestion, extension)).toBe(field);
+  });
+
+  it("offers old clients a name that the rules for names leave as it is", () => {
+    for (const suggestion of [
+      "\u00e9",
+      "a \u0661",
+      "\u00b9com1",
+      "COM\u00b9",
+      "\u200da\u200cb",
+      "x.\u00e9",
+      "\u00fcber alles",
+    ]) {
+      const plain = /filename="?([^";]+)"?/.exec(contentDisposition(suggestion, "pdf"))?.[1] ?? "";
+      expect(plain).toMatch(/^[ -~]+$/);
+      expect(safeFileName(plain, "pdf")).toBe(plain);
+    }
   });
 });

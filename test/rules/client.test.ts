@@ -47,6 +47,18 @@ describe("a checked request", () => {
       problem: { code: "template_source_too_large", context: { size: 4, limit: 3 } },
     });
   });
+
+  it("is refused for its size as the service refuses it, before it is read", () => {
+    const constraints = fetched({}, limitsWith({ max_request_body_bytes: 1024 }));
+    const request = (size: number) => `{"source":"${"x".repeat(size - 13)}"}`;
+    expect(checkRequest(request(1024), constraints)).toEqual({ verdict: "accepted" });
+    for (const body of [request(1025), bodyOf(request(1025)), " ".repeat(1025)]) {
+      expect(checkRequest(body, constraints)).toMatchObject({
+        verdict: "refused",
+        problem: { code: "request_too_large", context: { limit: 1024, declared_size: 1025 } },
+      });
+    }
+  });
 });
 
 describe("a deployment with other rules", () => {

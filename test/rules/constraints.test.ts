@@ -114,6 +114,7 @@ const OUTPUT_MEMBERS: readonly [path: string, kind: Kind][] = [
   ["page_selection.selection_pattern", "string"],
   ["page_selection.selection_pattern_flavour", "string"],
   ["page_selection.selection_pattern_matches_whole_selection", "boolean"],
+  ["page_selection.open_range_page_count", "integer"],
   ["rule_evaluation", "string"],
   ["rules", "array"],
   ["rules.[].id", "string"],
@@ -162,6 +163,7 @@ describe("the constraints document", () => {
           max_selections: 64,
           selection_pattern_flavour: "pcre",
           selection_pattern_matches_whole_selection: true,
+          open_range_page_count: 1,
         },
       },
     });

@@ -73,14 +73,14 @@ const STAGES: readonly Stage[] = [
     expected: { code: "string_too_large" },
   },
   {
-    name: "an output rule",
-    spoil: (parts) => withOutput(parts, { format: "png", archive: "zip", page: 1 }),
-    expected: { code: "invalid_request", rule: "page_with_archive" },
-  },
-  {
     name: "the number of pages",
     spoil: (parts) => withOutput(parts, { format: "png", archive: "zip", pages: "1-5" }),
     expected: { code: "page_selection_too_large" },
+  },
+  {
+    name: "an output rule",
+    spoil: (parts) => withOutput(parts, { format: "png", archive: "zip", page: 1 }),
+    expected: { code: "invalid_request", rule: "page_with_archive" },
   },
 ];
 
@@ -134,6 +134,16 @@ describe("a request is answered by the earliest stage at which it fails", () => 
       expect(problemOf(body, LIMITS)).toMatchObject({ code: "invalid_request" });
       expect(problemOf(body, LIMITS)?.context).toEqual({});
     }
+  });
+
+  it.each([
+    ["page_selection_too_many_segments", { archive: "zip", pages: `1-5${",1".repeat(64)}` }],
+    ["page_selection_malformed", { archive: "zip", pages: "1-5,x" }],
+    ["page_range_end_precedes_start", { archive: "zip", pages: "1-5,2-1" }],
+    ["pages_requires_archive", { pages: "1-5" }],
+  ])("counts no pages where %s says that there is no selection for an archive", (rule, fields) => {
+    const output = { format: "png", ...fields };
+    expect(outcome({ source: "s", output })).toEqual({ code: "invalid_request", rule });
   });
 
   it("reports an output rule with its field, and a missing source without the rule", () => {

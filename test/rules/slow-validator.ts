@@ -480,17 +480,18 @@ const REQUIRED_VERSION: Readonly<Record<string, string>> = {
 };
 const STANDARDS = [...Object.keys(REQUIRED_VERSION), "ua-1"];
 
-/** The output rules in the order of the contract, then the number of pages. */
+/** The output rules in the order of the contract; the number of pages goes before those that are not about its text. */
 function judgeOutput(output: Readonly<Record<string, unknown>>, limits: Limits): Verdict | null {
-  const broken = brokenRule(output);
-  if (broken !== null) {
-    const [rule, field] = broken;
-    return refused("invalid_request", { rule, errors: [{ loc: ["output", field], type: rule }] });
+  const [rule, field] = brokenRule(output) ?? [];
+  const isCountable = output.archive === "zip" && typeof output.pages === "string" && !rule?.startsWith("page_sel");
+  if (isCountable && rule !== "page_range_end_precedes_start") {
+    const count = countPagesSlowly(String(output.pages));
+    const limit = limits.max_output_files;
+    if (count > limit) return refused("page_selection_too_large", { count, limit });
   }
-  if (output.format === "pdf" || typeof output.pages !== "string") return null;
-  const count = countPagesSlowly(output.pages);
-  const limit = limits.max_output_files;
-  return count > limit ? refused("page_selection_too_large", { count, limit }) : null;
+  return rule === undefined
+    ? null
+    : refused("invalid_request", { rule, errors: [{ loc: ["output", field], type: rule }] });
 }
 
 function brokenRule(output: Readonly<Record<string, unknown>>): [rule: string, field: string] | null {
