@@ -55,6 +55,9 @@ function shortKeys(count: number): string[] {
   return Array.from({ length: count }, (_, index) => index.toString(36));
 }
 
+/** Every printable ASCII character that no key may hold, and DEL; the slash divides segments. */
+const FOREIGN_CHARACTERS = [..." !\"#$%&'()*+,:;<=>?@[\\]^`{|}~\u007f"];
+
 /** Vectors for single keys and for sets. Deployment limits are not part of them: a set of 1024 is judged by rule. */
 export const FILES_VECTORS: readonly FilesVector[] = [
   acceptedKeys(),
@@ -81,6 +84,7 @@ export const FILES_VECTORS: readonly FilesVector[] = [
   refusedKey("."),
   refusedKey(".."),
   refusedKey("..."),
+  refusedKey("...."),
   refusedKey("../a"),
   refusedKey("./a"),
   refusedKey("a/."),
@@ -95,6 +99,7 @@ export const FILES_VECTORS: readonly FilesVector[] = [
   refusedKey("..\n"),
   refusedKey("a\u0000"),
   refusedKey("\u0000"),
+  ...FOREIGN_CHARACTERS.map((character) => refusedKey(`k${character}k`)),
   refusedKey("a b"),
   refusedKey(" a"),
   refusedKey("a\t"),
@@ -114,12 +119,21 @@ export const FILES_VECTORS: readonly FilesVector[] = [
   acceptedKeys("a", "b"),
   acceptedKeys("ab", "a/b"),
   acceptedKeys("a/b", "a/c", "a.b"),
+  acceptedKeys("a", "a."),
+  acceptedKeys("a.", "a-", "a_"),
+  acceptedKeys("a-/c", "a./c", "ab", "a0/c"),
   acceptedKeys("lib/x.typ", "library/x.typ"),
   refusedSet("case_collision", "a", "A"),
   refusedSet("case_collision", "README.md", "readme.MD"),
   refusedSet("case_collision", "lib/x.typ", "LIB/x.typ"),
   refusedSet("case_collision", "b", "a/k", "a/K"),
+  ...[..."ABCDEFGHIJKLMNOPQRSTUVWXYZ"].map((letter) => refusedSet("case_collision", letter, letter.toLowerCase())),
   refusedSet("ancestor_collision", "lib", "lib/x.typ"),
+  // Sorted by bytes, neither of these has the file beside what lies below it.
+  refusedSet("ancestor_collision", "a", "a.b", "a/c"),
+  refusedSet("ancestor_collision", "a", "a-b", "a.b", "a/c"),
+  refusedSet("ancestor_collision", "a/b", "a/b-", "a/b.c/d", "a/b/c"),
+  refusedSet("ancestor_collision", "Z", "z/a"),
   refusedSet("ancestor_collision", "lib/x.typ", "lib"),
   refusedSet("ancestor_collision", "lib", "LIB/x.typ"),
   refusedSet("ancestor_collision", "a/b", "a/b/c/d"),
@@ -127,6 +141,10 @@ export const FILES_VECTORS: readonly FilesVector[] = [
   refusedSet("case_collision", "a/b", "a", "A"),
   acceptedKeys(...shortKeys(MAX_KEYS)),
   refusedSet("too_many_keys", ...shortKeys(MAX_KEYS + 1)),
+  // Whoever looks for collisions first says something else.
+  refusedSet("too_many_keys", ...shortKeys(MAX_KEYS), "A"),
+  refusedSet("too_many_keys", ...shortKeys(MAX_KEYS), "a/b"),
+  refusedSet("case_collision", "lib", "lib/x", "LIB/X"),
 ];
 
 function acceptedOutput(output: Record<string, unknown>): OutputVector {
@@ -172,7 +190,71 @@ function taggingVectors(): OutputVector[] {
   });
 }
 
-export const OUTPUT_VECTORS: readonly OutputVector[] = [
+/** Values of `pages` that break the rules of its text, and each two of them. */
+const BROKEN_PAGES: readonly (readonly [rule: OutputRuleId, pages: string])[] = [
+  ["page_selection_too_long", `${"1,".repeat(PAGE_SELECTION.max_length / 2)}1`],
+  ["page_selection_too_long", "x".repeat(PAGE_SELECTION.max_length + 1)],
+  ["page_selection_too_long", `3-2,${"100000000,".repeat(26)}1`],
+  ["page_selection_too_many_segments", `x${",1".repeat(PAGE_SELECTION.max_selections)}`],
+  ["page_selection_too_many_segments", `3-2${",1".repeat(PAGE_SELECTION.max_selections)}`],
+  ["page_selection_malformed", "3-2,x"],
+  ["page_selection_malformed", "x,3-2"],
+  ["page_range_end_precedes_start", "1,3-2"],
+];
+
+/** Fields that break one rule over several fields each, the earlier before the later. */
+const BROKEN_PDF_FIELDS: readonly (readonly [rule: OutputRuleId, fields: Record<string, unknown>])[] = [
+  ["duplicate_standards", { standards: ["a-2b", "a-2b"] }],
+  ["multiple_pdf_a_standards", { standards: ["a-2b", "a-3b"] }],
+  ["ua_1_with_pdf_a_4", { standards: ["a-4", "ua-1"] }],
+  ["version_conflicts_with_standard", { standards: ["a-2b"], version: "1.4" }],
+  ["ua_1_with_pdf_2_0", { standards: ["ua-1"], version: "2.0" }],
+  ["pages_with_tagged_standard", { standards: ["a-2a"] }],
+];
+const BROKEN_IMAGE_FIELDS: readonly (readonly [rule: OutputRuleId, fields: Record<string, unknown>])[] = [
+  ["pages_requires_archive", {}],
+  ["page_with_archive", { page: 1, archive: "zip" }],
+];
+
+/** For each two rules that one output can break: both broken, the earlier reported. */
+function pairVectors(): OutputVector[] {
+  const withPages = BROKEN_PAGES.flatMap(([rule, pages]) => [
+    refusedByRule(rule, pdf({ pages })),
+    ...BROKEN_PDF_FIELDS.map(([, fields]) => refusedByRule(rule, pdf({ ...fields, pages }))),
+    ...BROKEN_IMAGE_FIELDS.map(([, fields]) => refusedByRule(rule, png({ ...fields, pages }))),
+  ]);
+  const tagged = BROKEN_PDF_FIELDS.filter(([rule]) => rule !== "pages_with_tagged_standard");
+  return [
+    ...withPages,
+    // Two standards at most: duplicates are two of one profile, or `ua-1` twice.
+    refusedByRule("duplicate_standards", pdf({ standards: ["a-2b", "a-2b"], version: "1.4" })),
+    refusedByRule("duplicate_standards", pdf({ standards: ["ua-1", "ua-1"], version: "2.0" })),
+    refusedByRule("duplicate_standards", pdf({ standards: ["ua-1", "ua-1"], pages: "1" })),
+    refusedByRule("duplicate_standards", pdf({ standards: ["a-4", "a-4"], version: "1.7" })),
+    refusedByRule("multiple_pdf_a_standards", pdf({ standards: ["a-2b", "a-3b"], version: "1.4" })),
+    refusedByRule("multiple_pdf_a_standards", pdf({ standards: ["a-1b", "a-2b"], version: "1.7" })),
+    refusedByRule("multiple_pdf_a_standards", pdf({ standards: ["a-2b", "a-3a"], pages: "1" })),
+    refusedByRule("ua_1_with_pdf_a_4", pdf({ standards: ["ua-1", "a-4"], version: "1.7" })),
+    refusedByRule("ua_1_with_pdf_a_4", pdf({ standards: ["a-4e", "ua-1"], pages: "1" })),
+    refusedByRule("version_conflicts_with_standard", pdf({ standards: ["a-2b", "ua-1"], version: "1.6" })),
+    refusedByRule("version_conflicts_with_standard", pdf({ standards: ["ua-1", "a-1a"], version: "1.5" })),
+    refusedByRule("version_conflicts_with_standard", pdf({ standards: ["ua-1", "a-2b"], version: "2.0" })),
+    refusedByRule("version_conflicts_with_standard", pdf({ standards: ["a-2a"], version: "1.4", pages: "1" })),
+    refusedByRule("ua_1_with_pdf_2_0", pdf({ standards: ["ua-1"], version: "2.0", pages: "1" })),
+    ...tagged.map(([rule, fields]) => refusedByRule(rule, pdf(fields))),
+    // The standard that asks for tags may be the second one.
+    refusedByRule("pages_with_tagged_standard", pdf({ standards: ["a-2b", "ua-1"], pages: "1" })),
+    refusedByRule("pages_with_tagged_standard", pdf({ standards: ["ua-1", "a-3b"], pages: "1" })),
+    refusedByRule("pages_with_tagged_standard", pdf({ standards: ["a-2a"], pages: "1-" })),
+  ];
+}
+
+/** Each output once: some vectors are made twice, by hand and by a table. */
+function distinct(vectors: readonly OutputVector[]): OutputVector[] {
+  return [...new Map(vectors.map((vector) => [JSON.stringify(vector.output), vector])).values()];
+}
+
+export const OUTPUT_VECTORS: readonly OutputVector[] = distinct([
   acceptedOutput({}),
   acceptedOutput(pdf({})),
   acceptedOutput(pdf({ filename: null, version: null, standards: [], pages: null })),
@@ -200,6 +282,10 @@ export const OUTPUT_VECTORS: readonly OutputVector[] = [
   refusedOutput(pdf({ colour: "grey" })),
   refusedOutput(pdf({ filename: 1 })),
   refusedOutput(pdf({ version: "1.3" })),
+  refusedOutput(pdf({ version: "1.8" })),
+  refusedOutput(pdf({ version: "2.1" })),
+  refusedOutput(pdf({ version: "1" })),
+  refusedOutput(pdf({ version: "" })),
   refusedOutput(pdf({ version: 1.7 })),
   refusedOutput(pdf({ standards: null })),
   refusedOutput(pdf({ standards: "a-2b" })),
@@ -219,6 +305,8 @@ export const OUTPUT_VECTORS: readonly OutputVector[] = [
   refusedOutput(png({ archive: "tar" })),
   refusedOutput(png({ archive: true })),
   refusedOutput(svg({ ppi: 144 })),
+  refusedOutput(svg({ version: "1.7" })),
+  refusedOutput(svg({ standards: ["a-2b"] })),
   // What no rule names goes first.
   refusedOutput(svg({ ppi: 144, pages: "1" })),
 
@@ -254,8 +342,33 @@ export const OUTPUT_VECTORS: readonly OutputVector[] = [
     "+1",
     "1.0",
     "\u0661",
+    "1-01",
+    "1-0",
+    "1-1000000000",
+    "1-+2",
+    "1-end",
+    "1:2",
+    "1..2",
+    "1\u20132",
+    "1 -2",
+    "1- 2",
+    "1, 2",
+    "1\t",
+    "1\n,2",
+    "1e1",
+    "0x1",
+    "1_0",
+    "\uff11",
   ].map((pages) => refusedByRule("page_selection_malformed", pdf({ pages }))),
   acceptedOutput(pdf({ pages: "2-2" })),
+  // By number, not by text: "10" comes before "9" there.
+  acceptedOutput(pdf({ pages: "1-10" })),
+  acceptedOutput(pdf({ pages: "9-10" })),
+  acceptedOutput(pdf({ pages: "1-999999999" })),
+  acceptedOutput(pdf({ pages: "999999999-" })),
+  acceptedOutput(pdf({ pages: "5,2,2-3,1-" })),
+  refusedByRule("page_range_end_precedes_start", pdf({ pages: "5-2,1" })),
+  refusedByRule("page_range_end_precedes_start", pdf({ pages: "100-99" })),
   refusedByRule("page_range_end_precedes_start", pdf({ pages: "3-2" })),
   refusedByRule("page_range_end_precedes_start", pdf({ pages: "1,10-9" })),
   refusedByRule("page_selection_malformed", png({ pages: "x" })),
@@ -280,4 +393,5 @@ export const OUTPUT_VECTORS: readonly OutputVector[] = [
   refusedByRule("pages_requires_archive", png({ pages: "1", page: 1 })),
   refusedByRule("page_with_archive", png({ page: 1, archive: "zip" })),
   refusedByRule("page_with_archive", svg({ page: 1, pages: "1", archive: "zip" })),
-];
+  ...pairVectors(),
+]);
