@@ -1,10 +1,10 @@
 /**
  * Base64 inside JSON strings (RFC 4648 section 4), judged in place.
  *
- * Padding is required, blanks and line breaks are not allowed, and the bits that padding leaves over must be zero: of
+ * Padding is required, spaces and line breaks are not allowed, and the bits that padding leaves over must be zero: of
  * all texts that decode to the same bytes exactly one is accepted.
  */
-import { hexAt, type StringSpan } from "./json-string.ts";
+import { decodeJsonString, hexAt, type StringSpan } from "./json-string.ts";
 
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const NOT_IN_ALPHABET = 0xff;
@@ -32,6 +32,25 @@ export function base64DecodedSize(body: Uint8Array, span: StringSpan): number | 
   if (span.hasLoneSurrogates || span.size % 4 !== 0) return null;
   if (span.size === 0) return 0;
   return span.hasEscapes ? escapedDecodedSize(body, span) : plainDecodedSize(body, span.start, span.end);
+}
+
+/** What a text that is no Base64 seems to be, so that its author can be told. */
+export type Base64Mistake = "line_breaks" | "data_url" | "other";
+
+/** Looked at from the start of the text: a line of Base64 is 76 characters long, or 64. */
+const INSPECTED_CODE_UNITS = 100;
+
+/** The likely mistake in a text that `base64DecodedSize` refuses. */
+export function base64Mistake(body: Uint8Array, span: StringSpan): Base64Mistake {
+  const start = decodeJsonString(body, span, INSPECTED_CODE_UNITS);
+  if (/^data:/i.test(start)) return "data_url";
+  return /[\r\n]/.test(start) || endsWithLineBreak(body, span) ? "line_breaks" : "other";
+}
+
+/** Tools such as `base64` end their output with one. */
+function endsWithLineBreak(body: Uint8Array, { start, end }: StringSpan): boolean {
+  const lastEscape = decodeJsonString(body, { start: Math.max(start, end - 2), end }, 2);
+  return lastEscape === "\n" || lastEscape === "\r";
 }
 
 function plainDecodedSize(body: Uint8Array, start: number, end: number): number | null {

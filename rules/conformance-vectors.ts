@@ -96,6 +96,7 @@ export const FILES_VECTORS: readonly FilesVector[] = [
   refusedKey("a\nb"),
   refusedKey("a/b\n"),
   refusedKey("a\r\n"),
+  refusedKey("a\rb"),
   refusedKey("..\n"),
   refusedKey("a\u0000"),
   refusedKey("\u0000"),
@@ -268,6 +269,7 @@ export const OUTPUT_VECTORS: readonly OutputVector[] = distinct([
   acceptedOutput(png({ archive: "zip", pages: "1,3-4,8-" })),
   acceptedOutput(svg({})),
   acceptedOutput(svg({ page: 2 })),
+  acceptedOutput(svg({ filename: "figure.svg" })),
   acceptedOutput(svg({ archive: "zip", pages: "2-" })),
 
   refusedOutput({ format: "html" }, "unsupported_format"),

@@ -76,6 +76,21 @@ export function isValidKey(key: string): boolean {
   return true;
 }
 
+/** Why a key is not valid, without quoting it: it must not show in a context. */
+export function describeInvalidKey(key: string): string {
+  if (key.length === 0) return "a key must not be empty";
+  if (key.length > KEY_RULES.max_key_length) return `a key has at most ${KEY_RULES.max_key_length} characters`;
+  if ([...key].some((character) => character !== "/" && IS_SEGMENT_CHARACTER[character.charCodeAt(0)] !== 1)) {
+    return "a key may contain only the letters A-Z and a-z, digits, dots, underscores, hyphens, and slashes between folders";
+  }
+  const segments = key.split("/");
+  if (segments.includes("")) return "a key must not begin or end with a slash, nor contain two in a row";
+  if (segments.some((segment) => segment.length > KEY_RULES.max_segment_length)) {
+    return `each part of a key between slashes has at most ${KEY_RULES.max_segment_length} characters`;
+  }
+  return "no part of a key between slashes may consist of dots alone";
+}
+
 /** The whole-set rules in the order in which they are applied. */
 export const SET_RULES = [
   {
@@ -112,7 +127,7 @@ export function judgeFileSet(keys: readonly string[], count: number, limits: Lim
 }
 
 function tooManyFiles(count: number, limit: number, rule?: SetRuleId): Problem {
-  const detail = `files holds ${count} entries; at most ${limit} are allowed.`;
+  const detail = `files has ${count} entries; the limit is ${limit}.`;
   return problem("invalid_file_data", detail, { count, limit, ...(rule && { rule }) });
 }
 

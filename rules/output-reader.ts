@@ -73,10 +73,10 @@ export class OutputReader {
       const name = decodeJsonString(cursor.body, cursor.stringSpan(), MAX_FILENAME_CODE_UNITS);
       if (!FIELDS.has(name)) {
         cursor.skipValue(null);
-        this.#errors.addFieldError(["output", name], "unknown_field", "the field is unknown here");
+        this.#errors.addFieldError(["output", name], "unknown_field", "unknown field");
       } else if (Object.hasOwn(fields, name)) {
         cursor.skipValue(null);
-        this.#errors.addFieldError(["output", name], "duplicate_field", "the field is there twice");
+        this.#errors.addFieldError(["output", name], "duplicate_field", "duplicate field");
       } else {
         fields[name] = name === "standards" ? this.#readStandards() : this.#readSmallValue();
       }
@@ -90,7 +90,7 @@ export class OutputReader {
     for (const name in fields) {
       if (name in schema.entries) continue;
       hasForeignField = true;
-      this.#errors.addFieldError(["output", name], "unknown_field", `${name} does not belong to ${format}`);
+      this.#errors.addFieldError(["output", name], "unknown_field", `${name} is not an option of ${format}`);
     }
     const result = v.safeParse<typeof schema>(schema, fields, ONE_ISSUE_A_FIELD);
     if (result.success) return hasForeignField ? null : result.output;
@@ -98,7 +98,7 @@ export class OutputReader {
       const path = (issue.path ?? []).map(({ key }) => (typeof key === "number" ? key : String(key)));
       const { type, expectation } = describeIssue(issue);
       const field = path.findLast((segment) => typeof segment === "string") ?? "output";
-      const msg = `${field} ${expectation}; it is ${describe(issue.input)}`;
+      const msg = `${field} ${expectation}, not ${describe(issue.input)}`;
       this.#errors.addFieldError(["output", ...path], type, msg);
     }
     return null;
@@ -160,7 +160,7 @@ function describeIssue(issue: v.BaseIssue<unknown>): { type: ErrorType; expectat
     case "max_value":
       return { type: "out_of_range", expectation: `must be at most ${issue.expected?.slice(2)}` };
     case "max_length":
-      return { type: "too_long", expectation: `must hold at most ${MAX_STANDARDS} items` };
+      return { type: "too_long", expectation: `must have at most ${MAX_STANDARDS} items` };
     default:
       return {
         type: "wrong_type",

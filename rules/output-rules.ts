@@ -168,7 +168,7 @@ function judgePageCount(output: Output, limits: Limits): Problem | null {
   const count = countDistinctPages(parsePageSelection(output.pages));
   const limit = limits.max_output_files;
   if (count <= limit) return null;
-  const detail = `pages selects ${count} pages; an archive may hold ${limit}.`;
+  const detail = `pages selects ${count} pages; the limit for an archive is ${limit}.`;
   return problem("page_selection_too_large", detail, { count, limit });
 }
 

@@ -5,7 +5,7 @@
  * of judgement: JSON grammar · all field errors at once · the file set · sizes · the page selection · output rules.
  * Nothing big is decoded or copied: the backend writes `source`, files and `data` straight from the spans.
  */
-import { base64DecodedSize } from "./base64.ts";
+import { type Base64Mistake, base64DecodedSize, base64Mistake } from "./base64.ts";
 import { type DataErrorType, type DataFindings, passData, pathsAt } from "./data-judgement.ts";
 import { isValidKey, judgeFileSet, KEY_RULES } from "./files-rules.ts";
 import { JsonCursor, type JsonKind } from "./json-cursor.ts";
@@ -15,7 +15,7 @@ import { DEFAULT_OUTPUT, type Output } from "./output-options.ts";
 import { OutputReader } from "./output-reader.ts";
 import { judgeOutput } from "./output-rules.ts";
 import { type Problem, problem } from "./problem.ts";
-import { shortenPath } from "./quote.ts";
+import { quote, shortenPath } from "./quote.ts";
 import { RememberedKeys } from "./remembered-keys.ts";
 import { isUtf8 } from "./utf8.ts";
 import { ValidationErrorList } from "./validation-errors.ts";
@@ -59,10 +59,16 @@ const ENCODINGS: readonly string[] = ["text", "base64"] satisfies Encoding[];
 const MAX_FIELD_NAME_CODE_UNITS = 512;
 
 const DATA_ERROR_MESSAGES: Record<DataErrorType, string> = {
-  lone_surrogate: "the string holds a lone surrogate",
-  number_out_of_range: "the number is beyond the range of a double",
-  nesting_too_deep: "arrays and objects are nested deeper than 127",
-  reserved_key: "the key is reserved by Typst: an object with it would become a date",
+  lone_surrogate: "the string contains a lone surrogate, which UTF-8 cannot encode",
+  number_out_of_range: "the number is out of range: Typst cannot read it as a floating-point number",
+  nesting_too_deep: "arrays and objects are nested more than 127 levels deep",
+  reserved_key: "the key is reserved: Typst would turn this object into a date",
+};
+
+const BASE64_MESSAGES: Readonly<Record<Base64Mistake, string>> = {
+  line_breaks: "content is not valid Base64: remove the line breaks",
+  data_url: 'content is not valid Base64: send what follows the comma of the data: URL, without "data:…;base64,"',
+  other: "content is not valid Base64 (RFC 4648 section 4: padded, no spaces, unused bits zero)",
 };
 
 /** The place of errors about a key that breaks the rules. */
@@ -104,7 +110,7 @@ class RequestReader {
       this.#readRoot();
     } else if (kind !== null) {
       cursor.skipValue(null);
-      this.#errors.addFieldError([], "wrong_type", `the request must be an object; it is ${KIND_IN_WORDS[kind]}`);
+      this.#errors.addFieldError([], "wrong_type", `the request must be a JSON object, not ${KIND_IN_WORDS[kind]}`);
     }
     cursor.expectEnd();
   }
@@ -113,11 +119,7 @@ class RequestReader {
   judge(): RenderRequest | Problem {
     const cursor = this.#cursor;
     if (cursor.isMalformed) {
-      return problem(
-        "invalid_request",
-        `The body is not valid JSON: see the byte at offset ${cursor.malformedAt}.`,
-        {},
-      );
+      return problem("invalid_request", `The body is not valid JSON: syntax error at byte ${cursor.malformedAt}.`, {});
     }
     if (!cursor.isAscii && !isUtf8(cursor.body)) {
       return problem("invalid_request", "The body is not valid JSON: it is not UTF-8.", {});
@@ -171,7 +173,7 @@ class RequestReader {
     if (source === null) return;
     if (source.size === 0) this.#errors.addFieldError(["source"], "too_short", "source must not be empty");
     if (source.hasLoneSurrogates) {
-      this.#errors.addBadSource("source holds a lone surrogate: it is not UTF-8 text");
+      this.#errors.addBadSource("source contains a lone surrogate, which UTF-8 cannot encode");
     }
   }
 
@@ -241,12 +243,19 @@ class RequestReader {
   #contentSize(key: string, isValid: boolean, encoding: Encoding, content: StringSpan): number | null {
     if (encoding === "text") {
       if (!content.hasLoneSurrogates) return content.size;
-      this.#errors.addBadFile(key, isValid, "lone_surrogate", "content holds a lone surrogate: it is not UTF-8 text");
+      this.#errors.addBadFile(
+        key,
+        isValid,
+        "lone_surrogate",
+        "content contains a lone surrogate, which UTF-8 cannot encode",
+      );
       return null;
     }
     const size = base64DecodedSize(this.#cursor.body, content);
-    if (size === null) this.#errors.addBadFile(key, isValid, "invalid_base64", "content is not valid Base64");
-    return size;
+    if (size !== null) return size;
+    const mistake = this.#errors.isFull ? "other" : base64Mistake(this.#cursor.body, content);
+    this.#errors.addBadFile(key, isValid, "invalid_base64", BASE64_MESSAGES[mistake]);
+    return null;
   }
 
   #readData(): void {
@@ -274,7 +283,11 @@ class RequestReader {
     if (kind === "string") return cursor.readString() ? cursor.stringSpan() : null;
     cursor.skipValue(null);
     if (kind !== null) {
-      this.#errors.addFieldError(loc, "wrong_type", `${loc.at(-1)} must be a string; it is ${KIND_IN_WORDS[kind]}`);
+      this.#errors.addFieldError(
+        loc,
+        "wrong_type",
+        `${loc.at(-1) ?? "the value"} must be a string, not ${KIND_IN_WORDS[kind]}`,
+      );
     }
     return null;
   }
@@ -284,8 +297,7 @@ class RequestReader {
     const kind = this.#cursor.peekKind();
     if (kind === "object") return true;
     this.#cursor.skipValue(null);
-    if (kind !== null)
-      this.#errors.addFieldError(loc, "wrong_type", `an object is required; it is ${KIND_IN_WORDS[kind]}`);
+    if (kind !== null) this.#errors.addFieldError(loc, "wrong_type", `expected an object, got ${KIND_IN_WORDS[kind]}`);
     return false;
   }
 
@@ -300,12 +312,12 @@ class RequestReader {
 
   #passUnknown(loc: readonly string[]): void {
     this.#cursor.skipValue(null);
-    this.#errors.addFieldError(loc, "unknown_field", "the field is unknown here");
+    this.#errors.addFieldError(loc, "unknown_field", "unknown field");
   }
 
   #passDuplicate(loc: readonly string[]): void {
     this.#cursor.skipValue(null);
-    this.#errors.addFieldError(loc, "duplicate_field", "the field is there twice");
+    this.#errors.addFieldError(loc, "duplicate_field", "duplicate field");
   }
 
   /** The key read last, decoded far enough to be told from every field and to be quoted. */
@@ -326,13 +338,13 @@ class RequestReader {
     const sourceSize = this.#source?.size ?? 0;
     if (sourceSize > limits.max_template_source_bytes) {
       const limit = limits.max_template_source_bytes;
-      const detail = `source has ${sourceSize} bytes; at most ${limit} are allowed.`;
+      const detail = `source has ${sourceSize} bytes; the limit is ${limit}.`;
       return problem("template_source_too_large", detail, { size: sourceSize, limit });
     }
     if (this.#fileTooLarge !== null) {
       const { key, size } = this.#fileTooLarge;
       const limit = limits.max_inline_file_bytes;
-      const detail = `A file has ${size} bytes once decoded; at most ${limit} are allowed.`;
+      const detail = `The file ${quote(key)} has ${size} bytes after decoding; the limit is ${limit}.`;
       return problem("template_file_too_large", detail, { key, size, limit });
     }
     return this.#judgeDataStrings();
@@ -344,7 +356,7 @@ class RequestReader {
     const [path = []] = pathsAt(this.#cursor.body, this.#data.start, [oversize.offset]);
     const { size, subject } = oversize;
     const limit = this.#limits.max_string_bytes;
-    const detail = `A string in data has ${size} bytes; at most ${limit} are allowed.`;
+    const detail = `A string in data has ${size} bytes; the limit is ${limit}.`;
     return problem("string_too_large", detail, { path: shortenPath(path), subject, size, limit });
   }
 }

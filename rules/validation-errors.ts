@@ -4,6 +4,7 @@
  * Each kind of error belongs to one problem code, and the kinds are ranked: plain field errors first, then an unknown
  * format, then a bad key, then bad file data. The answer's code is that of the highest rank met.
  */
+import { describeInvalidKey } from "./files-rules.ts";
 import { type Problem, problem, type ValidationError, type ValidationErrors } from "./problem.ts";
 import { MAX_MESSAGE_CODE_POINTS, quote, shorten, shortenPath } from "./quote.ts";
 
@@ -13,20 +14,23 @@ export const MAX_REPORTED_ERRORS = 20;
 /** Every `type` of a validation error, with its meaning; output rules add theirs under their own ids. */
 export const ERROR_TYPES = {
   missing: "A required field is absent.",
-  unknown_field: "The field is unknown, misspelled or belongs to another output format.",
-  duplicate_field: "The object names the same field or key twice.",
-  wrong_type: "The value is of another JSON type.",
-  not_allowed: "The value is none of those listed for the field.",
+  unknown_field: "The field is unknown, misspelled or an option of another output format.",
+  duplicate_field: "The object has the same field or key more than once.",
+  wrong_type: "The value has the wrong JSON type.",
+  not_allowed: "The value is not one of those allowed for the field.",
   too_short: "The string is empty.",
-  too_long: "The array holds too many items.",
-  out_of_range: "The number is no integer or outside the field's range.",
-  lone_surrogate: "The string holds a lone surrogate, which UTF-8 cannot carry.",
-  number_out_of_range: "The number is beyond the range of a double.",
-  nesting_too_deep: "Arrays and objects in `data` are nested deeper than 127.",
-  reserved_key: "The key `$__toml_private_datetime` in `data`: Typst's reader would make a date of its object.",
-  unsupported_format: "`format` is none of the output formats.",
+  too_long: "The array has too many items.",
+  out_of_range: "The number is not an integer or is outside the field's range.",
+  lone_surrogate: "The string contains a lone surrogate, which UTF-8 cannot encode.",
+  number_out_of_range:
+    "The number in `data` is too large for Typst to read as a floating-point number: from about 1.7976931348623157e308 on, where near this border the number of digits decides too.",
+  nesting_too_deep: "Arrays and objects in `data` are nested more than 127 levels deep.",
+  reserved_key:
+    "`data` contains an object whose only key is `$__toml_private_datetime` and whose value is a date or time: Typst would turn the object into a date.",
+  unsupported_format: "`format` is not one of the output formats.",
   invalid_key: "The files key breaks the key rules.",
-  invalid_base64: "The content is not Base64 as RFC 4648 section 4 has it: padded, no blanks, unused bits zero.",
+  invalid_base64:
+    "The content is not Base64 as in RFC 4648 section 4: padded, no spaces or line breaks, unused bits zero.",
 } as const;
 
 export type ErrorType = keyof typeof ERROR_TYPES;
@@ -61,13 +65,14 @@ export class ValidationErrorList {
 
   addUnsupportedFormat(format: string): void {
     this.#hasUnsupportedFormat = true;
-    this.#add(["output", "format"], "unsupported_format", `format must be pdf, png or svg; it is ${quote(format)}`);
+    this.#add(["output", "format"], "unsupported_format", `format must be pdf, png or svg, not ${quote(format)}`);
   }
 
   /** A key that breaks the key rules. It must not show in the context, so its error points to `files` alone. */
   addInvalidKey(key: string): void {
     this.#firstInvalidKey ??= key;
-    this.#add(["files"], "invalid_key", "a key breaks the key rules");
+    if (!this.isFull) this.#add(["files"], "invalid_key", describeInvalidKey(key));
+    else this.#total++;
   }
 
   /** Source that is no Unicode text. */
@@ -94,7 +99,7 @@ export class ValidationErrorList {
       return problem("unsupported_format", "output.format must be pdf, png or svg.", errors);
     }
     if (this.#firstInvalidKey !== null) {
-      const detail = `The files key ${quote(this.#firstInvalidKey)} breaks the key rules.`;
+      const detail = `The files key ${quote(this.#firstInvalidKey)} is not valid: ${describeInvalidKey(this.#firstInvalidKey)}.`;
       return problem("invalid_template_path", detail, errors);
     }
     const key = this.#firstBadFile ?? null;

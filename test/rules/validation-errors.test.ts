@@ -125,11 +125,11 @@ const inWords = ([type, request]: Case) => `${type} in ${Buffer.from(bodyOf(requ
 
 describe("a field error", () => {
   it.each([
-    [{ archive: "tar", format: "png" }, 'archive must be one of zip; it is "tar"'],
-    [{ version: "1.8" }, 'version must be one of 1.4, 1.5, 1.6, 1.7, 2.0; it is "1.8"'],
-    [{ ppi: 301, format: "png" }, "ppi must be at most 300; it is 301"],
-    [{ standards: ["a-1a", "x", "y"] }, "standards must hold at most 2 items; it is an array of 3"],
-    [{ pages: 1 }, "pages must be a string; it is 1"],
+    [{ archive: "tar", format: "png" }, 'archive must be one of zip, not "tar"'],
+    [{ version: "1.8" }, 'version must be one of 1.4, 1.5, 1.6, 1.7, 2.0, not "1.8"'],
+    [{ ppi: 301, format: "png" }, "ppi must be at most 300, not 301"],
+    [{ standards: ["a-1a", "x", "y"] }, "standards must have at most 2 items, not an array of 3"],
+    [{ pages: 1 }, "pages must be a string, not 1"],
   ])("says what is wanted: %j", (output, msg) => {
     const { context } = problemOf({ source: "a", output }) ?? {};
     expect(context).toMatchObject({ errors: [{ msg }] });
@@ -393,6 +393,58 @@ describe("invalid_file_data", () => {
     const problem = problemOf({ source: "x\udc00" });
     expect(problem?.code).toBe("invalid_file_data");
     expect(Object.keys(problem?.context ?? {})).toEqual(["errors"]);
+  });
+});
+
+describe("what a client is told of bad file data", () => {
+  const messageFor = (content: string) => {
+    const { context } = problemOf({ source: "a", files: { b: base64File(content) } }) ?? {};
+    return context && "errors" in context ? context.errors?.[0]?.msg : undefined;
+  };
+
+  it.each([
+    "QUJD\r\nQUJD",
+    "QUJD\n",
+    `${"QUJD".repeat(19)}\n${"QUJD".repeat(19)}\n`,
+    `${"A".repeat(400)}\n`,
+    `${"A".repeat(400)}\r\n`,
+  ])("names line breaks in Base64: %j", (content) => {
+    expect(messageFor(content)).toContain("remove the line breaks");
+  });
+
+  it.each(["data:image/png;base64,QUJD", "DATA:,x", "data:"])("names a data: URL: %j", (content) => {
+    expect(messageFor(content)).toContain("data: URL");
+  });
+
+  it.each(["QUJ", "QUJD QUJD", "n", "AAn", "QUJDdata:", "\\"])(
+    "says what Base64 is, of anything else: %j",
+    (content) => {
+      expect(messageFor(content)).toContain("RFC 4648");
+    },
+  );
+});
+
+describe("what a client is told of a bad key", () => {
+  it.each([
+    ["a b", /only the letters A-Z and a-z, digits, dots, underscores, hyphens, and slashes/],
+    ["Gr\u00fc\u00dfe.typ", /only the letters A-Z/],
+    ["a\n", /only the letters A-Z/],
+    ["a\\b", /only the letters A-Z/],
+    ["\u{1f600}", /only the letters A-Z/],
+    ["\ud800", /only the letters A-Z/],
+    ["", /must not be empty/],
+    ["/a", /begin or end with a slash/],
+    ["a/", /begin or end with a slash/],
+    ["a//b", /two in a row/],
+    ["../a", /dots alone/],
+    ["a/..", /dots alone/],
+    ["s".repeat(256), /at most 255 characters/],
+    [`a/${"s".repeat(256)}`, /at most 255 characters/],
+    ["k/".repeat(300), /at most 512 characters/],
+  ])("says what is wrong with %j", (key, message) => {
+    const found = problemOf({ source: "a", files: { [key]: TEXT_FILE } });
+    expect(found?.detail).toMatch(message);
+    expect(found?.context).toMatchObject({ errors: [{ loc: ["files"], msg: expect.stringMatching(message) }] });
   });
 });
 
