@@ -7,6 +7,7 @@ import { base64DecodedSize } from "../../rules/base64.ts";
 import { JsonCursor } from "../../rules/json-cursor.ts";
 import { bodyOf, placedAt } from "./bodies.ts";
 import { base64Text } from "./request-arbitraries.ts";
+import { runs } from "./runs.ts";
 
 /** The decoded size of the JSON string that `written` is, judged at an alignment. */
 function sizeOf(written: string, alignment = 0): number | null {
@@ -48,7 +49,7 @@ describe("Base64", () => {
       fc.property(nearlyBase64, fc.nat(3), (text, alignment) => {
         expect(sizeOf(JSON.stringify(text), alignment)).toBe(canonicalSize(text));
       }),
-      { numRuns: 6000 },
+      { numRuns: runs(6000) },
     );
   });
 
@@ -59,7 +60,7 @@ describe("Base64", () => {
         expect(sizeOf(withSolidusEscaped(text))).toBe(expected);
         if (text.length < 100) expect(sizeOf(asEscapes(text))).toBe(expected);
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     );
   });
 

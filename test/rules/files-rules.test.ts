@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { isValidKey, judgeFileSet, KEY_RULES } from "../../rules/files-rules.ts";
 import { limitsWith } from "./limits-for-tests.ts";
 import { keyText } from "./request-arbitraries.ts";
+import { runs } from "./runs.ts";
 import { isValidKeySlowly, judgeFileSet as judgeFileSetSlowly } from "./slow-validator.ts";
 
 describe("a key", () => {
@@ -52,7 +53,7 @@ describe("a key", () => {
       fc.property(keyText, (key) => {
         expect(isValidKey(key)).toBe(isValidKeySlowly(key));
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 });
@@ -71,7 +72,7 @@ describe("a set of keys", () => {
         expect(problem && { code: problem.code, context: problem.context }).toEqual(slow);
         seen.add(problem?.context && "rule" in problem.context ? problem.context.rule : undefined);
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     );
     expect(seen).toEqual(new Set([undefined, "case_collision", "ancestor_collision"]));
   });

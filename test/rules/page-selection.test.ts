@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { countDistinctPages, parsePageRange, parsePageSelection } from "../../rules/page-selection.ts";
 import { problemOf } from "./bodies.ts";
 import { limitsWith } from "./limits-for-tests.ts";
+import { runs } from "./runs.ts";
 
 const ruleFor = (pages: string) => {
   const context = problemOf({ source: "a", output: { pages } })?.context ?? {};
@@ -98,7 +99,7 @@ describe("the number of pages", () => {
       fc.property(pages, (text) => {
         expect(countDistinctPages(parsePageSelection(text))).toBe(pagesNamed(text).size);
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     );
   });
 
@@ -111,7 +112,7 @@ describe("the number of pages", () => {
         if (count <= limit) expect(problem).toBeNull();
         else expect(problem).toMatchObject({ code: "page_selection_too_large", context: { count, limit } });
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 });

@@ -4,6 +4,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { escapeLoneSurrogates, quote, shorten, shortenPath } from "../../rules/quote.ts";
+import { runs } from "./runs.ts";
 
 describe("lone surrogates", () => {
   it.each([
@@ -30,7 +31,7 @@ describe("shortened text", () => {
           characters.length > bound ? `${characters.slice(0, bound - 1).join("")}…` : characters.join("");
         expect(shorten(text, bound)).toBe(expected);
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     );
   });
 

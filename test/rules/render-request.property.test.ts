@@ -9,6 +9,7 @@ import { bodyOf, placedAt } from "./bodies.ts";
 import { limitsWith } from "./limits-for-tests.ts";
 import { lowLimits, mutatedBody, randomBody, requestBody } from "./request-arbitraries.ts";
 import { RICH_BODIES } from "./rich-bodies.ts";
+import { runs } from "./runs.ts";
 import { judgeSlowly } from "./slow-validator.ts";
 import { disagreement } from "./verdicts.ts";
 
@@ -26,7 +27,7 @@ function expectAgreement(body: Arbitrary<Uint8Array>, limits: Arbitrary<Limits>,
       const difference = disagreement(bytes, chosen);
       if (difference !== null) throw new Error(difference);
     }),
-    { numRuns },
+    { numRuns: runs(numRuns) },
   );
 }
 

@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { jsonLikeText, wildValueText } from "./request-arbitraries.ts";
+import { runs } from "./runs.ts";
 import { type JsonNode, readJson } from "./slow-json.ts";
 
 /** What `JSON.parse` would give for the tree: the last of equal keys wins. */
@@ -37,7 +38,7 @@ describe("the slow JSON reader", () => {
         const node = readJson(text);
         expect(node && { value: javaScriptValue(node) }).toEqual(parsed(text));
       }),
-      { numRuns: 6000 },
+      { numRuns: runs(6000) },
     );
   });
 
@@ -47,7 +48,7 @@ describe("the slow JSON reader", () => {
         const node = readJson(` ${text}\n`);
         expect(node && ` ${text}\n`.slice(node.start, node.end)).toBe(text);
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 

@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isUtf8 } from "../../rules/utf8.ts";
 import { bodyOf, placedAt, problemOf } from "./bodies.ts";
+import { runs } from "./runs.ts";
 
 function isDecodable(bytes: Uint8Array): boolean {
   try {
@@ -77,7 +78,7 @@ describe("the UTF-8 validator agrees with the platform's decoder", () => {
         const changed = [bytes, bytes.with(at, byte), bytes.subarray(0, at), bytes.subarray(at)][kind] ?? bytes;
         expect(isUtf8(placedAt(offset, changed))).toBe(isDecodable(changed));
       }),
-      { numRuns: 5000 },
+      { numRuns: runs(5000) },
     );
   });
 

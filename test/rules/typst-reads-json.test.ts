@@ -1,11 +1,11 @@
 /**
- * The key by which Typst makes dates of objects: refused exactly where Typst itself changes the value.
+ * What the rules say about Typst's JSON reader, held against Typst itself on thousands of texts.
  */
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { errorsOf, problemOf } from "./bodies.ts";
-import { changedByTypst } from "./json-reader-of-typst.ts";
-import { dateText } from "./request-arbitraries.ts";
+import { changedByTypst, refusalsOfTypst } from "./json-reader-of-typst.ts";
+import { borderNumberText, dateText, numberText } from "./request-arbitraries.ts";
 
 const KEY = '"$__toml_private_datetime"';
 
@@ -44,4 +44,14 @@ it("an object is refused exactly where Typst makes a date of it", async () => {
   expect(texts.filter((text, index) => isRefused(text) !== changed.has(index))).toEqual([]);
   expect(changed.size).toBeGreaterThan(texts.length / 20);
   expect(changed.size).toBeLessThan(texts.length / 2);
+});
+
+it("a number is refused exactly where Typst refuses it", async () => {
+  const texts = [...new Set(fc.sample(fc.oneof(borderNumberText, borderNumberText, numberText), 6000))];
+  const refusals = await refusalsOfTypst(texts);
+  const isRefusedHere = (text: string) => errorsOf(problemOf(`{"source":"x","data":${text}}`)).length > 0;
+  expect(new Set(refusals.values())).toEqual(new Set(["number out of range"]));
+  expect(texts.filter((text, index) => isRefusedHere(text) !== refusals.has(index))).toEqual([]);
+  expect(refusals.size).toBeGreaterThan(texts.length / 10);
+  expect(texts.length - refusals.size).toBeGreaterThan(texts.length / 10);
 });
