@@ -16,7 +16,7 @@ const MAX_MAGNITUDE = 308;
 /** Exponents are counted only so far: past it the answer is the same for every body that fits a request. */
 const EXPONENT_CAP = 1_000_000_000;
 
-/** No integer of more digits fits into 64 bits. */
+/** No integer of more digits fits into 64 bits; Typst leaves out the others. */
 const MAX_UINT64_DIGITS = 20;
 const UINT32_RANGE = 2 ** 32;
 
@@ -52,7 +52,8 @@ export function isReadByTypst(body: Uint8Array, start: number, end: number): boo
 
 /** The value that Typst reads a number of magnitude 308 as, from its first significant digit to its exponent. */
 function readAsTypst(body: Uint8Array, firstDigitOffset: number, mantissaEnd: number): number {
-  // 64 bits in two halves: each is exact as a double, so their sum is rounded once, as the conversion in Rust is.
+  // 64 bits in two halves: each is exact as a double, so their sum is rounded once, as the conversion in Rust is. Where 20
+  // digits are too many for 64 bits, the number is 1.8e308 or more and out of range either way.
   let high = 0;
   let low = 0;
   let digits = 0;
@@ -60,9 +61,7 @@ function readAsTypst(body: Uint8Array, firstDigitOffset: number, mantissaEnd: nu
     const byte = body[offset] ?? ZERO;
     if (byte === POINT) continue;
     const nextLow = low * 10 + byte - ZERO;
-    const nextHigh = high * 10 + Math.floor(nextLow / UINT32_RANGE);
-    if (nextHigh >= UINT32_RANGE) break;
-    high = nextHigh;
+    high = high * 10 + Math.floor(nextLow / UINT32_RANGE);
     low = nextLow % UINT32_RANGE;
     digits++;
   }
@@ -71,7 +70,6 @@ function readAsTypst(body: Uint8Array, firstDigitOffset: number, mantissaEnd: nu
 
 /** The value of the exponent part that begins at `at`, or 0 where there is none; capped. */
 function exponentAt(body: Uint8Array, at: number, end: number): number {
-  if (at >= end) return 0;
   const sign = body[at + 1];
   let exponent = 0;
   for (let offset = sign === MINUS || sign === PLUS ? at + 2 : at + 1; offset < end; offset++) {

@@ -120,6 +120,15 @@ describe("a number", () => {
     }
   });
 
+  it.each(SPELLINGS)(
+    "is judged right for %s at the start of a body and with a digit or a sign after it",
+    (text, expected) => {
+      expect(isReadByTypst(bodyOf(text), 0, text.length)).toBe(expected);
+      expect(isReadByTypst(bodyOf(`${text}-999`), 0, text.length)).toBe(expected);
+      expect(isReadByTypst(bodyOf(`${text}e999`), 0, text.length)).toBe(expected);
+    },
+  );
+
   it("may be as long as a body", () => {
     expect(isRead(`0.${"0".repeat(1_000_000)}1e1000309`)).toBe(true);
     expect(isRead(`0.${"0".repeat(1_000_000)}1e1000310`)).toBe(false);

@@ -60,6 +60,12 @@ const REFUSED: readonly (readonly [what: string, code: ContractCode, body: Body]
   ["a file of another encoding", "invalid_request", withFiles({ a: { encoding: "hex", content: "00" } })],
   ["data nested too deep", "invalid_request", `{"source":"x","data":${"[".repeat(128)}${"]".repeat(128)}}`],
   ["data with a number out of range", "invalid_request", '{"source":"x","data":{"a":[1e400]}}'],
+  ["a number that Typst cannot read", "invalid_request", '{"source":"x","data":[1.7976931348623158e308]}'],
+  [
+    "an object that Typst would make a date of",
+    "invalid_request",
+    withData({ $__toml_private_datetime: "2020-01-01" }),
+  ],
   ["data with a lone surrogate", "invalid_request", '{"source":"x","data":{"a":["\\udc00"]}}'],
   ["an output of null", "invalid_request", withOutput(null)],
   ["an option of another format", "invalid_request", withOutput({ format: "svg", ppi: 72 })],
@@ -96,6 +102,14 @@ const REFUSED: readonly (readonly [what: string, code: ContractCode, body: Body]
   ["a string over its limit", "string_too_large", withData({ list: [{ [`k${"é".repeat(90)}`]: "é".repeat(101) }] })],
   ["a key in data over its limit", "string_too_large", withData([{ ["k".repeat(201)]: 1 }])],
   ["too many pages", "page_selection_too_large", withOutput({ format: "svg", archive: "zip", pages: "1-6" })],
+  [
+    "too many pages for an archive, and a page beside it",
+    "page_selection_too_large",
+    withOutput({ format: "png", archive: "zip", pages: "1-6", page: 1 }),
+  ],
+  ["Base64 with line breaks", "invalid_file_data", withFiles({ a: { encoding: "base64", content: "QUJD\nQUJD\n" } })],
+  ["a data: URL", "invalid_file_data", withFiles({ a: { encoding: "base64", content: "data:image/png;base64,QQ==" } })],
+  ["a key with a space", "invalid_template_path", withFiles({ "my file.typ": text("") })],
 ];
 
 interface Verdict {
@@ -147,6 +161,8 @@ describe("the edge and the backend take the same", () => {
     ["files at their limits", withFiles({ a: text("x".repeat(500)), b: text(""), "c/d": text("") })],
     ["data at its limit", withData({ ["k".repeat(200)]: "é".repeat(100) })],
     ["data nested as deep as may be", `{"source":"x","data":${"[".repeat(127)}${"]".repeat(127)}}`],
+    ["the largest double", '{"source":"#data.at(0)","data":[1.7976931348623157e308]}'],
+    ["the reserved key with no date", withData({ $__toml_private_datetime: "soon" })],
     ["blanks around everything", ' \n{ "source" : "x" }\t\r\n'],
     ["the pages of an archive at their limit", withOutput({ format: "svg", archive: "zip", pages: "1-5" })],
   ] as const)("%s", async (_what, body) => {

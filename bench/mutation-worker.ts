@@ -1,0 +1,104 @@
+/**
+ * Runs the tests of `rules/` against mutants, in the copy of the project that `bench/mutation.ts` has made: first without
+ * any, to see which tests reach which mutants, then with each of those that it is sent.
+ */
+import { readdirSync } from "node:fs";
+import { registerHooks } from "node:module";
+import { pathToFileURL } from "node:url";
+import fc from "fast-check";
+import { TESTS } from "./mutation-tests.ts";
+
+/** What Stryker's instrumented code reads and writes. */
+interface MutantSwitch {
+  activeMutant?: string | undefined;
+  currentTestId?: string | undefined;
+  hitCount?: number | undefined;
+  hitLimit?: number | undefined;
+  mutantCoverage?: { readonly static: Hits; readonly perTest: Readonly<Record<string, Hits>> };
+}
+type Hits = Readonly<Record<string, number>>;
+
+declare global {
+  var __stryker__: MutantSwitch | undefined;
+}
+
+export type WorkerMessage =
+  | { readonly kind: "ready"; readonly covered: readonly string[]; readonly static: readonly string[] }
+  | { readonly kind: "result"; readonly mutant: string; readonly killer: string | null };
+
+/** They ask Typst, ask Python, count work, or start programs. */
+const LEFT_OUT = /^(?:typst-reads-json|key-pattern-elsewhere|work-of-validation|vectors-catch-mistakes|token)\./;
+/** A mutant that is reached so many times more often than the code as it is runs for ever. */
+const MAX_HIT_FACTOR = 50;
+const MIN_HIT_LIMIT = 20_000_000;
+
+const mutantSwitch: MutantSwitch = {};
+globalThis.__stryker__ = mutantSwitch;
+// The same samples for every mutant.
+fc.configureGlobal({ seed: 1 });
+
+const shim = new URL("mutation-tests.ts", import.meta.url).href;
+registerHooks({
+  resolve(specifier, context, next) {
+    const isTest = context.parentURL?.includes("/.mutation/test/") === true;
+    return specifier === "vitest" && isTest ? { url: shim, shortCircuit: true } : next(specifier, context);
+  },
+});
+
+function send(message: WorkerMessage): void {
+  process.send?.(message);
+}
+
+const folder = `${process.argv[2]}/test/rules`;
+for (const file of readdirSync(folder).filter((name) => name.endsWith(".test.ts") && !LEFT_OUT.test(name))) {
+  await import(pathToFileURL(`${folder}/${file}`).href);
+}
+
+for (const [index, test] of TESTS.entries()) {
+  mutantSwitch.currentTestId = String(index);
+  await test.run();
+}
+mutantSwitch.currentTestId = undefined;
+
+const coverage = mutantSwitch.mutantCoverage ?? { static: {}, perTest: {} };
+/** The tests that reach a mutant, and how often at most one test does. */
+const reaching = new Map<string, { tests: number[]; hits: number }>();
+for (const [test, hits] of Object.entries(coverage.perTest)) {
+  for (const [mutant, count] of Object.entries(hits)) {
+    const entry = reaching.get(mutant) ?? { tests: [], hits: 0 };
+    entry.tests.push(Number(test));
+    entry.hits = Math.max(entry.hits, count);
+    reaching.set(mutant, entry);
+  }
+}
+/** How many mutants each test has killed: those that kill most go first. */
+const kills = new Map<number, number>();
+
+async function killerOf(mutant: string): Promise<string | null> {
+  const { tests, hits } = reaching.get(mutant) ?? { tests: [], hits: 0 };
+  mutantSwitch.activeMutant = mutant;
+  try {
+    for (const index of tests.toSorted((a, b) => (kills.get(b) ?? 0) - (kills.get(a) ?? 0))) {
+      mutantSwitch.hitCount = 0;
+      mutantSwitch.hitLimit = Math.max(MIN_HIT_LIMIT, MAX_HIT_FACTOR * hits);
+      const test = TESTS[index];
+      try {
+        await test?.run();
+      } catch {
+        kills.set(index, (kills.get(index) ?? 0) + 1);
+        return test?.name ?? "";
+      }
+    }
+    return null;
+  } finally {
+    mutantSwitch.activeMutant = undefined;
+  }
+}
+
+process.on("message", (mutant) => {
+  killerOf(String(mutant)).then(
+    (killer) => send({ kind: "result", mutant: String(mutant), killer }),
+    () => process.exit(1),
+  );
+});
+send({ kind: "ready", covered: [...reaching.keys()], static: Object.keys(coverage.static) });
