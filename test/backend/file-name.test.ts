@@ -117,9 +117,9 @@ describe("the length of a file name", () => {
 
 describe("Content-Disposition", () => {
   it.each([
-    ["report", "pdf", 'inline; filename=report.pdf'],
+    ["report", "pdf", "inline; filename=report.pdf"],
     ["two words", "png", 'inline; filename="two words.png"'],
-    [null, "zip", 'attachment; filename=document.zip'],
+    [null, "zip", "attachment; filename=document.zip"],
     ["Zo\u00eb", "pdf", "inline; filename=Zo_.pdf; filename*=UTF-8''Zo%C3%AB.pdf"],
     ["\u8acb\u6c42\u66f8", "svg", "inline; filename=___.svg; filename*=UTF-8''%E8%AB%8B%E6%B1%82%E6%9B%B8.svg"],
     ["\u{1f4c4}", "zip", "attachment; filename=_.zip; filename*=UTF-8''%F0%9F%93%84.zip"],
