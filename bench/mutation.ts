@@ -157,6 +157,21 @@ once when a file is loaded, are not judged: the tables there are compared with t
 | File | Mutants | Killed | Survived | Not reached | Static | Score |
 | --- | --- | --- | --- | --- | --- | --- |
 ${table.join("\n")}
+
+## What survives
+
+Mutants that change no verdict, by kind, as read in the list that the command prints:
+
+- Fast paths beside a slower one of the same result (\`quote.ts\`, \`remembered-keys.ts\`, \`aligned-words.ts\`, the loops over
+  words in \`json-cursor.ts\`, \`utf8.ts\` and \`base64.ts\`, \`isFull\`), and limits on memory past which an answer is the same
+  (the files that are remembered, the room of a stack or of a body).
+- Bounds checks before reads that give \`undefined\` past the end, which no comparison takes for a character, and boundaries
+  between two branches of the same result.
+- What a malformed body is: once it is, no other finding counts, so what is found after that may be anything.
+- What the compiler asks for and no input reaches: defaults of optional values, branches after an exhaustive one.
+
+Beside these, paths that take long to reach: each test may take ${PROPERTY_RUNS_DIVISOR} times fewer samples here than in \`npm test\`,
+and the slowest are left out.
 `;
   process.stdout.write(`${survivors.join("\n")}\n${page}`);
   if (chosen.length === 0) writeFileSync(new URL("mutation.md", import.meta.url), page);
