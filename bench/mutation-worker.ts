@@ -103,6 +103,12 @@ async function killerOf(mutant: string): Promise<string | null> {
   }
 }
 
+// The control: a test that fails when it is run again would kill every mutant that it reaches.
+const control = new Set([...reaching.values()].flatMap(({ tests }) => tests));
+mutantSwitch.activeMutant = "none";
+for (const index of control) await TESTS[index]?.run();
+mutantSwitch.activeMutant = undefined;
+
 process.on("message", (mutant) => {
   killerOf(String(mutant)).then(
     (killer) => send({ kind: "result", mutant: String(mutant), killer }),
