@@ -1,13 +1,15 @@
 /**
- * What one caller asks of the render slots: who waits, what runs, and whether its renders are short.
+ * What one caller asks of the render slots: who waits, what runs, and how long its renders take.
  *
  * Times are in seconds of a clock that the caller of these functions reads; nothing here looks at one.
  */
 
-/** A caller with a render that takes longer than this is slow: see `RenderQueue`. */
-export const SLOW_RENDER_SECONDS = 2;
-/** For so long after a slow render a caller stays slow: a few short ones between must not buy it the next long ones. */
-export const SLOW_MEMORY_SECONDS = 60;
+/**
+ * How much the newest render counts in the running mean: a longer one more than a shorter one, so that a few short renders
+ * do not buy a caller its next long ones.
+ */
+const LONGER_WEIGHT = 0.2;
+const SHORTER_WEIGHT = 0.05;
 
 export class CallerLoad<Waiter> {
   /** In the order in which they came. */
@@ -16,8 +18,8 @@ export class CallerLoad<Waiter> {
   latestTurn = 0;
   /** When each running render was admitted; equal times are kept apart by their own objects. */
   readonly #running = new Set<{ readonly admittedSeconds: number }>();
-  #hasFinished = false;
-  #lastSlowSeconds = Number.NEGATIVE_INFINITY;
+  /** Of its renders; infinite while none has ended. */
+  #meanSeconds = Number.POSITIVE_INFINITY;
   #lastSeenSeconds: number;
 
   constructor(nowSeconds: number) {
@@ -37,12 +39,11 @@ export class CallerLoad<Waiter> {
     return !this.isIdle || nowSeconds - this.#lastSeenSeconds <= seconds;
   }
 
-  /** Whether its renders are known to be short. Of a caller without a finished render nothing is known. */
-  isQuick(nowSeconds: number): boolean {
-    return (
-      this.#hasFinished &&
-      nowSeconds - this.#lastSlowSeconds > SLOW_MEMORY_SECONDS &&
-      [...this.#running].every(({ admittedSeconds }) => nowSeconds - admittedSeconds <= SLOW_RENDER_SECONDS)
+  /** How long a render of its own is expected to take: by those that have ended, and at least as long as those that run. */
+  expectedSeconds(nowSeconds: number): number {
+    return Math.max(
+      this.#meanSeconds,
+      ...[...this.#running].map(({ admittedSeconds }) => nowSeconds - admittedSeconds),
     );
   }
 
@@ -56,9 +57,14 @@ export class CallerLoad<Waiter> {
     this.#running.add(render);
     return (endSeconds) => {
       if (!this.#running.delete(render)) return;
-      this.#hasFinished = true;
-      if (endSeconds - nowSeconds > SLOW_RENDER_SECONDS) this.#lastSlowSeconds = endSeconds;
+      this.#count(endSeconds - nowSeconds);
       this.see(endSeconds);
     };
+  }
+
+  #count(seconds: number): void {
+    if (this.#meanSeconds === Number.POSITIVE_INFINITY) this.#meanSeconds = seconds;
+    const weight = seconds > this.#meanSeconds ? LONGER_WEIGHT : SHORTER_WEIGHT;
+    this.#meanSeconds += weight * (seconds - this.#meanSeconds);
   }
 }

@@ -283,7 +283,11 @@ async function main(): Promise<void> {
   const typst = await locateTypst();
   if ("error" in typst) throw new Error(typst.error);
   const backend = await startBackend(
-    { SERVICE_TYPST_BIN: typst.path, SERVICE_BACKEND_TOKENS: BACKEND_TOKEN, SERVICE_LOG_LEVEL: process.env.SIEGE_LOG ?? "silent" },
+    {
+      SERVICE_TYPST_BIN: typst.path,
+      SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
+      SERVICE_LOG_LEVEL: process.env.SIEGE_LOG ?? "silent",
+    },
     await takeFreePort(),
   );
   const edge = await startEdge(
