@@ -1,5 +1,5 @@
 /** The memory for bodies in one isolate: who has it, who waits, and who is sent away. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { BodyMemory, type Reservation } from "../../edge/body-memory.ts";
 
 const LIFETIME_MILLISECONDS = 60_000;
@@ -71,6 +71,23 @@ describe("the memory for bodies", () => {
     const refused = reserve(memory);
     expect(await refused.growTo(30)).toBe(false);
     expect(memory.reservedBytes).toBe(60);
+  });
+
+  it("is waited for by the clock, however late the timers of a busy isolate come", async () => {
+    const memory = memoryFor(100, 30);
+    for (const reservation of [reserve(memory), reserve(memory)]) await reservation.growTo(30);
+    vi.useFakeTimers({ toFake: ["Date"] });
+    let looks = 0;
+    vi.spyOn(scheduler, "wait").mockImplementation(async () => {
+      looks++;
+      vi.setSystemTime(Date.now() + 500);
+    });
+    onTestFinished(() => {
+      vi.useRealTimers();
+      vi.restoreAllMocks();
+    });
+    expect(await reserve(memory).growTo(30)).toBe(false);
+    expect(looks).toBe(10);
   });
 
   it("is had by each of many that wait, also by those that look seldom", async () => {
