@@ -93,9 +93,9 @@ describe("the room for bodies", () => {
   it("is shared out by caller: one with slow uploads leaves another the largest body", async () => {
     const slow = await Promise.all(Array.from({ length: 6 }, () => open(renderHead(declared(20 * MEBIBYTE)))));
     for (const client of slow) void client.write(" ".repeat(15 * MEBIBYTE));
+    const answers = slow.map((client) => client.answer());
     await delay(1000);
     expect(await renderStatus(bodyOf(20 * MEBIBYTE), OTHER_TOKEN)).toBe(200);
-    const answers = slow.map((client) => client.answer());
     expect((await Promise.race(answers))?.status).toBe(429);
     // Those that have their room are held no longer: their bodies are whole, and no JSON.
     for (const client of slow) void client.write(" ".repeat(5 * MEBIBYTE));
