@@ -83,7 +83,9 @@ describe("Typst that fails", () => {
 });
 
 describe("Typst that takes too long", () => {
-  const TIMEOUT = { SERVICE_RENDER_TIMEOUT_SECONDS: "1" };
+  /** Time enough to start what is to be killed, on a machine that is busy too. */
+  const TIMEOUT_SECONDS = 2;
+  const TIMEOUT = { SERVICE_RENDER_TIMEOUT_SECONDS: String(TIMEOUT_SECONDS) };
   const FAMILY =
     'sleep 300 & echo $! > "$here/child"; (sleep 300 & echo $! > "$here/grandchild"; wait) & echo $$ > "$here/self"; wait';
 
@@ -93,8 +95,8 @@ describe("Typst that takes too long", () => {
     const answer = await backend.render({ source: "x" });
     const seconds = (performance.now() - started) / 1000;
     const { context } = await expectOutcome(backend, answer, "render_timeout");
-    expect(context).toEqual({ timeout_secs: 1 });
-    expect(seconds).toBeGreaterThan(0.95);
+    expect(context).toEqual({ timeout_secs: TIMEOUT_SECONDS });
+    expect(seconds).toBeGreaterThan(TIMEOUT_SECONDS - 0.05);
     const pids = await writtenPids(typst, "self", "child", "grandchild");
     await expect.poll(() => pids.filter(isRunning)).toEqual([]);
   });
@@ -122,7 +124,7 @@ describe("Typst that takes too long", () => {
   });
 
   it("is given up where it has ended and something that it started holds its output open", async () => {
-    const { backend, typst } = await backendWithFake('sleep 300 & echo $! > "$here/child"; exit 1', TIMEOUT);
+    const { backend, typst } = await backendWithFake('sleep 900 & echo $! > "$here/child"; exit 1', NO_TIME_LIMIT);
     await expectOutcome(backend, await backend.render({ source: "x" }), "template_compile_failed");
     const pids = await writtenPids(typst, "child");
     await expect.poll(() => pids.filter(isRunning)).toEqual([]);

@@ -23,7 +23,7 @@ it("holds nothing of a render once it has ended, whatever its end", async () => 
   esac`);
   const backend = await startTestBackend({
     SERVICE_TYPST_BIN: typst.path,
-    SERVICE_RENDER_TIMEOUT_SECONDS: "1",
+    SERVICE_RENDER_TIMEOUT_SECONDS: "3",
     SERVICE_MAX_OUTPUT_BYTES: "100000",
     SERVICE_MAX_CONCURRENT_RENDERS: "4",
   });
