@@ -256,7 +256,8 @@ describe("the backend stops", () => {
         SERVICE_TYPST_BIN: typst.path,
         SERVICE_SANDBOX: "none",
         SERVICE_WARM_RENDERS: "0",
-        SERVICE_RENDER_TIMEOUT_SECONDS: "1",
+        // Time enough to start, on a machine that is busy too.
+        SERVICE_RENDER_TIMEOUT_SECONDS: "3",
         SERVICE_QUEUE_DEADLINE_SECONDS: "1",
       });
       const answer = render(backend, { Connection: "close" });
