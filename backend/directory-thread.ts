@@ -41,7 +41,9 @@ function run({ kind, root, files, stop }: DirectoryJob): DirectoryAnswer["failur
       if (kind === "make") mkdirSync(join(root, path));
       else rmdirSync(join(root, path));
     } catch (error) {
-      return { code: error instanceof Error && "code" in error ? String(error.code) : "unknown", path };
+      const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
+      // One that was stopped while it was made has not made them all.
+      if (kind === "make" || code !== "ENOENT") return { code, path };
     }
   }
   return null;

@@ -38,7 +38,7 @@ export function makeDirectories(root: string, files: readonly string[], signal: 
 }
 
 /**
- * Removes the directories that files of these relative paths lay in, which must be empty.
+ * Removes the directories that files of these relative paths lay in, as far as they are there. They must be empty.
  *
  * @throws DirectoryError for the first that cannot be removed.
  */
@@ -59,7 +59,9 @@ async function work(
     try {
       await (kind === "make" ? mkdir(join(root, directory)) : rmdir(join(root, directory)));
     } catch (error) {
-      throw new DirectoryError(describeError(error).code, directory);
+      const { code } = describeError(error);
+      // One that was stopped while it was made has not made them all.
+      if (kind === "make" || code !== "ENOENT") throw new DirectoryError(code, directory);
     }
   }
 }

@@ -56,12 +56,3 @@ it.each(PAGES)("%s names no setting that nothing reads", async (page) => {
   const named = (await readPage(page)).match(/SERVICE_[A-Z_]+[A-Z]/g) ?? [];
   expect(named.filter((name) => !known.has(name))).toEqual([]);
 });
-
-it("the times in docs/operations.md are the defaults", async () => {
-  const rows = [...(await readPage("docs/operations.md")).matchAll(/^\| .* \| (\d+) s \| `(SERVICE_\w+)` \|$/gm)];
-  const definitions = [...Object.values(BACKEND_INTEGER_SETTINGS), ...Object.values(EDGE_INTEGER_SETTINGS)];
-  expect(rows.length).toBeGreaterThanOrEqual(5);
-  for (const [, seconds, name] of rows) {
-    expect([name, Number(seconds)]).toEqual([name, definitions.find(({ setting }) => setting === name)?.default]);
-  }
-});
