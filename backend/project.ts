@@ -10,7 +10,7 @@ import type { StringSpan } from "../rules/json-string.ts";
 import { type Problem, problem } from "../rules/problem.ts";
 import { quote } from "../rules/quote.ts";
 import type { RenderFile, RenderRequest } from "../rules/render-request.ts";
-import { countNamedDirectories } from "./directory-paths.ts";
+import { directoryBytes } from "./directory-paths.ts";
 import { DirectoryError, makeDirectories, removeDirectories } from "./directory-tree.ts";
 
 /** Where `data` lies in the project. A colon is outside the character class of keys, so no file can take its name. */
@@ -22,9 +22,6 @@ const EMPTY_DATA = Buffer.from("{}");
 export const PROJECT_PREFIX = "render-";
 /** And so the directory of its outputs, which has the same random end. */
 const OUTPUT_PREFIX = "output-";
-
-/** Of an empty directory, on the file systems that one meets. */
-const DIRECTORY_BYTES = 4096;
 
 /** What a file system says to keys that pass the rules and still cannot all be written. */
 const LAYOUT_ERRORS = new Set(["EEXIST", "ENOTDIR", "EISDIR", "ENAMETOOLONG"]);
@@ -125,7 +122,7 @@ export class Project {
 export function projectBytes({ data, files }: RenderRequest): number {
   const dataBytes = data === null ? EMPTY_DATA.length : data.end - data.start;
   const filesBytes = files.reduce((sum, { size }) => sum + size, 0);
-  return dataBytes + filesBytes + countNamedDirectories(files.map(({ key }) => key)) * DIRECTORY_BYTES;
+  return dataBytes + filesBytes + directoryBytes(files.map(({ key }) => key));
 }
 
 function fileBytes(body: Uint8Array, { encoding, content }: RenderFile): Uint8Array {

@@ -26,7 +26,13 @@ import type { BackendSettings } from "./settings.ts";
 import { type AppendResult, Spool } from "./spool.ts";
 import { SvgEscaper } from "./svg-escaping.ts";
 import { selectionProbeArguments } from "./typst-command.ts";
-import { NOBODY, type OutputTaker, type TypstProcess, type TypstResult } from "./typst-process.ts";
+import {
+  DISCARD_OUTPUT,
+  type OutputTaker,
+  type TypstProcess,
+  type TypstResult,
+  type TypstTask,
+} from "./typst-process.ts";
 import { programText } from "./typst-source.ts";
 import type { StartedRender, TypstStarter } from "./typst-starter.ts";
 
@@ -108,6 +114,8 @@ class RenderJob {
   /** Aborted when the client goes away or the deadline has passed. */
   readonly #over: AbortSignal;
   readonly #deadline: number;
+  /** A second process has a processor time of its own: it must not double what the render may use. */
+  readonly #computeDeadline: number;
   /** The program text. */
   readonly #input: readonly Buffer[];
   readonly #projectBytes: number;
@@ -121,6 +129,7 @@ class RenderJob {
     this.#clientGone = clientGone;
     this.#over = AbortSignal.any([clientGone, AbortSignal.timeout(timeoutMilliseconds)]);
     this.#deadline = performance.now() + timeoutMilliseconds;
+    this.#computeDeadline = performance.now() + 1000 * parts.settings.renderCpuSeconds;
     this.#input = programText(stringBytes(valid.body, valid.request.source));
     this.#projectBytes = projectBytes(valid.request);
     this.#space = parts.tempSpace.open(valid.caller);
@@ -190,10 +199,15 @@ class RenderJob {
     return result;
   }
 
-  #perform(process: TypstProcess, output: OutputTaker, files: Parameters<TypstProcess["perform"]>[0]["files"]) {
+  #perform(
+    process: TypstProcess,
+    output: OutputTaker,
+    files: TypstTask["files"],
+    deadline = this.#deadline,
+  ): Promise<TypstResult> {
     return process.perform({
       input: this.#input,
-      timeoutMilliseconds: Math.max(1, this.#deadline - performance.now()),
+      timeoutMilliseconds: Math.max(1, deadline - performance.now()),
       signal: this.#clientGone,
       output,
       files,
@@ -230,7 +244,7 @@ class RenderJob {
     }
     return this.#directOutcome(output, (pages) => {
       const probe = selectionProbeArguments(settings, starter.view(project), pages);
-      return this.#perform(starter.startIn(project, probe), NOBODY, null);
+      return this.#perform(starter.startIn(project, probe), DISCARD_OUTPUT, null, this.#computeDeadline);
     });
   }
 
@@ -261,11 +275,13 @@ class RenderJob {
     const size = sizes.reduce((sum, bytes) => sum + bytes, 0);
     if (size > max_output_bytes) return refuse(outputTooLarge(size, settings));
     if (!this.#space.resize(this.#projectBytes + size)) return refuse(noTemporarySpace());
-    switch (await packPages(pages, output.format === "png" ? "png" : "svg", archive, max_output_bytes, this.#over)) {
+    const extension = output.format === "png" ? "png" : "svg";
+    const { result, pageBytes } = await packPages(pages, extension, archive, max_output_bytes, this.#over);
+    switch (result) {
       case "kept":
         return { kind: "rendered", file: { output: archive, extension: "zip" } };
       case "too-large":
-        return refuse(outputTooLarge(archive.size, settings));
+        return refuse(outputTooLarge(Math.max(pageBytes, archive.size), settings));
       case "no-room":
         return refuse(noTemporarySpace());
       case "stopped":
@@ -273,7 +289,7 @@ class RenderJob {
     }
   }
 
-  /** Why there is no need to go on. */
+  /** Why the render was stopped. */
   #outcomeOfStop(): Problem | typeof CLIENT_GONE {
     return this.#clientGone.aborted ? CLIENT_GONE : renderTimeout(this.#parts.settings);
   }

@@ -10,7 +10,7 @@ import { Project } from "../../../backend/project.ts";
 import { probeSandbox } from "../../../backend/sandbox/probe.ts";
 import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { renderArguments } from "../../../backend/typst-command.ts";
-import { NOBODY, type TypstEnd, TypstProcess } from "../../../backend/typst-process.ts";
+import { DISCARD_OUTPUT, type TypstEnd, TypstProcess } from "../../../backend/typst-process.ts";
 import { TypstStarter } from "../../../backend/typst-starter.ts";
 import type { Output } from "../../../rules/output-options.ts";
 import { processesOf, readProc, typstProcessesOf } from "./leftovers.ts";
@@ -86,7 +86,7 @@ describe("a symbolic link in a project", () => {
       input: [Buffer.from(`#assert.ne(read("${path}", encoding: none).len(), 0)`)],
       timeoutMilliseconds: 10_000,
       signal: new AbortController().signal,
-      output: NOBODY,
+      output: DISCARD_OUTPUT,
       files: null,
     });
     return end;
