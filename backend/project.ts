@@ -11,6 +11,7 @@ import { type Problem, problem } from "../rules/problem.ts";
 import { quote } from "../rules/quote.ts";
 import type { RenderFile, RenderRequest } from "../rules/render-request.ts";
 import { DirectoryError, directoriesOf, makeDirectories, removeDirectories } from "./directory-tree.ts";
+import { fontCopyName } from "./project-fonts.ts";
 
 /** Where `data` lies in the project. A colon is outside the character class of keys, so no file can take its name. */
 export const DATA_FILE_NAME = ":data.json";
@@ -80,10 +81,12 @@ export class Project {
       const file = files.find(({ key }) => key.startsWith(`${error.path}/`));
       return layoutProblem(error, file);
     }
-    for (const file of files) {
+    for (const [index, file] of files.entries()) {
       if (signal.aborted) break;
+      const fontCopy = fontCopyName(file.key, index);
       try {
         await this.#write(file.key, fileBytes(body, file));
+        if (fontCopy !== null) await this.#write(fontCopy, fileBytes(body, file));
       } catch (error) {
         return layoutProblem(error, file);
       }
@@ -120,10 +123,13 @@ export class Project {
   }
 }
 
-/** What a project takes on disk at most: its data, its files, and a block for each folder that a key names. */
+/** What a project takes on disk at most: its data, its files and copies of them, and a block for each folder of a key. */
 export function projectBytes({ data, files }: RenderRequest): number {
   const dataBytes = data === null ? EMPTY_DATA.length : data.end - data.start;
-  const filesBytes = files.reduce((sum, { size }) => sum + size, 0);
+  const filesBytes = files.reduce(
+    (sum, { key, size }, index) => sum + (fontCopyName(key, index) === null ? size : 2 * size),
+    0,
+  );
   return dataBytes + filesBytes + directoriesOf(files.map(({ key }) => key)).length * DIRECTORY_BYTES;
 }
 
