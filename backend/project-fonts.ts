@@ -15,12 +15,12 @@ export function isFont(key: string): boolean {
 }
 
 /**
- * The name of a copy by which Typst finds a font that it would not find by its key; null where it needs none. A colon is
+ * A second name, by which Typst finds a font that it would not find by its key; null where it needs none. A colon is
  * outside the character class of keys, so no file can have the name.
  *
  * @param index of the file in its request.
  */
-export function fontCopyName(key: string, index: number): string | null {
+export function fontLinkName(key: string, index: number): string | null {
   const extension = FONT_NAME.exec(key)?.[1];
   if (extension === undefined || EXTENSIONS_KNOWN_TO_TYPST.has(extension)) return null;
   return `:font-${index}.${extension.toLowerCase()}`;

@@ -4,14 +4,14 @@
  * Only regular files of our own making: each is created exclusively, in a directory that was empty a moment ago, so
  * there is no link to follow. The source never touches the disk: Typst reads it from its standard input.
  */
-import { mkdir, mkdtemp, rm, rmdir, unlink, writeFile } from "node:fs/promises";
+import { link, mkdir, mkdtemp, rm, rmdir, unlink, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { StringSpan } from "../rules/json-string.ts";
 import { type Problem, problem } from "../rules/problem.ts";
 import { quote } from "../rules/quote.ts";
 import type { RenderFile, RenderRequest } from "../rules/render-request.ts";
 import { DirectoryError, directoriesOf, makeDirectories, removeDirectories } from "./directory-tree.ts";
-import { fontCopyName } from "./project-fonts.ts";
+import { fontLinkName } from "./project-fonts.ts";
 
 /** Where `data` lies in the project. A colon is outside the character class of keys, so no file can take its name. */
 export const DATA_FILE_NAME = ":data.json";
@@ -83,10 +83,10 @@ export class Project {
     }
     for (const [index, file] of files.entries()) {
       if (signal.aborted) break;
-      const fontCopy = fontCopyName(file.key, index);
+      const fontLink = fontLinkName(file.key, index);
       try {
         await this.#write(file.key, fileBytes(body, file));
-        if (fontCopy !== null) await this.#write(fontCopy, fileBytes(body, file));
+        if (fontLink !== null) await this.#link(fontLink, file.key);
       } catch (error) {
         return layoutProblem(error, file);
       }
@@ -121,15 +121,18 @@ export class Project {
     this.#files.push(path);
     await writeFile(join(this.root, path), bytes, { flag: "wx" });
   }
+
+  /** Gives a file that is there a second name: a hard link, which takes no space and leads nowhere else. */
+  async #link(path: string, target: string): Promise<void> {
+    this.#files.push(path);
+    await link(join(this.root, target), join(this.root, path));
+  }
 }
 
-/** What a project takes on disk at most: its data, its files and copies of them, and a block for each folder of a key. */
+/** What a project takes on disk at most: its data, its files, and a block for each folder that a key names. */
 export function projectBytes({ data, files }: RenderRequest): number {
   const dataBytes = data === null ? EMPTY_DATA.length : data.end - data.start;
-  const filesBytes = files.reduce(
-    (sum, { key, size }, index) => sum + (fontCopyName(key, index) === null ? size : 2 * size),
-    0,
-  );
+  const filesBytes = files.reduce((sum, { size }) => sum + size, 0);
   return dataBytes + filesBytes + directoriesOf(files.map(({ key }) => key)).length * DIRECTORY_BYTES;
 }
 
