@@ -122,8 +122,9 @@ export async function doubledFont(family: string): Promise<Buffer> {
   return withTables(regular, { head, name: nameTable(family) });
 }
 
-/** The names of the fonts in a PDF, without the tags of subsets. */
+/** The names of the fonts in a PDF, without the tags of subsets and the encodings of composite fonts. */
 export function fontNamesOf(pdf: Uint8Array): Set<string> {
   const text = Buffer.from(pdf).toString("latin1");
-  return new Set([...text.matchAll(/\/BaseFont\s*\/(?:[A-Z]{6}\+)?([^\s/>]+)/g)].map(([, name = ""]) => name));
+  const names = [...text.matchAll(/\/BaseFont\s*\/(?:[A-Z]{6}\+)?([^\s/>]+)/g)].map(([, name = ""]) => name);
+  return new Set(names.map((name) => name.replace(/-Identity-H$/, "")));
 }
