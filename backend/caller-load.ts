@@ -4,10 +4,12 @@
  * Times are in seconds of a clock that the caller of these functions reads; nothing here looks at one.
  */
 
-/** A caller whose renders take longer than this is slow: see `RenderQueue`. */
-export const SLOW_RENDER_SECONDS = 2;
-/** How much the newest render counts in the running mean. */
-const NEWEST_WEIGHT = 0.2;
+/**
+ * How much the newest render counts in the running mean: a longer one more than a shorter one, so that a few short renders
+ * do not buy a caller its next long ones.
+ */
+const LONGER_WEIGHT = 0.2;
+const SHORTER_WEIGHT = 0.05;
 
 export class CallerLoad<Waiter> {
   /** In the order in which they came. */
@@ -16,7 +18,8 @@ export class CallerLoad<Waiter> {
   latestTurn = 0;
   /** When each running render was admitted; equal times are kept apart by their own objects. */
   readonly #running = new Set<{ readonly admittedSeconds: number }>();
-  #meanRenderSeconds: number | null = null;
+  /** Of its renders; infinite while none has ended. */
+  #meanSeconds = Number.POSITIVE_INFINITY;
   #lastSeenSeconds: number;
 
   constructor(nowSeconds: number) {
@@ -36,12 +39,11 @@ export class CallerLoad<Waiter> {
     return !this.isIdle || nowSeconds - this.#lastSeenSeconds <= seconds;
   }
 
-  /** Whether its renders are known to be short. Of a caller without a finished render nothing is known. */
-  isQuick(nowSeconds: number): boolean {
-    return (
-      this.#meanRenderSeconds !== null &&
-      this.#meanRenderSeconds <= SLOW_RENDER_SECONDS &&
-      [...this.#running].every(({ admittedSeconds }) => nowSeconds - admittedSeconds <= SLOW_RENDER_SECONDS)
+  /** How long a render of its own is expected to take: by those that have ended, and at least as long as those that run. */
+  expectedSeconds(nowSeconds: number): number {
+    return Math.max(
+      this.#meanSeconds,
+      ...[...this.#running].map(({ admittedSeconds }) => nowSeconds - admittedSeconds),
     );
   }
 
@@ -55,10 +57,14 @@ export class CallerLoad<Waiter> {
     this.#running.add(render);
     return (endSeconds) => {
       if (!this.#running.delete(render)) return;
-      const seconds = endSeconds - nowSeconds;
-      this.#meanRenderSeconds ??= seconds;
-      this.#meanRenderSeconds += NEWEST_WEIGHT * (seconds - this.#meanRenderSeconds);
+      this.#count(endSeconds - nowSeconds);
       this.see(endSeconds);
     };
+  }
+
+  #count(seconds: number): void {
+    if (this.#meanSeconds === Number.POSITIVE_INFINITY) this.#meanSeconds = seconds;
+    const weight = seconds > this.#meanSeconds ? LONGER_WEIGHT : SHORTER_WEIGHT;
+    this.#meanSeconds += weight * (seconds - this.#meanSeconds);
   }
 }

@@ -3,10 +3,11 @@
  */
 
 import { mkdir, rmdir } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { Worker } from "node:worker_threads";
+import { countNamedDirectories, directoriesOf } from "./directory-paths.ts";
 import type { DirectoryAnswer, DirectoryJob } from "./directory-thread.ts";
-import { ServiceFailure } from "./error-log.ts";
+import { describeError, ServiceFailure } from "./error-log.ts";
 
 /** Up to so many directories the thread is not worth its start. */
 const MAX_WITHOUT_THREAD = 16;
@@ -26,49 +27,41 @@ export class DirectoryError extends Error {
   }
 }
 
-/** Every directory that the files of these relative paths lie in, each after those that it lies in itself. */
-export function directoriesOf(files: readonly string[]): string[] {
-  const directories = new Set<string>();
-  for (const file of files) {
-    const added: string[] = [];
-    for (let path = dirname(file); path !== "." && !directories.has(path); path = dirname(path)) added.push(path);
-    for (const path of added.reverse()) directories.add(path);
-  }
-  return [...directories];
-}
-
 /**
- * Makes directories below `root`, in order.
+ * Makes the directories that files of these relative paths lie in, below `root`.
  *
  * @param signal stops the work; what is made then stays.
  * @throws DirectoryError
  */
-export function makeDirectories(root: string, directories: readonly string[], signal: AbortSignal): Promise<void> {
-  return work("make", root, directories, signal);
+export function makeDirectories(root: string, files: readonly string[], signal: AbortSignal): Promise<void> {
+  return work("make", root, files, signal);
 }
 
 /**
- * Removes empty directories below `root`, in the reverse order.
+ * Removes the directories that files of these relative paths lay in, as far as they are there. They must be empty.
  *
  * @throws DirectoryError for the first that cannot be removed.
  */
-export function removeDirectories(root: string, directories: readonly string[]): Promise<void> {
-  return work("remove", root, directories.toReversed(), NEVER);
+export function removeDirectories(root: string, files: readonly string[]): Promise<void> {
+  return work("remove", root, files, NEVER);
 }
 
 async function work(
   kind: DirectoryJob["kind"],
   root: string,
-  directories: readonly string[],
+  files: readonly string[],
   signal: AbortSignal,
 ): Promise<void> {
-  if (directories.length > MAX_WITHOUT_THREAD) return onThread(kind, root, directories, signal);
-  for (const directory of directories) {
+  if (countNamedDirectories(files) > MAX_WITHOUT_THREAD) return onThread(kind, root, files, signal);
+  const directories = directoriesOf(files);
+  for (const directory of kind === "make" ? directories : directories.reverse()) {
     if (signal.aborted) return;
     try {
       await (kind === "make" ? mkdir(join(root, directory)) : rmdir(join(root, directory)));
     } catch (error) {
-      throw new DirectoryError(error instanceof Error && "code" in error ? String(error.code) : "unknown", directory);
+      const { code } = describeError(error);
+      // One that was stopped while it was made has not made them all.
+      if (kind === "make" || code !== "ENOENT") throw new DirectoryError(code, directory);
     }
   }
 }
@@ -80,7 +73,7 @@ let lastId = 0;
 async function onThread(
   kind: DirectoryJob["kind"],
   root: string,
-  directories: readonly string[],
+  files: readonly string[],
   signal: AbortSignal,
 ): Promise<void> {
   const stop = new SharedArrayBuffer(1);
@@ -92,10 +85,9 @@ async function onThread(
   pending.set(id, answered);
   try {
     thread ??= startThread();
-    const paths = directories.map((directory) => join(root, directory));
-    thread.postMessage({ id, kind, paths, stop } satisfies DirectoryJob);
+    thread.postMessage({ id, kind, root, files, stop } satisfies DirectoryJob);
     const { failure } = await answered.promise;
-    if (failure !== null) throw new DirectoryError(failure.code, directories[failure.index] ?? "");
+    if (failure !== null) throw new DirectoryError(failure.code, failure.path);
   } finally {
     pending.delete(id);
     signal.removeEventListener("abort", onAbort);

@@ -10,7 +10,8 @@ import type { StringSpan } from "../rules/json-string.ts";
 import { type Problem, problem } from "../rules/problem.ts";
 import { quote } from "../rules/quote.ts";
 import type { RenderFile, RenderRequest } from "../rules/render-request.ts";
-import { DirectoryError, directoriesOf, makeDirectories, removeDirectories } from "./directory-tree.ts";
+import { countNamedDirectories } from "./directory-paths.ts";
+import { DirectoryError, makeDirectories, removeDirectories } from "./directory-tree.ts";
 import { fontLinkName } from "./project-fonts.ts";
 
 /** Where `data` lies in the project. A colon is outside the character class of keys, so no file can take its name. */
@@ -36,8 +37,8 @@ export class Project {
   /** A directory for outputs of several files; null where the render makes none. */
   readonly outputDirectory: string | null;
   readonly #files: string[] = [];
-  /** Below the root, each after those that it lies in. */
-  #directories: readonly string[] = [];
+  /** Those whose directories are made. */
+  #keys: readonly string[] = [];
 
   private constructor(root: string, outputDirectory: string | null) {
     this.root = root;
@@ -73,9 +74,9 @@ export class Project {
    */
   async fill(body: Uint8Array, { data, files }: RenderRequest, signal: AbortSignal): Promise<Problem | null> {
     await this.#write(DATA_FILE_NAME, data === null ? EMPTY_DATA : body.subarray(data.start, data.end));
-    this.#directories = directoriesOf(files.map(({ key }) => key));
+    this.#keys = files.map(({ key }) => key);
     try {
-      await makeDirectories(this.root, this.#directories, signal);
+      await makeDirectories(this.root, this.#keys, signal);
     } catch (error) {
       if (!(error instanceof DirectoryError)) throw error;
       const file = files.find(({ key }) => key.startsWith(`${error.path}/`));
@@ -109,7 +110,7 @@ export class Project {
   async #removeKnown(): Promise<boolean> {
     await Promise.allSettled(this.#files.map((file) => unlink(join(this.root, file))));
     try {
-      await removeDirectories(this.root, this.#directories);
+      await removeDirectories(this.root, this.#keys);
       await rmdir(this.root);
       return true;
     } catch {
@@ -133,7 +134,7 @@ export class Project {
 export function projectBytes({ data, files }: RenderRequest): number {
   const dataBytes = data === null ? EMPTY_DATA.length : data.end - data.start;
   const filesBytes = files.reduce((sum, { size }) => sum + size, 0);
-  return dataBytes + filesBytes + directoriesOf(files.map(({ key }) => key)).length * DIRECTORY_BYTES;
+  return dataBytes + filesBytes + countNamedDirectories(files.map(({ key }) => key)) * DIRECTORY_BYTES;
 }
 
 function fileBytes(body: Uint8Array, { encoding, content }: RenderFile): Uint8Array {

@@ -5,8 +5,8 @@
  * first served. So a caller never holds all slots while another waits, unless there is only one.
  *
  * Turns alone do not help against renders that take as long as they may: when all slots are taken by them, a short
- * render waits until one ends. So callers whose renders are not known to be short leave one slot alone while a caller
- * with short ones is about.
+ * render waits until one ends. So slow callers leave one slot alone. A caller is slow while another, with much shorter
+ * renders, is about: by comparison, since on a busy machine everybody's renders take long.
  */
 import { CallerLoad } from "./caller-load.ts";
 
@@ -39,9 +39,13 @@ interface Waiter {
   readonly settle: (entry: Entry) => void;
 }
 
+/** No caller is slow whose renders are expected to end within this. */
+export const SLOW_RENDER_SECONDS = 2;
+/** The renders of a slow caller take so many times as long as another's. */
+const SLOW_FACTOR = 2;
 /** For so long after its last request a caller with short renders has a slot kept free for it. */
 const KEEP_SLOT_SECONDS = 60;
-/** Beyond so many, idle callers are forgotten, and with them how long their renders take. */
+/** Beyond so many, idle callers are forgotten, and with them whether their renders were short. */
 const MAX_KNOWN_CALLERS = 1000;
 /** How much the newest render counts in the running mean, from which `Retry-After` is estimated. */
 const NEWEST_WEIGHT = 0.2;
@@ -150,17 +154,26 @@ export class RenderQueue {
     return next;
   }
 
-  /** Whether a caller with long renders would take the slot that is kept for short ones. */
+  /** Whether a slow caller would take the slot that is kept for short renders. */
   #mustLeaveSlot(load: CallerLoad<Waiter>): boolean {
-    const time = now();
-    if (this.#options.slots === 1 || load.isQuick(time)) return false;
+    if (this.#options.slots === 1 || !this.#isSlow(load)) return false;
     let slowRunning = 0;
-    let isQuickOneAbout = false;
+    for (const other of this.#callers.values())
+      if (other.running > 0 && this.#isSlow(other)) slowRunning += other.running;
+    return slowRunning >= this.#options.slots - 1;
+  }
+
+  #isSlow(load: CallerLoad<Waiter>): boolean {
+    const time = now();
+    const expected = load.expectedSeconds(time);
+    if (expected <= SLOW_RENDER_SECONDS) return false;
     for (const other of this.#callers.values()) {
-      if (!other.isQuick(time)) slowRunning += other.running;
-      else if (other.wasActiveWithin(KEEP_SLOT_SECONDS, time)) isQuickOneAbout = true;
+      const isAbout = other !== load && other.wasActiveWithin(KEEP_SLOT_SECONDS, time);
+      const others = other.expectedSeconds(time);
+      // Of a caller without a finished render nothing is known: it makes nobody slow.
+      if (isAbout && Number.isFinite(others) && SLOW_FACTOR * others <= expected) return true;
     }
-    return isQuickOneAbout && slowRunning >= this.#options.slots - 1;
+    return false;
   }
 
   /** The queue is too long: the newest of the caller with the most waiting goes, of the newcomer's where others have as many. */

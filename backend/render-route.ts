@@ -3,7 +3,6 @@
  * and count the request once.
  */
 import type { ServerResponse } from "node:http";
-import { create as contentDisposition } from "content-disposition";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { limitsFingerprint } from "../rules/limits.ts";
 import type { OutputFormat } from "../rules/output-options.ts";
@@ -14,7 +13,7 @@ import { CALLER_HEADER, CALLER_NAME_PATTERN, LIMITS_HEADER, NOT_STORED_HEADERS }
 import { BACKEND_TOKEN_HEADER, judgeToken } from "../rules/token.ts";
 import type { ByteBudget, Reservation } from "./byte-budget.ts";
 import type { Deliveries } from "./delivery.ts";
-import { type Extension, safeFileName } from "./file-name.ts";
+import { contentDisposition, type Extension } from "./file-name.ts";
 import type { BackendMetrics, RequestOutcome } from "./metrics.ts";
 import { CLIENT_GONE, renderQueueFull } from "./outcome.ts";
 import { reportFailure, sendProblem } from "./problem-reply.ts";
@@ -252,12 +251,10 @@ function clientGoneSignal(response: ServerResponse): AbortSignal {
 }
 
 function setFileHeaders(reply: FastifyReply, extension: Extension, suggestedName: string | null): void {
-  const name = safeFileName(suggestedName, extension);
-  const type = extension === "zip" ? "attachment" : "inline";
   reply.headers({
     ...NOT_STORED_HEADERS,
     ...(extension === "svg" && SVG_HEADERS),
     "Content-Type": CONTENT_TYPES[extension],
-    "Content-Disposition": contentDisposition(name, { type }),
+    "Content-Disposition": contentDisposition(suggestedName, extension),
   });
 }

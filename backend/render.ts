@@ -34,6 +34,12 @@ import type { StartedRender, TypstStarter } from "./typst-starter.ts";
 /** With less than this left, a page that could not be written is the disk's failure, not the template's. */
 const FULL_DISK_BYTES = 1024 * 1024;
 
+/**
+ * For writing the files of a request, which take milliseconds unless there are thousands of folders on a busy disk. While
+ * they are written, nothing limits the processor time.
+ */
+const MAX_LAYOUT_MILLISECONDS = 5000;
+
 /** Of a template that Typst has refused; a panic and wrong arguments have others. */
 const TYPST_ERROR_EXIT_CODE = 1;
 
@@ -173,10 +179,11 @@ class RenderJob {
   /** Fills the project of a started process and lets it compile. */
   async #compile(started: StartedRender, output: OutputTaker): Promise<TypstResult | Problem | typeof CLIENT_GONE> {
     const { body, request } = this.#valid;
-    const refusal = await started.project.fill(body, request, this.#over);
+    const layoutOver = AbortSignal.any([this.#over, AbortSignal.timeout(MAX_LAYOUT_MILLISECONDS)]);
+    const refusal = await started.project.fill(body, request, layoutOver);
     if (refusal !== null) return refusal;
     // Without all its files, a template would fail for a reason of its own.
-    if (this.#over.aborted) return this.#outcomeOfStop();
+    if (layoutOver.aborted) return this.#outcomeOfStop();
     const { outputDirectory } = started.project;
     const result = this.#perform(
       started.process,

@@ -54,7 +54,7 @@ export const BACKEND_INTEGER_SETTINGS = {
   // Longer than the processor time of one render, so that whoever waits behind long ones is served.
   queueDeadlineSeconds: {
     setting: "SERVICE_QUEUE_DEADLINE_SECONDS",
-    default: 15,
+    default: 20,
     min: 1,
     max: 300,
     meaning: "how long a request waits for a slot before it is answered 429",
@@ -121,7 +121,7 @@ export const BACKEND_INTEGER_SETTINGS = {
   },
   graceSeconds: {
     setting: "SERVICE_GRACE_SECONDS",
-    default: 50,
+    default: 55,
     min: 1,
     max: 3600,
     meaning: "how long renders and deliveries may take to finish after SIGTERM",

@@ -6,7 +6,7 @@ import type { IntegerSetting } from "../rules/integer-setting.ts";
 
 /** The edge's whole-number settings beyond the limits. */
 export const EDGE_INTEGER_SETTINGS = {
-  // Longer than the backend's queue deadline and render timeout together (15 s + 30 s by default), so that the backend
+  // Longer than the backend's queue deadline and render timeout together (20 s + 30 s by default), so that the backend
   // is the one that says what happened.
   backendTimeoutSeconds: {
     setting: "SERVICE_BACKEND_TIMEOUT_SECONDS",

@@ -44,8 +44,6 @@ function keyPattern(): string {
 
 const SLASH = 0x2f;
 const POINT = 0x2e;
-const UPPER_A = 0x41;
-const UPPER_Z = 0x5a;
 const LOWER_CASE_BIT = 0x20;
 
 /** 1 for each ASCII code of the character class. */
@@ -168,8 +166,8 @@ function foldedPath(key: string): string {
   const codes = new Uint8Array(key.length);
   for (let at = 0; at < codes.length; at++) {
     const code = key.charCodeAt(at);
-    if (code === SLASH) codes[at] = SEPARATOR;
-    else codes[at] = code >= UPPER_A && code <= UPPER_Z ? code | LOWER_CASE_BIT : code;
+    // Of the characters that are no letters the bit changes "_" alone, into one that no key holds.
+    codes[at] = code === SLASH ? SEPARATOR : code | LOWER_CASE_BIT;
   }
   return Reflect.apply(String.fromCharCode, undefined, codes);
 }

@@ -23,7 +23,12 @@ export async function generatedFiles(): Promise<GeneratedFile[]> {
     path: rootPath(`static/${name}`),
     content: `${JSON.stringify(document, null, 2)}\n`,
   }));
-  return [...documents, await withTables("README.md"), await withTables("docs/errors.md")];
+  return [
+    ...documents,
+    await withTables("README.md"),
+    await withTables("docs/errors.md"),
+    await withTables("docs/operations.md"),
+  ];
 }
 
 function rootPath(path: string): string {
@@ -53,6 +58,11 @@ const TABLES: Readonly<Record<string, () => string>> = {
         ...integerRows("backend", BACKEND_INTEGER_SETTINGS),
       ],
     ),
+  times: () =>
+    table(
+      ["What takes time", "Default", "Setting"],
+      TIMES.map(([what, { setting, default: seconds }]) => [what, `${seconds} s`, code(setting)]),
+    ),
   errors: () =>
     table(
       ["Status", "Code", "Origin", "Context", "Cause"],
@@ -65,6 +75,18 @@ const TABLES: Readonly<Record<string, () => string>> = {
       ]),
     ),
 };
+
+/** How long each layer waits, in the order in which a request meets them. */
+const TIMES: readonly (readonly [what: string, setting: IntegerSetting])[] = [
+  ["a body arrives at the edge, with no pause of 10 s", EDGE_INTEGER_SETTINGS.bodyTimeoutSeconds],
+  ["a request waits for a slot", BACKEND_INTEGER_SETTINGS.queueDeadlineSeconds],
+  ["a render runs", BACKEND_INTEGER_SETTINGS.renderTimeoutSeconds],
+  ["of which it computes", BACKEND_INTEGER_SETTINGS.renderCpuSeconds],
+  ["the edge waits for a backend's answer to begin", EDGE_INTEGER_SETTINGS.backendTimeoutSeconds],
+  ["a client reads nothing of its output", BACKEND_INTEGER_SETTINGS.deliverySilenceSeconds],
+  ["a client reads its output", BACKEND_INTEGER_SETTINGS.deliveryTimeoutSeconds],
+  ["a stopping backend lets renders and deliveries finish", BACKEND_INTEGER_SETTINGS.graceSeconds],
+];
 
 interface DescribedSetting extends IntegerSetting {
   readonly meaning: string;

@@ -1,8 +1,8 @@
 /** How slots and places in the queue are shared out between callers: by the queue itself, and as clients meet it. */
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { SLOW_RENDER_SECONDS } from "../../backend/caller-load.ts";
-import { RenderQueue } from "../../backend/render-queue.ts";
+import { CallerLoad } from "../../backend/caller-load.ts";
+import { RenderQueue, SLOW_RENDER_SECONDS } from "../../backend/render-queue.ts";
 import { makeFakeTypst, waitFor } from "./support/fake-typst.ts";
 import { expectProblem } from "./support/problems.ts";
 import { startTestBackend } from "./support/test-backend.ts";
@@ -115,6 +115,26 @@ describe("the last slot", () => {
     await settle();
     expect(renders.running("flood")).toBe(1);
     await quickCaller(renders, "quick");
+  });
+
+  it("is not won back by a few short renders after a long one", () => {
+    const load = new CallerLoad<never>(0);
+    load.admit(0)(0.1);
+    load.admit(0)(10);
+    for (let count = 0; count < 20; count++) load.admit(20)(20.1);
+    expect(load.expectedSeconds(20)).toBeGreaterThan(0.5);
+    for (let count = 0; count < 60; count++) load.admit(20)(20.1);
+    expect(load.expectedSeconds(20)).toBeLessThan(0.2);
+  });
+
+  it("is not lost by callers whose renders take equally long", async () => {
+    const renders = new HeldRenders();
+    for (const caller of ["a", "b"]) void renders.ask(caller);
+    await delay(SLOW_RENDER_SECONDS * 1000 + 500);
+    for (const caller of ["a", "b"]) await renders.end(caller);
+    for (const caller of ["a", "a"]) void renders.ask(caller);
+    await settle();
+    expect(renders.running("a")).toBe(2);
   });
 
   it("is not kept where there is only one", async () => {

@@ -10,7 +10,7 @@ describe("an empty environment", () => {
     expect(settings).toMatchObject({
       host: "127.0.0.1",
       backendTokens: [],
-      queueDeadlineSeconds: 15,
+      queueDeadlineSeconds: 20,
       renderTimeoutSeconds: 30,
       packagePath: null,
       creationTimestampSeconds: null,

@@ -10,7 +10,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ByteBudget } from "../../backend/byte-budget.ts";
-import { directoriesOf, makeDirectories, removeDirectories } from "../../backend/directory-tree.ts";
+import { countNamedDirectories, directoriesOf } from "../../backend/directory-paths.ts";
+import { makeDirectories, removeDirectories } from "../../backend/directory-tree.ts";
 import { describeError, ServiceFailure } from "../../backend/error-log.ts";
 import { type BodyReading, readBody } from "../../backend/request-body.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
@@ -96,10 +97,11 @@ describe("keys of many folders", () => {
 
   it("are made one after the other, each after its parent, and stop being made when nobody wants them", async () => {
     const root = await temporaryFolder();
-    const directories = directoriesOf(ROOTS.map(deepKey));
-    expect(directories).toHaveLength(64 * 249);
+    const keys = ROOTS.map(deepKey);
+    expect(directoriesOf(keys)).toHaveLength(64 * 249);
+    expect(countNamedDirectories(keys)).toBe(64 * 249);
     const leaving = new AbortController();
-    const making = makeDirectories(root, directories, leaving.signal);
+    const making = makeDirectories(root, keys, leaving.signal);
     await expect.poll(() => readdir(root), { interval: 1 }).not.toEqual([]);
     leaving.abort();
     await making;
@@ -109,10 +111,10 @@ describe("keys of many folders", () => {
   it("name the folder that cannot be made", async () => {
     const root = await temporaryFolder();
     await writeFile(join(root, "taken"), "");
-    const directories = [...Array.from({ length: 20 }, (_, index) => `d${index}`), "taken"];
+    const keys = [...Array.from({ length: 20 }, (_, index) => `d${index}/x`), "taken/x"];
     const failure = { code: "EEXIST", path: "taken" };
-    await expect(makeDirectories(root, directories, new AbortController().signal)).rejects.toMatchObject(failure);
-    await removeDirectories(root, directories.slice(0, 20));
+    await expect(makeDirectories(root, keys, new AbortController().signal)).rejects.toMatchObject(failure);
+    await removeDirectories(root, keys.slice(0, 20));
     expect(await readdir(root)).toEqual(["taken"]);
     expect((await stat(join(root, "taken"))).size).toBe(0);
   });

@@ -84,16 +84,62 @@ describe("a deployment with other rules", () => {
   });
 });
 
+describe("the vectors of a deployment with other output rules", () => {
+  const rules = constraintsDocument(DEFAULT_LIMITS).output_rules;
+  const withVectors = (version: number, ...vectors: object[]) =>
+    fetched({ output_rules: { ...rules, output_rules_version: version, conformance_vectors: vectors } });
+  const refused = { output: { pages: "2-1" }, accepted: false, code: "invalid_request" };
+  const rule = "page_range_end_precedes_start";
+
+  it("are run where that version alone differs", () => {
+    const constraints = withVectors(99, { output: { colour: 1 }, accepted: true });
+    expect(checkRequest({ source: "x" }, constraints)).toMatchObject({
+      verdict: "unknown",
+      disagreements: [{ input: { colour: 1 }, found: { accepted: false, code: "invalid_request", rule: null } }],
+    });
+  });
+
+  it("are not run where both versions are known", () => {
+    const constraints = withVectors(rules.output_rules_version, { output: { colour: 1 }, accepted: true });
+    expect(checkRequest({ source: "x" }, constraints)).toEqual({ verdict: "accepted" });
+  });
+
+  it.each([
+    ["in nothing", { ...refused, rule }, 0],
+    ["in the code alone", { ...refused, rule, code: "unsupported_format" }, 1],
+    ["in the rule alone", { ...refused, rule: "page_selection_malformed" }, 1],
+    ["in a rule that is not given", refused, 1],
+    ["in acceptance alone", { ...refused, rule, accepted: true }, 1],
+  ])("may differ %s", (_what, vector, count) => {
+    expect(runVectors(withVectors(99, vector))).toHaveLength(count);
+  });
+});
+
 it("agrees with every vector of its own rules", () => {
   expect(runVectors(fetched())).toEqual([]);
 });
 
-it.each([null, [], {}, { rules_version: 5 }, { ...constraintsDocument(DEFAULT_LIMITS), limits: {} }])(
-  "takes %j for no constraints",
-  (value) => {
-    expect(asConstraints(value)).toBeNull();
-  },
-);
+const PUBLISHED = constraintsDocument(DEFAULT_LIMITS);
+
+it.each([
+  null,
+  [],
+  {},
+  { rules_version: 5 },
+  { ...PUBLISHED, limits: {} },
+  { ...PUBLISHED, limits: { ...PUBLISHED.limits, max_output_files: "64" } },
+  { ...PUBLISHED, rules_version: "5" },
+  { ...PUBLISHED, limits: null },
+  { ...PUBLISHED, conformance_vectors: {} },
+  { ...PUBLISHED, conformance_vectors: [null] },
+  { ...PUBLISHED, conformance_vectors: [{ keys: [] }, { keys: "a" }] },
+  { ...PUBLISHED, output_rules: null },
+  { ...PUBLISHED, output_rules: { ...PUBLISHED.output_rules, output_rules_version: "2" } },
+  { ...PUBLISHED, output_rules: { ...PUBLISHED.output_rules, conformance_vectors: null } },
+  { ...PUBLISHED, output_rules: { ...PUBLISHED.output_rules, conformance_vectors: [{ output: {} }, { output: 1 }] } },
+])("takes %j for no constraints", (value) => {
+  expect(asConstraints(value)).toBeNull();
+});
 
 it("imports nothing but valibot and itself, so that it runs anywhere", async () => {
   const folder = fileURLToPath(new URL("../../rules/", import.meta.url));

@@ -11,7 +11,7 @@ import {
   STATIC_DOCUMENTS,
 } from "../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
-import { problem, problemDocument } from "../../rules/problem.ts";
+import { methodNotAllowed, notFound, problem, problemDocument, serviceUnavailable } from "../../rules/problem.ts";
 import { limitsWith } from "./limits-for-tests.ts";
 
 /** A JSON value: what a client gets of a document. */
@@ -292,6 +292,16 @@ describe("error-codes.json", () => {
       expect(new Set(texts).size).toBe(CODES.length);
       expect(texts).not.toContain("");
     }
+  });
+});
+
+describe("a problem of a route", () => {
+  it.each([
+    [notFound(), "not_found", /path/],
+    [methodNotAllowed("GET, HEAD"), "method_not_allowed", /GET, HEAD/],
+    [serviceUnavailable(), "service_unavailable", /cannot take/],
+  ])("has its code and no context: %j", (found, code, detail) => {
+    expect(found).toEqual({ code, detail: expect.stringMatching(detail), context: {} });
   });
 });
 

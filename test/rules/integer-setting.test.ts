@@ -75,6 +75,13 @@ describe("the limits", () => {
     expect(limitsWith({ max_inline_files: 100_000 }).effective_max_files).toBe(MAX_KEYS);
   });
 
+  it("are named in their fingerprint in alphabetical order", () => {
+    const names = limitsFingerprint(DEFAULT_LIMITS)
+      .split(",")
+      .map((part) => part.split("=")[0]);
+    expect(names).toEqual(Object.keys(DEFAULT_LIMITS).toSorted());
+  });
+
   it("have one fingerprint for equal limits in any order, and another for each that differs", () => {
     const reversed = Object.fromEntries(Object.entries(DEFAULT_LIMITS).toReversed());
     expect(limitsFingerprint({ ...DEFAULT_LIMITS, ...reversed })).toBe(limitsFingerprint(DEFAULT_LIMITS));

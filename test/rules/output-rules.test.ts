@@ -5,8 +5,10 @@
  * below is judged, which takes in every pair of rules that one output can break.
  */
 import { describe, expect, it } from "vitest";
-import { OUTPUT_RULES, PDF_A_VERSION } from "../../rules/output-rules.ts";
-import { problemOf } from "./bodies.ts";
+import { judgeOutputRules, OUTPUT_RULES, PDF_A_VERSION } from "../../rules/output-rules.ts";
+import { parseRenderRequest } from "../../rules/render-request.ts";
+import { bodyOf, problemOf } from "./bodies.ts";
+import { limitsWith } from "./limits-for-tests.ts";
 
 interface Fields {
   readonly format: "pdf" | "png" | "svg";
@@ -175,6 +177,15 @@ describe("the output rules", () => {
     const outputs = OUTPUTS.filter(({ broken }) => broken.length === 0);
     expect(outputs.length).toBeGreaterThan(20);
     for (const { fields } of outputs) expect(problemOf({ source: "a", output: fields })).toBeNull();
+  });
+
+  it("judge an output without limits alike", () => {
+    for (const { fields } of OUTPUTS.slice(0, 200)) {
+      const judgement = parseRenderRequest(bodyOf({ source: "a", output: fields }), limitsWith({}));
+      if (judgement.ok) expect(judgeOutputRules(judgement.request.output)).toBeNull();
+    }
+    const output = { format: "png", filename: null, page: 1, pages: null, archive: "zip", ppi: 72 } as const;
+    expect(judgeOutputRules(output)).toMatchObject({ context: { rule: "page_with_archive" } });
   });
 
   it("hold for the default format too", () => {

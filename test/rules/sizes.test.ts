@@ -78,6 +78,23 @@ describe.each(UNITS)("%s", (_name, written, unitSize) => {
   });
 });
 
+describe("half a surrogate pair", () => {
+  it.each([
+    "\\ud83d\\ndc00",
+    "\\ud83dxudc00",
+    "\\ud83d\\ue000",
+    "\\ud83d\\udbff",
+    "\\ud83d\\u0041",
+    "\\udc00\\ud83d",
+    "\\ud83d",
+  ])("is no character, whatever follows it: %s", (written) => {
+    expect(problemOf(`{"source":"${written}"}`)).toMatchObject({
+      code: "invalid_file_data",
+      context: { errors: [{ type: "lone_surrogate" }] },
+    });
+  });
+});
+
 describe("source", () => {
   it("may have 524288 bytes by default, and no more", () => {
     const source = "a".repeat(524_288);

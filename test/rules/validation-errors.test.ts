@@ -130,9 +130,25 @@ describe("a field error", () => {
     [{ ppi: 301, format: "png" }, "ppi must be at most 300, not 301"],
     [{ standards: ["a-1a", "x", "y"] }, "standards must have at most 2 items, not an array of 3"],
     [{ pages: 1 }, "pages must be a string, not 1"],
+    [{ pages: true }, "pages must be a string, not true"],
+    [{ pages: false }, "pages must be a string, not false"],
+    [{ pages: [1, 2] }, "pages must be a string, not an array of 0"],
+    [{ pages: { a: 1 } }, "pages must be a string, not an object"],
+    [{ standards: null }, "standards must be an array, not null"],
+    [{ standards: ["a-5"] }, /^standards must be one of a-1b, .*, ua-1, not "a-5"$/],
+    [{ standards: [1] }, "standards must be a string, not 1"],
+    [{ version: 1.7 }, "version must be a string, not 1.7"],
+    [{ ppi: 0, format: "png" }, "ppi must be at least 1, not 0"],
+    [{ ppi: 1.5, format: "png" }, "ppi must be an integer, not 1.5"],
+    [{ ppi: "1", format: "png" }, 'ppi must be a number, not "1"'],
+    [{ page: 0, format: "svg" }, "page must be at least 1, not 0"],
+    [{ format: 1 }, "format must be a string"],
+    [{ ppi: 1 }, "ppi is not an option of pdf"],
+    [{ colour: 1 }, "unknown field"],
+    [{ format: "PDF" }, 'format must be pdf, png or svg, not "PDF"'],
   ])("says what is wanted: %j", (output, msg) => {
     const { context } = problemOf({ source: "a", output }) ?? {};
-    expect(context).toMatchObject({ errors: [{ msg }] });
+    expect(context).toMatchObject({ errors: [{ msg: typeof msg === "string" ? msg : expect.stringMatching(msg) }] });
   });
 
   it.each(CASES.map((entry) => [inWords(entry), entry] as const))(
@@ -424,6 +440,42 @@ describe("what a client is told of bad file data", () => {
   );
 });
 
+describe("the detail of a request with field errors", () => {
+  const detailOf = (request: unknown) => problemOf(request)?.detail;
+
+  it.each([
+    [{}, "The request is not valid. source: source is required."],
+    ["[]", "The request is not valid. the request must be a JSON object, not an array."],
+    ["1", "The request is not valid. the request must be a JSON object, not a number."],
+    ['"x"', "The request is not valid. the request must be a JSON object, not a string."],
+    ["null", "The request is not valid. the request must be a JSON object, not null."],
+    ["true", "The request is not valid. the request must be a JSON object, not a boolean."],
+    [{ source: 1, x: 1 }, "The request is not valid. source: source must be a string, not a number (and 1 more)."],
+    [{ source: "s", data: Array(30).fill("\ud800") }, /^The request is not valid\. data\.0: .* \(and 29 more\)\.$/],
+    [{ source: "s", files: [] }, "The request is not valid. files: expected an object, got an array."],
+    [{ source: "s", output: [] }, "The request is not valid. output: output must be an object."],
+    // An invalid key is not what the code speaks of.
+    [{ source: "s", files: { "..": TEXT_FILE }, x: 1 }, "The request is not valid. x: unknown field (and 1 more)."],
+    [
+      { source: "s", files: Object.fromEntries(Array.from({ length: 21 }, (_, i) => [`${i}/`, TEXT_FILE])), x: 1 },
+      "The request is not valid: a field is not valid.",
+    ],
+    [{ source: "\ud800" }, "source is not valid for its encoding."],
+    [{ source: "s", files: { k: base64File("Q") } }, 'The content of the file "k" is not valid for its encoding.'],
+    ["{", "The body is not valid JSON: syntax error at byte 1."],
+  ])("of %j says where the first is and how many there are", (request, detail) => {
+    if (typeof detail === "string") expect(detailOf(request)).toBe(detail);
+    else expect(detailOf(request)).toMatch(detail);
+  });
+
+  it("shortens a long place", () => {
+    const deep = Array.from({ length: 20 }).reduce((inner) => ({ ["k".repeat(70)]: inner }), "\ud800");
+    const detail = detailOf({ source: "s", data: deep }) ?? "";
+    expect(detail).toContain("…: the string contains");
+    expect(detail.length).toBeLessThan(330);
+  });
+});
+
 describe("what a client is told of a bad key", () => {
   it.each([
     ["a b", /only the letters A-Z and a-z, digits, dots, underscores, hyphens, and slashes/],
@@ -441,6 +493,9 @@ describe("what a client is told of a bad key", () => {
     ["s".repeat(256), /at most 255 characters/],
     [`a/${"s".repeat(256)}`, /at most 255 characters/],
     ["k/".repeat(300), /at most 512 characters/],
+    [`${"k/".repeat(255)} k`, /only the letters A-Z/],
+    [`${"s".repeat(255)}/..`, /dots alone/],
+    [`${"k/".repeat(254)}../`, /two in a row/],
   ])("says what is wrong with %j", (key, message) => {
     const found = problemOf({ source: "a", files: { [key]: TEXT_FILE } });
     expect(found?.detail).toMatch(message);

@@ -15,6 +15,7 @@ import { ENDLESS } from "../backend/attacks/bombs.ts";
 import { processesOf, typstProcessesOf } from "../backend/attacks/leftovers.ts";
 import { makeFakeTypst, VERSION_ANSWER, waitFor } from "../backend/support/fake-typst.ts";
 import { isRunning, writtenPids } from "../backend/support/running-process.ts";
+import { sendWithoutReading } from "../backend/support/slow-reader.ts";
 import { renderInit } from "../backend/support/test-backend.ts";
 import { BACKEND_TOKEN } from "../tokens.ts";
 import { backendEnvironment } from "./support/local.ts";
@@ -215,6 +216,22 @@ describe("the backend stops", () => {
       expect(texts).toEqual(["done", "done"]);
       expect((await backend.ended).exitCode).toBe(0);
       expect(await projects(backend)).toEqual([]);
+    });
+
+    it("only when an output that is being delivered is with its client", async () => {
+      const bytes = 24 * 1024 ** 2;
+      const typst = await makeFakeTypst(`${VERSION_ANSWER}\ncat > /dev/null; head -c ${bytes} /dev/zero`);
+      const backend = await spawnReadyBackend({
+        SERVICE_TYPST_BIN: typst.path,
+        SERVICE_SANDBOX: "none",
+        SERVICE_WARM_RENDERS: "0",
+      });
+      const { readRest } = sendWithoutReading(backend.url, { source: "x" });
+      await expect.poll(async () => /^service_deliveries_underway 1$/m.test(await metricsOf(backend))).toBe(true);
+      backend.child.kill("SIGTERM");
+      await expect.poll(async () => (await fetch(new URL("/ready", backend.url))).status).toBe(503);
+      expect((await readRest()).length).toBe(bytes);
+      expect((await backend.ended).exitCode).toBe(0);
     });
 
     it("without waiting for clients that keep their connections", async () => {

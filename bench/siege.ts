@@ -1,0 +1,341 @@
+/**
+ * `npm run bench:siege`: what one caller can take from another. The whole service runs on this machine, a caller renders
+ * an ordinary document once a second, and another attacks, each way for some seconds. Writes bench/siege.md.
+ *
+ * The attacker, the clients and the service share the cores, so what is measured is worse than the service is. Only ratios
+ * to the ordinary caller's renders alone, in the same run, count.
+ */
+import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { connect, type Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { exampleRequest } from "../scripts/example-request.ts";
+import { type LocalBackend, type LocalEdge, startBackend, startEdge, takeFreePort } from "../scripts/local-service.ts";
+import { locateTypst } from "../scripts/typst-location.mjs";
+import { describeMachine } from "./machine.ts";
+
+const ATTACK_SECONDS = Number(process.env.SIEGE_SECONDS ?? 20);
+const QUIET_SECONDS = 6;
+const HEALTH_INTERVAL_MILLISECONDS = 100;
+const RENDER_INTERVAL_MILLISECONDS = 1000;
+
+const TOKENS = { attacker: "attacker-token", ordinary: "ordinary-token" } as const;
+const BACKEND_TOKEN = "bench";
+
+const progress = (line: string) => process.stderr.write(`${line}\n`);
+
+interface Service {
+  readonly edge: LocalEdge;
+  readonly backend: LocalBackend;
+}
+
+/** Goes on until the signal is aborted, and leaves nothing open. */
+type Attack = (service: Service, over: AbortSignal) => Promise<void>;
+
+const ENDLESS = '#let f(path) = if path.len() > 60 { 0 } else { f(path + "a") + f(path + "b") }\n#f("")';
+const SVG_FILTER =
+  '<svg xmlns="http://www.w3.org/2000/svg" width="900" height="900"><filter id="f"><feTurbulence baseFrequency=".9" numOctaves="2000"/></filter><rect width="900" height="900" filter="url(#f)"/></svg>';
+
+const ATTACKS: Readonly<Record<string, Attack>> = {
+  "nobody attacks": async (_service, over) => waitFor(over),
+  "uploads of one byte, reset": loops(8, async ({ edge }) => {
+    const socket = openRequest(edge.url, ["Transfer-Encoding: chunked"], "1\r\n{\r\n");
+    await delay(20);
+    socket.resetAndDestroy();
+  }),
+  "200 silent uploads": async ({ edge }, over) => {
+    const sockets = Array.from({ length: 200 }, (_, index) =>
+      openRequest(edge.url, [index % 2 === 0 ? "Transfer-Encoding: chunked" : "Content-Length: 4194304"], ""),
+    );
+    await waitFor(over);
+    for (const socket of sockets) socket.destroy();
+  },
+  "16 connections that scrape /metrics": loops(16, async ({ edge }, over) => {
+    await (await fetch(new URL("/metrics", edge.url), { signal: over })).bytes();
+  }),
+  "archives of 64 SVG pages of 700 KB": loops(4, ({ edge }, over) =>
+    render(edge.url, "attacker", JSON.stringify(largePages()), over),
+  ),
+  "20 MB of 1e308": loops(4, ({ edge }, over) => render(edge.url, "attacker", hugeNumbers(), over)),
+  "30 answers of 11 MB that nobody reads": async ({ edge }, over) => {
+    const body = JSON.stringify({
+      source: '#raw(read("a.txt"))',
+      files: { "a.txt": largeText() },
+      output: { format: "svg" },
+    });
+    const sockets = Array.from({ length: 30 }, () => {
+      const socket = openRequest(edge.url, [`Content-Length: ${Buffer.byteLength(body)}`], body);
+      socket.pause();
+      return socket;
+    });
+    await waitFor(over);
+    for (const socket of sockets) socket.destroy();
+  },
+  "24 templates without end": loops(24, ({ edge }, over) =>
+    render(edge.url, "attacker", JSON.stringify({ source: ENDLESS }), over),
+  ),
+  "24 SVG filters of 30 s": loops(24, ({ edge }, over) =>
+    render(
+      edge.url,
+      "attacker",
+      JSON.stringify({
+        source: '#image("f.svg")',
+        files: { "f.svg": { encoding: "text", content: SVG_FILTER } },
+        output: { format: "png" },
+      }),
+      over,
+    ),
+  ),
+  "64 keys of 250 folders": loops(4, ({ edge }, over) =>
+    render(edge.url, "attacker", JSON.stringify({ source: "x", files: deepFiles() }), over),
+  ),
+  "renders whose client resets": loops(4, async ({ edge }) => {
+    const body = JSON.stringify({ source: ENDLESS });
+    const socket = openRequest(edge.url, [`Content-Length: ${body.length}`], body);
+    await delay(150);
+    socket.resetAndDestroy();
+  }),
+};
+
+/** So many loops of one thing, each again as soon as it is done. */
+function loops(count: number, once: (service: Service, over: AbortSignal) => Promise<unknown>): Attack {
+  return async (service, over) => {
+    await Promise.all(
+      Array.from({ length: count }, async () => {
+        while (!over.aborted) await once(service, over).catch(() => delay(10));
+      }),
+    );
+  };
+}
+
+function waitFor(over: AbortSignal): Promise<void> {
+  return new Promise((resolve) => over.addEventListener("abort", () => resolve(), { once: true }));
+}
+
+/** The attacker's beginning of a request, as raw bytes. */
+function openRequest(url: URL, fields: readonly string[], start: string): Socket {
+  const socket = connect(Number(url.port), url.hostname);
+  socket.on("error", () => {});
+  const head = [
+    "POST /v1/render HTTP/1.1",
+    `Host: ${url.host}`,
+    `X-Service-Api-Token: ${TOKENS.attacker}`,
+    "Content-Type: application/json",
+    ...fields,
+  ];
+  socket.write(`${head.join("\r\n")}\r\n\r\n${start}`);
+  return socket;
+}
+
+async function render(url: URL, caller: keyof typeof TOKENS, body: string, signal?: AbortSignal): Promise<number> {
+  const answer = await fetch(new URL("/v1/render", url), {
+    method: "POST",
+    body,
+    headers: { "X-Service-Api-Token": TOKENS[caller], "Content-Type": "application/json" },
+    ...(signal && { signal }),
+  });
+  const { length } = await answer.bytes();
+  if (process.env.SIEGE_TRACE) progress(`${caller}: ${answer.status}, ${length} bytes`);
+  return answer.status;
+}
+
+function largePages(): object {
+  const path = "M0 0h1v1z ".repeat(45_000);
+  const content = `<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><path d="${path}"/></svg>`;
+  return {
+    source: '#for i in range(64) { page(image("a.svg")) }',
+    files: { "a.svg": { encoding: "text", content } },
+    output: { format: "svg", archive: "zip" },
+  };
+}
+
+let numbersBody: string | null = null;
+function hugeNumbers(): string {
+  numbersBody ??= `{"source":"x","data":[${"1e308,".repeat(3_400_000)}1]}`;
+  return numbersBody;
+}
+
+function largeText(): object {
+  return { encoding: "text", content: `${"abcdefghijklmnopqrstuvwxyz 0123456789\n".repeat(2700)}` };
+}
+
+function deepFiles(): object {
+  const keys = Array.from({ length: 64 }, (_, index) => `r${index}/${"a/".repeat(248)}x`);
+  return Object.fromEntries(keys.map((key) => [key, { encoding: "text", content: "x" }]));
+}
+
+interface Reading {
+  readonly name: string;
+  readonly healthMilliseconds: Readonly<Record<"edge" | "backend", number>>;
+  readonly renders: { readonly sent: number; readonly served: number; readonly milliseconds: readonly number[] };
+  readonly memoryMebibytes: Readonly<Record<"edge" | "backend", number>>;
+}
+
+async function measure(service: Service, name: string, attack: Attack): Promise<Reading> {
+  const over = new AbortController();
+  const watches = watch(service, over.signal);
+  const attacking = attack(service, over.signal);
+  await delay(ATTACK_SECONDS * 1000);
+  over.abort();
+  await attacking;
+  return { name, ...(await watches) };
+}
+
+/** What the rest of the world sees until the signal: health, an ordinary caller's renders, memory. */
+async function watch({ edge, backend }: Service, over: AbortSignal): Promise<Omit<Reading, "name">> {
+  const body = await exampleRequest("invoice");
+  const milliseconds: number[] = [];
+  let sent = 0;
+  let served = 0;
+  const under = new Set<Promise<void>>();
+  const renders = async () => {
+    while (!over.aborted) {
+      const started = performance.now();
+      sent++;
+      const one = render(edge.url, "ordinary", body)
+        .then((status) => {
+          if (status === 200) served++;
+          milliseconds.push(performance.now() - started);
+        })
+        .catch(() => {})
+        .finally(() => under.delete(one));
+      under.add(one);
+      await delay(RENDER_INTERVAL_MILLISECONDS);
+    }
+    await Promise.all(under);
+  };
+  const health = async (url: URL) => {
+    let longest = 0;
+    while (!over.aborted) {
+      const started = performance.now();
+      await (await fetch(new URL("/health", url))).bytes();
+      longest = Math.max(longest, performance.now() - started);
+      await delay(HEALTH_INTERVAL_MILLISECONDS);
+    }
+    return longest;
+  };
+  const memory = async (pid: number) => {
+    let most = 0;
+    while (!over.aborted) {
+      most = Math.max(most, residentMebibytes(pid));
+      await delay(HEALTH_INTERVAL_MILLISECONDS);
+    }
+    return most;
+  };
+  const [, edgeHealth, backendHealth, backendMemory, edgeMemory] = await Promise.all([
+    renders(),
+    health(edge.url),
+    health(backend.url),
+    memory(backend.process.pid ?? 0),
+    memory(workerdPid()),
+  ]);
+  return {
+    healthMilliseconds: { edge: edgeHealth, backend: backendHealth },
+    renders: { sent, served, milliseconds },
+    memoryMebibytes: { edge: edgeMemory, backend: backendMemory },
+  };
+}
+
+function residentMebibytes(pid: number): number {
+  const kibibytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1];
+  return Math.round(Number(kibibytes ?? 0) / 1024);
+}
+
+/** The workerd that this process has started. */
+function workerdPid(): number {
+  const children = readFileSync(`/proc/self/task/${process.pid}/children`, "latin1").trim().split(" ");
+  return Number(children.find((pid) => readFileSync(`/proc/${pid}/cmdline`, "latin1").includes("workerd")) ?? 0);
+}
+
+const GAUGES = [
+  "service_renders_running",
+  "service_renders_waiting",
+  "service_deliveries_underway",
+  "service_body_memory_bytes",
+  "service_output_memory_bytes",
+  "service_temp_reserved_bytes",
+];
+
+/** What is held a while after the last attack: the sum of all gauges that must be 0 when nothing is to do. */
+async function heldAfterwards({ backend }: Service): Promise<string> {
+  const text = await (await fetch(new URL("/metrics", backend.url))).text();
+  const held = GAUGES.filter((name) => !new RegExp(`^${name} 0$`, "m").test(text));
+  return held.length === 0 ? "nothing" : held.join(", ");
+}
+
+const percentile = (values: readonly number[], share: number) =>
+  values.toSorted((left, right) => left - right)[Math.min(values.length - 1, Math.floor(share * values.length))] ?? 0;
+
+function row({ name, healthMilliseconds, renders, memoryMebibytes }: Reading, aloneP99: number): string {
+  const p99 = percentile(renders.milliseconds, 0.99);
+  return `| ${[
+    name,
+    `${healthMilliseconds.edge.toFixed(0)} / ${healthMilliseconds.backend.toFixed(0)}`,
+    `${renders.served} of ${renders.sent}`,
+    percentile(renders.milliseconds, 0.5).toFixed(0),
+    p99.toFixed(0),
+    (p99 / aloneP99).toFixed(1),
+    `${memoryMebibytes.edge} / ${memoryMebibytes.backend}`,
+  ].join(" | ")} |`;
+}
+
+async function main(): Promise<void> {
+  const typst = await locateTypst();
+  if ("error" in typst) throw new Error(typst.error);
+  const backend = await startBackend(
+    {
+      SERVICE_TYPST_BIN: typst.path,
+      SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
+      SERVICE_LOG_LEVEL: process.env.SIEGE_LOG ?? "silent",
+    },
+    await takeFreePort(),
+  );
+  const edge = await startEdge(
+    {
+      SERVICE_API_TOKENS: Object.entries(TOKENS)
+        .map(([name, token]) => `${name}:${token}`)
+        .join(","),
+      SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
+      SERVICE_BACKEND_URLS: backend.url.origin,
+    },
+    await takeFreePort(),
+  );
+  const service = { edge, backend };
+  const wanted = process.argv[2];
+  try {
+    const readings: Reading[] = [];
+    for (const [name, attack] of Object.entries(ATTACKS)) {
+      if (wanted !== undefined && readings.length > 0 && !name.includes(wanted)) continue;
+      progress(`${name}: ${ATTACK_SECONDS} s`);
+      readings.push(await measure(service, name, attack));
+      const latest = readings.at(-1);
+      if (latest !== undefined) progress(row(latest, percentile(readings[0]?.renders.milliseconds ?? [], 0.99)));
+      await delay(QUIET_SECONDS * 1000);
+    }
+    // The longest that anything is held: until a delivery is given up for silence.
+    progress("waiting until what is held is given back");
+    await delay(25_000);
+    const held = await heldAfterwards(service);
+    const aloneP99 = percentile(readings[0]?.renders.milliseconds ?? [], 0.99);
+    const page = [
+      "# What one caller can take from another",
+      "",
+      `Written by \`npm run bench:siege\` on ${describeMachine()}; each attack for ${ATTACK_SECONDS} s.`,
+      "Attacker, clients and service share the cores. The ordinary caller renders the invoice of `examples/` once a second.",
+      "",
+      "| Attack | longest `/health`, edge / backend (ms) | ordinary renders served | their p50 (ms) | p99 (ms) | p99 ÷ alone | memory of edge / backend (MiB) |",
+      "| --- | --- | --- | --- | --- | --- | --- |",
+      ...readings.map((reading) => row(reading, aloneP99)),
+      "",
+      `Held by the backend 25 s after the last attack: ${held}.`,
+      "",
+    ].join("\n");
+    if (wanted === undefined) await writeFile(new URL("siege.md", import.meta.url), page);
+    process.stdout.write(page);
+  } finally {
+    await edge.stop();
+    await backend.stop();
+  }
+}
+
+await main();

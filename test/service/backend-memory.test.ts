@@ -1,0 +1,69 @@
+/** The memory of a backend under more bodies and outputs than it takes: at most what docs/operations.md says. */
+import { readFile } from "node:fs/promises";
+import { expect, it, onTestFinished } from "vitest";
+import { startBackend, takeFreePort } from "../../scripts/local-service.ts";
+import { makeFakeTypst, VERSION_ANSWER, waitFor } from "../backend/support/fake-typst.ts";
+import { sendWithoutReading } from "../backend/support/slow-reader.ts";
+import { renderInit } from "../backend/support/test-backend.ts";
+import { backendEnvironment } from "./support/local.ts";
+
+const MEBIBYTE = 1024 ** 2;
+const BODY_MEMORY_BYTES = 64 * MEBIBYTE;
+const OUTPUT_MEMORY_BYTES = 16 * MEBIBYTE;
+
+/** What the page says of the process itself. */
+async function documentedOwnBytes(): Promise<number> {
+  const page = await readFile(new URL("../../docs/operations.md", import.meta.url), "utf8");
+  const megabytes = /The backend's own process needs at most (\d+) MB/.exec(page)?.[1];
+  return Number(megabytes) * 1e6;
+}
+
+it("is its own, and that of the budgets for bodies and outputs", async () => {
+  const typst = await makeFakeTypst(
+    `${VERSION_ANSWER}\ncat > /dev/null; ${waitFor("go")}; head -c ${MEBIBYTE} /dev/zero`,
+  );
+  const backend = await startBackend(
+    {
+      ...backendEnvironment(),
+      SERVICE_TYPST_BIN: typst.path,
+      SERVICE_SANDBOX: "none",
+      SERVICE_WARM_RENDERS: "0",
+      SERVICE_MAX_BODY_MEMORY_BYTES: String(BODY_MEMORY_BYTES),
+      SERVICE_MAX_OUTPUT_MEMORY_BYTES: String(OUTPUT_MEMORY_BYTES),
+    },
+    await takeFreePort(),
+  );
+  onTestFinished(() => backend.stop());
+  let mostBytes = 0;
+  const watching = setInterval(async () => {
+    const status = await readFile(`/proc/${backend.process.pid}/status`, "latin1").catch(() => "");
+    mostBytes = Math.max(mostBytes, 1024 * Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0));
+  }, 20);
+  onTestFinished(() => clearInterval(watching));
+
+  const body = { source: "x", data: "y".repeat(0.9 * MEBIBYTE), files: largeFiles() };
+  const answers = Array.from({ length: 60 }, async (_, index) => {
+    const answer = await fetch(
+      new URL("/v1/render", backend.url),
+      renderInit(body, { headers: { "X-Service-Caller": `caller-${index % 6}` } }),
+    );
+    await answer.bytes();
+    return answer.status;
+  });
+  const readers = Array.from({ length: 40 }, () => sendWithoutReading(backend.url, { source: "x" }));
+  // Refused at once, because the memory is full: as many as the budget holds go on waiting.
+  const refused = await Promise.race(answers);
+  expect(refused).toBe(429);
+  await typst.signal("go");
+  const statuses = await Promise.all(answers);
+  expect(new Set(statuses)).toEqual(new Set([200, 429]));
+  for (const { socket } of readers) socket.destroy();
+  expect(mostBytes).toBeGreaterThan(BODY_MEMORY_BYTES);
+  expect(mostBytes).toBeLessThan((await documentedOwnBytes()) + BODY_MEMORY_BYTES + OUTPUT_MEMORY_BYTES);
+});
+
+/** Five megabytes in files. */
+function largeFiles(): object {
+  const file = { encoding: "text", content: "z".repeat(MEBIBYTE) };
+  return Object.fromEntries(["a", "b", "c", "d", "e"].map((name) => [name, file]));
+}
