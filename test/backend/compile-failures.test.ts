@@ -3,7 +3,7 @@
  * does to be taken for another failure.
  */
 import { execa } from "execa";
-import { describe, expect, inject, it, onTestFinished } from "vitest";
+import { beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { makeFakeTypst } from "./support/fake-typst.ts";
 import { expectProblem } from "./support/problems.ts";
 import { startTestBackend, type TestBackend } from "./support/test-backend.ts";
@@ -77,8 +77,15 @@ const FAILURES: [string, { source: string; output?: object }, string][] = [
 ];
 
 describe("a 422 names as its cause", () => {
+  let shared: TestBackend;
+
+  beforeAll(async () => {
+    shared = await startTestBackend();
+    return () => shared.close();
+  });
+
   it.each(FAILURES)("%s", async (_what, body, detail) => {
-    expect(await detailOf(await backendFor(), body)).toBe(detail);
+    expect(await detailOf(shared, body)).toBe(detail);
   });
 
   it("that memory ran out", async () => {

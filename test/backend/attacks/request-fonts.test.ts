@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Project } from "../../../backend/project.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { makeFakeTypst } from "../support/fake-typst.ts";
@@ -48,14 +48,14 @@ async function namesIn(backend: TestBackend, source: string, files: Files = {}):
   return fontNamesOf(await answer.bytes());
 }
 
-/** A condition of a template: whether there is a font of the family. Widths tell it, whatever stands in for it. */
-const hasFont = (family = LIBERATION_FAMILY) => `(() => {
+/** A condition of a template: whether there is Liberation Sans. Widths tell it, whatever stands in for it. */
+const HAS_FONT = `(() => {
   let width(family) = measure(text(font: family, size: 100pt)[Wimmer]).width
-  width("${family}") != width("no such font")
+  width("${LIBERATION_FAMILY}") != width("no such font")
 })()`;
 
-/** Compiles where there is a font of the family, and nowhere else. */
-const assertFont = (family?: string) => `#context assert(${hasFont(family)})`;
+/** Compiles where there is Liberation Sans, and nowhere else. */
+const ASSERT_FONT = `#context assert(${HAS_FONT})`;
 
 async function statusOf(backend: TestBackend, body: object): Promise<number> {
   const answer = await backend.render(body);
@@ -64,8 +64,14 @@ async function statusOf(backend: TestBackend, body: object): Promise<number> {
 }
 
 describe.each([...SANDBOXES, "none"])("in %s a font of the files", (sandbox) => {
+  let backend: TestBackend;
+
+  beforeAll(async () => {
+    backend = await startTestBackend({ SERVICE_SANDBOX: sandbox });
+    return () => backend.close();
+  });
+
   it("is in the document of its request, and in no other", async () => {
-    const backend = await backendFor({ SERVICE_SANDBOX: sandbox });
     expect(await namesIn(backend, HELLO)).not.toContain("LiberationSans");
     expect(await namesIn(backend, HELLO, { "brand.ttf": REGULAR })).toEqual(new Set(["LiberationSans"]));
     expect(await namesIn(backend, HELLO)).not.toContain("LiberationSans");
@@ -76,7 +82,6 @@ describe.each([...SANDBOXES, "none"])("in %s a font of the files", (sandbox) => 
   it.each(["brand.ttf", "BRAND.TTF", "brand.otf", "a.b.OTF", "brand.ttc", "a/deep/place/of/-brand.otc", "x/brand.OTC"])(
     "is found as %s",
     async (key) => {
-      const backend = await backendFor({ SERVICE_SANDBOX: sandbox });
       expect(await namesIn(backend, HELLO, { [key]: REGULAR })).toContain("LiberationSans");
     },
   );
@@ -84,14 +89,12 @@ describe.each([...SANDBOXES, "none"])("in %s a font of the files", (sandbox) => 
   it.each(["Brand.Ttf", "fonts/brand.oTF", "brand.tTc", "brand.otC"])(
     "is found as %s, which Typst does not look for",
     async (key) => {
-      const backend = await backendFor({ SERVICE_SANDBOX: sandbox });
       expect(await namesIn(backend, HELLO, { [key]: REGULAR })).toContain("LiberationSans");
       await expectNothingLeft(backend);
     },
   );
 
   it("may be any of a collection", async () => {
-    const backend = await backendFor({ SERVICE_SANDBOX: sandbox });
     const collection = collectionOf([await liberation("Regular"), await liberation("Bold")]);
     const source = `${HELLO} *loud*`;
     const names = await namesIn(backend, source, { "fonts/brand.ttc": binaryFile(collection) });
@@ -118,39 +121,41 @@ describe.each([...SANDBOXES, "none"])("in %s a font of the files", (sandbox) => 
 });
 
 describe("a font of the files", () => {
+  let backend: TestBackend;
+
+  beforeAll(async () => {
+    backend = await startTestBackend();
+    return () => backend.close();
+  });
+
   it.each([{}, { format: "png" }, { format: "svg" }, { format: "png", page: 1 }, { format: "svg", archive: "zip" }])(
     "serves every output: %j",
     async (output) => {
-      const backend = await backendFor();
-      expect(await statusOf(backend, { source: assertFont(), output })).toBe(422);
-      expect(await statusOf(backend, { source: assertFont(), output, files: { "a.ttf": REGULAR } })).toBe(200);
+      expect(await statusOf(backend, { source: ASSERT_FONT, output })).toBe(422);
+      expect(await statusOf(backend, { source: ASSERT_FONT, output, files: { "a.ttf": REGULAR } })).toBe(200);
     },
   );
 
   it("serves a file of the project that asks for it", async () => {
-    const backend = await backendFor();
     const files = { "lib/letter.typ": textFile(HELLO), "lib/brand.ttf": REGULAR };
     expect(await namesIn(backend, '#include "lib/letter.typ"', files)).toContain("LiberationSans");
   });
 
   it("can be read as a file too, by its key", async () => {
-    const backend = await backendFor();
     const source = '#assert.eq(read("Brand.Ttf", encoding: none).slice(0, 4), bytes((0, 1, 0, 0)))';
     expect(await statusOf(backend, { source, files: { "Brand.Ttf": REGULAR } })).toBe(200);
   });
 
   it("decides the pages that a selection of a PDF is held against", async () => {
-    const backend = await backendFor();
     // Pages that look like the placeholder for no page at all, so that the document is compiled once more.
-    const source = `#set page(width: 595pt, height: 842pt)\n#context if ${hasFont()} { pagebreak() }`;
+    const source = `#set page(width: 595pt, height: 842pt)\n#context if ${HAS_FONT} { pagebreak() }`;
     const body = { source, output: { pages: "2" } };
     expect(await statusOf(backend, { ...body, files: { "brand.ttf": REGULAR } })).toBe(200);
     expect(await statusOf(backend, body)).toBe(422);
   });
 
   it("decides whether a single image has several pages", async () => {
-    const backend = await backendFor();
-    const source = `a #context if ${hasFont()} { pagebreak() } b`;
+    const source = `a #context if ${HAS_FONT} { pagebreak() } b`;
     const body = { source, output: { format: "svg" } };
     const answer = await backend.render({ ...body, files: { "brand.ttf": REGULAR } });
     expect((await expectProblem(answer, "template_compile_failed")).detail).toContain("several pages");
@@ -160,7 +165,6 @@ describe("a font of the files", () => {
   it.each(["brand.woff", "brand.woff2", "brand.ttf.bak", "brandttf", ".ttf", "brand.ttf/readme.txt"])(
     "is none by the name %s",
     async (key) => {
-      const backend = await backendFor();
       expect(await namesIn(backend, HELLO, { [key]: REGULAR })).not.toContain("LiberationSans");
     },
   );
