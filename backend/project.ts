@@ -4,7 +4,7 @@
  * Only regular files of our own making: each is created exclusively, in a directory that was empty a moment ago, so
  * there is no link to follow. The source never touches the disk: Typst reads it from its standard input.
  */
-import { mkdir, mkdtemp, rm, rmdir, unlink, writeFile } from "node:fs/promises";
+import { link, mkdir, mkdtemp, rm, rmdir, unlink, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { StringSpan } from "../rules/json-string.ts";
 import { type Problem, problem } from "../rules/problem.ts";
@@ -12,6 +12,7 @@ import { quote } from "../rules/quote.ts";
 import type { RenderFile, RenderRequest } from "../rules/render-request.ts";
 import { directoryBytes } from "./directory-paths.ts";
 import { DirectoryError, makeDirectories, removeDirectories } from "./directory-tree.ts";
+import { fontLinkName } from "./project-fonts.ts";
 
 /** Where `data` lies in the project. A colon is outside the character class of keys, so no file can take its name. */
 export const DATA_FILE_NAME = ":data.json";
@@ -78,10 +79,12 @@ export class Project {
       const file = files.find(({ key }) => key.startsWith(`${error.path}/`));
       return layoutProblem(error, file);
     }
-    for (const file of files) {
+    for (const [index, file] of files.entries()) {
       if (signal.aborted) break;
+      const fontLink = fontLinkName(file.key, index);
       try {
         await this.#write(file.key, fileBytes(body, file));
+        if (fontLink !== null) await this.#link(fontLink, file.key);
       } catch (error) {
         return layoutProblem(error, file);
       }
@@ -115,6 +118,12 @@ export class Project {
   async #write(path: string, bytes: Uint8Array): Promise<void> {
     this.#files.push(path);
     await writeFile(join(this.root, path), bytes, { flag: "wx" });
+  }
+
+  /** Gives a file that is there a second name: a hard link, which takes no space and leads nowhere else. */
+  async #link(path: string, target: string): Promise<void> {
+    this.#files.push(path);
+    await link(join(this.root, target), join(this.root, path));
   }
 }
 

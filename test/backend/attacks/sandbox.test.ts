@@ -80,7 +80,10 @@ describe("a symbolic link in a project", () => {
     await writeFile(join(folder, "secret.txt"), SECRET);
     const project = await Project.create(settings.workDirectory, false);
     await symlink(linkTo(folder), join(project.root, "link"));
-    const launch = sandbox.launch(project, renderArguments(settings, sandbox.view(project), PDF));
+    const launch = sandbox.launch(
+      project,
+      renderArguments(settings, sandbox.view(project), { output: PDF, bringsFonts: false }),
+    );
     const running = new TypstProcess(spawner, launch, settings.limits.max_output_bytes);
     const { end } = await running.perform({
       input: [Buffer.from(`#assert.ne(read("${path}", encoding: none).len(), 0)`)],
@@ -129,7 +132,7 @@ async function waitingTypst(
 ): Promise<WaitingTypst> {
   const own = await openOwnSandbox(mode, environment);
   const starter = new TypstStarter(own.settings, own.sandbox, own.spawner);
-  const started = await starter.take(output);
+  const started = await starter.take({ output, bringsFonts: false });
   onTestFinished(async () => {
     await starter.discardLater(started);
     await starter.close();
