@@ -1,5 +1,5 @@
 /**
- * The backend's HTTP application, put together from its settings. Listening and draining are `main.ts`'s matter.
+ * The backend's HTTP application, put together from its settings. `main.ts` listens and drains.
  *
  * Routes: `POST /v1/render` for the edge alone; `/health`, `/ready` and `/metrics` for operators. Exceptions end here,
  * in one place, as `service_unavailable` with a log line.

@@ -35,7 +35,6 @@ const READ_BYTES = 256 * 1024;
  *
  * @param maxPageBytes what all pages together may have: an SVG is larger here than as Typst has written it.
  * @param signal aborted when the archive is not wanted any more.
- * @returns `stopped` where the signal was aborted; after any answer but `kept` the archive is not whole.
  * @throws where the machine fails.
  */
 export async function packPages(
@@ -44,15 +43,22 @@ export async function packPages(
   archive: Spool,
   maxPageBytes: number,
   signal: AbortSignal,
-): Promise<AppendResult | "stopped"> {
+): Promise<PackedPages> {
   const ordered = pages.toSorted((left, right) => left.number - right.number);
   const digits = Math.max(MIN_DIGITS, String(ordered.at(-1)?.number ?? 0).length);
   const packer = new Packer(archive, extension, maxPageBytes, signal);
   for (const { number, path } of ordered) {
     const result = await packer.add(`page-${String(number).padStart(digits, "0")}.${extension}`, path);
-    if (result !== "kept") return result;
+    if (result !== "kept") return { result, pageBytes: packer.pageBytes };
   }
-  return packer.end();
+  return { result: await packer.end(), pageBytes: packer.pageBytes };
+}
+
+export interface PackedPages {
+  /** `stopped` where the signal was aborted; after any other than `kept` the archive is not whole. */
+  readonly result: AppendResult | "stopped";
+  /** Bytes of the pages packed, before compression. */
+  readonly pageBytes: number;
 }
 
 class Packer {
@@ -60,7 +66,7 @@ class Packer {
   readonly #level: number;
   readonly #isSvg: boolean;
   readonly #maxPageBytes: number;
-  #pageBytes = 0;
+  pageBytes = 0;
   readonly #signal: AbortSignal;
   readonly #zip: Zip;
   /** What the container has made and the archive has not taken yet. */
@@ -102,8 +108,8 @@ class Packer {
       if (result === "kept") throw error;
     }
     if (result !== "kept") return result;
-    this.#pageBytes += entry.size;
-    if (this.#pageBytes > this.#maxPageBytes) return "too-large";
+    this.pageBytes += entry.size;
+    if (this.pageBytes > this.#maxPageBytes) return "too-large";
     entry.ondata?.(null, new Uint8Array(0), true);
     return this.#flush();
   }

@@ -26,7 +26,7 @@ export class ByteBudget {
     return this.#reservedBytes;
   }
 
-  /** A reservation of nothing yet. Whoever opens it releases it. */
+  /** An empty reservation. The caller must release it. */
   open(caller: string): Reservation {
     return new Reservation((difference) => this.#change(caller, difference));
   }

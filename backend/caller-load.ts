@@ -11,15 +11,19 @@
 const LONGER_WEIGHT = 0.2;
 const SHORTER_WEIGHT = 0.05;
 
+const USE_HALF_LIFE_SECONDS = 30;
+
 export class CallerLoad<Waiter> {
   /** In the order in which they came. */
   readonly waiting = new Set<Waiter>();
   /** The number of the turn in which it last got a slot; 0 before the first. */
   latestTurn = 0;
-  /** When each running render was admitted; equal times are kept apart by their own objects. */
+  /** When each running render was admitted; objects, so that two renders admitted at the same instant stay distinct. */
   readonly #running = new Set<{ readonly admittedSeconds: number }>();
   /** Of its renders; infinite while none has ended. */
   #meanSeconds = Number.POSITIVE_INFINITY;
+  /** Slot time of the renders that have ended, which counts less and less. */
+  #used = { seconds: 0, atSeconds: 0 };
   #lastSeenSeconds: number;
 
   constructor(nowSeconds: number) {
@@ -47,7 +51,12 @@ export class CallerLoad<Waiter> {
     );
   }
 
-  see(nowSeconds: number): void {
+  /** Slot time used of late: it counts half after `USE_HALF_LIFE_SECONDS`. */
+  usedSeconds(nowSeconds: number): number {
+    return this.#used.seconds * 0.5 ** ((nowSeconds - this.#used.atSeconds) / USE_HALF_LIFE_SECONDS);
+  }
+
+  markActive(nowSeconds: number): void {
     this.#lastSeenSeconds = nowSeconds;
   }
 
@@ -58,7 +67,8 @@ export class CallerLoad<Waiter> {
     return (endSeconds) => {
       if (!this.#running.delete(render)) return;
       this.#count(endSeconds - nowSeconds);
-      this.see(endSeconds);
+      this.#used = { seconds: this.usedSeconds(endSeconds) + endSeconds - nowSeconds, atSeconds: endSeconds };
+      this.markActive(endSeconds);
     };
   }
 

@@ -1,5 +1,5 @@
 /**
- * Handing a finished output to its client: bounded in time, so that nobody keeps it by not reading.
+ * Handing a finished output to its client: bounded in time, so that a client that stops reading cannot hold it.
  */
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
@@ -40,10 +40,10 @@ export class Deliveries {
 
   #send(reply: FastifyReply, output: Spool): Promise<DeliveryEnd> {
     const response = reply.raw;
-    // Who has gone already closes nothing any more.
-    if (response.destroyed || response.socket === null || response.socket.destroyed) {
-      return Promise.resolve("client_gone");
-    }
+    // The request's: a response that waits behind another on its connection has no socket yet.
+    const { socket } = reply.request.raw;
+    // `close` has been emitted already; waiting for it would never end.
+    if (response.destroyed || socket.destroyed) return Promise.resolve("client_gone");
     const { silenceMilliseconds, totalMilliseconds } = this.#deadlines;
     return new Promise((resolve) => {
       let reason: DeliveryEnd = "client_gone";
@@ -54,10 +54,13 @@ export class Deliveries {
       const timer = setTimeout(() => cut("timed_out"), totalMilliseconds);
       // Node counts it as activity when the kernel takes something of what is written.
       response.setTimeout(silenceMilliseconds, () => cut("silent"));
-      response.once("close", () => {
+      const finish = () => {
         clearTimeout(timer);
+        socket.off("close", finish);
         resolve(response.writableFinished ? "delivered" : reason);
-      });
+      };
+      response.once("close", finish);
+      socket.once("close", finish);
       reply
         .header("Content-Length", output.size)
         .send(output.bytes ?? Readable.from(output.read(), { objectMode: false }));

@@ -14,6 +14,16 @@ export function directoriesOf(files: readonly string[]): string[] {
   return [...directories];
 }
 
+/** Of an empty directory, on the file systems that one meets. */
+const DIRECTORY_BYTES = 4096;
+/** What the directories of one project are taken to need at most: 16,000 of them, which 64 keys of the longest name. */
+export const MAX_DIRECTORY_BYTES = 64 * 1024 ** 2;
+
+/** What the directories of these files need on disk, bounded by `MAX_DIRECTORY_BYTES`. */
+export function directoryBytes(files: readonly string[]): number {
+  return Math.min(MAX_DIRECTORY_BYTES, countNamedDirectories(files) * DIRECTORY_BYTES);
+}
+
 /** How many directories these relative paths name, those that they share counted for each: at least as many as there are. */
 export function countNamedDirectories(files: readonly string[]): number {
   let count = 0;

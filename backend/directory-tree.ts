@@ -60,7 +60,7 @@ async function work(
       await (kind === "make" ? mkdir(join(root, directory)) : rmdir(join(root, directory)));
     } catch (error) {
       const { code } = describeError(error);
-      // One that was stopped while it was made has not made them all.
+      // A job that was stopped while it made directories has not made them all.
       if (kind === "make" || code !== "ENOENT") throw new DirectoryError(code, directory);
     }
   }
@@ -99,7 +99,7 @@ function startThread(): Worker {
   const started = new Worker(new URL("directory-thread.ts", import.meta.url));
   started.unref();
   started.on("message", (answer: DirectoryAnswer) => pending.get(answer.id)?.resolve(answer));
-  // What it died of comes before its end, which is what counts.
+  // `exit` follows, whose handler rejects the pending jobs.
   started.on("error", () => {});
   started.on("exit", () => {
     thread = null;

@@ -54,7 +54,8 @@ async function drain(backend: Backend, settings: BackendSettings, release: () =>
   while (!backend.isIdle() && performance.now() < deadline) await delay(IDLE_POLL_MILLISECONDS);
   const isClosed = await Promise.race([
     backend.app.close().then(() => true),
-    delay(Math.max(CLOSE_MILLISECONDS, deadline - performance.now()), false, { ref: false }),
+    // All answers are delivered: what is left are connections that have asked for nothing whole.
+    delay(CLOSE_MILLISECONDS, backend.isIdle(), { ref: false }),
   ]);
   await release();
   process.exit(isClosed ? 0 : 1);

@@ -125,7 +125,7 @@ export class BackendMetrics {
     return this.#registry.contentType;
   }
 
-  /** The metrics as text. Whoever asks while they are being made gets the same: each making costs 2 ms (measured). */
+  /** The metrics as text. Concurrent scrapes share one result: making it costs 2 ms (measured). */
   text(): Promise<string> {
     this.#underWay ??= this.#registry.metrics().finally(() => {
       this.#underWay = null;

@@ -43,13 +43,13 @@ export function outcomeOfEnd(result: TypstResult, settings: BackendSettings): Pr
     case "signalled":
       return outcomeOfSignal(end.signal, result, settings);
     case "exited":
-      return end.exitCode === 0 ? null : compileFailed();
+      return end.exitCode === 0 ? null : compileFailed({ kind: "refused-by-typst" });
   }
 }
 
 /** The signals of the render's own limits mean what the limit means. Any other is a failure of the service. */
 function outcomeOfSignal(signal: string, result: TypstResult, settings: BackendSettings): Problem {
-  if (result.ranOutOfMemory) return compileFailed();
+  if (result.ranOutOfMemory) return compileFailed({ kind: "out-of-memory", limitBytes: settings.renderMemoryBytes });
   switch (signal) {
     case "SIGXCPU":
       return cpuTimeout(settings);
@@ -60,8 +60,32 @@ function outcomeOfSignal(signal: string, result: TypstResult, settings: BackendS
   }
 }
 
-export function compileFailed(): Problem {
-  return problem("template_compile_failed", "Typst could not make the requested output of this template.", {});
+/** Why a template has no output, as far as the service knows it by itself. */
+export type CompileFailure =
+  /** Typst knows why; its words stay here. */
+  | { readonly kind: "refused-by-typst" }
+  | { readonly kind: "out-of-memory"; readonly limitBytes: number }
+  | { readonly kind: "several-pages" }
+  | { readonly kind: "page-missing"; readonly page: number }
+  | { readonly kind: "selection-empty" };
+
+export function compileFailed(failure: CompileFailure): Problem {
+  return problem("template_compile_failed", describeFailure(failure), {});
+}
+
+function describeFailure(failure: CompileFailure): string {
+  switch (failure.kind) {
+    case "refused-by-typst":
+      return "Typst could not make the requested output of this template.";
+    case "out-of-memory":
+      return `The render needed more memory than its ${failure.limitBytes} bytes.`;
+    case "several-pages":
+      return 'The document has several pages. Choose one by "page", or get them all by "archive": "zip".';
+    case "page-missing":
+      return `The document has no page ${failure.page}.`;
+    case "selection-empty":
+      return 'The document has none of the pages that "pages" selects.';
+  }
 }
 
 export function renderFailed(): Problem {

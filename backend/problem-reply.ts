@@ -16,6 +16,9 @@ import {
 } from "../rules/problem.ts";
 import { COMMON_HEADERS, instanceOf, NOT_STORED_HEADERS, REQUEST_ID_HEADER } from "../rules/service-headers.ts";
 
+/** For a client to read the last answer on its connection. */
+const LINGER_MILLISECONDS = 1000;
+
 const METHODS_BY_PATH: Readonly<Record<string, string>> = {
   "/v1/render": "POST, OPTIONS",
   "/health": "GET, HEAD, OPTIONS",
@@ -62,7 +65,7 @@ export function answerMalformedHttp(socket: Socket, pendingAnswers: Promise<unkn
 function closeWithProblem(socket: Socket): void {
   if (!socket.writable) return;
   const requestId = randomUUID();
-  const refusal = problem("invalid_request", "The request is not valid HTTP.", {});
+  const refusal = problem("invalid_request", "The request is not valid HTTP, or did not arrive in time.", {});
   const body = JSON.stringify(problemDocument(refusal, `#${requestId}`));
   const headers = {
     ...COMMON_HEADERS,
@@ -74,4 +77,6 @@ function closeWithProblem(socket: Socket): void {
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(`HTTP/1.1 400 Bad Request\r\n${lines.join("")}\r\n${body}`);
+  // A client may keep its side open for ever.
+  setTimeout(() => socket.destroy(), LINGER_MILLISECONDS).unref();
 }

@@ -4,14 +4,15 @@
  * Only regular files of our own making: each is created exclusively, in a directory that was empty a moment ago, so
  * there is no link to follow. The source never touches the disk: Typst reads it from its standard input.
  */
-import { mkdir, mkdtemp, rm, rmdir, unlink, writeFile } from "node:fs/promises";
+import { link, mkdir, mkdtemp, rm, rmdir, unlink, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { StringSpan } from "../rules/json-string.ts";
 import { type Problem, problem } from "../rules/problem.ts";
 import { quote } from "../rules/quote.ts";
 import type { RenderFile, RenderRequest } from "../rules/render-request.ts";
-import { countNamedDirectories } from "./directory-paths.ts";
+import { directoryBytes } from "./directory-paths.ts";
 import { DirectoryError, makeDirectories, removeDirectories } from "./directory-tree.ts";
+import { fontLinkName } from "./project-fonts.ts";
 
 /** Where `data` lies in the project. A colon is outside the character class of keys, so no file can take its name. */
 export const DATA_FILE_NAME = ":data.json";
@@ -22,9 +23,6 @@ const EMPTY_DATA = Buffer.from("{}");
 export const PROJECT_PREFIX = "render-";
 /** And so the directory of its outputs, which has the same random end. */
 const OUTPUT_PREFIX = "output-";
-
-/** Of an empty directory, on the file systems that one meets. */
-const DIRECTORY_BYTES = 4096;
 
 /** What a file system says to keys that pass the rules and still cannot all be written. */
 const LAYOUT_ERRORS = new Set(["EEXIST", "ENOTDIR", "EISDIR", "ENAMETOOLONG"]);
@@ -81,10 +79,12 @@ export class Project {
       const file = files.find(({ key }) => key.startsWith(`${error.path}/`));
       return layoutProblem(error, file);
     }
-    for (const file of files) {
+    for (const [index, file] of files.entries()) {
       if (signal.aborted) break;
+      const fontLink = fontLinkName(file.key, index);
       try {
         await this.#write(file.key, fileBytes(body, file));
+        if (fontLink !== null) await this.#link(fontLink, file.key);
       } catch (error) {
         return layoutProblem(error, file);
       }
@@ -119,13 +119,19 @@ export class Project {
     this.#files.push(path);
     await writeFile(join(this.root, path), bytes, { flag: "wx" });
   }
+
+  /** Gives a file that is there a second name: a hard link, which takes no space and leads nowhere else. */
+  async #link(path: string, target: string): Promise<void> {
+    this.#files.push(path);
+    await link(join(this.root, target), join(this.root, path));
+  }
 }
 
 /** What a project takes on disk at most: its data, its files, and a block for each folder that a key names. */
 export function projectBytes({ data, files }: RenderRequest): number {
   const dataBytes = data === null ? EMPTY_DATA.length : data.end - data.start;
   const filesBytes = files.reduce((sum, { size }) => sum + size, 0);
-  return dataBytes + filesBytes + countNamedDirectories(files.map(({ key }) => key)) * DIRECTORY_BYTES;
+  return dataBytes + filesBytes + directoryBytes(files.map(({ key }) => key));
 }
 
 function fileBytes(body: Uint8Array, { encoding, content }: RenderFile): Uint8Array {

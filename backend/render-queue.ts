@@ -1,12 +1,13 @@
 /**
  * Admission to the render slots: a cap, a bounded queue, a deadline, and a fair share for every caller.
  *
- * A free slot goes to the waiting caller that holds the fewest, in turn among equals; within one caller, first come is
- * first served. So a caller never holds all slots while another waits, unless there is only one.
+ * A free slot goes to the waiting caller that holds the fewest; among equals, to the one that has used clearly less slot
+ * time of late, or else in turn; within one caller, first come is first served. So a caller never holds all slots while
+ * another waits, unless there is only one.
  *
  * Turns alone do not help against renders that take as long as they may: when all slots are taken by them, a short
  * render waits until one ends. So slow callers leave one slot alone. A caller is slow while another, with much shorter
- * renders, is about: by comparison, since on a busy machine everybody's renders take long.
+ * renders, is active: by comparison, since on a busy machine everybody's renders take long.
  */
 import { CallerLoad } from "./caller-load.ts";
 
@@ -44,7 +45,9 @@ export const SLOW_RENDER_SECONDS = 2;
 /** The renders of a slow caller take so many times as long as another's. */
 const SLOW_FACTOR = 2;
 /** For so long after its last request a caller with short renders has a slot kept free for it. */
-const KEEP_SLOT_SECONDS = 60;
+const KEEP_SLOT_SECONDS = 15;
+/** Differences in slot time below this are no reason to leave the turn. */
+const CLEAR_USE_SECONDS = 1;
 /** Beyond so many, idle callers are forgotten, and with them whether their renders were short. */
 const MAX_KNOWN_CALLERS = 1000;
 /** How much the newest render counts in the running mean, from which `Retry-After` is estimated. */
@@ -111,7 +114,7 @@ export class RenderQueue {
   #enter({ caller, signal }: Applicant): Promise<Entry> {
     if (signal.aborted) return Promise.resolve({ kind: "left" });
     const load = this.#loadOf(caller);
-    load.see(now());
+    load.markActive(now());
     return new Promise((resolve) => {
       const leave = () => waiter.settle({ kind: "left" });
       const timer = setTimeout(() => waiter.settle({ kind: "full" }), this.#options.deadlineMilliseconds);
@@ -128,7 +131,7 @@ export class RenderQueue {
       load.waiting.add(waiter);
       this.#waiting++;
       this.#admitWaiting();
-      if (this.#waiting > this.#options.maxWaiting) this.#turnOneAway(load);
+      if (this.#waiting > this.#options.maxWaiting) this.#rejectNewest(load);
     });
   }
 
@@ -144,40 +147,44 @@ export class RenderQueue {
     }
   }
 
-  /** The caller that gets the next slot: of those that may have one, whoever holds the fewest and was not served for longest. */
+  /** The caller that gets the next slot: the first, by `comesBefore`, of those that may have one. */
   #nextCaller(): CallerLoad<Waiter> | null {
+    const time = now();
+    const slow = this.#slowCallers(time);
+    let slowRunning = 0;
+    for (const load of slow) slowRunning += load.running;
+    const isLastKept = this.#options.slots > 1 && slowRunning >= this.#options.slots - 1;
     let next: CallerLoad<Waiter> | null = null;
     for (const load of this.#callers.values()) {
-      if (load.waiting.size === 0 || this.#mustLeaveSlot(load)) continue;
-      if (next === null || comesBefore(load, next)) next = load;
+      if (load.waiting.size === 0) continue;
+      // Of a newcomer nothing is known, so its first render may use the slot that is kept for short ones.
+      const isFirst = load.running === 0 && load.expectedSeconds(time) === Number.POSITIVE_INFINITY;
+      if (isLastKept && slow.has(load) && !isFirst) continue;
+      if (next === null || comesBefore(load, next, time)) next = load;
     }
     return next;
   }
 
-  /** Whether a slow caller would take the slot that is kept for short renders. */
-  #mustLeaveSlot(load: CallerLoad<Waiter>): boolean {
-    if (this.#options.slots === 1 || !this.#isSlow(load)) return false;
-    let slowRunning = 0;
-    for (const other of this.#callers.values())
-      if (other.running > 0 && this.#isSlow(other)) slowRunning += other.running;
-    return slowRunning >= this.#options.slots - 1;
-  }
-
-  #isSlow(load: CallerLoad<Waiter>): boolean {
-    const time = now();
-    const expected = load.expectedSeconds(time);
-    if (expected <= SLOW_RENDER_SECONDS) return false;
-    for (const other of this.#callers.values()) {
-      const isAbout = other !== load && other.wasActiveWithin(KEEP_SLOT_SECONDS, time);
-      const others = other.expectedSeconds(time);
-      // Of a caller without a finished render nothing is known: it makes nobody slow.
-      if (isAbout && Number.isFinite(others) && SLOW_FACTOR * others <= expected) return true;
+  /** The callers whose renders take long while another, with much shorter ones, is active. */
+  #slowCallers(time: number): Set<CallerLoad<Waiter>> {
+    let quickest: CallerLoad<Waiter> | null = null;
+    for (const load of this.#callers.values()) {
+      if (!load.wasActiveWithin(KEEP_SLOT_SECONDS, time)) continue;
+      if (quickest === null || load.expectedSeconds(time) < quickest.expectedSeconds(time)) quickest = load;
     }
-    return false;
+    const slow = new Set<CallerLoad<Waiter>>();
+    const shortest = quickest?.expectedSeconds(time) ?? Number.POSITIVE_INFINITY;
+    // Of a caller without a finished render nothing is known: it makes nobody slow.
+    if (shortest === Number.POSITIVE_INFINITY) return slow;
+    for (const load of this.#callers.values()) {
+      const expected = load.expectedSeconds(time);
+      if (expected > SLOW_RENDER_SECONDS && expected >= SLOW_FACTOR * shortest) slow.add(load);
+    }
+    return slow;
   }
 
-  /** The queue is too long: the newest of the caller with the most waiting goes, of the newcomer's where others have as many. */
-  #turnOneAway(newcomer: CallerLoad<Waiter>): void {
+  /** Rejects the newest request of the caller with the most waiting: the newcomer's own where others have as many. */
+  #rejectNewest(newcomer: CallerLoad<Waiter>): void {
     let longest = newcomer;
     for (const load of this.#callers.values()) if (load.waiting.size > longest.waiting.size) longest = load;
     [...longest.waiting].at(-1)?.settle({ kind: "full" });
@@ -202,8 +209,11 @@ export class RenderQueue {
   }
 }
 
-function comesBefore(left: CallerLoad<Waiter>, right: CallerLoad<Waiter>): boolean {
-  return left.running < right.running || (left.running === right.running && left.latestTurn < right.latestTurn);
+function comesBefore(left: CallerLoad<Waiter>, right: CallerLoad<Waiter>, time: number): boolean {
+  if (left.running !== right.running) return left.running < right.running;
+  const usedMore = left.usedSeconds(time) - right.usedSeconds(time);
+  if (Math.abs(usedMore) > CLEAR_USE_SECONDS) return usedMore < 0;
+  return left.latestTurn < right.latestTurn;
 }
 
 function now(): number {

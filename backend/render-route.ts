@@ -2,7 +2,7 @@
  * `POST /v1/render` of the backend: receive a valid request, render it in a slot, deliver the output or report a problem,
  * and count the request once.
  */
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { limitsFingerprint } from "../rules/limits.ts";
 import type { OutputFormat } from "../rules/output-options.ts";
@@ -94,13 +94,15 @@ export function renderRoute(parts: RenderRouteParts): RenderRoute {
   const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     underWay++;
     try {
-      const clientGone = clientGoneSignal(reply.raw);
+      const clientGone = clientGoneSignal(request.raw, reply.raw);
       compareLimits(request, fingerprint, parts.metrics);
       // In a function of its own, so that the body is not held while the answer is delivered.
       const verdict = await receiveAndRender(parts, request, clientGone);
       const record = await answer(parts, request, reply, verdict);
       parts.metrics.countRequest(record.format, record.outcome);
       request.log.info(record, "render");
+      // A reply whose connection was closed counts as not sent: Fastify would go on to the handler.
+      if (!reply.sent) reply.hijack();
       return reply;
     } finally {
       underWay--;
@@ -242,9 +244,13 @@ function compareLimits(request: FastifyRequest, fingerprint: string, metrics: Ba
 }
 
 /** Aborted when the connection closes before the answer is complete. */
-function clientGoneSignal(response: ServerResponse): AbortSignal {
+function clientGoneSignal({ socket }: IncomingMessage, response: ServerResponse): AbortSignal {
   const gone = new AbortController();
+  // A response that waits behind another on its connection does not hear of the connection's end.
+  const abort = () => gone.abort();
+  socket.once("close", abort);
   response.once("close", () => {
+    socket.off("close", abort);
     if (!response.writableFinished) gone.abort();
   });
   return gone.signal;

@@ -21,12 +21,19 @@ import {
   renderTimeout,
   tooManyOutputFiles,
 } from "./outcome.ts";
-import { projectBytes, stringBytes } from "./project.ts";
+import { type Project, projectBytes, stringBytes } from "./project.ts";
+import { isFont } from "./project-fonts.ts";
 import type { BackendSettings } from "./settings.ts";
 import { type AppendResult, Spool } from "./spool.ts";
 import { SvgEscaper } from "./svg-escaping.ts";
-import { selectionProbeArguments } from "./typst-command.ts";
-import { NOBODY, type OutputTaker, type TypstProcess, type TypstResult } from "./typst-process.ts";
+import { lowestPage, pageProbeArguments, type RenderCommand } from "./typst-command.ts";
+import {
+  DISCARD_OUTPUT,
+  type OutputTaker,
+  type TypstProcess,
+  type TypstResult,
+  type TypstTask,
+} from "./typst-process.ts";
 import { programText } from "./typst-source.ts";
 import type { StartedRender, TypstStarter } from "./typst-starter.ts";
 
@@ -38,6 +45,9 @@ const FULL_DISK_BYTES = 1024 * 1024;
  * they are written, nothing limits the processor time.
  */
 const MAX_LAYOUT_MILLISECONDS = 5000;
+
+/** Of a template that Typst has refused; a panic and wrong arguments have others. */
+const TYPST_ERROR_EXIT_CODE = 1;
 
 /** What every render stands on. */
 export interface RenderParts {
@@ -108,8 +118,11 @@ class RenderJob {
   /** Aborted when the client goes away or the deadline has passed. */
   readonly #over: AbortSignal;
   readonly #deadline: number;
+  /** A second process has a processor time of its own: it must not double what the render may use. */
+  readonly #computeDeadline: number;
   /** The program text. */
   readonly #input: readonly Buffer[];
+  readonly #command: RenderCommand;
   readonly #projectBytes: number;
   readonly #space: Reservation;
   #started: StartedRender | null = null;
@@ -121,7 +134,10 @@ class RenderJob {
     this.#clientGone = clientGone;
     this.#over = AbortSignal.any([clientGone, AbortSignal.timeout(timeoutMilliseconds)]);
     this.#deadline = performance.now() + timeoutMilliseconds;
+    this.#computeDeadline = performance.now() + 1000 * parts.settings.renderCpuSeconds;
     this.#input = programText(stringBytes(valid.body, valid.request.source));
+    const { output, files } = valid.request;
+    this.#command = { output, bringsFonts: files.some(({ key }) => isFont(key)) };
     this.#projectBytes = projectBytes(valid.request);
     this.#space = parts.tempSpace.open(valid.caller);
   }
@@ -141,14 +157,14 @@ class RenderJob {
     );
     let isHandedOver = false;
     try {
-      let started = await timed(this.phases, "start", () => starter.take(request.output));
+      let started = await timed(this.phases, "start", () => starter.take(this.#command));
       this.#started = started;
       let taker = outputTaker(request.output, output);
       let result = await timed(this.phases, "compile", () => this.#compile(started, taker));
       if (started.isWarm && isResult(result) && output.size === 0 && this.#wasLostWhileWaiting(started, result)) {
         // What ended it while it waited has nothing to do with this request, which gets a new process.
         void starter.discardLater(started);
-        started = await starter.start(request.output);
+        started = await starter.start(this.#command);
         this.#started = started;
         taker = outputTaker(request.output, output);
         result = await timed(this.phases, "compile", () => this.#compile(started, taker));
@@ -186,14 +202,19 @@ class RenderJob {
         : { directory: outputDirectory, hasRoomFor: (bytes) => this.#space.resize(this.#projectBytes + bytes) },
     );
     // While Typst compiles there is time to start the next process; before or after, a client waits for it.
-    this.#parts.starter.prepareNext(request.output);
+    this.#parts.starter.prepareNext(this.#command);
     return result;
   }
 
-  #perform(process: TypstProcess, output: OutputTaker, files: Parameters<TypstProcess["perform"]>[0]["files"]) {
+  #perform(
+    process: TypstProcess,
+    output: OutputTaker,
+    files: TypstTask["files"],
+    deadline = this.#deadline,
+  ): Promise<TypstResult> {
     return process.perform({
       input: this.#input,
-      timeoutMilliseconds: Math.max(1, this.#deadline - performance.now()),
+      timeoutMilliseconds: Math.max(1, deadline - performance.now()),
       signal: this.#clientGone,
       output,
       files,
@@ -217,36 +238,62 @@ class RenderJob {
   }
 
   async #outcomeOf({ project }: StartedRender, result: TypstResult, output: Spool): Promise<RenderOutcome> {
-    const { settings, starter } = this.#parts;
+    const { settings } = this.#parts;
     this.peakMemoryBytes = result.peakMemoryBytes;
     const failure = outcomeOfEnd(result, settings);
     const { outputDirectory } = project;
     if (failure !== null) {
       if (outputDirectory !== null) await throwIfDiskIsFull(settings);
-      return refuse(failure);
+      return refuse(this.#mayHaveSeveralPages(result) ? await this.#probeSecondPage(project, failure) : failure);
     }
     if (outputDirectory !== null) {
       return timed(this.phases, "archive", () => this.#pack(outputDirectory, output));
     }
-    return this.#directOutcome(output, (pages) => {
-      const probe = selectionProbeArguments(settings, starter.view(project), pages);
-      return this.#perform(starter.startIn(project, probe), NOBODY, null);
-    });
+    return this.#directOutcome(project, output);
   }
 
-  async #directOutcome(output: Spool, probeSelection: (pages: string) => Promise<TypstResult>): Promise<RenderOutcome> {
+  async #directOutcome(project: Project, output: Spool): Promise<RenderOutcome> {
     const wanted = this.#valid.request.output;
     if (output.size === 0) {
       // Typst prints no image and exits 0 when the page does not exist.
-      const isPageMissing = wanted.format !== "pdf" && wanted.page !== null;
-      return refuse(isPageMissing ? compileFailed() : renderFailed());
+      const page = wanted.format === "pdf" ? null : wanted.page;
+      return refuse(page === null ? renderFailed() : compileFailed({ kind: "page-missing", page }));
     }
     if (wanted.format === "pdf" && wanted.pages !== null && (await mayBePlaceholder(output))) {
-      const probe = await probeSelection(wanted.pages);
+      const probe = await this.#probePage(project, lowestPage(wanted.pages));
       // However large it was, a page that was printed is a page that exists.
-      if (probe.outputBytes === 0) return refuse(outcomeOfEnd(probe, this.#parts.settings) ?? compileFailed());
+      if (probe.outputBytes === 0) {
+        return refuse(outcomeOfEnd(probe, this.#parts.settings) ?? compileFailed({ kind: "selection-empty" }));
+      }
     }
     return { kind: "rendered", file: { output, extension: wanted.format } };
+  }
+
+  /** Compiles the document once more: it prints the page, if there is such a one. */
+  #probePage(project: Project, page: number): Promise<TypstResult> {
+    const { settings, starter } = this.#parts;
+    const probe = pageProbeArguments(settings, starter.view(project), this.#command, page);
+    return this.#perform(starter.startIn(project, probe), DISCARD_OUTPUT, null, this.#computeDeadline);
+  }
+
+  /** Whether the cause of a failure may be that one image was asked for and the document has several pages. */
+  #mayHaveSeveralPages({ end, outputBytes }: TypstResult): boolean {
+    const wanted = this.#valid.request.output;
+    const isSingleImage = wanted.format !== "pdf" && wanted.archive === null && wanted.page === null;
+    return isSingleImage && end.kind === "exited" && end.exitCode === TYPST_ERROR_EXIT_CODE && outputBytes === 0;
+  }
+
+  /**
+   * What is to be said of a failure that may come from several pages. Typst's message would say it, but a template may
+   * write what looks like one; a second page that is printed is a fact. It costs a failed image a second compile.
+   */
+  async #probeSecondPage(
+    project: Project,
+    failure: Problem | typeof CLIENT_GONE,
+  ): Promise<Problem | typeof CLIENT_GONE> {
+    const probe = await this.#probePage(project, 2);
+    if (this.#clientGone.aborted) return CLIENT_GONE;
+    return probe.outputBytes === 0 ? failure : compileFailed({ kind: "several-pages" });
   }
 
   async #pack(directory: string, archive: Spool): Promise<RenderOutcome> {
@@ -261,11 +308,13 @@ class RenderJob {
     const size = sizes.reduce((sum, bytes) => sum + bytes, 0);
     if (size > max_output_bytes) return refuse(outputTooLarge(size, settings));
     if (!this.#space.resize(this.#projectBytes + size)) return refuse(noTemporarySpace());
-    switch (await packPages(pages, output.format === "png" ? "png" : "svg", archive, max_output_bytes, this.#over)) {
+    const extension = output.format === "png" ? "png" : "svg";
+    const { result, pageBytes } = await packPages(pages, extension, archive, max_output_bytes, this.#over);
+    switch (result) {
       case "kept":
         return { kind: "rendered", file: { output: archive, extension: "zip" } };
       case "too-large":
-        return refuse(outputTooLarge(archive.size, settings));
+        return refuse(outputTooLarge(Math.max(pageBytes, archive.size), settings));
       case "no-room":
         return refuse(noTemporarySpace());
       case "stopped":
@@ -273,7 +322,7 @@ class RenderJob {
     }
   }
 
-  /** Why there is no need to go on. */
+  /** Why the render was stopped. */
   #outcomeOfStop(): Problem | typeof CLIENT_GONE {
     return this.#clientGone.aborted ? CLIENT_GONE : renderTimeout(this.#parts.settings);
   }
@@ -310,7 +359,7 @@ function isResult(result: TypstResult | Problem | typeof CLIENT_GONE): result is
 
 /** A selection may match nothing; without one, every document has a page. */
 function noPage(output: Output): Problem {
-  return output.pages === null ? renderFailed() : compileFailed();
+  return output.pages === null ? renderFailed() : compileFailed({ kind: "selection-empty" });
 }
 
 /** Typst says no more than "failed" where it cannot write a page; then the disk is asked. */

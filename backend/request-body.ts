@@ -55,17 +55,22 @@ export function readBody(
   const head = requestHead(message);
   const refusal = judgeDeclaredSize(head, limits);
   if (refusal !== null) return Promise.resolve({ kind: "refused", problem: refusal });
-  // Whose connection is gone already is told of nothing any more.
+  // Node emits no more events for a connection that is already closed.
   if (message.destroyed) return Promise.resolve({ kind: "aborted" });
   const collector = new BodyCollector(head, limits);
   return new Promise((resolve) => {
     const finish = (reading: BodyReading) => {
       clearTimeout(total);
       clearTimeout(silence);
-      message.off("data", take);
+      // The message lives until its answer is delivered, and its listeners with it: none may hold on to the body.
+      message.off("data", take).off("end", end).off("close", abort).off("error", abort);
+      message.on("error", ignore);
       message.pause();
+      if (reading.kind !== "body") collector.free();
       resolve(reading);
     };
+    const end = () => finish({ kind: "body", body: collector.finish() });
+    const abort = () => finish({ kind: "aborted" });
     const refuse = (refusal: Problem) => finish({ kind: "refused", problem: refusal });
     const total = setTimeout(() => refuse(bodyTooSlow()), deadlines.totalMilliseconds);
     const silence = setTimeout(() => refuse(bodyTooSlow()), deadlines.silenceMilliseconds);
@@ -74,11 +79,7 @@ export function readBody(
       const problem = memory.resize(collector.capacityWith(piece.length)) ? collector.add(piece) : noMemory();
       if (problem !== null) refuse(problem);
     };
-    message.on("data", take);
-    message.once("end", () => finish({ kind: "body", body: collector.finish() }));
-    // Comes after "end" too, and then decides nothing any more.
-    message.once("close", () => finish({ kind: "aborted" }));
-    message.on("error", () => finish({ kind: "aborted" }));
+    message.on("data", take).on("end", end).on("close", abort).on("error", abort);
   });
 }
 
@@ -90,24 +91,31 @@ export function readBody(
  */
 export async function drainBody(message: IncomingMessage): Promise<boolean> {
   if (message.complete || message.destroyed) return message.complete;
-  // Not worth the beginning.
+  // Too large to be worth draining.
   if ((declaredSize(requestHead(message)) ?? 0) > MAX_DRAINED_BYTES) return false;
   await new Promise<void>((resolve) => {
     let drainedBytes = 0;
-    setTimeout(resolve, MAX_DRAIN_MILLISECONDS).unref();
-    const silence = setTimeout(resolve, DRAIN_SILENCE_MILLISECONDS).unref();
-    message.on("data", (piece: Buffer) => {
+    const finish = () => {
+      clearTimeout(timer);
+      clearTimeout(silence);
+      message.off("data", count).off("end", finish).off("close", finish);
+      message.pause();
+      resolve();
+    };
+    const count = (piece: Buffer) => {
       silence.refresh();
       drainedBytes += piece.length;
-      if (drainedBytes > MAX_DRAINED_BYTES) resolve();
-    });
-    message.once("close", resolve);
-    message.once("end", resolve);
+      if (drainedBytes > MAX_DRAINED_BYTES) finish();
+    };
+    const timer = setTimeout(finish, MAX_DRAIN_MILLISECONDS);
+    const silence = setTimeout(finish, DRAIN_SILENCE_MILLISECONDS);
+    message.on("data", count).on("end", finish).on("close", finish);
     message.resume();
   });
-  message.pause();
   return message.complete;
 }
+
+function ignore(): void {}
 
 function bodyTooSlow(): Problem {
   return problem("invalid_request", "The body did not arrive in time.", {});

@@ -7,6 +7,7 @@ import { delimiter, join } from "node:path";
 import { type Environment, readIntegerSettings, SettingError } from "../rules/integer-setting.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
 import { parseTokens } from "../rules/token.ts";
+import { MAX_DIRECTORY_BYTES } from "./directory-paths.ts";
 import { parseSandboxMode, SANDBOX_MODE_ADVICE, type SandboxMode } from "./sandbox/modes.mjs";
 
 /**
@@ -160,7 +161,9 @@ export function readBackendSettings(environment: Environment): BackendSettings {
   const integers = readIntegerSettings(BACKEND_INTEGER_SETTINGS, environment);
   const limits = limitsFrom(readIntegerSettings(LIMIT_SETTINGS, environment));
   if (integers.maxTempBytes < maxTempBytesPerRender(limits)) {
-    throw new SettingError("SERVICE_MAX_TEMP_BYTES must hold at least one full request and two full outputs.");
+    throw new SettingError(
+      "SERVICE_MAX_TEMP_BYTES must hold at least one full request with its folders and two full outputs.",
+    );
   }
   if (integers.maxBodyMemoryBytes < limits.max_request_body_bytes) {
     throw new SettingError("SERVICE_MAX_BODY_MEMORY_BYTES must hold at least one full request.");
@@ -185,7 +188,7 @@ export function readBackendSettings(environment: Environment): BackendSettings {
 
 /** The temporary space that one render can need: its project, its pages, and the archive of them. */
 export function maxTempBytesPerRender({ max_request_body_bytes, max_output_bytes }: Limits): number {
-  return max_request_body_bytes + 2 * max_output_bytes;
+  return max_request_body_bytes + MAX_DIRECTORY_BYTES + 2 * max_output_bytes;
 }
 
 function readSandboxMode(text: string | undefined): SandboxMode {

@@ -94,7 +94,7 @@ export class Spool {
     }
   }
 
-  /** Whether the output holds a text of Latin-1. */
+  /** Whether the output contains `text`, encoded as Latin-1. */
   async includes(text: string): Promise<boolean> {
     let end = Buffer.alloc(0);
     for await (const piece of this.read()) {
@@ -111,8 +111,11 @@ export class Spool {
     const file = this.#file;
     this.#pieces = [];
     this.#memory.release();
-    await file?.close();
-    this.#disk.release();
+    try {
+      await file?.close();
+    } finally {
+      this.#disk.release();
+    }
   }
 }
 

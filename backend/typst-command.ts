@@ -12,23 +12,54 @@ import type { BackendSettings } from "./settings.ts";
 const STANDARD_STREAM = "-";
 
 /**
- * The arguments that render `output` of the project in view, reading the program text from standard input: to standard
- * output, or to a file a page where the view has a directory for them.
+ * The project as a folder of fonts: it is the working directory in every sandbox. Its path would not do where it holds a
+ * colon, at which Typst splits the value of `--font-path`.
  */
-export function renderArguments(settings: BackendSettings, view: SandboxView, output: Output): string[] {
-  // {p} is the physical page number. Typst replaces it anywhere in the path, and nothing else of the path is a brace.
-  const path = view.outputDirectory === null ? STANDARD_STREAM : join(view.outputDirectory, "{p}");
-  return compileArguments(settings, view, path, output.format, outputArguments(settings, output));
+const PROJECT_FOLDER = ".";
+
+/** All of a request that its command lines depend on. */
+export interface RenderCommand {
+  readonly output: Output;
+  /** Whether there are fonts among the files of the project. */
+  readonly bringsFonts: boolean;
 }
 
 /**
- * The arguments that tell whether a page selection matches any page of the document: it prints nothing where none does.
- * Pages are numbered without gaps, so a selection matches exactly when its lowest page exists.
+ * The arguments that render the output of the project in view, reading the program text from standard input: to standard
+ * output, or to a file a page where the view has a directory for them.
  */
-export function selectionProbeArguments(settings: BackendSettings, view: SandboxView, pages: string): string[] {
-  const lowest = Math.min(...parsePageSelection(pages).map(({ first }) => first));
-  const pageArguments = ["--pages", String(lowest)];
-  return compileArguments(settings, view, STANDARD_STREAM, "svg", pageArguments);
+export function renderArguments(settings: BackendSettings, view: SandboxView, command: RenderCommand): string[] {
+  const { output } = command;
+  // {p} is the physical page number. Typst replaces it anywhere in the path, and nothing else of the path is a brace.
+  const path = view.outputDirectory === null ? STANDARD_STREAM : join(view.outputDirectory, "{p}");
+  return compileArguments(settings, fontView(view, command), path, output.format, outputArguments(settings, output));
+}
+
+/**
+ * The arguments that tell whether the document has a page: it is printed, or nothing is.
+ *
+ * @param page from one on.
+ */
+export function pageProbeArguments(
+  settings: BackendSettings,
+  view: SandboxView,
+  command: RenderCommand,
+  page: number,
+): string[] {
+  return compileArguments(settings, fontView(view, command), STANDARD_STREAM, "svg", ["--pages", String(page)]);
+}
+
+/** Pages are numbered without gaps, so a selection matches a page exactly when its lowest one exists. */
+export function lowestPage(pages: string): number {
+  return Math.min(...parsePageSelection(pages).map(({ first }) => first));
+}
+
+/**
+ * The view with the project's own fonts, if there are any. Of fonts of one family that fit equally well Typst takes the
+ * first that it found: its own, the operator's, and then these.
+ */
+function fontView(view: SandboxView, { bringsFonts }: RenderCommand): SandboxView {
+  return bringsFonts ? { ...view, fontPaths: [...view.fontPaths, PROJECT_FOLDER] } : view;
 }
 
 /** Whether the output is a ZIP of pages, which Typst writes as files. */
@@ -93,8 +124,8 @@ function imagePageArguments(settings: BackendSettings, output: Exclude<Output, {
     const ranges = output.pages === null ? [{ first: 1, last: null }] : parsePageSelection(output.pages);
     return ["--pages", boundedSelection(ranges, settings.limits.max_output_files)];
   }
-  // A number beyond 2^53 is written out in full; Typst refuses one that is beyond its own range.
-  return output.page === null ? [] : ["--pages", BigInt(output.page).toString()];
+  // No document has so many pages; larger numbers would be beyond Typst's own range, which it does not say of a page.
+  return output.page === null ? [] : ["--pages", String(Math.min(output.page, Number.MAX_SAFE_INTEGER))];
 }
 
 /**

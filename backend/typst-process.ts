@@ -1,5 +1,5 @@
 /**
- * The life of one Typst process: start, feed, count, stop, and how it ended. It judges nothing (`outcome.ts` does).
+ * The life of one Typst process: start, feed, count, stop, and how it ended. `outcome.ts` decides what an end means.
  *
  * A process may be started before its request comes; it waits for the program text on its standard input. Its output is
  * counted while it comes, its diagnostics are drained and forgotten but for the first bytes, and whatever stops it kills
@@ -61,7 +61,7 @@ export interface OutputTaker {
 }
 
 /** Takes an output that is only counted. */
-export const NOBODY: OutputTaker = { append: async () => "kept" };
+export const DISCARD_OUTPUT: OutputTaker = { append: async () => "kept" };
 
 export interface FilesWatch {
   readonly directory: string;
@@ -225,10 +225,13 @@ export class TypstProcess {
   #watchFiles({ directory, hasRoomFor }: FilesWatch): () => void {
     let isWatching = true;
     const poll = async (): Promise<void> => {
-      this.#filesBytes = await directoryBytes(directory).catch(() => this.#filesBytes);
+      const bytes = await directoryBytes(directory).catch(() => this.#filesBytes);
+      // Whoever stopped the watch counts for itself.
+      if (!isWatching) return;
+      this.#filesBytes = bytes;
       if (this.#filesBytes > this.#maxOutputBytes) this.stop("output-too-large");
       else if (!hasRoomFor(this.#filesBytes)) this.stop("no-room");
-      else if (isWatching) timer = setTimeout(poll, OUTPUT_DIRECTORY_POLL_MILLISECONDS);
+      else timer = setTimeout(poll, OUTPUT_DIRECTORY_POLL_MILLISECONDS);
     };
     let timer = setTimeout(poll, OUTPUT_DIRECTORY_POLL_MILLISECONDS);
     return () => {

@@ -6,13 +6,12 @@
  * the kind finds it ready. No process ever serves two requests.
  */
 
-import type { Output } from "../rules/output-options.ts";
 import { ServiceFailure } from "./error-log.ts";
 import { Project } from "./project.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
 import type { BackendSettings } from "./settings.ts";
 import type { Spawner } from "./spawner/spawner.ts";
-import { isArchive, renderArguments } from "./typst-command.ts";
+import { isArchive, type RenderCommand, renderArguments } from "./typst-command.ts";
 import { TypstProcess } from "./typst-process.ts";
 
 /** A process that waits for its program text, with the project that it will read. */
@@ -54,16 +53,16 @@ export class TypstStarter {
   }
 
   /**
-   * A started process for `output`: one that waits for such a request, or a new one.
+   * A started process for `command`: one that waits for such a request, or a new one.
    *
    * @throws where the machine fails.
    */
-  async take(output: Output): Promise<StartedRender> {
-    const key = commandKey(output);
+  async take(command: RenderCommand): Promise<StartedRender> {
+    const key = commandKey(command);
     for (;;) {
       const index = this.#waiting.findIndex((candidate) => candidate.key === key);
       const [found] = index < 0 ? [] : this.#waiting.splice(index, 1);
-      if (found === undefined) return this.start(output);
+      if (found === undefined) return this.start(command);
       const started = await found.started.catch(() => null);
       if (started === null) continue;
       if (!started.process.hasEnded) {
@@ -75,13 +74,13 @@ export class TypstStarter {
     }
   }
 
-  /** Starts a process for the next request like `output`, in the place of the one that has waited longest. */
-  prepareNext(output: Output): void {
+  /** Starts a process for the next request with such a command, in the place of the one that has waited longest. */
+  prepareNext(command: RenderCommand): void {
     if (this.#isClosed || this.#settings.warmRenders === 0) return;
-    const started = this.start(output);
+    const started = this.start(command);
     // Nobody may be there to hear of a failure: whoever takes it finds out.
     started.catch(() => {});
-    this.#waiting.push({ key: commandKey(output), started });
+    this.#waiting.push({ key: commandKey(command), started });
     this.#discardWaiting(this.#waiting.length - this.#settings.warmRenders);
   }
 
@@ -144,15 +143,15 @@ export class TypstStarter {
   }
 
   /**
-   * A new process for `output`.
+   * A new process for `command`.
    *
    * @throws where the machine fails, and where the backend is about to end.
    */
-  async start(output: Output): Promise<StartedRender> {
+  async start(command: RenderCommand): Promise<StartedRender> {
     if (this.#spawner.isClosed) throw new ServiceFailure("the backend is ending");
-    const project = await Project.create(this.#settings.workDirectory, isArchive(output));
+    const project = await Project.create(this.#settings.workDirectory, isArchive(command.output));
     try {
-      const typstArguments = renderArguments(this.#settings, this.#sandbox.view(project), output);
+      const typstArguments = renderArguments(this.#settings, this.#sandbox.view(project), command);
       const repairsBefore = this.#repairs;
       return { isWarm: false, repairsBefore, project, process: this.startIn(project, typstArguments) };
     } catch (error) {
@@ -162,9 +161,9 @@ export class TypstStarter {
   }
 }
 
-/** Equal for outputs that make the same command line: all but the file name. */
-function commandKey(output: Output): string {
-  return JSON.stringify({ ...output, filename: null });
+/** Equal for commands that make the same command line: all but the file name counts. */
+function commandKey({ output, bringsFonts }: RenderCommand): string {
+  return JSON.stringify({ ...output, filename: null, bringsFonts });
 }
 
 async function discard(startedOrStarting: StartedRender | Promise<StartedRender>): Promise<void> {

@@ -15,7 +15,7 @@ const SILENCE_MILLISECONDS = 500;
 
 /** Reads and forgets what is left of a request's body, within bounds. */
 export async function drainBody({ body, headers }: Request): Promise<void> {
-  // Who asked whether to send the body at all (RFC 9110 section 10.1.1) is best told at once. A stream that is locked
+  // A client that sent `Expect: 100-continue` (RFC 9110 section 10.1.1) has not sent its body yet. A stream that is locked
   // has been given up by its reader.
   if (body === null || body.locked || headers.has("Expect")) return;
   const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();

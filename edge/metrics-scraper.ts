@@ -10,6 +10,8 @@ const SCRAPE_TIMEOUT_MILLISECONDS = 5000;
 const MAX_METRICS_BYTES = 1024 * 1024;
 /** Less than the shortest usual interval between scrapes. */
 const KEPT_MILLISECONDS = 5000;
+/** Between the starts of two scrapes, whatever becomes of the first. */
+const MIN_INTERVAL_MILLISECONDS = 1000;
 /** Scrapes wait for each other by their own timers: in workerd, one request must not wake another. */
 const LOOK_AGAIN_MILLISECONDS = 20;
 
@@ -38,10 +40,12 @@ export class MetricsScraper {
   }
 
   async #scrapeAlone(clientGone: AbortSignal): Promise<string> {
-    const busyUntil = Date.now() + SCRAPE_TIMEOUT_MILLISECONDS + LOOK_AGAIN_MILLISECONDS;
+    const startedAt = Date.now();
+    const busyUntil = startedAt + SCRAPE_TIMEOUT_MILLISECONDS + LOOK_AGAIN_MILLISECONDS;
     this.#busyUntil = busyUntil;
     clientGone.addEventListener("abort", () => {
-      if (this.#busyUntil === busyUntil) this.#busyUntil = 0;
+      // Not at once: clients that reset one after the other would make a scrape each.
+      if (this.#busyUntil === busyUntil) this.#busyUntil = startedAt + MIN_INTERVAL_MILLISECONDS;
     });
     const origins = await Promise.all(
       this.#backendUrls.map(async (url, index) => ({ origin: `backend-${index + 1}`, text: await scrape(url) })),

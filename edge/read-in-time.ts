@@ -1,5 +1,5 @@
 /**
- * One read of a stream with an end to its patience.
+ * One read from a stream, with a timeout.
  */
 
 /** The next piece, or "late" where none came in time. After that the reader still waits for its piece: use it no more. */

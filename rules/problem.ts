@@ -144,7 +144,7 @@ export const PROBLEMS = {
     origin: "request",
     title: "Render timeout",
     context: ["timeout_secs"],
-    cause: "Typst took longer than the render timeout.",
+    cause: "Typst took longer than the render timeout, or used up its processor time.",
   },
   request_too_large: {
     status: 413,

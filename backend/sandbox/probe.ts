@@ -14,7 +14,7 @@ import { Project } from "../project.ts";
 import type { BackendSettings } from "../settings.ts";
 import type { Spawner } from "../spawner/spawner.ts";
 import { compileArguments } from "../typst-command.ts";
-import { NOBODY, TypstProcess } from "../typst-process.ts";
+import { DISCARD_OUTPUT, TypstProcess } from "../typst-process.ts";
 import type { Launch, Sandbox } from "./sandbox.ts";
 
 /** What the probe found: the escapes that succeeded, and whether an ordinary document compiles. */
@@ -94,7 +94,7 @@ async function attempt({ settings, sandbox, spawner }: Prober, task: Attempt): P
       input: [Buffer.from(task.source)],
       timeoutMilliseconds: ATTEMPT_TIMEOUT_MILLISECONDS,
       signal: new AbortController().signal,
-      output: NOBODY,
+      output: DISCARD_OUTPUT,
       files: null,
     });
     return end.kind === "exited" && end.exitCode === 0;

@@ -67,14 +67,14 @@ describe("an output that is not read", () => {
     const backend = await backendOf(LARGE_BYTES, {
       SERVICE_MAX_REQUEST_BODY_BYTES: String(MEBIBYTE),
       SERVICE_MAX_OUTPUT_BYTES: String(LARGE_BYTES),
-      // The largest render needs 49 MiB, so one caller may hold 51: two outputs, not three.
-      SERVICE_MAX_TEMP_BYTES: String(100 * MEBIBYTE),
+      // The largest render needs 113 MiB, which is then what one caller may hold: four outputs, not five.
+      SERVICE_MAX_TEMP_BYTES: String(226 * MEBIBYTE),
     });
-    const readers = [1, 2].map(() => sendWithoutReading(backend.url, { source: "x" }, "hoarder"));
+    const readers = [1, 2, 3, 4].map(() => sendWithoutReading(backend.url, { source: "x" }, "hoarder"));
     onTestFinished(() => {
       for (const { socket } of readers) socket.destroy();
     });
-    await expect.poll(() => held(backend)).toEqual([2, 0, 2 * LARGE_BYTES]);
+    await expect.poll(() => held(backend)).toEqual([4, 0, 4 * LARGE_BYTES]);
     const render = (caller: string, output = {}) =>
       backend.render({ source: "x", output }, { headers: { "X-Service-Caller": caller } });
     for (const output of [{}, { format: "svg", archive: "zip" }]) {

@@ -8,6 +8,8 @@ import { createServer, type IncomingMessage } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ByteBudget } from "../../backend/byte-budget.ts";
 import { countNamedDirectories, directoriesOf } from "../../backend/directory-paths.ts";
@@ -19,6 +21,7 @@ import { BACKEND_TOKEN } from "../tokens.ts";
 import { textFile } from "./attacks/bombs.ts";
 import { makeFakeTypst, waitFor } from "./support/fake-typst.ts";
 import { expectProblem } from "./support/problems.ts";
+import { sendWithoutReading } from "./support/slow-reader.ts";
 import { startTestBackend, type TestBackend } from "./support/test-backend.ts";
 
 const MEBIBYTE = 1024 ** 2;
@@ -235,6 +238,19 @@ describe("on one connection", () => {
     expect(received).toContain('"code":"invalid_request"');
   });
 
+  it("a short render behind a long one is answered after it", async () => {
+    const typst = await makeFakeTypst(`read=$(tail -n 1); [ "$read" = slow ] && { ${waitFor("go")}; }; printf "$read"`);
+    const backend = await backendFor({ SERVICE_TYPST_BIN: typst.path, SERVICE_MAX_CONCURRENT_RENDERS: "2" });
+    const slow = request(JSON.stringify({ source: "slow\n" }));
+    const answer = exchange(backend, slow + request(JSON.stringify({ source: "quick\n" }), "Connection: close"));
+    await expect.poll(() => backend.metric("service_deliveries_underway")).toBe(1);
+    await typst.signal("go");
+    const received = await answer;
+    expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 200"]);
+    expect(received.indexOf("slow")).toBeLessThan(received.indexOf("quick"));
+    expect(await backend.metric("service_render_requests_total", { outcome: "ok" })).toBe(2);
+  });
+
   it("an expectation that is not known is left unmet, and the request is answered", async () => {
     const backend = await backendFor({});
     const received = await exchange(backend, request('{"source":"x"}', "Expect: a-miracle", "Connection: close"));
@@ -247,6 +263,29 @@ describe("on one connection", () => {
     const received = await exchange(backend, request(body, "Connection: close"));
     expect(received).toMatch(/^HTTP\/1\.1 413 /);
     expect(received).toContain('"code":"request_too_large"');
+  });
+});
+
+describe("a body", () => {
+  it("is not held while the output is delivered", async () => {
+    const typst = await makeFakeTypst(`cat > /dev/null; head -c ${24 * MEBIBYTE} /dev/zero`);
+    const backend = await backendFor({ SERVICE_TYPST_BIN: typst.path });
+    const file = textFile("z".repeat(MEBIBYTE));
+    const files = Object.fromEntries(Array.from({ length: 15 }, (_, index) => [`f${index}`, file]));
+    setFlagsFromString("--expose-gc");
+    const collectGarbage: unknown = runInNewContext("gc");
+    const heldBytes = () => {
+      if (typeof collectGarbage === "function") collectGarbage();
+      return process.memoryUsage().arrayBuffers;
+    };
+    const before = heldBytes();
+    const readers = Array.from({ length: 6 }, () => sendWithoutReading(backend.url, { source: "x", files }));
+    onTestFinished(() => {
+      for (const { socket } of readers) socket.destroy();
+    });
+    await expect.poll(() => backend.metric("service_deliveries_underway")).toBe(6);
+    // Six bodies of 15 MB would be 90 MB.
+    await expect.poll(() => heldBytes() - before).toBeLessThan(30 * MEBIBYTE);
   });
 });
 

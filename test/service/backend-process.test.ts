@@ -259,6 +259,37 @@ describe("the backend stops", () => {
       expect((await backend.ended).exitCode).toBe(0);
     });
 
+    it("without a line in the log for a client that leaves in the middle of its output", async () => {
+      const bytes = 24 * 1024 ** 2;
+      const typst = await makeFakeTypst(`${VERSION_ANSWER}\ncat > /dev/null; head -c ${bytes} /dev/zero`);
+      const backend = await spawnReadyBackend({
+        SERVICE_TYPST_BIN: typst.path,
+        SERVICE_SANDBOX: "none",
+        SERVICE_WARM_RENDERS: "0",
+        SERVICE_LOG_LEVEL: "warn",
+      });
+      const { socket } = sendWithoutReading(backend.url, { source: "x" });
+      await expect.poll(async () => /^service_deliveries_underway 1$/m.test(await metricsOf(backend))).toBe(true);
+      socket.destroy();
+      await expect.poll(async () => /^service_deliveries_underway 0$/m.test(await metricsOf(backend))).toBe(true);
+      backend.child.kill("SIGTERM");
+      expect(await backend.ended).toMatchObject({ exitCode: 0, output: "" });
+    });
+
+    it("without waiting for a connection that has sent half a request", async () => {
+      const backend = await spawnReadyBackend();
+      const socket = connect(Number(backend.url.port), backend.url.hostname);
+      onTestFinished(() => void socket.destroy());
+      socket.on("error", () => {});
+      socket.write("POST /v1/render HTTP/1.1\r\nHost: x\r\n");
+      await once(socket, "connect");
+      const stopped = performance.now();
+      backend.child.kill("SIGTERM");
+      expect((await backend.ended).exitCode).toBe(0);
+      // Far below the grace time of 55 s.
+      expect(performance.now() - stopped).toBeLessThan(30_000);
+    });
+
     it("without waiting for clients that keep their connections", async () => {
       const { backend, answers, letGo } = await stoppingBackend(renderOnKeptConnection);
       await letGo();

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { exampleNames, exampleRequest } from "../../scripts/example-request.ts";
+import { fontNamesOf } from "../backend/support/fonts.ts";
 import { readDisposition } from "../backend/support/offered-name.ts";
 import { type PdfContents, readPdf } from "../backend/support/pdf-reader.ts";
 import { readSvgSize } from "../backend/support/svg-reader.ts";
@@ -41,6 +42,7 @@ const squeezed = (text: unknown) => String(text).replace(/\s+/g, "");
 it("covers every example that there is", async () => {
   expect((await exampleNames()).toSorted()).toEqual([
     "accessible-letter",
+    "brand-letter",
     "certificate",
     "invoice",
     "report",
@@ -116,5 +118,28 @@ describe("the accessible letter", () => {
     expect(textOf(pdf)).toContain(squeezed(reference));
     expect(recipient).toHaveProperty("salutation");
     expect(textOf(pdf)).toContain("DearMrOkonjo-Reid");
+  });
+});
+
+describe("the brand letter", () => {
+  it("is set in the fonts that come with it, and in no other", async () => {
+    const { answer, bytes } = await renderExample("brand-letter");
+    expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "letter-HM-2026-118.pdf" });
+    expect(fontNamesOf(bytes)).toEqual(new Set(["HaldenGrotesk-Regular", "HaldenGrotesk-Bold"]));
+    const pdf = await readPdf(bytes);
+    const { subject, closing } = await exampleData("brand-letter");
+    expect(pdf.pageTexts).toHaveLength(1);
+    expect(textOf(pdf)).toContain(squeezed(subject));
+    expect(textOf(pdf)).toContain(squeezed((closing as string[])[1]));
+  });
+
+  it("is refused without them", async () => {
+    const request: { files: Record<string, unknown> } = JSON.parse(await exampleRequest("brand-letter"));
+    const files = Object.fromEntries(Object.entries(request.files).filter(([key]) => !key.startsWith("fonts/")));
+    const answer = await service.render(JSON.stringify({ ...request, files }));
+    expect([answer.status, await answer.json()]).toEqual([
+      422,
+      expect.objectContaining({ code: "template_compile_failed" }),
+    ]);
   });
 });

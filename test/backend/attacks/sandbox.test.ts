@@ -10,7 +10,7 @@ import { Project } from "../../../backend/project.ts";
 import { probeSandbox } from "../../../backend/sandbox/probe.ts";
 import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { renderArguments } from "../../../backend/typst-command.ts";
-import { NOBODY, type TypstEnd, TypstProcess } from "../../../backend/typst-process.ts";
+import { DISCARD_OUTPUT, type TypstEnd, TypstProcess } from "../../../backend/typst-process.ts";
 import { TypstStarter } from "../../../backend/typst-starter.ts";
 import type { Output } from "../../../rules/output-options.ts";
 import { processesOf, readProc, typstProcessesOf } from "./leftovers.ts";
@@ -80,13 +80,16 @@ describe("a symbolic link in a project", () => {
     await writeFile(join(folder, "secret.txt"), SECRET);
     const project = await Project.create(settings.workDirectory, false);
     await symlink(linkTo(folder), join(project.root, "link"));
-    const launch = sandbox.launch(project, renderArguments(settings, sandbox.view(project), PDF));
+    const launch = sandbox.launch(
+      project,
+      renderArguments(settings, sandbox.view(project), { output: PDF, bringsFonts: false }),
+    );
     const running = new TypstProcess(spawner, launch, settings.limits.max_output_bytes);
     const { end } = await running.perform({
       input: [Buffer.from(`#assert.ne(read("${path}", encoding: none).len(), 0)`)],
       timeoutMilliseconds: 10_000,
       signal: new AbortController().signal,
-      output: NOBODY,
+      output: DISCARD_OUTPUT,
       files: null,
     });
     return end;
@@ -129,7 +132,7 @@ async function waitingTypst(
 ): Promise<WaitingTypst> {
   const own = await openOwnSandbox(mode, environment);
   const starter = new TypstStarter(own.settings, own.sandbox, own.spawner);
-  const started = await starter.take(output);
+  const started = await starter.take({ output, bringsFonts: false });
   onTestFinished(async () => {
     await starter.discardLater(started);
     await starter.close();

@@ -354,7 +354,10 @@ async function expectAsleep(pid: number): Promise<void> {
 it("a process that is killed at any moment of its start is gone, and said to be", async () => {
   const { settings, sandbox, spawner } = await openOwnSandbox("bubblewrap");
   const project = await Project.create(settings.workDirectory, false);
-  const launch = sandbox.launch(project, renderArguments(settings, sandbox.view(project), PDF));
+  const launch = sandbox.launch(
+    project,
+    renderArguments(settings, sandbox.view(project), { output: PDF, bringsFonts: false }),
+  );
   for (let round = 0; round < 120; round++) {
     const spawned = spawner.start(launch);
     await spawned.pid;

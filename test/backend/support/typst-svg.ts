@@ -15,9 +15,10 @@ export async function typstSvgPages(source: string | { readonly project: string 
   const directory = await mkdtemp(join(tmpdir(), "typst-svg-"));
   try {
     const input = typeof source === "string" ? "-" : join(source.project, "main.typ");
+    const fonts = typeof source === "string" ? [] : ["--font-path", source.project];
     const output = join(directory, "{p}");
     const run = execFileAsync(inject("typstPath"), [
-      ...["compile", "--format", "svg", "--ignore-system-fonts", "--jobs", "1"],
+      ...["compile", "--format", "svg", "--ignore-system-fonts", ...fonts, "--jobs", "1"],
       ...[input, output],
     ]);
     run.child.stdin?.end(typeof source === "string" ? source : "");

@@ -1,0 +1,206 @@
+/**
+ * Fonts that attack by way of `files`. Most are no fonts to Typst, which then takes another one; some are fonts and cannot
+ * be put into a PDF; those that are too much run into the limits of every render. The service lives on in any case.
+ */
+import { describe, expect, it, onTestFinished } from "vitest";
+import { fontNamesOf, LIBERATION_FAMILY, liberation } from "../support/fonts.ts";
+import { expectProblem } from "../support/problems.ts";
+import { startTestBackend, type TestBackend } from "../support/test-backend.ts";
+import { binaryFile, type SentFile, textFile } from "./bombs.ts";
+import {
+  boundlessCollection,
+  recursiveCollection,
+  repeatedCollection,
+  truncations,
+  withBrokenTables,
+  withGlyphsThatDouble,
+  withLongNames,
+  withMostTables,
+  withoutOutlines,
+  withTableRecords,
+} from "./hostile-fonts.ts";
+import { expectNothingLeft } from "./leftovers.ts";
+
+const MEBIBYTE = 1024 ** 2;
+const MAX_UINT16 = 0xffff;
+const MAX_UINT32 = 0xffffffff;
+const ALPHABET = "abcdefghijklmnopqrstuvwxyz";
+const SOURCE = `#set text(font: "${LIBERATION_FAMILY}")\n${ALPHABET}`;
+const PNG = { format: "png" };
+
+const LIMITS = {
+  SERVICE_MAX_CONCURRENT_RENDERS: "2",
+  // The limit on memory or on processor time is what stops a render here, however slow the machine is.
+  SERVICE_RENDER_TIMEOUT_SECONDS: "60",
+  SERVICE_RENDER_MEMORY_BYTES: String(256 * MEBIBYTE),
+};
+
+type Files = Readonly<Record<string, SentFile>>;
+
+async function backendFor(settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
+  const backend = await startTestBackend({ ...LIMITS, ...settings });
+  onTestFinished(() => backend.close());
+  return backend;
+}
+
+const sent = (fonts: readonly Buffer[], extension = "ttf"): Files =>
+  Object.fromEntries(fonts.map((font, index) => [`${index}.${extension}`, binaryFile(font)]));
+
+async function fontsUsed(backend: TestBackend, files: Files): Promise<Set<string>> {
+  const answer = await backend.render({ source: SOURCE, files });
+  const bytes = await answer.bytes();
+  expect(answer.status, Buffer.from(bytes).toString("utf8")).toBe(200);
+  return fontNamesOf(bytes);
+}
+
+async function expectOrdinaryRender(backend: TestBackend): Promise<void> {
+  const answer = await backend.render({ source: "An ordinary letter" });
+  await answer.bytes();
+  expect(answer.status).toBe(200);
+}
+
+const SOUND = await liberation("Regular");
+
+it("a sound font is used, so that the others can be told from it", async () => {
+  expect(await fontsUsed(await backendFor(), sent([SOUND]))).toEqual(new Set(["LiberationSans"]));
+});
+
+describe("what is no font to Typst is passed over", () => {
+  const GARBAGE = textFile("x".repeat(MEBIBYTE - 8192));
+
+  it.each<[string, () => Files, Readonly<Record<string, string>>?]>([
+    ["a font cut off at 64 places", () => sent(truncations(SOUND, 64))],
+    ["a font that claims 65535 tables", () => sent([withMostTables(SOUND)])],
+    [
+      "a table of names that claims four gigabytes and ends before",
+      () => sent([withLongNames(withoutOutlines(SOUND), MAX_UINT16, 1000)]),
+    ],
+    ["a collection of itself", () => sent([recursiveCollection()], "ttc")],
+    ["empty files", () => sent(Array.from({ length: 64 }, () => Buffer.alloc(0)))],
+    [
+      "64 MB of garbage",
+      () => Object.fromEntries(Array.from({ length: 64 }, (_, index) => [`${index}.otf`, GARBAGE])),
+      { SERVICE_MAX_REQUEST_BODY_BYTES: String(64 * MEBIBYTE) },
+    ],
+    [
+      "the beginning of a font and then garbage",
+      () =>
+        sent(
+          Array.from({ length: 12 }, () => Buffer.concat([SOUND.subarray(0, 400), Buffer.alloc(MEBIBYTE - 400, 0x79)])),
+        ),
+    ],
+  ])("%s", async (_what, files, settings) => {
+    const backend = await backendFor(settings);
+    const [used] = await Promise.all([fontsUsed(backend, files()), expectOrdinaryRender(backend)]);
+    expect(used).not.toContain("LiberationSans");
+    await expectNothingLeft(backend);
+  });
+});
+
+describe("a font that lies", () => {
+  it("about its tables spoils the render at most, which is never a failure of the service", async () => {
+    const backend = await backendFor();
+    const requests = [
+      ...withBrokenTables(SOUND).map((font) => [font]),
+      withTableRecords(SOUND, 8, MAX_UINT32),
+      withTableRecords(SOUND, 12, MAX_UINT32),
+    ];
+    const codes = new Set<string>();
+    for (const [index, fonts] of requests.entries()) {
+      const output = index % 2 === 0 ? {} : PNG;
+      const answer = await backend.render({ source: SOURCE, files: sent(fonts), output });
+      if (answer.status === 200) await answer.bytes();
+      else await expectProblem(answer, "template_compile_failed");
+      codes.add(String(answer.status));
+    }
+    // Some of them can be used, and some cannot.
+    expect(codes).toEqual(new Set(["200", "422"]));
+    await expectOrdinaryRender(backend);
+    await expectNothingLeft(backend);
+  });
+
+  it("beside a sound one of the same name does not keep that from being found", async () => {
+    const backend = await backendFor();
+    const files = sent([...truncations(SOUND, 32), SOUND, withMostTables(SOUND)]);
+    expect(await fontsUsed(backend, files)).toEqual(new Set(["LiberationSans"]));
+  });
+});
+
+describe("a thousand fonts", () => {
+  it("cost time, and the document is made", async () => {
+    const backend = await backendFor({
+      SERVICE_MAX_INLINE_FILES: "1024",
+      SERVICE_MAX_REQUEST_BODY_BYTES: String(64 * MEBIBYTE),
+    });
+    // Without outlines they are small enough for a request.
+    const small = withoutOutlines(SOUND);
+    const files = sent(Array.from({ length: 1024 }, () => small));
+    const [answer] = await Promise.all([backend.render({ source: "Hello", files }), expectOrdinaryRender(backend)]);
+    await answer.bytes();
+    expect(answer.status).toBe(200);
+    await expectNothingLeft(backend);
+  });
+});
+
+describe("a font that is too much is stopped by the limits of every render", () => {
+  interface Attack {
+    readonly files: Files;
+    readonly control: Files;
+    readonly output?: object;
+  }
+
+  it.each<[string, Attack]>([
+    [
+      "glyphs that double twenty-seven times",
+      {
+        files: sent([withGlyphsThatDouble(SOUND, 28)]),
+        control: sent([withGlyphsThatDouble(SOUND, 8)]),
+        output: PNG,
+      },
+    ],
+    [
+      "four gigabytes of names",
+      {
+        files: sent([withLongNames(withoutOutlines(SOUND), MAX_UINT16, MAX_UINT16)]),
+        control: sent([withLongNames(withoutOutlines(SOUND), 9, 9)]),
+      },
+    ],
+    [
+      "one font two hundred thousand times in each of twelve collections",
+      {
+        files: sent(
+          Array.from({ length: 12 }, () => repeatedCollection(withoutOutlines(SOUND), 200_000)),
+          "ttc",
+        ),
+        control: sent(
+          Array.from({ length: 12 }, () => repeatedCollection(withoutOutlines(SOUND), 20)),
+          "ttc",
+        ),
+      },
+    ],
+  ])("memory: %s", async (_what, { files, control, output = {} }) => {
+    const backend = await backendFor({ SERVICE_RENDER_CPU_SECONDS: "60" });
+    expect((await backend.render({ source: SOURCE, files: control, output })).status).toBe(200);
+    const attack = backend.render({ source: SOURCE, files, output });
+    const [problem] = await Promise.all([
+      attack.then((answer) => expectProblem(answer, "template_compile_failed")),
+      expectOrdinaryRender(backend),
+    ]);
+    expect(problem.detail).toContain("memory");
+    await expectNothingLeft(backend);
+  });
+
+  it("processor time: a collection of sixteen bytes that claims four thousand million fonts", async () => {
+    const backend = await backendFor({ SERVICE_RENDER_CPU_SECONDS: "1" });
+    const files = sent([boundlessCollection()], "otc");
+    const attack = backend.render({ source: SOURCE, files });
+    const [problem] = await Promise.all([
+      attack.then((answer) => expectProblem(answer, "render_timeout")),
+      expectOrdinaryRender(backend),
+    ]);
+    expect(problem.detail).toContain("processor time");
+    // It is the font alone: nobody looks into it by another name.
+    expect((await backend.render({ source: SOURCE, files: sent([boundlessCollection()], "bin") })).status).toBe(200);
+    await expectNothingLeft(backend);
+  });
+});
