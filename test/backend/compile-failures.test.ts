@@ -171,11 +171,11 @@ describe("the second look at a failed image", () => {
     await Promise.all([
       expect(answer).rejects.toThrow(),
       expect
-        .poll(() => typst.read("second"), { timeout: 5000 })
+        .poll(() => typst.read("second"))
         .not.toBeNull()
         .then(() => client.abort()),
     ]);
-    await expect.poll(() => backend.projects(), { timeout: 5000 }).toEqual([]);
+    await expect.poll(() => backend.projects()).toEqual([]);
     await expect.poll(() => backend.metric("service_render_requests_total", { outcome: "client_gone" })).toBe(1);
   });
 });
