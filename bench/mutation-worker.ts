@@ -1,5 +1,5 @@
 /**
- * Runs the tests of `rules/` against mutants, in the copy of the project that `bench/mutation.ts` has made: first without
+ * Runs the tests of `rules/`, and those that it is told of, against mutants, in the copy of the project that `bench/mutation.ts` has made: first without
  * any, to see which tests reach which mutants, then with each of those that it is sent.
  */
 import { readdirSync } from "node:fs";
@@ -51,9 +51,12 @@ function send(message: WorkerMessage): void {
   process.send?.(message);
 }
 
-const folder = `${process.argv[2]}/test/rules`;
-for (const file of readdirSync(folder).filter((name) => name.endsWith(".test.ts") && !LEFT_OUT.test(name))) {
-  await import(pathToFileURL(`${folder}/${file}`).href);
+const [copy = "", ...otherTests] = process.argv.slice(2);
+const rulesTests = readdirSync(`${copy}/test/rules`).filter(
+  (name) => name.endsWith(".test.ts") && !LEFT_OUT.test(name),
+);
+for (const path of [...rulesTests.map((name) => `test/rules/${name}`), ...otherTests]) {
+  await import(pathToFileURL(`${copy}/${path}`).href);
 }
 
 const cpuMilliseconds: number[] = [];

@@ -1,5 +1,5 @@
 /**
- * `npm run mutation`: mutation testing of `rules/`. Stryker's instrumenter takes the mutants from the syntax tree; the
+ * `npm run mutation`: mutation testing of `rules/` and of what the backend makes of the end of a render. Stryker's instrumenter takes the mutants from the syntax tree; the
  * tests of `rules/` are run against each by `mutation-worker.ts`. Writes bench/mutation.md. Takes minutes.
  *
  * Stryker's own vitest runner works with vitest 5, but starts the test files anew for each mutant, which takes hours.
@@ -13,6 +13,8 @@ import type { WorkerMessage } from "./mutation-worker.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const COPY = `${ROOT}.mutation`;
+/** The tests of what ends mean that start no program. */
+const OUTCOME_TESTS = "test/backend/outcome.test.ts";
 /** A mutant whose tests take so long runs for ever; its worker is replaced. Most such are stopped by counting their hits. */
 const MUTANT_TIMEOUT_MILLISECONDS = 180_000;
 const PROPERTY_RUNS_DIVISOR = "40";
@@ -42,18 +44,19 @@ const logger = {
 
 rmSync(COPY, { recursive: true, force: true });
 mkdirSync(`${COPY}/test`, { recursive: true });
-for (const folder of ["rules", "static", "test/rules"])
-  cpSync(`${ROOT}${folder}`, `${COPY}/${folder}`, { recursive: true });
+for (const path of ["rules", "static", "backend", "test/rules", "test/support", OUTCOME_TESTS])
+  cpSync(`${ROOT}${path}`, `${COPY}/${path}`, { recursive: true });
 
 const chosen = process.argv.slice(2);
-const names = readdirSync(`${ROOT}rules`).filter(
-  (name) => name.endsWith(".ts") && !LEFT_OUT.test(name) && (chosen.length === 0 || chosen.includes(name)),
+const rules = readdirSync(`${ROOT}rules`).filter((name) => name.endsWith(".ts") && !LEFT_OUT.test(name));
+const names = [...rules.map((name) => `rules/${name}`), "backend/outcome.ts"].filter(
+  (name) => chosen.length === 0 || chosen.some((end) => name.endsWith(`/${end}`)),
 );
-const files = names.map((name) => ({ name, mutate: true, content: readFileSync(`${ROOT}rules/${name}`, "utf8") }));
+const files = names.map((name) => ({ name, mutate: true, content: readFileSync(`${ROOT}${name}`, "utf8") }));
 const options = { plugins: null, excludedMutations: EXCLUDED_MUTATIONS, ignorers: [] };
 const { files: instrumented, mutants: found } = await new Instrumenter(logger).instrument(files, options);
 const mutants = found.filter(({ status }) => status !== "Ignored");
-for (const { name, content } of instrumented) writeFileSync(`${COPY}/rules/${name}`, content);
+for (const { name, content } of instrumented) writeFileSync(`${COPY}/${name}`, content);
 
 const statuses = new Map<string, Status>();
 const pending = mutants.map(({ id }) => id);
@@ -85,7 +88,7 @@ interface Worker {
 
 function startWorker(): Promise<Worker> {
   const program = fileURLToPath(new URL("mutation-worker.ts", import.meta.url));
-  const worker = fork(program, [COPY], { env: { ...process.env, PROPERTY_RUNS_DIVISOR } });
+  const worker = fork(program, [COPY, OUTCOME_TESTS], { env: { ...process.env, PROPERTY_RUNS_DIVISOR } });
   return new Promise((resolve, reject) => {
     worker.once("exit", (code) => reject(new Error(`the tests fail without a mutant: exit code ${code}`)));
     worker.once("message", (message: WorkerMessage) => {
@@ -148,7 +151,7 @@ function report(): void {
       const text = replacement.replace(/\s+/g, " ").slice(0, 90);
       return `${fileName}:${location.start.line + 1}:${location.start.column + 1} ${mutatorName} (${statuses.get(id)}): ${text}`;
     });
-  const page = `# Mutation testing of rules/
+  const page = `# Mutation testing
 
 ${describeMachine()}. \`npm run mutation\` makes the table; its mutants come from Stryker's instrumenter. Not among them: string
 literals (ids are typed by unions, so the compiler finds a wrong one; the rest is prose). Static mutants, in code that runs
