@@ -196,6 +196,8 @@ describe("a machine that fails", () => {
     const backend = await backendFor({});
     await rm(backend.workDirectory, { recursive: true });
     await expectProblem(await backend.render({ source: "x" }), "service_unavailable");
+    const labels = { format: "pdf", outcome: "service_unavailable" };
+    expect(await backend.metric("service_render_requests_total", labels)).toBe(1);
     await mkdir(backend.workDirectory);
     await expect.poll(async () => (await backend.render({ source: "x" })).status).toBe(200);
   });

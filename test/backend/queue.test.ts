@@ -94,6 +94,8 @@ describe("renders beyond the cap", () => {
     await typst.signal("go");
     expect((await held).status).toBe(200);
     expect(await typst.read("served")).toBe("held\n");
+    expect(await backend.metric("service_render_phase_seconds_count", { phase: "queue" })).toBe(2);
+    expect(await backend.metric("service_render_phase_seconds_sum", { phase: "queue" })).toBeGreaterThan(0.95);
     const labels = { format: "pdf", outcome: "render_queue_full" };
     expect(await backend.metric("service_render_requests_total", labels)).toBe(1);
   });
