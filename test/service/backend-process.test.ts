@@ -233,6 +233,23 @@ describe("the backend stops", () => {
       return { backend, answers, letGo: () => typst.signal("go") };
     }
 
+    /** More than the kernel keeps of a connection that nobody reads. */
+    const DELIVERED_BYTES = 24 * 1024 ** 2;
+
+    /** A backend with an output on its way to a client that reads nothing yet. */
+    async function deliveringBackend(settings: Readonly<Record<string, string>> = {}) {
+      const typst = await makeFakeTypst(`${VERSION_ANSWER}\ncat > /dev/null; head -c ${DELIVERED_BYTES} /dev/zero`);
+      const backend = await spawnReadyBackend({
+        SERVICE_TYPST_BIN: typst.path,
+        SERVICE_SANDBOX: "none",
+        SERVICE_WARM_RENDERS: "0",
+        ...settings,
+      });
+      const reader = sendWithoutReading(backend.url, { source: "x" });
+      await expect.poll(async () => /^service_deliveries_underway 1$/m.test(await metricsOf(backend))).toBe(true);
+      return { backend, reader };
+    }
+
     it("only when the render at hand and those that wait are answered", async () => {
       const { backend, answers, letGo } = await stoppingBackend(async (stopping) =>
         (await render(stopping, { Connection: "close" })).text(),
@@ -244,33 +261,16 @@ describe("the backend stops", () => {
     });
 
     it("only when an output that is being delivered is with its client", async () => {
-      const bytes = 24 * 1024 ** 2;
-      const typst = await makeFakeTypst(`${VERSION_ANSWER}\ncat > /dev/null; head -c ${bytes} /dev/zero`);
-      const backend = await spawnReadyBackend({
-        SERVICE_TYPST_BIN: typst.path,
-        SERVICE_SANDBOX: "none",
-        SERVICE_WARM_RENDERS: "0",
-      });
-      const { readRest } = sendWithoutReading(backend.url, { source: "x" });
-      await expect.poll(async () => /^service_deliveries_underway 1$/m.test(await metricsOf(backend))).toBe(true);
+      const { backend, reader } = await deliveringBackend();
       backend.child.kill("SIGTERM");
       await expect.poll(async () => (await fetch(new URL("/ready", backend.url))).status).toBe(503);
-      expect((await readRest()).length).toBe(bytes);
+      expect((await reader.readRest()).length).toBe(DELIVERED_BYTES);
       expect((await backend.ended).exitCode).toBe(0);
     });
 
     it("without a line in the log for a client that leaves in the middle of its output", async () => {
-      const bytes = 24 * 1024 ** 2;
-      const typst = await makeFakeTypst(`${VERSION_ANSWER}\ncat > /dev/null; head -c ${bytes} /dev/zero`);
-      const backend = await spawnReadyBackend({
-        SERVICE_TYPST_BIN: typst.path,
-        SERVICE_SANDBOX: "none",
-        SERVICE_WARM_RENDERS: "0",
-        SERVICE_LOG_LEVEL: "warn",
-      });
-      const { socket } = sendWithoutReading(backend.url, { source: "x" });
-      await expect.poll(async () => /^service_deliveries_underway 1$/m.test(await metricsOf(backend))).toBe(true);
-      socket.destroy();
+      const { backend, reader } = await deliveringBackend({ SERVICE_LOG_LEVEL: "warn" });
+      reader.socket.destroy();
       await expect.poll(async () => /^service_deliveries_underway 0$/m.test(await metricsOf(backend))).toBe(true);
       backend.child.kill("SIGTERM");
       expect(await backend.ended).toMatchObject({ exitCode: 0, output: "" });
