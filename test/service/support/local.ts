@@ -34,6 +34,7 @@ export interface TestServiceOptions {
 export function backendEnvironment(): Record<string, string> {
   return {
     SERVICE_TYPST_BIN: inject("typstPath"),
+    SERVICE_BUBBLEWRAP_BIN: inject("bubblewrapPath"),
     SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
     SERVICE_LOG_LEVEL: "silent",
   };
