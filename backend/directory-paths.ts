@@ -20,7 +20,7 @@ const DIRECTORY_BYTES = 4096;
 export const MAX_DIRECTORY_BYTES = 64 * 1024 ** 2;
 
 /** What the directories of these files need on disk, bounded by `MAX_DIRECTORY_BYTES`. */
-export function directoryBytes(files: readonly string[]): number {
+export function neededDirectoryBytes(files: readonly string[]): number {
   return Math.min(MAX_DIRECTORY_BYTES, countNamedDirectories(files) * DIRECTORY_BYTES);
 }
 

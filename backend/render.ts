@@ -2,7 +2,7 @@
  * One render from a valid request to a finished output: project, Typst, outcome, archive.
  */
 
-import { readdir, stat, statfs } from "node:fs/promises";
+import { readdir, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { Output } from "../rules/output-options.ts";
 import type { Problem } from "../rules/problem.ts";
@@ -29,6 +29,7 @@ import { SvgEscaper } from "./svg-escaping.ts";
 import { lowestPage, pageProbeArguments, type RenderCommand } from "./typst-command.ts";
 import {
   DISCARD_OUTPUT,
+  directoryBytes,
   type OutputTaker,
   type TypstProcess,
   type TypstResult,
@@ -304,8 +305,7 @@ class RenderJob {
     if (names.length === 0) return refuse(noPage(output));
     if (names.length > max_output_files) return refuse(tooManyOutputFiles(settings));
     const pages = names.map((name) => ({ number: Number(name), path: join(directory, name) }));
-    const sizes = await Promise.all(pages.map(async ({ path }) => (await stat(path)).size));
-    const size = sizes.reduce((sum, bytes) => sum + bytes, 0);
+    const size = await directoryBytes(directory);
     if (size > max_output_bytes) return refuse(outputTooLarge(size, settings));
     if (!this.#space.resize(this.#projectBytes + size)) return refuse(noTemporarySpace());
     const extension = output.format === "png" ? "png" : "svg";
