@@ -4,8 +4,8 @@
  * A setting that cannot be used, a missing Typst or a port in use is one line on standard error and exit code 1.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { SettingError } from "../rules/integer-setting.ts";
-import { type Backend, buildBackend } from "./app.ts";
+import { SettingError } from "../rules/settings.ts";
+import { type Backend, buildBackend } from "./http/app.ts";
 import { findSandboxFacts } from "./sandbox/machine-facts.ts";
 import { describeObstacle } from "./sandbox/obstacle.ts";
 import { openSandbox } from "./sandbox/open-sandbox.ts";
@@ -13,8 +13,8 @@ import { probeSandbox } from "./sandbox/probe.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
 import { type BackendSettings, readBackendSettings } from "./settings.ts";
 import { Spawner } from "./spawner/spawner.ts";
-import { readTypstVersion } from "./typst-version.ts";
-import { prepareWorkDirectory } from "./work-directory.ts";
+import { readTypstVersion } from "./typst/version.ts";
+import { prepareWorkDirectory } from "./work-directory/claim.ts";
 
 const IDLE_POLL_MILLISECONDS = 20;
 /** For connections to close once nothing runs any more. */

@@ -4,12 +4,12 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { OutputFormat } from "../rules/output-options.ts";
 import type { ProblemCode } from "../rules/problem.ts";
-import type { ByteBudget } from "./byte-budget.ts";
-import type { Deliveries, DeliveryEnd } from "./delivery.ts";
-import type { PhaseSeconds } from "./render.ts";
-import type { RenderQueue } from "./render-queue.ts";
+import type { ByteBudget } from "./admission/byte-budget.ts";
+import type { Deliveries, DeliveryEnd } from "./http/delivery.ts";
+import type { PhaseSeconds } from "./render/render.ts";
+import type { RenderQueue } from "./admission/render-queue.ts";
 import type { SandboxMode } from "./sandbox/sandbox.ts";
-import type { TypstStarter } from "./typst-starter.ts";
+import type { TypstStarter } from "./typst/starter.ts";
 
 /** How one render request ended: `ok`, the code of a problem, or the client that did not wait. */
 export type RequestOutcome = "ok" | "client_gone" | ProblemCode;

@@ -4,10 +4,10 @@
 import { existsSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { type Environment, readIntegerSettings, SettingError } from "../rules/integer-setting.ts";
+import { type Environment, readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
-import { parseTokens } from "../rules/token.ts";
-import { MAX_DIRECTORY_BYTES } from "./directory-paths.ts";
+import { parseTokens } from "../rules/http/tokens.ts";
+import { MAX_DIRECTORY_BYTES } from "./work-directory/directory-paths.ts";
 import { parseSandboxMode, SANDBOX_MODE_ADVICE, type SandboxMode } from "./sandbox/modes.mjs";
 
 /**

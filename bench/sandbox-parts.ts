@@ -4,11 +4,11 @@
  */
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { Project } from "../backend/project.ts";
+import { Project } from "../backend/work-directory/render-directory.ts";
 import { openSandbox } from "../backend/sandbox/open-sandbox.ts";
 import { readBackendSettings } from "../backend/settings.ts";
-import { compileArguments } from "../backend/typst-command.ts";
-import { prepareWorkDirectory } from "../backend/work-directory.ts";
+import { compileArguments } from "../backend/typst/command-line.ts";
+import { prepareWorkDirectory } from "../backend/work-directory/claim.ts";
 import { locateBubblewrap } from "../scripts/bubblewrap-location.mjs";
 import { median } from "./median.ts";
 

@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { escapeSvg } from "../backend/svg-escaping.ts";
+import { escapeSvg } from "../backend/render/svg-escaping.ts";
 import { writeExampleProject } from "../scripts/example-project.ts";
 import { locateTypst } from "../scripts/typst-location.mjs";
 import { describeMachine } from "./machine.ts";

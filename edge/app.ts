@@ -4,7 +4,7 @@
 import { Hono } from "hono";
 import { STATIC_DOCUMENTS } from "../rules/constraints.ts";
 import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem.ts";
-import { COMMON_HEADERS, REQUEST_ID_HEADER } from "../rules/service-headers.ts";
+import { COMMON_HEADERS, REQUEST_ID_HEADER } from "../rules/http/headers.ts";
 import { requireToken } from "./authorization.ts";
 import { answerConstraints } from "./constraints-route.ts";
 import { type EdgeBindings, settingsOf } from "./context.ts";

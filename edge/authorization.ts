@@ -2,7 +2,7 @@
  * The token check in front of the protected routes: before a byte of a body is read.
  */
 import { createMiddleware } from "hono/factory";
-import { API_TOKEN_HEADER, identifyCaller } from "../rules/token.ts";
+import { API_TOKEN_HEADER, identifyCaller } from "../rules/http/tokens.ts";
 import { type EdgeBindings, settingsOf } from "./context.ts";
 import { problemResponse } from "./problem-response.ts";
 

@@ -2,8 +2,8 @@
  * Requests from the edge to the backends.
  */
 import { limitsFingerprint } from "../rules/limits.ts";
-import { CALLER_HEADER, LIMITS_HEADER, REQUEST_ID_HEADER } from "../rules/service-headers.ts";
-import { BACKEND_TOKEN_HEADER } from "../rules/token.ts";
+import { CALLER_HEADER, LIMITS_HEADER, REQUEST_ID_HEADER } from "../rules/http/headers.ts";
+import { BACKEND_TOKEN_HEADER } from "../rules/http/tokens.ts";
 import { type EdgeContext, settingsOf } from "./context.ts";
 
 /** A body is handed over in pieces of this size, so that the edge learns when the last one has gone. */

@@ -2,7 +2,7 @@
  * The definitions of the edge's own whole-number settings: apart from their reader, so that the settings table of the
  * README can be made from them outside workerd.
  */
-import type { IntegerSetting } from "../rules/integer-setting.ts";
+import type { IntegerSetting } from "../rules/settings.ts";
 
 /** The edge's whole-number settings beyond the limits. */
 export const EDGE_INTEGER_SETTINGS = {

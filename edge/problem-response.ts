@@ -2,7 +2,7 @@
  * Problems as responses of the edge.
  */
 import { PROBLEM_MEDIA_TYPE, PROBLEMS, type Problem, problemDocument } from "../rules/problem.ts";
-import { instanceOf, NOT_STORED_HEADERS } from "../rules/service-headers.ts";
+import { instanceOf, NOT_STORED_HEADERS } from "../rules/http/headers.ts";
 import type { EdgeContext } from "./context.ts";
 
 /** The response that reports `refusal` of the request at hand. */

@@ -3,7 +3,7 @@
  */
 import type { Limits } from "../rules/limits.ts";
 import { type Problem, problem } from "../rules/problem.ts";
-import { BodyCollector, type RequestHead } from "../rules/request-head.ts";
+import { BodyCollector, type RequestHead } from "../rules/http/request-head.ts";
 import { RETRY_AFTER_SECONDS, type Reservation } from "./body-memory.ts";
 import { readInTime } from "./read-in-time.ts";
 

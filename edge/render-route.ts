@@ -3,7 +3,7 @@
  */
 import { PROBLEM_MEDIA_TYPE, type Problem } from "../rules/problem.ts";
 import { parseRenderRequest } from "../rules/render-request.ts";
-import { judgeDeclaredSize, judgeMediaType, type RequestHead } from "../rules/request-head.ts";
+import { judgeDeclaredSize, judgeMediaType, type RequestHead } from "../rules/http/request-head.ts";
 import { BackendError, forwardRender } from "./backends.ts";
 import type { Reservation } from "./body-memory.ts";
 import { deploymentOf, type EdgeContext, settingsOf } from "./context.ts";

@@ -6,7 +6,7 @@ import { FILES_KEY_RULES_DOCUMENT, OUTPUT_RULES_DOCUMENT } from "./constraints.t
 import { LIMIT_SETTINGS, type LimitName, type Limits, limitsFrom, MAX_KEYS } from "./limits.ts";
 import type { Problem } from "./problem.ts";
 import { parseRenderRequest } from "./render-request.ts";
-import { judgeDeclaredSize } from "./request-head.ts";
+import { judgeDeclaredSize } from "./http/request-head.ts";
 
 export type { Problem, ProblemCode, ProblemDocument } from "./problem.ts";
 

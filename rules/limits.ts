@@ -4,7 +4,7 @@
  * Everything that reads, enforces, publishes or documents a limit takes it from here. No I/O: the settings come in as
  * plain strings from the one reader of each platform (`edge/settings.ts`, `backend/settings.ts`).
  */
-import type { IntegerSetting } from "./integer-setting.ts";
+import type { IntegerSetting } from "./settings.ts";
 
 /** The structural cap on `files`. It belongs to the rules, never to a deployment's settings. */
 export const MAX_KEYS = 1024;

@@ -5,8 +5,8 @@
  * becomes an empty one, and of `standards` one item more than is allowed.
  */
 import * as v from "valibot";
-import type { JsonCursor, JsonKind } from "./json-cursor.ts";
-import { decodeJsonString } from "./json-string.ts";
+import type { JsonCursor, JsonKind } from "./json/cursor.ts";
+import { decodeJsonString } from "./json/string.ts";
 import {
   DEFAULT_OUTPUT,
   isOutputFormat,

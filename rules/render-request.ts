@@ -5,11 +5,11 @@
  * of judgement: JSON grammar · all field errors at once · the file set · sizes · the page selection · output rules.
  * Nothing big is decoded or copied: the backend writes `source`, files and `data` straight from the spans.
  */
-import { type Base64Mistake, base64DecodedSize, base64Mistake } from "./base64.ts";
-import { type DataErrorType, type DataFindings, passData, pathsAt } from "./data-judgement.ts";
+import { type Base64Mistake, base64DecodedSize, base64Mistake } from "./json/base64.ts";
+import { type DataErrorType, type DataFindings, passData, pathsAt } from "./data-rules.ts";
 import { isValidKey, judgeFileSet, KEY_RULES } from "./files-rules.ts";
-import { JsonCursor, type JsonKind } from "./json-cursor.ts";
-import { decodeJsonString, type StringSpan } from "./json-string.ts";
+import { JsonCursor, type JsonKind } from "./json/cursor.ts";
+import { decodeJsonString, type StringSpan } from "./json/string.ts";
 import type { Limits } from "./limits.ts";
 import { DEFAULT_OUTPUT, type Output } from "./output-options.ts";
 import { OutputReader } from "./output-reader.ts";
@@ -17,7 +17,7 @@ import { judgeOutput } from "./output-rules.ts";
 import { type Problem, problem } from "./problem.ts";
 import { quote, shortenPath } from "./quote.ts";
 import { RememberedKeys } from "./remembered-keys.ts";
-import { isUtf8 } from "./utf8.ts";
+import { isUtf8 } from "./json/utf8.ts";
 import { ValidationErrorList } from "./validation-errors.ts";
 
 /** How a file's content is written in the request. */

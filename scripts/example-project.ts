@@ -3,7 +3,7 @@
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { programText } from "../backend/typst-source.ts";
+import { programText } from "../backend/typst/program-text.ts";
 import { exampleRequest } from "./example-request.ts";
 
 /** Writes an example into a directory; `main.typ` is its program text. */

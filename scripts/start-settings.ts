@@ -1,7 +1,7 @@
 /**
  * The settings of `npm start` alone.
  */
-import type { IntegerSetting } from "../rules/integer-setting.ts";
+import type { IntegerSetting } from "../rules/settings.ts";
 
 export const START_INTEGER_SETTINGS = {
   edgePort: {

@@ -9,7 +9,7 @@ import { enableCompileCache, getCompileCacheDir } from "node:module";
 import { join } from "node:path";
 import { readBackendSettings } from "../backend/settings.ts";
 import { readEdgeSettings } from "../edge/settings.ts";
-import { readIntegerSettings, SettingError } from "../rules/integer-setting.ts";
+import { readIntegerSettings, SettingError } from "../rules/settings.ts";
 import {
   isPortFree,
   LOOPBACK,

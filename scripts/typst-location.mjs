@@ -4,7 +4,7 @@
  * The set-up loads it before node_modules exists and on any Node from 14 on: node:* imports only.
  */
 import path from "node:path";
-import { TYPST_VERSION } from "../backend/typst-release.mjs";
+import { TYPST_VERSION } from "../backend/typst/release.mjs";
 import { cacheFolder, firstLineOfVersion, locateProgram } from "./program-location.mjs";
 
 /** @typedef {import("./program-location.mjs").Environment} Environment */

@@ -4,7 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
-import type { Project } from "../project.ts";
+import type { Project } from "../work-directory/render-directory.ts";
 import type { BackendSettings } from "../settings.ts";
 import { resourceLimitCommand } from "./resource-limits.ts";
 import { type Launch, RENDER_ENVIRONMENT, type Sandbox, type SandboxView } from "./sandbox.ts";

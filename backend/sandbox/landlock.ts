@@ -7,9 +7,9 @@
  */
 import { basename } from "node:path";
 import { readProc } from "../proc.mjs";
-import type { Project } from "../project.ts";
+import type { Project } from "../work-directory/render-directory.ts";
 import type { BackendSettings } from "../settings.ts";
-import { emptyPackageDirectory, makeEmptyPackageDirectory } from "../work-directory.ts";
+import { emptyPackageDirectory, makeEmptyPackageDirectory } from "../work-directory/claim.ts";
 import { resourceLimitCommand } from "./resource-limits.ts";
 import { type Launch, RENDER_ENVIRONMENT, type Sandbox, type SandboxView } from "./sandbox.ts";
 import type { SeccompFilterFile } from "./seccomp-filter-file.ts";

@@ -1,7 +1,7 @@
 /**
  * Setting up the sandbox that the settings name: what it needs is looked up and written at start.
  */
-import { SettingError } from "../../rules/integer-setting.ts";
+import { SettingError } from "../../rules/settings.ts";
 import type { BackendSettings } from "../settings.ts";
 import { bubblewrapSandbox } from "./bubblewrap.ts";
 import { landlockSandbox } from "./landlock.ts";

@@ -10,11 +10,11 @@ import { mkdtemp, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Project } from "../project.ts";
+import { Project } from "../work-directory/render-directory.ts";
 import type { BackendSettings } from "../settings.ts";
 import type { Spawner } from "../spawner/spawner.ts";
-import { compileArguments } from "../typst-command.ts";
-import { DISCARD_OUTPUT, TypstProcess } from "../typst-process.ts";
+import { compileArguments } from "../typst/command-line.ts";
+import { DISCARD_OUTPUT, TypstProcess } from "../typst/process.ts";
 import type { Launch, Sandbox } from "./sandbox.ts";
 
 /** What the probe found: the escapes that succeeded, and whether an ordinary document compiles. */

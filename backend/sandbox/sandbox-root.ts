@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { BackendSettings } from "../settings.ts";
-import { workDirectoryPath } from "../work-directory-paths.ts";
+import { workDirectoryPath } from "../work-directory/paths.ts";
 import { writeMissing } from "./write-missing.ts";
 
 /** Paths in the sandbox. */

@@ -1,7 +1,7 @@
 /**
  * What a sandbox is to the rest of the backend: how a project looks from inside it, and how Typst is started in it.
  */
-import type { Project } from "../project.ts";
+import type { Project } from "../work-directory/render-directory.ts";
 import type { SandboxMode } from "./modes.mjs";
 
 export type { SandboxMode };

@@ -2,7 +2,7 @@
  * The filter of system calls as a file of the work directory: bubblewrap reads it by a descriptor, setpriv by its path.
  */
 import type { BackendSettings } from "../settings.ts";
-import { workDirectoryPath } from "../work-directory-paths.ts";
+import { workDirectoryPath } from "../work-directory/paths.ts";
 import { writeMissing } from "./write-missing.ts";
 
 export interface SeccompFilterFile {

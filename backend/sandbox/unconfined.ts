@@ -3,9 +3,9 @@
  * nothing else holds what a flaw in it would let through.
  */
 import { basename } from "node:path";
-import type { Project } from "../project.ts";
+import type { Project } from "../work-directory/render-directory.ts";
 import type { BackendSettings } from "../settings.ts";
-import { emptyPackageDirectory, makeEmptyPackageDirectory } from "../work-directory.ts";
+import { emptyPackageDirectory, makeEmptyPackageDirectory } from "../work-directory/claim.ts";
 import { type Launch, RENDER_ENVIRONMENT, type Sandbox } from "./sandbox.ts";
 
 /** A proxy that refuses every connection: without a sandbox it is all that keeps Typst from fetching packages. */

@@ -13,7 +13,7 @@ import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { connect } from "node:net";
 import { killIfThere } from "../proc.mjs";
-import { killStrayProcesses } from "../stray-processes.mjs";
+import { killStrayProcesses } from "../work-directory/stray-processes.mjs";
 
 /** @import { ChildProcess } from "node:child_process" */
 /** @import { Socket } from "node:net" */

@@ -11,8 +11,8 @@ import { fileURLToPath } from "node:url";
 import { describeError, ServiceFailure } from "../error-log.ts";
 import { killIfThere } from "../proc.mjs";
 import type { Launch } from "../sandbox/sandbox.ts";
-import { killStrayProcesses } from "../stray-processes.mjs";
-import { workDirectoryPath } from "../work-directory-paths.ts";
+import { killStrayProcesses } from "../work-directory/stray-processes.mjs";
+import { workDirectoryPath } from "../work-directory/paths.ts";
 import type { ProgramEnd, ProgramId, SpawnerReport, SpawnerRequest } from "./messages.ts";
 
 const PROGRAM = fileURLToPath(new URL("spawner-program.mjs", import.meta.url));

@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
-import { TYPST_VERSION } from "../../backend/typst-release.mjs";
+import { TYPST_VERSION } from "../../backend/typst/release.mjs";
 import { findOnPath } from "../program-location.mjs";
 import { typstProblem } from "../typst-location.mjs";
 import { SetUpError, say, withProgress } from "./report.mjs";

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
-import { TYPST_VERSION } from "../../backend/typst-release.mjs";
+import { TYPST_VERSION } from "../../backend/typst/release.mjs";
 import { findOnPath } from "../program-location.mjs";
 import { typstProblem } from "../typst-location.mjs";
 import { SetUpError, say, withProgress } from "./report.mjs";
@@ -14,7 +14,7 @@ const DOWNLOAD_LIMITS = {
   archiveBytes: 128 * 1024 * 1024, // the archives have about 20 MB
 };
 
-/** @typedef {import("../../backend/typst-release.mjs").TypstRelease} TypstRelease */
+/** @typedef {import("../../backend/typst/release.mjs").TypstRelease} TypstRelease */
 
 /**
  * @param {TypstRelease | undefined} release

@@ -1,5 +1,5 @@
 /** Typst in the user's cache: the official release where it can be had and works, else built from its source. */
-import { TYPST_RELEASES, TYPST_VERSION } from "../../backend/typst-release.mjs";
+import { TYPST_RELEASES, TYPST_VERSION } from "../../backend/typst/release.mjs";
 import { cachedTypstPath, typstProblem } from "../typst-location.mjs";
 import { ensureCached } from "./cached-program.mjs";
 import { say } from "./report.mjs";

@@ -1,8 +1,8 @@
 /** How slots and places in the queue are shared out between callers: by the queue itself, and as clients meet it. */
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { CallerLoad } from "../../backend/caller-load.ts";
-import { RenderQueue, SLOW_RENDER_SECONDS } from "../../backend/render-queue.ts";
+import { CallerLoad } from "../../backend/admission/caller-load.ts";
+import { RenderQueue, SLOW_RENDER_SECONDS } from "../../backend/admission/render-queue.ts";
 import { makeFakeTypst, waitFor } from "./support/fake-typst.ts";
 import { expectProblem } from "./support/problems.ts";
 import { startTestBackend } from "./support/test-backend.ts";

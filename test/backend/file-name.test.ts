@@ -1,6 +1,6 @@
 /** The name under which a file is offered: what a caller suggests, made safe for headers and for every file system. */
 import { describe, expect, it } from "vitest";
-import { contentDisposition, safeFileName } from "../../backend/file-name.ts";
+import { contentDisposition, safeFileName } from "../../backend/http/file-name.ts";
 
 describe("the extension of a file name", () => {
   it.each([

@@ -10,9 +10,9 @@ import {
   renderFailed,
   renderTimeout,
   tooManyOutputFiles,
-} from "../../backend/outcome.ts";
+} from "../../backend/render/outcome.ts";
 import { readBackendSettings } from "../../backend/settings.ts";
-import type { TypstEnd, TypstResult } from "../../backend/typst-process.ts";
+import type { TypstEnd, TypstResult } from "../../backend/typst/process.ts";
 
 const LIMIT = 5000;
 const SETTINGS = readBackendSettings({

@@ -1,7 +1,7 @@
 /** The admission to the render slots by itself: cap, order, deadline, leaving, and work that fails. */
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { type Applicant, RenderQueue, type RenderQueueOptions } from "../../backend/render-queue.ts";
+import { type Applicant, RenderQueue, type RenderQueueOptions } from "../../backend/admission/render-queue.ts";
 
 /** The deadline is longer than any test: whoever is answered before has not waited for it. */
 const OPTIONS: RenderQueueOptions = { slots: 1, maxWaiting: 10, deadlineMilliseconds: 600_000 };

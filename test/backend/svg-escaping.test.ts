@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { escapeSvg, SvgEscaper } from "../../backend/svg-escaping.ts";
+import { escapeSvg, SvgEscaper } from "../../backend/render/svg-escaping.ts";
 import { writeExampleProject } from "../../scripts/example-project.ts";
 import { exampleNames } from "../../scripts/example-request.ts";
 import { expectProblem } from "./support/problems.ts";

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { readBackendSettings } from "../../backend/settings.ts";
 import { Spawner } from "../../backend/spawner/spawner.ts";
-import { prepareWorkDirectory } from "../../backend/work-directory.ts";
+import { prepareWorkDirectory } from "../../backend/work-directory/claim.ts";
 import { makeFakeTypst, waitFor } from "./support/fake-typst.ts";
 import { startTestBackend } from "./support/test-backend.ts";
 

@@ -12,7 +12,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { type Copy, DockerfileParser, type Env, type From, type Instruction } from "dockerfile-ast";
 import { execa } from "execa";
-import { TYPST_VERSION } from "../../backend/typst-release.mjs";
+import { TYPST_VERSION } from "../../backend/typst/release.mjs";
 import { cacheFolder, findOnPath } from "../../scripts/program-location.mjs";
 import { locateTypst } from "../../scripts/typst-location.mjs";
 import { downloadWithDependencies, ensureFolder, sourcesLine } from "./archive.ts";

@@ -3,8 +3,8 @@
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { base64DecodedSize } from "../../rules/base64.ts";
-import { JsonCursor } from "../../rules/json-cursor.ts";
+import { base64DecodedSize } from "../../rules/json/base64.ts";
+import { JsonCursor } from "../../rules/json/cursor.ts";
 import { bodyOf, placedAt } from "./bodies.ts";
 import { base64Text } from "./request-arbitraries.ts";
 import { runs } from "./runs.ts";

@@ -3,7 +3,7 @@
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isReadByTypst } from "../../rules/json-number.ts";
+import { isReadByTypst } from "../../rules/json/number.ts";
 import { bodyOf } from "./bodies.ts";
 import { borderNumberText, numberText } from "./request-arbitraries.ts";
 import { runs } from "./runs.ts";

@@ -8,7 +8,7 @@ import {
   judgeDeclaredSize,
   judgeMediaType,
   type RequestHead,
-} from "../../rules/request-head.ts";
+} from "../../rules/http/request-head.ts";
 import { limitsWith } from "./limits-for-tests.ts";
 
 const LIMIT = 100_000;

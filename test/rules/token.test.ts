@@ -2,8 +2,8 @@
  * API tokens: which settings make a set of them, and which candidates are in it.
  */
 import { describe, expect, it } from "vitest";
-import { SettingError } from "../../rules/integer-setting.ts";
-import { identifyCaller, judgeToken, parseNamedTokens, parseTokens } from "../../rules/token.ts";
+import { SettingError } from "../../rules/settings.ts";
+import { identifyCaller, judgeToken, parseNamedTokens, parseTokens } from "../../rules/http/tokens.ts";
 
 describe("a setting of tokens", () => {
   it.each([

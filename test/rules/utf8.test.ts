@@ -3,7 +3,7 @@
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isUtf8 } from "../../rules/utf8.ts";
+import { isUtf8 } from "../../rules/json/utf8.ts";
 import { bodyOf, placedAt, problemOf } from "./bodies.ts";
 import { runs } from "./runs.ts";
 

@@ -2,7 +2,7 @@
  * The verdicts of the fast and of the slow parser side by side.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { StringSpan } from "../../rules/json-string.ts";
+import type { StringSpan } from "../../rules/json/string.ts";
 import type { Limits } from "../../rules/limits.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import { parseRenderRequest, type RenderRequest } from "../../rules/render-request.ts";

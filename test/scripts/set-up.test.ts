@@ -10,7 +10,7 @@ import { delimiter, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { TYPST_VERSION } from "../../backend/typst-release.mjs";
+import { TYPST_VERSION } from "../../backend/typst/release.mjs";
 import { locateBubblewrap } from "../../scripts/bubblewrap-location.mjs";
 
 const PROJECT_FOLDER = fileURLToPath(new URL("../..", import.meta.url));

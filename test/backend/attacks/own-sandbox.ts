@@ -9,7 +9,7 @@ import { openSandbox } from "../../../backend/sandbox/open-sandbox.ts";
 import type { Sandbox, SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { type BackendSettings, readBackendSettings } from "../../../backend/settings.ts";
 import { Spawner } from "../../../backend/spawner/spawner.ts";
-import { prepareWorkDirectory } from "../../../backend/work-directory.ts";
+import { prepareWorkDirectory } from "../../../backend/work-directory/claim.ts";
 import type { Output } from "../../../rules/output-options.ts";
 
 export interface OwnSandbox {

@@ -7,7 +7,7 @@ import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { Project } from "../../../backend/project.ts";
+import { Project } from "../../../backend/work-directory/render-directory.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { makeFakeTypst } from "../support/fake-typst.ts";
 import {

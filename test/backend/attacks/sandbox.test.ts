@@ -6,12 +6,12 @@ import { mkdir, mkdtemp, readdir, readlink, rm, symlink, writeFile } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { Project } from "../../../backend/project.ts";
+import { Project } from "../../../backend/work-directory/render-directory.ts";
 import { probeSandbox } from "../../../backend/sandbox/probe.ts";
 import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
-import { renderArguments } from "../../../backend/typst-command.ts";
-import { DISCARD_OUTPUT, type TypstEnd, TypstProcess } from "../../../backend/typst-process.ts";
-import { TypstStarter } from "../../../backend/typst-starter.ts";
+import { renderArguments } from "../../../backend/typst/command-line.ts";
+import { DISCARD_OUTPUT, type TypstEnd, TypstProcess } from "../../../backend/typst/process.ts";
+import { TypstStarter } from "../../../backend/typst/starter.ts";
 import type { Output } from "../../../rules/output-options.ts";
 import { processesOf, readProc, typstProcessesOf } from "./leftovers.ts";
 import { landlockObstacle, type OwnSandbox, openOwnSandbox, PAGES, PDF } from "./own-sandbox.ts";

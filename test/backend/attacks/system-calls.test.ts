@@ -5,9 +5,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { Project } from "../../../backend/project.ts";
+import { Project } from "../../../backend/work-directory/render-directory.ts";
 import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
-import { type TypstEnd, TypstProcess } from "../../../backend/typst-process.ts";
+import { type TypstEnd, TypstProcess } from "../../../backend/typst/process.ts";
 import { isRunning } from "../support/running-process.ts";
 import { openOwnSandbox, SANDBOXES } from "./own-sandbox.ts";
 

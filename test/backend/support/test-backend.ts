@@ -6,11 +6,11 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inject } from "vitest";
-import { type Backend, buildBackend } from "../../../backend/app.ts";
+import { type Backend, buildBackend } from "../../../backend/http/app.ts";
 import { openSandbox } from "../../../backend/sandbox/open-sandbox.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
 import { Spawner } from "../../../backend/spawner/spawner.ts";
-import { prepareWorkDirectory } from "../../../backend/work-directory.ts";
+import { prepareWorkDirectory } from "../../../backend/work-directory/claim.ts";
 import { BACKEND_TOKEN } from "../../tokens.ts";
 import { type MetricSample, parseMetrics, sampleValue } from "./metrics-text.ts";
 

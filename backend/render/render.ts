@@ -4,13 +4,13 @@
 
 import { readdir, statfs } from "node:fs/promises";
 import { join } from "node:path";
-import type { Output } from "../rules/output-options.ts";
-import type { Problem } from "../rules/problem.ts";
-import type { RenderRequest } from "../rules/render-request.ts";
+import type { Output } from "../../rules/output-options.ts";
+import type { Problem } from "../../rules/problem.ts";
+import type { RenderRequest } from "../../rules/render-request.ts";
 import { packPages } from "./archive.ts";
-import type { ByteBudget, Reservation } from "./byte-budget.ts";
-import { ServiceFailure } from "./error-log.ts";
-import type { Extension } from "./file-name.ts";
+import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
+import { ServiceFailure } from "../error-log.ts";
+import type { Extension } from "../http/file-name.ts";
 import {
   CLIENT_GONE,
   compileFailed,
@@ -21,12 +21,12 @@ import {
   renderTimeout,
   tooManyOutputFiles,
 } from "./outcome.ts";
-import { type Project, projectBytes, stringBytes } from "./project.ts";
-import { isFont } from "./project-fonts.ts";
-import type { BackendSettings } from "./settings.ts";
+import { type Project, projectBytes, stringBytes } from "../work-directory/render-directory.ts";
+import { isFont } from "../work-directory/font-links.ts";
+import type { BackendSettings } from "../settings.ts";
 import { type AppendResult, Spool } from "./spool.ts";
 import { SvgEscaper } from "./svg-escaping.ts";
-import { lowestPage, pageProbeArguments, type RenderCommand } from "./typst-command.ts";
+import { lowestPage, pageProbeArguments, type RenderCommand } from "../typst/command-line.ts";
 import {
   DISCARD_OUTPUT,
   directoryBytes,
@@ -34,9 +34,9 @@ import {
   type TypstProcess,
   type TypstResult,
   type TypstTask,
-} from "./typst-process.ts";
-import { programText } from "./typst-source.ts";
-import type { StartedRender, TypstStarter } from "./typst-starter.ts";
+} from "../typst/process.ts";
+import { programText } from "../typst/program-text.ts";
+import type { StartedRender, TypstStarter } from "../typst/starter.ts";
 
 /** With less than this left, a page that could not be written is the disk's failure, not the template's. */
 const FULL_DISK_BYTES = 1024 * 1024;

@@ -3,7 +3,7 @@
  */
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
-import type { Spool } from "./spool.ts";
+import type { Spool } from "../render/spool.ts";
 
 /** How a delivery ended. */
 export type DeliveryEnd = "delivered" | "client_gone" | "silent" | "timed_out";

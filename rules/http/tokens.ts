@@ -1,9 +1,9 @@
 /**
  * API tokens: reading a set of them from a setting, and comparing one in constant time.
  */
-import { SettingError } from "./integer-setting.ts";
-import { type Problem, problem, serviceUnavailable } from "./problem.ts";
-import { CALLER_NAME_PATTERN } from "./service-headers.ts";
+import { SettingError } from "../settings.ts";
+import { type Problem, problem, serviceUnavailable } from "../problem.ts";
+import { CALLER_NAME_PATTERN } from "./headers.ts";
 
 /** The request header that carries a caller's token. */
 export const API_TOKEN_HEADER = "X-Service-Api-Token";

@@ -7,21 +7,21 @@
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import Fastify, { type FastifyInstance, LogController } from "fastify";
-import { notFound, serviceUnavailable } from "../rules/problem.ts";
-import { COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../rules/service-headers.ts";
-import { ByteBudget } from "./byte-budget.ts";
+import { notFound, serviceUnavailable } from "../../rules/problem.ts";
+import { COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../rules/http/headers.ts";
+import { ByteBudget } from "../admission/byte-budget.ts";
 import { Deliveries } from "./delivery.ts";
-import { describeError, ServiceFailure } from "./error-log.ts";
-import { BackendMetrics } from "./metrics.ts";
+import { describeError, ServiceFailure } from "../error-log.ts";
+import { BackendMetrics } from "../metrics.ts";
 import { PendingAnswers } from "./pending-answers.ts";
 import { answerMalformedHttp, answerUnrouted, reportFailure, sendProblem } from "./problem-reply.ts";
-import { RenderQueue } from "./render-queue.ts";
+import { RenderQueue } from "../admission/render-queue.ts";
 import { renderRoute } from "./render-route.ts";
-import type { Sandbox } from "./sandbox/sandbox.ts";
-import { type BackendSettings, maxTempBytesPerRender } from "./settings.ts";
-import type { Spawner } from "./spawner/spawner.ts";
-import { MAX_MEMORY_BYTES_PER_OUTPUT } from "./spool.ts";
-import { TypstStarter } from "./typst-starter.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
+import { type BackendSettings, maxTempBytesPerRender } from "../settings.ts";
+import type { Spawner } from "../spawner/spawner.ts";
+import { MAX_MEMORY_BYTES_PER_OUTPUT } from "../render/spool.ts";
+import { TypstStarter } from "../typst/starter.ts";
 
 /** For the whole of a request to arrive, on any route; the render route has closer deadlines for bodies. */
 const REQUEST_TIMEOUT_MILLISECONDS = 90_000;

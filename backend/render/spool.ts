@@ -8,8 +8,8 @@
 import { randomUUID } from "node:crypto";
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import { join } from "node:path";
-import type { ByteBudget, Reservation } from "./byte-budget.ts";
-import { ServiceFailure } from "./error-log.ts";
+import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
+import { ServiceFailure } from "../error-log.ts";
 
 /** Outputs up to this size stay in memory, where the budget has room: most documents are smaller. */
 export const MAX_MEMORY_BYTES_PER_OUTPUT = 1024 ** 2;

@@ -1,7 +1,7 @@
 /**
  * The text that Typst compiles: the caller's source under a prelude that names the data.
  */
-import { DATA_FILE_NAME } from "./project.ts";
+import { DATA_FILE_NAME } from "../work-directory/render-directory.ts";
 
 /** `data` and `request` are one value. The JSON text is the caller's own: numbers keep the form they were sent in. */
 const PRELUDE = Buffer.from(`#let data = json("/${DATA_FILE_NAME}")\n#let request = data\n`);

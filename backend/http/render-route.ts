@@ -4,18 +4,18 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { limitsFingerprint } from "../rules/limits.ts";
-import type { OutputFormat } from "../rules/output-options.ts";
-import { type Problem, serviceUnavailable } from "../rules/problem.ts";
-import { parseRenderRequest } from "../rules/render-request.ts";
-import { judgeMediaType } from "../rules/request-head.ts";
-import { CALLER_HEADER, CALLER_NAME_PATTERN, LIMITS_HEADER, NOT_STORED_HEADERS } from "../rules/service-headers.ts";
-import { BACKEND_TOKEN_HEADER, judgeToken } from "../rules/token.ts";
-import type { ByteBudget, Reservation } from "./byte-budget.ts";
+import { limitsFingerprint } from "../../rules/limits.ts";
+import type { OutputFormat } from "../../rules/output-options.ts";
+import { type Problem, serviceUnavailable } from "../../rules/problem.ts";
+import { parseRenderRequest } from "../../rules/render-request.ts";
+import { judgeMediaType } from "../../rules/http/request-head.ts";
+import { CALLER_HEADER, CALLER_NAME_PATTERN, LIMITS_HEADER, NOT_STORED_HEADERS } from "../../rules/http/headers.ts";
+import { BACKEND_TOKEN_HEADER, judgeToken } from "../../rules/http/tokens.ts";
+import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import type { Deliveries } from "./delivery.ts";
 import { contentDisposition, type Extension } from "./file-name.ts";
-import type { BackendMetrics, RequestOutcome } from "./metrics.ts";
-import { CLIENT_GONE, renderQueueFull } from "./outcome.ts";
+import type { BackendMetrics, RequestOutcome } from "../metrics.ts";
+import { CLIENT_GONE, renderQueueFull } from "../render/outcome.ts";
 import { reportFailure, sendProblem } from "./problem-reply.ts";
 import {
   type PhaseSeconds,
@@ -24,9 +24,9 @@ import {
   type RenderReport,
   render,
   type ValidRequest,
-} from "./render.ts";
-import type { RenderQueue } from "./render-queue.ts";
-import { drainBody, readBody, requestHead } from "./request-body.ts";
+} from "../render/render.ts";
+import type { RenderQueue } from "../admission/render-queue.ts";
+import { drainBody, readBody, requestHead } from "./read-body.ts";
 
 const CONTENT_TYPES = {
   pdf: "application/pdf",

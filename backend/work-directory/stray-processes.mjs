@@ -6,7 +6,7 @@
  *
  * Plain JavaScript, because the spawner loads it.
  */
-import { killIfThere, processIds, readProc } from "./proc.mjs";
+import { killIfThere, processIds, readProc } from "../proc.mjs";
 
 /**
  * Kills the processes that have an argument for which `isStray` holds. Others' processes are left to others.

@@ -4,10 +4,10 @@
  * No text of the caller's reaches it but numbers, enum values and page ranges that the rules have judged.
  */
 import { join } from "node:path";
-import type { Output } from "../rules/output-options.ts";
-import { countDistinctPages, type PageRange, parsePageSelection } from "../rules/page-selection.ts";
-import type { SandboxView } from "./sandbox/sandbox.ts";
-import type { BackendSettings } from "./settings.ts";
+import type { Output } from "../../rules/output-options.ts";
+import { countDistinctPages, type PageRange, parsePageSelection } from "../../rules/page-selection.ts";
+import type { SandboxView } from "../sandbox/sandbox.ts";
+import type { BackendSettings } from "../settings.ts";
 
 const STANDARD_STREAM = "-";
 

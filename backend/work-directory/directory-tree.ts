@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { countNamedDirectories, directoriesOf } from "./directory-paths.ts";
 import type { DirectoryAnswer, DirectoryJob } from "./directory-thread.ts";
-import { describeError, ServiceFailure } from "./error-log.ts";
+import { describeError, ServiceFailure } from "../error-log.ts";
 
 /** Up to so many directories the thread is not worth its start. */
 const MAX_WITHOUT_THREAD = 16;

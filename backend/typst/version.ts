@@ -2,9 +2,9 @@
  * Which Typst is there: asked once at start, so that a missing or wrong one is known before the first request.
  */
 import { execa } from "execa";
-import { SettingError } from "../rules/integer-setting.ts";
-import type { BackendSettings } from "./settings.ts";
-import { TYPST_VERSION } from "./typst-release.mjs";
+import { SettingError } from "../../rules/settings.ts";
+import type { BackendSettings } from "../settings.ts";
+import { TYPST_VERSION } from "./release.mjs";
 
 const ANSWER_TIMEOUT_MILLISECONDS = 10_000;
 

@@ -4,7 +4,7 @@
  * Padding is required, spaces and line breaks are not allowed, and the bits that padding leaves over must be zero: of
  * all texts that decode to the same bytes exactly one is accepted.
  */
-import { decodeJsonString, hexAt, type StringSpan } from "./json-string.ts";
+import { decodeJsonString, hexAt, type StringSpan } from "./string.ts";
 
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const NOT_IN_ALPHABET = 0xff;

@@ -2,11 +2,11 @@
  * Reading a request's body: within its limit, within a budget of memory, and within a time.
  */
 import type { IncomingMessage } from "node:http";
-import type { Limits } from "../rules/limits.ts";
-import { type Problem, problem } from "../rules/problem.ts";
-import { BodyCollector, declaredSize, judgeDeclaredSize, type RequestHead } from "../rules/request-head.ts";
-import type { Reservation } from "./byte-budget.ts";
-import { renderQueueFull } from "./outcome.ts";
+import type { Limits } from "../../rules/limits.ts";
+import { type Problem, problem } from "../../rules/problem.ts";
+import { BodyCollector, declaredSize, judgeDeclaredSize, type RequestHead } from "../../rules/http/request-head.ts";
+import type { Reservation } from "../admission/byte-budget.ts";
+import { renderQueueFull } from "../render/outcome.ts";
 
 export type BodyReading =
   | { readonly kind: "body"; readonly body: Uint8Array }

@@ -6,13 +6,13 @@
  * the kind finds it ready. No process ever serves two requests.
  */
 
-import { ServiceFailure } from "./error-log.ts";
-import { Project } from "./project.ts";
-import type { Sandbox } from "./sandbox/sandbox.ts";
-import type { BackendSettings } from "./settings.ts";
-import type { Spawner } from "./spawner/spawner.ts";
-import { isArchive, type RenderCommand, renderArguments } from "./typst-command.ts";
-import { TypstProcess } from "./typst-process.ts";
+import { ServiceFailure } from "../error-log.ts";
+import { Project } from "../work-directory/render-directory.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
+import type { BackendSettings } from "../settings.ts";
+import type { Spawner } from "../spawner/spawner.ts";
+import { isArchive, type RenderCommand, renderArguments } from "./command-line.ts";
+import { TypstProcess } from "./process.ts";
 
 /** A process that waits for its program text, with the project that it will read. */
 export interface StartedRender {

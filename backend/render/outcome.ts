@@ -2,10 +2,10 @@
  * From the end of a Typst process to the outcome of a render: the one place that decides which problem it is.
  */
 
-import { type Problem, problem } from "../rules/problem.ts";
-import { ServiceFailure } from "./error-log.ts";
-import type { BackendSettings } from "./settings.ts";
-import type { TypstResult } from "./typst-process.ts";
+import { type Problem, problem } from "../../rules/problem.ts";
+import { ServiceFailure } from "../error-log.ts";
+import type { BackendSettings } from "../settings.ts";
+import type { TypstResult } from "../typst/process.ts";
 
 /** The client went away: nobody is there to answer, and it is no failure of anything. */
 export const CLIENT_GONE = "client-gone";

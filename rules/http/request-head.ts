@@ -4,8 +4,8 @@
  * The body itself is read by each platform; `BodyCollector` is the part that both share: it takes memory as bytes arrive,
  * and never more than the limit.
  */
-import type { Limits } from "./limits.ts";
-import { type Problem, problem } from "./problem.ts";
+import type { Limits } from "../limits.ts";
+import { type Problem, problem } from "../problem.ts";
 
 /** The headers that matter, as received; null where absent. */
 export interface RequestHead {

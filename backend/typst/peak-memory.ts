@@ -5,7 +5,7 @@
  * does not pass it on. So what is known is the high-water mark at the last look. There is one at the first byte of the
  * output, when Typst has done its work, and one every few milliseconds: fewer later, when little is missed between two.
  */
-import { readProc } from "./proc.mjs";
+import { readProc } from "../proc.mjs";
 
 const INTERVAL_MILLISECONDS = 20;
 const LATER_INTERVAL_MILLISECONDS = 100;

@@ -8,8 +8,8 @@
  * Strings are the bulk of a body, so they are read four bytes at a time through an `Int32Array` over the same memory.
  */
 import { alignedWords } from "./aligned-words.ts";
-import { isReadByTypst, MAX_SAFE_INTEGER_DIGITS } from "./json-number.ts";
-import { hexDigit, type StringSpan } from "./json-string.ts";
+import { isReadByTypst, MAX_SAFE_INTEGER_DIGITS } from "./number.ts";
+import { hexDigit, type StringSpan } from "./string.ts";
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;

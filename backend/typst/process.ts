@@ -10,12 +10,12 @@ import { readdir, stat } from "node:fs/promises";
 import { constants } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
-import { ServiceFailure } from "./error-log.ts";
+import { ServiceFailure } from "../error-log.ts";
 import { PeakMemory } from "./peak-memory.ts";
-import type { Launch } from "./sandbox/sandbox.ts";
-import type { ProgramEnd } from "./spawner/messages.ts";
-import type { SpawnedProgram, Spawner } from "./spawner/spawner.ts";
-import type { AppendResult } from "./spool.ts";
+import type { Launch } from "../sandbox/sandbox.ts";
+import type { ProgramEnd } from "../spawner/messages.ts";
+import type { SpawnedProgram, Spawner } from "../spawner/spawner.ts";
+import type { AppendResult } from "../render/spool.ts";
 
 /** Why a process was stopped by us. */
 export type StopReason = "render-timeout" | "client-gone" | "output-too-large" | "no-room" | "not-needed";

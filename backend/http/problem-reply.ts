@@ -13,8 +13,8 @@ import {
   problem,
   problemDocument,
   serviceUnavailable,
-} from "../rules/problem.ts";
-import { COMMON_HEADERS, instanceOf, NOT_STORED_HEADERS, REQUEST_ID_HEADER } from "../rules/service-headers.ts";
+} from "../../rules/problem.ts";
+import { COMMON_HEADERS, instanceOf, NOT_STORED_HEADERS, REQUEST_ID_HEADER } from "../../rules/http/headers.ts";
 
 /** For a client to read the last answer on its connection. */
 const LINGER_MILLISECONDS = 1000;

@@ -4,8 +4,8 @@
  * While the cursor passes the value, findings are kept as offsets only. Their paths are worked out afterwards, in one
  * more walk over `data`, and only when there is something to report.
  */
-import { JsonCursor, type ValueObserver } from "./json-cursor.ts";
-import { decodeJsonString, type StringSpan } from "./json-string.ts";
+import { JsonCursor, type ValueObserver } from "./json/cursor.ts";
+import { decodeJsonString, type StringSpan } from "./json/string.ts";
 import { MAX_SEGMENT_CODE_POINTS } from "./quote.ts";
 import { MAX_REPORTED_ERRORS } from "./validation-errors.ts";
 

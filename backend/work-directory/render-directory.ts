@@ -6,13 +6,13 @@
  */
 import { link, mkdir, mkdtemp, rm, rmdir, unlink, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import type { StringSpan } from "../rules/json-string.ts";
-import { type Problem, problem } from "../rules/problem.ts";
-import { quote } from "../rules/quote.ts";
-import type { RenderFile, RenderRequest } from "../rules/render-request.ts";
+import type { StringSpan } from "../../rules/json/string.ts";
+import { type Problem, problem } from "../../rules/problem.ts";
+import { quote } from "../../rules/quote.ts";
+import type { RenderFile, RenderRequest } from "../../rules/render-request.ts";
 import { neededDirectoryBytes } from "./directory-paths.ts";
 import { DirectoryError, makeDirectories, removeDirectories } from "./directory-tree.ts";
-import { fontLinkName } from "./project-fonts.ts";
+import { fontLinkName } from "./font-links.ts";
 
 /** Where `data` lies in the project. A colon is outside the character class of keys, so no file can take its name. */
 export const DATA_FILE_NAME = ":data.json";
