@@ -5,9 +5,9 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 import type { OutputFormat } from "../rules/output-options.ts";
 import type { ProblemCode } from "../rules/problem.ts";
 import type { ByteBudget } from "./admission/byte-budget.ts";
+import type { RenderQueue } from "./admission/render-queue.ts";
 import type { Deliveries, DeliveryEnd } from "./http/delivery.ts";
 import type { PhaseSeconds } from "./render/render.ts";
-import type { RenderQueue } from "./admission/render-queue.ts";
 import type { SandboxMode } from "./sandbox/sandbox.ts";
 import type { TypstStarter } from "./typst/starter.ts";
 

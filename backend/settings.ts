@@ -4,11 +4,11 @@
 import { existsSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { type Environment, readIntegerSettings, SettingError } from "../rules/settings.ts";
-import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
 import { parseTokens } from "../rules/http/tokens.ts";
-import { MAX_DIRECTORY_BYTES } from "./work-directory/directory-paths.ts";
+import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
+import { type Environment, readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { parseSandboxMode, SANDBOX_MODE_ADVICE, type SandboxMode } from "./sandbox/modes.mjs";
+import { MAX_DIRECTORY_BYTES } from "./work-directory/directory-paths.ts";
 
 /**
  * The backend's whole-number settings beyond the limits that clients see. `defaultText` is what the documentation says of

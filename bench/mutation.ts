@@ -20,7 +20,7 @@ const MUTANT_TIMEOUT_MILLISECONDS = 180_000;
 const PROPERTY_RUNS_DIVISOR = "40";
 
 /** Types, published texts and their assembly, and what has tests of another kind. */
-const LEFT_OUT = /^(?:platform\.d|rule-ids|conformance-vectors|constraints|token|service-headers)\.ts$/;
+const LEFT_OUT = /^(?:platform\.d|rule-ids|conformance-vectors|constraints|http\/tokens|http\/headers)\.ts$/;
 /** Ids are typed by unions, so that the compiler finds another one; the rest is prose. */
 const EXCLUDED_MUTATIONS = ["StringLiteral"];
 
@@ -48,8 +48,8 @@ for (const path of ["rules", "static", "backend", "test/rules", "test/support", 
   cpSync(`${ROOT}${path}`, `${COPY}/${path}`, { recursive: true });
 
 const chosen = process.argv.slice(2);
-const rules = readdirSync(`${ROOT}rules`).filter((name) => name.endsWith(".ts") && !LEFT_OUT.test(name));
-const names = [...rules.map((name) => `rules/${name}`), "backend/outcome.ts"].filter(
+const rules = readdirSync(`${ROOT}rules`, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts") && !LEFT_OUT.test(name));
+const names = [...rules.map((name) => `rules/${name}`), "backend/render/outcome.ts"].filter(
   (name) => chosen.length === 0 || chosen.some((end) => name.endsWith(`/${end}`)),
 );
 const files = names.map((name) => ({ name, mutate: true, content: readFileSync(`${ROOT}${name}`, "utf8") }));
@@ -71,7 +71,7 @@ async function work(): Promise<void> {
     if (worker.static.has(mutant) && !worker.covered.has(mutant)) statuses.set(mutant, "static");
     else if (!worker.covered.has(mutant)) statuses.set(mutant, "not reached");
     else {
-      const status = await judge(worker.process, mutant);
+      const status = await validate(worker.process, mutant);
       statuses.set(mutant, status);
       if (status === "timed out") worker = await startWorker();
     }
@@ -99,7 +99,7 @@ function startWorker(): Promise<Worker> {
   });
 }
 
-function judge(worker: ChildProcess, mutant: string): Promise<Status> {
+function validate(worker: ChildProcess, mutant: string): Promise<Status> {
   return new Promise((resolve) => {
     const end = (status: Status) => {
       clearTimeout(timer);
@@ -141,9 +141,9 @@ function report(): void {
     fixed: sum("fixed"),
   };
   const table = [...rows, total].map(({ name, killed, survived, missed, fixed }) => {
-    const judged = killed + survived + missed;
-    const score = judged === 0 ? "-" : `${((100 * killed) / judged).toFixed(1)} %`;
-    return `| ${name} | ${judged} | ${killed} | ${survived} | ${missed} | ${fixed} | ${score} |`;
+    const validated = killed + survived + missed;
+    const score = validated === 0 ? "-" : `${((100 * killed) / validated).toFixed(1)} %`;
+    return `| ${name} | ${validated} | ${killed} | ${survived} | ${missed} | ${fixed} | ${score} |`;
   });
   const survivors = mutants
     .filter(({ id }) => ["survived", "not reached"].includes(statuses.get(id) ?? "survived"))
@@ -155,7 +155,7 @@ function report(): void {
 
 ${describeMachine()}. \`npm run mutation\` makes the table; its mutants come from Stryker's instrumenter. Not among them: string
 literals (ids are typed by unions, so the compiler finds a wrong one; the rest is prose). Static mutants, in code that runs
-once when a file is loaded, are not judged: the tables there are compared with the published documents by other tests.
+once when a file is loaded, are not validated: the tables there are compared with the published documents by other tests.
 
 | File | Mutants | Killed | Survived | Not reached | Static | Score |
 | --- | --- | --- | --- | --- | --- | --- |

@@ -1,5 +1,5 @@
 /**
- * The bodies on which the judgement is measured: the largest requests of each kind that the default limits allow, one
+ * The bodies on which the validation is measured: the largest requests of each kind that the default limits allow, one
  * of everyday size, and one of numbers.
  */
 const MEBIBYTE = 1024 * 1024;

@@ -1,19 +1,19 @@
 /**
- * What the judgement is measured against, as functions from a body to "accepted or not".
+ * What the validation is measured against, as functions from a body to "accepted or not".
  *
  * Pure, so that the same code runs in Node and inside workerd.
  */
 import * as v from "valibot";
-import { isValidKey, judgeFileSet } from "../rules/files-rules.ts";
+import { isValidKey, validateFileSet } from "../rules/files-rules.ts";
 import { DEFAULT_LIMITS } from "../rules/limits.ts";
 import { OUTPUT_SCHEMAS } from "../rules/output-options.ts";
-import { judgeOutput } from "../rules/output-rules.ts";
+import { validateOutput } from "../rules/output-rules.ts";
 import { parseRenderRequest } from "../rules/render-request.ts";
 
 export type Contestant = (body: Uint8Array) => boolean;
 
-export const CONTESTANTS: Readonly<Record<"judge" | "parse" | "verdict", Contestant>> = {
-  judge: (body) => parseRenderRequest(body, DEFAULT_LIMITS).ok,
+export const CONTESTANTS: Readonly<Record<"validate" | "parse" | "verdict", Contestant>> = {
+  validate: (body) => parseRenderRequest(body, DEFAULT_LIMITS).ok,
   parse: (body) => JSON.parse(new TextDecoder().decode(body)) !== undefined,
   verdict: verdictByParsing,
 };
@@ -42,14 +42,14 @@ function verdictByParsing(body: Uint8Array): boolean {
   if (!parsed.success) return false;
   const { source, files, data, output } = parsed.output;
   const keys = Object.keys(files);
-  if (judgeFileSet(keys, keys.length, DEFAULT_LIMITS) !== null) return false;
+  if (validateFileSet(keys, keys.length, DEFAULT_LIMITS) !== null) return false;
   if (!source.isWellFormed() || sizeOf(source) > DEFAULT_LIMITS.max_template_source_bytes) return false;
   for (const { encoding, content } of Object.values(files)) {
     if (!content.isWellFormed() || (encoding === "base64" && !BASE64.test(content))) return false;
     const size = encoding === "text" ? sizeOf(content) : Math.floor((content.length / 4) * 3);
     if (size > DEFAULT_LIMITS.max_inline_file_bytes) return false;
   }
-  return isDataAcceptable(data, 0) && judgeOutput(output, DEFAULT_LIMITS) === null;
+  return isDataAcceptable(data, 0) && validateOutput(output, DEFAULT_LIMITS) === null;
 }
 
 function isDataAcceptable(value: unknown, depth: number): boolean {

@@ -1,5 +1,5 @@
 /**
- * One judgement of one body in a process of its own: prints by how many bytes the resident set peaked above what it was
+ * One validation of one body in a process of its own: prints by how many bytes the resident set peaked above what it was
  * before. Linux only: the kernel's high-water mark is reset through /proc.
  */
 import { readFileSync, writeFileSync } from "node:fs";

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:rules`: the judgement of request bodies against parsing alone and against the same verdict by parsing,
+ * `npm run bench:rules`: the validation of request bodies against parsing alone and against the same verdict by parsing,
  * in Node and inside workerd, with its memory and its growth. Writes bench/rules.md.
  *
  * Only ratios of one run count: the contestants take turns, so that the machine's moods fall on all of them alike.
@@ -15,7 +15,7 @@ import { median } from "./median.ts";
 import { BODIES } from "./rules-bodies.ts";
 import { CONTESTANTS } from "./rules-contestants.ts";
 
-const NAMES = ["judge", "parse", "verdict"] as const;
+const NAMES = ["validate", "parse", "verdict"] as const;
 type Times = Record<(typeof NAMES)[number], number>;
 
 const MEBIBYTE = 1024 * 1024;
@@ -31,12 +31,16 @@ async function measure(
   run: (name: (typeof NAMES)[number], repeat: number) => Promise<number>,
   repeat: number,
 ): Promise<Times> {
-  const times: Record<string, number[]> = { judge: [], parse: [], verdict: [] };
+  const times: Record<string, number[]> = { validate: [], parse: [], verdict: [] };
   for (const name of NAMES) await run(name, repeat);
   for (let round = 0; round < ROUNDS; round++) {
     for (const name of NAMES) times[name]?.push((await run(name, repeat)) / repeat);
   }
-  return { judge: median(times.judge ?? []), parse: median(times.parse ?? []), verdict: median(times.verdict ?? []) };
+  return {
+    validate: median(times.validate ?? []),
+    parse: median(times.parse ?? []),
+    verdict: median(times.verdict ?? []),
+  };
 }
 
 async function measureInNode(body: Uint8Array): Promise<Times> {
@@ -157,15 +161,15 @@ async function main(): Promise<void> {
         ["node", node],
         ["workerd", workerd],
       ] as const) {
-        ratios[place].verdict.push(times.judge / times.verdict);
-        ratios[place].parse.push(times.judge / times.parse);
+        ratios[place].verdict.push(times.validate / times.verdict);
+        ratios[place].parse.push(times.validate / times.parse);
       }
       rows.push(
-        `| ${name} | ${node.judge.toFixed(3)} | ${ratio(node.judge, node.verdict)} | ${ratio(node.judge, node.parse)} | ${ratio(workerd.judge, workerd.verdict)} | ${ratio(workerd.judge, workerd.parse)} |`,
+        `| ${name} | ${node.validate.toFixed(3)} | ${ratio(node.validate, node.verdict)} | ${ratio(node.validate, node.parse)} | ${ratio(workerd.validate, workerd.verdict)} | ${ratio(workerd.validate, workerd.parse)} |`,
       );
-      const [judged, parsed] = [memoryOf(name, "judge"), memoryOf(name, "parse")];
+      const [validated, parsed] = [memoryOf(name, "validate"), memoryOf(name, "parse")];
       memoryRows.push(
-        `| ${name} | ${(body.length / MEBIBYTE).toFixed(2)} | ${(judged / MEBIBYTE).toFixed(2)} | ${((0.1 * body.length) / MEBIBYTE + 2).toFixed(2)} | ${(parsed / MEBIBYTE).toFixed(2)} |`,
+        `| ${name} | ${(body.length / MEBIBYTE).toFixed(2)} | ${(validated / MEBIBYTE).toFixed(2)} | ${((0.1 * body.length) / MEBIBYTE + 2).toFixed(2)} | ${(parsed / MEBIBYTE).toFixed(2)} |`,
       );
     }
   } finally {
@@ -173,14 +177,14 @@ async function main(): Promise<void> {
   }
   const medians = (place: "node" | "workerd", kind: "verdict" | "parse") => median(ratios[place][kind]).toFixed(2);
   const worst = (place: "node" | "workerd", kind: "verdict" | "parse") => Math.max(...ratios[place][kind]).toFixed(2);
-  const report = `# Judging a request
+  const report = `# Validating a request
 
 Made by \`npm run bench:rules\` on ${describeMachine()}.
 
-\`judge\` is the service's verdict on a body, \`parse\` is \`JSON.parse(new TextDecoder().decode(body))\`, which judges
+\`validate\` is the service's verdict on a body, \`parse\` is \`JSON.parse(new TextDecoder().decode(body))\`, which validates
 nothing, and \`verdict\` is the same verdict by \`JSON.parse\`, a valibot schema and a walk for sizes, Base64 and surrogates.
 
-| Body | judge, ms in Node | ÷ verdict, Node | ÷ parse, Node | ÷ verdict, workerd | ÷ parse, workerd |
+| Body | validate, ms in Node | ÷ verdict, Node | ÷ parse, Node | ÷ verdict, workerd | ÷ parse, workerd |
 | --- | --- | --- | --- | --- | --- |
 ${rows.join("\n")}
 | median | | ${medians("node", "verdict")} | ${medians("node", "parse")} | ${medians("workerd", "verdict")} | ${medians("workerd", "parse")} |
@@ -188,7 +192,7 @@ ${rows.join("\n")}
 
 Peak of the resident set above what it was with the body in memory, one run in a fresh process, in MiB:
 
-| Body | body | judge | allowed: 0.1 × body + 2 | parse |
+| Body | body | validate | allowed: 0.1 × body + 2 | parse |
 | --- | --- | --- | --- | --- |
 ${memoryRows.join("\n")}
 

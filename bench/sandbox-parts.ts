@@ -4,11 +4,11 @@
  */
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { Project } from "../backend/work-directory/render-directory.ts";
 import { openSandbox } from "../backend/sandbox/open-sandbox.ts";
 import { readBackendSettings } from "../backend/settings.ts";
 import { compileArguments } from "../backend/typst/command-line.ts";
 import { prepareWorkDirectory } from "../backend/work-directory/claim.ts";
+import { RenderDirectory } from "../backend/work-directory/render-directory.ts";
 import { locateBubblewrap } from "../scripts/bubblewrap-location.mjs";
 import { median } from "./median.ts";
 
@@ -46,9 +46,9 @@ export async function sandboxPartCosts(
   const claim = await prepareWorkDirectory(settings);
   try {
     const sandbox = await openSandbox(settings);
-    const project = await Project.create(workDirectory, false);
+    const project = await RenderDirectory.create(workDirectory, false);
     await fill(project.root);
-    const launch = sandbox.launch(project, compileArguments(settings, sandbox.view(project), "-", "pdf", []));
+    const launch = sandbox.spawnCommand(project, compileArguments(settings, sandbox.view(project), "-", "pdf", []));
     const whole = [launch.file, ...launch.arguments];
     const limitsEnd = whole.indexOf(settings.bubblewrapPath);
     const bare = { root: project.root, outputDirectory: null, fontPaths: [], packagePath: settings.workDirectory };

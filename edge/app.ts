@@ -3,8 +3,8 @@
  */
 import { Hono } from "hono";
 import { STATIC_DOCUMENTS } from "../rules/constraints.ts";
-import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem.ts";
 import { COMMON_HEADERS, REQUEST_ID_HEADER } from "../rules/http/headers.ts";
+import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem.ts";
 import { requireToken } from "./authorization.ts";
 import { answerConstraints } from "./constraints-route.ts";
 import { type EdgeBindings, settingsOf } from "./context.ts";

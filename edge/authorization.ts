@@ -7,8 +7,8 @@ import { type EdgeBindings, settingsOf } from "./context.ts";
 import { problemResponse } from "./problem-response.ts";
 
 export const requireToken = createMiddleware<EdgeBindings>(async (context, next) => {
-  const judgement = identifyCaller(context.req.header(API_TOKEN_HEADER), settingsOf(context).apiTokens);
-  if (!judgement.ok) return problemResponse(context, judgement.problem);
-  context.set("caller", judgement.caller);
+  const validation = identifyCaller(context.req.header(API_TOKEN_HEADER), settingsOf(context).apiTokens);
+  if (!validation.ok) return problemResponse(context, validation.problem);
+  context.set("caller", validation.caller);
   return next();
 });

@@ -1,9 +1,10 @@
 /**
  * Requests from the edge to the backends.
  */
-import { limitsFingerprint } from "../rules/limits.ts";
+
 import { CALLER_HEADER, LIMITS_HEADER, REQUEST_ID_HEADER } from "../rules/http/headers.ts";
 import { BACKEND_TOKEN_HEADER } from "../rules/http/tokens.ts";
+import { limitsFingerprint } from "../rules/limits.ts";
 import { type EdgeContext, settingsOf } from "./context.ts";
 
 /** A body is handed over in pieces of this size, so that the edge learns when the last one has gone. */
@@ -15,7 +16,7 @@ export class BackendError extends Error {
 }
 
 /**
- * Sends a judged body to one of the backends, as the client sent it. When the client goes, the request ends, and with it
+ * Sends a validated body to one of the backends, as the client sent it. When the client goes, the request ends, and with it
  * the backend's render.
  *
  * @param onSent called when the backend has taken the whole body, which is not needed any longer.

@@ -1,8 +1,9 @@
 /**
  * Problems as responses of the edge.
  */
-import { PROBLEM_MEDIA_TYPE, PROBLEMS, type Problem, problemDocument } from "../rules/problem.ts";
+
 import { instanceOf, NOT_STORED_HEADERS } from "../rules/http/headers.ts";
+import { PROBLEM_MEDIA_TYPE, PROBLEMS, type Problem, problemDocument } from "../rules/problem.ts";
 import type { EdgeContext } from "./context.ts";
 
 /** The response that reports `refusal` of the request at hand. */

@@ -1,9 +1,10 @@
 /**
  * Reading a request's body: within its limit, its time, and the memory that there is for bodies.
  */
+
+import { BodyCollector, type RequestHead } from "../rules/http/request-head.ts";
 import type { Limits } from "../rules/limits.ts";
 import { type Problem, problem } from "../rules/problem.ts";
-import { BodyCollector, type RequestHead } from "../rules/http/request-head.ts";
 import { RETRY_AFTER_SECONDS, type Reservation } from "./body-memory.ts";
 import { readInTime } from "./read-in-time.ts";
 

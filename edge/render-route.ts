@@ -1,9 +1,10 @@
 /**
- * `POST /v1/render` at the edge: judge completely, then hand the caller's own bytes to a backend and its answer back.
+ * `POST /v1/render` at the edge: validate completely, then hand the caller's own bytes to a backend and its answer back.
  */
+
+import { type RequestHead, validateDeclaredSize, validateMediaType } from "../rules/http/request-head.ts";
 import { PROBLEM_MEDIA_TYPE, type Problem } from "../rules/problem.ts";
 import { parseRenderRequest } from "../rules/render-request.ts";
-import { judgeDeclaredSize, judgeMediaType, type RequestHead } from "../rules/http/request-head.ts";
 import { BackendError, forwardRender } from "./backends.ts";
 import type { Reservation } from "./body-memory.ts";
 import { deploymentOf, type EdgeContext, settingsOf } from "./context.ts";
@@ -34,30 +35,34 @@ export async function answerRender(context: EdgeContext): Promise<Response> {
     contentType: headers.get("Content-Type"),
     contentEncoding: headers.get("Content-Encoding"),
   };
-  const tooLarge = judgeDeclaredSize(head, settings.limits);
+  const tooLarge = validateDeclaredSize(head, settings.limits);
   if (tooLarge !== null) return refuse(context, tooLarge);
   const longestSeconds = settings.bodyTimeoutSeconds + settings.backendTimeoutSeconds;
   const reservation = bodyMemory.reserve(context.var.caller, longestSeconds * 1000 + SLACK_MILLISECONDS);
   // When the client goes, workerd drops what is after the next `await`: no `finally` runs.
   signal.addEventListener("abort", () => reservation.release());
   try {
-    return await judgeAndForward(context, head, reservation);
+    return await validateAndForward(context, head, reservation);
   } finally {
     reservation.release();
   }
 }
 
-async function judgeAndForward(context: EdgeContext, head: RequestHead, reservation: Reservation): Promise<Response> {
+async function validateAndForward(
+  context: EdgeContext,
+  head: RequestHead,
+  reservation: Reservation,
+): Promise<Response> {
   const { limits, bodyTimeoutSeconds } = settingsOf(context);
   const bounds = { limits, timeoutSeconds: bodyTimeoutSeconds, reservation };
   const reading = await readBody(context.req.raw, head, bounds);
   if (reading.kind === "refused") return refuse(context, reading.problem);
   const { collector } = reading;
-  const wrongMediaType = judgeMediaType(head);
+  const wrongMediaType = validateMediaType(head);
   if (wrongMediaType !== null) return refuse(context, wrongMediaType);
   const body = collector.finish();
-  const judgement = parseRenderRequest(body, limits);
-  if (!judgement.ok) return refuse(context, judgement.problem);
+  const validation = parseRenderRequest(body, limits);
+  if (!validation.ok) return refuse(context, validation.problem);
   const answer = await forwardRender(context, body, () => {
     collector.free();
     reservation.release();

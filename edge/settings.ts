@@ -2,9 +2,9 @@
  * The edge's settings: the one place where the Worker's bindings are read. Parsed and frozen here, once an isolate.
  */
 
-import { readIntegerSettings, SettingError } from "../rules/settings.ts";
-import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
 import { type NamedToken, parseNamedTokens, parseTokens } from "../rules/http/tokens.ts";
+import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
+import { readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { EDGE_INTEGER_SETTINGS } from "./integer-settings.ts";
 
 export interface EdgeSettings {

@@ -1,12 +1,12 @@
 /**
- * For programs that send render requests: the service's own judgement, against the published constraints of any
+ * For programs that send render requests: the service's own validation, against the published constraints of any
  * deployment, without the service. Runs in browsers, Node and Workers alike.
  */
 import { FILES_KEY_RULES_DOCUMENT, OUTPUT_RULES_DOCUMENT } from "./constraints.ts";
+import { validateDeclaredSize } from "./http/request-head.ts";
 import { LIMIT_SETTINGS, type LimitName, type Limits, limitsFrom, MAX_KEYS } from "./limits.ts";
 import type { Problem } from "./problem.ts";
 import { parseRenderRequest } from "./render-request.ts";
-import { judgeDeclaredSize } from "./http/request-head.ts";
 
 export type { Problem, ProblemCode, ProblemDocument } from "./problem.ts";
 
@@ -49,10 +49,10 @@ interface Verdict {
 }
 
 /**
- * Judges a render request as the deployment with these constraints will.
+ * Validates a render request as the deployment with these constraints will.
  *
  * Where the deployment's rules have another version than these, its conformance vectors decide whether this code still
- * judges alike.
+ * validates alike.
  *
  * @param request the body as it will be sent: JSON text, its UTF-8 bytes, or a value to be serialised.
  * @param constraints the answer of `GET /v1/constraints`; see `asConstraints` for one of unknown shape.
@@ -65,13 +65,13 @@ export function checkRequest(request: unknown, constraints: PublishedConstraints
   const body = bodyOf(request);
   const limits = limitsFrom(constraints.limits);
   const head = { contentLength: String(body.length), contentType: null, contentEncoding: null };
-  const tooLarge = judgeDeclaredSize(head, limits);
+  const tooLarge = validateDeclaredSize(head, limits);
   if (tooLarge !== null) return { verdict: "refused", problem: tooLarge };
-  const judgement = parseRenderRequest(body, limits);
-  return judgement.ok ? { verdict: "accepted" } : { verdict: "refused", problem: judgement.problem };
+  const validation = parseRenderRequest(body, limits);
+  return validation.ok ? { verdict: "accepted" } : { verdict: "refused", problem: validation.problem };
 }
 
-/** Runs a document's conformance vectors through these rules. An empty answer means that both judge alike. */
+/** Runs a document's conformance vectors through these rules. An empty answer means that both validate alike. */
 export function runVectors(constraints: PublishedConstraints): Disagreement[] {
   const disagreements: Disagreement[] = [];
   const compare = (
@@ -116,9 +116,9 @@ const VECTOR_LIMITS: Limits = limitsFrom({
 });
 
 function verdictOn(request: object): Verdict {
-  const judgement = parseRenderRequest(bodyOf(request), VECTOR_LIMITS);
-  if (judgement.ok) return { accepted: true, code: null, rule: null };
-  const { code, context } = judgement.problem;
+  const validation = parseRenderRequest(bodyOf(request), VECTOR_LIMITS);
+  if (validation.ok) return { accepted: true, code: null, rule: null };
+  const { code, context } = validation.problem;
   return { accepted: false, code, rule: "rule" in context ? (context.rule ?? null) : null };
 }
 

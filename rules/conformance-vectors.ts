@@ -58,7 +58,7 @@ function shortKeys(count: number): string[] {
 /** Every printable ASCII character that no key may hold, and DEL; the slash divides segments. */
 const FOREIGN_CHARACTERS = [..." !\"#$%&'()*+,:;<=>?@[\\]^`{|}~\u007f"];
 
-/** Vectors for single keys and for sets. Deployment limits are not part of them: a set of 1024 is judged by rule. */
+/** Vectors for single keys and for sets. Deployment limits are not part of them: a set of 1024 is validated by rule. */
 export const FILES_VECTORS: readonly FilesVector[] = [
   acceptedKeys(),
   acceptedKeys("main.typ"),

@@ -1,7 +1,7 @@
 /**
  * The documents by which the rules are published: the answer of `GET /v1/constraints` and the static documents.
  *
- * All are put together from the definitions that the service itself judges by.
+ * All are put together from the definitions that the service itself validates by.
  */
 import { FILES_VECTORS, OUTPUT_VECTORS } from "./conformance-vectors.ts";
 import { CASE_SENSITIVITY, KEY_PATTERN, KEY_RULES, RULES_VERSION, SET_RULES } from "./files-rules.ts";

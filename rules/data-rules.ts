@@ -1,5 +1,5 @@
 /**
- * The judgement of `data`: what Typst or the limits cannot take of an otherwise free JSON value.
+ * The validation of `data`: what Typst or the limits cannot take of an otherwise free JSON value.
  *
  * While the cursor passes the value, findings are kept as offsets only. Their paths are worked out afterwards, in one
  * more walk over `data`, and only when there is something to report.

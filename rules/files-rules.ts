@@ -110,14 +110,14 @@ export const SET_RULES = [
 ] as const satisfies readonly { readonly id: SetRuleId; readonly error_code: string; readonly description: string }[];
 
 /**
- * Judges the keys of `files` as a set.
+ * Validates the keys of `files` as a set.
  *
  * @param keys the first keys of the set, each valid by itself; with more than MAX_KEYS entries none is looked at.
  * @param count how many entries the set has.
  * @returns the first rule broken, or null. A set over the deployment's cap alone carries no `rule`: no published set
  *   rule refuses it.
  */
-export function judgeFileSet(keys: readonly string[], count: number, limits: Limits): Problem | null {
+export function validateFileSet(keys: readonly string[], count: number, limits: Limits): Problem | null {
   if (count > MAX_KEYS) return tooManyFiles(count, MAX_KEYS, "too_many_keys");
   if (count > limits.effective_max_files) return tooManyFiles(count, limits.effective_max_files);
   const paths = keys.map(foldedPath);

@@ -50,7 +50,7 @@ export const LIMIT_SETTINGS = {
     min: 1,
     max: 64 * MEBIBYTE,
   },
-  // 64 MiB at most: an isolate at the edge has 128 MiB and holds the whole body while it judges it.
+  // 64 MiB at most: an isolate at the edge has 128 MiB and holds the whole body while it validates it.
   max_request_body_bytes: {
     setting: "SERVICE_MAX_REQUEST_BODY_BYTES",
     unit: "bytes",

@@ -1,7 +1,7 @@
 /**
  * The `output` object: what each format accepts, field by field.
  *
- * These schemas judge single fields and unknown ones; rules over several fields are in `output-rules.ts`.
+ * These schemas validate single fields and unknown ones; rules over several fields are in `output-rules.ts`.
  */
 import * as v from "valibot";
 
@@ -53,7 +53,7 @@ export const OUTPUT_SCHEMAS = {
     format: v.optional(v.literal("pdf"), "pdf"),
     filename,
     version: v.optional(v.nullable(v.picklist(PDF_VERSIONS)), null),
-    // The length goes first: the items of a list that is too long are not judged.
+    // The length goes first: the items of a list that is too long are not validated.
     standards: v.optional(
       v.pipe(v.array(v.unknown()), v.maxLength(MAX_STANDARDS), v.array(v.picklist(PDF_STANDARDS))),
       [],

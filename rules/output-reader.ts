@@ -60,7 +60,7 @@ export class OutputReader {
     const fields = this.#readFields();
     if (cursor.isMalformed) return null;
     const { format = DEFAULT_OUTPUT.format } = fields;
-    if (isOutputFormat(format)) return this.#judge(format, fields);
+    if (isOutputFormat(format)) return this.#validate(format, fields);
     if (typeof format === "string") this.#errors.addUnsupportedFormat(format);
     else this.#errors.addFieldError(["output", "format"], "wrong_type", "format must be a string");
     return null;
@@ -84,7 +84,7 @@ export class OutputReader {
     return fields;
   }
 
-  #judge(format: OutputFormat, fields: Readonly<Record<string, SmallValue>>): Output | null {
+  #validate(format: OutputFormat, fields: Readonly<Record<string, SmallValue>>): Output | null {
     const schema = OUTPUT_SCHEMAS[format];
     let hasForeignField = false;
     for (const name in fields) {

@@ -1,5 +1,5 @@
 /**
- * The output rules: what may not be combined in `output`, in the order in which it is judged.
+ * The output rules: what may not be combined in `output`, in the order in which it is validated.
  *
  * Each rule is one entry with its id, its description and its test. An output that breaks several is reported against
  * the first. Every rule answers `invalid_request` with its id as `context.rule`.
@@ -138,17 +138,17 @@ const SELECTION_RULES: ReadonlySet<OutputRuleId> = new Set([
 ]);
 
 /**
- * Judges a valid `output` by the output rules and by the number of pages it selects, which no rule names and which
+ * Validates a valid `output` by the output rules and by the number of pages it selects, which no rule names and which
  * therefore goes first (contract 2.7), as soon as the pages can be counted.
  */
-export function judgeOutput(output: Output, limits: Limits): Problem | null {
+export function validateOutput(output: Output, limits: Limits): Problem | null {
   const broken = firstBroken(output);
-  if (broken === undefined) return judgePageCount(output, limits);
-  return (SELECTION_RULES.has(broken.id) ? null : judgePageCount(output, limits)) ?? refusalBy(broken);
+  if (broken === undefined) return validatePageCount(output, limits);
+  return (SELECTION_RULES.has(broken.id) ? null : validatePageCount(output, limits)) ?? refusalBy(broken);
 }
 
 /** The first output rule that `output` breaks, as a problem, or null. */
-export function judgeOutputRules(output: Output): Problem | null {
+export function validateOutputRules(output: Output): Problem | null {
   const broken = firstBroken(output);
   return broken === undefined ? null : refusalBy(broken);
 }
@@ -163,7 +163,7 @@ function refusalBy({ id, field, description }: OutputRule): Problem {
 }
 
 /** Refuses an archive that would hold too many pages before anything is rendered. */
-function judgePageCount(output: Output, limits: Limits): Problem | null {
+function validatePageCount(output: Output, limits: Limits): Problem | null {
   if (output.format === "pdf" || output.pages === null || output.archive === null) return null;
   const count = countDistinctPages(parsePageSelection(output.pages));
   const limit = limits.max_output_files;

@@ -1,23 +1,24 @@
 /**
- * The judgement of a render request: one function from the bytes of a body to spans in it, or to a Problem.
+ * The validation of a render request: one function from the bytes of a body to spans in it, or to a Problem.
  *
  * One pass over the body finds JSON errors, field errors, sizes and spans together; what is reported follows the order
- * of judgement: JSON grammar · all field errors at once · the file set · sizes · the page selection · output rules.
+ * of validation: JSON grammar · all field errors at once · the file set · sizes · the page selection · output rules.
  * Nothing big is decoded or copied: the backend writes `source`, files and `data` straight from the spans.
  */
-import { type Base64Mistake, base64DecodedSize, base64Mistake } from "./json/base64.ts";
+
 import { type DataErrorType, type DataFindings, passData, pathsAt } from "./data-rules.ts";
-import { isValidKey, judgeFileSet, KEY_RULES } from "./files-rules.ts";
+import { isValidKey, KEY_RULES, validateFileSet } from "./files-rules.ts";
+import { type Base64Mistake, base64DecodedSize, base64Mistake } from "./json/base64.ts";
 import { JsonCursor, type JsonKind } from "./json/cursor.ts";
 import { decodeJsonString, type StringSpan } from "./json/string.ts";
+import { isUtf8 } from "./json/utf8.ts";
 import type { Limits } from "./limits.ts";
 import { DEFAULT_OUTPUT, type Output } from "./output-options.ts";
 import { OutputReader } from "./output-reader.ts";
-import { judgeOutput } from "./output-rules.ts";
+import { validateOutput } from "./output-rules.ts";
 import { type Problem, problem } from "./problem.ts";
 import { quote, shortenPath } from "./quote.ts";
 import { RememberedKeys } from "./remembered-keys.ts";
-import { isUtf8 } from "./json/utf8.ts";
 import { ValidationErrorList } from "./validation-errors.ts";
 
 /** How a file's content is written in the request. */
@@ -32,7 +33,7 @@ export interface RenderFile {
   readonly size: number;
 }
 
-/** A valid render request. The spans point into the body that was judged. */
+/** A valid render request. The spans point into the body that was validated. */
 export interface RenderRequest {
   readonly source: StringSpan;
   readonly files: readonly RenderFile[];
@@ -41,15 +42,15 @@ export interface RenderRequest {
   readonly output: Output;
 }
 
-export type RenderRequestJudgement =
+export type RenderRequestResult =
   | { readonly ok: true; readonly request: RenderRequest }
   | { readonly ok: false; readonly problem: Problem };
 
-/** Judges a body completely. The body must not change while the result is in use. */
-export function parseRenderRequest(body: Uint8Array, limits: Limits): RenderRequestJudgement {
+/** Validates a body completely. The body must not change while the result is in use. */
+export function parseRenderRequest(body: Uint8Array, limits: Limits): RenderRequestResult {
   const reader = new RequestReader(body, limits);
   reader.read();
-  const found = reader.judge();
+  const found = reader.validate();
   return "code" in found ? { ok: false, problem: found } : { ok: true, request: found };
 }
 
@@ -115,8 +116,8 @@ class RequestReader {
     cursor.expectEnd();
   }
 
-  /** The verdict on what was read, in the order of judgement. */
-  judge(): RenderRequest | Problem {
+  /** The verdict on what was read, in the order of validation. */
+  validate(): RenderRequest | Problem {
     const cursor = this.#cursor;
     if (cursor.isMalformed) {
       return problem("invalid_request", `The body is not valid JSON: syntax error at byte ${cursor.malformedAt}.`, {});
@@ -124,12 +125,12 @@ class RequestReader {
     if (!cursor.isAscii && !isUtf8(cursor.body)) {
       return problem("invalid_request", "The body is not valid JSON: it is not UTF-8.", {});
     }
-    const found = this.#errors.toProblem() ?? this.#judgeFileSet() ?? this.#judgeSizes();
+    const found = this.#errors.toProblem() ?? this.#validateFileSet() ?? this.#validateSizes();
     if (found !== null) return found;
     const source = this.#source;
     const output = this.#output;
     if (source === null || output === null) throw new Error("a request without field errors lacks a field");
-    const refusal = judgeOutput(output, this.#limits);
+    const refusal = validateOutput(output, this.#limits);
     if (refusal !== null) return refusal;
     const data = this.#data && { start: this.#data.start, end: this.#data.end };
     return { source, files: this.#files, data, output };
@@ -325,15 +326,15 @@ class RequestReader {
     return decodeJsonString(this.#cursor.body, this.#cursor.stringSpan(), MAX_FIELD_NAME_CODE_UNITS);
   }
 
-  #judgeFileSet(): Problem | null {
-    return judgeFileSet(
+  #validateFileSet(): Problem | null {
+    return validateFileSet(
       this.#files.map(({ key }) => key),
       this.#fileCount,
       this.#limits,
     );
   }
 
-  #judgeSizes(): Problem | null {
+  #validateSizes(): Problem | null {
     const limits = this.#limits;
     const sourceSize = this.#source?.size ?? 0;
     if (sourceSize > limits.max_template_source_bytes) {
@@ -347,10 +348,10 @@ class RequestReader {
       const detail = `The file ${quote(key)} has ${size} bytes after decoding; the limit is ${limit}.`;
       return problem("template_file_too_large", detail, { key, size, limit });
     }
-    return this.#judgeDataStrings();
+    return this.#validateDataStrings();
   }
 
-  #judgeDataStrings(): Problem | null {
+  #validateDataStrings(): Problem | null {
     const oversize = this.#data?.findings.firstOversize;
     if (!this.#data || !oversize) return null;
     const [path = []] = pathsAt(this.#cursor.body, this.#data.start, [oversize.offset]);

@@ -4,8 +4,8 @@
  */
 import { readBackendSettings } from "../backend/settings.ts";
 import { EDGE_INTEGER_SETTINGS } from "../edge/integer-settings.ts";
-import { readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { parseNamedTokens } from "../rules/http/tokens.ts";
+import { readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { START_INTEGER_SETTINGS } from "./start-settings.ts";
 
 const READERS: readonly (() => unknown)[] = [

@@ -6,9 +6,9 @@ import { fileURLToPath } from "node:url";
 import { BACKEND_INTEGER_SETTINGS } from "../backend/settings.ts";
 import { EDGE_INTEGER_SETTINGS } from "../edge/integer-settings.ts";
 import { STATIC_DOCUMENTS } from "../rules/constraints.ts";
-import type { IntegerSetting } from "../rules/settings.ts";
 import { LIMIT_SETTINGS } from "../rules/limits.ts";
 import { PROBLEMS } from "../rules/problem.ts";
+import type { IntegerSetting } from "../rules/settings.ts";
 import { START_INTEGER_SETTINGS } from "./start-settings.ts";
 
 export interface GeneratedFile {

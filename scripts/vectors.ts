@@ -1,6 +1,6 @@
 /**
  * `npm run vectors -- <address>`: fetches a deployment's constraints and runs its published conformance vectors through
- * the rules of this checkout. Exit code 0 where both judge alike.
+ * the rules of this checkout. Exit code 0 where both validate alike.
  */
 import { asConstraints, runVectors } from "../rules/client.ts";
 import { localToken } from "./local-token.ts";

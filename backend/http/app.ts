@@ -7,21 +7,21 @@
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import Fastify, { type FastifyInstance, LogController } from "fastify";
-import { notFound, serviceUnavailable } from "../../rules/problem.ts";
 import { COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../rules/http/headers.ts";
+import { notFound, serviceUnavailable } from "../../rules/problem.ts";
 import { ByteBudget } from "../admission/byte-budget.ts";
-import { Deliveries } from "./delivery.ts";
+import { RenderQueue } from "../admission/render-queue.ts";
 import { describeError, ServiceFailure } from "../error-log.ts";
 import { BackendMetrics } from "../metrics.ts";
-import { PendingAnswers } from "./pending-answers.ts";
-import { answerMalformedHttp, answerUnrouted, reportFailure, sendProblem } from "./problem-reply.ts";
-import { RenderQueue } from "../admission/render-queue.ts";
-import { renderRoute } from "./render-route.ts";
+import { MAX_MEMORY_BYTES_PER_OUTPUT } from "../render/spool.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { type BackendSettings, maxTempBytesPerRender } from "../settings.ts";
 import type { Spawner } from "../spawner/spawner.ts";
-import { MAX_MEMORY_BYTES_PER_OUTPUT } from "../render/spool.ts";
 import { TypstStarter } from "../typst/starter.ts";
+import { Deliveries } from "./delivery.ts";
+import { PendingAnswers } from "./pending-answers.ts";
+import { answerMalformedHttp, answerUnrouted, reportFailure, sendProblem } from "./problem-reply.ts";
+import { renderRoute } from "./render-route.ts";
 
 /** For the whole of a request to arrive, on any route; the render route has closer deadlines for bodies. */
 const REQUEST_TIMEOUT_MILLISECONDS = 90_000;
@@ -94,7 +94,7 @@ export function buildBackend(
   pendingAnswers.watch(app.server);
   // An expectation that is not known may be left unmet (RFC 9110, section 10.1.1): there is no problem code for 417.
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
-  // Bodies are read by the render route, after its token is judged. Nothing else takes one.
+  // Bodies are read by the render route, after its token is validated. Nothing else takes one.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, _payload, done) => done(null));
 
@@ -132,7 +132,7 @@ export function buildBackend(
     isDraining: () => isDraining,
   });
   app.post("/v1/render", {
-    // Answered before Fastify judges the media type: token and size come first.
+    // Answered before Fastify validates the media type: token and size come first.
     onRequest: route.handle,
     handler: () => {
       throw new ServiceFailure("the render route answers before its handler");

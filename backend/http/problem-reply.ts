@@ -4,6 +4,7 @@
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { COMMON_HEADERS, instanceOf, NOT_STORED_HEADERS, REQUEST_ID_HEADER } from "../../rules/http/headers.ts";
 import {
   methodNotAllowed,
   notFound,
@@ -14,7 +15,6 @@ import {
   problemDocument,
   serviceUnavailable,
 } from "../../rules/problem.ts";
-import { COMMON_HEADERS, instanceOf, NOT_STORED_HEADERS, REQUEST_ID_HEADER } from "../../rules/http/headers.ts";
 
 /** For a client to read the last answer on its connection. */
 const LINGER_MILLISECONDS = 1000;

@@ -2,9 +2,9 @@
  * Reading a request's body: within its limit, within a budget of memory, and within a time.
  */
 import type { IncomingMessage } from "node:http";
+import { BodyCollector, declaredSize, type RequestHead, validateDeclaredSize } from "../../rules/http/request-head.ts";
 import type { Limits } from "../../rules/limits.ts";
 import { type Problem, problem } from "../../rules/problem.ts";
-import { BodyCollector, declaredSize, judgeDeclaredSize, type RequestHead } from "../../rules/http/request-head.ts";
 import type { Reservation } from "../admission/byte-budget.ts";
 import { renderQueueFull } from "../render/outcome.ts";
 
@@ -53,7 +53,7 @@ export function readBody(
   deadlines: BodyDeadlines = BODY_DEADLINES,
 ): Promise<BodyReading> {
   const head = requestHead(message);
-  const refusal = judgeDeclaredSize(head, limits);
+  const refusal = validateDeclaredSize(head, limits);
   if (refusal !== null) return Promise.resolve({ kind: "refused", problem: refusal });
   // Node emits no more events for a connection that is already closed.
   if (message.destroyed) return Promise.resolve({ kind: "aborted" });

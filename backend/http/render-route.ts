@@ -4,19 +4,17 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { CALLER_HEADER, CALLER_NAME_PATTERN, LIMITS_HEADER, NOT_STORED_HEADERS } from "../../rules/http/headers.ts";
+import { validateMediaType } from "../../rules/http/request-head.ts";
+import { BACKEND_TOKEN_HEADER, validateToken } from "../../rules/http/tokens.ts";
 import { limitsFingerprint } from "../../rules/limits.ts";
 import type { OutputFormat } from "../../rules/output-options.ts";
 import { type Problem, serviceUnavailable } from "../../rules/problem.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";
-import { judgeMediaType } from "../../rules/http/request-head.ts";
-import { CALLER_HEADER, CALLER_NAME_PATTERN, LIMITS_HEADER, NOT_STORED_HEADERS } from "../../rules/http/headers.ts";
-import { BACKEND_TOKEN_HEADER, judgeToken } from "../../rules/http/tokens.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
-import type { Deliveries } from "./delivery.ts";
-import { contentDisposition, type Extension } from "./file-name.ts";
+import type { RenderQueue } from "../admission/render-queue.ts";
 import type { BackendMetrics, RequestOutcome } from "../metrics.ts";
 import { CLIENT_GONE, renderQueueFull } from "../render/outcome.ts";
-import { reportFailure, sendProblem } from "./problem-reply.ts";
 import {
   type PhaseSeconds,
   type RenderedFile,
@@ -25,7 +23,9 @@ import {
   render,
   type ValidRequest,
 } from "../render/render.ts";
-import type { RenderQueue } from "../admission/render-queue.ts";
+import type { Deliveries } from "./delivery.ts";
+import { contentDisposition, type Extension } from "./file-name.ts";
+import { reportFailure, sendProblem } from "./problem-reply.ts";
 import { drainBody, readBody, requestHead } from "./read-body.ts";
 
 const CONTENT_TYPES = {
@@ -143,14 +143,14 @@ async function receive(
     return { kind: "ended", verdict, known: requestBytes === undefined ? known : { ...known, requestBytes } };
   };
   const token = request.headers[BACKEND_TOKEN_HEADER.toLowerCase()];
-  const forbidden = judgeToken(typeof token === "string" ? token : null, settings.backendTokens);
+  const forbidden = validateToken(typeof token === "string" ? token : null, settings.backendTokens);
   if (forbidden !== null) return ended({ kind: "refused", problem: forbidden });
   if (isDraining()) return ended({ kind: "refused", problem: serviceUnavailable() });
   const reading = await readBody(request.raw, settings.limits, memory);
   if (reading.kind === "aborted") return ended({ kind: CLIENT_GONE });
   if (reading.kind === "refused") return ended(reading);
   const { body } = reading;
-  const wrongMediaType = judgeMediaType(requestHead(request.raw));
+  const wrongMediaType = validateMediaType(requestHead(request.raw));
   if (wrongMediaType !== null) return ended({ kind: "refused", problem: wrongMediaType });
   const validation = parseRenderRequest(body, settings.limits);
   if (!validation.ok) return ended({ kind: "refused", problem: validation.problem }, body.length);

@@ -7,25 +7,10 @@ import { join } from "node:path";
 import type { Output } from "../../rules/output-options.ts";
 import type { Problem } from "../../rules/problem.ts";
 import type { RenderRequest } from "../../rules/render-request.ts";
-import { packPages } from "./archive.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import { ServiceFailure } from "../error-log.ts";
 import type { Extension } from "../http/file-name.ts";
-import {
-  CLIENT_GONE,
-  compileFailed,
-  noTemporarySpace,
-  outcomeOfEnd,
-  outputTooLarge,
-  renderFailed,
-  renderTimeout,
-  tooManyOutputFiles,
-} from "./outcome.ts";
-import { type Project, projectBytes, stringBytes } from "../work-directory/render-directory.ts";
-import { isFont } from "../work-directory/font-links.ts";
 import type { BackendSettings } from "../settings.ts";
-import { type AppendResult, Spool } from "./spool.ts";
-import { SvgEscaper } from "./svg-escaping.ts";
 import { lowestPage, pageProbeArguments, type RenderCommand } from "../typst/command-line.ts";
 import {
   DISCARD_OUTPUT,
@@ -37,6 +22,21 @@ import {
 } from "../typst/process.ts";
 import { programText } from "../typst/program-text.ts";
 import type { StartedRender, TypstStarter } from "../typst/starter.ts";
+import { isFont } from "../work-directory/font-links.ts";
+import { projectBytes, type RenderDirectory, stringBytes } from "../work-directory/render-directory.ts";
+import { packPages } from "./archive.ts";
+import {
+  CLIENT_GONE,
+  compileFailed,
+  noTemporarySpace,
+  outcomeOfEnd,
+  outputTooLarge,
+  renderFailed,
+  renderTimeout,
+  tooManyOutputFiles,
+} from "./outcome.ts";
+import { type AppendResult, Spool } from "./spool.ts";
+import { SvgEscaper } from "./svg-escaping.ts";
 
 /** With less than this left, a page that could not be written is the disk's failure, not the template's. */
 const FULL_DISK_BYTES = 1024 * 1024;
@@ -190,11 +190,11 @@ class RenderJob {
   async #compile(started: StartedRender, output: OutputTaker): Promise<TypstResult | Problem | typeof CLIENT_GONE> {
     const { body, request } = this.#valid;
     const layoutOver = AbortSignal.any([this.#over, AbortSignal.timeout(MAX_LAYOUT_MILLISECONDS)]);
-    const refusal = await started.project.fill(body, request, layoutOver);
+    const refusal = await started.renderDirectory.fill(body, request, layoutOver);
     if (refusal !== null) return refusal;
     // Without all its files, a template would fail for a reason of its own.
     if (layoutOver.aborted) return this.#outcomeOfStop();
-    const { outputDirectory } = started.project;
+    const { outputDirectory } = started.renderDirectory;
     const result = this.#perform(
       started.process,
       output,
@@ -238,22 +238,24 @@ class RenderJob {
     }
   }
 
-  async #outcomeOf({ project }: StartedRender, result: TypstResult, output: Spool): Promise<RenderOutcome> {
+  async #outcomeOf({ renderDirectory }: StartedRender, result: TypstResult, output: Spool): Promise<RenderOutcome> {
     const { settings } = this.#parts;
     this.peakMemoryBytes = result.peakMemoryBytes;
     const failure = outcomeOfEnd(result, settings);
-    const { outputDirectory } = project;
+    const { outputDirectory } = renderDirectory;
     if (failure !== null) {
       if (outputDirectory !== null) await throwIfDiskIsFull(settings);
-      return refuse(this.#mayHaveSeveralPages(result) ? await this.#probeSecondPage(project, failure) : failure);
+      return refuse(
+        this.#mayHaveSeveralPages(result) ? await this.#probeSecondPage(renderDirectory, failure) : failure,
+      );
     }
     if (outputDirectory !== null) {
       return timed(this.phases, "archive", () => this.#pack(outputDirectory, output));
     }
-    return this.#directOutcome(project, output);
+    return this.#directOutcome(renderDirectory, output);
   }
 
-  async #directOutcome(project: Project, output: Spool): Promise<RenderOutcome> {
+  async #directOutcome(renderDirectory: RenderDirectory, output: Spool): Promise<RenderOutcome> {
     const wanted = this.#valid.request.output;
     if (output.size === 0) {
       // Typst prints no image and exits 0 when the page does not exist.
@@ -261,7 +263,7 @@ class RenderJob {
       return refuse(page === null ? renderFailed() : compileFailed({ kind: "page-missing", page }));
     }
     if (wanted.format === "pdf" && wanted.pages !== null && (await mayBePlaceholder(output))) {
-      const probe = await this.#probePage(project, lowestPage(wanted.pages));
+      const probe = await this.#probePage(renderDirectory, lowestPage(wanted.pages));
       // However large it was, a page that was printed is a page that exists.
       if (probe.outputBytes === 0) {
         return refuse(outcomeOfEnd(probe, this.#parts.settings) ?? compileFailed({ kind: "selection-empty" }));
@@ -271,10 +273,10 @@ class RenderJob {
   }
 
   /** Compiles the document once more: it prints the page, if there is such a one. */
-  #probePage(project: Project, page: number): Promise<TypstResult> {
+  #probePage(renderDirectory: RenderDirectory, page: number): Promise<TypstResult> {
     const { settings, starter } = this.#parts;
-    const probe = pageProbeArguments(settings, starter.view(project), this.#command, page);
-    return this.#perform(starter.startIn(project, probe), DISCARD_OUTPUT, null, this.#computeDeadline);
+    const probe = pageProbeArguments(settings, starter.view(renderDirectory), this.#command, page);
+    return this.#perform(starter.startIn(renderDirectory, probe), DISCARD_OUTPUT, null, this.#computeDeadline);
   }
 
   /** Whether the cause of a failure may be that one image was asked for and the document has several pages. */
@@ -289,10 +291,10 @@ class RenderJob {
    * write what looks like one; a second page that is printed is a fact. It costs a failed image a second compile.
    */
   async #probeSecondPage(
-    project: Project,
+    renderDirectory: RenderDirectory,
     failure: Problem | typeof CLIENT_GONE,
   ): Promise<Problem | typeof CLIENT_GONE> {
-    const probe = await this.#probePage(project, 2);
+    const probe = await this.#probePage(renderDirectory, 2);
     if (this.#clientGone.aborted) return CLIENT_GONE;
     return probe.outputBytes === 0 ? failure : compileFailed({ kind: "several-pages" });
   }

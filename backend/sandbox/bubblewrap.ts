@@ -4,10 +4,10 @@
  */
 import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
-import type { Project } from "../work-directory/render-directory.ts";
 import type { BackendSettings } from "../settings.ts";
+import type { RenderDirectory } from "../work-directory/render-directory.ts";
 import { resourceLimitCommand } from "./resource-limits.ts";
-import { type Launch, RENDER_ENVIRONMENT, type Sandbox, type SandboxView } from "./sandbox.ts";
+import { RENDER_ENVIRONMENT, type Sandbox, type SandboxView, type SpawnCommand } from "./sandbox.ts";
 import { makeSandboxRoot, SANDBOX_PATHS, sandboxRootPath } from "./sandbox-root.ts";
 import type { SeccompFilterFile } from "./seccomp-filter-file.ts";
 
@@ -66,15 +66,17 @@ export function bubblewrapSandbox(
       fontPaths,
       packagePath: SANDBOX_PATHS.packages,
     }),
-    launch: (project: Project, typstArguments): Launch => ({
+    spawnCommand: (renderDirectory: RenderDirectory, typstArguments): SpawnCommand => ({
       typstName: basename(SANDBOX_PATHS.typst),
       file,
       arguments: [
         ...limitArguments,
         settings.bubblewrapPath,
         ...commonArguments,
-        ...readOnly(project.root, SANDBOX_PATHS.project),
-        ...(project.outputDirectory === null ? [] : ["--bind", project.outputDirectory, SANDBOX_PATHS.output]),
+        ...readOnly(renderDirectory.root, SANDBOX_PATHS.project),
+        ...(renderDirectory.outputDirectory === null
+          ? []
+          : ["--bind", renderDirectory.outputDirectory, SANDBOX_PATHS.output]),
         ...["--chdir", SANDBOX_PATHS.project],
         "--",
         SANDBOX_PATHS.typst,
@@ -82,7 +84,7 @@ export function bubblewrapSandbox(
       ],
       // bubblewrap's own; it sets the render's.
       environment: {},
-      workingDirectory: project.root,
+      workingDirectory: renderDirectory.root,
       descriptor3Path: seccompFilter.path,
       statusReport: "json",
     }),

@@ -7,11 +7,11 @@
  */
 import { basename } from "node:path";
 import { readProc } from "../proc.mjs";
-import type { Project } from "../work-directory/render-directory.ts";
 import type { BackendSettings } from "../settings.ts";
 import { emptyPackageDirectory, makeEmptyPackageDirectory } from "../work-directory/claim.ts";
+import type { RenderDirectory } from "../work-directory/render-directory.ts";
 import { resourceLimitCommand } from "./resource-limits.ts";
-import { type Launch, RENDER_ENVIRONMENT, type Sandbox, type SandboxView } from "./sandbox.ts";
+import { RENDER_ENVIRONMENT, type Sandbox, type SandboxView, type SpawnCommand } from "./sandbox.ts";
 import type { SeccompFilterFile } from "./seccomp-filter-file.ts";
 
 /**
@@ -45,28 +45,28 @@ export function landlockSandbox(
       await makeEmptyPackageDirectory(settings);
     },
     isWhole: () => true,
-    view: (project): SandboxView => ({
-      root: project.root,
-      outputDirectory: project.outputDirectory,
+    view: (renderDirectory): SandboxView => ({
+      root: renderDirectory.root,
+      outputDirectory: renderDirectory.outputDirectory,
       fontPaths: settings.fontPaths,
       packagePath,
     }),
-    launch: (project: Project, typstArguments): Launch => ({
+    spawnCommand: (renderDirectory: RenderDirectory, typstArguments): SpawnCommand => ({
       typstName: basename(settings.typstPath),
       file,
       arguments: [
         ...limitArguments,
         settings.setprivPath,
         ...commonArguments,
-        ...rule("read-file,read-dir", project.root),
-        ...(project.outputDirectory === null
+        ...rule("read-file,read-dir", renderDirectory.root),
+        ...(renderDirectory.outputDirectory === null
           ? []
-          : rule("read-dir,write-file,make-reg,truncate", project.outputDirectory)),
+          : rule("read-dir,write-file,make-reg,truncate", renderDirectory.outputDirectory)),
         settings.typstPath,
         ...typstArguments,
       ],
       environment: RENDER_ENVIRONMENT,
-      workingDirectory: project.root,
+      workingDirectory: renderDirectory.root,
       descriptor3Path: null,
       statusReport: "direct",
     }),

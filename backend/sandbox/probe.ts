@@ -10,12 +10,12 @@ import { mkdtemp, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Project } from "../work-directory/render-directory.ts";
 import type { BackendSettings } from "../settings.ts";
 import type { Spawner } from "../spawner/spawner.ts";
 import { compileArguments } from "../typst/command-line.ts";
 import { DISCARD_OUTPUT, TypstProcess } from "../typst/process.ts";
-import type { Launch, Sandbox } from "./sandbox.ts";
+import { RenderDirectory } from "../work-directory/render-directory.ts";
+import type { Sandbox, SpawnCommand } from "./sandbox.ts";
 
 /** What the probe found: the escapes that succeeded, and whether an ordinary document compiles. */
 export interface ProbeReport {
@@ -80,14 +80,17 @@ interface Attempt {
 
 /** Whether Typst, in a project of its own, exits 0. */
 async function attempt({ settings, sandbox, spawner }: Prober, task: Attempt): Promise<boolean> {
-  const project = await Project.create(settings.workDirectory, false);
+  const renderDirectory = await RenderDirectory.create(settings.workDirectory, false);
   try {
-    if (task.linkTo !== undefined) await symlink(task.linkTo, join(project.root, "link.txt"));
-    const view = sandbox.view(project);
-    const launch = sandbox.launch(project, compileArguments(settings, view, task.outputPath ?? "-", "pdf", []));
+    if (task.linkTo !== undefined) await symlink(task.linkTo, join(renderDirectory.root, "link.txt"));
+    const view = sandbox.view(renderDirectory);
+    const spawnCommand = sandbox.spawnCommand(
+      renderDirectory,
+      compileArguments(settings, view, task.outputPath ?? "-", "pdf", []),
+    );
     const process = new TypstProcess(
       spawner,
-      task.proxyPort === undefined ? launch : withProxy(launch, task.proxyPort),
+      task.proxyPort === undefined ? spawnCommand : withProxy(spawnCommand, task.proxyPort),
       settings.limits.max_output_bytes,
     );
     const { end } = await process.perform({
@@ -99,7 +102,7 @@ async function attempt({ settings, sandbox, spawner }: Prober, task: Attempt): P
     });
     return end.kind === "exited" && end.exitCode === 0;
   } finally {
-    await project.remove();
+    await renderDirectory.remove();
   }
 }
 
@@ -123,15 +126,15 @@ async function connectsToHost(prober: Prober): Promise<boolean> {
 }
 
 /** The same launch with a proxy in Typst's environment: the way by which its downloader can be led anywhere. */
-function withProxy(launch: Launch, port: number): Launch {
+function withProxy(spawnCommand: SpawnCommand, port: number): SpawnCommand {
   const url = `http://127.0.0.1:${port}`;
   const variables = { HTTP_PROXY: url, HTTPS_PROXY: url, ALL_PROXY: url };
   // bubblewrap clears the environment and sets its own; the other launches pass theirs on.
-  const clear = launch.arguments.indexOf("--clearenv");
+  const clear = spawnCommand.arguments.indexOf("--clearenv");
   const setenv = Object.entries(variables).flatMap(([name, value]) => ["--setenv", name, value]);
   return {
-    ...launch,
-    environment: { ...launch.environment, ...variables },
-    arguments: clear < 0 ? launch.arguments : launch.arguments.toSpliced(clear + 1, 0, ...setenv),
+    ...spawnCommand,
+    environment: { ...spawnCommand.environment, ...variables },
+    arguments: clear < 0 ? spawnCommand.arguments : spawnCommand.arguments.toSpliced(clear + 1, 0, ...setenv),
   };
 }

@@ -1,7 +1,7 @@
 /**
  * What a sandbox is to the rest of the backend: how a project looks from inside it, and how Typst is started in it.
  */
-import type { Project } from "../work-directory/render-directory.ts";
+import type { RenderDirectory } from "../work-directory/render-directory.ts";
 import type { SandboxMode } from "./modes.mjs";
 
 export type { SandboxMode };
@@ -16,7 +16,7 @@ export interface SandboxView {
 }
 
 /** A program to start so that Typst runs in the sandbox. */
-export interface Launch {
+export interface SpawnCommand {
   /** What the kernel calls the process of Typst: the file name of its program. */
   readonly typstName: string;
   readonly file: string;
@@ -38,8 +38,8 @@ export interface Sandbox {
   prepare(): Promise<void>;
   /** Whether a process that waits still sees its project: what is removed below it in the work directory, it loses. */
   isWhole(): boolean;
-  view(project: Project): SandboxView;
-  launch(project: Project, typstArguments: readonly string[]): Launch;
+  view(renderDirectory: RenderDirectory): SandboxView;
+  spawnCommand(renderDirectory: RenderDirectory, typstArguments: readonly string[]): SpawnCommand;
 }
 
 /**

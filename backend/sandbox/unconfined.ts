@@ -3,10 +3,10 @@
  * nothing else holds what a flaw in it would let through.
  */
 import { basename } from "node:path";
-import type { Project } from "../work-directory/render-directory.ts";
 import type { BackendSettings } from "../settings.ts";
 import { emptyPackageDirectory, makeEmptyPackageDirectory } from "../work-directory/claim.ts";
-import { type Launch, RENDER_ENVIRONMENT, type Sandbox } from "./sandbox.ts";
+import type { RenderDirectory } from "../work-directory/render-directory.ts";
+import { RENDER_ENVIRONMENT, type Sandbox, type SpawnCommand } from "./sandbox.ts";
 
 /** A proxy that refuses every connection: without a sandbox it is all that keeps Typst from fetching packages. */
 const REFUSING_PROXY = "http://127.0.0.1:9";
@@ -18,7 +18,7 @@ export function unconfined(settings: BackendSettings): Sandbox {
     prepare: () => makeEmptyPackageDirectory(settings),
     isWhole: () => true,
     view: ({ root, outputDirectory }) => ({ root, outputDirectory, fontPaths: settings.fontPaths, packagePath }),
-    launch: (project: Project, typstArguments): Launch => ({
+    spawnCommand: (renderDirectory: RenderDirectory, typstArguments): SpawnCommand => ({
       typstName: basename(settings.typstPath),
       file: settings.typstPath,
       arguments: typstArguments,
@@ -28,7 +28,7 @@ export function unconfined(settings: BackendSettings): Sandbox {
         HTTPS_PROXY: REFUSING_PROXY,
         ALL_PROXY: REFUSING_PROXY,
       },
-      workingDirectory: project.root,
+      workingDirectory: renderDirectory.root,
       descriptor3Path: null,
       statusReport: "direct",
     }),

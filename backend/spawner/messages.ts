@@ -1,14 +1,14 @@
 /**
  * What the backend and its spawner say to each other, over the channel between a Node process and its child.
  */
-import type { Launch } from "../sandbox/sandbox.ts";
+import type { SpawnCommand } from "../sandbox/sandbox.ts";
 
 /** Tells a program from all others that one backend has started. */
 export type ProgramId = number;
 
 /** From the backend. */
 export type SpawnerRequest =
-  | { readonly kind: "start"; readonly id: ProgramId; readonly launch: Launch }
+  | { readonly kind: "start"; readonly id: ProgramId; readonly spawnCommand: SpawnCommand }
   | { readonly kind: "kill"; readonly id: ProgramId };
 
 /** From the spawner. `killed` answers every kill; `ended` is the last word on a program, and comes for every one. */

@@ -18,7 +18,7 @@ import { killStrayProcesses } from "../work-directory/stray-processes.mjs";
 /** @import { ChildProcess } from "node:child_process" */
 /** @import { Socket } from "node:net" */
 /** @import { Readable } from "node:stream" */
-/** @import { Launch } from "../sandbox/sandbox.ts" */
+/** @import { SpawnCommand } from "../sandbox/sandbox.ts" */
 /** @import { ProgramEnd, ProgramId, ProgramWords, SpawnerReport, SpawnerRequest } from "./messages.ts" */
 
 /** Enough for what tells one end from another; the rest of what a program says is dropped. */
@@ -31,7 +31,7 @@ const socketPath = process.env.SPAWNER_SOCKET_PATH ?? "";
 const children = new Map();
 
 process.on("message", (/** @type {SpawnerRequest} */ request) => {
-  if (request.kind === "start") start(request.id, request.launch);
+  if (request.kind === "start") start(request.id, request.spawnCommand);
   else {
     kill(request.id);
     report({ kind: "killed", id: request.id });
@@ -44,8 +44,8 @@ process.on("disconnect", () => {
 // A terminal sends these to every process of its group. The backend decides what they mean, and ends this one last.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => {});
 
-/** @param {ProgramId} id @param {Launch} launch */
-function start(id, launch) {
+/** @param {ProgramId} id @param {SpawnCommand} spawnCommand */
+function start(id, spawnCommand) {
   children.set(id, null);
   const socket = connect(socketPath);
   // What the backend writes is for the program: nothing of it may be read here.
@@ -55,17 +55,17 @@ function start(id, launch) {
     // Flushed before the program can write: the backend finds the number first.
     socket.write(`${id}\n`, (error) => {
       if (error) reportFailure(id, error);
-      else run(id, launch, socket);
+      else run(id, spawnCommand, socket);
     });
   });
 }
 
-/** @param {ProgramId} id @param {Launch} launch @param {Socket} socket */
-function run(id, launch, socket) {
+/** @param {ProgramId} id @param {SpawnCommand} spawnCommand @param {Socket} socket */
+function run(id, spawnCommand, socket) {
   // It may have been killed before it was started.
   if (children.has(id)) {
     try {
-      children.set(id, spawnOn(id, launch, socket));
+      children.set(id, spawnOn(id, spawnCommand, socket));
     } catch (error) {
       reportFailure(id, error);
     }
@@ -73,15 +73,21 @@ function run(id, launch, socket) {
   socket.destroy();
 }
 
-/** @param {ProgramId} id @param {Launch} launch @param {Socket} socket */
-function spawnOn(id, launch, socket) {
+/** @param {ProgramId} id @param {SpawnCommand} spawnCommand @param {Socket} socket */
+function spawnOn(id, spawnCommand, socket) {
   // Opened for each anew: processes that share a descriptor share its position.
-  const descriptor3 = launch.descriptor3Path === null ? null : openSync(launch.descriptor3Path, "r");
+  const descriptor3 = spawnCommand.descriptor3Path === null ? null : openSync(spawnCommand.descriptor3Path, "r");
   try {
-    const child = spawn(launch.file, launch.arguments, {
-      cwd: launch.workingDirectory,
-      env: launch.environment,
-      stdio: [socket, socket, "pipe", descriptor3 ?? "ignore", launch.statusReport === "json" ? "pipe" : "ignore"],
+    const child = spawn(spawnCommand.file, spawnCommand.arguments, {
+      cwd: spawnCommand.workingDirectory,
+      env: spawnCommand.environment,
+      stdio: [
+        socket,
+        socket,
+        "pipe",
+        descriptor3 ?? "ignore",
+        spawnCommand.statusReport === "json" ? "pipe" : "ignore",
+      ],
       // A process group of its own, to be killed as one.
       detached: true,
     });
@@ -91,7 +97,7 @@ function spawnOn(id, launch, socket) {
     const status = readHead(child.stdio?.[4]);
     child.on("exit", (_exitCode, signal) => {
       // Without its inner process, which may have been too young to end with it, its streams would never close.
-      if (signal !== null) killStrayProcesses((argument) => argument === launch.workingDirectory);
+      if (signal !== null) killStrayProcesses((argument) => argument === spawnCommand.workingDirectory);
     });
     child.on("close", (exitCode, signal) => {
       reportEnd(id, describeEnd(exitCode, signal, { diagnostics: diagnostics(), status: status() }));

@@ -10,9 +10,9 @@ import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { describeError, ServiceFailure } from "../error-log.ts";
 import { killIfThere } from "../proc.mjs";
-import type { Launch } from "../sandbox/sandbox.ts";
-import { killStrayProcesses } from "../work-directory/stray-processes.mjs";
+import type { SpawnCommand } from "../sandbox/sandbox.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
+import { killStrayProcesses } from "../work-directory/stray-processes.mjs";
 import type { ProgramEnd, ProgramId, SpawnerReport, SpawnerRequest } from "./messages.ts";
 
 const PROGRAM = fileURLToPath(new URL("spawner-program.mjs", import.meta.url));
@@ -89,11 +89,11 @@ export class Spawner {
   }
 
   /** Starts a program. Never throws: its end says what becomes of it, whatever that is. */
-  start(launch: Launch): SpawnedProgram {
+  start(spawnCommand: SpawnCommand): SpawnedProgram {
     const id = ++this.#lastId;
-    const program = new Program(launch.workingDirectory);
+    const program = new Program(spawnCommand.workingDirectory);
     this.#programs.set(id, program);
-    this.#send(id, { kind: "start", id, launch });
+    this.#send(id, { kind: "start", id, spawnCommand });
     return {
       stream: program.stream.promise,
       pid: program.pid.promise,

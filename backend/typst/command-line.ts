@@ -1,7 +1,7 @@
 /**
  * The Typst command line: the only place that builds one.
  *
- * No text of the caller's reaches it but numbers, enum values and page ranges that the rules have judged.
+ * No text of the caller's reaches it but numbers, enum values and page ranges that the rules have validated.
  */
 import { join } from "node:path";
 import type { Output } from "../../rules/output-options.ts";

@@ -11,11 +11,11 @@ import { constants } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { ServiceFailure } from "../error-log.ts";
-import { PeakMemory } from "./peak-memory.ts";
-import type { Launch } from "../sandbox/sandbox.ts";
+import type { AppendResult } from "../render/spool.ts";
+import type { SpawnCommand } from "../sandbox/sandbox.ts";
 import type { ProgramEnd } from "../spawner/messages.ts";
 import type { SpawnedProgram, Spawner } from "../spawner/spawner.ts";
-import type { AppendResult } from "../render/spool.ts";
+import { PeakMemory } from "./peak-memory.ts";
 
 /** Why a process was stopped by us. */
 export type StopReason = "render-timeout" | "client-gone" | "output-too-large" | "no-room" | "not-needed";
@@ -93,7 +93,7 @@ const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, numbe
 
 export class TypstProcess {
   readonly #maxOutputBytes: number;
-  readonly #launch: Launch;
+  readonly #spawnCommand: SpawnCommand;
   readonly #spawned: SpawnedProgram;
   readonly #result: Promise<TypstResult>;
   /** Null once nobody will ever want what the process writes. */
@@ -104,10 +104,10 @@ export class TypstProcess {
   #hasEnded = false;
 
   /** Starts Typst. It waits until it is fed. Never throws for what the program does; the result says it all. */
-  constructor(spawner: Spawner, launch: Launch, maxOutputBytes: number) {
+  constructor(spawner: Spawner, spawnCommand: SpawnCommand, maxOutputBytes: number) {
     this.#maxOutputBytes = maxOutputBytes;
-    this.#launch = launch;
-    this.#spawned = spawner.start(launch);
+    this.#spawnCommand = spawnCommand;
+    this.#spawned = spawner.start(spawnCommand);
     this.#result = this.#followToEnd();
   }
 
@@ -126,7 +126,7 @@ export class TypstProcess {
     const onClientGone = () => this.stop("client-gone");
     task.signal.addEventListener("abort", onClientGone, { once: true });
     if (task.signal.aborted) onClientGone();
-    const peakMemory = new PeakMemory(this.#spawned.pid, this.#launch.typstName);
+    const peakMemory = new PeakMemory(this.#spawned.pid, this.#spawnCommand.typstName);
     this.#peakMemory = peakMemory;
     const timer = setTimeout(() => this.stop("render-timeout"), task.timeoutMilliseconds);
     const stopWatching = task.files === null ? () => {} : this.#watchFiles(task.files);
@@ -175,7 +175,7 @@ export class TypstProcess {
   /** A success counts only with its whole output: a connection that breaks may take the end of it along. */
   #endWithOutput(end: ProgramEnd, { bytes, failure, isCutShort }: WrittenOutput): TypstEnd {
     if (failure !== null) return { kind: "output-lost", cause: failure };
-    const typstEnd = this.#judgeEnd(end);
+    const typstEnd = this.#interpretEnd(end);
     if (!isCutShort || bytes === 0 || typstEnd.kind !== "exited" || typstEnd.exitCode !== 0) return typstEnd;
     return {
       kind: "output-lost",
@@ -183,8 +183,8 @@ export class TypstProcess {
     };
   }
 
-  #judgeEnd(end: ProgramEnd): TypstEnd {
-    const typstEnd = hasFailedToLaunch(end) ? null : endOfTypst(end, this.#launch);
+  #interpretEnd(end: ProgramEnd): TypstEnd {
+    const typstEnd = hasFailedToLaunch(end) ? null : endOfTypst(end, this.#spawnCommand);
     // A process that ended by itself just before it was to be stopped still ended by itself.
     if (typstEnd?.kind === "exited") return typstEnd;
     // A process that never ran has not run into its time-out, whoever was stopped for it.
@@ -248,7 +248,7 @@ function hasFailedToLaunch(end: ProgramEnd): boolean {
 }
 
 /** How Typst itself ended; null where bubblewrap, which reports it, was ended first. */
-function endOfTypst(end: ProgramEnd, { statusReport }: Launch): TypstEnd | null {
+function endOfTypst(end: ProgramEnd, { statusReport }: SpawnCommand): TypstEnd | null {
   if (end.kind === "failed") return null;
   if (statusReport === "direct") {
     return end.kind === "exited"

@@ -7,10 +7,10 @@
  */
 
 import { ServiceFailure } from "../error-log.ts";
-import { Project } from "../work-directory/render-directory.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../settings.ts";
 import type { Spawner } from "../spawner/spawner.ts";
+import { RenderDirectory } from "../work-directory/render-directory.ts";
 import { isArchive, type RenderCommand, renderArguments } from "./command-line.ts";
 import { TypstProcess } from "./process.ts";
 
@@ -20,7 +20,7 @@ export interface StartedRender {
   readonly isWarm: boolean;
   /** How often the sandbox had been made anew when it was started. */
   readonly repairsBefore: number;
-  readonly project: Project;
+  readonly renderDirectory: RenderDirectory;
   readonly process: TypstProcess;
 }
 
@@ -97,9 +97,9 @@ export class TypstStarter {
   }
 
   /** Starts Typst by any command, in a project that is there. */
-  startIn(project: Project, typstArguments: readonly string[]): TypstProcess {
-    const launch = this.#sandbox.launch(project, typstArguments);
-    const process = new TypstProcess(this.#spawner, launch, this.#settings.limits.max_output_bytes);
+  startIn(renderDirectory: RenderDirectory, typstArguments: readonly string[]): TypstProcess {
+    const spawnCommand = this.#sandbox.spawnCommand(renderDirectory, typstArguments);
+    const process = new TypstProcess(this.#spawner, spawnCommand, this.#settings.limits.max_output_bytes);
     void process.end.then((end) => {
       if (end.kind === "not-started") this.#repair();
     });
@@ -131,8 +131,8 @@ export class TypstStarter {
   }
 
   /** How the sandbox shows a project to Typst. */
-  view(project: Project) {
-    return this.#sandbox.view(project);
+  view(renderDirectory: RenderDirectory) {
+    return this.#sandbox.view(renderDirectory);
   }
 
   /** Ends all processes that wait, and waits until everything is removed. */
@@ -149,13 +149,13 @@ export class TypstStarter {
    */
   async start(command: RenderCommand): Promise<StartedRender> {
     if (this.#spawner.isClosed) throw new ServiceFailure("the backend is ending");
-    const project = await Project.create(this.#settings.workDirectory, isArchive(command.output));
+    const renderDirectory = await RenderDirectory.create(this.#settings.workDirectory, isArchive(command.output));
     try {
-      const typstArguments = renderArguments(this.#settings, this.#sandbox.view(project), command);
+      const typstArguments = renderArguments(this.#settings, this.#sandbox.view(renderDirectory), command);
       const repairsBefore = this.#repairs;
-      return { isWarm: false, repairsBefore, project, process: this.startIn(project, typstArguments) };
+      return { isWarm: false, repairsBefore, renderDirectory, process: this.startIn(renderDirectory, typstArguments) };
     } catch (error) {
-      await project.remove();
+      await renderDirectory.remove();
       throw error;
     }
   }
@@ -170,8 +170,8 @@ async function discard(startedOrStarting: StartedRender | Promise<StartedRender>
   const started = await Promise.resolve(startedOrStarting).catch(() => null);
   // One that could not be started has removed what it had made.
   if (started === null) return;
-  const { process, project } = started;
+  const { process, renderDirectory } = started;
   if (!process.hasEnded) await process.discard();
   // What cannot be removed now is removed at the next start; nobody is there to hear of it.
-  await project.remove().catch(() => {});
+  await renderDirectory.remove().catch(() => {});
 }

@@ -7,10 +7,10 @@ import { chmod, mkdir, readdir, rm, stat } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { SettingError } from "../../rules/settings.ts";
-import { PROJECT_PREFIX } from "./render-directory.ts";
 import type { BackendSettings } from "../settings.ts";
-import { killStrayProcesses } from "./stray-processes.mjs";
 import { workDirectoryPath } from "./paths.ts";
+import { PROJECT_PREFIX } from "./render-directory.ts";
+import { killStrayProcesses } from "./stray-processes.mjs";
 
 /** A claim on the work directory, for as long as the process lives. */
 export interface WorkDirectoryClaim {

@@ -5,9 +5,9 @@
 import { mkdir, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
+import { describeError, ServiceFailure } from "../error-log.ts";
 import { countNamedDirectories, directoriesOf } from "./directory-paths.ts";
 import type { DirectoryAnswer, DirectoryJob } from "./directory-thread.ts";
-import { describeError, ServiceFailure } from "../error-log.ts";
 
 /** Up to so many directories the thread is not worth its start. */
 const MAX_WITHOUT_THREAD = 16;

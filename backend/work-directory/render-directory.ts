@@ -28,7 +28,7 @@ const OUTPUT_PREFIX = "output-";
 const LAYOUT_ERRORS = new Set(["EEXIST", "ENOTDIR", "EISDIR", "ENAMETOOLONG"]);
 
 /** The directories of one render, and what has been written into them. */
-export class Project {
+export class RenderDirectory {
   /** The project's root as Typst sees it. */
   readonly root: string;
   /** A directory for outputs of several files; null where the render makes none. */
@@ -48,16 +48,16 @@ export class Project {
    * @param makesFiles whether the render puts its output into files.
    * @throws where the machine fails: disk full, directory gone.
    */
-  static async create(workDirectory: string, makesFiles: boolean): Promise<Project> {
+  static async create(workDirectory: string, makesFiles: boolean): Promise<RenderDirectory> {
     const root = await mkdtemp(join(workDirectory, PROJECT_PREFIX));
-    if (!makesFiles) return new Project(root, null);
+    if (!makesFiles) return new RenderDirectory(root, null);
     const outputDirectory = join(workDirectory, basename(root).replace(PROJECT_PREFIX, OUTPUT_PREFIX));
-    const project = new Project(root, outputDirectory);
+    const renderDirectory = new RenderDirectory(root, outputDirectory);
     try {
       await mkdir(outputDirectory);
-      return project;
+      return renderDirectory;
     } catch (error) {
-      await project.remove();
+      await renderDirectory.remove();
       throw error;
     }
   }

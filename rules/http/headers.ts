@@ -4,7 +4,7 @@
 
 /** On every answer, and from the edge to the backend: one id for one request. */
 export const REQUEST_ID_HEADER = "X-Request-Id";
-/** From the edge to the backend: the limits by which the edge has judged. See `limitsFingerprint`. */
+/** From the edge to the backend: the limits by which the edge has validated. See `limitsFingerprint`. */
 export const LIMITS_HEADER = "X-Service-Limits";
 
 /** From the edge to the backend: the name of the caller's token, by which slots, queue and room are shared out. */

@@ -1,5 +1,5 @@
 /**
- * What is judged of a render request before its JSON: the declared length, the bytes read, the media type.
+ * What is validated of a render request before its JSON: the declared length, the bytes read, the media type.
  *
  * The body itself is read by each platform; `BodyCollector` is the part that both share: it takes memory as bytes arrive,
  * and never more than the limit.
@@ -25,13 +25,13 @@ export function declaredSize({ contentLength }: RequestHead): number | null {
 }
 
 /** Refuses a body by the length that it declares, before a byte of it is read. */
-export function judgeDeclaredSize(head: RequestHead, limits: Limits): Problem | null {
+export function validateDeclaredSize(head: RequestHead, limits: Limits): Problem | null {
   const size = declaredSize(head);
   return size !== null && size > limits.max_request_body_bytes ? requestTooLarge(head, limits) : null;
 }
 
 /** Only JSON as it is: RFC 8259 defines no parameter, UTF-8 is the only charset, and no content coding is accepted. */
-export function judgeMediaType({ contentType, contentEncoding }: RequestHead): Problem | null {
+export function validateMediaType({ contentType, contentEncoding }: RequestHead): Problem | null {
   if (contentEncoding !== null && contentEncoding.trim().toLowerCase() !== "identity") {
     return problem("invalid_request", "Send the body without Content-Encoding.", {});
   }
@@ -51,7 +51,7 @@ export class BodyCollector {
   #memory = new ArrayBuffer(0);
   #size = 0;
 
-  /** The declared size must have been judged before. */
+  /** The declared size must have been validated before. */
   constructor(head: RequestHead, limits: Limits) {
     this.#head = head;
     this.#limits = limits;

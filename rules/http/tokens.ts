@@ -1,8 +1,9 @@
 /**
  * API tokens: reading a set of them from a setting, and comparing one in constant time.
  */
-import { SettingError } from "../settings.ts";
+
 import { type Problem, problem, serviceUnavailable } from "../problem.ts";
+import { SettingError } from "../settings.ts";
 import { CALLER_NAME_PATTERN } from "./headers.ts";
 
 /** The request header that carries a caller's token. */
@@ -43,12 +44,12 @@ export function parseNamedTokens(setting: string, text: string | undefined): rea
 }
 
 /** Who sends a request, or why nobody may. */
-export type CallerJudgement =
+export type CallerResult =
   | { readonly ok: true; readonly caller: string }
   | { readonly ok: false; readonly problem: Problem };
 
-/** Judges the token of a request as `judgeToken` does, and names its caller. */
-export function identifyCaller(candidate: string | null | undefined, tokens: readonly NamedToken[]): CallerJudgement {
+/** Validates the token of a request as `validateToken` does, and names its caller. */
+export function identifyCaller(candidate: string | null | undefined, tokens: readonly NamedToken[]): CallerResult {
   const values = tokens.map(({ token }) => token);
   const caller = tokens[positionOf(candidate ?? "", values) - 1]?.name;
   if (caller !== undefined) return { ok: true, caller };
@@ -56,12 +57,12 @@ export function identifyCaller(candidate: string | null | undefined, tokens: rea
 }
 
 /**
- * Judges the token of a request.
+ * Validates the token of a request.
  *
  * @returns null when it is one of `tokens`; `forbidden` when it is not; `service_unavailable` when none is configured,
  *   because a service without tokens must never be an open one.
  */
-export function judgeToken(candidate: string | null | undefined, tokens: readonly string[]): Problem | null {
+export function validateToken(candidate: string | null | undefined, tokens: readonly string[]): Problem | null {
   return positionOf(candidate ?? "", tokens) > 0 ? null : refusal(tokens);
 }
 

@@ -1,5 +1,5 @@
 /**
- * Base64 inside JSON strings (RFC 4648 section 4), judged in place.
+ * Base64 inside JSON strings (RFC 4648 section 4), validated in place.
  *
  * Padding is required, spaces and line breaks are not allowed, and the bits that padding leaves over must be zero: of
  * all texts that decode to the same bytes exactly one is accepted.
@@ -24,7 +24,7 @@ for (const first of ALPHABET) {
 }
 
 /**
- * Judges the Base64 text of a scanned JSON string.
+ * Validates the Base64 text of a scanned JSON string.
  *
  * @returns the size of the decoded bytes, or null where the text is malformed.
  */

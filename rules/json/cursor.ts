@@ -428,7 +428,7 @@ export class JsonCursor {
     }
   }
 
-  /** Judges the escape at the backslash `at`. */
+  /** Validates the escape at the backslash `at`. */
   #readEscape(at: number): Escape {
     const body = this.body;
     if (at + 1 >= body.length) return MALFORMED_ESCAPE;

@@ -131,7 +131,7 @@ describe("the number of pages in an archive", () => {
     expect((await renderZip(pagesOf(count), svgZip(pages))).map(pageNumber)).toEqual(numbers);
   });
 
-  it("is judged before anything is rendered where the selection says it", async () => {
+  it("is validated before anything is rendered where the selection says it", async () => {
     const answer = await backend.render({ source: "#panic()", output: svgZip("1-65") });
     const { context } = await expectProblem(answer, "page_selection_too_large");
     expect(context).toEqual({ count: 65, limit: 64 });
@@ -166,7 +166,7 @@ describe("the size of an archive", () => {
 }).join()).join()
 #for number in range(${count}) { page(noise(number)) }`;
 
-  it("is judged by the pages before they are packed", async () => {
+  it("is validated by the pages before they are packed", async () => {
     const small = await startTestBackend({ SERVICE_MAX_OUTPUT_BYTES: String(LIMIT) });
     onTestFinished(() => small.close());
     const output = { format: "png", archive: "zip", ppi: 100 };

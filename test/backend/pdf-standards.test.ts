@@ -4,7 +4,7 @@
  */
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Output, PDF_STANDARDS, PDF_VERSIONS, type PdfStandard } from "../../rules/output-options.ts";
-import { judgeOutputRules } from "../../rules/output-rules.ts";
+import { validateOutputRules } from "../../rules/output-rules.ts";
 import { type PdfContents, readPdf } from "./support/pdf-reader.ts";
 import { startTestBackend, type TestBackend } from "./support/test-backend.ts";
 
@@ -54,7 +54,7 @@ function combinations(): Combination[] {
 
 const allowed = combinations().filter(({ version, standards }) => {
   const output: Output = { format: "pdf", filename: null, pages: null, version, standards: [...standards] };
-  return judgeOutputRules(output) === null;
+  return validateOutputRules(output) === null;
 });
 
 async function renderPdf(output: object): Promise<PdfContents> {

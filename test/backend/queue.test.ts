@@ -110,7 +110,7 @@ describe("renders beyond the cap", () => {
     expect([(await held).status, (await queued).status]).toEqual([200, 200]);
   });
 
-  it("are judged before they wait", async () => {
+  it("are validated before they wait", async () => {
     const { backend } = await heldBackend();
     await enqueue(backend, "held");
     await expectProblem(await backend.render({ source: "" }), "invalid_request");

@@ -45,14 +45,14 @@ describe("the backend's token", () => {
     expect((await expectProblem(answer, "forbidden")).context).toEqual({});
   });
 
-  it("is judged before the body is read, whatever the body is said to be", async () => {
+  it("is validated before the body is read, whatever the body is said to be", async () => {
     for (const field of ["Content-Length: 1000", "Content-Length: 999999999", "Transfer-Encoding: chunked"]) {
       await expectRawProblem(await sendHead(JSON_FIELD, field), "forbidden");
     }
   });
 
   it.each(["nonsense", "a/b/c", "application/json, text/plain"])(
-    "is judged before the media type: %s",
+    "is validated before the media type: %s",
     async (type) => {
       const answer = await backend.fetch("/v1/render", {
         method: "POST",
@@ -173,7 +173,7 @@ describe("a body over the limit", () => {
 });
 
 describe("a body that lies about its length", () => {
-  it("is judged by what is declared, and what comes beyond it is no request of its own", async () => {
+  it("is validated by what is declared, and what comes beyond it is no request of its own", async () => {
     const head = ["POST /v1/render HTTP/1.1", TOKEN_FIELD, JSON_FIELD, "Content-Length: 10"];
     await expectRawProblem(await sendRaw({ url: backend.url, head, body: '{"source":' }), "invalid_request");
     const answer = await sendRaw({ url: backend.url, head, body: '{"source":"x"}' });

@@ -1,8 +1,8 @@
 /** The backend's environment: defaults, what is taken, and what stops the start with a message that says what to set. */
 import { describe, expect, it } from "vitest";
 import { readBackendSettings } from "../../backend/settings.ts";
-import { SettingError } from "../../rules/settings.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
+import { SettingError } from "../../rules/settings.ts";
 
 describe("an empty environment", () => {
   it("gives a backend for this machine alone, with the limits of the contract", () => {

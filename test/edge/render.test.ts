@@ -160,7 +160,7 @@ describe("a refused request", () => {
     await expectProblem(await sendRender('{"source":"x"}', { "Content-Encoding": "gzip" }), "invalid_request");
   });
 
-  it("is judged by its size before its media type, and by its media type before its JSON", async () => {
+  it("is validated by its size before its media type, and by its media type before its JSON", async () => {
     const tooLarge = new Uint8Array(DEFAULT_LIMITS.max_request_body_bytes + 1);
     await expectProblem(await sendRender(tooLarge, { "Content-Type": "text/plain" }), "request_too_large");
     const { detail } = await expectProblem(await sendRender("{", { "Content-Type": "text/plain" }), "invalid_request");

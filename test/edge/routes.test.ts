@@ -63,7 +63,7 @@ describe("the token", () => {
     expect(body.context).toEqual({});
   });
 
-  it("is judged before the body is: of that a bounded amount is read and thrown away, and no more", async () => {
+  it("is validated before the body is: of that a bounded amount is read and thrown away, and no more", async () => {
     let pulledBytes = 0;
     const body = new ReadableStream(
       {

@@ -9,7 +9,7 @@ import { bodyOf, placedAt } from "./bodies.ts";
 import { base64Text } from "./request-arbitraries.ts";
 import { runs } from "./runs.ts";
 
-/** The decoded size of the JSON string that `written` is, judged at an alignment. */
+/** The decoded size of the JSON string that `written` is, validated at an alignment. */
 function sizeOf(written: string, alignment = 0): number | null {
   const cursor = new JsonCursor(placedAt(alignment, bodyOf(written)));
   if (!cursor.readString()) throw new Error(`no JSON string: ${written}`);
@@ -64,7 +64,7 @@ describe("Base64", () => {
     );
   });
 
-  it("is judged right for every text of four characters of a small alphabet", () => {
+  it("is validated right for every text of four characters of a small alphabet", () => {
     const letters = [..."AQgw/+9=", "-", " "];
     for (const a of letters) {
       for (const b of letters) {

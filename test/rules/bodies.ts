@@ -14,8 +14,8 @@ export function bodyOf(request: unknown): Uint8Array {
 
 /** What `parseRenderRequest` refuses a request with, or null where it accepts. */
 export function problemOf(request: unknown, limits: Limits = DEFAULT_LIMITS): Problem | null {
-  const judgement = parseRenderRequest(request instanceof Uint8Array ? request : bodyOf(request), limits);
-  return judgement.ok ? null : judgement.problem;
+  const validation = parseRenderRequest(request instanceof Uint8Array ? request : bodyOf(request), limits);
+  return validation.ok ? null : validation.problem;
 }
 
 /** The errors of a problem by place and type, in their order; none where it has none. */

@@ -29,8 +29,8 @@ describe("a checked request", () => {
     { source: "x".repeat(524_289) },
     "[1,2",
   ])("has the service's own verdict: %j", (request) => {
-    const judgement = parseRenderRequest(bodyOf(request), DEFAULT_LIMITS);
-    const expected = judgement.ok ? { verdict: "accepted" } : { verdict: "refused", problem: judgement.problem };
+    const validation = parseRenderRequest(bodyOf(request), DEFAULT_LIMITS);
+    const expected = validation.ok ? { verdict: "accepted" } : { verdict: "refused", problem: validation.problem };
     expect(checkRequest(request, fetched())).toEqual(expected);
   });
 
@@ -40,7 +40,7 @@ describe("a checked request", () => {
     }
   });
 
-  it("is judged by the limits of the deployment, not by the defaults", () => {
+  it("is validated by the limits of the deployment, not by the defaults", () => {
     const constraints = fetched({}, limitsWith({ max_template_source_bytes: 3 }));
     expect(checkRequest({ source: "abc" }, constraints)).toEqual({ verdict: "accepted" });
     expect(checkRequest({ source: "abcd" }, constraints)).toMatchObject({
@@ -64,11 +64,11 @@ describe("a checked request", () => {
 describe("a deployment with other rules", () => {
   const vectors = constraintsDocument(DEFAULT_LIMITS).conformance_vectors;
 
-  it("is still judged where every published vector has the same verdict", () => {
+  it("is still validated where every published vector has the same verdict", () => {
     expect(checkRequest({ source: "x" }, fetched({ rules_version: 6 }))).toEqual({ verdict: "accepted" });
   });
 
-  it("is not judged where one has another, and the vector is named", () => {
+  it("is not validated where one has another, and the vector is named", () => {
     const newRule = { keys: ["a b"], accepted: true, code: null, rule: null };
     const constraints = fetched({ rules_version: 6, conformance_vectors: [...vectors, newRule] });
     expect(checkRequest({ source: "x" }, constraints)).toEqual({

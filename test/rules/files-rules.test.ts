@@ -3,11 +3,11 @@
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isValidKey, judgeFileSet, KEY_RULES } from "../../rules/files-rules.ts";
+import { isValidKey, KEY_RULES, validateFileSet } from "../../rules/files-rules.ts";
 import { limitsWith } from "./limits-for-tests.ts";
 import { keyText } from "./request-arbitraries.ts";
 import { runs } from "./runs.ts";
-import { isValidKeySlowly, judgeFileSet as judgeFileSetSlowly } from "./slow-validator.ts";
+import { isValidKeySlowly, validateFileSet as validateFileSetSlowly } from "./slow-validator.ts";
 
 describe("a key", () => {
   it("may have 512 characters and no more", () => {
@@ -48,7 +48,7 @@ describe("a key", () => {
     expect(isValidKey(key)).toBe(true);
   });
 
-  it("is judged as the slow formulation does", () => {
+  it("is validated as the slow formulation does", () => {
     fc.assert(
       fc.property(keyText, (key) => {
         expect(isValidKey(key)).toBe(isValidKeySlowly(key));
@@ -67,8 +67,8 @@ describe("a set of keys", () => {
     const seen = new Set<string | undefined>();
     fc.assert(
       fc.property(fc.uniqueArray(key, { maxLength: 8 }), (keys) => {
-        const problem = judgeFileSet(keys, keys.length, limits);
-        const slow = judgeFileSetSlowly(keys, keys.length, limits);
+        const problem = validateFileSet(keys, keys.length, limits);
+        const slow = validateFileSetSlowly(keys, keys.length, limits);
         expect(problem && { code: problem.code, context: problem.context }).toEqual(slow);
         seen.add(problem?.context && "rule" in problem.context ? problem.context.rule : undefined);
       }),
@@ -78,7 +78,7 @@ describe("a set of keys", () => {
   });
 
   it("does not take a key for a directory because it begins alike", () => {
-    expect(judgeFileSet(["a", "a.b/c", "a-/c", "ab/c", "b/a"], 5, limits)).toBeNull();
+    expect(validateFileSet(["a", "a.b/c", "a-/c", "ab/c", "b/a"], 5, limits)).toBeNull();
   });
 
   it("names the file that is another's directory, whichever comes first", () => {
@@ -86,12 +86,12 @@ describe("a set of keys", () => {
       ["LIB/x", "lib"],
       ["lib", "LIB/x"],
     ]) {
-      expect(judgeFileSet(keys, 2, limits)?.context).toEqual({ key: "lib", rule: "ancestor_collision" });
+      expect(validateFileSet(keys, 2, limits)?.context).toEqual({ key: "lib", rule: "ancestor_collision" });
     }
   });
 
   it("names the later of two keys equal but for their case, and goes before the directories", () => {
-    expect(judgeFileSet(["a/b", "A", "a"], 3, limits)?.context).toEqual({ key: "a", rule: "case_collision" });
+    expect(validateFileSet(["a/b", "A", "a"], 3, limits)?.context).toEqual({ key: "a", rule: "case_collision" });
   });
 
   it.each([
@@ -101,9 +101,9 @@ describe("a set of keys", () => {
     const keys = Array.from({ length: 1024 }, (_, index) => key(index));
     expect(keys.every(isValidKey)).toBe(true);
     expect(keys.every(({ length }) => length > 500)).toBe(true);
-    expect(judgeFileSet(keys, keys.length, limits)).toBeNull();
+    expect(validateFileSet(keys, keys.length, limits)).toBeNull();
     const directory = keys[700]?.toLowerCase().replace(/\/[^/]*$/, "") ?? "";
-    expect(judgeFileSet([...keys.slice(1), directory], 1024, limits)?.context).toEqual({
+    expect(validateFileSet([...keys.slice(1), directory], 1024, limits)?.context).toEqual({
       key: directory,
       rule: "ancestor_collision",
     });

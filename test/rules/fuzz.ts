@@ -17,12 +17,12 @@ const KINDS = [
   [randomBody, fc.constant(DEFAULT_LIMITS)],
 ] as const;
 
-let judged = 0;
+let validated = 0;
 let different = 0;
 const started = performance.now();
-while (judged < total) {
+while (validated < total) {
   for (const [body, limits] of KINDS) {
-    const numRuns = Math.min(BODIES_A_ROUND / KINDS.length, Math.max(0, total - judged));
+    const numRuns = Math.min(BODIES_A_ROUND / KINDS.length, Math.max(0, total - validated));
     if (numRuns === 0) break;
     for (const [bytes, chosen] of fc.sample(fc.tuple(body, limits), numRuns)) {
       const difference = disagreement(bytes, chosen);
@@ -30,9 +30,9 @@ while (judged < total) {
       different++;
       process.stdout.write(`${difference}\n${Buffer.from(bytes).toString("base64")}\n`);
     }
-    judged += numRuns;
+    validated += numRuns;
   }
   const seconds = Math.round((performance.now() - started) / 1000);
-  process.stderr.write(`${judged} of ${total} bodies, ${different} disagreements, ${seconds} s\n`);
+  process.stderr.write(`${validated} of ${total} bodies, ${different} disagreements, ${seconds} s\n`);
 }
 process.exitCode = different === 0 ? 0 : 1;

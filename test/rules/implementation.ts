@@ -40,7 +40,7 @@ export const KEY_RULES: KeyRules = {
   order: ["too_many_keys", "case_collision", "ancestor_collision"],
 };
 
-export function judgeKeys(keys: readonly string[], rules: KeyRules): Verdict {
+export function validateKeys(keys: readonly string[], rules: KeyRules): Verdict {
   if (!keys.every((key) => isValidKey(rules.prepare(key), rules))) return { code: "invalid_template_path", rule: null };
   const folded = keys.map(rules.fold);
   const isBroken = {
@@ -193,7 +193,7 @@ export const OUTPUT_RULES: OutputRules = {
   ],
 };
 
-export function judgeOutput(given: Output, rules: OutputRules): Verdict {
+export function validateOutput(given: Output, rules: OutputRules): Verdict {
   const format = given.format === undefined ? rules.defaultFormat : given.format;
   if (typeof format !== "string") return INVALID;
   if (!rules.formats.includes(format)) return { code: "unsupported_format", rule: null };

@@ -2,9 +2,9 @@
  * Whole-number settings and the limits that are read through them.
  */
 import { describe, expect, it } from "vitest";
-import { readIntegerSettings, SettingError } from "../../rules/settings.ts";
 import { DEFAULT_LIMITS, LIMIT_SETTINGS, limitsFingerprint, limitsFrom, MAX_KEYS } from "../../rules/limits.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
+import { readIntegerSettings, SettingError } from "../../rules/settings.ts";
 import { limitsWith } from "./limits-for-tests.ts";
 
 const TABLE = { count: { setting: "SERVICE_COUNT", default: 7, min: 1, max: 1000 } };

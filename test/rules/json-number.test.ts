@@ -9,7 +9,7 @@ import { borderNumberText, numberText } from "./request-arbitraries.ts";
 import { runs } from "./runs.ts";
 import { isReadByTypstSlowly } from "./slow-number.ts";
 
-/** Judges the number within other bytes: more digits before it and after it must not count. */
+/** Validates the number within other bytes: more digits before it and after it must not count. */
 function isRead(text: string): boolean {
   const body = bodyOf(`9${text}9`);
   return isReadByTypst(body, 1, body.length - 1);
@@ -94,7 +94,7 @@ describe("a number", () => {
     );
   });
 
-  it.each(SPELLINGS)("is judged right for %s: %s", (text, expected) => {
+  it.each(SPELLINGS)("is validated right for %s: %s", (text, expected) => {
     expect(isRead(text)).toBe(expected);
     expect(isReadByTypstSlowly(text)).toBe(expected);
   });
@@ -121,7 +121,7 @@ describe("a number", () => {
   });
 
   it.each(SPELLINGS)(
-    "is judged right for %s at the start of a body and with a digit or a sign after it",
+    "is validated right for %s at the start of a body and with a digit or a sign after it",
     (text, expected) => {
       expect(isReadByTypst(bodyOf(text), 0, text.length)).toBe(expected);
       expect(isReadByTypst(bodyOf(`${text}-999`), 0, text.length)).toBe(expected);

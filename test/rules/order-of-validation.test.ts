@@ -1,5 +1,5 @@
 /**
- * The order of judgement: a request that fails at several stages is answered by the earliest of them.
+ * The order of validation: a request that fails at several stages is answered by the earliest of them.
  */
 import { describe, expect, it } from "vitest";
 import { bodyOf, problemOf } from "./bodies.ts";

@@ -2,10 +2,10 @@
  * The output rules: an output that breaks several is reported against the earliest.
  *
  * Each rule is stated once more, as the contract words it and blind to the others; then every combination of the values
- * below is judged, which takes in every pair of rules that one output can break.
+ * below is validated, which takes in every pair of rules that one output can break.
  */
 import { describe, expect, it } from "vitest";
-import { judgeOutputRules, OUTPUT_RULES, PDF_A_VERSION } from "../../rules/output-rules.ts";
+import { OUTPUT_RULES, PDF_A_VERSION, validateOutputRules } from "../../rules/output-rules.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";
 import { bodyOf, problemOf } from "./bodies.ts";
 import { limitsWith } from "./limits-for-tests.ts";
@@ -179,13 +179,13 @@ describe("the output rules", () => {
     for (const { fields } of outputs) expect(problemOf({ source: "a", output: fields })).toBeNull();
   });
 
-  it("judge an output without limits alike", () => {
+  it("validate an output without limits alike", () => {
     for (const { fields } of OUTPUTS.slice(0, 200)) {
-      const judgement = parseRenderRequest(bodyOf({ source: "a", output: fields }), limitsWith({}));
-      if (judgement.ok) expect(judgeOutputRules(judgement.request.output)).toBeNull();
+      const validation = parseRenderRequest(bodyOf({ source: "a", output: fields }), limitsWith({}));
+      if (validation.ok) expect(validateOutputRules(validation.request.output)).toBeNull();
     }
     const output = { format: "png", filename: null, page: 1, pages: null, archive: "zip", ppi: 72 } as const;
-    expect(judgeOutputRules(output)).toMatchObject({ context: { rule: "page_with_archive" } });
+    expect(validateOutputRules(output)).toMatchObject({ context: { rule: "page_with_archive" } });
   });
 
   it("hold for the default format too", () => {

@@ -10,7 +10,7 @@ import { limitsWith } from "./limits-for-tests.ts";
 import { lowLimits, mutatedBody, randomBody, requestBody } from "./request-arbitraries.ts";
 import { RICH_BODIES } from "./rich-bodies.ts";
 import { runs } from "./runs.ts";
-import { judgeSlowly } from "./slow-validator.ts";
+import { validateSlowly } from "./slow-validator.ts";
 import { disagreement } from "./verdicts.ts";
 
 const TIGHT_LIMITS = limitsWith({
@@ -92,7 +92,7 @@ describe("the generators of requests", () => {
     const types = new Set<string>();
     const samples = fc.sample(fc.tuple(requestBody, lowLimits), { numRuns: 4000, seed: 1 });
     for (const [body, limits] of samples) {
-      const verdict = judgeSlowly(body, limits);
+      const verdict = validateSlowly(body, limits);
       codes.set(verdict.code, (codes.get(verdict.code) ?? 0) + 1);
       const errors = verdict.code !== null && Array.isArray(verdict.context.errors) ? verdict.context.errors : [];
       for (const { type } of errors) types.add(type);

@@ -1,5 +1,5 @@
 /**
- * Generators of request bodies: nearly valid ones, broken ones, mutated ones, and the limits to judge them by.
+ * Generators of request bodies: nearly valid ones, broken ones, mutated ones, and the limits to validate them by.
  *
  * They make JSON text, not values, because how a value is written (escapes, blanks, repeated keys, long numbers) is what
  * the parser has to get right. The tests run them for seconds; a script may run them for hours.

@@ -1,13 +1,13 @@
 /**
- * What is judged before the JSON: the declared length, the media type, and the bytes as they come.
+ * What is validated before the JSON: the declared length, the media type, and the bytes as they come.
  */
 import { describe, expect, it } from "vitest";
 import {
   BodyCollector,
   declaredSize,
-  judgeDeclaredSize,
-  judgeMediaType,
   type RequestHead,
+  validateDeclaredSize,
+  validateMediaType,
 } from "../../rules/http/request-head.ts";
 import { limitsWith } from "./limits-for-tests.ts";
 
@@ -37,15 +37,15 @@ describe("a declared length", () => {
   });
 
   it("is accepted at the limit and refused one past it, and the refusal repeats it", () => {
-    expect(judgeDeclaredSize(head({ contentLength: String(LIMIT) }), LIMITS)).toBeNull();
-    expect(judgeDeclaredSize(head({ contentLength: String(LIMIT + 1) }), LIMITS)).toMatchObject({
+    expect(validateDeclaredSize(head({ contentLength: String(LIMIT) }), LIMITS)).toBeNull();
+    expect(validateDeclaredSize(head({ contentLength: String(LIMIT + 1) }), LIMITS)).toMatchObject({
       code: "request_too_large",
       context: { limit: LIMIT, declared_size: LIMIT + 1 },
     });
   });
 
   it("is not needed", () => {
-    expect(judgeDeclaredSize(head({}), LIMITS)).toBeNull();
+    expect(validateDeclaredSize(head({}), LIMITS)).toBeNull();
   });
 });
 
@@ -59,7 +59,7 @@ describe("a media type", () => {
     "application/json ; charset=utf8",
     "application/json; profile=x",
   ])("of %j is accepted", (contentType) => {
-    expect(judgeMediaType(head({ contentType }))).toBeNull();
+    expect(validateMediaType(head({ contentType }))).toBeNull();
   });
 
   it.each([
@@ -77,17 +77,17 @@ describe("a media type", () => {
     "application/json; charset=",
     "application/json, text/plain",
   ])("of %j is refused", (contentType) => {
-    const problem = judgeMediaType(head({ contentType }));
+    const problem = validateMediaType(head({ contentType }));
     expect(problem).toMatchObject({ code: "invalid_request", context: {} });
     expect(problem?.context).toEqual({});
   });
 
   it.each(["identity", " Identity "])("with the content coding %j is accepted", (contentEncoding) => {
-    expect(judgeMediaType(head({ contentEncoding }))).toBeNull();
+    expect(validateMediaType(head({ contentEncoding }))).toBeNull();
   });
 
   it.each(["gzip", "br", "identity, gzip", ""])("with the content coding %j is refused", (contentEncoding) => {
-    expect(judgeMediaType(head({ contentEncoding }))).toMatchObject({ code: "invalid_request", context: {} });
+    expect(validateMediaType(head({ contentEncoding }))).toMatchObject({ code: "invalid_request", context: {} });
   });
 });
 

@@ -204,7 +204,7 @@ describe("a string in data over its limit", () => {
 describe("the number of files", () => {
   const files = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`f${index}`, { encoding: "text", content: "" }]));
-  const judge = (count: number, maxInlineFiles: number) =>
+  const validate = (count: number, maxInlineFiles: number) =>
     problemOf({ source: "a", files: files(count) }, limitsWith({ max_inline_files: maxInlineFiles }));
 
   it("may be 64 by default, and 65 is refused without a rule", () => {
@@ -214,20 +214,20 @@ describe("the number of files", () => {
   });
 
   it.each([1024, 5000])("may be 1024 where %i are configured, and 1025 breaks the rule too_many_keys", (configured) => {
-    expect(judge(1024, configured)).toBeNull();
-    expect(judge(1025, configured)).toMatchObject({ code: "invalid_file_data" });
-    expect(judge(1025, configured)?.context).toEqual({ count: 1025, limit: 1024, rule: "too_many_keys" });
+    expect(validate(1024, configured)).toBeNull();
+    expect(validate(1025, configured)).toMatchObject({ code: "invalid_file_data" });
+    expect(validate(1025, configured)?.context).toEqual({ count: 1025, limit: 1024, rule: "too_many_keys" });
   });
 
   it("breaks the rule too_many_keys past 1024, however low the deployment's cap", () => {
-    expect(judge(1024, 64)?.context).toEqual({ count: 1024, limit: 64 });
-    expect(judge(1025, 64)?.context).toEqual({ count: 1025, limit: 1024, rule: "too_many_keys" });
+    expect(validate(1024, 64)?.context).toEqual({ count: 1024, limit: 64 });
+    expect(validate(1025, 64)?.context).toEqual({ count: 1025, limit: 1024, rule: "too_many_keys" });
   });
 
   it("may be capped to none", () => {
     expect(problemOf({ source: "a", files: {} }, limitsWith({ max_inline_files: 0 }))).toBeNull();
-    expect(judge(0, 0)).toBeNull();
-    expect(judge(1, 0)?.context).toEqual({ count: 1, limit: 0 });
+    expect(validate(0, 0)).toBeNull();
+    expect(validate(1, 0)?.context).toEqual({ count: 1, limit: 0 });
   });
 
   it("is counted through a set far larger than the cap", () => {
@@ -245,7 +245,7 @@ describe("the number of files", () => {
 });
 
 describe("a page selection", () => {
-  const judge = (pages: string, limit = 64) =>
+  const validate = (pages: string, limit = 64) =>
     problemOf(
       { source: "a", output: { format: "svg", archive: "zip", pages } },
       limitsWith({ max_output_files: limit }),
@@ -264,7 +264,7 @@ describe("a page selection", () => {
     ["1-999999999", 999_999_999],
     ["1,3,5-69", 67],
   ])("of %s counts the distinct pages it names", (pages, count) => {
-    const problem = judge(pages);
+    const problem = validate(pages);
     if (count === null) expect(problem).toBeNull();
     else expect(problem).toMatchObject({ code: "page_selection_too_large", context: { count, limit: 64 } });
   });

@@ -39,12 +39,12 @@ export type Verdict =
   | { readonly code: null; readonly request: SlowRequest }
   | { readonly code: string; readonly context: Readonly<Record<string, unknown>> };
 
-/** Judges a body as `parseRenderRequest` must. */
-export function judgeSlowly(body: Uint8Array, limits: Limits): Verdict {
+/** Validates a body as `parseRenderRequest` must. */
+export function validateSlowly(body: Uint8Array, limits: Limits): Verdict {
   const text = decodeUtf8(body);
   const root = text === null || text.startsWith("\ufeff") ? null : readJson(text);
   if (text === null || root === null) return { code: "invalid_request", context: {} };
-  return new SlowJudge(text, limits).judge(root);
+  return new SlowValidator(text, limits).validate(root);
 }
 
 function decodeUtf8(body: Uint8Array): string | null {
@@ -76,7 +76,7 @@ interface SlowFile {
   readonly size: number;
 }
 
-class SlowJudge {
+class SlowValidator {
   readonly #text: string;
   readonly #limits: Limits;
   readonly #errors: Found[] = [];
@@ -86,7 +86,7 @@ class SlowJudge {
     this.#limits = limits;
   }
 
-  judge(root: JsonNode): Verdict {
+  validate(root: JsonNode): Verdict {
     let source = "";
     let files: { count: number; valid: readonly SlowFile[] } = { count: 0, valid: [] };
     let data: JsonNode | null = null;
@@ -109,13 +109,13 @@ class SlowJudge {
     output ??= { format: "pdf", filename: null, version: null, standards: [], pages: null };
 
     return (
-      judgeFileSet(
+      validateFileSet(
         files.valid.map(({ key }) => key),
         files.count,
         this.#limits,
       ) ??
-      this.#judgeSizes(source, files.valid, data) ??
-      judgeOutput(output, this.#limits) ?? {
+      this.#validateSizes(source, files.valid, data) ??
+      validateOutput(output, this.#limits) ?? {
         code: null,
         request: {
           source,
@@ -314,7 +314,7 @@ class SlowJudge {
     return node.items.map((item, index) => this.#readChoice(item, [...loc, index], STANDARDS));
   }
 
-  #judgeSizes(source: string, files: readonly SlowFile[], data: JsonNode | null): Verdict | null {
+  #validateSizes(source: string, files: readonly SlowFile[], data: JsonNode | null): Verdict | null {
     const sourceSize = Buffer.byteLength(source);
     const sourceLimit = this.#limits.max_template_source_bytes;
     if (sourceSize > sourceLimit) return refused("template_source_too_large", { size: sourceSize, limit: sourceLimit });
@@ -442,7 +442,7 @@ export function isValidKeySlowly(key: string): boolean {
 }
 
 /** The whole-set rules, each key against each. */
-export function judgeFileSet(keys: readonly string[], count: number, limits: Limits): Verdict | null {
+export function validateFileSet(keys: readonly string[], count: number, limits: Limits): Verdict | null {
   if (count > 1024) return refused("invalid_file_data", { count, limit: 1024, rule: "too_many_keys" });
   const limit = limits.effective_max_files;
   if (count > limit) return refused("invalid_file_data", { count, limit });
@@ -481,7 +481,7 @@ const REQUIRED_VERSION: Readonly<Record<string, string>> = {
 const STANDARDS = [...Object.keys(REQUIRED_VERSION), "ua-1"];
 
 /** The output rules in the order of the contract; the number of pages goes before those that are not about its text. */
-function judgeOutput(output: Readonly<Record<string, unknown>>, limits: Limits): Verdict | null {
+function validateOutput(output: Readonly<Record<string, unknown>>, limits: Limits): Verdict | null {
   const [rule, field] = brokenRule(output) ?? [];
   const isCountable = output.archive === "zip" && typeof output.pages === "string" && !rule?.startsWith("page_sel");
   if (isCountable && rule !== "page_range_end_precedes_start") {

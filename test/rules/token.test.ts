@@ -2,8 +2,8 @@
  * API tokens: which settings make a set of them, and which candidates are in it.
  */
 import { describe, expect, it } from "vitest";
+import { identifyCaller, parseNamedTokens, parseTokens, validateToken } from "../../rules/http/tokens.ts";
 import { SettingError } from "../../rules/settings.ts";
-import { identifyCaller, judgeToken, parseNamedTokens, parseTokens } from "../../rules/http/tokens.ts";
 
 describe("a setting of tokens", () => {
   it.each([
@@ -30,11 +30,11 @@ describe("a setting of tokens", () => {
 
 describe("a token", () => {
   it("is accepted when it is one of the set", () => {
-    for (const token of ["one", "two", "three"]) expect(judgeToken(token, ["one", "two", "three"])).toBeNull();
+    for (const token of ["one", "two", "three"]) expect(validateToken(token, ["one", "two", "three"])).toBeNull();
   });
 
   it("is accepted when the set holds it twice", () => {
-    expect(judgeToken("one", ["one", "one"])).toBeNull();
+    expect(validateToken("one", ["one", "one"])).toBeNull();
   });
 
   it.each([
@@ -50,13 +50,13 @@ describe("a token", () => {
     ["two at once", "one,two"],
     ["of characters that agree in their low bits", "\u016fne"],
   ])("is refused when it is %s", (_name, candidate) => {
-    const problem = judgeToken(candidate, ["one", "two"]);
+    const problem = validateToken(candidate, ["one", "two"]);
     expect(problem).toMatchObject({ code: "forbidden", context: {} });
     expect(JSON.stringify(problem)).not.toMatch(/"one|two/);
   });
 
   it.each([null, "", "one"])("makes no open service of one without tokens: %j", (candidate) => {
-    expect(judgeToken(candidate, [])).toMatchObject({ code: "service_unavailable" });
+    expect(validateToken(candidate, [])).toMatchObject({ code: "service_unavailable" });
   });
 });
 

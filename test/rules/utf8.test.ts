@@ -22,7 +22,7 @@ const BOUNDS = [
   0xf0, 0xf1, 0xf3, 0xf4, 0xf5, 0xf7, 0xf8, 0xff,
 ];
 
-/** Judges bytes at the beginning, in the middle and at the end of a text, at every alignment. */
+/** Validates bytes at the beginning, in the middle and at the end of a text, at every alignment. */
 function expectAsDecoded(bytes: readonly number[]): void {
   const expected = isDecodable(Uint8Array.from(bytes));
   const wrong = [[], [0x61], [0x61, 0x61, 0x61, 0x61, 0x61]].flatMap((before) =>

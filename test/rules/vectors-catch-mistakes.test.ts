@@ -4,12 +4,19 @@
  */
 import { describe, expect, it } from "vitest";
 import { FILES_VECTORS, OUTPUT_VECTORS } from "../../rules/conformance-vectors.ts";
-import { judgeKeys, judgeOutput, KEY_RULES, type KeyRules, OUTPUT_RULES, type OutputRules } from "./implementation.ts";
+import {
+  KEY_RULES,
+  type KeyRules,
+  OUTPUT_RULES,
+  type OutputRules,
+  validateKeys,
+  validateOutput,
+} from "./implementation.ts";
 
 function noticedInKeys(changes: Partial<KeyRules>): boolean {
   const rules = { ...KEY_RULES, ...changes };
   return FILES_VECTORS.some(({ keys, code, rule }) => {
-    const found = judgeKeys(keys, rules);
+    const found = validateKeys(keys, rules);
     return found.code !== code || found.rule !== rule;
   });
 }
@@ -17,7 +24,7 @@ function noticedInKeys(changes: Partial<KeyRules>): boolean {
 function noticedInOutput(changes: Partial<OutputRules>): boolean {
   const rules = { ...OUTPUT_RULES, ...changes };
   return OUTPUT_VECTORS.some(({ output, code, rule }) => {
-    const found = judgeOutput(output, rules);
+    const found = validateOutput(output, rules);
     return found.code !== code || found.rule !== rule;
   });
 }

@@ -7,20 +7,20 @@ import type { Limits } from "../../rules/limits.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import { parseRenderRequest, type RenderRequest } from "../../rules/render-request.ts";
 import { readJson } from "./slow-json.ts";
-import { type BareError, judgeSlowly, type SlowRequest, type Verdict } from "./slow-validator.ts";
+import { type BareError, type SlowRequest, type Verdict, validateSlowly } from "./slow-validator.ts";
 
 /** The fast parser's verdict in the form of the slow one's: without prose, an accepted request decoded. */
-export function judgeFast(body: Uint8Array, limits: Limits): Verdict {
-  const judgement = parseRenderRequest(body, limits);
-  if (judgement.ok) return { code: null, request: decoded(body, judgement.request) };
-  const { code, context } = judgement.problem;
+export function validateFast(body: Uint8Array, limits: Limits): Verdict {
+  const validation = parseRenderRequest(body, limits);
+  if (validation.ok) return { code: null, request: decoded(body, validation.request) };
+  const { code, context } = validation.problem;
   return { code, context: "errors" in context ? { ...context, errors: context.errors?.map(withoutProse) } : context };
 }
 
 /** What the two parsers say differently about a body, or null. */
 export function disagreement(body: Uint8Array, limits: Limits): string | null {
-  const slow = judgeSlowly(body, limits);
-  const fast = tolerated(judgeFast(body, limits), slow);
+  const slow = validateSlowly(body, limits);
+  const fast = tolerated(validateFast(body, limits), slow);
   if (isDeepStrictEqual(fast, slow)) return breachOfForm(body, limits);
   return `of ${JSON.stringify(Buffer.from(body).toString("latin1"))}\nfast: ${JSON.stringify(fast)}\nslow: ${JSON.stringify(slow)}`;
 }
@@ -56,9 +56,9 @@ function withoutProse({ loc, type }: BareError): BareError {
 
 /** What every problem must keep to, whatever it is about; null when it does. */
 function breachOfForm(body: Uint8Array, limits: Limits): string | null {
-  const judgement = parseRenderRequest(body, limits);
-  if (judgement.ok) return null;
-  const { code, context, detail } = judgement.problem;
+  const validation = parseRenderRequest(body, limits);
+  if (validation.ok) return null;
+  const { code, context, detail } = validation.problem;
   const foreign = Object.keys(context).find((member) => !PROBLEMS[code].context.some((known) => known === member));
   if (foreign !== undefined) return `${code} has a context member that its catalogue entry does not name: ${foreign}`;
   if (hasLoneSurrogate({ detail, context })) return `${code} holds a lone surrogate`;

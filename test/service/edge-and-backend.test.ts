@@ -88,7 +88,7 @@ describe("a rendered file", () => {
     expect(readSvgSize(bytes)).toEqual([100, 100]);
   });
 
-  it("is judged by the same limits at both ends", async () => {
+  it("is validated by the same limits at both ends", async () => {
     await (await service.render({ source: "x" })).bytes();
     const samples = parseMetrics(await (await service.send("/metrics")).text());
     expect(sampleValue(samples, "service_limits_mismatches_total", {})).toBe(0);
@@ -194,7 +194,7 @@ describe("a body at the edge", () => {
     expect((await service.send("/health")).status).toBe(200);
   });
 
-  it("that is longer than it says is judged as far as it says", async () => {
+  it("that is longer than it says is validated as far as it says", async () => {
     const head = ["POST /v1/render HTTP/1.1", TOKEN_FIELD, JSON_FIELD, "Content-Length: 10"];
     const answer = await sendRaw({ url: service.edge.url, head, body: '{"source":"x"}' });
     await expectRawProblem(answer, "invalid_request");

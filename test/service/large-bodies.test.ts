@@ -1,4 +1,4 @@
-/** The largest bodies, several at once, through the real edge: judged or sent away, and the isolate lives on. */
+/** The largest bodies, several at once, through the real edge: validated or sent away, and the isolate lives on. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startTestService, type TestService } from "./support/local.ts";
 
@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-/** A body of nearly 20 MiB that is refused at its very end, so that it is judged to the end and nothing is rendered. */
+/** A body of nearly 20 MiB that is refused at its very end, so that it is validated to the end and nothing is rendered. */
 function largeBody(): string {
   const content = "QUJD".repeat(MEBIBYTE / 4);
   const files = Object.fromEntries(
@@ -21,7 +21,7 @@ function largeBody(): string {
   return JSON.stringify({ files, source: "x", output: { format: "svg", ppi: 72 } });
 }
 
-it("judges six bodies of 20 MiB at once, or sends some away in words, and goes on serving", async () => {
+it("validates six bodies of 20 MiB at once, or sends some away in words, and goes on serving", async () => {
   const body = largeBody();
   const answers = await Promise.all(Array.from({ length: 6 }, () => service.render(body)));
   const verdicts = await Promise.all(
@@ -30,8 +30,8 @@ it("judges six bodies of 20 MiB at once, or sends some away in words, and goes o
       return { status: answer.status, code, retryAfter: answer.headers.get("Retry-After") };
     }),
   );
-  const judged = verdicts.filter(({ status }) => status === 400);
-  expect(judged.length).toBeGreaterThanOrEqual(3);
+  const validated = verdicts.filter(({ status }) => status === 400);
+  expect(validated.length).toBeGreaterThanOrEqual(3);
   for (const { status, code, retryAfter } of verdicts) {
     if (status === 400) expect(code).toBe("invalid_request");
     else expect([status, code, retryAfter]).toEqual([429, "render_queue_full", expect.stringMatching(/^[1-9]\d*$/)]);

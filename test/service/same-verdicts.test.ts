@@ -1,5 +1,5 @@
 /**
- * The edge and the backend judge by the same functions: each request that one refuses, the other refuses in the same
+ * The edge and the backend validate by the same functions: each request that one refuses, the other refuses in the same
  * words. Only `instance` differs, which names where the request was received.
  */
 import { beforeAll, describe, expect, it } from "vitest";

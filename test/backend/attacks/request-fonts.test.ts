@@ -7,7 +7,7 @@ import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { Project } from "../../../backend/work-directory/render-directory.ts";
+import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { makeFakeTypst } from "../support/fake-typst.ts";
 import {
@@ -178,10 +178,10 @@ describe("a font of the files", () => {
   it("takes its space once, by whatever name Typst finds it", async () => {
     const { settings } = await openOwnSandbox("none");
     const body = Buffer.from(JSON.stringify({ source: "x", files: { "Brand.Ttf": REGULAR } }));
-    const judgement = parseRenderRequest(body, settings.limits);
-    if (!judgement.ok) throw new Error(judgement.problem.detail);
-    const project = await Project.create(settings.workDirectory, false);
-    await project.fill(body, judgement.request, new AbortController().signal);
+    const validation = parseRenderRequest(body, settings.limits);
+    if (!validation.ok) throw new Error(validation.problem.detail);
+    const project = await RenderDirectory.create(settings.workDirectory, false);
+    await project.fill(body, validation.request, new AbortController().signal);
     const names = (await readdir(project.root)).toSorted();
     expect(names).toEqual([":data.json", ":font-0.ttf", "Brand.Ttf"]);
     const inodes = await Promise.all(names.slice(1).map(async (name) => (await stat(join(project.root, name))).ino));

@@ -6,12 +6,12 @@ import { mkdir, mkdtemp, readdir, readlink, rm, symlink, writeFile } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { Project } from "../../../backend/work-directory/render-directory.ts";
 import { probeSandbox } from "../../../backend/sandbox/probe.ts";
 import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { renderArguments } from "../../../backend/typst/command-line.ts";
 import { DISCARD_OUTPUT, type TypstEnd, TypstProcess } from "../../../backend/typst/process.ts";
 import { TypstStarter } from "../../../backend/typst/starter.ts";
+import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import type { Output } from "../../../rules/output-options.ts";
 import { processesOf, readProc, typstProcessesOf } from "./leftovers.ts";
 import { landlockObstacle, type OwnSandbox, openOwnSandbox, PAGES, PDF } from "./own-sandbox.ts";
@@ -38,10 +38,10 @@ describe("the probe", () => {
     await mkdir(join(settings.workDirectory, "sandbox-root", tmpdir()), { recursive: true });
     const leaky = {
       ...sandbox,
-      launch: (...parts: Parameters<typeof sandbox.launch>) => {
-        const launch = sandbox.launch(...parts);
-        const end = launch.arguments.indexOf("--chdir");
-        return { ...launch, arguments: launch.arguments.toSpliced(end, 0, "--bind", tmpdir(), tmpdir()) };
+      spawnCommand: (...parts: Parameters<typeof sandbox.spawnCommand>) => {
+        const spawnCommand = sandbox.spawnCommand(...parts);
+        const end = spawnCommand.arguments.indexOf("--chdir");
+        return { ...spawnCommand, arguments: spawnCommand.arguments.toSpliced(end, 0, "--bind", tmpdir(), tmpdir()) };
       },
     };
     const { escapes } = await probeSandbox(settings, leaky, spawner);
@@ -78,13 +78,13 @@ describe("a symbolic link in a project", () => {
     const folder = await mkdtemp(join(tmpdir(), "link-test-"));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     await writeFile(join(folder, "secret.txt"), SECRET);
-    const project = await Project.create(settings.workDirectory, false);
+    const project = await RenderDirectory.create(settings.workDirectory, false);
     await symlink(linkTo(folder), join(project.root, "link"));
-    const launch = sandbox.launch(
+    const spawnCommand = sandbox.spawnCommand(
       project,
       renderArguments(settings, sandbox.view(project), { output: PDF, bringsFonts: false }),
     );
-    const running = new TypstProcess(spawner, launch, settings.limits.max_output_bytes);
+    const running = new TypstProcess(spawner, spawnCommand, settings.limits.max_output_bytes);
     const { end } = await running.perform({
       input: [Buffer.from(`#assert.ne(read("${path}", encoding: none).len(), 0)`)],
       timeoutMilliseconds: 10_000,

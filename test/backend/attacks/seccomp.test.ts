@@ -19,7 +19,7 @@ const ENOSYS = "errno 38";
 const TRAP = "signal SIGSYS";
 
 /** Runs the filter. Throws for what the kernel would not have loaded. */
-function judge(filter: Buffer, { architecture, number, arguments: values = [] }: Call): string {
+function validate(filter: Buffer, { architecture, number, arguments: values = [] }: Call): string {
   const data = Buffer.alloc(64);
   data.writeUInt32LE(number >>> 0, 0);
   data.writeUInt32LE(architecture, 4);
@@ -152,10 +152,10 @@ function filterOf(processor: string): Buffer {
 describe.each(Object.entries(PROCESSORS))("the filter of system calls for %s", (processor, calls) => {
   const { architecture, clone, prlimit64, raise, allowed, refused } = calls;
   const filter = filterOf(processor);
-  const judgeNumber = (number: number, ...values: readonly (number | bigint)[]) =>
-    judge(filter, { architecture, number, arguments: values.map(BigInt) });
+  const validateNumber = (number: number, ...values: readonly (number | bigint)[]) =>
+    validate(filter, { architecture, number, arguments: values.map(BigInt) });
   /** The verdicts on a call whatever its arguments are. */
-  const verdicts = (number: number) => new Set(SOME_ARGUMENTS.map((values) => judgeNumber(number, ...values)));
+  const verdicts = (number: number) => new Set(SOME_ARGUMENTS.map((values) => validateNumber(number, ...values)));
 
   it.each(Object.entries(allowed))("allows %s, whatever its arguments are", (_name, number) => {
     expect(verdicts(number)).toEqual(new Set([ALLOW]));
@@ -170,19 +170,19 @@ describe.each(Object.entries(PROCESSORS))("the filter of system calls for %s", (
   });
 
   it("allows a process to ask for its own limits, and for those of no other", () => {
-    expect(judgeNumber(prlimit64, 0, 9)).toBe(ALLOW);
+    expect(validateNumber(prlimit64, 0, 9)).toBe(ALLOW);
     for (const other of [1, 0x7fff_ffff, 0xffff_ffffn, 0xffff_ffff_ffff_ffffn]) {
-      expect(judgeNumber(prlimit64, other, 9)).toBe(EPERM);
+      expect(validateNumber(prlimit64, other, 9)).toBe(EPERM);
     }
   });
 
   it("allows threads, and no processes", () => {
-    expect(judgeNumber(clone, THREAD)).toBe(ALLOW);
-    expect(judgeNumber(clone, SIGCHLD)).toBe(EPERM);
-    expect(judgeNumber(clone, 0)).toBe(EPERM);
-    expect(judgeNumber(clone, NEW_USER_NAMESPACE | SIGCHLD)).toBe(EPERM);
+    expect(validateNumber(clone, THREAD)).toBe(ALLOW);
+    expect(validateNumber(clone, SIGCHLD)).toBe(EPERM);
+    expect(validateNumber(clone, 0)).toBe(EPERM);
+    expect(validateNumber(clone, NEW_USER_NAMESPACE | SIGCHLD)).toBe(EPERM);
     // Only the first argument holds the flags.
-    expect(judgeNumber(clone, SIGCHLD, THREAD, THREAD, THREAD, THREAD, THREAD)).toBe(EPERM);
+    expect(validateNumber(clone, SIGCHLD, THREAD, THREAD, THREAD, THREAD, THREAD)).toBe(EPERM);
   });
 
   it("says of clone3 that there is none, so that libc uses clone", () => {
@@ -193,11 +193,12 @@ describe.each(Object.entries(PROCESSORS))("the filter of system calls for %s", (
     const others = [0x40000003, 0xc000003e, 0xc00000b7, 0x40000028, 0, 0xffffffff].filter(
       (one) => one !== architecture,
     );
-    for (const other of others) expect(judge(filter, { architecture: other, number: 0 })).toBe(KILL);
+    for (const other of others) expect(validate(filter, { architecture: other, number: 0 })).toBe(KILL);
   });
 
   it("kills whoever makes a call of the x32 table", () => {
-    for (const number of [0x40000000, 0x40000000 + 41, 0x40000209, 0xffffffff]) expect(judgeNumber(number)).toBe(KILL);
+    for (const number of [0x40000000, 0x40000000 + 41, 0x40000209, 0xffffffff])
+      expect(validateNumber(number)).toBe(KILL);
   });
 
   it("has a verdict on every number, and allows what is on its list and nothing else", () => {

@@ -12,11 +12,11 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
-import { Project } from "../../../backend/work-directory/render-directory.ts";
-import type { Launch, SandboxMode } from "../../../backend/sandbox/sandbox.ts";
+import type { SandboxMode, SpawnCommand } from "../../../backend/sandbox/sandbox.ts";
 import { sharedLibraries } from "../../../backend/sandbox/shared-libraries.ts";
 import { type SpawnedProgram, Spawner } from "../../../backend/spawner/spawner.ts";
 import { renderArguments } from "../../../backend/typst/command-line.ts";
+import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import { expectProblem } from "../support/problems.ts";
 import { isRunning } from "../support/running-process.ts";
 import { startTestBackend, type TestBackend } from "../support/test-backend.ts";
@@ -34,7 +34,7 @@ async function openSpawner(answerTimeoutMilliseconds?: number): Promise<{ spawne
   return { spawner, folder };
 }
 
-function shell(script: string, more: Partial<Launch> = {}): Launch {
+function shell(script: string, more: Partial<SpawnCommand> = {}): SpawnCommand {
   return {
     typstName: "sh",
     file: "/bin/sh",
@@ -164,9 +164,9 @@ describe("a program that is started", () => {
     ["a program that is not there", shell("", { file: "/nonexistent/program" })],
     ["a folder that is not there", shell("", { workingDirectory: "/nonexistent" })],
     ["a file of descriptor 3 that is not there", shell("", { descriptor3Path: "/nonexistent/file" })],
-  ])("fails in words for %s", async (_what, launch) => {
+  ])("fails in words for %s", async (_what, spawnCommand) => {
     const { spawner } = await openSpawner();
-    const spawned = spawner.start(launch);
+    const spawned = spawner.start(spawnCommand);
     expect(await spawned.end).toEqual({ kind: "failed", reason: expect.stringContaining("ENOENT") });
     // Where it got that far, there is a connection, and nothing comes by it.
     (await spawned.stream)?.destroy();
@@ -353,13 +353,13 @@ async function expectAsleep(pid: number): Promise<void> {
 
 it("a process that is killed at any moment of its start is gone, and said to be", async () => {
   const { settings, sandbox, spawner } = await openOwnSandbox("bubblewrap");
-  const project = await Project.create(settings.workDirectory, false);
-  const launch = sandbox.launch(
+  const project = await RenderDirectory.create(settings.workDirectory, false);
+  const spawnCommand = sandbox.spawnCommand(
     project,
     renderArguments(settings, sandbox.view(project), { output: PDF, bringsFonts: false }),
   );
   for (let round = 0; round < 120; round++) {
-    const spawned = spawner.start(launch);
+    const spawned = spawner.start(spawnCommand);
     await spawned.pid;
     const end = performance.now() + (round % 12) / 2;
     while (performance.now() < end) await nextTurn();

@@ -5,9 +5,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { Project } from "../../../backend/work-directory/render-directory.ts";
 import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { type TypstEnd, TypstProcess } from "../../../backend/typst/process.ts";
+import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import { isRunning } from "../support/running-process.ts";
 import { openOwnSandbox, SANDBOXES } from "./own-sandbox.ts";
 
@@ -24,8 +24,8 @@ function numbers(): (typeof NUMBERS)["x64"] {
 /** Runs a Perl program as Typst is run: from standard input, in the sandbox, under its limits. */
 async function runPerl(mode: SandboxMode, program: string): Promise<{ end: TypstEnd; output: string }> {
   const { settings, sandbox, spawner } = await openOwnSandbox(mode, { SERVICE_TYPST_BIN: PERL });
-  const project = await Project.create(settings.workDirectory, false);
-  const running = new TypstProcess(spawner, sandbox.launch(project, ["-"]), settings.limits.max_output_bytes);
+  const project = await RenderDirectory.create(settings.workDirectory, false);
+  const running = new TypstProcess(spawner, sandbox.spawnCommand(project, ["-"]), settings.limits.max_output_bytes);
   const pieces: Buffer[] = [];
   const { end } = await running.perform({
     input: [Buffer.from(program)],
