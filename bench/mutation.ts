@@ -48,7 +48,9 @@ for (const path of ["rules", "static", "backend", "test/rules", "test/support", 
   cpSync(`${ROOT}${path}`, `${COPY}/${path}`, { recursive: true });
 
 const chosen = process.argv.slice(2);
-const rules = readdirSync(`${ROOT}rules`, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts") && !LEFT_OUT.test(name));
+const rules = readdirSync(`${ROOT}rules`, { recursive: true, encoding: "utf8" }).filter(
+  (name) => name.endsWith(".ts") && !LEFT_OUT.test(name),
+);
 const names = [...rules.map((name) => `rules/${name}`), "backend/render/outcome.ts"].filter(
   (name) => chosen.length === 0 || chosen.some((end) => name.endsWith(`/${end}`)),
 );
