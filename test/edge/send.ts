@@ -2,7 +2,7 @@
 import { exports } from "cloudflare:workers";
 import { expect } from "vitest";
 import { type ContractCode, contractMembers, foreignMembers } from "../support/contract.ts";
-import { API_TOKEN } from "../tokens.ts";
+import { API_TOKEN } from "../support/tokens.ts";
 
 export const BASE_URL = "https://render.example";
 

@@ -2,10 +2,10 @@
 import { readFile } from "node:fs/promises";
 import { expect, it, onTestFinished } from "vitest";
 import { startBackend, takeFreePort } from "../../scripts/local-service.ts";
-import { makeFakeTypst, VERSION_ANSWER, waitFor } from "../backend/support/fake-typst.ts";
-import { sendWithoutReading } from "../backend/support/slow-reader.ts";
-import { renderInit } from "../backend/support/test-backend.ts";
-import { backendEnvironment } from "./support/local.ts";
+import { makeFakeTypst, VERSION_ANSWER, waitFor } from "../support/fake-typst.ts";
+import { backendEnvironment } from "../support/local.ts";
+import { sendWithoutReading } from "../support/slow-reader.ts";
+import { renderInit } from "../support/test-backend.ts";
 
 const MEBIBYTE = 1024 ** 2;
 const BODY_MEMORY_BYTES = 64 * MEBIBYTE;

@@ -11,14 +11,14 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { LOOPBACK, ServiceStartError, startBackend, takeFreePort } from "../../scripts/local-service.ts";
-import { ENDLESS, NO_TIME_LIMIT } from "../backend/attacks/bombs.ts";
-import { processesOf, typstProcessesOf } from "../backend/attacks/leftovers.ts";
-import { makeFakeTypst, VERSION_ANSWER, waitFor } from "../backend/support/fake-typst.ts";
-import { isRunning, writtenPids } from "../backend/support/running-process.ts";
-import { sendWithoutReading } from "../backend/support/slow-reader.ts";
-import { renderInit } from "../backend/support/test-backend.ts";
-import { BACKEND_TOKEN } from "../tokens.ts";
-import { backendEnvironment } from "./support/local.ts";
+import { ENDLESS, NO_TIME_LIMIT } from "../support/bombs.ts";
+import { makeFakeTypst, VERSION_ANSWER, waitFor } from "../support/fake-typst.ts";
+import { processesOf, typstProcessesOf } from "../support/leftovers.ts";
+import { backendEnvironment } from "../support/local.ts";
+import { isRunning, writtenPids } from "../support/running-process.ts";
+import { sendWithoutReading } from "../support/slow-reader.ts";
+import { renderInit } from "../support/test-backend.ts";
+import { BACKEND_TOKEN } from "../support/tokens.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../backend/main.ts", import.meta.url));
 

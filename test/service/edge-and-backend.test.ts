@@ -1,15 +1,15 @@
 /** The edge and the backend together: what passes through, what the edge refuses itself, and a backend that is gone. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { takeFreePort } from "../../scripts/local-service.ts";
-import { ENDLESS } from "../backend/attacks/bombs.ts";
-import { parseMetrics, sampleValue } from "../backend/support/metrics-text.ts";
-import { readDisposition } from "../backend/support/offered-name.ts";
-import { readPdf } from "../backend/support/pdf-reader.ts";
-import { type ContractCode, expectProblem, type ReceivedProblem } from "../backend/support/problems.ts";
-import { type RawAnswer, sendRaw } from "../backend/support/raw-request.ts";
-import { readSvgSize } from "../backend/support/svg-reader.ts";
-import { API_TOKEN } from "../tokens.ts";
-import { startTestService, type TestService } from "./support/local.ts";
+import { ENDLESS } from "../support/bombs.ts";
+import { startTestService, type TestService } from "../support/local.ts";
+import { parseMetrics, sampleValue } from "../support/metrics-text.ts";
+import { readDisposition } from "../support/offered-name.ts";
+import { readPdf } from "../support/pdf-reader.ts";
+import { type ContractCode, expectProblem, type ReceivedProblem } from "../support/problems.ts";
+import { type RawAnswer, sendRaw } from "../support/raw-request.ts";
+import { readSvgSize } from "../support/svg-reader.ts";
+import { API_TOKEN } from "../support/tokens.ts";
 
 const MAX_BODY_BYTES = 300_000;
 const MAX_OUTPUT_BYTES = 2_000_000;

@@ -2,10 +2,10 @@
 import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeAll, expect, it } from "vitest";
-import { ENDLESS, NO_TIME_LIMIT } from "../backend/attacks/bombs.ts";
-import { parseMetrics, sampleValue } from "../backend/support/metrics-text.ts";
-import { startTestService, type TestService } from "./support/local.ts";
-import { chunk, RawClient, renderHead } from "./support/raw-client.ts";
+import { ENDLESS, NO_TIME_LIMIT } from "../support/bombs.ts";
+import { startTestService, type TestService } from "../support/local.ts";
+import { parseMetrics, sampleValue } from "../support/metrics-text.ts";
+import { chunk, RawClient, renderHead } from "../support/raw-client.ts";
 
 const MEBIBYTE = 1024 * 1024;
 const RESETS = 300;

@@ -3,10 +3,11 @@
  * be put into a PDF; those that are too much run into the limits of every render. The service lives on in any case.
  */
 import { describe, expect, it, onTestFinished } from "vitest";
-import { fontNamesOf, LIBERATION_FAMILY, liberation } from "../support/fonts.ts";
-import { expectProblem } from "../support/problems.ts";
-import { startTestBackend, type TestBackend } from "../support/test-backend.ts";
-import { binaryFile, type SentFile, textFile } from "./bombs.ts";
+import { binaryFile, type SentFile, textFile } from "../../support/bombs.ts";
+import { fontNamesOf, LIBERATION_FAMILY, liberation } from "../../support/fonts.ts";
+import { expectNothingLeft } from "../../support/leftovers.ts";
+import { expectProblem } from "../../support/problems.ts";
+import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
 import {
   boundlessCollection,
   recursiveCollection,
@@ -19,7 +20,6 @@ import {
   withoutOutlines,
   withTableRecords,
 } from "./hostile-fonts.ts";
-import { expectNothingLeft } from "./leftovers.ts";
 
 const MEBIBYTE = 1024 ** 2;
 const MAX_UINT16 = 0xffff;

@@ -6,9 +6,6 @@
  */
 import { existsSync } from "node:fs";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { readPdf } from "../support/pdf-reader.ts";
-import { type ContractCode, expectProblem } from "../support/problems.ts";
-import { startTestBackend, type TestBackend } from "../support/test-backend.ts";
 import {
   anchorBomb,
   binaryFile,
@@ -23,9 +20,12 @@ import {
   type SentFile,
   svg,
   textFile,
-} from "./bombs.ts";
-import { expectNothingLeft } from "./leftovers.ts";
-import { growingPlugin, loopingPlugin } from "./wasm.ts";
+} from "../../support/bombs.ts";
+import { expectNothingLeft } from "../../support/leftovers.ts";
+import { readPdf } from "../../support/pdf-reader.ts";
+import { type ContractCode, expectProblem } from "../../support/problems.ts";
+import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { growingPlugin, loopingPlugin } from "../../support/wasm.ts";
 
 /** Much longer than an ordinary render takes, on a machine that is busy too. */
 const RENDER_TIMEOUT_SECONDS = 3;

@@ -8,8 +8,8 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { type TypstEnd, TypstProcess } from "../../../backend/typst/process.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
-import { isRunning } from "../support/running-process.ts";
-import { openOwnSandbox, SANDBOXES } from "./own-sandbox.ts";
+import { openOwnSandbox, SANDBOXES } from "../../support/own-sandbox.ts";
+import { isRunning } from "../../support/running-process.ts";
 
 const PERL = "/usr/bin/perl";
 
