@@ -23,6 +23,12 @@ function javaScriptValue(node: JsonNode): unknown {
   }
 }
 
+/**
+ * A member name with a backslash in it, or what could be one. Such texts are not given to `JSON.parse`: it takes a later
+ * name that begins with an escape for the one that it has seen there before (nodejs/node#63785, V8 14.6 among others).
+ */
+const NAME_WITH_BACKSLASH = /(?:\\\\|\\u005[cC])(?:[^"\\]|\\.)*"[ \t\r\n]*:/s;
+
 function parsed(text: string): { value: unknown } | null {
   try {
     return { value: JSON.parse(text) };
@@ -35,11 +41,23 @@ describe("the slow JSON reader", () => {
   it("accepts, refuses and reads texts as JSON.parse does", () => {
     fc.assert(
       fc.property(jsonLikeText, (text) => {
+        fc.pre(!NAME_WITH_BACKSLASH.test(text));
         const node = readJson(text);
         expect(node && { value: javaScriptValue(node) }).toEqual(parsed(text));
       }),
       { numRuns: runs(6000) },
     );
+  });
+
+  it.each([
+    ['{"x":1,"\\\\":2}', ["x", "\\"]],
+    ['{"x":1,"\\u005C":2}', ["x", "\\"]],
+    ['{"x":1,"\\u0061":2}', ["x", "a"]],
+    ['{"x":1,"\\"":2}', ["x", '"']],
+    ['{"x":1,"\\\\u":2,"\\u0061b":3}', ["x", "\\u", "ab"]],
+  ])("reads escapes in member names, those of a backslash too: %s", (text, names) => {
+    const node = readJson(text);
+    expect(node?.kind === "object" && node.members.map(({ key }) => key)).toEqual(names);
   });
 
   it("says where a value stands", () => {
