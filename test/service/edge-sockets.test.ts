@@ -4,7 +4,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type EdgeStage, startEdgeStage } from "../support/edge-stage.ts";
-import { CHUNKED, chunk, declared, renderHead } from "../support/raw-client.ts";
+import { CHUNKED, chunk, declared, renderHead } from "../support/raw-connection.ts";
 import type { StandInBackend } from "../support/stand-in-backend.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 

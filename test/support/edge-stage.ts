@@ -4,14 +4,14 @@
  */
 import { onTestFinished } from "vitest";
 import { startEdge } from "../../scripts/local-service.ts";
-import { RawClient } from "./raw-client.ts";
+import { RawConnection } from "./raw-connection.ts";
 import { type StandInBackend, startStandInBackend } from "./stand-in-backend.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "./tokens.ts";
 
 export interface EdgeStage {
   readonly backend: StandInBackend;
   /** A connection to the edge on which this has been written. It is reset when the test has finished. */
-  open(...writes: readonly (Uint8Array | string)[]): Promise<RawClient>;
+  open(...writes: readonly (Uint8Array | string)[]): Promise<RawConnection>;
   stop(): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export async function startEdgeStage(settings: Readonly<Record<string, string>> 
   return {
     backend,
     open: async (...writes) => {
-      const client = await RawClient.open(edge.url);
+      const client = await RawConnection.open(edge.url);
       onTestFinished(() => client.reset());
       for (const bytes of writes) await client.write(bytes);
       return client;

@@ -3,10 +3,10 @@
  *
  * Each is a shell script in a temporary folder, which is also where it leaves what a test wants to know of it.
  */
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { onTestFinished } from "vitest";
+import { expect } from "vitest";
+import { makeTemporaryFolder } from "./temporary-folder.ts";
 
 export interface FakeTypst {
   readonly path: string;
@@ -31,8 +31,7 @@ const DIAGNOSTIC = "error: SECRET-DIAGNOSTIC at /secret/path.typ:1:1";
  * output that it was told to write, `-` for standard output.
  */
 export async function makeFakeTypst(script: string): Promise<FakeTypst> {
-  const folder = await mkdtemp(join(tmpdir(), "fake-typst-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await makeTemporaryFolder("fake-typst-");
   const path = join(folder, "typst");
   const head = ["#!/bin/sh", `here='${folder}'`, "for target; do :; done", `echo '${DIAGNOSTIC}' >&2`];
   await writeFile(path, `${head.join("\n")}\n${script}\n`, { mode: 0o755 });
@@ -41,4 +40,11 @@ export async function makeFakeTypst(script: string): Promise<FakeTypst> {
     signal: (name) => writeFile(join(folder, name), ""),
     read: (name) => readFile(join(folder, name), "utf8").catch(() => null),
   };
+}
+
+/** The process ids that a fake Typst has written into files of these names, once they are there. */
+export async function writtenPids(typst: FakeTypst, ...names: readonly string[]): Promise<number[]> {
+  const read = () => Promise.all(names.map(async (name) => Number((await typst.read(name))?.trim() || Number.NaN)));
+  await expect.poll(async () => (await read()).every(Number.isInteger)).toBe(true);
+  return read();
 }

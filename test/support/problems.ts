@@ -1,5 +1,5 @@
 /**
- * Problems as received, held against the contract's table.
+ * The check of a problem as a client receives it, against the contract's table. Used inside workerd too: nothing of Node.
  */
 import { expect } from "vitest";
 import { type ContractCode, contractMembers, foreignMembers } from "./contract.ts";
@@ -32,8 +32,9 @@ export async function expectProblem(answer: Response, code: ContractCode): Promi
   expect(answer.headers.get("Content-Type")).toBe("application/problem+json");
   expect(answer.headers.get("Cache-Control")).toBe("no-store");
   expect(answer.headers.get("X-Content-Type-Options")).toBe("nosniff");
-  const { protocol, hash } = new URL(body.instance);
+  const { protocol, search, hash } = new URL(body.instance);
   expect(protocol).toMatch(/^https?:$/);
+  expect(search).toBe("");
   expect(hash).toBe(`#${answer.headers.get("X-Request-Id")}`);
   return body;
 }

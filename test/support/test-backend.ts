@@ -5,7 +5,7 @@
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { inject } from "vitest";
+import { inject, onTestFinished } from "vitest";
 import { type Backend, buildBackend } from "../../backend/http/app.ts";
 import { openSandbox } from "../../backend/sandbox/open-sandbox.ts";
 import { readBackendSettings } from "../../backend/settings.ts";
@@ -13,6 +13,11 @@ import { Spawner } from "../../backend/spawner/spawner.ts";
 import { prepareWorkDirectory } from "../../backend/work-directory/claim.ts";
 import { type MetricSample, parseMetrics, sampleValue } from "./metrics-text.ts";
 import { BACKEND_TOKEN } from "./tokens.ts";
+
+/** The temporary projects in a work directory. */
+export async function projectsIn(workDirectory: string): Promise<string[]> {
+  return (await readdir(workDirectory)).filter((name) => /^(?:render|output)-/.test(name));
+}
 
 /** What a render request is made of: an object to be sent as JSON, or the body's own text or bytes. */
 export type RenderBody = object | string | Uint8Array<ArrayBuffer>;
@@ -75,7 +80,7 @@ export async function startTestBackend(
     fetch: send,
     metrics,
     metric: async (name, labels = {}) => sampleValue(await metrics(), name, labels),
-    projects: async () => (await readdir(workDirectory)).filter((name) => /^(?:render|output)-/.test(name)),
+    projects: () => projectsIn(workDirectory),
     workFiles: () => readdir(workDirectory),
     close: async () => {
       await app.close();
@@ -84,6 +89,13 @@ export async function startTestBackend(
       await rm(workDirectory, { recursive: true, force: true });
     },
   };
+}
+
+/** Starts a backend that is closed when the running test has finished. */
+export async function startBackendForTest(...options: Parameters<typeof startTestBackend>): Promise<TestBackend> {
+  const backend = await startTestBackend(...options);
+  onTestFinished(() => backend.close());
+  return backend;
 }
 
 /** The request that the edge sends for a body. */

@@ -1,11 +1,11 @@
 /** How slots and places in the queue are shared out between callers: by the queue itself, and as clients meet it. */
 import { setTimeout as delay } from "node:timers/promises";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { CallerLoad } from "../../../backend/admission/caller-load.ts";
 import { RenderQueue, SLOW_RENDER_SECONDS } from "../../../backend/admission/render-queue.ts";
 import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { startTestBackend } from "../../support/test-backend.ts";
+import { startBackendForTest } from "../../support/test-backend.ts";
 
 const NEVER = new AbortController().signal;
 const OPTIONS = { slots: 2, maxWaiting: 100, deadlineMilliseconds: 60_000 };
@@ -185,12 +185,11 @@ describe("the memory of callers", () => {
 describe("a backend with one slot, taken by a caller with many more renders waiting", () => {
   it("serves another caller next, as the edge names it", async () => {
     const typst = await makeFakeTypst(`tail -n 1 >> "$here/served"; ${waitFor("go")}; printf done`);
-    const backend = await startTestBackend({
+    const backend = await startBackendForTest({
       SERVICE_TYPST_BIN: typst.path,
       SERVICE_MAX_CONCURRENT_RENDERS: "1",
       SERVICE_MAX_QUEUED_RENDERS: "6",
     });
-    onTestFinished(() => backend.close());
     const ask = (caller: string, number: number) =>
       backend.render({ source: `${caller} ${number}\n` }, { headers: { "X-Service-Caller": caller } });
     const flood: Promise<Response>[] = [];
@@ -208,8 +207,7 @@ describe("a backend with one slot, taken by a caller with many more renders wait
   });
 
   it("takes a name that is none for no name at all", async () => {
-    const backend = await startTestBackend();
-    onTestFinished(() => backend.close());
+    const backend = await startBackendForTest();
     const answer = await backend.render({ source: "x" }, { headers: { "X-Service-Caller": "no name" } });
     expect(answer.status).toBe(200);
   });

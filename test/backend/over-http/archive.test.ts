@@ -1,10 +1,10 @@
 /** ZIP archives of pages: names, order, selections, and the limits on their number and size. */
 import { setTimeout as delay } from "node:timers/promises";
 import { PNG } from "pngjs";
-import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { expectProblem } from "../../support/problems.ts";
 import { readSvgSize } from "../../support/svg-reader.ts";
-import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { startBackendForTest, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
 import { readZip, type ZipEntry } from "../../support/zip-reader.ts";
 
 let backend: TestBackend;
@@ -142,8 +142,7 @@ describe("the number of pages in an archive", () => {
   });
 
   it("follows its setting", async () => {
-    const small = await startTestBackend({ SERVICE_MAX_OUTPUT_FILES: "2" });
-    onTestFinished(() => small.close());
+    const small = await startBackendForTest({ SERVICE_MAX_OUTPUT_FILES: "2" });
     expect(await renderZip(pagesOf(2), svgZip(), small)).toHaveLength(2);
     const answer = await small.render({ source: pagesOf(3), output: svgZip() });
     expect((await expectProblem(answer, "too_many_output_files")).context).toEqual({ limit: 2 });
@@ -167,8 +166,7 @@ describe("the size of an archive", () => {
 #for number in range(${count}) { page(noise(number)) }`;
 
   it("is validated by the pages before they are packed", async () => {
-    const small = await startTestBackend({ SERVICE_MAX_OUTPUT_BYTES: String(LIMIT) });
-    onTestFinished(() => small.close());
+    const small = await startBackendForTest({ SERVICE_MAX_OUTPUT_BYTES: String(LIMIT) });
     const output = { format: "png", archive: "zip", ppi: 100 };
     const [entry] = await renderZip(noisyPages(1), output, small);
     expect(entry?.bytes.length).toBeGreaterThan(LIMIT / 3);

@@ -2,8 +2,8 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { makeFakeTypst } from "../../support/fake-typst.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { sendWithoutReading } from "../../support/slow-reader.ts";
-import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { sendWithoutReading } from "../../support/raw-connection.ts";
+import { startBackendForTest, type TestBackend } from "../../support/test-backend.ts";
 
 const MEBIBYTE = 1024 ** 2;
 /** More than the kernel keeps of a connection that nobody reads. */
@@ -13,14 +13,12 @@ const LARGE_BYTES = 24 * MEBIBYTE;
 async function backendOf(outputBytes: number, settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
   const typst = await makeFakeTypst(`cat > /dev/null
 if [ "$target" = - ]; then head -c ${outputBytes} /dev/zero; else head -c ${outputBytes} /dev/zero > "$(dirname "$target")/1"; fi`);
-  const backend = await startTestBackend({
+  return startBackendForTest({
     SERVICE_TYPST_BIN: typst.path,
     // Longer than any test: an output that is given up before has not waited for it.
     SERVICE_DELIVERY_SILENCE_SECONDS: "3600",
     ...settings,
   });
-  onTestFinished(() => backend.close());
-  return backend;
 }
 
 const held = (backend: TestBackend) =>
@@ -92,8 +90,7 @@ describe("an output whose end is lost between Typst and the backend", () => {
   it("is never delivered as if it were whole", async () => {
     // Who ends without reading its input may break the connection while its output is still on the way.
     const typst = await makeFakeTypst(`head -c ${LARGE_BYTES} /dev/zero`);
-    const backend = await startTestBackend({ SERVICE_TYPST_BIN: typst.path });
-    onTestFinished(() => backend.close());
+    const backend = await startBackendForTest({ SERVICE_TYPST_BIN: typst.path });
     for (let round = 0; round < 5; round++) {
       const answer = await backend.render({ source: "x".repeat(100_000) });
       if (answer.status === 200) expect((await answer.bytes()).length).toBe(LARGE_BYTES);
@@ -125,11 +122,11 @@ describe("an output that is read", () => {
 
   it("leaves no name in the work directory while it is delivered", async () => {
     const backend = await backendOf(LARGE_BYTES);
-    const { socket, readRest } = sendWithoutReading(backend.url, { source: "x" });
-    onTestFinished(() => void socket.destroy());
+    const reader = sendWithoutReading(backend.url, { source: "x" });
+    onTestFinished(() => void reader.socket.destroy());
     await expect.poll(() => held(backend)).toEqual([1, 0, LARGE_BYTES]);
     await expect.poll(() => backend.projects()).toEqual([]);
     expect((await backend.workFiles()).filter((name) => name.startsWith("spool-"))).toEqual([]);
-    expect((await readRest()).length).toBe(LARGE_BYTES);
+    expect((await reader.readBody()).length).toBe(LARGE_BYTES);
   });
 });

@@ -3,18 +3,12 @@
  * real Typst does not have at hand come from programs that stand in for it.
  */
 import { mkdir, rm } from "node:fs/promises";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ENDLESS, NO_TIME_LIMIT } from "../../support/bombs.ts";
-import { type FakeTypst, makeFakeTypst } from "../../support/fake-typst.ts";
+import { type FakeTypst, makeFakeTypst, writtenPids } from "../../support/fake-typst.ts";
 import { type ContractCode, expectProblem, type ReceivedProblem } from "../../support/problems.ts";
-import { isRunning, writtenPids } from "../../support/running-process.ts";
-import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
-
-async function backendFor(environment: Readonly<Record<string, string>>): Promise<TestBackend> {
-  const backend = await startTestBackend(environment);
-  onTestFinished(() => backend.close());
-  return backend;
-}
+import { isRunning } from "../../support/processes.ts";
+import { startBackendForTest, type TestBackend } from "../../support/test-backend.ts";
 
 interface FakeRun {
   readonly backend: TestBackend;
@@ -23,7 +17,7 @@ interface FakeRun {
 
 async function backendWithFake(script: string, environment: Readonly<Record<string, string>> = {}): Promise<FakeRun> {
   const typst = await makeFakeTypst(script);
-  return { typst, backend: await backendFor({ SERVICE_TYPST_BIN: typst.path, ...environment }) };
+  return { typst, backend: await startBackendForTest({ SERVICE_TYPST_BIN: typst.path, ...environment }) };
 }
 
 /** Expects the problem, nothing of the diagnostics in it, the outcome counted once and no project left behind. */
@@ -70,13 +64,13 @@ describe("Typst that fails", () => {
   });
 
   it("for a source that is wrong, of which the answer shows nothing", async () => {
-    const backend = await backendFor({});
+    const backend = await startBackendForTest();
     const answer = await backend.render({ source: '#let secret-name = 1\n#panic("SECRET text")' });
     await expectOutcome(backend, answer, "template_compile_failed");
   });
 
   it("and the next render is not troubled", async () => {
-    const backend = await backendFor({});
+    const backend = await startBackendForTest();
     await expectProblem(await backend.render({ source: "#nothing" }), "template_compile_failed");
     expect((await backend.render({ source: "x" })).status).toBe(200);
   });
@@ -119,7 +113,7 @@ describe("Typst that takes too long", () => {
   });
 
   it("is killed where the real one runs for ever", async () => {
-    const backend = await backendFor(TIMEOUT);
+    const backend = await startBackendForTest(TIMEOUT);
     await expectOutcome(backend, await backend.render({ source: ENDLESS }), "render_timeout");
   });
 
@@ -159,7 +153,7 @@ describe("an output over the limit", () => {
   });
 
   it("of the real Typst is a problem of its size", async () => {
-    const backend = await backendFor({ SERVICE_MAX_OUTPUT_BYTES: "1024" });
+    const backend = await startBackendForTest({ SERVICE_MAX_OUTPUT_BYTES: "1024" });
     const { context } = await expectOutcome(backend, await backend.render({ source: "x" }), "output_too_large");
     expect(context.size).toBeGreaterThan(1024);
   });
@@ -183,17 +177,17 @@ describe("an output over the limit", () => {
 
 describe("a machine that fails", () => {
   it("for want of Typst is an unavailable service", async () => {
-    const backend = await backendFor({ SERVICE_TYPST_BIN: "/nonexistent/typst" });
+    const backend = await startBackendForTest({ SERVICE_TYPST_BIN: "/nonexistent/typst" });
     await expectOutcome(backend, await backend.render({ source: "x" }), "service_unavailable");
   });
 
   it("for a Typst that is no program is an unavailable service", async () => {
-    const backend = await backendFor({ SERVICE_TYPST_BIN: import.meta.filename });
+    const backend = await startBackendForTest({ SERVICE_TYPST_BIN: import.meta.filename });
     await expectOutcome(backend, await backend.render({ source: "x" }), "service_unavailable");
   });
 
   it("for want of its work directory is an unavailable service, until the directory is back", async () => {
-    const backend = await backendFor({});
+    const backend = await startBackendForTest();
     await rm(backend.workDirectory, { recursive: true });
     await expectProblem(await backend.render({ source: "x" }), "service_unavailable");
     const labels = { format: "pdf", outcome: "service_unavailable" };

@@ -1,7 +1,7 @@
 /** Every output format as an answer: bytes that an independent reader accepts, and the headers that go with them. */
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
-import { readDisposition } from "../../support/offered-name.ts";
+import { readDisposition } from "../../support/content-disposition.ts";
 import { readPdf } from "../../support/pdf-reader.ts";
 import { readSvgSize } from "../../support/svg-reader.ts";
 import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";

@@ -1,18 +1,12 @@
 /** The peak memory of renders, as it shows in the metrics. */
-import { expect, it, onTestFinished } from "vitest";
-import { type RenderBody, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { expect, it } from "vitest";
+import { type RenderBody, startBackendForTest, type TestBackend } from "../../support/test-backend.ts";
 
 const MEBIBYTE = 1024 ** 2;
 /** Typst's own values take 32 bytes each. */
 const LARGE = { source: "#let values = range(6000000)\n#values.len()" };
 /** Grows until it may not, for a second or so. */
 const GROWING = { source: "#let values = ()\n#for i in range(100000000) { values.push((i, i)) }" };
-
-async function backendFor(environment: Readonly<Record<string, string>>): Promise<TestBackend> {
-  const backend = await startTestBackend(environment);
-  onTestFinished(() => backend.close());
-  return backend;
-}
 
 /** What one render adds to the sum and to the count. */
 async function observed(backend: TestBackend, body: RenderBody): Promise<{ bytes: number; count: number }> {
@@ -29,7 +23,7 @@ async function observed(backend: TestBackend, body: RenderBody): Promise<{ bytes
 it.each(["bubblewrap", "none"])(
   "is that of Typst, not of what starts it, and of each render alone (%s)",
   async (mode) => {
-    const backend = await backendFor({ SERVICE_SANDBOX: mode, SERVICE_WARM_RENDERS: "1" });
+    const backend = await startBackendForTest({ SERVICE_SANDBOX: mode, SERVICE_WARM_RENDERS: "1" });
     for (let round = 0; round < 2; round++) {
       const large = await observed(backend, LARGE);
       expect(large.count).toBe(1);
@@ -44,7 +38,7 @@ it.each(["bubblewrap", "none"])(
 );
 
 it("is counted where the render fails for it", async () => {
-  const backend = await backendFor({ SERVICE_RENDER_MEMORY_BYTES: String(256 * MEBIBYTE) });
+  const backend = await startBackendForTest({ SERVICE_RENDER_MEMORY_BYTES: String(256 * MEBIBYTE) });
   expect((await backend.render(GROWING)).status).toBe(422);
   const bytes = await backend.metric("service_render_peak_memory_bytes_sum", { format: "pdf" });
   expect(bytes).toBeGreaterThan(50 * MEBIBYTE);

@@ -1,9 +1,9 @@
 /** The backend's routes: who is let in, what is refused before a render, and what operators see. */
-import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { DEFAULT_LIMITS, limitsFingerprint } from "../../../rules/limits.ts";
-import { type ContractCode, expectProblem, type ReceivedProblem } from "../../support/problems.ts";
-import { type RawAnswer, sendRaw } from "../../support/raw-request.ts";
-import { renderInit, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { expectProblem } from "../../support/problems.ts";
+import { expectRawProblem, sendRaw } from "../../support/raw-connection.ts";
+import { renderInit, startBackendForTest, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
 import { BACKEND_TOKEN } from "../../support/tokens.ts";
 
 const MAX_BODY_BYTES = 100_000;
@@ -20,12 +20,6 @@ const JSON_FIELD = "Content-Type: application/json";
 
 const sendHead = (...fields: readonly string[]) =>
   sendRaw({ url: backend.url, head: ["POST /v1/render HTTP/1.1", ...fields] });
-
-function expectRawProblem(answer: RawAnswer | null, code: ContractCode): Promise<ReceivedProblem> {
-  if (answer === null) throw new Error("the connection ended without an answer");
-  const { status, headers, body } = answer;
-  return expectProblem(new Response(body, { status, headers }), code);
-}
 
 describe("the backend's token", () => {
   it.each([
@@ -64,8 +58,7 @@ describe("the backend's token", () => {
   );
 
   it("may be any of those configured", async () => {
-    const other = await startTestBackend({ SERVICE_BACKEND_TOKENS: "old, new" });
-    onTestFinished(() => other.close());
+    const other = await startBackendForTest({ SERVICE_BACKEND_TOKENS: "old, new" });
     for (const token of ["old", "new"]) {
       const answer = await other.render({ source: "x" }, { headers: { "X-Service-Backend-Token": token } });
       expect(answer.status).toBe(200);
@@ -74,8 +67,7 @@ describe("the backend's token", () => {
   });
 
   it("is never taken for given where none is configured", async () => {
-    const open = await startTestBackend({ SERVICE_BACKEND_TOKENS: "" });
-    onTestFinished(() => open.close());
+    const open = await startBackendForTest({ SERVICE_BACKEND_TOKENS: "" });
     await expectProblem(await open.render({ source: "x" }), "service_unavailable");
     await expectProblem(
       await open.render({ source: "x" }, { headers: { "X-Service-Backend-Token": "" } }),
@@ -295,8 +287,7 @@ describe("what operators see", () => {
   });
 
   it("is readiness, until draining begins", async () => {
-    const draining = await startTestBackend();
-    onTestFinished(() => draining.close());
+    const draining = await startBackendForTest();
     expect((await draining.fetch("/ready")).status).toBe(200);
     draining.startDraining();
     await expectProblem(await draining.fetch("/ready"), "service_unavailable");
@@ -321,8 +312,7 @@ describe("what operators see", () => {
   });
 
   it("is each render counted once, with its phases and its size", async () => {
-    const own = await startTestBackend();
-    onTestFinished(() => own.close());
+    const own = await startBackendForTest();
     const total = async (labels: Record<string, string>) => own.metric("service_render_requests_total", labels);
     await (await own.render({ source: "x" })).bytes();
     await (await own.render({ source: "x", output: { format: "svg", archive: "zip" } })).bytes();
@@ -343,8 +333,7 @@ describe("what operators see", () => {
   });
 
   it("is an edge with other limits", async () => {
-    const own = await startTestBackend();
-    onTestFinished(() => own.close());
+    const own = await startBackendForTest();
     const send = (limits: string) => own.render({ source: "x" }, { headers: { "X-Service-Limits": limits } });
     expect((await send(limitsFingerprint(DEFAULT_LIMITS))).status).toBe(200);
     expect(await own.metric("service_limits_mismatches_total")).toBe(0);

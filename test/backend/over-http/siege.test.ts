@@ -3,10 +3,9 @@
  * small on the wire. Slots and outputs have files of their own: `caller-shares.test.ts`, `delivery.test.ts`.
  */
 import { once } from "node:events";
-import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { readdir, stat, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage } from "node:http";
 import { type AddressInfo, connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -20,24 +19,12 @@ import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 import { textFile } from "../../support/bombs.ts";
 import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { sendWithoutReading } from "../../support/slow-reader.ts";
-import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
-import { BACKEND_TOKEN } from "../../support/tokens.ts";
+import { backendRenderHead, declared, RawConnection, sendWithoutReading } from "../../support/raw-connection.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { startBackendForTest, type TestBackend } from "../../support/test-backend.ts";
 
 const MEBIBYTE = 1024 ** 2;
 const ZIP_OF_SVG = { format: "svg", archive: "zip" };
-
-async function backendFor(settings: Readonly<Record<string, string>>): Promise<TestBackend> {
-  const backend = await startTestBackend(settings);
-  onTestFinished(() => backend.close());
-  return backend;
-}
-
-async function temporaryFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "siege-test-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 describe("an archive of pages that take long to pack", () => {
   /** Writes pages of noise into the output directory, which compress slowly. */
@@ -49,7 +36,11 @@ while [ $n -le ${count} ]; do cp "$here/noise" "$(dirname "$target")/$n"; n=$((n
 
   it("is given up at the deadline of the render", async () => {
     const typst = await makeFakeTypst(`${writePages(50)}; sleep 2.5`);
-    const backend = await backendFor({ SERVICE_TYPST_BIN: typst.path, SERVICE_RENDER_TIMEOUT_SECONDS: "4", ...SPACE });
+    const backend = await startBackendForTest({
+      SERVICE_TYPST_BIN: typst.path,
+      SERVICE_RENDER_TIMEOUT_SECONDS: "4",
+      ...SPACE,
+    });
     await expectProblem(await backend.render({ source: "x", output: ZIP_OF_SVG }), "render_timeout");
     await expect.poll(() => backend.projects()).toEqual([]);
     await expect.poll(() => backend.metric("service_temp_reserved_bytes")).toBe(0);
@@ -57,7 +48,7 @@ while [ $n -le ${count} ]; do cp "$here/noise" "$(dirname "$target")/$n"; n=$((n
 
   it("is given up when its client goes, and lets others be served meanwhile", async () => {
     const typst = await makeFakeTypst(`${writePages(50)}; : > "$here/written"`);
-    const backend = await backendFor({ SERVICE_TYPST_BIN: typst.path, ...SPACE });
+    const backend = await startBackendForTest({ SERVICE_TYPST_BIN: typst.path, ...SPACE });
     const leaving = new AbortController();
     const answer = backend.render({ source: "x", output: ZIP_OF_SVG }, { signal: leaving.signal });
     answer.catch(() => {});
@@ -75,7 +66,7 @@ while [ $n -le ${count} ]; do cp "$here/noise" "$(dirname "$target")/$n"; n=$((n
 describe("temporary space", () => {
   it("is for what is used: with default settings, 32 slots can all make archives", async () => {
     const typst = await makeFakeTypst(`cat > /dev/null; ${waitFor("go")}; printf '<svg/>' > "$(dirname "$target")/1"`);
-    const backend = await backendFor({ SERVICE_TYPST_BIN: typst.path, SERVICE_MAX_CONCURRENT_RENDERS: "32" });
+    const backend = await startBackendForTest({ SERVICE_TYPST_BIN: typst.path, SERVICE_MAX_CONCURRENT_RENDERS: "32" });
     const answers = Array.from({ length: 32 }, () => backend.render({ source: "x", output: ZIP_OF_SVG }));
     await expect.poll(() => backend.metric("service_renders_running")).toBe(32);
     await typst.signal("go");
@@ -90,7 +81,7 @@ describe("keys of many folders", () => {
   const deepFiles = () => Object.fromEntries(ROOTS.map((root) => [deepKey(root), textFile("x")]));
 
   it("are written, read by Typst and removed, 16,000 folders at a time", async () => {
-    const backend = await backendFor({});
+    const backend = await startBackendForTest();
     const source = `#assert.eq(read("${deepKey("r63")}"), "x")\nread`;
     expect((await backend.render({ source, files: deepFiles() })).status).toBe(200);
     // Removing a folder of ext4 takes ten times as long as making one.
@@ -98,7 +89,7 @@ describe("keys of many folders", () => {
   });
 
   it("are made one after the other, each after its parent, and stop being made when nobody wants them", async () => {
-    const root = await temporaryFolder();
+    const root = await makeTemporaryFolder("siege-test-");
     const keys = ROOTS.map(deepKey);
     expect(directoriesOf(keys)).toHaveLength(64 * 249);
     expect(countNamedDirectories(keys)).toBe(64 * 249);
@@ -111,7 +102,7 @@ describe("keys of many folders", () => {
   });
 
   it("name the folder that cannot be made", async () => {
-    const root = await temporaryFolder();
+    const root = await makeTemporaryFolder("siege-test-");
     await writeFile(join(root, "taken"), "");
     const keys = [...Array.from({ length: 20 }, (_, index) => `d${index}/x`), "taken/x"];
     const failure = { code: "EEXIST", path: "taken" };
@@ -150,7 +141,7 @@ describe("a budget of bytes", () => {
 describe("the memory of bodies", () => {
   it("is refused to a caller that holds its share, and not to another", async () => {
     const typst = await makeFakeTypst(`cat > /dev/null; ${waitFor("go")}; printf done`);
-    const backend = await backendFor({
+    const backend = await startBackendForTest({
       SERVICE_TYPST_BIN: typst.path,
       SERVICE_MAX_CONCURRENT_RENDERS: "1",
       SERVICE_MAX_REQUEST_BODY_BYTES: String(MEBIBYTE),
@@ -207,31 +198,17 @@ describe("the memory of bodies", () => {
 describe("on one connection", () => {
   /** All that a server sends until it closes. */
   async function exchange(backend: TestBackend, text: string): Promise<string> {
-    const socket = connect(Number(backend.url.port), backend.url.hostname);
-    let received = "";
-    socket.setEncoding("latin1").on("data", (piece: string) => {
-      received += piece;
-    });
-    socket.on("error", () => {});
-    socket.write(text);
-    await once(socket, "close");
-    return received;
+    const connection = new RawConnection(backend.url);
+    void connection.write(text);
+    return (await connection.readToEnd()).toString("latin1");
   }
 
-  const request = (body: string, ...fields: string[]) =>
-    [
-      "POST /v1/render HTTP/1.1",
-      "Host: x",
-      `X-Service-Backend-Token: ${BACKEND_TOKEN}`,
-      "Content-Type: application/json",
-      `Content-Length: ${body.length}`,
-      ...fields,
-      "",
-      body,
-    ].join("\r\n");
+  const request = (body: string, fields: Readonly<Record<string, string>> = {}) =>
+    backendRenderHead({ ...declared(body.length), ...fields }) + body;
+  const CLOSE = { Connection: "close" };
 
   it("garbage after a valid request is answered after it, and does not replace its answer", async () => {
-    const backend = await backendFor({});
+    const backend = await startBackendForTest();
     const received = await exchange(backend, `${request('{"source":"x"}')}\x01\x02 garbage\r\n\r\n`);
     expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 400"]);
     expect(received).toContain("%PDF-");
@@ -240,9 +217,9 @@ describe("on one connection", () => {
 
   it("a short render behind a long one is answered after it", async () => {
     const typst = await makeFakeTypst(`read=$(tail -n 1); [ "$read" = slow ] && { ${waitFor("go")}; }; printf "$read"`);
-    const backend = await backendFor({ SERVICE_TYPST_BIN: typst.path, SERVICE_MAX_CONCURRENT_RENDERS: "2" });
+    const backend = await startBackendForTest({ SERVICE_TYPST_BIN: typst.path, SERVICE_MAX_CONCURRENT_RENDERS: "2" });
     const slow = request(JSON.stringify({ source: "slow\n" }));
-    const answer = exchange(backend, slow + request(JSON.stringify({ source: "quick\n" }), "Connection: close"));
+    const answer = exchange(backend, slow + request(JSON.stringify({ source: "quick\n" }), CLOSE));
     await expect.poll(() => backend.metric("service_deliveries_underway")).toBe(1);
     await typst.signal("go");
     const received = await answer;
@@ -252,15 +229,15 @@ describe("on one connection", () => {
   });
 
   it("an expectation that is not known is left unmet, and the request is answered", async () => {
-    const backend = await backendFor({});
-    const received = await exchange(backend, request('{"source":"x"}', "Expect: a-miracle", "Connection: close"));
+    const backend = await startBackendForTest();
+    const received = await exchange(backend, request('{"source":"x"}', { Expect: "a-miracle", ...CLOSE }));
     expect(received).toMatch(/^HTTP\/1\.1 200 /);
   });
 
   it("a refusal reaches a client that writes its whole body before it reads", async () => {
-    const backend = await backendFor({ SERVICE_MAX_REQUEST_BODY_BYTES: String(MEBIBYTE) });
+    const backend = await startBackendForTest({ SERVICE_MAX_REQUEST_BODY_BYTES: String(MEBIBYTE) });
     const body = "x".repeat(20 * MEBIBYTE);
-    const received = await exchange(backend, request(body, "Connection: close"));
+    const received = await exchange(backend, request(body, CLOSE));
     expect(received).toMatch(/^HTTP\/1\.1 413 /);
     expect(received).toContain('"code":"request_too_large"');
   });
@@ -269,7 +246,7 @@ describe("on one connection", () => {
 describe("a body", () => {
   it("is not held while the output is delivered", async () => {
     const typst = await makeFakeTypst(`cat > /dev/null; head -c ${24 * MEBIBYTE} /dev/zero`);
-    const backend = await backendFor({ SERVICE_TYPST_BIN: typst.path });
+    const backend = await startBackendForTest({ SERVICE_TYPST_BIN: typst.path });
     const file = textFile("z".repeat(MEBIBYTE));
     const files = Object.fromEntries(Array.from({ length: 15 }, (_, index) => [`f${index}`, file]));
     setFlagsFromString("--expose-gc");

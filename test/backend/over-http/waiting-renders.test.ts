@@ -5,10 +5,10 @@
  */
 import { describe, expect, it, onTestFinished } from "vitest";
 import { NO_TIME_LIMIT } from "../../support/bombs.ts";
-import { type FakeTypst, makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
+import { type FakeTypst, makeFakeTypst, waitFor, writtenPids } from "../../support/fake-typst.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { sendRaw } from "../../support/raw-request.ts";
-import { isRunning, writtenPids } from "../../support/running-process.ts";
+import { isRunning } from "../../support/processes.ts";
+import { sendRaw } from "../../support/raw-connection.ts";
 import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
 import { BACKEND_TOKEN } from "../../support/tokens.ts";
 

@@ -2,13 +2,13 @@
  * What a backend says whose sandbox cannot start: the cause, by its facts, and on this machine where a cause can be made.
  */
 import { execFile } from "node:child_process";
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, inject, it, onTestFinished } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { type BubblewrapFacts, describeObstacle, type LandlockFacts } from "../../../backend/sandbox/obstacle.ts";
 import { takeFreePort } from "../../../scripts/local-service.ts";
-import { landlockObstacle } from "../../support/own-sandbox.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { landlockObstacle } from "../../support/test-sandbox.ts";
 
 const BUBBLEWRAP: BubblewrapFacts = {
   mode: "bubblewrap",
@@ -101,8 +101,7 @@ const BACKEND = [process.execPath, join(import.meta.dirname, "../../../backend/m
 
 /** Starts the backend by way of a command that takes something from it; returns what it says, once it has ended. */
 async function refusal(sandbox: string, command: readonly string[], setting: Record<string, string> = {}) {
-  const workDirectory = await mkdtemp(join(tmpdir(), "obstacle-test-"));
-  onTestFinished(() => rm(workDirectory, { recursive: true, force: true }));
+  const workDirectory = await makeTemporaryFolder("obstacle-test-");
   const [program = "", ...options] = [...command, ...BACKEND];
   const environment = {
     PATH: process.env.PATH,
@@ -141,8 +140,7 @@ async function behindFilter(program: readonly Instruction[]): Promise<readonly s
     instruction.writeUInt32LE(operand, 4);
     return instruction;
   });
-  const folder = await mkdtemp(join(tmpdir(), "filter-test-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await makeTemporaryFolder("filter-test-");
   const path = join(folder, "filter.bpf");
   await writeFile(path, Buffer.concat(bytes));
   return [inject("setprivPath") ?? "setpriv", "--no-new-privs", "--seccomp-filter", path, "--"];
@@ -174,8 +172,7 @@ describe("a backend names the cause and ends", () => {
   });
 
   it("where setpriv is too old", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "setpriv-test-"));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const folder = await makeTemporaryFolder("setpriv-test-");
     const old = join(folder, "setpriv");
     await writeFile(old, '#!/bin/sh\n[ "$1" = --version ] && echo "setpriv from util-linux 2.38.1"\n');
     await chmod(old, 0o755);

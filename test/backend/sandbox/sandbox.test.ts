@@ -2,7 +2,7 @@
  * The sandboxes themselves: that the probe tells a sandbox from none, and what a Typst in one has, seen from the host
  * while it waits for its input: namespaces, capabilities, environment, descriptors, limits, mounts.
  */
-import { mkdir, mkdtemp, readdir, readlink, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readlink, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
@@ -13,8 +13,9 @@ import { DISCARD_OUTPUT, type TypstEnd, TypstProcess } from "../../../backend/ty
 import { TypstStarter } from "../../../backend/typst/starter.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import type { Output } from "../../../rules/output-options.ts";
-import { processesOf, readProc, typstProcessesOf } from "../../support/leftovers.ts";
-import { landlockObstacle, type OwnSandbox, openOwnSandbox, PAGES, PDF } from "../../support/own-sandbox.ts";
+import { openDescriptors, processesOf, processStatus, readProc, typstProcessesOf } from "../../support/processes.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { landlockObstacle, openTestSandbox, PAGES, PDF, type TestSandbox } from "../../support/test-sandbox.ts";
 
 const landlockTitle = landlockObstacle === null ? "landlock" : `landlock (skipped: ${landlockObstacle})`;
 
@@ -22,7 +23,7 @@ const ESCAPES = ["reads a file of the host", "writes outside of its output", "op
 
 describe("the probe", () => {
   it("gets out by every way where there is no sandbox", async () => {
-    const { settings, sandbox, spawner } = await openOwnSandbox("none");
+    const { settings, sandbox, spawner } = await openTestSandbox("none");
     expect(await probeSandbox(settings, sandbox, spawner)).toEqual({ compiles: true, escapes: ESCAPES });
   });
 
@@ -33,7 +34,7 @@ describe("the probe", () => {
   );
 
   it("finds the hole in a sandbox that has one", async () => {
-    const { settings, sandbox, spawner } = await openOwnSandbox("bubblewrap");
+    const { settings, sandbox, spawner } = await openTestSandbox("bubblewrap");
     // The root is read-only, so the place for the mount must be there.
     await mkdir(join(settings.workDirectory, "sandbox-root", tmpdir()), { recursive: true });
     const leaky = {
@@ -49,9 +50,8 @@ describe("the probe", () => {
   });
 
   it("leaves nothing behind", async () => {
-    const { settings, sandbox, spawner } = await openOwnSandbox("bubblewrap");
-    const host = await mkdtemp(join(tmpdir(), "probe-test-"));
-    onTestFinished(() => rm(host, { recursive: true, force: true }));
+    const { settings, sandbox, spawner } = await openTestSandbox("bubblewrap");
+    const host = await makeTemporaryFolder("probe-test-");
     // Its files of the host, in a place where no other test probes.
     vi.stubEnv("TMPDIR", host);
     onTestFinished(() => {
@@ -65,7 +65,7 @@ describe("the probe", () => {
 });
 
 async function expectHeld(mode: SandboxMode): Promise<void> {
-  const { settings, sandbox, spawner } = await openOwnSandbox(mode);
+  const { settings, sandbox, spawner } = await openTestSandbox(mode);
   expect(await probeSandbox(settings, sandbox, spawner)).toEqual({ compiles: true, escapes: [] });
 }
 
@@ -74,9 +74,8 @@ describe("a symbolic link in a project", () => {
 
   /** How a compile ends that reads through the link. */
   async function readThrough(mode: SandboxMode, linkTo: (folder: string) => string, path = "link"): Promise<TypstEnd> {
-    const { settings, sandbox, spawner } = await openOwnSandbox(mode);
-    const folder = await mkdtemp(join(tmpdir(), "link-test-"));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const { settings, sandbox, spawner } = await openTestSandbox(mode);
+    const folder = await makeTemporaryFolder("link-test-");
     await writeFile(join(folder, "secret.txt"), SECRET);
     const project = await RenderDirectory.create(settings.workDirectory, false);
     await symlink(linkTo(folder), join(project.root, "link"));
@@ -120,8 +119,8 @@ describe("a symbolic link in a project", () => {
   });
 });
 
-interface WaitingTypst extends OwnSandbox {
-  readonly pid: string;
+interface WaitingTypst extends TestSandbox {
+  readonly pid: number;
 }
 
 /** A Typst that waits for its input in a sandbox. */
@@ -130,7 +129,7 @@ async function waitingTypst(
   environment: Readonly<Record<string, string>> = {},
   output: Output = PDF,
 ): Promise<WaitingTypst> {
-  const own = await openOwnSandbox(mode, environment);
+  const own = await openTestSandbox(mode, environment);
   const starter = new TypstStarter(own.settings, own.sandbox, own.spawner);
   const started = await starter.take({ output, bringsFonts: false });
   onTestFinished(async () => {
@@ -139,17 +138,10 @@ async function waitingTypst(
   });
   const waiting = () => typstProcessesOf(own.settings.workDirectory);
   await expect.poll(waiting).toHaveLength(1);
-  const pid = String(waiting()[0]);
+  const [pid = 0] = waiting();
   // The filter is the last thing that is set up before Typst.
-  await expect.poll(() => statusOf(pid).Seccomp).toBe("2");
+  await expect.poll(() => processStatus(pid).Seccomp).toBe("2");
   return { ...own, pid };
-}
-
-function statusOf(pid: string): Record<string, string> {
-  const lines = readProc(pid, "status").split("\n");
-  return Object.fromEntries(
-    lines.map((line) => line.split(":\t")).map(([name = "", value = ""]) => [name, value.trim()]),
-  );
 }
 
 const NO_CAPABILITIES = Object.fromEntries(
@@ -158,8 +150,8 @@ const NO_CAPABILITIES = Object.fromEntries(
 /** What an exec could bring back: nothing, where this user may empty it. No-new-privs keeps an ordinary user from it. */
 const canEmptyBoundingSet = (mode: SandboxMode) => mode === "bubblewrap" || process.getuid?.() === 0;
 
-function limitsOf(pid: string): Record<string, string> {
-  const lines = readProc(pid, "limits").split("\n").slice(1);
+function limitsOf(pid: number): Record<string, string> {
+  const lines = readProc(`${pid}/limits`).split("\n").slice(1);
   return Object.fromEntries(
     lines.map((line): [string, string] => [line.slice(0, 26).trim(), line.slice(26, 68).trim().replace(/\s+/g, " ")]),
   );
@@ -173,13 +165,13 @@ describe.each<[string, SandboxMode, boolean]>([
 
   test("has no capability, can get none, and is bound by a filter of system calls", async () => {
     const { pid } = await waitingTypst(mode);
-    expect(statusOf(pid)).toMatchObject({ ...NO_CAPABILITIES, NoNewPrivs: "1", Seccomp: "2" });
-    if (canEmptyBoundingSet(mode)) expect(statusOf(pid).CapBnd).toBe("0000000000000000");
+    expect(processStatus(pid)).toMatchObject({ ...NO_CAPABILITIES, NoNewPrivs: "1", Seccomp: "2" });
+    if (canEmptyBoundingSet(mode)) expect(processStatus(pid).CapBnd).toBe("0000000000000000");
   });
 
   test("has no environment but its time zone and what its allocator asks for", async () => {
     const { pid } = await waitingTypst(mode, { TYPST_ROOT: "/", SERVICE_BACKEND_TOKENS: "secret" });
-    const variables = readProc(pid, "environ").split("\0");
+    const variables = readProc(`${pid}/environ`).split("\0");
     // bubblewrap, and a shell script in the place of setpriv, add the working directory.
     // glibc cuts its variable into pieces where it stands.
     const own = variables.filter((variable) => variable !== "" && !/^(?:PWD=|glibc[.])/.test(variable));
@@ -209,19 +201,11 @@ describe.each<[string, SandboxMode, boolean]>([
   test("has nothing open but its streams", async () => {
     const { pid } = await waitingTypst(mode);
     // What this process has been given open by whoever started it, every child has too.
-    const inherited = new Set(await descriptorsOf("self"));
-    const descriptors = (await descriptorsOf(pid)).filter((descriptor) => !inherited.has(descriptor));
+    const inherited = new Set(openDescriptors(process.pid));
+    const descriptors = openDescriptors(pid).filter((descriptor) => !inherited.has(descriptor));
     expect(descriptors.filter((descriptor) => !/^[0-4] -> (?:socket|pipe):/.test(descriptor))).toEqual([]);
   });
 });
-
-/** What a process has open, as `number -> target`. */
-async function descriptorsOf(pid: string): Promise<string[]> {
-  const names = await readdir(`/proc/${pid}/fd`);
-  return Promise.all(
-    names.map(async (name) => `${name} -> ${await readlink(`/proc/${pid}/fd/${name}`).catch(() => "closed")}`),
-  );
-}
 
 const HUGE_PAGE_FILES = ["enabled", "hpage_pmd_size"].map((name) => `kernel/mm/transparent_hugepage/${name}`);
 
@@ -239,15 +223,15 @@ describe("a Typst in bubblewrap", () => {
 
   it("sees no process but bubblewrap's own", async () => {
     const { pid } = await waitingTypst("bubblewrap");
-    const inside = statusOf(pid).NSpid?.split("\t").at(-1);
+    const inside = processStatus(pid).NSpid?.split("\t").at(-1);
     expect(Number(inside)).toBeLessThanOrEqual(2);
     expect(await readdir(`/proc/${pid}/root`)).not.toContain("proc");
   });
 
   it("is nobody", async () => {
     const { pid } = await waitingTypst("bubblewrap");
-    expect(readProc(pid, "uid_map").trim().split(/\s+/)[0]).toBe("65534");
-    expect(readProc(pid, "gid_map").trim().split(/\s+/)[0]).toBe("65534");
+    expect(readProc(`${pid}/uid_map`).trim().split(/\s+/)[0]).toBe("65534");
+    expect(readProc(`${pid}/gid_map`).trim().split(/\s+/)[0]).toBe("65534");
   });
 
   it.each<[string, Output, string[]]>([
@@ -255,7 +239,7 @@ describe("a Typst in bubblewrap", () => {
     ["nowhere but to its output, where that is files", PAGES, ["/output"]],
   ])("can write %s", async (_what, output, places) => {
     const { pid } = await waitingTypst("bubblewrap", {}, output);
-    const mounts = readProc(pid, "mountinfo")
+    const mounts = readProc(`${pid}/mountinfo`)
       .trim()
       .split("\n")
       .map((line) => line.split(" "));
@@ -285,8 +269,8 @@ describe("a Typst in bubblewrap", () => {
 
   it("has the loopback interface of its own network alone, and that is down", async () => {
     const { pid } = await waitingTypst("bubblewrap");
-    const interfaces = readProc(pid, "net/dev").trim().split("\n").slice(2);
+    const interfaces = readProc(`${pid}/net/dev`).trim().split("\n").slice(2);
     expect(interfaces.map((line) => line.trim().split(":")[0])).toEqual(["lo"]);
-    expect(readProc(pid, "net/route").trim().split("\n").slice(1)).toEqual([]);
+    expect(readProc(`${pid}/net/route`).trim().split("\n").slice(1)).toEqual([]);
   });
 });

@@ -4,10 +4,9 @@
  */
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readlinkSync } from "node:fs";
-import { mkdtemp, rm, unlink, writeFile } from "node:fs/promises";
+import { readdirSync } from "node:fs";
+import { rm, unlink, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
@@ -18,19 +17,24 @@ import { type SpawnedProgram, Spawner } from "../../../backend/spawner/spawner.t
 import { renderArguments } from "../../../backend/typst/command-line.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../../support/bombs.ts";
-import { expectNothingLeft, processesOf, readProc, typstProcessesOf } from "../../support/leftovers.ts";
-import { openOwnSandbox, PDF, SANDBOXES } from "../../support/own-sandbox.ts";
+import { expectNothingLeft } from "../../support/leftovers.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { isRunning } from "../../support/running-process.ts";
-import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import {
+  isRunning,
+  openDescriptors,
+  processesOf,
+  processIds,
+  readProc,
+  typstProcessesOf,
+} from "../../support/processes.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { startBackendForTest, type TestBackend } from "../../support/test-backend.ts";
+import { openTestSandbox, PDF, SANDBOXES } from "../../support/test-sandbox.ts";
 
 async function openSpawner(answerTimeoutMilliseconds?: number): Promise<{ spawner: Spawner; folder: string }> {
-  const folder = await mkdtemp(join(tmpdir(), "spawner-test-"));
+  const folder = await makeTemporaryFolder("spawner-test-");
   const spawner = await Spawner.open(folder, answerTimeoutMilliseconds);
-  onTestFinished(async () => {
-    await spawner.close();
-    await rm(folder, { recursive: true, force: true });
-  });
+  onTestFinished(() => spawner.close());
   return { spawner, folder };
 }
 
@@ -116,21 +120,13 @@ describe("a program that is started", () => {
 
   it("has nothing open but what it was given", async () => {
     const { spawner } = await openSpawner();
-    const openOf = (pid: number | string | null) =>
-      readdirSync(`/proc/${pid}/fd`).map((name) => {
-        try {
-          return `${name} -> ${readlinkSync(`/proc/${pid}/fd/${name}`)}`;
-        } catch {
-          return `${name} -> closed`;
-        }
-      });
     const first = spawner.start(shell("read line"));
     await first.pid;
     const spawned = spawner.start(shell("read line"));
     const pid = await spawned.pid;
     // What this process has been given open by whoever started it, every child has too.
-    const inherited = new Set(openOf("self"));
-    const open = openOf(pid).filter((descriptor) => !inherited.has(descriptor));
+    const inherited = new Set(openDescriptors(process.pid));
+    const open = openDescriptors(Number(pid)).filter((descriptor) => !inherited.has(descriptor));
     expect(open.filter((descriptor) => !/^[0-4] -> /.test(descriptor))).toEqual([]);
     expect(open.filter((descriptor) => /^[0-2] -> socket:/.test(descriptor))).toHaveLength(3);
     await Promise.all([exchange(first), exchange(spawned)]);
@@ -214,14 +210,12 @@ describe("the socket of the streams", () => {
   });
 });
 
-async function backendFor(
+function startBackendWithTwoSlots(
   environment: Readonly<Record<string, string>> = {},
   spawnerAnswerTimeoutMilliseconds?: number,
 ): Promise<TestBackend> {
   const settings = { SERVICE_MAX_CONCURRENT_RENDERS: "2", ...environment };
-  const backend = await startTestBackend(settings, spawnerAnswerTimeoutMilliseconds);
-  onTestFinished(() => backend.close());
-  return backend;
+  return startBackendForTest(settings, spawnerAnswerTimeoutMilliseconds);
 }
 
 /** The spawner of this test's backend: the one whose environment names its work directory. */
@@ -232,14 +226,13 @@ function spawnerPid(backend: TestBackend): number {
 }
 
 function spawnerPids({ workDirectory }: TestBackend): number[] {
-  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
   const variable = `SPAWNER_SOCKET_PATH=${workDirectory}`;
-  return pids.filter((pid) => readProc(pid, "environ").includes(variable)).map(Number);
+  return processIds().filter((pid) => readProc(`${pid}/environ`).includes(variable));
 }
 
 describe("a spawner that dies", () => {
   it.each([...SANDBOXES, "none"])("takes its renders with it, and the next one finds another (%s)", async (mode) => {
-    const backend = await backendFor({ SERVICE_SANDBOX: mode, ...NO_TIME_LIMIT });
+    const backend = await startBackendWithTwoSlots({ SERVICE_SANDBOX: mode, ...NO_TIME_LIMIT });
     const answers = [backend.render({ source: ENDLESS }), backend.render({ source: ENDLESS })];
     await expect.poll(() => typstProcessesOf(backend.workDirectory).length).toBe(2);
     const pids = typstProcessesOf(backend.workDirectory);
@@ -253,7 +246,7 @@ describe("a spawner that dies", () => {
   });
 
   it("while renders start, leaves no half of a sandbox behind", async () => {
-    const backend = await backendFor({ SERVICE_MAX_CONCURRENT_RENDERS: "4" });
+    const backend = await startBackendWithTwoSlots({ SERVICE_MAX_CONCURRENT_RENDERS: "4" });
     for (let round = 0; round < 24; round++) {
       expect((await backend.render({ source: "x" })).status).toBe(200);
       const answers = Array.from({ length: 4 }, () => backend.render({ source: "x" }));
@@ -269,7 +262,7 @@ describe("a spawner that dies", () => {
   });
 
   it("or hangs is replaced, and the render that found it so was never begun", async () => {
-    const backend = await backendFor({ SERVICE_RENDER_TIMEOUT_SECONDS: "3" }, 500);
+    const backend = await startBackendWithTwoSlots({ SERVICE_RENDER_TIMEOUT_SECONDS: "3" }, 500);
     expect((await backend.render({ source: "x" })).status).toBe(200);
     const pid = spawnerPid(backend);
     process.kill(pid, "SIGSTOP");
@@ -282,7 +275,7 @@ describe("a spawner that dies", () => {
   });
 
   it("while a process waits for its request, costs that request nothing", async () => {
-    const backend = await backendFor({ SERVICE_WARM_RENDERS: "1" });
+    const backend = await startBackendWithTwoSlots({ SERVICE_WARM_RENDERS: "1" });
     expect((await backend.render({ source: "x" })).status).toBe(200);
     await expect.poll(() => typstProcessesOf(backend.workDirectory).length).toBe(1);
     process.kill(spawnerPid(backend), "SIGKILL");
@@ -290,7 +283,7 @@ describe("a spawner that dies", () => {
   });
 
   it("stays where a terminal's signals reach it, for the backend has not said so", async () => {
-    const backend = await backendFor();
+    const backend = await startBackendWithTwoSlots();
     expect((await backend.render({ source: "x" })).status).toBe(200);
     const pid = spawnerPid(backend);
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.kill(pid, signal);
@@ -315,7 +308,7 @@ describe("a work directory in which somebody has tidied up", () => {
   it.each(REMOVALS.filter(([mode]) => mode === "none" || SANDBOXES.includes(mode)))(
     "is whole again soon after a request (%s, %s)",
     async (mode, name) => {
-      const backend = await backendFor({ SERVICE_SANDBOX: mode });
+      const backend = await startBackendWithTwoSlots({ SERVICE_SANDBOX: mode });
       await rm(join(backend.workDirectory, name), { recursive: true });
       expect([200, 503]).toContain((await backend.render({ source: "x" })).status);
       // The repair goes on when the answer is there.
@@ -327,7 +320,7 @@ describe("a work directory in which somebody has tidied up", () => {
 });
 
 it("a sandbox that is removed from below a process that waits is no fault of the next template", async () => {
-  const backend = await backendFor({ SERVICE_SANDBOX: "bubblewrap", SERVICE_WARM_RENDERS: "1" });
+  const backend = await startBackendWithTwoSlots({ SERVICE_SANDBOX: "bubblewrap", SERVICE_WARM_RENDERS: "1" });
   expect((await backend.render({ source: "x" })).status).toBe(200);
   await expect.poll(() => typstProcessesOf(backend.workDirectory)).toHaveLength(1);
   // Until it waits, it has not read what it needs to start.
@@ -343,7 +336,7 @@ it("a sandbox that is removed from below a process that waits is no fault of the
 async function expectAsleep(pid: number): Promise<void> {
   let seen = "";
   const isAsleep = () => {
-    const fields = readProc(String(pid), "stat").split(") ")[1]?.split(" ") ?? [];
+    const fields = readProc(`${pid}/stat`).split(") ")[1]?.split(" ") ?? [];
     const [before, now] = [seen, `${fields[0]} ${fields[11]} ${fields[12]}`];
     seen = now;
     return now === before && now.startsWith("S ");
@@ -352,7 +345,7 @@ async function expectAsleep(pid: number): Promise<void> {
 }
 
 it("a process that is killed at any moment of its start is gone, and said to be", async () => {
-  const { settings, sandbox, spawner } = await openOwnSandbox("bubblewrap");
+  const { settings, sandbox, spawner } = await openTestSandbox("bubblewrap");
   const project = await RenderDirectory.create(settings.workDirectory, false);
   const spawnCommand = sandbox.spawnCommand(
     project,

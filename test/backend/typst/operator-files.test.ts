@@ -2,32 +2,21 @@
  * What an operator gives every render: fonts, packages, a creation date. In each sandbox they are there, and nothing else
  * of the kind is.
  */
-import { copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { copyFile, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { describe, expect, inject, it, onTestFinished, vi } from "vitest";
-import { SANDBOXES } from "../../support/own-sandbox.ts";
+import { LIBERATION_FAMILY, LIBERATION_FOLDER } from "../../support/fonts.ts";
 import { readPdf } from "../../support/pdf-reader.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { startBackendForTest, type TestBackend } from "../../support/test-backend.ts";
+import { SANDBOXES } from "../../support/test-sandbox.ts";
 
-/** Liberation Sans, which Typst does not bring itself: from a package that the tests use anyway. */
-const FONTS = fileURLToPath(new URL("../../../node_modules/pdfjs-dist/standard_fonts", import.meta.url));
 const REGULAR = "LiberationSans-Regular.ttf";
-const FAMILY = "Liberation Sans";
 
-async function backendFor(sandbox: string, settings: Readonly<Record<string, string>>): Promise<TestBackend> {
-  const backend = await startTestBackend({ SERVICE_SANDBOX: sandbox, ...settings });
-  onTestFinished(() => backend.close());
-  return backend;
-}
-
-async function temporaryFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "operator-test-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
+function startBackendIn(sandbox: string, settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
+  return startBackendForTest({ SERVICE_SANDBOX: sandbox, ...settings });
 }
 
 /** Widths tell fonts apart, whatever stands in for one that is missing. */
@@ -42,7 +31,7 @@ const PACKAGE_MANIFEST = '[package]\nname = "letter"\nversion = "1.0.0"\nentrypo
 
 /** A folder of vendored packages with one in it. */
 async function packageFolder(): Promise<string> {
-  const folder = await temporaryFolder();
+  const folder = await makeTemporaryFolder("operator-test-");
   const place = join(folder, "preview/letter/1.0.0");
   await mkdir(place, { recursive: true });
   await writeFile(join(place, "typst.toml"), PACKAGE_MANIFEST);
@@ -54,45 +43,47 @@ async function packageFolder(): Promise<string> {
 describe.each([...SANDBOXES, "none"])("in %s", (sandbox) => {
   it("a folder of fonts is there for every render, and a font of it in a PDF", async () => {
     const [withFonts, without] = await Promise.all([
-      backendFor(sandbox, { SERVICE_FONT_PATHS: FONTS }),
-      backendFor(sandbox, {}),
+      startBackendIn(sandbox, { SERVICE_FONT_PATHS: LIBERATION_FOLDER }),
+      startBackendIn(sandbox),
     ]);
-    const source = `#set text(font: "${FAMILY}")\nHello`;
+    const source = `#set text(font: "${LIBERATION_FAMILY}")\nHello`;
     const answer = await withFonts.render({ source });
     expect(Buffer.from(await answer.bytes()).toString("latin1")).toContain("LiberationSans");
-    expect(await widthIn(withFonts, FAMILY)).not.toBe(await widthIn(withFonts, "no such font"));
-    expect(await widthIn(without, FAMILY)).toBe(await widthIn(without, "no such font"));
+    expect(await widthIn(withFonts, LIBERATION_FAMILY)).not.toBe(await widthIn(withFonts, "no such font"));
+    expect(await widthIn(without, LIBERATION_FAMILY)).toBe(await widthIn(without, "no such font"));
   });
 
   it("a second folder of fonts serves as well as the first", async () => {
-    const folder = await temporaryFolder();
-    await copyFile(join(FONTS, REGULAR), join(folder, REGULAR));
-    const backend = await backendFor(sandbox, { SERVICE_FONT_PATHS: `${await temporaryFolder()}:${folder}` });
-    expect(await widthIn(backend, FAMILY)).not.toBe(await widthIn(backend, "no such font"));
+    const folder = await makeTemporaryFolder("operator-test-");
+    await copyFile(join(LIBERATION_FOLDER, REGULAR), join(folder, REGULAR));
+    const backend = await startBackendIn(sandbox, {
+      SERVICE_FONT_PATHS: `${await makeTemporaryFolder("operator-test-")}:${folder}`,
+    });
+    expect(await widthIn(backend, LIBERATION_FAMILY)).not.toBe(await widthIn(backend, "no such font"));
   });
 
   it("a font of the host is not there, though Typst would find it", async () => {
-    const home = await temporaryFolder();
+    const home = await makeTemporaryFolder("operator-test-");
     await mkdir(join(home, ".local/share/fonts"), { recursive: true });
-    await copyFile(join(FONTS, REGULAR), join(home, ".local/share/fonts", REGULAR));
+    await copyFile(join(LIBERATION_FOLDER, REGULAR), join(home, ".local/share/fonts", REGULAR));
     const typst = await execa(inject("typstPath"), ["fonts"], { env: { HOME: home }, extendEnv: false });
-    expect(typst.stdout.split("\n")).toContain(FAMILY);
+    expect(typst.stdout.split("\n")).toContain(LIBERATION_FAMILY);
     vi.stubEnv("HOME", home);
     onTestFinished(() => void vi.unstubAllEnvs());
-    const backend = await backendFor(sandbox, {});
-    expect(await widthIn(backend, FAMILY)).toBe(await widthIn(backend, "no such font"));
+    const backend = await startBackendIn(sandbox);
+    expect(await widthIn(backend, LIBERATION_FAMILY)).toBe(await widthIn(backend, "no such font"));
   });
 
   it("the fonts of the operator cannot be read as files", async () => {
-    const backend = await backendFor(sandbox, { SERVICE_FONT_PATHS: FONTS });
-    for (const path of [join(FONTS, REGULAR), `/fonts/0/${REGULAR}`, `../fonts/0/${REGULAR}`]) {
+    const backend = await startBackendIn(sandbox, { SERVICE_FONT_PATHS: LIBERATION_FOLDER });
+    for (const path of [join(LIBERATION_FOLDER, REGULAR), `/fonts/0/${REGULAR}`, `../fonts/0/${REGULAR}`]) {
       const attack = { source: `#read("${path}", encoding: none)` };
       await expectProblem(await backend.render(attack), "template_compile_failed");
     }
   });
 
   it("a vendored package can be imported, and no other", async () => {
-    const backend = await backendFor(sandbox, { SERVICE_PACKAGE_PATH: await packageFolder() });
+    const backend = await startBackendIn(sandbox, { SERVICE_PACKAGE_PATH: await packageFolder() });
     const answer = await backend.render({ source: '#import "@preview/letter:1.0.0": greeting\n#greeting' });
     expect(answer.status).toBe(200);
     expect((await readPdf(await answer.bytes())).pageTexts).toEqual(["of the package"]);
@@ -103,14 +94,14 @@ describe.each([...SANDBOXES, "none"])("in %s", (sandbox) => {
 
   it("a package cannot be written to", async () => {
     const packages = await packageFolder();
-    const backend = await backendFor(sandbox, { SERVICE_PACKAGE_PATH: packages });
+    const backend = await startBackendIn(sandbox, { SERVICE_PACKAGE_PATH: packages });
     const before = await readdir(packages, { recursive: true });
     await backend.render({ source: '#import "@preview/other:1.0.0"' });
     expect(await readdir(packages, { recursive: true })).toEqual(before);
   });
 
   it("a creation date makes equal requests equal files", async () => {
-    const backend = await backendFor(sandbox, { SERVICE_CREATION_TIMESTAMP: "1000000000" });
+    const backend = await startBackendIn(sandbox, { SERVICE_CREATION_TIMESTAMP: "1000000000" });
     const body = { source: "#datetime.today().display()" };
     const [first, second] = [await (await backend.render(body)).bytes(), await (await backend.render(body)).bytes()];
     expect(Buffer.compare(first, second)).toBe(0);

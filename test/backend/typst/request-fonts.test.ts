@@ -3,10 +3,9 @@
  * is rendered as if there were no such thing.
  */
 import { existsSync } from "node:fs";
-import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { binaryFile, type SentFile, textFile } from "../../support/bombs.ts";
@@ -20,24 +19,13 @@ import {
   liberation,
 } from "../../support/fonts.ts";
 import { expectNothingLeft } from "../../support/leftovers.ts";
-import { openOwnSandbox, SANDBOXES } from "../../support/own-sandbox.ts";
 import { readPdf } from "../../support/pdf-reader.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { startBackendForTest, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { openTestSandbox, SANDBOXES } from "../../support/test-sandbox.ts";
 
 type Files = Readonly<Record<string, SentFile>>;
-
-async function backendFor(settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
-  const backend = await startTestBackend(settings);
-  onTestFinished(() => backend.close());
-  return backend;
-}
-
-async function temporaryFolder(prefix = "fonts-test-"): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), prefix));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 const REGULAR = binaryFile(await liberation("Regular"));
 const HELLO = `#set text(font: "${LIBERATION_FAMILY}")\nHello`;
@@ -102,7 +90,7 @@ describe.each([...SANDBOXES, "none"])("in %s a font of the files", (sandbox) => 
   });
 
   it("is there for the next request that brings it, which may find a process waiting", async () => {
-    const backend = await backendFor({ SERVICE_SANDBOX: sandbox, SERVICE_WARM_RENDERS: "1" });
+    const backend = await startBackendForTest({ SERVICE_SANDBOX: sandbox, SERVICE_WARM_RENDERS: "1" });
     const taken = () => backend.metric("service_warm_renders_used_total");
     const isWaiting = () =>
       expect.poll(async () => [await taken(), (await backend.projects()).length]).toEqual([expect.any(Number), 1]);
@@ -170,13 +158,13 @@ describe("a font of the files", () => {
   );
 
   it("is found where the work directory has a colon in its path", async () => {
-    const folder = await temporaryFolder("fonts:test-");
-    const backend = await backendFor({ SERVICE_WORK_DIRECTORY: folder, SERVICE_SANDBOX: "none" });
+    const folder = await makeTemporaryFolder("fonts:test-");
+    const backend = await startBackendForTest({ SERVICE_WORK_DIRECTORY: folder, SERVICE_SANDBOX: "none" });
     expect(await namesIn(backend, HELLO, { "brand.ttf": REGULAR })).toContain("LiberationSans");
   });
 
   it("takes its space once, by whatever name Typst finds it", async () => {
-    const { settings } = await openOwnSandbox("none");
+    const { settings } = await openTestSandbox("none");
     const body = Buffer.from(JSON.stringify({ source: "x", files: { "Brand.Ttf": REGULAR } }));
     const validation = parseRenderRequest(body, settings.limits);
     if (!validation.ok) throw new Error(validation.problem.detail);
@@ -199,13 +187,13 @@ describe("of fonts of one family and style", () => {
   };
 
   it("the operator's goes before one of the files, which adds what the operator does not have", async () => {
-    const folder = await temporaryFolder();
+    const folder = await makeTemporaryFolder("fonts-test-");
     await writeFile(join(folder, "regular.ttf"), await liberation("Regular"));
-    const backend = await backendFor({ SERVICE_FONT_PATHS: folder });
+    const backend = await startBackendForTest({ SERVICE_FONT_PATHS: folder });
     const operators = await widthOf(backend, LIBERATION_FAMILY);
     const own = binaryFile(await doubledFont(LIBERATION_FAMILY));
     expect(await widthOf(backend, LIBERATION_FAMILY, { "own.ttf": own })).toBe(operators);
-    expect(await widthOf(await backendFor(), LIBERATION_FAMILY, { "own.ttf": own })).not.toBe(operators);
+    expect(await widthOf(await startBackendForTest(), LIBERATION_FAMILY, { "own.ttf": own })).not.toBe(operators);
     const bold = binaryFile(await liberation("Bold"));
     expect(await namesIn(backend, `${HELLO} *loud*`, { "bold.ttf": bold })).toEqual(
       new Set(["LiberationSans", "LiberationSans-Bold"]),
@@ -213,7 +201,7 @@ describe("of fonts of one family and style", () => {
   });
 
   it("Typst's own goes before one of the files", async () => {
-    const backend = await backendFor();
+    const backend = await startBackendForTest();
     const [serif, other] = [await doubledFont("Libertinus Serif"), await doubledFont("Other Serif")].map(binaryFile);
     if (serif === undefined || other === undefined) throw new Error("no fonts");
     const typsts = await widthOf(backend, "Libertinus Serif");
@@ -222,7 +210,7 @@ describe("of fonts of one family and style", () => {
   });
 
   it("the operator's are used beside those of the files", async () => {
-    const backend = await backendFor({ SERVICE_FONT_PATHS: LIBERATION_FOLDER });
+    const backend = await startBackendForTest({ SERVICE_FONT_PATHS: LIBERATION_FOLDER });
     const files = { "own.ttf": binaryFile(await doubledFont("Other Sans")) };
     expect(await namesIn(backend, `${HELLO} #text(font: "Other Sans")[x]`, files)).toEqual(
       new Set(["LiberationSans", "OtherSans"]),
@@ -233,8 +221,8 @@ describe("of fonts of one family and style", () => {
 describe("the command line", () => {
   async function commandLine(body: object): Promise<string[]> {
     const typst = await makeFakeTypst('printf "%s\\n" "$@" > "$here/arguments"; cat > /dev/null; printf %%PDF');
-    const folder = await temporaryFolder();
-    const backend = await backendFor({ SERVICE_TYPST_BIN: typst.path, SERVICE_WORK_DIRECTORY: folder });
+    const folder = await makeTemporaryFolder("fonts-test-");
+    const backend = await startBackendForTest({ SERVICE_TYPST_BIN: typst.path, SERVICE_WORK_DIRECTORY: folder });
     expect(await statusOf(backend, { source: "x", ...body })).toBe(200);
     const lines = ((await typst.read("arguments")) ?? "").trim().split("\n");
     return lines.map((line) => line.replace(folder, "WORK").replace(/render-\w+/, "PROJECT"));

@@ -5,22 +5,19 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { killIfThere } from "../../../backend/proc.mjs";
 import { textFile } from "../../support/bombs.ts";
-import { processesOf, readProc, typstProcessesOf } from "../../support/leftovers.ts";
 import { readPdf } from "../../support/pdf-reader.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { isRunning } from "../../support/running-process.ts";
-import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { isRunning, processesOf, processStatus, typstProcessesOf } from "../../support/processes.ts";
+import { startBackendForTest, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
 
-async function backendFor(warmRenders: number): Promise<TestBackend> {
-  const backend = await startTestBackend({
+function startWarmBackend(warmRenders: number): Promise<TestBackend> {
+  return startBackendForTest({
     SERVICE_WARM_RENDERS: String(warmRenders),
     SERVICE_MAX_CONCURRENT_RENDERS: "2",
   });
-  onTestFinished(() => backend.close());
-  return backend;
 }
 
 const warmTakes = (backend: TestBackend) => backend.metric("service_warm_renders_used_total");
@@ -46,7 +43,7 @@ async function renderTwoKinds(backend: TestBackend): Promise<void> {
 
 describe("a process that waits", () => {
   it("serves the next request of its kind, and that one alone", async () => {
-    const backend = await backendFor(1);
+    const backend = await startWarmBackend(1);
     const seenPids = new Set<number>();
     const seenProjects = new Set<string>();
     for (let round = 0; round < 5; round++) {
@@ -62,7 +59,7 @@ describe("a process that waits", () => {
   });
 
   it("serves no second one of two requests that come at once", async () => {
-    const backend = await backendFor(2);
+    const backend = await startWarmBackend(2);
     await expectText(backend, "the first");
     await waitingPids(backend, 1);
     await Promise.all([expectText(backend, "left"), expectText(backend, "right")]);
@@ -76,7 +73,7 @@ describe("a process that waits", () => {
     ["another version", { version: "1.4" }],
     ["a standard", { standards: ["a-2b"] }],
   ])("serves no request for %s", async (_what, output) => {
-    const backend = await backendFor(2);
+    const backend = await startWarmBackend(2);
     await expectText(backend, "x");
     await waitingPids(backend, 1);
     expect((await backend.render({ source: "x", output })).status).toBe(200);
@@ -84,7 +81,7 @@ describe("a process that waits", () => {
   });
 
   it("serves a request that differs in the name of its file alone", async () => {
-    const backend = await backendFor(1);
+    const backend = await startWarmBackend(1);
     await expectText(backend, "x");
     await waitingPids(backend, 1);
     const answer = await backend.render({ source: "x", output: { filename: "other" } });
@@ -93,7 +90,7 @@ describe("a process that waits", () => {
   });
 
   it("gives way to a newer one where there is no room for both", async () => {
-    const backend = await backendFor(2);
+    const backend = await startWarmBackend(2);
     for (const output of [{}, { format: "svg" }, { format: "png" }, { format: "png", ppi: 10 }, { format: "svg" }]) {
       expect((await backend.render({ source: "x", output })).status).toBe(200);
       expect(await backend.metric("service_warm_renders_waiting")).toBeLessThanOrEqual(2);
@@ -103,11 +100,11 @@ describe("a process that waits", () => {
 
   const VICTIMS: [string, (pid: number) => number[]][] = [
     ["alone", (pid) => [pid]],
-    ["with its sandbox", (pid) => [parentOf(pid), pid]],
+    ["with its sandbox", (pid) => [Number(processStatus(pid).PPid), pid]],
   ];
 
   it.each(VICTIMS)("and is killed meanwhile, %s, is replaced", async (_what, victims) => {
-    const backend = await backendFor(1);
+    const backend = await startWarmBackend(1);
     await expectText(backend, "x");
     const [pid = 0] = await waitingPids(backend, 1);
     for (const victim of victims(pid)) killIfThere(victim);
@@ -118,7 +115,7 @@ describe("a process that waits", () => {
   });
 
   it.each(VICTIMS)("and is killed just before its request, %s, is replaced", async (_what, victims) => {
-    const backend = await backendFor(1);
+    const backend = await startWarmBackend(1);
     await expectText(backend, "x");
     const [pid = 0] = await waitingPids(backend, 1);
     for (const victim of victims(pid)) killIfThere(victim);
@@ -127,7 +124,7 @@ describe("a process that waits", () => {
   });
 
   it("comes after a render that failed, too", async () => {
-    const backend = await backendFor(1);
+    const backend = await startWarmBackend(1);
     await expectProblem(await backend.render({ source: "#panic()" }), "template_compile_failed");
     await waitingPids(backend, 1);
     await expectText(backend, "next");
@@ -135,7 +132,7 @@ describe("a process that waits", () => {
   });
 
   it("has nothing of the request before", async () => {
-    const backend = await backendFor(1);
+    const backend = await startWarmBackend(1);
     const files = { "secret.txt": textFile("the secret") };
     for (let round = 0; round < 3; round++) {
       const own = { source: '#read("secret.txt") #sys.inputs.len()', files, data: { secret: "the secret" } };
@@ -152,7 +149,7 @@ describe("a process that waits", () => {
   });
 
   it("does not see what is put into other projects meanwhile", async () => {
-    const backend = await backendFor(2);
+    const backend = await startWarmBackend(2);
     await renderTwoKinds(backend);
     await waitingPids(backend, 2);
     const [project = ""] = await backend.projects();
@@ -183,14 +180,10 @@ describe("processes that wait", () => {
   });
 
   it("are none where the setting is 0", async () => {
-    const backend = await backendFor(0);
+    const backend = await startWarmBackend(0);
     await expectText(backend, "a");
     await expectText(backend, "b");
     await waitingPids(backend, 0);
     expect([await warmTakes(backend), await backend.metric("service_warm_renders_waiting")]).toEqual([0, 0]);
   });
 });
-
-function parentOf(pid: number): number {
-  return Number(/^PPid:\t(\d+)$/m.exec(readProc(String(pid), "status"))?.[1]);
-}

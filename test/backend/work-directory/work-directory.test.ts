@@ -1,15 +1,15 @@
 /** The work directory: what is in it while a render runs, and that nothing is left of any render, however it ended. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { readBackendSettings } from "../../../backend/settings.ts";
 import { Spawner } from "../../../backend/spawner/spawner.ts";
 import { prepareWorkDirectory } from "../../../backend/work-directory/claim.ts";
 import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
-import { startTestBackend } from "../../support/test-backend.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { startBackendForTest } from "../../support/test-backend.ts";
 
 it("holds nothing of a render once it has ended, whatever its end", async () => {
   // The last line of the source says what this Typst is to do.
@@ -21,13 +21,12 @@ it("holds nothing of a render once it has ended, whatever its end", async () => 
     flood) exec cat /dev/zero;;
     *) echo $$ > "$here/hanging"; exec sleep 300;;
   esac`);
-  const backend = await startTestBackend({
+  const backend = await startBackendForTest({
     SERVICE_TYPST_BIN: typst.path,
     SERVICE_RENDER_TIMEOUT_SECONDS: "3",
     SERVICE_MAX_OUTPUT_BYTES: "100000",
     SERVICE_MAX_CONCURRENT_RENDERS: "4",
   });
-  onTestFinished(() => backend.close());
   const files = { "deep/er/file.txt": { encoding: "text", content: "x" } };
   const render = async (order: string, output = {}) =>
     (await backend.render({ source: `${order}\n`, files, output })).status;
@@ -53,8 +52,7 @@ it("holds nothing of a render once it has ended, whatever its end", async () => 
 
 it("holds one project a render, which nobody else may look into", async () => {
   const typst = await makeFakeTypst(`cat > /dev/null; echo > "$here/started"; ${waitFor("go")}; printf done`);
-  const backend = await startTestBackend({ SERVICE_TYPST_BIN: typst.path });
-  onTestFinished(() => backend.close());
+  const backend = await startBackendForTest({ SERVICE_TYPST_BIN: typst.path });
   const answer = backend.render({ source: "x" });
   await expect.poll(() => typst.read("started")).not.toBeNull();
   const projects = await backend.projects();
@@ -66,8 +64,7 @@ it("holds one project a render, which nobody else may look into", async () => {
 });
 
 it("is emptied at start, without following links out of it", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "work-directory-test-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await makeTemporaryFolder("work-directory-test-");
   const workDirectory = join(folder, "work");
   const outside = join(folder, "outside");
   await mkdir(join(workDirectory, "render-crashed", "project"), { recursive: true });
@@ -81,8 +78,7 @@ it("is emptied at start, without following links out of it", async () => {
 });
 
 it("is made where it is not there, for this user alone", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "work-directory-test-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await makeTemporaryFolder("work-directory-test-");
   const workDirectory = join(folder, "a", "b");
   await prepareWorkDirectory(readBackendSettings({ SERVICE_WORK_DIRECTORY: workDirectory }));
   expect((await stat(workDirectory)).mode & 0o777).toBe(0o700);
@@ -92,8 +88,7 @@ it.each([
   [94, true],
   [95, false],
 ])("with a path of %i bytes leaves room for its sockets: %s", async (bytes, isTaken) => {
-  const folder = await mkdtemp(join(tmpdir(), "work-directory-test-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await makeTemporaryFolder("work-directory-test-");
   const workDirectory = join(folder, "x".repeat(bytes - Buffer.byteLength(folder) - 1));
   const settings = readBackendSettings({ SERVICE_WORK_DIRECTORY: workDirectory });
   const taking = prepareWorkDirectory(settings);
@@ -108,8 +103,7 @@ it.each([
 });
 
 it("loses the processes that a crash has left in its projects, and no others", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "work-directory-test-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await makeTemporaryFolder("work-directory-test-");
   const workDirectory = join(folder, "work");
   const start = (path: string) =>
     spawn("/bin/sh", ["-c", "read line", "sh", path], { stdio: ["pipe", "ignore", "ignore"] });

@@ -1,9 +1,6 @@
 /**
  * A sandbox of its own for a test, without a backend around it: to see Typst at work in it from outside.
  */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { inject, onTestFinished } from "vitest";
 import { openSandbox } from "../../backend/sandbox/open-sandbox.ts";
 import type { Sandbox, SandboxMode } from "../../backend/sandbox/sandbox.ts";
@@ -11,8 +8,9 @@ import { type BackendSettings, readBackendSettings } from "../../backend/setting
 import { Spawner } from "../../backend/spawner/spawner.ts";
 import { prepareWorkDirectory } from "../../backend/work-directory/claim.ts";
 import type { Output } from "../../rules/output-options.ts";
+import { makeTemporaryFolder } from "./temporary-folder.ts";
 
-export interface OwnSandbox {
+export interface TestSandbox {
   readonly settings: BackendSettings;
   readonly sandbox: Sandbox;
   readonly spawner: Spawner;
@@ -24,11 +22,11 @@ export const PDF: Output = { format: "pdf", filename: null, version: null, stand
 export const PAGES: Output = { format: "svg", filename: null, archive: "zip", page: null, pages: null };
 
 /** Opens a sandbox in a work directory that is gone when the test has finished. */
-export async function openOwnSandbox(
+export async function openTestSandbox(
   mode: SandboxMode,
   environment: Readonly<Record<string, string>> = {},
-): Promise<OwnSandbox> {
-  const workDirectory = await mkdtemp(join(tmpdir(), "sandbox-test-"));
+): Promise<TestSandbox> {
+  const workDirectory = await makeTemporaryFolder("sandbox-test-");
   const settings = readBackendSettings({
     PATH: process.env.PATH,
     SERVICE_BUBBLEWRAP_BIN: inject("bubblewrapPath"),
@@ -43,7 +41,6 @@ export async function openOwnSandbox(
   onTestFinished(async () => {
     await spawner.close();
     await claim.release();
-    await rm(workDirectory, { recursive: true, force: true });
   });
   return { settings, sandbox: await openSandbox(settings), spawner };
 }
