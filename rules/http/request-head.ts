@@ -4,6 +4,7 @@
  * The body itself is read by each platform; `BodyCollector` is the part that both share: it takes memory as bytes arrive,
  * and never more than the limit.
  */
+import { parse as parseContentType } from "content-type";
 import type { Limits } from "../limits.ts";
 import { type Problem, problem } from "../problem.ts";
 
@@ -17,7 +18,12 @@ export interface RequestHead {
 /** What a body is first given memory for, unless it declares less; the memory doubles as needed. */
 const FIRST_CAPACITY_BYTES = 64 * 1024;
 
-const UTF8_CHARSET = /^charset="?utf-?8"?$/;
+/**
+ * Of duplicate parameters a parser keeps the first, and RFC 6838 (section 4.3) calls them an error. Clients do send
+ * `charset` twice, so the field is cut before each one and every charset is looked at.
+ */
+const BEFORE_CHARSET = /(?=;[ \t]*charset[ \t]*=)/i;
+const UTF8 = /^utf-?8$/i;
 
 /** The `Content-Length` that the caller sent, or null. HTTP servers have refused malformed ones already. */
 export function declaredSize({ contentLength }: RequestHead): number | null {
@@ -35,9 +41,9 @@ export function validateMediaType({ contentType, contentEncoding }: RequestHead)
   if (contentEncoding !== null && contentEncoding.trim().toLowerCase() !== "identity") {
     return problem("invalid_request", "Send the body without Content-Encoding.", {});
   }
-  const [mediaType = "", ...parameters] = (contentType ?? "").split(";").map((part) => part.trim().toLowerCase());
-  const charsets = parameters.filter((parameter) => parameter.startsWith("charset="));
-  if (mediaType === "application/json" && charsets.every((charset) => UTF8_CHARSET.test(charset))) return null;
+  const [mediaType, ...charsets] = (contentType ?? "").split(BEFORE_CHARSET).map((part) => parseContentType(part));
+  const isUtf8 = charsets.every(({ parameters }) => UTF8.test(parameters.charset ?? ""));
+  if (mediaType?.type === "application/json" && isUtf8) return null;
   return problem("invalid_request", "Send the body as application/json in UTF-8.", {});
 }
 

@@ -58,6 +58,10 @@ describe("a media type", () => {
     'application/json; charset="utf-8"',
     "application/json ; charset=utf8",
     "application/json; profile=x",
+    "application/json;",
+    "application/json; profile",
+    "application/json; charset=utf-8; charset=UTF8",
+    'application/json; profile="a\\"; b"; charset=utf-8',
   ])("of %j is accepted", (contentType) => {
     expect(validateMediaType(head({ contentType }))).toBeNull();
   });
@@ -75,6 +79,11 @@ describe("a media type", () => {
     "application/json; charset=utf-16",
     "application/json; charset=iso-8859-1",
     "application/json; charset=",
+    "application/json; charset=utf-8; charset=latin1",
+    "application/json; charset=utf-8; charset=latin1; charset=utf-8",
+    "application/json; charset = latin1",
+    'application/json; charset="utf-8',
+    "application/json; charset=utf-8, application/json; charset=latin1",
     "application/json, text/plain",
   ])("of %j is refused", (contentType) => {
     const problem = validateMediaType(head({ contentType }));
