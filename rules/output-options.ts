@@ -70,18 +70,23 @@ export const OUTPUT_SCHEMAS = {
 
 export type OutputFormat = keyof typeof OUTPUT_SCHEMAS;
 
-export const OUTPUT_FORMATS = ["pdf", "png", "svg"] as const satisfies readonly OutputFormat[];
+export const OUTPUT_FORMATS: readonly OutputFormat[] = Object.keys(OUTPUT_SCHEMAS).filter(isOutputFormat);
 export const PDF_FORMATS = ["pdf"] as const satisfies readonly OutputFormat[];
 export const IMAGE_FORMATS = ["png", "svg"] as const satisfies readonly OutputFormat[];
 
-export type PdfOutput = v.InferOutput<typeof OUTPUT_SCHEMAS.pdf>;
-export type PngOutput = v.InferOutput<typeof OUTPUT_SCHEMAS.png>;
-export type SvgOutput = v.InferOutput<typeof OUTPUT_SCHEMAS.svg>;
+export type PdfOutput = OutputOf["pdf"];
 /** An `output` whose every field is valid by itself, defaults filled in. */
-export type Output = PdfOutput | PngOutput | SvgOutput;
+export type Output = OutputOf[OutputFormat];
+
+type OutputOf = { [Format in OutputFormat]: v.InferOutput<(typeof OUTPUT_SCHEMAS)[Format]> };
 
 /** Every field that some format accepts. */
-export type OutputField = keyof PdfOutput | keyof PngOutput;
+export type OutputField = { [Format in OutputFormat]: keyof OutputOf[Format] }[OutputFormat];
+
+/** The names of all fields, from the schemas: a field that a schema gains is known to the reader as well. */
+export const OUTPUT_FIELDS: ReadonlySet<string> = new Set<string>(
+  Object.values(OUTPUT_SCHEMAS).flatMap(({ entries }) => Object.keys(entries)),
+);
 
 /** What a request without `output` asks for. */
 export const DEFAULT_OUTPUT: Output = v.parse(OUTPUT_SCHEMAS.pdf, {});

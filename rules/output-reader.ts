@@ -12,9 +12,9 @@ import {
   isOutputFormat,
   MAX_FILENAME_CODE_UNITS,
   MAX_STANDARDS,
+  OUTPUT_FIELDS,
   OUTPUT_SCHEMAS,
   type Output,
-  type OutputField,
   type OutputFormat,
 } from "./output-options.ts";
 import { quote } from "./quote.ts";
@@ -23,19 +23,7 @@ import type { ErrorType, ValidationErrorList } from "./validation-errors.ts";
 /** A number is read when it is no longer than this; a longer one counts as out of every range. */
 const MAX_NUMBER_BYTES = 1024;
 
-/** Every field of some format. */
-const FIELDS: ReadonlySet<string> = new Set([
-  "format",
-  "filename",
-  "version",
-  "standards",
-  "pages",
-  "page",
-  "archive",
-  "ppi",
-] satisfies OutputField[]);
-
-const ONE_ISSUE_A_FIELD = { abortPipeEarly: true } as const;
+const ONE_ISSUE_PER_FIELD = { abortPipeEarly: true } as const;
 
 type SmallValue = string | number | boolean | null | SmallValue[] | Record<string, never>;
 
@@ -71,7 +59,7 @@ export class OutputReader {
     const fields: Record<string, SmallValue> = {};
     for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
       const name = decodeJsonString(cursor.body, cursor.stringSpan(), MAX_FILENAME_CODE_UNITS);
-      if (!FIELDS.has(name)) {
+      if (!OUTPUT_FIELDS.has(name)) {
         cursor.skipValue(null);
         this.#errors.addFieldError(["output", name], "unknown_field", "unknown field");
       } else if (Object.hasOwn(fields, name)) {
@@ -92,7 +80,7 @@ export class OutputReader {
       hasForeignField = true;
       this.#errors.addFieldError(["output", name], "unknown_field", `${name} is not an option of ${format}`);
     }
-    const result = v.safeParse<typeof schema>(schema, fields, ONE_ISSUE_A_FIELD);
+    const result = v.safeParse<typeof schema>(schema, fields, ONE_ISSUE_PER_FIELD);
     if (result.success) return hasForeignField ? null : result.output;
     for (const issue of result.issues) {
       const path = (issue.path ?? []).map(({ key }) => (typeof key === "number" ? key : String(key)));

@@ -5,6 +5,7 @@
  * below is validated, which takes in every pair of rules that one output can break.
  */
 import { describe, expect, it } from "vitest";
+import { OUTPUT_SCHEMAS } from "../../rules/output-options.ts";
 import { OUTPUT_RULES, PDF_A_VERSION, validateOutputRules } from "../../rules/output-rules.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";
 import { bodyOf, problemOf } from "./bodies.ts";
@@ -193,4 +194,11 @@ describe("the output rules", () => {
       rule: "page_range_end_precedes_start",
     });
   });
+});
+
+it.each(
+  Object.entries(OUTPUT_SCHEMAS).flatMap(([format, { entries }]) => Object.keys(entries).map((name) => [format, name])),
+)("the schema of %s has the field %s, so the reader knows it", (format, name) => {
+  const problem = problemOf({ source: "a", output: { format, [name]: {} } });
+  expect(problem?.context).toMatchObject({ errors: [{ loc: ["output", name], type: "wrong_type" }] });
 });
