@@ -276,7 +276,14 @@ export interface ProblemDocument {
   readonly context: object;
 }
 
-/** The body of the response that reports `problem`; `instance` is the URL of the request, the request id its fragment. */
+/** The `instance` of a problem: the URL of the request without its query, and the request id as its fragment. */
+export function problemInstance(url: string, requestId: string): string {
+  // A `Host` header may make the URL invalid, and the request is answered all the same.
+  const { origin, pathname } = URL.canParse(url) ? new URL(url) : { origin: "", pathname: "/" };
+  return `${origin}${pathname}#${requestId}`;
+}
+
+/** The body of the response that reports `problem`; see `problemInstance` for `instance`. */
 export function problemDocument({ code, detail, context }: Problem, instance: string): ProblemDocument {
   const { origin, title, status } = PROBLEMS[code];
   return { code, origin, title, status, detail, instance, context };

@@ -18,7 +18,7 @@ import { OutputReader } from "./output-reader.ts";
 import { validateOutput } from "./output-rules.ts";
 import { type Problem, problem } from "./problem.ts";
 import { quote, shortenPath } from "./quote.ts";
-import { RememberedKeys } from "./remembered-keys.ts";
+import { SeenKeys } from "./seen-keys.ts";
 import { ValidationErrorList } from "./validation-errors.ts";
 
 /** How a file's content is written in the request. */
@@ -42,12 +42,12 @@ export interface RenderRequest {
   readonly output: Output;
 }
 
-export type RenderRequestResult =
+export type ParseResult =
   | { readonly ok: true; readonly request: RenderRequest }
   | { readonly ok: false; readonly problem: Problem };
 
 /** Validates a body completely. The body must not change while the result is in use. */
-export function parseRenderRequest(body: Uint8Array, limits: Limits): RenderRequestResult {
+export function parseRenderRequest(body: Uint8Array, limits: Limits): ParseResult {
   const reader = new RequestReader(body, limits);
   reader.read();
   const found = reader.validate();
@@ -183,7 +183,7 @@ class RequestReader {
     if (!this.#expectObject(["files"])) return;
     // Keys past the cap are not remembered: such a set is refused for its size at the latest, and memory stays bounded.
     const maxFiles = this.#limits.effective_max_files;
-    const seen = new RememberedKeys();
+    const seen = new SeenKeys();
     for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
       const key = decodeJsonString(cursor.body, cursor.stringSpan(), KEY_RULES.max_key_length + 1);
       const isValid = isValidKey(key);

@@ -2,7 +2,7 @@
  * API tokens: which settings make a set of them, and which candidates are in it.
  */
 import { describe, expect, it } from "vitest";
-import { identifyCaller, parseNamedTokens, parseTokens, validateToken } from "../../rules/http/tokens.ts";
+import { authenticateCaller, parseNamedTokens, parseTokens, validateToken } from "../../rules/http/authentication.ts";
 import { SettingError } from "../../rules/settings.ts";
 
 describe("a setting of tokens", () => {
@@ -105,14 +105,14 @@ describe("the caller of a request", () => {
     ["two", "billing"],
     ["three", "billing"],
   ])("with the token %j is %j, by the first entry that has it", (token, caller) => {
-    expect(identifyCaller(token, tokens)).toEqual({ ok: true, caller });
+    expect(authenticateCaller(token, tokens)).toEqual({ ok: true, caller });
   });
 
   it.each([null, undefined, "", "billing", "billing:two", "twoo", "four"])("is nobody with %j", (token) => {
-    expect(identifyCaller(token, tokens)).toMatchObject({ ok: false, problem: { code: "forbidden", context: {} } });
+    expect(authenticateCaller(token, tokens)).toMatchObject({ ok: false, problem: { code: "forbidden", context: {} } });
   });
 
   it("is nobody where no token is configured, and the service is unavailable", () => {
-    expect(identifyCaller("one", [])).toMatchObject({ ok: false, problem: { code: "service_unavailable" } });
+    expect(authenticateCaller("one", [])).toMatchObject({ ok: false, problem: { code: "service_unavailable" } });
   });
 });

@@ -5,7 +5,7 @@
 /** A power of two, far above the number of keys that a request may hold. */
 const FINGERPRINTS = 8192;
 
-export class RememberedKeys {
+export class SeenKeys {
   readonly #keys = new Set<string>();
   /** 1 for the fingerprint of each key. Asking the set took nine tenths of the work on a body of a million keys. */
   readonly #fingerprints = new Uint8Array(FINGERPRINTS);
