@@ -2,7 +2,8 @@
  * Reads the body of a request within the size limit, the time limits and the memory for bodies.
  */
 
-import { BodyCollector, type RequestHead } from "../rules/http/request-head.ts";
+import { BodyCollector } from "../rules/http/body-collector.ts";
+import type { RequestHead } from "../rules/http/request-head.ts";
 import type { Limits } from "../rules/limits.ts";
 import { type Problem, problem } from "../rules/problem.ts";
 import { RETRY_AFTER_SECONDS, type Reservation } from "./body-memory.ts";

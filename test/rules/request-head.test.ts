@@ -2,8 +2,8 @@
  * What is validated before the JSON: the declared length, the media type, and the bytes as they come.
  */
 import { describe, expect, it } from "vitest";
+import { BodyCollector } from "../../rules/http/body-collector.ts";
 import {
-  BodyCollector,
   declaredSize,
   type RequestHead,
   validateDeclaredSize,
