@@ -1,7 +1,7 @@
 /**
- * The `output` object: what each format accepts, field by field.
+ * The fields of `output` that each format accepts, and their values.
  *
- * These schemas validate single fields and unknown ones; rules over several fields are in `output-rules.ts`.
+ * These schemas validate each field by itself; rules over several fields are in `output-rules.ts`.
  */
 import * as v from "valibot";
 
@@ -25,13 +25,13 @@ export const PDF_STANDARDS = [
 export type PdfVersion = (typeof PDF_VERSIONS)[number];
 export type PdfStandard = (typeof PDF_STANDARDS)[number];
 
-/** One PDF/A profile and `ua-1`. */
+/** A PDF/A profile and `ua-1`. */
 export const MAX_STANDARDS = 2;
 export const MIN_PAGE = 1;
 export const PPI = { min_ppi: 1, max_ppi: 300, default_ppi: 144 } as const;
 export const ARCHIVES = ["zip"] as const;
 
-/** A name longer than this is read only so far: no more than a fraction of it could reach the file name. */
+/** A longer name is read only up to here: the file name is much shorter. */
 export const MAX_FILENAME_CODE_UNITS = 4096;
 
 const filename = v.optional(v.nullable(v.string()), null);
@@ -45,15 +45,15 @@ const imageFields = {
 };
 
 /**
- * The schema of each format. That a field belongs to no format, or to another one, is found before: valibot's strict
- * objects stop at the first such field, and all of them are to be reported.
+ * The schema of each format. `OutputReader` reports fields that are unknown or belong to another format, all of them at
+ * once: valibot's strict objects stop at the first.
  */
 export const OUTPUT_SCHEMAS = {
   pdf: v.object({
     format: v.optional(v.literal("pdf"), "pdf"),
     filename,
     version: v.optional(v.nullable(v.picklist(PDF_VERSIONS)), null),
-    // The length goes first: the items of a list that is too long are not validated.
+    // The length is checked first, so that the items of a list that is too long are not validated.
     standards: v.optional(
       v.pipe(v.array(v.unknown()), v.maxLength(MAX_STANDARDS), v.array(v.picklist(PDF_STANDARDS))),
       [],
@@ -75,7 +75,7 @@ export const PDF_FORMATS = ["pdf"] as const satisfies readonly OutputFormat[];
 export const IMAGE_FORMATS = ["png", "svg"] as const satisfies readonly OutputFormat[];
 
 export type PdfOutput = OutputOf["pdf"];
-/** An `output` whose every field is valid by itself, defaults filled in. */
+/** An `output` whose every field is valid by itself, with the defaults filled in. */
 export type Output = OutputOf[OutputFormat];
 
 type OutputOf = { [Format in OutputFormat]: v.InferOutput<(typeof OUTPUT_SCHEMAS)[Format]> };
@@ -83,12 +83,12 @@ type OutputOf = { [Format in OutputFormat]: v.InferOutput<(typeof OUTPUT_SCHEMAS
 /** Every field that some format accepts. */
 export type OutputField = { [Format in OutputFormat]: keyof OutputOf[Format] }[OutputFormat];
 
-/** The names of all fields, from the schemas: a field that a schema gains is known to the reader as well. */
+/** The names of all fields, taken from the schemas so that the reader knows every one of them. */
 export const OUTPUT_FIELDS: ReadonlySet<string> = new Set<string>(
   Object.values(OUTPUT_SCHEMAS).flatMap(({ entries }) => Object.keys(entries)),
 );
 
-/** What a request without `output` asks for. */
+/** The `output` of a request that has none. */
 export const DEFAULT_OUTPUT: Output = v.parse(OUTPUT_SCHEMAS.pdf, {});
 
 /** Whether `format` names an output format. */

@@ -1,14 +1,16 @@
 /**
- * A set of keys that is asked for millions of others: most are told by a few characters that they are not in it.
+ * The keys of `files` that have been read, to find duplicates: a set behind a Bloom filter with one hash function.
+ *
+ * A body may hold millions of keys, and the filter answers for nearly all of them that they are new.
  */
 
-/** A power of two, far above the number of keys that a request may hold. */
-const FINGERPRINTS = 8192;
+/** A power of two, far above the number of keys that a request may have. */
+const FINGERPRINT_COUNT = 8192;
 
 export class SeenKeys {
   readonly #keys = new Set<string>();
-  /** 1 for the fingerprint of each key. Asking the set took nine tenths of the work on a body of a million keys. */
-  readonly #fingerprints = new Uint8Array(FINGERPRINTS);
+  /** 1 for the fingerprint of each key. Without it, the set took nine tenths of the time for a body of a million keys. */
+  readonly #fingerprints = new Uint8Array(FINGERPRINT_COUNT);
 
   get size(): number {
     return this.#keys.size;
@@ -24,9 +26,9 @@ export class SeenKeys {
   }
 }
 
-/** FNV-1a, cut to size. Whoever makes keys of equal fingerprints gains nothing but the work of asking the set. */
+/** FNV-1a, reduced to the size of the filter. Keys made to collide cost no more than a look-up in the set. */
 function fingerprint(key: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < key.length; at++) hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193);
-  return (hash ^ (hash >>> 16)) & (FINGERPRINTS - 1);
+  return (hash ^ (hash >>> 16)) & (FINGERPRINT_COUNT - 1);
 }
