@@ -32,7 +32,7 @@ function parsed(text: string): { value: unknown } | null {
 }
 
 describe("the slow JSON reader", () => {
-  it("accepts, refuses and reads texts as JSON.parse does", () => {
+  it("accepts, rejects and reads texts as JSON.parse does", () => {
     fc.assert(
       fc.property(jsonLikeText, (text) => {
         const node = readJson(text);
@@ -81,7 +81,7 @@ describe("the slow JSON reader", () => {
     '"\\x"',
     '"\\u12g4"',
     "\u00a01",
-  ])("refuses %j", (text) => {
+  ])("rejects %j", (text) => {
     expect(readJson(text)).toBeNull();
   });
 });

@@ -20,7 +20,7 @@ describe("a setting of tokens", () => {
   });
 
   it.each(["é", "a,\u0000", "a\u007f", "\u200b"])(
-    "of %j is refused by name, without the token in the message",
+    "of %j is rejected by name, without the token in the message",
     (text) => {
       expect(() => parseTokens("SERVICE_API_TOKENS", `secret,${text}`)).toThrow(SettingError);
       expect(() => parseTokens("SERVICE_API_TOKENS", `secret,${text}`)).toThrow(/^SERVICE_API_TOKENS (?!.*secret)/);
@@ -46,10 +46,10 @@ describe("a token", () => {
     ["one and more", "onee"],
     ["one repeated", "oneone"],
     ["one in another case", "ONE"],
-    ["one with a blank", "one "],
+    ["one with a space", "one "],
     ["two at once", "one,two"],
     ["of characters that agree in their low bits", "\u016fne"],
-  ])("is refused when it is %s", (_name, candidate) => {
+  ])("is rejected when it is %s", (_name, candidate) => {
     const problem = validateToken(candidate, ["one", "two"]);
     expect(problem).toMatchObject({ code: "forbidden", context: {} });
     expect(JSON.stringify(problem)).not.toMatch(/"one|two/);
@@ -89,7 +89,7 @@ describe("a setting of named tokens", () => {
   });
 
   it.each([":secret", "name:", `${"n".repeat(65)}:secret`, "-a:secret", ".a:secret", "a/b:secret", "a=:secret"])(
-    "of %j is refused by name and place, without the token in the message",
+    "of %j is rejected by name and place, without the token in the message",
     (text) => {
       expect(() => parse(`first,${text}`)).toThrow(SettingError);
       expect(() => parse(`first,${text}`)).toThrow(/^SERVICE_API_TOKENS (?!.*secret).*entry 2/);
