@@ -1,8 +1,8 @@
 /**
  * The rules for the keys of `files`: each key by itself, and the set of them.
  *
- * The per-key numbers and the character class below are the contract; `KEY_PATTERN` folds them into one expression for
- * clients that prefer one. Only ASCII is allowed, so that case folding is ASCII and every file system agrees.
+ * The per-key numbers and the character class below are what is published (docs/api.md#key-rules); `KEY_PATTERN` folds them
+ * into one expression for clients that prefer one. Only ASCII is allowed, so that case folding is ASCII and every file system agrees.
  */
 import { type Limits, MAX_KEYS } from "./limits.ts";
 import { type Problem, problem } from "./problem.ts";

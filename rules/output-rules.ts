@@ -139,7 +139,7 @@ const SELECTION_RULES: ReadonlySet<OutputRuleId> = new Set([
 
 /**
  * Validates a valid `output` by the output rules and by the number of pages it selects, which no rule names and which
- * therefore goes first (contract 2.7), as soon as the pages can be counted.
+ * therefore goes first (docs/api.md#output-rules), as soon as the pages can be counted.
  */
 export function validateOutput(output: Output, limits: Limits): Problem | null {
   const broken = firstBroken(output);

@@ -25,7 +25,7 @@ export interface ProblemBody {
   readonly [member: string]: unknown;
 }
 
-/** Checks that an answer is this problem as the contract has it, with every member and no other, and gives its body. */
+/** Checks that an answer is this problem as docs/api.md#codes has it, with every member and no other, and gives its body. */
 export async function expectProblem(answer: Response, code: ContractCode): Promise<ProblemBody> {
   expect(answer.headers.get("Content-Type")).toBe("application/problem+json");
   const body = await answer.json<ProblemBody>();

@@ -1,5 +1,5 @@
 /**
- * Problems as received, held against the contract's table.
+ * Problems as received, held against the table of docs/api.md#codes.
  */
 import { expect } from "vitest";
 import { type ContractCode, contractMembers, foreignMembers } from "../../support/contract.ts";
