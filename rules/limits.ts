@@ -4,6 +4,7 @@
  * Everything that reads, enforces, publishes or documents a limit takes it from here. No I/O: the settings come in as
  * plain strings from the one reader of each platform (`edge/settings.ts`, `backend/settings.ts`).
  */
+import type { ProblemCode } from "./problem.ts";
 import type { IntegerSetting } from "./settings.ts";
 
 /** The structural cap on `files`. It belongs to the rules, never to a deployment's settings. */
@@ -84,7 +85,7 @@ interface LimitSetting extends IntegerSetting {
   readonly unit: string;
   readonly appliesTo: string;
   /** The problem that answers a request over the limit. */
-  readonly code: string;
+  readonly code: ProblemCode;
 }
 
 export type LimitName = keyof typeof LIMIT_SETTINGS;

@@ -10,7 +10,7 @@ import {
   OUTPUT_RULES_DOCUMENT,
   STATIC_DOCUMENTS,
 } from "../../rules/constraints.ts";
-import { DEFAULT_LIMITS } from "../../rules/limits.ts";
+import { DEFAULT_LIMITS, type Limits } from "../../rules/limits.ts";
 import { methodNotAllowed, notFound, problem, problemDocument, serviceUnavailable } from "../../rules/problem.ts";
 import { CONTRACT } from "../support/contract.ts";
 import { limitsWith } from "./limits-for-tests.ts";
@@ -180,7 +180,7 @@ describe("the constraints document", () => {
       max_request_body_bytes: 20_971_520,
       max_output_bytes: 52_428_800,
       max_output_files: 64,
-    });
+    } satisfies Limits);
   });
 
   it.each([0, 1, 64, 1023, 1024, 1025, 100_000])(
