@@ -14,7 +14,7 @@ import type { WorkerMessage } from "./mutation-worker.ts";
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const COPY = `${ROOT}.mutation`;
 /** The tests of what ends mean that start no program. */
-const OUTCOME_TESTS = "test/backend/outcome.test.ts";
+const OUTCOME_TESTS = "test/backend/render/outcome.test.ts";
 /** A mutant whose tests take so long runs for ever; its worker is replaced. Most such are stopped by counting their hits. */
 const MUTANT_TIMEOUT_MILLISECONDS = 180_000;
 const PROPERTY_RUNS_DIVISOR = "40";

@@ -2,9 +2,10 @@
  * What tests may leave behind, and must not: files in the temporary folder that is theirs, processes that have to do with
  * it, and new files where the project keeps what is not checked in.
  */
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { processIds, readProc } from "./support/processes.ts";
 
 /** Folders of the project into which tools write; elsewhere, new names at the top are enough. */
 const TOOL_FOLDERS = [".wrangler", ".local"];
@@ -52,9 +53,8 @@ async function leftProcesses(folder: string): Promise<string[]> {
 
 /** Those that name the folder in their arguments, environment or mounts, or work in it. Only Linux says so. */
 export function processesOf(folder: string): string[] {
-  const pids = read(() => readdirSync("/proc"), []).filter((name) => /^\d+$/.test(name));
-  return pids.flatMap((pid) => {
-    const ofProcess = (name: string) => read(() => readFileSync(`/proc/${pid}/${name}`, "latin1"), "");
+  return processIds().flatMap((pid) => {
+    const ofProcess = (name: string) => readProc(`${pid}/${name}`);
     const workingDirectory = read(() => readlinkSync(`/proc/${pid}/cwd`), "");
     const traces = [ofProcess("cmdline"), ofProcess("environ"), ofProcess("mountinfo"), workingDirectory];
     if (!traces.some((trace) => trace.includes(folder))) return [];

@@ -19,6 +19,9 @@ const SELF = fileURLToPath(import.meta.url);
 const NOBODY = "65534";
 const SANDBOXES = ["bubblewrap", "landlock"] as const;
 
+/** Attacks, and the tests of what withstands them. */
+const ATTACK_SUITE = ["attacks", "sandbox", "spawner", "typst"].map((folder) => `test/backend/${folder}/`);
+
 /** Says that this process is the one in the namespace. */
 const INSIDE = "--inside";
 
@@ -27,7 +30,7 @@ if (option === INSIDE) {
   const [stage = "", caller = "", ...files] = others;
   await runSuites(stage, caller, files);
 } else {
-  await runInNamespace(option === undefined ? ["test/backend/attacks"] : [option, ...others]);
+  await runInNamespace(option === undefined ? ATTACK_SUITE : [option, ...others]);
 }
 
 /** @param files those of the suite to run. */

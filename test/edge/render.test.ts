@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { app } from "../../edge/app.ts";
 import { FILES_VECTORS, OUTPUT_VECTORS } from "../../rules/conformance-vectors.ts";
 import { DEFAULT_LIMITS, limitsFingerprint } from "../../rules/limits.ts";
-import { API_TOKEN, BACKEND_TOKEN } from "../tokens.ts";
+import { API_TOKEN, BACKEND_TOKEN } from "../support/tokens.ts";
 import { expectProblem, sendRender } from "./send.ts";
 
 /** Answers like a backend and keeps what it was sent. */

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { app } from "../../edge/app.ts";
 import { constraintsDocument, STATIC_DOCUMENTS } from "../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
-import { API_TOKEN } from "../tokens.ts";
+import { API_TOKEN } from "../support/tokens.ts";
 import { BASE_URL, expectProblem, send } from "./send.ts";
 
 const WITH_TOKEN = { headers: { "X-Service-Api-Token": API_TOKEN } };

@@ -6,8 +6,8 @@ import { asConstraints, checkRequest, type PublishedConstraints, runVectors } fr
 import { constraintsDocument } from "../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";
-import { bodyOf } from "./bodies.ts";
-import { limitsWith } from "./limits-for-tests.ts";
+import { bodyOf } from "../support/rules/bodies.ts";
+import { limitsWith } from "../support/rules/limits-for-tests.ts";
 
 /** Constraints as a client has them: fetched, and so plain JSON. */
 function fetched(changes: Readonly<Record<string, unknown>> = {}, limits = DEFAULT_LIMITS): PublishedConstraints {

@@ -13,7 +13,7 @@ import {
 import { DEFAULT_LIMITS, type Limits } from "../../rules/limits.ts";
 import { methodNotAllowed, notFound, problem, problemDocument, serviceUnavailable } from "../../rules/problem.ts";
 import { CONTRACT } from "../support/contract.ts";
-import { limitsWith } from "./limits-for-tests.ts";
+import { limitsWith } from "../support/rules/limits-for-tests.ts";
 
 /** A JSON value: what a client gets of a document. */
 type Json = string | number | boolean | null | Json[] | { [member: string]: Json };

@@ -4,8 +4,8 @@
  */
 import fc from "fast-check";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
-import { lowLimits, mutatedBody, randomBody, requestBody } from "./request-arbitraries.ts";
-import { disagreement } from "./verdicts.ts";
+import { lowLimits, mutatedBody, randomBody, requestBody } from "../support/rules/request-arbitraries.ts";
+import { disagreement } from "../support/rules/verdicts.ts";
 
 const BODIES_A_ROUND = 30_000;
 const total = Number(process.argv[2] ?? 1_000_000);

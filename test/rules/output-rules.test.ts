@@ -7,8 +7,8 @@
 import { describe, expect, it } from "vitest";
 import { OUTPUT_RULES, PDF_A_VERSION, validateOutputRules } from "../../rules/output-rules.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";
-import { bodyOf, problemOf } from "./bodies.ts";
-import { limitsWith } from "./limits-for-tests.ts";
+import { bodyOf, problemOf } from "../support/rules/bodies.ts";
+import { limitsWith } from "../support/rules/limits-for-tests.ts";
 
 interface Fields {
   readonly format: "pdf" | "png" | "svg";

@@ -4,9 +4,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { countDistinctPages, parsePageRange, parsePageSelection } from "../../rules/page-selection.ts";
-import { problemOf } from "./bodies.ts";
-import { limitsWith } from "./limits-for-tests.ts";
-import { runs } from "./runs.ts";
+import { problemOf } from "../support/rules/bodies.ts";
+import { limitsWith } from "../support/rules/limits-for-tests.ts";
+import { runs } from "../support/rules/runs.ts";
 
 const ruleFor = (pages: string) => {
   const context = problemOf({ source: "a", output: { pages } })?.context ?? {};

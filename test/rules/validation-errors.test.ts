@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { ERROR_TYPES, type ErrorType } from "../../rules/validation-errors.ts";
-import { bodyOf, errorsOf, problemOf } from "./bodies.ts";
+import { bodyOf, errorsOf, problemOf } from "../support/rules/bodies.ts";
 
 const TEXT_FILE = { encoding: "text", content: "x" };
 const base64File = (content: string) => ({ encoding: "base64", content });

@@ -7,9 +7,9 @@
 import { getHeapStatistics } from "node:v8";
 import { describe, expect, it } from "vitest";
 import { parseRenderRequest } from "../../rules/render-request.ts";
-import { bodyOf } from "./bodies.ts";
-import { HOSTILE_BODIES } from "./hostile-bodies.ts";
-import { limitsWith } from "./limits-for-tests.ts";
+import { bodyOf } from "../support/rules/bodies.ts";
+import { HOSTILE_BODIES } from "../support/rules/hostile-bodies.ts";
+import { limitsWith } from "../support/rules/limits-for-tests.ts";
 
 /** As many files as the rules allow: the set rules look at all of them. */
 const LIMITS = limitsWith({ max_inline_files: 1024 });

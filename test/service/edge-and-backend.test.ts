@@ -1,15 +1,15 @@
 /** The edge and the backend together: what passes through, what the edge refuses itself, and a backend that is gone. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { takeFreePort } from "../../scripts/local-service.ts";
-import { ENDLESS } from "../backend/attacks/bombs.ts";
-import { parseMetrics, sampleValue } from "../backend/support/metrics-text.ts";
-import { readDisposition } from "../backend/support/offered-name.ts";
-import { readPdf } from "../backend/support/pdf-reader.ts";
-import { type ContractCode, expectProblem, type ReceivedProblem } from "../backend/support/problems.ts";
-import { type RawAnswer, sendRaw } from "../backend/support/raw-request.ts";
-import { readSvgSize } from "../backend/support/svg-reader.ts";
-import { API_TOKEN } from "../tokens.ts";
-import { startTestService, type TestService } from "./support/local.ts";
+import { ENDLESS } from "../support/bombs.ts";
+import { readDisposition } from "../support/content-disposition.ts";
+import { parseMetrics, sampleValue } from "../support/metrics-text.ts";
+import { readPdf } from "../support/pdf-reader.ts";
+import { expectProblem } from "../support/problems.ts";
+import { expectRawProblem, sendRaw } from "../support/raw-connection.ts";
+import { readSvgSize } from "../support/svg-reader.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { API_TOKEN } from "../support/tokens.ts";
 
 const MAX_BODY_BYTES = 300_000;
 const MAX_OUTPUT_BYTES = 2_000_000;
@@ -36,12 +36,6 @@ const JSON_FIELD = "Content-Type: application/json";
 /** One page with so many squares: about 90 bytes of SVG each. */
 const squares = (count: number) => `#set page(width: 100pt, height: 100pt, margin: 0pt)
 #for n in range(${count}) { place(dx: calc.rem(n, 90) * 1pt, dy: calc.rem(n, 97) * 1pt, square(size: 1pt + calc.rem(n, 7) * 1pt, fill: rgb(calc.rem(n, 256), 0, 0))) }`;
-
-function expectRawProblem(answer: RawAnswer | null, code: ContractCode): Promise<ReceivedProblem> {
-  if (answer === null) throw new Error("the connection ended without an answer");
-  const { status, headers, body } = answer;
-  return expectProblem(new Response(body, { status, headers }), code);
-}
 
 describe("a rendered file", () => {
   it("comes through the edge with the backend's headers and the edge's request id", async () => {

@@ -1,8 +1,8 @@
 /** Bodies that arrive late, slowly or never at the edge, on real sockets. */
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { type EdgeStage, startEdgeStage } from "./support/edge-stage.ts";
-import { CHUNKED, chunk, declared, renderHead } from "./support/raw-client.ts";
+import { type EdgeStage, startEdgeStage } from "../support/edge-stage.ts";
+import { CHUNKED, chunk, declared, renderHead } from "../support/raw-connection.ts";
 
 const SMALL_BODY = '{"source":"x"}';
 

@@ -1,8 +1,8 @@
 /** `/metrics` of the edge on real sockets: how often backends are asked, and what becomes of an answer that never ends. */
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeEach, describe, expect, it } from "vitest";
-import { type EdgeStage, startEdgeStage } from "./support/edge-stage.ts";
-import type { StandInBackend } from "./support/stand-in-backend.ts";
+import { type EdgeStage, startEdgeStage } from "../support/edge-stage.ts";
+import type { StandInBackend } from "../support/stand-in-backend.ts";
 
 const MEBIBYTE = 1024 * 1024;
 

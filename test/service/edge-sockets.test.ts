@@ -3,10 +3,10 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { API_TOKEN } from "../tokens.ts";
-import { type EdgeStage, startEdgeStage } from "./support/edge-stage.ts";
-import { CHUNKED, chunk, declared, renderHead } from "./support/raw-client.ts";
-import type { StandInBackend } from "./support/stand-in-backend.ts";
+import { type EdgeStage, startEdgeStage } from "../support/edge-stage.ts";
+import { CHUNKED, chunk, declared, renderHead } from "../support/raw-connection.ts";
+import type { StandInBackend } from "../support/stand-in-backend.ts";
+import { API_TOKEN } from "../support/tokens.ts";
 
 const MEBIBYTE = 1024 * 1024;
 const SMALL_BODY = '{"source":"x"}';

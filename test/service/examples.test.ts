@@ -3,12 +3,12 @@ import { readFile } from "node:fs/promises";
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { exampleNames, exampleRequest } from "../../scripts/example-request.ts";
-import { fontNamesOf } from "../backend/support/fonts.ts";
-import { readDisposition } from "../backend/support/offered-name.ts";
-import { type PdfContents, readPdf } from "../backend/support/pdf-reader.ts";
-import { readSvgSize } from "../backend/support/svg-reader.ts";
-import { readZip } from "../backend/support/zip-reader.ts";
-import { startTestService, type TestService } from "./support/local.ts";
+import { readDisposition } from "../support/content-disposition.ts";
+import { fontNamesOf } from "../support/fonts.ts";
+import { type PdfContents, readPdf } from "../support/pdf-reader.ts";
+import { readSvgSize } from "../support/svg-reader.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { readZip } from "../support/zip-reader.ts";
 
 let service: TestService;
 

@@ -1,6 +1,6 @@
 /** The largest bodies, several at once, through the real edge: validated or sent away, and the isolate lives on. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startTestService, type TestService } from "./support/local.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
 
 const MEBIBYTE = 1024 * 1024;
 

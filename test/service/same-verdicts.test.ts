@@ -3,10 +3,10 @@
  * words. Only `instance` differs, which names where the request was received.
  */
 import { beforeAll, describe, expect, it } from "vitest";
-import { type ContractCode, expectProblem } from "../backend/support/problems.ts";
-import { renderInit } from "../backend/support/test-backend.ts";
-import { API_TOKEN } from "../tokens.ts";
-import { startTestService, type TestService } from "./support/local.ts";
+import { type ContractCode, expectProblem } from "../support/problems.ts";
+import { renderInit } from "../support/test-backend.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { API_TOKEN } from "../support/tokens.ts";
 
 const SETTINGS = {
   SERVICE_MAX_REQUEST_BODY_BYTES: "20000",

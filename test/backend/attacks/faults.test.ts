@@ -12,33 +12,29 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { type LocalBackend, startBackend, takeFreePort } from "../../../scripts/local-service.ts";
 import { runMountCommand } from "../../attack-suite/mount-helper.ts";
-import { backendEnvironment } from "../../service/support/local.ts";
-import { BACKEND_TOKEN } from "../../tokens.ts";
-import { parseMetrics, sampleValue } from "../support/metrics-text.ts";
-import { readPdf } from "../support/pdf-reader.ts";
-import { expectProblem } from "../support/problems.ts";
-import { renderInit, startTestBackend, type TestBackend } from "../support/test-backend.ts";
-import { readZip } from "../support/zip-reader.ts";
-import { binaryFile, ENDLESS, NO_TIME_LIMIT, noisePng, svg, textFile } from "./bombs.ts";
-import { expectNothingLeft, processesOf, typstProcessesOf } from "./leftovers.ts";
-import { landlockObstacle } from "./own-sandbox.ts";
+import { binaryFile, ENDLESS, NO_TIME_LIMIT, noisePng, svg, textFile } from "../../support/bombs.ts";
+import { expectNothingLeft } from "../../support/leftovers.ts";
+import { parseMetrics, sampleValue } from "../../support/metrics-text.ts";
+import { readPdf } from "../../support/pdf-reader.ts";
+import { expectProblem } from "../../support/problems.ts";
+import { processesOf, typstProcessesOf } from "../../support/processes.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import {
+  projectsIn,
+  renderInit,
+  startBackendForTest,
+  startTestBackend,
+  type TestBackend,
+} from "../../support/test-backend.ts";
+import { landlockObstacle } from "../../support/test-sandbox.ts";
+import { backendEnvironment } from "../../support/test-service.ts";
+import { BACKEND_TOKEN } from "../../support/tokens.ts";
+import { readZip } from "../../support/zip-reader.ts";
 
 const MEBIBYTE = 1024 ** 2;
 const ZIP_OF_SVG = { format: "svg", archive: "zip" };
 
 type Settings = Readonly<Record<string, string>>;
-
-async function backendFor(settings: Settings): Promise<TestBackend> {
-  const backend = await startTestBackend(settings);
-  onTestFinished(() => backend.close());
-  return backend;
-}
-
-async function temporaryFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "faults-test-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 async function startProcess(settings: Settings): Promise<LocalBackend> {
   const environment = { SERVICE_SETPRIV_BIN: inject("setprivPath") ?? "", ...backendEnvironment() };
@@ -50,13 +46,11 @@ async function startProcess(settings: Settings): Promise<LocalBackend> {
 const send = ({ url }: LocalBackend, body: object) =>
   fetch(new URL("/v1/render", url), renderInit(body, { headers: { Connection: "close" } }));
 
-const projectsIn = async (folder: string) => (await readdir(folder)).filter((name) => /^(?:render|output)-/.test(name));
-
 describe("a backend that is killed in the middle of renders", () => {
   it.each([["bubblewrap", "0"], ["bubblewrap", "2"], ...(landlockObstacle === null ? [["landlock", "0"]] : [])])(
     "takes every Typst with it (%s, %s warm), and the next one cleans up",
     async (sandbox = "", warm = "") => {
-      const folder = await temporaryFolder();
+      const folder = await makeTemporaryFolder("faults-test-");
       const settings = {
         SERVICE_WORK_DIRECTORY: folder,
         SERVICE_SANDBOX: sandbox,
@@ -106,7 +100,7 @@ function unmount(folder: string): Promise<boolean> {
 describe.skipIf(!canMount)("a work directory (skipped for who may not mount)", () => {
   /** A backend whose work directory is on a file system of its own, with so much left of it. */
   async function backendOnSmallDisk(left: Left): Promise<TestBackend> {
-    const disk = await temporaryFolder();
+    const disk = await makeTemporaryFolder("faults-test-");
     expect(await mount("-t", "tmpfs", "tmpfs", disk)).toBe(true);
     // The root of the file system belongs to whoever has mounted it.
     const backend = await startTestBackend({ SERVICE_WORK_DIRECTORY: join(disk, `on-${basename(disk)}`) });
@@ -201,7 +195,7 @@ describe("clients that go away leave nothing", () => {
    * second time adds would be lost each time.
    */
   async function expectNoLoss(scenario: (backend: TestBackend) => Promise<void>): Promise<void> {
-    const backend = await backendFor(SETTINGS);
+    const backend = await startBackendForTest(SETTINGS);
     const run = async (): Promise<void> => {
       await scenario(backend);
       await expectNothingLeft(backend);
@@ -256,7 +250,7 @@ describe("clients that go away leave nothing", () => {
   });
 
   it("at any moment of a short render", async () => {
-    const backend = await backendFor({ ...SETTINGS, SERVICE_WARM_RENDERS: "2" });
+    const backend = await startBackendForTest({ ...SETTINGS, SERVICE_WARM_RENDERS: "2" });
     for (let milliseconds = 0; milliseconds < 40; milliseconds++) {
       const signal = AbortSignal.timeout(milliseconds);
       await backend.render({ source: "x" }, { signal }).then(
@@ -306,7 +300,7 @@ describe("two hundred clients at once, ten times what can be served or wait", ()
   const WARM = 2;
 
   it("each get a right render or a right problem, and nothing leaks", { timeout: (SECONDS + 300) * 1000 }, async () => {
-    const folder = await temporaryFolder();
+    const folder = await makeTemporaryFolder("faults-test-");
     const backend = await startProcess({
       SERVICE_WORK_DIRECTORY: folder,
       SERVICE_MAX_CONCURRENT_RENDERS: String(SLOTS),

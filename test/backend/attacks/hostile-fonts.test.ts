@@ -2,11 +2,12 @@
  * Fonts that attack by way of `files`. Most are no fonts to Typst, which then takes another one; some are fonts and cannot
  * be put into a PDF; those that are too much run into the limits of every render. The service lives on in any case.
  */
-import { describe, expect, it, onTestFinished } from "vitest";
-import { fontNamesOf, LIBERATION_FAMILY, liberation } from "../support/fonts.ts";
-import { expectProblem } from "../support/problems.ts";
-import { startTestBackend, type TestBackend } from "../support/test-backend.ts";
-import { binaryFile, type SentFile, textFile } from "./bombs.ts";
+import { describe, expect, it } from "vitest";
+import { binaryFile, type SentFile, textFile } from "../../support/bombs.ts";
+import { fontNamesOf, LIBERATION_FAMILY, liberation } from "../../support/fonts.ts";
+import { expectNothingLeft } from "../../support/leftovers.ts";
+import { expectProblem } from "../../support/problems.ts";
+import { startBackendForTest, type TestBackend } from "../../support/test-backend.ts";
 import {
   boundlessCollection,
   recursiveCollection,
@@ -19,7 +20,6 @@ import {
   withoutOutlines,
   withTableRecords,
 } from "./hostile-fonts.ts";
-import { expectNothingLeft } from "./leftovers.ts";
 
 const MEBIBYTE = 1024 ** 2;
 const MAX_UINT16 = 0xffff;
@@ -37,10 +37,8 @@ const LIMITS = {
 
 type Files = Readonly<Record<string, SentFile>>;
 
-async function backendFor(settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
-  const backend = await startTestBackend({ ...LIMITS, ...settings });
-  onTestFinished(() => backend.close());
-  return backend;
+function startLimitedBackend(settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
+  return startBackendForTest({ ...LIMITS, ...settings });
 }
 
 const sent = (fonts: readonly Buffer[], extension = "ttf"): Files =>
@@ -62,7 +60,7 @@ async function expectOrdinaryRender(backend: TestBackend): Promise<void> {
 const SOUND = await liberation("Regular");
 
 it("a sound font is used, so that the others can be told from it", async () => {
-  expect(await fontsUsed(await backendFor(), sent([SOUND]))).toEqual(new Set(["LiberationSans"]));
+  expect(await fontsUsed(await startLimitedBackend(), sent([SOUND]))).toEqual(new Set(["LiberationSans"]));
 });
 
 describe("what is no font to Typst is passed over", () => {
@@ -90,7 +88,7 @@ describe("what is no font to Typst is passed over", () => {
         ),
     ],
   ])("%s", async (_what, files, settings) => {
-    const backend = await backendFor(settings);
+    const backend = await startLimitedBackend(settings);
     const [used] = await Promise.all([fontsUsed(backend, files()), expectOrdinaryRender(backend)]);
     expect(used).not.toContain("LiberationSans");
     await expectNothingLeft(backend);
@@ -99,7 +97,7 @@ describe("what is no font to Typst is passed over", () => {
 
 describe("a font that lies", () => {
   it("about its tables spoils the render at most, which is never a failure of the service", async () => {
-    const backend = await backendFor();
+    const backend = await startLimitedBackend();
     const requests = [
       ...withBrokenTables(SOUND).map((font) => [font]),
       withTableRecords(SOUND, 8, MAX_UINT32),
@@ -120,7 +118,7 @@ describe("a font that lies", () => {
   });
 
   it("beside a sound one of the same name does not keep that from being found", async () => {
-    const backend = await backendFor();
+    const backend = await startLimitedBackend();
     const files = sent([...truncations(SOUND, 32), SOUND, withMostTables(SOUND)]);
     expect(await fontsUsed(backend, files)).toEqual(new Set(["LiberationSans"]));
   });
@@ -128,7 +126,7 @@ describe("a font that lies", () => {
 
 describe("a thousand fonts", () => {
   it("cost time, and the document is made", async () => {
-    const backend = await backendFor({
+    const backend = await startLimitedBackend({
       SERVICE_MAX_INLINE_FILES: "1024",
       SERVICE_MAX_REQUEST_BODY_BYTES: String(64 * MEBIBYTE),
     });
@@ -179,7 +177,7 @@ describe("a font that is too much is stopped by the limits of every render", () 
       },
     ],
   ])("memory: %s", async (_what, { files, control, output = {} }) => {
-    const backend = await backendFor({ SERVICE_RENDER_CPU_SECONDS: "60" });
+    const backend = await startLimitedBackend({ SERVICE_RENDER_CPU_SECONDS: "60" });
     expect((await backend.render({ source: SOURCE, files: control, output })).status).toBe(200);
     const attack = backend.render({ source: SOURCE, files, output });
     const [problem] = await Promise.all([
@@ -191,7 +189,7 @@ describe("a font that is too much is stopped by the limits of every render", () 
   });
 
   it("processor time: a collection of sixteen bytes that claims four thousand million fonts", async () => {
-    const backend = await backendFor({ SERVICE_RENDER_CPU_SECONDS: "1" });
+    const backend = await startLimitedBackend({ SERVICE_RENDER_CPU_SECONDS: "1" });
     const files = sent([boundlessCollection()], "otc");
     const attack = backend.render({ source: SOURCE, files });
     const [problem] = await Promise.all([

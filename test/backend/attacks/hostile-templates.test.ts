@@ -5,10 +5,7 @@
  * smaller than in production, so that each shows within seconds. Of every attack is known what stops it, and so its code.
  */
 import { existsSync } from "node:fs";
-import { describe, expect, it, onTestFinished } from "vitest";
-import { readPdf } from "../support/pdf-reader.ts";
-import { type ContractCode, expectProblem } from "../support/problems.ts";
-import { startTestBackend, type TestBackend } from "../support/test-backend.ts";
+import { describe, expect, it } from "vitest";
 import {
   anchorBomb,
   binaryFile,
@@ -23,9 +20,12 @@ import {
   type SentFile,
   svg,
   textFile,
-} from "./bombs.ts";
-import { expectNothingLeft } from "./leftovers.ts";
-import { growingPlugin, loopingPlugin } from "./wasm.ts";
+} from "../../support/bombs.ts";
+import { expectNothingLeft } from "../../support/leftovers.ts";
+import { readPdf } from "../../support/pdf-reader.ts";
+import { type ContractCode, expectProblem } from "../../support/problems.ts";
+import { startBackendForTest, type TestBackend } from "../../support/test-backend.ts";
+import { growingPlugin, loopingPlugin } from "../../support/wasm.ts";
 
 /** Much longer than an ordinary render takes, on a machine that is busy too. */
 const RENDER_TIMEOUT_SECONDS = 3;
@@ -53,10 +53,8 @@ interface Attack extends Template {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-async function backendFor(settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
-  const backend = await startTestBackend({ ...LIMITS, ...settings });
-  onTestFinished(() => backend.close());
-  return backend;
+function startLimitedBackend(settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
+  return startBackendForTest({ ...LIMITS, ...settings });
 }
 
 async function expectOrdinaryRender(backend: TestBackend): Promise<void> {
@@ -68,7 +66,7 @@ async function expectOrdinaryRender(backend: TestBackend): Promise<void> {
 /** Runs an attack beside an ordinary render; expects the code, not before its time, and nothing left. */
 async function expectStopped(attack: Attack, code: ContractCode): Promise<void> {
   const { control, settings = {}, ...body } = attack;
-  const backend = await backendFor(settings);
+  const backend = await startLimitedBackend(settings);
   expect((await backend.render({ ...body, ...control })).status).toBe(200);
   const started = performance.now();
   const [{ problem, seconds }] = await Promise.all([
@@ -162,7 +160,7 @@ describe("a template does not read", () => {
   ])("%s", (_what, attack) => expectStopped({ ...attack, ...patient(attack) }, "template_compile_failed"));
 
   it("another render's project, whose path it knows", async () => {
-    const backend = await backendFor();
+    const backend = await startLimitedBackend();
     const victim = backend.render({ source: ENDLESS, files: { "secret.txt": textFile("the secret") } });
     await expect.poll(() => backend.projects()).toHaveLength(1);
     const [directory = ""] = await backend.projects();
@@ -176,7 +174,7 @@ describe("a template does not read", () => {
   });
 
   it("anything but its own files, and those it does", async () => {
-    const backend = await backendFor();
+    const backend = await startLimitedBackend();
     const source = '#assert.eq(read("/etc/passwd"), "mine")\n#assert.eq(read("etc/passwd"), "mine")';
     const answer = await backend.render({ source, files: { "etc/passwd": textFile("mine") } });
     expect(answer.status).toBe(200);
@@ -446,7 +444,7 @@ describe("a template that makes too much is stopped by the limits of its output"
   });
 
   it("and 64 large pages within the limits are made", async () => {
-    const backend = await backendFor(PATIENT);
+    const backend = await startLimitedBackend(PATIENT);
     const source = "#set page(width: 1500pt, height: 1500pt)\n#for i in range(64) { [#i]; pagebreak(weak: true) }";
     const [answer] = await Promise.all([backend.render({ source, output: ZIP_OF_PNG }), expectOrdinaryRender(backend)]);
     expect(answer.status).toBe(200);

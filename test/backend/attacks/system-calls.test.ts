@@ -8,8 +8,8 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { type TypstEnd, TypstProcess } from "../../../backend/typst/process.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
-import { isRunning } from "../support/running-process.ts";
-import { openOwnSandbox, SANDBOXES } from "./own-sandbox.ts";
+import { isRunning } from "../../support/processes.ts";
+import { openTestSandbox, SANDBOXES } from "../../support/test-sandbox.ts";
 
 const PERL = "/usr/bin/perl";
 
@@ -23,7 +23,7 @@ function numbers(): (typeof NUMBERS)["x64"] {
 
 /** Runs a Perl program as Typst is run: from standard input, in the sandbox, under its limits. */
 async function runPerl(mode: SandboxMode, program: string): Promise<{ end: TypstEnd; output: string }> {
-  const { settings, sandbox, spawner } = await openOwnSandbox(mode, { SERVICE_TYPST_BIN: PERL });
+  const { settings, sandbox, spawner } = await openTestSandbox(mode, { SERVICE_TYPST_BIN: PERL });
   const project = await RenderDirectory.create(settings.workDirectory, false);
   const running = new TypstProcess(spawner, sandbox.spawnCommand(project, ["-"]), settings.limits.max_output_bytes);
   const pieces: Buffer[] = [];
