@@ -1,7 +1,7 @@
 /**
  * The rules for the keys of `files`: for each key, and for the whole set.
  *
- * `KEY_RULES` is the definition; `KEY_PATTERN` expresses it as one regular expression for clients that prefer one. Only
+ * `KEY_RULES` is the definition (docs/api.md#key-rules); `KEY_PATTERN` expresses it as one regular expression for clients that prefer one. Only
  * ASCII is allowed, so that case folding means the same on every file system.
  */
 import { type Limits, MAX_KEYS } from "./limits.ts";

@@ -3,6 +3,7 @@
  *
  * Everything that reads, enforces, publishes or documents a limit takes it from here.
  */
+import type { ProblemCode } from "./problem.ts";
 import type { IntegerSetting } from "./settings.ts";
 
 /** The most keys that the rules allow in `files`. No setting can raise it. */
@@ -82,8 +83,8 @@ export const LIMIT_SETTINGS = {
 interface LimitSetting extends IntegerSetting {
   readonly unit: string;
   readonly appliesTo: string;
-  /** The code of the problem when a request exceeds the limit. */
-  readonly code: string;
+  /** The problem that answers a request over the limit. */
+  readonly code: ProblemCode;
 }
 
 export type LimitName = keyof typeof LIMIT_SETTINGS;

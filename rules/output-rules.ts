@@ -139,7 +139,7 @@ const SELECTION_RULES: ReadonlySet<OutputRuleId> = new Set([
 
 /**
  * Validates an `output` by the output rules and by the number of pages that it selects. The number is checked first,
- * because no rule names it (contract 2.7), unless the pages cannot be counted.
+ * because no rule names it (docs/api.md#output-rules), unless the pages cannot be counted.
  */
 export function validateOutput(output: Output, limits: Limits): Problem | null {
   const broken = firstBroken(output);

@@ -1,7 +1,7 @@
 /**
  * The output rules: an output that breaks several is reported against the earliest.
  *
- * Each rule is stated once more, as the contract words it and blind to the others; then every combination of the values
+ * Each rule is stated once more, from docs/api.md#output-rules and blind to the others; then every combination of the values
  * below is checked, which includes every pair of rules that one output can break.
  */
 import { describe, expect, it } from "vitest";
@@ -25,7 +25,7 @@ const profilesOf = ({ standards = [] }: Fields) => standards.filter((standard) =
 const namesUa1 = ({ standards = [] }: Fields) => standards.includes("ua-1");
 const selectionsOf = ({ pages }: Fields) => pages?.split(",") ?? [];
 
-/** The rules as the contract words them, in its order, with the field that an error points to. */
+/** The rules of docs/api.md#output-rules in their order, with the field that an error points to. */
 const RULES: readonly [id: string, field: string, isBroken: (fields: Fields) => boolean][] = [
   ["page_selection_too_long", "pages", ({ pages = "" }) => [...pages].length > 256],
   ["page_selection_too_many_segments", "pages", (fields) => selectionsOf(fields).length > 64],
@@ -143,7 +143,7 @@ const OUTPUTS = product().map((fields) => ({
 }));
 
 describe("the output rules", () => {
-  it("are those of the contract, in its order", () => {
+  it("are those of docs/api.md#output-rules, in that order", () => {
     expect(OUTPUT_RULES.map(({ id, field }) => [id, field])).toEqual(RULES.map(([id, field]) => [id, field]));
   });
 

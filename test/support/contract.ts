@@ -1,5 +1,5 @@
 /**
- * Problems as section 7.3 of the contract lists them, written down once more by hand, apart from the service's own
+ * Problems as docs/api.md#codes lists them, written down once more by hand, apart from the service's own
  * catalogue: a change of that catalogue must fail against this. The titles are the service's own; they stand here so that
  * nobody changes one by accident.
  *
@@ -56,7 +56,7 @@ export function contractMembers(code: ContractCode) {
   return { code, status, origin, title };
 }
 
-/** Those members of a context that the contract does not know for the code. */
+/** Those members of a context that docs/api.md does not list for the code. */
 export function foreignMembers(code: ContractCode, context: object): string[] {
   const { context: known }: ContractProblem = CONTRACT[code];
   return Object.keys(context).filter((member) => !known.includes(member));

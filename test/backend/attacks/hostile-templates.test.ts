@@ -339,7 +339,7 @@ describe("a template that Typst itself refuses has failed to compile", () => {
   ])("%s", (_what, attack) => expectStopped({ ...attack, ...patient(attack) }, "template_compile_failed"));
 });
 
-/** The contract: a signal that the memory limit does not explain is a failure of the service. The service lives on. */
+/** A signal that the memory limit does not explain is a failure of the service (docs/api.md#codes). The service lives on. */
 describe("a template that overflows Typst's stack is a render that failed", () => {
   it.each<[string, Attack]>([
     [

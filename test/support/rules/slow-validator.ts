@@ -481,7 +481,7 @@ const REQUIRED_VERSION: Readonly<Record<string, string>> = {
 };
 const STANDARDS = [...Object.keys(REQUIRED_VERSION), "ua-1"];
 
-/** The output rules in the order of the contract; the number of pages goes before those that are not about its text. */
+/** The output rules in the order of docs/api.md#output-rules; the number of pages goes before those that are not about its text. */
 function validateOutput(output: Readonly<Record<string, unknown>>, limits: Limits): Verdict | null {
   const [rule, field] = brokenRule(output) ?? [];
   const isCountable = output.archive === "zip" && typeof output.pages === "string" && !rule?.startsWith("page_sel");

@@ -26,8 +26,8 @@ export function disagreement(body: Uint8Array, limits: Limits): string | null {
 }
 
 /**
- * `fast`, but where both blame the content of a file under an invalid key, only that they do is compared: the contract
- * settles where such an error may point to for one code alone, and a test of its own holds the parser to that.
+ * `fast`, but where both blame the content of a file under an invalid key, only that they do is compared: for one
+ * code alone docs/api.md#key-rules says where such an error may point to, and a test of its own holds the parser to that.
  */
 function tolerated(fast: Verdict, slow: Verdict): Verdict {
   if (fast.code === null || slow.code === null) return fast;
