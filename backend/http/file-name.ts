@@ -2,8 +2,7 @@
  * The name under which a rendered file is offered: the caller's suggestion, made safe.
  */
 import { create } from "content-disposition";
-
-export type Extension = "pdf" | "png" | "svg" | "zip";
+import type { Extension } from "../render/outcome.ts";
 
 /** Extensions that would lie about the content; any other is taken for a part of the name. */
 const KNOWN_EXTENSION = /\.(?:pdf|png|svg|zip|jpe?g|typ)$/i;
