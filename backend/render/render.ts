@@ -134,7 +134,7 @@ class RenderJob {
     }
   }
 
-  /** Lets Typst compile, in a process that waits for such a request or in a new one. */
+  /** Lets Typst compile, in a process that waits for such a request or in a new one; an outcome where it never compiles. */
   async #compile(output: Spool): Promise<Compilation | RenderOutcome> {
     const { starter } = this.#resources;
     const started = await this.phases.time("start", () => starter.take(this.#command));
@@ -163,10 +163,13 @@ class RenderJob {
     // While Typst compiles there is time to start the next process. Earlier or later, a client would wait for that.
     this.#resources.starter.prepareNext(this.#command);
     const result = await performing;
-    const hasSucceeded = result.end.kind === "exited" && result.end.exitCode === 0;
-    const isTakenWhole = hasSucceeded && result.outputTaken === "kept";
-    const outputTaken = isTakenWhole ? await taker.complete() : result.outputTaken;
-    return { kind: "compiled", started, result: { ...result, outputTaken } };
+    const { end, outputTaken } = result;
+    const isWhole = outputTaken === "kept" && end.kind === "exited" && end.exitCode === 0;
+    return {
+      kind: "compiled",
+      started,
+      result: { ...result, outputTaken: isWhole ? await taker.complete() : outputTaken },
+    };
   }
 
   #perform(
@@ -184,7 +187,7 @@ class RenderJob {
     });
   }
 
-  /** Whether a process was ended by something else than the render and its limits, perhaps before its request came. */
+  /** Whether something other than the render and its limits ended a process, possibly before its request came. */
   #wasLostWhileWaiting(compilation: Compilation | RenderOutcome): boolean {
     if (compilation.kind !== "compiled") return false;
     const { started, result } = compilation;
@@ -203,7 +206,7 @@ class RenderJob {
     }
   }
 
-  /** Decides by the end of the process, and by its output where it has succeeded. */
+  /** Decides by how the process ended, and by its output where it succeeded. */
   async #outcomeOf({ started, result }: Compilation, output: Spool): Promise<RenderOutcome> {
     const { settings } = this.#resources;
     const wanted = this.#valid.request.output;
@@ -225,7 +228,7 @@ class RenderJob {
     return { kind: "rendered", file: { output, extension: wanted.format } };
   }
 
-  /** Compiles the document once more, to print one page if there is such a one. */
+  /** Compiles the document once more and prints one page, if the document has it. */
   #printPage({ renderDirectory }: StartedRender, page: number): Promise<TypstResult> {
     const { settings, starter } = this.#resources;
     const probe = pageProbeArguments(settings, starter.view(renderDirectory), this.#command, page);
