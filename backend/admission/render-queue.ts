@@ -6,7 +6,7 @@
  * another waits, unless there is only one slot.
  *
  * Turns alone do not help against renders that take as long as they may: once these hold all slots, a short render waits
- * until one of them ends. So slow callers never take the last free slot. A caller is slow if another active caller has much
+ * until one of them ends. So slow callers together never hold all slots. A caller is slow if another active caller has much
  * shorter renders: a comparison, since on a busy machine every render takes long.
  */
 import { CallerLoad } from "./caller-load.ts";

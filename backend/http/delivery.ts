@@ -1,5 +1,5 @@
 /**
- * Delivering a finished output to its client, within a time: a client that stops reading cannot hold it.
+ * Delivering a finished output to its client, with deadlines: a client that stops reading must not hold it for ever.
  */
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
@@ -14,7 +14,7 @@ export interface Delivery {
 }
 
 export interface DeliveryDeadlines {
-  /** How long the client may take no byte. */
+  /** How long the client may read nothing. */
   readonly silenceMilliseconds: number;
   /** How long the whole output may take. */
   readonly totalMilliseconds: number;
@@ -33,7 +33,7 @@ export class Deliveries {
     return this.#underWay;
   }
 
-  /** Sends an output as the body of a reply whose headers are set, and waits until the last byte is gone. */
+  /** Sends an output as the body of a reply whose headers are set, and waits until the last byte is sent. */
   async deliver(reply: FastifyReply, output: Spool): Promise<Delivery> {
     const started = performance.now();
     this.#underWay++;

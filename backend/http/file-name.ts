@@ -14,7 +14,7 @@ const MAX_NAME_BYTES = 150;
  * need), separators of paths, lines and header parameters, quotes, and what file systems refuse.
  */
 const UNSAFE = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}/\\:;*?"'`<>|%]/gu;
-/** Removed from the end of names: some systems drop it, so that an extension before it would take effect. */
+/** Removed from the end of names: some systems drop it, and it hides an extension that stands before it. */
 const TRAILING = /[.\s\u200c\u200d]+$/;
 /** Joiners are allowed, but a name of nothing else would be invisible. */
 const JOINERS = /[\u200c\u200d]/g;

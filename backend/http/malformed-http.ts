@@ -1,5 +1,5 @@
 /**
- * The answer to bytes that are not HTTP, or that do not become a request in time.
+ * The answer to bytes that are not valid HTTP, or not a complete request in time.
  */
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
@@ -33,6 +33,6 @@ function closeWithProblem(socket: Socket): void {
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(`HTTP/1.1 400 Bad Request\r\n${lines.join("")}\r\n${body}`);
-  // A client may never close its own side.
+  // The client may never close its side.
   setTimeout(() => socket.destroy(), LINGER_MILLISECONDS).unref();
 }

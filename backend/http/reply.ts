@@ -1,5 +1,5 @@
 /**
- * The last step of a render request: the file, a problem, or an end of the connection where the client has gone.
+ * The last step of a render request: send the file or a problem, or close the connection of a client that has gone.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { NOT_STORED_HEADERS } from "../../rules/http/headers.ts";
@@ -23,7 +23,7 @@ const SVG_HEADERS = {
 } as const;
 
 /**
- * Answers a request, and waits until a file is with the client. The output is closed then, however that ended.
+ * Answers a request. A file is delivered when this resolves, or its delivery has failed; its output is closed.
  *
  * @param suggestedName the file name that the request asks for, or null.
  */

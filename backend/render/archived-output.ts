@@ -1,5 +1,5 @@
 /**
- * From the pages that Typst has written as files to a ZIP: how many and how large they may be, and what each failure means.
+ * The pages that Typst has written as files, checked against the limits and packed into a ZIP.
  */
 import { readdir, statfs } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,8 +1,7 @@
 /**
- * Which pages a document has, where Typst does not say so in a form that can be trusted.
+ * Whether a document has a page, found by compiling it once more for that page alone.
  *
- * Its messages would say it, but a template can write a text that looks like one. That a page can be printed is a fact:
- * the document is compiled once more, for that page alone.
+ * Typst's messages are no proof: a template can write text that looks like one. A page that is printed is.
  */
 import type { Output } from "../../rules/output-options.ts";
 import type { BackendSettings } from "../settings.ts";
@@ -21,8 +20,8 @@ const TYPST_ERROR_EXIT_CODE = 1;
 const PLACEHOLDER_MEDIA_BOX = "/MediaBox[0 0 595 842]";
 
 /**
- * Why a render failed, where the cause may be that one image was requested of a document with several pages. Only such a
- * failure costs a second compile; any other is `failure`.
+ * Why a render failed: `failure`, or that one image was requested of a document with several pages. Only where that is
+ * possible is the document compiled again.
  */
 export async function explainFailure(
   failure: RenderFailure,
@@ -40,8 +39,8 @@ export async function explainFailure(
 }
 
 /**
- * Why a PDF is not the answer, null where it is: Typst exits with 0 and writes one blank page for a selection that matches
- * nothing. Pages are numbered without gaps, so a selection matches when its lowest page exists.
+ * Whether a selection of pages matched nothing; null where it matched. For such a selection Typst exits with 0 and writes a
+ * PDF of one blank page. Pages are numbered without gaps, so a selection matches if its lowest page exists.
  */
 export async function failureOfSelection(
   wanted: Output,
@@ -51,12 +50,12 @@ export async function failureOfSelection(
 ): Promise<RenderFailure | null> {
   if (wanted.format !== "pdf" || wanted.pages === null || !(await mayBePlaceholder(pdf))) return null;
   const lowest = await printPage(lowestPage(wanted.pages));
-  // However large it was, a page that was printed is a page that exists.
+  // The page exists, even if the probe was stopped because it was too large.
   if (lowest.outputBytes > 0) return null;
   return outcomeOfEnd(lowest, settings) ?? compileFailed({ kind: "selection-empty" });
 }
 
-/** A document may choose the size of the blank page too, so this is no proof. A4 in a document has decimals. */
+/** No proof, since a document may choose this page size too. Typst's own A4 has decimals. */
 function mayBePlaceholder(pdf: Spool): Promise<boolean> {
   return pdf.includes(PLACEHOLDER_MEDIA_BOX);
 }

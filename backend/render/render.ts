@@ -26,8 +26,8 @@ import { Spool } from "./spool.ts";
 import { TimeLimit } from "./time-limit.ts";
 
 /**
- * For writing the files of a request, which takes milliseconds unless there are thousands of folders on a busy disk. While
- * they are written, nothing limits the processor time.
+ * How long writing the files of a request may take: it takes milliseconds, unless there are thousands of folders on a busy
+ * disk, and the limit on processor time covers only Typst.
  */
 const MAX_FILL_MILLISECONDS = 5000;
 
@@ -52,7 +52,7 @@ export interface ValidRequest {
 export interface RenderReport {
   readonly outcome: RenderOutcome;
   readonly phases: PhaseSeconds;
-  /** The most resident memory of Typst; null where it did not run or ended before it was looked at. */
+  /** The most resident memory of Typst; null where it did not run or ended before the first reading. */
   readonly peakMemoryBytes: number | null;
 }
 
@@ -83,7 +83,7 @@ interface Compilation {
   readonly result: TypstResult;
 }
 
-/** What one render holds: its time, its disk space, its process. The methods are in the order in which they run. */
+/** What one render holds: its time, its disk space, its process. The methods stand in the order in which they run. */
 class RenderJob {
   readonly phases = new PhaseTimer();
   peakMemoryBytes: number | null = null;
@@ -97,7 +97,7 @@ class RenderJob {
   readonly #space: Reservation;
   /** Reserves disk space for pages of so many bytes, beside the files of the request. */
   readonly #hasRoomFor = (pageBytes: number) => this.#space.resize(this.#inputBytes + pageBytes);
-  /** The process that has to be given up at the end. */
+  /** The process that is discarded at the end. */
   #started: StartedRender | null = null;
 
   constructor(resources: RenderResources, valid: ValidRequest, clientGone: AbortSignal) {
@@ -236,7 +236,7 @@ class RenderJob {
     return this.#perform(process, DISCARD_OUTPUT, null, this.#time.probeMillisecondsLeft);
   }
 
-  /** Gives up the process and its directory. The answer does not wait until they are gone. */
+  /** Discards the process and its directory. The answer does not wait for that. */
   end(): void {
     const started = this.#started;
     if (started === null) this.#space.release();
