@@ -1,5 +1,5 @@
 /**
- * Handing a finished output to its client: bounded in time, so that a client that stops reading cannot hold it.
+ * Delivering a finished output to its client, with deadlines: a client that stops reading must not hold it for ever.
  */
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
@@ -8,10 +8,15 @@ import type { Spool } from "../render/spool.ts";
 /** How a delivery ended. */
 export type DeliveryEnd = "delivered" | "client_gone" | "silent" | "timed_out";
 
+export interface Delivery {
+  readonly end: DeliveryEnd;
+  readonly seconds: number;
+}
+
 export interface DeliveryDeadlines {
-  /** Without a byte taken by the client. */
+  /** How long the client may read nothing. */
   readonly silenceMilliseconds: number;
-  /** For the whole output. */
+  /** How long the whole output may take. */
   readonly totalMilliseconds: number;
 }
 
@@ -28,11 +33,13 @@ export class Deliveries {
     return this.#underWay;
   }
 
-  /** Sends an output as the body of a reply whose headers are set, and waits until the last byte is gone. */
-  async deliver(reply: FastifyReply, output: Spool): Promise<DeliveryEnd> {
+  /** Sends an output as the body of a reply whose headers are set, and waits until the last byte is sent. */
+  async deliver(reply: FastifyReply, output: Spool): Promise<Delivery> {
+    const started = performance.now();
     this.#underWay++;
     try {
-      return await this.#send(reply, output);
+      const end = await this.#send(reply, output);
+      return { end, seconds: (performance.now() - started) / 1000 };
     } finally {
       this.#underWay--;
     }
@@ -40,9 +47,9 @@ export class Deliveries {
 
   #send(reply: FastifyReply, output: Spool): Promise<DeliveryEnd> {
     const response = reply.raw;
-    // The request's: a response that waits behind another on its connection has no socket yet.
+    // The socket of the request: a response that waits behind another on its connection has none yet.
     const { socket } = reply.request.raw;
-    // `close` has been emitted already; waiting for it would never end.
+    // `close` has been emitted already, so waiting for it would never end.
     if (response.destroyed || socket.destroyed) return Promise.resolve("client_gone");
     const { silenceMilliseconds, totalMilliseconds } = this.#deadlines;
     return new Promise((resolve) => {
@@ -52,7 +59,7 @@ export class Deliveries {
         response.destroy();
       };
       const timer = setTimeout(() => cut("timed_out"), totalMilliseconds);
-      // Node counts it as activity when the kernel takes something of what is written.
+      // Node counts it as activity when the kernel takes some of what is written.
       response.setTimeout(silenceMilliseconds, () => cut("silent"));
       const finish = () => {
         clearTimeout(timer);

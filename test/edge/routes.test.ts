@@ -155,6 +155,19 @@ describe("GET /v1/constraints", () => {
     const other = await send("/v1/constraints", { headers: { ...WITH_TOKEN.headers, "If-None-Match": '"other"' } });
     expect(other.status).toBe(200);
   });
+
+  it("answers 304 with the headers that caches need, and to nobody without a token", async () => {
+    const etag = (await send("/v1/constraints", WITH_TOKEN)).headers.get("ETag") ?? "";
+    for (const method of ["GET", "HEAD"]) {
+      const headers = { ...WITH_TOKEN.headers, "If-None-Match": `"a, b", ${etag}` };
+      const answer = await send("/v1/constraints", { method, headers });
+      expect(answer.status).toBe(304);
+      expect(answer.headers.get("ETag")).toBe(etag);
+      expect(answer.headers.get("Cache-Control")).toBe("private, no-cache");
+      expect(answer.headers.get("Content-Type")).toBeNull();
+    }
+    await expectProblem(await send("/v1/constraints", { headers: { "If-None-Match": etag } }), "forbidden");
+  });
 });
 
 describe("unknown paths and methods", () => {
