@@ -2,10 +2,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
+import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { readSvgSize } from "../../support/svg-reader.ts";
 import { startBackendForTest, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
 import { readZip, type ZipEntry } from "../../support/zip-reader.ts";
+
+const MEBIBYTE = 1024 ** 2;
 
 let backend: TestBackend;
 
@@ -175,5 +178,54 @@ describe("the size of an archive", () => {
     const { context } = await expectProblem(answer, "output_too_large");
     expect(context).toEqual({ size: expect.any(Number), limit: LIMIT });
     expect(context.size).toBeGreaterThan(LIMIT);
+  });
+});
+
+describe("an archive of pages that take long to pack", () => {
+  /** Writes pages of noise into the output directory, which compress slowly. */
+  const writePages = (count: number) =>
+    `cat > /dev/null; head -c 4194304 /dev/urandom > "$here/noise"; n=1
+while [ $n -le ${count} ]; do cp "$here/noise" "$(dirname "$target")/$n"; n=$((n + 1)); done`;
+
+  const SPACE = { SERVICE_MAX_OUTPUT_BYTES: String(256 * MEBIBYTE), SERVICE_MAX_TEMP_BYTES: String(1024 * MEBIBYTE) };
+
+  it("is given up at the deadline of the render", async () => {
+    const typst = await makeFakeTypst(`${writePages(50)}; sleep 2.5`);
+    const backend = await startBackendForTest({
+      SERVICE_TYPST_BIN: typst.path,
+      SERVICE_RENDER_TIMEOUT_SECONDS: "4",
+      ...SPACE,
+    });
+    await expectProblem(await backend.render({ source: "x", output: svgZip() }), "render_timeout");
+    await expect.poll(() => backend.projects()).toEqual([]);
+    await expect.poll(() => backend.metric("service_temp_reserved_bytes")).toBe(0);
+  });
+
+  it("is given up when its client goes, and lets others be served meanwhile", async () => {
+    const typst = await makeFakeTypst(`${writePages(50)}; : > "$here/written"`);
+    const backend = await startBackendForTest({ SERVICE_TYPST_BIN: typst.path, ...SPACE });
+    const leaving = new AbortController();
+    const answer = backend.render({ source: "x", output: svgZip() }, { signal: leaving.signal });
+    answer.catch(() => {});
+    await expect.poll(() => typst.read("written")).not.toBeNull();
+    for (let count = 0; count < 5; count++) expect((await backend.fetch("/health")).status).toBe(200);
+    expect(await backend.metric("service_renders_running")).toBe(1);
+    leaving.abort();
+    await expect(answer).rejects.toThrow();
+    await expect.poll(() => backend.metric("service_renders_running")).toBe(0);
+    expect(await backend.metric("service_render_requests_total", { outcome: "client_gone" })).toBe(1);
+    await expect.poll(() => backend.projects()).toEqual([]);
+  });
+});
+
+describe("temporary space", () => {
+  it("is for what is used: with default settings, 32 slots can all make archives", async () => {
+    const typst = await makeFakeTypst(`cat > /dev/null; ${waitFor("go")}; printf '<svg/>' > "$(dirname "$target")/1"`);
+    const backend = await startBackendForTest({ SERVICE_TYPST_BIN: typst.path, SERVICE_MAX_CONCURRENT_RENDERS: "32" });
+    const answers = Array.from({ length: 32 }, () => backend.render({ source: "x", output: svgZip() }));
+    await expect.poll(() => backend.metric("service_renders_running")).toBe(32);
+    await typst.signal("go");
+    const statuses = (await Promise.all(answers)).map(({ status }) => status);
+    expect(statuses).toEqual(statuses.map(() => 200));
   });
 });
