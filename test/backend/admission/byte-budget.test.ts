@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
 
 describe("a budget of bytes", () => {
-  it("gives a caller all but what one request of another can need", () => {
+  it("gives a caller all but the maximum of one request of another caller", () => {
     const budget = new ByteBudget({ maxBytes: 100, maxBytesPerRequest: 30 });
     const [first, second, other] = [budget.open("a"), budget.open("a"), budget.open("b")];
     expect(first.resize(40)).toBe(true);
@@ -21,7 +21,7 @@ describe("a budget of bytes", () => {
     expect(budget.reservedBytes).toBe(0);
   });
 
-  it("always has room for one request, however small it is", () => {
+  it("has room for one request, however small the budget is", () => {
     const budget = new ByteBudget({ maxBytes: 40, maxBytesPerRequest: 30 });
     expect(budget.open("a").resize(30)).toBe(true);
   });

@@ -9,7 +9,7 @@ import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 
 const MEBIBYTE = 1024 ** 2;
 
-/** What becomes of a body that is sent piece by piece. */
+/** The result of reading a body that arrives piece by piece. */
 async function readSlowly(pieces: AsyncIterable<string>, silenceMilliseconds: number): Promise<BodyReading> {
   const memory = new ByteBudget({ maxBytes: MEBIBYTE, maxBytesPerRequest: MEBIBYTE }).open("slow");
   const server = createServer().listen(0, "127.0.0.1");
@@ -40,7 +40,7 @@ describe("the memory of bodies", () => {
   it.each([
     ["silent", 5000, 200],
     ["steady, and takes too long as a whole", 40, 900],
-  ])("is given back by a body that is %s", async (_what, pauseMilliseconds, silenceMilliseconds) => {
+  ])("is released by a body that is %s", async (_what, pauseMilliseconds, silenceMilliseconds) => {
     const reading = await readSlowly(every(pauseMilliseconds), silenceMilliseconds);
     expect(reading).toMatchObject({ kind: "refused", problem: { code: "invalid_request" } });
   });

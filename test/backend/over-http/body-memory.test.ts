@@ -11,7 +11,7 @@ import { startBackendForTest } from "../../support/test-backend.ts";
 const MEBIBYTE = 1024 ** 2;
 
 describe("the memory of bodies", () => {
-  it("is refused to a caller that holds its share, and not to another", async () => {
+  it("is refused to a caller that has used its share, and not to another", async () => {
     const typst = await makeFakeTypst(`cat > /dev/null; ${waitFor("go")}; printf done`);
     const backend = await startBackendForTest({
       SERVICE_TYPST_BIN: typst.path,
@@ -33,7 +33,7 @@ describe("the memory of bodies", () => {
 });
 
 describe("the body of a request", () => {
-  it("is not held while the output is delivered", async () => {
+  it("is not kept in memory while the output is delivered", async () => {
     const typst = await makeFakeTypst(`cat > /dev/null; head -c ${24 * MEBIBYTE} /dev/zero`);
     const backend = await startBackendForTest({ SERVICE_TYPST_BIN: typst.path });
     const file = textFile("z".repeat(MEBIBYTE));

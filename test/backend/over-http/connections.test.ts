@@ -7,7 +7,7 @@ import { startBackendForTest, type TestBackend } from "../../support/test-backen
 const MEBIBYTE = 1024 ** 2;
 
 describe("on one connection", () => {
-  /** All that a server sends until it closes. */
+  /** Everything that the server sends until it closes the connection. */
   async function exchange(backend: TestBackend, text: string): Promise<string> {
     const connection = new RawConnection(backend.url);
     void connection.write(text);
@@ -39,13 +39,13 @@ describe("on one connection", () => {
     expect(await backend.metric("service_render_requests_total", { outcome: "ok" })).toBe(2);
   });
 
-  it("an expectation that is not known is left unmet, and the request is answered", async () => {
+  it("an unknown expectation is ignored, and the request is answered", async () => {
     const backend = await startBackendForTest();
     const received = await exchange(backend, request('{"source":"x"}', { Expect: "a-miracle", ...CLOSE }));
     expect(received).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  it("a refusal reaches a client that writes its whole body before it reads", async () => {
+  it("a refusal reaches a client that sends its whole body before it reads", async () => {
     const backend = await startBackendForTest({ SERVICE_MAX_REQUEST_BODY_BYTES: String(MEBIBYTE) });
     const body = "x".repeat(20 * MEBIBYTE);
     const received = await exchange(backend, request(body, CLOSE));

@@ -17,11 +17,11 @@ describe("keys of many folders", () => {
     const backend = await startBackendForTest(NO_TIME_LIMIT);
     const source = `#assert.eq(read("${deepKey("r63")}"), "x")\nread`;
     expect((await backend.render({ source, files: deepFiles() })).status).toBe(200);
-    // Removing a folder of ext4 takes ten times as long as making one.
+    // On ext4 removing a folder takes ten times as long as creating one.
     await expect.poll(() => backend.projects(), { timeout: 250_000 }).toEqual([]);
   });
 
-  it("are made one after the other, each after its parent, and stop being made when nobody wants them", async () => {
+  it("create folders one by one, parents first, and stop when the client leaves", async () => {
     const root = await makeTemporaryFolder("directory-tree-test-");
     const keys = ROOTS.map(deepKey);
     expect(directoriesOf(keys)).toHaveLength(64 * 249);
@@ -34,7 +34,7 @@ describe("keys of many folders", () => {
     expect((await readdir(root)).length).toBeLessThan(ROOTS.length);
   });
 
-  it("name the folder that cannot be made", async () => {
+  it("fail with the name of the folder that cannot be created", async () => {
     const root = await makeTemporaryFolder("directory-tree-test-");
     await writeFile(join(root, "taken"), "");
     const keys = [...Array.from({ length: 20 }, (_, index) => `d${index}/x`), "taken/x"];
