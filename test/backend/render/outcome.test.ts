@@ -1,4 +1,4 @@
-/** What each end of a Typst process means, by itself: `over-http/failed-renders.test.ts` makes the ends really happen. */
+/** The outcome for each end of a Typst process. `over-http/failed-renders.test.ts` makes these ends really happen. */
 import { describe, expect, it } from "vitest";
 import {
   CLIENT_GONE,
@@ -42,7 +42,7 @@ const refused = { code: "template_compile_failed", context: {} };
 const tooLarge = (size: number) => ({ code: "output_too_large", context: { size, limit: LIMIT } });
 
 describe("a process that exits", () => {
-  it("with 0 has succeeded, with any other code the template has failed", () => {
+  it("with 0 has succeeded, and with any other code the template has failed", () => {
     expect(outcome(SUCCESS)).toBeNull();
     for (const exitCode of [1, 2, 101]) expect(outcome({ kind: "exited", exitCode })).toMatchObject(refused);
   });
@@ -52,7 +52,7 @@ describe("a process that exits", () => {
     expect(outcome(SUCCESS, { outputBytes: LIMIT + 1 })).toMatchObject(tooLarge(LIMIT + 1));
   });
 
-  it("with 0 has not succeeded where its output was not taken to the end", () => {
+  it("with 0 has not succeeded if its output was not read to the end", () => {
     expect(outcome(SUCCESS, { outputTaken: "too-large" })).toMatchObject(tooLarge(LIMIT + 1));
     expect(outcome(SUCCESS, { outputTaken: "no-room" })).toMatchObject({ code: "render_queue_full" });
   });
@@ -61,7 +61,7 @@ describe("a process that exits", () => {
 describe("a process that is stopped", () => {
   const stopped = (reason: Extract<TypstEnd, { kind: "stopped" }>["reason"]): TypstEnd => ({ kind: "stopped", reason });
 
-  it("says why", () => {
+  it("has the outcome of the reason", () => {
     expect(outcome(stopped("client-gone"))).toBe(CLIENT_GONE);
     expect(outcome(stopped("render-timeout"))).toMatchObject({ code: "render_timeout", context: { timeout_secs: 31 } });
     expect(outcome(stopped("output-too-large"), { outputBytes: 9000 })).toMatchObject(tooLarge(9000));
@@ -74,7 +74,7 @@ describe("a process that is stopped", () => {
 describe("a process that is killed by a signal", () => {
   const signalled = (signal: string): TypstEnd => ({ kind: "signalled", signal });
 
-  it("has met a limit of its own, or is a failure of the service", () => {
+  it("has met a limit of its own or is a failure of the service", () => {
     const timeout = {
       code: "render_timeout",
       context: { timeout_secs: 31 },
@@ -87,7 +87,7 @@ describe("a process that is killed by a signal", () => {
     }
   });
 
-  it("and has run out of memory is the template's matter, whatever the signal", () => {
+  it("after it ran out of memory is a failure of the template, whatever the signal", () => {
     const outOfMemory = { ...refused, detail: expect.stringContaining("200000000 bytes") };
     for (const signal of ["SIGABRT", "SIGSEGV", "SIGXCPU", "SIGSYS"]) {
       expect(outcome(signalled(signal), { ranOutOfMemory: true })).toMatchObject(outOfMemory);
@@ -95,7 +95,7 @@ describe("a process that is killed by a signal", () => {
   });
 });
 
-it.each(["not-started", "output-lost"] as const)("a machine that fails is no outcome: %s", (kind) => {
+it.each(["not-started", "output-lost"] as const)("a broken machine has no outcome: %s", (kind) => {
   const cause = new Error("the machine");
   expect(() => outcome({ kind, cause })).toThrow(cause);
 });
@@ -123,11 +123,11 @@ describe("a problem", () => {
     [{ kind: "several-pages" }, /several pages.*"page".*"archive"/],
     [{ kind: "page-missing", page: 9 }, /no page 9/],
     [{ kind: "selection-empty" }, /none of the pages.*"pages"/],
-  ] as [CompileFailure, RegExp][])("of a template says what the service knows: %j", (failure, detail) => {
+  ] as [CompileFailure, RegExp][])("of a template says what the service knows about it: %j", (failure, detail) => {
     expect(compileFailed(failure)).toEqual({ ...refused, detail: expect.stringMatching(detail) });
   });
 
-  it("holds its numbers in its context and in its words", () => {
+  it("has its numbers in its context and in its detail", () => {
     expect(outputTooLarge(LIMIT + 5, SETTINGS)).toEqual({
       ...tooLarge(LIMIT + 5),
       detail: expect.stringMatching(/5005 bytes.* 5000 /),
