@@ -4,7 +4,7 @@
 import { existsSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { parseTokens } from "../rules/http/tokens.ts";
+import { parseTokens } from "../rules/http/authentication.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
 import { type Environment, readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { parseSandboxMode, SANDBOX_MODE_ADVICE, type SandboxMode } from "./sandbox/modes.mjs";

@@ -5,13 +5,13 @@ import { Hono } from "hono";
 import { STATIC_DOCUMENTS } from "../rules/constraints.ts";
 import { COMMON_HEADERS, REQUEST_ID_HEADER } from "../rules/http/headers.ts";
 import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem.ts";
-import { requireToken } from "./authorization.ts";
 import { answerConstraints } from "./constraints-route.ts";
 import { type EdgeBindings, settingsOf } from "./context.ts";
 import { drainBody } from "./drain-body.ts";
 import { answerMetrics } from "./metrics-route.ts";
 import { problemResponse } from "./problem-response.ts";
 import { answerRender } from "./render-route.ts";
+import { requireToken } from "./require-token.ts";
 
 export const app = new Hono<EdgeBindings>();
 

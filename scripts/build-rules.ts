@@ -8,6 +8,8 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = new URL("../", import.meta.url);
 const TARGET = new URL("dist/rules/", ROOT);
+/** The packages that `rules/` may import, as biome.json says too. */
+const IMPORTED_PACKAGES = ["content-type", "valibot"];
 
 const project: { version: string; license: string; dependencies: Record<string, string> } = JSON.parse(
   await readFile(new URL("package.json", ROOT), "utf8"),
@@ -28,7 +30,7 @@ await writeFile(
       type: "module",
       sideEffects: false,
       exports: { ".": { types: "./client.d.ts", default: "./client.js" } },
-      dependencies: { valibot: `^${project.dependencies.valibot}` },
+      dependencies: Object.fromEntries(IMPORTED_PACKAGES.map((name) => [name, `^${project.dependencies[name]}`])),
     },
     null,
     2,

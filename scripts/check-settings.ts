@@ -3,8 +3,8 @@
  * it begins what takes minutes. It needs no packages.
  */
 import { readBackendSettings } from "../backend/settings.ts";
-import { EDGE_INTEGER_SETTINGS } from "../edge/integer-settings.ts";
-import { parseNamedTokens } from "../rules/http/tokens.ts";
+import { EDGE_INTEGER_SETTINGS } from "../edge/settings.ts";
+import { parseNamedTokens } from "../rules/http/authentication.ts";
 import { readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { START_INTEGER_SETTINGS } from "./start-settings.ts";
 

@@ -4,7 +4,7 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { BACKEND_INTEGER_SETTINGS } from "../backend/settings.ts";
-import { EDGE_INTEGER_SETTINGS } from "../edge/integer-settings.ts";
+import { EDGE_INTEGER_SETTINGS } from "../edge/settings.ts";
 import { STATIC_DOCUMENTS } from "../rules/constraints.ts";
 import { KEY_RULES, RULES_VERSION, SET_RULES } from "../rules/files-rules.ts";
 import { LIMIT_SETTINGS } from "../rules/limits.ts";

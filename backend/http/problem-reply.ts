@@ -4,7 +4,7 @@
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { COMMON_HEADERS, instanceOf, NOT_STORED_HEADERS, REQUEST_ID_HEADER } from "../../rules/http/headers.ts";
+import { COMMON_HEADERS, NOT_STORED_HEADERS, REQUEST_ID_HEADER } from "../../rules/http/headers.ts";
 import {
   methodNotAllowed,
   notFound,
@@ -13,6 +13,7 @@ import {
   type Problem,
   problem,
   problemDocument,
+  problemInstance,
   serviceUnavailable,
 } from "../../rules/problem.ts";
 
@@ -28,7 +29,7 @@ const METHODS_BY_PATH: Readonly<Record<string, string>> = {
 
 /** Answers with a problem. `instance` is the URL that the client asked for, as the edge passes it on. */
 export function sendProblem(request: FastifyRequest, reply: FastifyReply, refusal: Problem): FastifyReply {
-  const instance = instanceOf(`${request.protocol}://${request.host}${request.url}`, request.id);
+  const instance = problemInstance(`${request.protocol}://${request.host}${request.url}`, request.id);
   if (refusal.code === "render_queue_full") reply.header("Retry-After", refusal.context.retry_after);
   return reply
     .code(PROBLEMS[refusal.code].status)

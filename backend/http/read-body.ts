@@ -2,7 +2,8 @@
  * Reading a request's body: within its limit, within a budget of memory, and within a time.
  */
 import type { IncomingMessage } from "node:http";
-import { BodyCollector, declaredSize, type RequestHead, validateDeclaredSize } from "../../rules/http/request-head.ts";
+import { BodyCollector } from "../../rules/http/body-collector.ts";
+import { declaredSize, type RequestHead, validateDeclaredSize } from "../../rules/http/request-head.ts";
 import type { Limits } from "../../rules/limits.ts";
 import { type Problem, problem } from "../../rules/problem.ts";
 import type { Reservation } from "../admission/byte-budget.ts";

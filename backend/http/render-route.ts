@@ -4,9 +4,15 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { CALLER_HEADER, CALLER_NAME_PATTERN, LIMITS_HEADER, NOT_STORED_HEADERS } from "../../rules/http/headers.ts";
+import { validateToken } from "../../rules/http/authentication.ts";
+import {
+  BACKEND_TOKEN_HEADER,
+  CALLER_HEADER,
+  CALLER_NAME_PATTERN,
+  LIMITS_HEADER,
+  NOT_STORED_HEADERS,
+} from "../../rules/http/headers.ts";
 import { validateMediaType } from "../../rules/http/request-head.ts";
-import { BACKEND_TOKEN_HEADER, validateToken } from "../../rules/http/tokens.ts";
 import { limitsFingerprint } from "../../rules/limits.ts";
 import type { OutputFormat } from "../../rules/output-options.ts";
 import { type Problem, serviceUnavailable } from "../../rules/problem.ts";

@@ -68,8 +68,8 @@ describe("the memory for bodies", () => {
   it("is not had by who has waited in vain", async () => {
     const memory = memoryFor(100, 30);
     for (const reservation of [reserve(memory), reserve(memory)]) await reservation.growTo(30);
-    const refused = reserve(memory);
-    expect(await refused.growTo(30)).toBe(false);
+    const rejected = reserve(memory);
+    expect(await rejected.growTo(30)).toBe(false);
     expect(memory.reservedBytes).toBe(60);
   });
 

@@ -57,13 +57,13 @@ describe("the token", () => {
       ["GET", "/v1/constraints", token],
       ["POST", "/v1/render", token],
     ]),
-  )("is refused for %s %s when it is %j", async (method, path, token) => {
+  )("is rejected for %s %s when it is %j", async (method, path, token) => {
     const headers: Record<string, string> = token === undefined ? {} : { "X-Service-Api-Token": token };
     const body = await expectProblem(await send(path ?? "", { method: method ?? "", headers }), "forbidden");
     expect(body.context).toEqual({});
   });
 
-  it("is validated before the body is: of that a bounded amount is read and thrown away, and no more", async () => {
+  it("is checked before the body, of which only a bounded amount is read and discarded", async () => {
     let pulledBytes = 0;
     const body = new ReadableStream(
       {

@@ -48,7 +48,7 @@ describe("the published vectors", () => {
   );
 
   it.each([...FILES_VECTORS, ...OUTPUT_VECTORS])(
-    "carry a known code where refused and none where accepted",
+    "carry a known code where rejected and none where accepted",
     (vector) => {
       if (vector.accepted) expect(vector).toMatchObject({ code: null, rule: null });
       else expect(Object.keys(PROBLEMS)).toContain(vector.code);

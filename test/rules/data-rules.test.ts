@@ -1,5 +1,5 @@
 /**
- * Objects that Typst would make dates of: refused exactly where the slow formulation says so.
+ * Objects that Typst would make dates of: rejected exactly where the slow formulation says so.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

@@ -48,7 +48,7 @@ describe("a key", () => {
     expect(isValidKey(key)).toBe(true);
   });
 
-  it("is validated as the slow formulation does", () => {
+  it("has the same verdict from the slow validator", () => {
     fc.assert(
       fc.property(keyText, (key) => {
         expect(isValidKey(key)).toBe(isValidKeySlowly(key));

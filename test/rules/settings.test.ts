@@ -40,7 +40,7 @@ describe("a whole-number setting", () => {
     "Infinity",
     "٣",
     "9".repeat(16),
-  ])("of %j is refused with its name and range", (text) => {
+  ])("of %j is rejected with its name and range", (text) => {
     expect(() => read(text)).toThrow(SettingError);
     expect(() => read(text)).toThrow(/^SERVICE_COUNT .*1 to 1000/);
   });

@@ -221,7 +221,7 @@ describe("data", () => {
     expect(problemOf(`{"source":"a","data":${'{"a":'.repeat(126)}[1]${"}".repeat(126)}}`)).toBeNull();
   });
 
-  it("may nest a million containers without harm, and is refused", () => {
+  it("may nest a million containers without harm, and is rejected", () => {
     const problem = problemOf(`{"source":"a","data":${nested(1_000_000)}}`);
     expect(problem?.code).toBe("invalid_request");
     expect(errorsOf(problem)).toHaveLength(1);
@@ -528,7 +528,7 @@ describe("invalid_template_path", () => {
     expect(errorsOf(problem)).toEqual(["files: invalid_key", "files: invalid_key"]);
   });
 
-  it("refuses a key of 513 characters", () => {
+  it("rejects a key of 513 characters", () => {
     const problem = problemOf({ source: "x", files: { [`${"k/".repeat(256)}k`]: TEXT_FILE } });
     expect(problem?.code).toBe("invalid_template_path");
   });

@@ -23,7 +23,7 @@ const SET_UP_FILES = [
   "scripts/check-settings.ts",
   "scripts/start-settings.ts",
   "backend",
-  "edge/integer-settings.ts",
+  "edge/settings.ts",
   "rules",
 ];
 

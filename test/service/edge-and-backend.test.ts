@@ -1,4 +1,4 @@
-/** The edge and the backend together: what passes through, what the edge refuses itself, and a backend that is gone. */
+/** The edge and the backend together: what passes through, what the edge rejects itself, and a backend that is gone. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { takeFreePort } from "../../scripts/local-service.ts";
 import { ENDLESS } from "../support/bombs.ts";
@@ -82,7 +82,7 @@ describe("a rendered file", () => {
     expect(readSvgSize(bytes)).toEqual([100, 100]);
   });
 
-  it("is validated by the same limits at both ends", async () => {
+  it("is checked against the same limits by edge and backend", async () => {
     await (await service.render({ source: "x" })).bytes();
     const samples = parseMetrics(await (await service.send("/metrics")).text());
     expect(sampleValue(samples, "service_limits_mismatches_total", {})).toBe(0);
@@ -121,7 +121,7 @@ describe("the edge", () => {
     ["no token", { "X-Service-Api-Token": "" }],
     ["a wrong token", { "X-Service-Api-Token": "wrong" }],
     ["the backend's token", { "X-Service-Api-Token": "test-backend-token" }],
-  ])("refuses %s before it looks at the body", async (_what, headers) => {
+  ])("rejects %s before it looks at the body", async (_what, headers) => {
     await expectProblem(await service.render("not JSON", { headers }), "forbidden");
   });
 
@@ -161,13 +161,13 @@ describe("the edge", () => {
 });
 
 describe("a body at the edge", () => {
-  it("over the limit is refused by the length that it declares", async () => {
+  it("over the limit is rejected by the length that it declares", async () => {
     const answer = await service.render("x".repeat(MAX_BODY_BYTES + 1));
     const { context } = await expectProblem(answer, "request_too_large");
     expect(context).toEqual({ limit: MAX_BODY_BYTES, declared_size: MAX_BODY_BYTES + 1 });
   });
 
-  it("over the limit is refused while it comes where it declares no length", async () => {
+  it("over the limit is rejected while it comes where it declares no length", async () => {
     const chunk = `10000\r\n${"x".repeat(0x10000)}\r\n`;
     const head = ["POST /v1/render HTTP/1.1", TOKEN_FIELD, JSON_FIELD, "Transfer-Encoding: chunked"];
     const answer = await sendRaw({ url: service.edge.url, head, body: `${chunk.repeat(5)}0\r\n\r\n` });
@@ -188,14 +188,14 @@ describe("a body at the edge", () => {
     expect((await service.send("/health")).status).toBe(200);
   });
 
-  it("that is longer than it says is validated as far as it says", async () => {
+  it("that is longer than its Content-Length is validated up to that length", async () => {
     const head = ["POST /v1/render HTTP/1.1", TOKEN_FIELD, JSON_FIELD, "Content-Length: 10"];
     const answer = await sendRaw({ url: service.edge.url, head, body: '{"source":"x"}' });
     await expectRawProblem(answer, "invalid_request");
   });
 
   it.each(["text/plain", "json", "a/b/c", "application/json, text/plain"])(
-    "of another media type is refused: %s",
+    "of another media type is rejected: %s",
     async (type) => {
       const answer = await service.render({ source: "x" }, { headers: { "Content-Type": type } });
       await expectProblem(answer, "invalid_request");

@@ -99,10 +99,10 @@ describe("the room for bodies", () => {
     expect((await Promise.race(answers))?.status).toBe(429);
     // Those that have their room are held no longer: their bodies are whole, and no JSON.
     for (const client of slow) void client.write(" ".repeat(5 * MEBIBYTE));
-    const refused = (await Promise.all(answers)).filter((answer) => answer !== null && answer.status !== 400);
-    expect(refused.length).toBeGreaterThan(0);
-    expect(refused.length).toBeLessThan(slow.length);
-    for (const answer of refused) {
+    const rejected = (await Promise.all(answers)).filter((answer) => answer !== null && answer.status !== 400);
+    expect(rejected.length).toBeGreaterThan(0);
+    expect(rejected.length).toBeLessThan(slow.length);
+    for (const answer of rejected) {
       if (answer === null) continue;
       const { status, headers, body } = answer;
       const problem = JSON.parse(body);

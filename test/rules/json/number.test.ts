@@ -1,5 +1,5 @@
 /**
- * Numbers that Typst refuses, told without reading them as numbers: against big integers.
+ * Numbers that Typst rejects, told without reading them as numbers: against big integers.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -56,7 +56,7 @@ const SPELLINGS: readonly (readonly [text: string, isRead: boolean])[] = [
   ["1.797693134862315700e308", false],
   ["1.7976931348623157000e308", false],
   ["1.7976931348623156e308", true],
-  // It rounds to the largest double, and Typst refuses it.
+  // It rounds to the largest double, and Typst rejects it.
   ["1.7976931348623158e308", false],
   ["-1.7976931348623158e308", false],
   ["17976931348623158e292", false],
@@ -94,7 +94,7 @@ describe("a number", () => {
     );
   });
 
-  it.each(SPELLINGS)("is validated right for %s: %s", (text, expected) => {
+  it.each(SPELLINGS)("has the right verdict for %s: %s", (text, expected) => {
     expect(isRead(text)).toBe(expected);
     expect(isReadByTypstSlowly(text)).toBe(expected);
   });
@@ -121,7 +121,7 @@ describe("a number", () => {
   });
 
   it.each(SPELLINGS)(
-    "is validated right for %s at the start of a body and with a digit or a sign after it",
+    "has the right verdict for %s at the start of a body and with a digit or a sign after it",
     (text, expected) => {
       expect(isReadByTypst(bodyOf(text), 0, text.length)).toBe(expected);
       expect(isReadByTypst(bodyOf(`${text}-999`), 0, text.length)).toBe(expected);

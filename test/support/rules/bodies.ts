@@ -12,10 +12,10 @@ export function bodyOf(request: unknown): Uint8Array {
   return encoder.encode(typeof request === "string" ? request : JSON.stringify(request));
 }
 
-/** What `parseRenderRequest` refuses a request with, or null where it accepts. */
+/** What `parseRenderRequest` rejects a request with, or null where it accepts. */
 export function problemOf(request: unknown, limits: Limits = DEFAULT_LIMITS): Problem | null {
-  const validation = parseRenderRequest(request instanceof Uint8Array ? request : bodyOf(request), limits);
-  return validation.ok ? null : validation.problem;
+  const parsed = parseRenderRequest(request instanceof Uint8Array ? request : bodyOf(request), limits);
+  return parsed.ok ? null : parsed.problem;
 }
 
 /** The errors of a problem by place and type, in their order; none where it has none. */

@@ -317,11 +317,12 @@ class SlowValidator {
   #validateSizes(source: string, files: readonly SlowFile[], data: JsonNode | null): Verdict | null {
     const sourceSize = Buffer.byteLength(source);
     const sourceLimit = this.#limits.max_template_source_bytes;
-    if (sourceSize > sourceLimit) return refused("template_source_too_large", { size: sourceSize, limit: sourceLimit });
+    if (sourceSize > sourceLimit)
+      return rejected("template_source_too_large", { size: sourceSize, limit: sourceLimit });
 
     const fileLimit = this.#limits.max_inline_file_bytes;
     const file = files.find(({ size }) => size > fileLimit);
-    if (file) return refused("template_file_too_large", { key: file.key, size: file.size, limit: fileLimit });
+    if (file) return rejected("template_file_too_large", { key: file.key, size: file.size, limit: fileLimit });
 
     const limit = this.#limits.max_string_bytes;
     const oversize: Verdict[] = [];
@@ -329,14 +330,14 @@ class SlowValidator {
       forEachInData(data, ({ path, string, isKey }) => {
         const size = string === null ? 0 : Buffer.byteLength(string);
         const subject = isKey ? "key" : "value";
-        if (size > limit) oversize.push(refused("string_too_large", { path: shortened(path), subject, size, limit }));
+        if (size > limit) oversize.push(rejected("string_too_large", { path: shortened(path), subject, size, limit }));
       });
     }
     return oversize[0] ?? null;
   }
 }
 
-function refused(code: string, context: Readonly<Record<string, unknown>>): Verdict {
+function rejected(code: string, context: Readonly<Record<string, unknown>>): Verdict {
   return { code, context };
 }
 
@@ -443,17 +444,17 @@ export function isValidKeySlowly(key: string): boolean {
 
 /** The whole-set rules, each key against each. */
 export function validateFileSet(keys: readonly string[], count: number, limits: Limits): Verdict | null {
-  if (count > 1024) return refused("invalid_file_data", { count, limit: 1024, rule: "too_many_keys" });
+  if (count > 1024) return rejected("invalid_file_data", { count, limit: 1024, rule: "too_many_keys" });
   const limit = limits.effective_max_files;
-  if (count > limit) return refused("invalid_file_data", { count, limit });
+  if (count > limit) return rejected("invalid_file_data", { count, limit });
   const folded = keys.map((key) => key.replace(/[A-Z]/g, (letter) => letter.toLowerCase()));
   for (const [index, key] of keys.entries()) {
     const isTaken = folded.slice(0, index).includes(folded[index] ?? "");
-    if (isTaken) return refused("invalid_file_data", { key, rule: "case_collision" });
+    if (isTaken) return rejected("invalid_file_data", { key, rule: "case_collision" });
   }
   for (const [index, key] of keys.entries()) {
     const isDirectory = folded.some((other) => other.startsWith(`${folded[index]}/`));
-    if (isDirectory) return refused("invalid_file_data", { key, rule: "ancestor_collision" });
+    if (isDirectory) return rejected("invalid_file_data", { key, rule: "ancestor_collision" });
   }
   return null;
 }
@@ -487,11 +488,11 @@ function validateOutput(output: Readonly<Record<string, unknown>>, limits: Limit
   if (isCountable && rule !== "page_range_end_precedes_start") {
     const count = countPagesSlowly(String(output.pages));
     const limit = limits.max_output_files;
-    if (count > limit) return refused("page_selection_too_large", { count, limit });
+    if (count > limit) return rejected("page_selection_too_large", { count, limit });
   }
   return rule === undefined
     ? null
-    : refused("invalid_request", { rule, errors: [{ loc: ["output", field], type: rule }] });
+    : rejected("invalid_request", { rule, errors: [{ loc: ["output", field], type: rule }] });
 }
 
 function brokenRule(output: Readonly<Record<string, unknown>>): [rule: string, field: string] | null {

@@ -11,9 +11,9 @@ import { type BareError, type SlowRequest, type Verdict, validateSlowly } from "
 
 /** The fast parser's verdict in the form of the slow one's: without prose, an accepted request decoded. */
 export function validateFast(body: Uint8Array, limits: Limits): Verdict {
-  const validation = parseRenderRequest(body, limits);
-  if (validation.ok) return { code: null, request: decoded(body, validation.request) };
-  const { code, context } = validation.problem;
+  const parsed = parseRenderRequest(body, limits);
+  if (parsed.ok) return { code: null, request: decoded(body, parsed.request) };
+  const { code, context } = parsed.problem;
   return { code, context: "errors" in context ? { ...context, errors: context.errors?.map(withoutProse) } : context };
 }
 
@@ -56,9 +56,9 @@ function withoutProse({ loc, type }: BareError): BareError {
 
 /** What every problem must keep to, whatever it is about; null when it does. */
 function breachOfForm(body: Uint8Array, limits: Limits): string | null {
-  const validation = parseRenderRequest(body, limits);
-  if (validation.ok) return null;
-  const { code, context, detail } = validation.problem;
+  const parsed = parseRenderRequest(body, limits);
+  if (parsed.ok) return null;
+  const { code, context, detail } = parsed.problem;
   const foreign = Object.keys(context).find((member) => !PROBLEMS[code].context.some((known) => known === member));
   if (foreign !== undefined) return `${code} has a context member that its catalogue entry does not name: ${foreign}`;
   if (hasLoneSurrogate({ detail, context })) return `${code} holds a lone surrogate`;
