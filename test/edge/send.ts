@@ -1,4 +1,4 @@
-/** Requests to the Worker under test, and the checks that every problem must pass. */
+/** Sends requests to the Worker under test, and checks problems. */
 import { exports } from "cloudflare:workers";
 import { expect } from "vitest";
 import { type ContractCode, contractMembers, foreignMembers } from "../support/contract.ts";
@@ -25,7 +25,7 @@ export interface ProblemBody {
   readonly [member: string]: unknown;
 }
 
-/** Checks that an answer is this problem as the contract has it, with every member and no other, and gives its body. */
+/** Expects a response to be this problem with exactly the members that the contract names, and returns its body. */
 export async function expectProblem(answer: Response, code: ContractCode): Promise<ProblemBody> {
   expect(answer.headers.get("Content-Type")).toBe("application/problem+json");
   const body = await answer.json<ProblemBody>();

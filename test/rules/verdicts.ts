@@ -17,7 +17,7 @@ export function validateFast(body: Uint8Array, limits: Limits): Verdict {
   return { code, context: "errors" in context ? { ...context, errors: context.errors?.map(withoutProse) } : context };
 }
 
-/** What the two parsers say differently about a body, or null. */
+/** How the verdicts of the two parsers on a body differ, or null. */
 export function disagreement(body: Uint8Array, limits: Limits): string | null {
   const slow = validateSlowly(body, limits);
   const fast = tolerated(validateFast(body, limits), slow);
@@ -26,8 +26,8 @@ export function disagreement(body: Uint8Array, limits: Limits): string | null {
 }
 
 /**
- * `fast`, but where both blame the content of a file under an invalid key, only that they do is compared: the contract
- * settles where such an error may point to for one code alone, and a test of its own holds the parser to that.
+ * `fast`, without the `loc` of errors in the content of a file whose key is invalid: the contract determines that `loc`
+ * for one code only, and a separate test checks it.
  */
 function tolerated(fast: Verdict, slow: Verdict): Verdict {
   if (fast.code === null || slow.code === null) return fast;
@@ -54,7 +54,7 @@ function withoutProse({ loc, type }: BareError): BareError {
   return { loc, type };
 }
 
-/** What every problem must keep to, whatever it is about; null when it does. */
+/** How a problem breaks the rules for every problem, or null. */
 function breachOfForm(body: Uint8Array, limits: Limits): string | null {
   const parsed = parseRenderRequest(body, limits);
   if (parsed.ok) return null;
