@@ -1,9 +1,24 @@
 /**
- * Delivering a finished output to its client, with deadlines: a client that stops reading must not hold it for ever.
+ * Delivering a rendered file to its client, with deadlines: a client that stops reading must not hold it for ever.
  */
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
+import { NOT_STORED_HEADERS } from "../../rules/http/headers.ts";
+import type { Extension, RenderedFile } from "../render/outcome.ts";
 import type { Spool } from "../render/spool.ts";
+import { contentDisposition } from "./file-name.ts";
+
+const CONTENT_TYPES = {
+  pdf: "application/pdf",
+  png: "image/png",
+  svg: "image/svg+xml",
+  zip: "application/zip",
+} as const satisfies Record<Extension, string>;
+
+/** An SVG opened on its own runs nothing and loads nothing, whatever the document has put into it. */
+const SVG_HEADERS = {
+  "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; sandbox",
+} as const;
 
 /** How a delivery ended. */
 export type DeliveryEnd = "delivered" | "client_gone" | "silent" | "timed_out";
@@ -33,15 +48,30 @@ export class Deliveries {
     return this.#underWay;
   }
 
-  /** Sends an output as the body of a reply whose headers are set, and waits until the last byte is sent. */
-  async deliver(reply: FastifyReply, output: Spool): Promise<Delivery> {
+  /**
+   * Sends a file and waits until its last byte is sent, or the delivery has failed. The output is closed then.
+   *
+   * @param suggestedName the file name that the request asks for, or null.
+   */
+  async deliver(
+    reply: FastifyReply,
+    { output, extension }: RenderedFile,
+    suggestedName: string | null,
+  ): Promise<Delivery> {
     const started = performance.now();
     this.#underWay++;
     try {
+      reply.headers({
+        ...NOT_STORED_HEADERS,
+        ...(extension === "svg" && SVG_HEADERS),
+        "Content-Type": CONTENT_TYPES[extension],
+        "Content-Disposition": contentDisposition(suggestedName, extension),
+      });
       const end = await this.#send(reply, output);
       return { end, seconds: (performance.now() - started) / 1000 };
     } finally {
       this.#underWay--;
+      await output.close();
     }
   }
 

@@ -4,17 +4,20 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { CALLER_HEADER, CALLER_NAME_PATTERN, LIMITS_HEADER } from "../../rules/http/headers.ts";
-import { limitsFingerprint } from "../../rules/limits.ts";
-import type { ByteBudget } from "../admission/byte-budget.ts";
+import { validateToken } from "../../rules/http/authentication.ts";
+import { BACKEND_TOKEN_HEADER, CALLER_HEADER, CALLER_NAME_PATTERN, LIMITS_HEADER } from "../../rules/http/headers.ts";
+import { validateMediaType } from "../../rules/http/request-head.ts";
+import { type Limits, limitsFingerprint } from "../../rules/limits.ts";
+import { type Problem, serviceUnavailable } from "../../rules/problem.ts";
+import { parseRenderRequest, type RenderRequest } from "../../rules/render-request.ts";
+import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import type { RenderQueue } from "../admission/render-queue.ts";
 import type { BackendMetrics, ObservedRender, RequestEnd } from "../metrics.ts";
 import { CLIENT_GONE, notRendered, renderQueueFull } from "../render/outcome.ts";
 import { type RenderResources, render, type ValidRequest } from "../render/render.ts";
 import type { Deliveries } from "./delivery.ts";
-import { reportFailure } from "./problem-response.ts";
-import { type Refusal, receive } from "./receive.ts";
-import { sendReply } from "./reply.ts";
+import { reportFailure, sendProblem } from "./problem-response.ts";
+import { drainBody, readBody, requestHead } from "./read-body.ts";
 
 /** The caller of a request whose edge names none. */
 const UNNAMED_CALLER = "unnamed";
@@ -35,10 +38,24 @@ export interface RenderRoute {
   underWay(): number;
 }
 
+/** How the first step ended. */
+type Reception =
+  | { readonly kind: "received"; readonly body: Uint8Array; readonly renderRequest: RenderRequest }
+  | Refusal
+  | { readonly kind: typeof CLIENT_GONE };
+
+interface Refusal {
+  readonly kind: "refused";
+  readonly problem: Problem;
+  /** The size of the body where all of it was read. */
+  readonly requestBytes?: number;
+}
+
 /** A request that is ready to be answered. */
 interface Processed extends ObservedRender {
+  /** The file name that the request asks for, or null. */
   readonly suggestedName: string | null;
-  /** Undefined where not all of the body was read. */
+  /** The size of the body where all of it was read. */
   readonly requestBytes?: number | undefined;
 }
 
@@ -54,9 +71,9 @@ export function renderRoute(resources: RenderRouteResources): RenderRoute {
       const clientGone = clientGoneSignal(request.raw, reply.raw);
       const processed = await receiveAndRender(resources, request, caller, clientGone);
       metrics.observeRender(processed);
-      const sent = await sendReply(request, reply, processed.outcome, processed.suggestedName, deliveries);
-      metrics.countRequest(processed.format, sent);
-      request.log.info(logRecord(caller, processed, sent), "render");
+      const end = await sendReply(request, reply, processed, deliveries);
+      metrics.countRequest(processed.format, end);
+      request.log.info(logRecord(caller, processed, end), "render");
       // A reply whose connection was closed counts as not sent: Fastify would go on to the handler.
       if (!reply.sent) reply.hijack();
       return reply;
@@ -68,8 +85,8 @@ export function renderRoute(resources: RenderRouteResources): RenderRoute {
 }
 
 /**
- * Receives a request and renders it. Only this function holds the body, so that its memory is free while the answer is
- * delivered, which may take minutes.
+ * The first two steps. Only this function holds the body, so that its memory is free while the answer is delivered, which
+ * may take minutes.
  */
 async function receiveAndRender(
   resources: RenderRouteResources,
@@ -80,7 +97,7 @@ async function receiveAndRender(
   const memory = resources.bodyMemory.open(caller);
   const failed = (error: unknown): Refusal => ({ kind: "refused", problem: reportFailure(request, error) });
   try {
-    const reception = await receive(request, resources.settings, resources.isDraining(), memory).catch(failed);
+    const reception = await receive(resources, request, memory).catch(failed);
     if (reception.kind !== "received") {
       const requestBytes = reception.kind === "refused" ? reception.requestBytes : undefined;
       return { outcome: reception, format: "none", suggestedName: null, phases: {}, requestBytes };
@@ -97,7 +114,35 @@ async function receiveAndRender(
   }
 }
 
-/** Renders a valid request once it has a slot, or says why it gets none. */
+/**
+ * Step 1: the token, then the body, then its validation. Nothing of it takes a slot.
+ *
+ * @param memory grows with the body.
+ */
+async function receive(
+  { settings, isDraining }: RenderRouteResources,
+  request: FastifyRequest,
+  memory: Reservation,
+): Promise<Reception> {
+  const token = request.headers[BACKEND_TOKEN_HEADER.toLowerCase()];
+  const forbidden = validateToken(typeof token === "string" ? token : null, settings.backendTokens);
+  if (forbidden !== null) return { kind: "refused", problem: forbidden };
+  if (isDraining()) return { kind: "refused", problem: serviceUnavailable() };
+  const reading = await readBody(request.raw, settings.limits, memory);
+  if (reading.kind === "aborted") return { kind: CLIENT_GONE };
+  if (reading.kind === "refused") return reading;
+  return validateBody(request, reading.body, settings.limits);
+}
+
+function validateBody(request: FastifyRequest, body: Uint8Array, limits: Limits): Reception {
+  const wrongMediaType = validateMediaType(requestHead(request.raw));
+  if (wrongMediaType !== null) return { kind: "refused", problem: wrongMediaType };
+  const validation = parseRenderRequest(body, limits);
+  if (!validation.ok) return { kind: "refused", problem: validation.problem, requestBytes: body.length };
+  return { kind: "received", body, renderRequest: validation.request };
+}
+
+/** Step 2: renders a valid request once it has a slot, or says why it gets none. */
 async function renderInSlot(
   resources: RenderRouteResources,
   valid: ValidRequest,
@@ -116,6 +161,29 @@ async function renderInSlot(
       const { outcome, phases, peakMemoryBytes } = admission.result;
       return { outcome, phases: { ...phases, queue: admission.waitedSeconds }, peakMemoryBytes };
     }
+  }
+}
+
+/** Step 3: delivers the file or sends the problem, or closes the connection of a client that has gone. */
+async function sendReply(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { outcome, suggestedName }: Processed,
+  deliveries: Deliveries,
+): Promise<RequestEnd> {
+  switch (outcome.kind) {
+    case "rendered": {
+      const delivery = await deliveries.deliver(reply, outcome.file, suggestedName);
+      return { outcome: delivery.end === "delivered" ? "ok" : "client_gone", delivery };
+    }
+    case "refused":
+      if (!(await drainBody(request.raw))) reply.header("Connection", "close");
+      sendProblem(request, reply, outcome.problem);
+      return { outcome: outcome.problem.code, delivery: null };
+    case CLIENT_GONE:
+      reply.hijack();
+      reply.raw.destroy();
+      return { outcome: "client_gone", delivery: null };
   }
 }
 

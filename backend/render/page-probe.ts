@@ -43,13 +43,13 @@ export async function explainFailure(
  * PDF of one blank page. Pages are numbered without gaps, so a selection matches if its lowest page exists.
  */
 export async function failureOfSelection(
-  wanted: Output,
+  pages: string,
   pdf: Spool,
   printPage: PrintPage,
   settings: BackendSettings,
 ): Promise<RenderFailure | null> {
-  if (wanted.format !== "pdf" || wanted.pages === null || !(await mayBePlaceholder(pdf))) return null;
-  const lowest = await printPage(lowestPage(wanted.pages));
+  if (!(await mayBePlaceholder(pdf))) return null;
+  const lowest = await printPage(lowestPage(pages));
   // The page exists, even if the probe was stopped because it was too large.
   if (lowest.outputBytes > 0) return null;
   return outcomeOfEnd(lowest, settings) ?? compileFailed({ kind: "selection-empty" });

@@ -18,8 +18,8 @@ import type { StartedRender, TypstStarter } from "../typst/starter.ts";
 import { isFont } from "../work-directory/font-links.ts";
 import { projectBytes, stringBytes } from "../work-directory/render-directory.ts";
 import { archiveOutcome, throwIfDiskIsFull } from "./archived-output.ts";
+import { EscapedOutput } from "./escaped-output.ts";
 import { noPageWritten, noTemporarySpace, notRendered, outcomeOfEnd, type RenderOutcome } from "./outcome.ts";
-import { outputTaker } from "./output-taker.ts";
 import { explainFailure, failureOfSelection } from "./page-probe.ts";
 import { type PhaseSeconds, PhaseTimer } from "./phases.ts";
 import { Spool } from "./spool.ts";
@@ -156,20 +156,16 @@ class RenderJob {
     if (layoutProblem !== null) return notRendered(layoutProblem);
     // Without all its files, the template would fail for a reason that is not its own.
     if (fillingOver.aborted) return notRendered(this.#time.failure);
-    const taker = outputTaker(request.output, output);
+    const escaped = request.output.format === "svg" ? new EscapedOutput(output) : null;
     const directory = renderDirectory.outputDirectory;
     const pages = directory === null ? null : { directory, hasRoomFor: this.#hasRoomFor };
-    const performing = this.#perform(started.process, taker, pages, this.#time.millisecondsLeft);
+    const performing = this.#perform(started.process, escaped ?? output, pages, this.#time.millisecondsLeft);
     // While Typst compiles there is time to start the next process. Earlier or later, a client would wait for that.
     this.#resources.starter.prepareNext(this.#command);
     const result = await performing;
-    const { end, outputTaken } = result;
-    const isWhole = outputTaken === "kept" && end.kind === "exited" && end.exitCode === 0;
-    return {
-      kind: "compiled",
-      started,
-      result: { ...result, outputTaken: isWhole ? await taker.complete() : outputTaken },
-    };
+    const isWhole = result.outputTaken === "kept" && result.end.kind === "exited" && result.end.exitCode === 0;
+    const outputTaken = isWhole && escaped !== null ? await escaped.complete() : result.outputTaken;
+    return { kind: "compiled", started, result: { ...result, outputTaken } };
   }
 
   #perform(
@@ -223,8 +219,10 @@ class RenderJob {
       return this.phases.time("archive", () => archiveOutcome(settings, pages, output, this.#time));
     }
     if (output.size === 0) return notRendered(noPageWritten(wanted));
-    const selectionFailure = await failureOfSelection(wanted, output, printPage, settings);
-    if (selectionFailure !== null) return notRendered(selectionFailure);
+    if (wanted.format === "pdf" && wanted.pages !== null) {
+      const selectionFailure = await failureOfSelection(wanted.pages, output, printPage, settings);
+      if (selectionFailure !== null) return notRendered(selectionFailure);
+    }
     return { kind: "rendered", file: { output, extension: wanted.format } };
   }
 
