@@ -11,7 +11,6 @@ import { isValidKey, KEY_RULES, validateFileSet } from "./files-rules.ts";
 import { type Base64Mistake, base64DecodedSize, base64Mistake } from "./json/base64.ts";
 import { JsonCursor, type JsonKind } from "./json/cursor.ts";
 import { decodeJsonString, type StringSpan } from "./json/string.ts";
-import { isUtf8 } from "./json/utf8.ts";
 import type { Limits } from "./limits.ts";
 import { DEFAULT_OUTPUT, type Output } from "./output-options.ts";
 import { OutputReader } from "./output-reader.ts";
@@ -122,7 +121,7 @@ class RequestReader {
     if (cursor.isMalformed) {
       return problem("invalid_request", `The body is not valid JSON: syntax error at byte ${cursor.malformedAt}.`, {});
     }
-    if (!cursor.isAscii && !isUtf8(cursor.body)) {
+    if (!cursor.isUtf8) {
       return problem("invalid_request", "The body is not valid JSON: it is not UTF-8.", {});
     }
     const found = this.#errors.toProblem() ?? this.#validateFileSet() ?? this.#validateSizes();
