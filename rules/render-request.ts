@@ -10,6 +10,7 @@ import { type DataErrorType, type DataFindings, passData, pathsAt } from "./data
 import { isValidKey, KEY_RULES, validateFileSet } from "./files-rules.ts";
 import { type Base64Mistake, base64DecodedSize, base64Mistake } from "./json/base64.ts";
 import { JsonCursor, type JsonKind } from "./json/cursor.ts";
+import { KnownNames } from "./json/known-names.ts";
 import { decodeJsonString, type StringSpan } from "./json/string.ts";
 import type { Limits } from "./limits.ts";
 import { DEFAULT_OUTPUT, type Output } from "./output-options.ts";
@@ -52,6 +53,9 @@ export function parseRenderRequest(body: Uint8Array, limits: Limits): RenderRequ
   const found = reader.validate();
   return "code" in found ? { ok: false, problem: found } : { ok: true, request: found };
 }
+
+/** Every field of a request and of a file. */
+const FIELDS = new KnownNames(["source", "files", "data", "output", "encoding", "content"]);
 
 const ENCODINGS: readonly string[] = ["text", "base64"] satisfies Encoding[];
 
@@ -322,6 +326,8 @@ class RequestReader {
 
   /** The key read last, decoded far enough to be told from every field and to be quoted. */
   #fieldName(): string {
+    const known = FIELDS.find(this.#cursor.body, this.#cursor.stringSpan());
+    if (known !== null) return known;
     return decodeJsonString(this.#cursor.body, this.#cursor.stringSpan(), MAX_FIELD_NAME_CODE_UNITS);
   }
 
