@@ -12,12 +12,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { type LocalBackend, startBackend, takeFreePort } from "../../../scripts/local-service.ts";
 import { runMountCommand } from "../../attack-suite/mount-helper.ts";
-import { binaryFile, ENDLESS, NO_TIME_LIMIT, noisePng, svg, textFile } from "../../support/bombs.ts";
+import { ENDLESS, NO_TIME_LIMIT, noisePng, svg } from "../../support/bombs.ts";
 import { expectNothingLeft } from "../../support/leftovers.ts";
 import { parseMetrics, sampleValue } from "../../support/metrics-text.ts";
 import { readPdf } from "../../support/pdf-reader.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { processesOf, typstProcessesOf } from "../../support/processes.ts";
+import { binaryFile, textFile } from "../../support/request-files.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import {
   projectsIn,

@@ -3,10 +3,10 @@
  * embedded in a PDF; the expensive ones run into the limits of every render. The service survives all of them.
  */
 import { describe, expect, it } from "vitest";
-import { binaryFile, type SentFile, textFile } from "../../support/bombs.ts";
 import { fontNamesOf, LIBERATION_FAMILY, liberation } from "../../support/fonts.ts";
 import { expectNothingLeft } from "../../support/leftovers.ts";
 import { expectProblem } from "../../support/problems.ts";
+import { binaryFile, type SentFile, textFile } from "../../support/request-files.ts";
 import { startBackendForTest, type TestBackend } from "../../support/test-backend.ts";
 import {
   boundlessCollection,

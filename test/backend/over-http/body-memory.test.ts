@@ -2,10 +2,10 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { textFile } from "../../support/bombs.ts";
 import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { sendWithoutReading } from "../../support/raw-connection.ts";
+import { textFile } from "../../support/request-files.ts";
 import { startBackendForTest } from "../../support/test-backend.ts";
 
 const MEBIBYTE = 1024 ** 2;

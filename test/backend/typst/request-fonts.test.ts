@@ -8,7 +8,6 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
-import { binaryFile, type SentFile, textFile } from "../../support/bombs.ts";
 import { makeFakeTypst } from "../../support/fake-typst.ts";
 import {
   collectionOf,
@@ -21,6 +20,7 @@ import {
 import { expectNothingLeft } from "../../support/leftovers.ts";
 import { readPdf } from "../../support/pdf-reader.ts";
 import { expectProblem } from "../../support/problems.ts";
+import { binaryFile, type SentFile, textFile } from "../../support/request-files.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { startBackendForTest, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
 import { openTestSandbox, SANDBOXES } from "../../support/test-sandbox.ts";

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { countNamedDirectories, directoriesOf } from "../../../backend/work-directory/directory-paths.ts";
 import { makeDirectories, removeDirectories } from "../../../backend/work-directory/directory-tree.ts";
-import { NO_TIME_LIMIT, textFile } from "../../support/bombs.ts";
+import { NO_TIME_LIMIT } from "../../support/bombs.ts";
+import { textFile } from "../../support/request-files.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { startBackendForTest } from "../../support/test-backend.ts";
 

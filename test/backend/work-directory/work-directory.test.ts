@@ -8,6 +8,7 @@ import { readBackendSettings } from "../../../backend/settings.ts";
 import { Spawner } from "../../../backend/spawner/spawner.ts";
 import { prepareWorkDirectory } from "../../../backend/work-directory/claim.ts";
 import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
+import { textFile } from "../../support/request-files.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { startBackendForTest } from "../../support/test-backend.ts";
 
@@ -27,7 +28,7 @@ it("the work directory holds nothing of a render that has ended, however it ende
     SERVICE_MAX_OUTPUT_BYTES: "100000",
     SERVICE_MAX_CONCURRENT_RENDERS: "4",
   });
-  const files = { "deep/er/file.txt": { encoding: "text", content: "x" } };
+  const files = { "deep/er/file.txt": textFile("x") };
   const render = async (order: string, output = {}) =>
     (await backend.render({ source: `${order}\n`, files, output })).status;
 
