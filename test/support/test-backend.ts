@@ -92,7 +92,7 @@ export async function startTestBackend(
 }
 
 /** Starts a backend that is closed when the running test has finished. */
-export async function startBackendForTest(...options: Parameters<typeof startTestBackend>): Promise<TestBackend> {
+export async function startTemporaryBackend(...options: Parameters<typeof startTestBackend>): Promise<TestBackend> {
   const backend = await startTestBackend(...options);
   onTestFinished(() => backend.close());
   return backend;

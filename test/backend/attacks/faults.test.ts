@@ -23,7 +23,7 @@ import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import {
   projectsIn,
   renderInit,
-  startBackendForTest,
+  startTemporaryBackend,
   startTestBackend,
   type TestBackend,
 } from "../../support/test-backend.ts";
@@ -196,7 +196,7 @@ describe("clients that go away leave nothing", () => {
    * second time adds would be lost each time.
    */
   async function expectNoLoss(scenario: (backend: TestBackend) => Promise<void>): Promise<void> {
-    const backend = await startBackendForTest(SETTINGS);
+    const backend = await startTemporaryBackend(SETTINGS);
     const run = async (): Promise<void> => {
       await scenario(backend);
       await expectNothingLeft(backend);
@@ -251,7 +251,7 @@ describe("clients that go away leave nothing", () => {
   });
 
   it("at any moment of a short render", async () => {
-    const backend = await startBackendForTest({ ...SETTINGS, SERVICE_WARM_RENDERS: "2" });
+    const backend = await startTemporaryBackend({ ...SETTINGS, SERVICE_WARM_RENDERS: "2" });
     for (let milliseconds = 0; milliseconds < 40; milliseconds++) {
       const signal = AbortSignal.timeout(milliseconds);
       await backend.render({ source: "x" }, { signal }).then(

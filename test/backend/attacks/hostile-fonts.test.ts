@@ -7,7 +7,7 @@ import { fontNamesOf, LIBERATION_FAMILY, liberation } from "../../support/fonts.
 import { expectNothingLeft } from "../../support/leftovers.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { binaryFile, type SentFile, textFile } from "../../support/request-files.ts";
-import { startBackendForTest, type TestBackend } from "../../support/test-backend.ts";
+import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
 import {
   boundlessCollection,
   recursiveCollection,
@@ -38,7 +38,7 @@ const LIMITS = {
 type Files = Readonly<Record<string, SentFile>>;
 
 function startLimitedBackend(settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
-  return startBackendForTest({ ...LIMITS, ...settings });
+  return startTemporaryBackend({ ...LIMITS, ...settings });
 }
 
 const sent = (fonts: readonly Buffer[], extension = "ttf"): Files =>

@@ -22,7 +22,7 @@ import { expectNothingLeft } from "../../support/leftovers.ts";
 import { readPdf } from "../../support/pdf-reader.ts";
 import { type ContractCode, expectProblem } from "../../support/problems.ts";
 import { binaryFile, type SentFile, textFile } from "../../support/request-files.ts";
-import { startBackendForTest, type TestBackend } from "../../support/test-backend.ts";
+import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
 import { growingPlugin, loopingPlugin } from "../../support/wasm.ts";
 
 /** Much longer than an ordinary render takes, even on a busy machine. */
@@ -52,7 +52,7 @@ interface Attack extends Template {
 }
 
 function startLimitedBackend(settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
-  return startBackendForTest({ ...LIMITS, ...settings });
+  return startTemporaryBackend({ ...LIMITS, ...settings });
 }
 
 async function expectOrdinaryRender(backend: TestBackend): Promise<void> {

@@ -11,10 +11,10 @@ import { readPdf } from "../../support/pdf-reader.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { isRunning, processesOf, processStatus, typstProcessesOf } from "../../support/processes.ts";
 import { textFile } from "../../support/request-files.ts";
-import { startBackendForTest, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
 
 function startWarmBackend(warmRenders: number): Promise<TestBackend> {
-  return startBackendForTest({
+  return startTemporaryBackend({
     SERVICE_WARM_RENDERS: String(warmRenders),
     SERVICE_MAX_CONCURRENT_RENDERS: "2",
   });
