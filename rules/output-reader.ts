@@ -1,8 +1,9 @@
 /**
- * Reading `output` from the cursor: bounded values for the schemas of `output-options.ts`, and their issues as errors.
+ * Reads `output` from the cursor into bounded values, validates them by the schemas of `output-options.ts`, and reports
+ * the issues as validation errors.
  *
- * The values are small by construction: a string is read as far as any rule could care, a container in the wrong place
- * becomes an empty one, and of `standards` one item more than is allowed.
+ * The values are bounded by construction: a string is decoded only as far as a rule looks, a container in the wrong place
+ * is read as an empty one, and at most one item more than allowed is read of `standards`.
  */
 import * as v from "valibot";
 import type { JsonCursor, JsonKind } from "./json/cursor.ts";
@@ -12,30 +13,18 @@ import {
   isOutputFormat,
   MAX_FILENAME_CODE_UNITS,
   MAX_STANDARDS,
+  OUTPUT_FIELDS,
   OUTPUT_SCHEMAS,
   type Output,
-  type OutputField,
   type OutputFormat,
 } from "./output-options.ts";
 import { quote } from "./quote.ts";
 import type { ErrorType, ValidationErrorList } from "./validation-errors.ts";
 
-/** A number is read when it is no longer than this; a longer one counts as out of every range. */
+/** A longer number is read as Infinity, which is out of every range. */
 const MAX_NUMBER_BYTES = 1024;
 
-/** Every field of some format. */
-const FIELDS: ReadonlySet<string> = new Set([
-  "format",
-  "filename",
-  "version",
-  "standards",
-  "pages",
-  "page",
-  "archive",
-  "ppi",
-] satisfies OutputField[]);
-
-const ONE_ISSUE_A_FIELD = { abortPipeEarly: true } as const;
+const ONE_ISSUE_PER_FIELD = { abortPipeEarly: true } as const;
 
 type SmallValue = string | number | boolean | null | SmallValue[] | Record<string, never>;
 
@@ -48,7 +37,7 @@ export class OutputReader {
     this.#errors = errors;
   }
 
-  /** Reads the value at the cursor. Errors go to the list; the answer is null when there was one. */
+  /** Reads the value at the cursor. It returns null when there were errors, which it adds to the list. */
   read(): Output | null {
     const cursor = this.#cursor;
     const kind = cursor.peekKind();
@@ -71,7 +60,7 @@ export class OutputReader {
     const fields: Record<string, SmallValue> = {};
     for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
       const name = decodeJsonString(cursor.body, cursor.stringSpan(), MAX_FILENAME_CODE_UNITS);
-      if (!FIELDS.has(name)) {
+      if (!OUTPUT_FIELDS.has(name)) {
         cursor.skipValue(null);
         this.#errors.addFieldError(["output", name], "unknown_field", "unknown field");
       } else if (Object.hasOwn(fields, name)) {
@@ -86,14 +75,14 @@ export class OutputReader {
 
   #validate(format: OutputFormat, fields: Readonly<Record<string, SmallValue>>): Output | null {
     const schema = OUTPUT_SCHEMAS[format];
-    let hasForeignField = false;
+    let hasMisplacedField = false;
     for (const name in fields) {
       if (name in schema.entries) continue;
-      hasForeignField = true;
+      hasMisplacedField = true;
       this.#errors.addFieldError(["output", name], "unknown_field", `${name} is not an option of ${format}`);
     }
-    const result = v.safeParse<typeof schema>(schema, fields, ONE_ISSUE_A_FIELD);
-    if (result.success) return hasForeignField ? null : result.output;
+    const result = v.safeParse<typeof schema>(schema, fields, ONE_ISSUE_PER_FIELD);
+    if (result.success) return hasMisplacedField ? null : result.output;
     for (const issue of result.issues) {
       const path = (issue.path ?? []).map(({ key }) => (typeof key === "number" ? key : String(key)));
       const { type, expectation } = describeIssue(issue);
@@ -144,7 +133,7 @@ export class OutputReader {
   }
 }
 
-/** One of our error types for each kind of valibot issue that the schemas can raise. */
+/** The error type and the expectation, in words, for each kind of valibot issue that the schemas can raise. */
 function describeIssue(issue: v.BaseIssue<unknown>): { type: ErrorType; expectation: string } {
   switch (issue.type) {
     case "picklist":

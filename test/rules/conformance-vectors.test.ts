@@ -48,14 +48,14 @@ describe("the published vectors", () => {
   );
 
   it.each([...FILES_VECTORS, ...OUTPUT_VECTORS])(
-    "carry a known code where refused and none where accepted",
+    "carry a known code where rejected and none where accepted",
     (vector) => {
       if (vector.accepted) expect(vector).toMatchObject({ code: null, rule: null });
       else expect(Object.keys(PROBLEMS)).toContain(vector.code);
     },
   );
 
-  it("show every rule, and the one shape that the contract shows", () => {
+  it("show every rule, and the one vector that docs/api.md#constraints shows", () => {
     expect(new Set(FILES_VECTORS.map(({ rule }) => rule))).toEqual(new Set([null, ...SET_RULES.map(({ id }) => id)]));
     expect(new Set(OUTPUT_VECTORS.map(({ rule }) => rule))).toEqual(
       new Set([null, ...OUTPUT_RULES.map(({ id }) => id)]),

@@ -1,5 +1,5 @@
 /**
- * The files-key rules: single keys at their bounds, and sets against a formulation that compares each key with each.
+ * The files-key rules: single keys at their bounds, and sets compared with the slow validator, which compares each key with each other.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -48,7 +48,7 @@ describe("a key", () => {
     expect(isValidKey(key)).toBe(true);
   });
 
-  it("is validated as the slow formulation does", () => {
+  it("has the same verdict from the slow validator", () => {
     fc.assert(
       fc.property(keyText, (key) => {
         expect(isValidKey(key)).toBe(isValidKeySlowly(key));

@@ -207,7 +207,7 @@ describe("the number of files", () => {
   const validate = (count: number, maxInlineFiles: number) =>
     problemOf({ source: "a", files: files(count) }, limitsWith({ max_inline_files: maxInlineFiles }));
 
-  it("may be 64 by default, and 65 is refused without a rule", () => {
+  it("may be 64 by default, and 65 is rejected without a rule", () => {
     expect(problemOf({ source: "a", files: files(64) })).toBeNull();
     expect(problemOf({ source: "a", files: files(65) })).toMatchObject({ code: "invalid_file_data" });
     expect(problemOf({ source: "a", files: files(65) })?.context).toEqual({ count: 65, limit: 64 });

@@ -1,5 +1,5 @@
 /**
- * The order of validation: a request that fails at several stages is answered by the earliest of them.
+ * The order of validation: the problem of a request that fails at several stages is that of the earliest.
  */
 import { describe, expect, it } from "vitest";
 import { bodyOf, problemOf } from "../support/rules/bodies.ts";

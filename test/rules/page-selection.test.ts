@@ -110,7 +110,7 @@ describe("the number of pages", () => {
     );
   });
 
-  it("refuses a selection exactly where it is over the limit", () => {
+  it("rejects a selection exactly where it is over the limit", () => {
     fc.assert(
       fc.property(pages, fc.integer({ min: 1, max: 40 }), fc.constantFrom("png", "svg"), (text, limit, format) => {
         const request = { source: "a", output: { format, archive: "zip", pages: text } };

@@ -1,5 +1,5 @@
 /**
- * Whole-number settings and the limits that are read through them.
+ * Integer settings, and the limits that are read as such.
  */
 import { describe, expect, it } from "vitest";
 import { DEFAULT_LIMITS, LIMIT_SETTINGS, limitsFingerprint, limitsFrom, MAX_KEYS } from "../../rules/limits.ts";
@@ -40,7 +40,7 @@ describe("a whole-number setting", () => {
     "Infinity",
     "٣",
     "9".repeat(16),
-  ])("of %j is refused with its name and range", (text) => {
+  ])("of %j is rejected with its name and range", (text) => {
     expect(() => read(text)).toThrow(SettingError);
     expect(() => read(text)).toThrow(/^SERVICE_COUNT .*1 to 1000/);
   });

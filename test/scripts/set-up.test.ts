@@ -23,7 +23,7 @@ const SET_UP_FILES = [
   "scripts/check-settings.ts",
   "scripts/start-settings.ts",
   "backend",
-  "edge/integer-settings.ts",
+  "edge/settings.ts",
   "rules",
 ];
 
@@ -92,7 +92,7 @@ describe("the set-up", () => {
     for (const _ of ["first", "second"]) {
       const { exitCode, stderr } = await clone.setUp();
       expect(exitCode).toBe(1);
-      expect(stderr).toMatch(/^set-up: `npm ci` failed: exit code 1\. See to .*\n {2}npm error code ECONNREFUSED\n$/);
+      expect(stderr).toMatch(/^set-up: `npm ci` failed: exit code 1\. Fix .*\n {2}npm error code ECONNREFUSED\n$/);
     }
   });
 

@@ -2,7 +2,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { BACKEND_INTEGER_SETTINGS, maxTempBytesPerRender } from "../../backend/settings.ts";
-import { EDGE_INTEGER_SETTINGS } from "../../edge/integer-settings.ts";
+import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
 import { DEFAULT_LIMITS, LIMIT_SETTINGS } from "../../rules/limits.ts";
 
 const ROOT = new URL("../../", import.meta.url);
@@ -35,13 +35,13 @@ describe("by default", () => {
 
 it("the README names every setting that the code reads", async () => {
   const readme = await readPage("README.md");
-  for (const path of ["backend/settings.ts", "edge/settings.ts", "edge/integer-settings.ts", "rules/limits.ts"]) {
+  for (const path of ["backend/settings.ts", "edge/settings.ts", "rules/limits.ts"]) {
     const names = (await readPage(path)).match(/SERVICE_[A-Z_]+[A-Z]/g) ?? [];
     for (const name of new Set(names)) expect(readme, `${name} of ${path}`).toContain(name);
   }
 });
 
-const PAGES = ["README.md", "docs/operations.md", "docs/client.md", "docs/errors.md", "examples/README.md"];
+const PAGES = ["README.md", "docs/operations.md", "docs/client.md", "docs/api.md", "examples/README.md"];
 
 it.each(PAGES)("%s names no setting that nothing reads", async (page) => {
   const sources = await Promise.all(

@@ -52,8 +52,8 @@ it("is its own, and that of the budgets for bodies and outputs", async () => {
   });
   const readers = Array.from({ length: 40 }, () => sendWithoutReading(backend.url, { source: "x" }));
   // Refused at once, because the memory is full: as many as the budget holds go on waiting.
-  const refused = await Promise.race(answers);
-  expect(refused).toBe(429);
+  const rejected = await Promise.race(answers);
+  expect(rejected).toBe(429);
   await typst.signal("go");
   const statuses = await Promise.all(answers);
   expect(new Set(statuses)).toEqual(new Set([200, 429]));

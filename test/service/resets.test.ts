@@ -68,7 +68,7 @@ it("hundreds of resets at random moments leave room, slots and memory as they we
     await expect.poll(() => backendMetric(name), { message: name }).toBe(0);
   }
   expect(workerdBytes() - before).toBeLessThan(MAX_GROWTH_BYTES);
-  // One caller's share is two of the largest bodies and a little: if anything were held, the second would be refused.
+  // One caller's share is two of the largest bodies and a little: if anything were held, the second would be rejected.
   const holders = await Promise.all([1, 2].map(() => RawConnection.open(service.edge.url)));
   const whole = [...holders].map((client) =>
     client.write(renderHead({ "Content-Length": String(20 * MEBIBYTE) }) + " ".repeat(20 * MEBIBYTE - 1)),

@@ -135,7 +135,7 @@ describe("npm start", () => {
     ["SERVICE_BODY_TIMEOUT_SECONDS", "0"],
     ["SERVICE_MAX_OUTPUT_FILES", "many"],
     ["SERVICE_API_TOKENS", `a/b:${SECRET}`],
-  ])("refuses a wrong %s before anything else, and quotes no token", async (setting, value) => {
+  ])("rejects a wrong %s before anything else, and quotes no token", async (setting, value) => {
     const service = await start({ [setting]: value, SERVICE_TYPST_BIN: "/nonexistent/typst" });
     expect(await service.ended).toBe(1);
     expect(service.errors()).toMatch(new RegExp(`^${setting} must [^\\n]*\\n$`));

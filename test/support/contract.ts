@@ -1,5 +1,5 @@
 /**
- * The problems of section 7.3 of the contract, written by hand and independently of the service's catalogue: a change of
+ * The problems of docs/api.md#codes, written by hand and independently of the service's catalogue: a change of
  * the catalogue must fail against this table. The titles are the service's own and are here so that nobody changes one by
  * accident.
  *
@@ -56,7 +56,7 @@ export function contractMembers(code: ContractCode) {
   return { code, status, origin, title };
 }
 
-/** The members of a context that the contract does not list for the code. */
+/** The members of a context that docs/api.md does not list for the code. */
 export function foreignMembers(code: ContractCode, context: object): string[] {
   const { context: known }: ContractProblem = CONTRACT[code];
   return Object.keys(context).filter((member) => !known.includes(member));

@@ -1,5 +1,5 @@
 /**
- * The check of a problem as a client receives it, against the contract's table. Used inside workerd too: nothing of Node.
+ * The check of a problem as a client receives it, against docs/api.md#codes. Used inside workerd too: nothing of Node.
  */
 import { expect } from "vitest";
 import { type ContractCode, contractMembers, foreignMembers } from "./contract.ts";

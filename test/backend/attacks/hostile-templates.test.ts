@@ -337,7 +337,7 @@ describe("a template that Typst itself refuses has failed to compile", () => {
   ])("%s", (_what, attack) => expectStopped({ ...attack, ...patient(attack) }, "template_compile_failed"));
 });
 
-/** The contract: a signal that the memory limit does not explain is a failure of the service. */
+/** A signal that the memory limit does not explain is a failure of the service (docs/api.md#codes). */
 describe("a template that overflows Typst's stack is a failed render, and the service goes on", () => {
   it.each<[string, Attack]>([
     [

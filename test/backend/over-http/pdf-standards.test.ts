@@ -1,5 +1,5 @@
 /**
- * PDF versions and standards: every combination that the contract allows compiles, and the PDF claims what was requested.
+ * PDF versions and standards: every combination that docs/api.md#output-rules allows compiles, and the PDF claims what was requested.
  * The expected claims are written here independently of the rules.
  */
 import { beforeAll, describe, expect, it } from "vitest";
@@ -65,7 +65,7 @@ async function renderPdf(output: object): Promise<PdfContents> {
 }
 
 describe("versions and standards", () => {
-  it("allow as many combinations as the contract does", () => {
+  it("allow as many combinations as docs/api.md#output-rules does", () => {
     // 6 versions alone · 11 profiles × (none, their own) · ua-1 × (none, four) · 8 profiles with ua-1, in both orders,
     // × (none, their own).
     expect(allowed).toHaveLength(6 + 22 + 5 + 32);

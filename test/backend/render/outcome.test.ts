@@ -4,6 +4,7 @@ import {
   CLIENT_GONE,
   type CompileFailure,
   compileFailed,
+  noPageWritten,
   noTemporarySpace,
   outcomeOfEnd,
   outputTooLarge,
@@ -13,6 +14,7 @@ import {
 } from "../../../backend/render/outcome.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
 import type { TypstEnd, TypstResult } from "../../../backend/typst/process.ts";
+import type { Output } from "../../../rules/output-options.ts";
 
 const LIMIT = 5000;
 const SETTINGS = readBackendSettings({
@@ -96,6 +98,22 @@ describe("a process that is killed by a signal", () => {
 it.each(["not-started", "output-lost"] as const)("a broken machine has no outcome: %s", (kind) => {
   const cause = new Error("the machine");
   expect(() => outcome({ kind, cause })).toThrow(cause);
+});
+
+describe("a success without a page", () => {
+  const image: Output = { format: "svg", filename: null, page: null, pages: null, archive: null };
+  const pdf: Output = { format: "pdf", filename: null, version: null, standards: [], pages: "2" };
+
+  it("is the template's failure where the request chose pages of images", () => {
+    expect(noPageWritten({ ...image, page: 9 })).toEqual(compileFailed({ kind: "page-missing", page: 9 }));
+    expect(noPageWritten({ ...image, archive: "zip", pages: "9" })).toEqual(compileFailed({ kind: "selection-empty" }));
+  });
+
+  it("is the service's failure where it did not, and for a PDF", () => {
+    for (const wanted of [image, { ...image, archive: "zip" } as const, pdf, { ...pdf, pages: null }]) {
+      expect(noPageWritten(wanted)).toEqual(renderFailed());
+    }
+  });
 });
 
 describe("a problem", () => {

@@ -1,9 +1,9 @@
 /**
- * What is validated before the JSON: the declared length, the media type, and the bytes as they come.
+ * What is checked before the JSON: the declared length, the media type, and the size of the body as it arrives.
  */
 import { describe, expect, it } from "vitest";
+import { BodyCollector } from "../../../rules/http/body-collector.ts";
 import {
-  BodyCollector,
   declaredSize,
   type RequestHead,
   validateDeclaredSize,
@@ -36,7 +36,7 @@ describe("a declared length", () => {
     expect(declaredSize(head({ contentLength }))).toBe(size);
   });
 
-  it("is accepted at the limit and refused one past it, and the refusal repeats it", () => {
+  it("is accepted at the limit and rejected one past it, and the problem repeats it", () => {
     expect(validateDeclaredSize(head({ contentLength: String(LIMIT) }), LIMITS)).toBeNull();
     expect(validateDeclaredSize(head({ contentLength: String(LIMIT + 1) }), LIMITS)).toMatchObject({
       code: "request_too_large",
@@ -58,6 +58,10 @@ describe("a media type", () => {
     'application/json; charset="utf-8"',
     "application/json ; charset=utf8",
     "application/json; profile=x",
+    "application/json;",
+    "application/json; profile",
+    "application/json; charset=utf-8; charset=UTF8",
+    'application/json; profile="a\\"; b"; charset=utf-8',
   ])("of %j is accepted", (contentType) => {
     expect(validateMediaType(head({ contentType }))).toBeNull();
   });
@@ -75,8 +79,13 @@ describe("a media type", () => {
     "application/json; charset=utf-16",
     "application/json; charset=iso-8859-1",
     "application/json; charset=",
+    "application/json; charset=utf-8; charset=latin1",
+    "application/json; charset=utf-8; charset=latin1; charset=utf-8",
+    "application/json; charset = latin1",
+    'application/json; charset="utf-8',
+    "application/json; charset=utf-8, application/json; charset=latin1",
     "application/json, text/plain",
-  ])("of %j is refused", (contentType) => {
+  ])("of %j is rejected", (contentType) => {
     const problem = validateMediaType(head({ contentType }));
     expect(problem).toMatchObject({ code: "invalid_request", context: {} });
     expect(problem?.context).toEqual({});
@@ -86,18 +95,18 @@ describe("a media type", () => {
     expect(validateMediaType(head({ contentEncoding }))).toBeNull();
   });
 
-  it.each(["gzip", "br", "identity, gzip", ""])("with the content coding %j is refused", (contentEncoding) => {
+  it.each(["gzip", "br", "identity, gzip", ""])("with the content coding %j is rejected", (contentEncoding) => {
     expect(validateMediaType(head({ contentEncoding }))).toMatchObject({ code: "invalid_request", context: {} });
   });
 });
 
-/** Gives a body to a collector in pieces of one size; answers the bytes, or the code that refused them. */
+/** Passes a body to a collector in chunks of one size; returns the bytes, or the code of the problem. */
 function collect(contentLength: string | null, size: number, pieceSize: number): Uint8Array | string {
   const body = Uint8Array.from({ length: size }, (_, index) => index % 251);
   const collector = new BodyCollector(head({ contentLength }), LIMITS);
   for (let at = 0; at < size; at += pieceSize) {
-    const refusal = collector.add(body.subarray(at, at + pieceSize));
-    if (refusal !== null) return refusal.code;
+    const rejection = collector.add(body.subarray(at, at + pieceSize));
+    if (rejection !== null) return rejection.code;
   }
   return collector.finish();
 }
@@ -126,19 +135,19 @@ describe("a body collector", () => {
     ["that lies about its length", "10"],
     ["that declares none", "0"],
     ["that declares the limit", String(LIMIT)],
-  ])("refuses a body one byte over the limit %s", (_name, contentLength) => {
+  ])("rejects a body one byte over the limit %s", (_name, contentLength) => {
     expect(collect(contentLength, LIMIT + 1, 1000)).toBe("request_too_large");
     expect(collect(contentLength, LIMIT + 1, LIMIT + 1)).toBe("request_too_large");
   });
 
-  it("repeats the declared length in its refusal, though it was a lie, and none where none was sent", () => {
-    const refusal = (contentLength: string | null) =>
+  it("repeats the declared length in its problem, though it was a lie, and none where none was sent", () => {
+    const rejection = (contentLength: string | null) =>
       new BodyCollector(head({ contentLength }), LIMITS).add(new Uint8Array(LIMIT + 1))?.context;
-    expect(refusal("10")).toEqual({ limit: LIMIT, declared_size: 10 });
-    expect(refusal(null)).toEqual({ limit: LIMIT });
+    expect(rejection("10")).toEqual({ limit: LIMIT, declared_size: 10 });
+    expect(rejection(null)).toEqual({ limit: LIMIT });
   });
 
-  it("keeps what it has when a piece is refused", () => {
+  it("keeps what it has when a piece is rejected", () => {
     const collector = new BodyCollector(head({}), LIMITS);
     expect(collector.add(bytes(5))).toBeNull();
     expect(collector.add(new Uint8Array(LIMIT))).toMatchObject({ code: "request_too_large" });

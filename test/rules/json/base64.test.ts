@@ -9,7 +9,7 @@ import { bodyOf, placedAt } from "../../support/rules/bodies.ts";
 import { base64Text } from "../../support/rules/request-arbitraries.ts";
 import { runs } from "../../support/rules/runs.ts";
 
-/** The decoded size of the JSON string that `written` is, validated at an alignment. */
+/** The decoded size of the JSON string that `written` is, read at a given alignment. */
 function sizeOf(written: string, alignment = 0): number | null {
   const cursor = new JsonCursor(placedAt(alignment, bodyOf(written)));
   if (!cursor.readString()) throw new Error(`no JSON string: ${written}`);
@@ -64,7 +64,7 @@ describe("Base64", () => {
     );
   });
 
-  it("is validated right for every text of four characters of a small alphabet", () => {
+  it("has the right verdict for every text of four characters of a small alphabet", () => {
     const letters = [..."AQgw/+9=", "-", " "];
     for (const a of letters) {
       for (const b of letters) {
@@ -79,7 +79,7 @@ describe("Base64", () => {
     }
   });
 
-  it("is refused for one wrong byte, wherever it is", () => {
+  it("is rejected for one wrong byte, wherever it is", () => {
     const text = "A".repeat(1200);
     for (let at = 0; at < text.length; at++) {
       const spoilt = `"${text.slice(0, at)}.${text.slice(at + 1)}"`;
@@ -89,7 +89,7 @@ describe("Base64", () => {
   });
 
   it.each([...'\\"\b\f\n\r\t', "\u0000", "\u00c1", "\u0141", "\u4141", "\ud83d\ude00"])(
-    "is refused with %j in it",
+    "is rejected with %j in it",
     (character) => {
       expect(sizeOf(JSON.stringify(`AAA${character}`))).toBeNull();
       expect(sizeOf(JSON.stringify(`${character}AAA`))).toBeNull();
@@ -112,8 +112,8 @@ describe("Base64", () => {
     ["with bits left over by two", "QR=="],
     ["of the alphabet for file names", "_-A="],
     ["with a line break", "QUJD\nQUJD"],
-    ["with a blank at its end", "QQ== "],
-  ])("is refused %s", (_name, text) => {
+    ["with a space at its end", "QQ== "],
+  ])("is rejected %s", (_name, text) => {
     expect(sizeOf(JSON.stringify(text))).toBeNull();
     expect(sizeOf(asEscapes(text))).toBeNull();
   });

@@ -1,5 +1,5 @@
 /**
- * Numbers that Typst refuses, told without reading them as numbers: against big integers.
+ * Numbers that Typst rejects, found without parsing them, compared with arithmetic on big integers.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -9,7 +9,7 @@ import { borderNumberText, numberText } from "../../support/rules/request-arbitr
 import { runs } from "../../support/rules/runs.ts";
 import { isReadByTypstSlowly } from "../../support/rules/slow-number.ts";
 
-/** Validates the number within other bytes: more digits before it and after it must not count. */
+/** The verdict on a number between other bytes: the digits before and after it must not count. */
 function isRead(text: string): boolean {
   const body = bodyOf(`9${text}9`);
   return isReadByTypst(body, 1, body.length - 1);
@@ -48,7 +48,7 @@ const exponent = fc.oneof(
 );
 const anyNumber = fc.tuple(fc.constantFrom("", "-"), integer, fraction, exponent).map((parts) => parts.join(""));
 
-/** Spellings by which one can see where Typst's border runs. */
+/** Spellings around the largest number that Typst accepts. */
 const SPELLINGS: readonly (readonly [text: string, isRead: boolean])[] = [
   ["1.7976931348623157e308", true],
   ["1.79769313486231570e308", true],
@@ -56,7 +56,7 @@ const SPELLINGS: readonly (readonly [text: string, isRead: boolean])[] = [
   ["1.797693134862315700e308", false],
   ["1.7976931348623157000e308", false],
   ["1.7976931348623156e308", true],
-  // It rounds to the largest double, and Typst refuses it.
+  // It rounds to the largest double, and Typst rejects it.
   ["1.7976931348623158e308", false],
   ["-1.7976931348623158e308", false],
   ["17976931348623158e292", false],
@@ -94,7 +94,7 @@ describe("a number", () => {
     );
   });
 
-  it.each(SPELLINGS)("is validated right for %s: %s", (text, expected) => {
+  it.each(SPELLINGS)("has the right verdict for %s: %s", (text, expected) => {
     expect(isRead(text)).toBe(expected);
     expect(isReadByTypstSlowly(text)).toBe(expected);
   });
@@ -121,7 +121,7 @@ describe("a number", () => {
   });
 
   it.each(SPELLINGS)(
-    "is validated right for %s at the start of a body and with a digit or a sign after it",
+    "has the right verdict for %s at the start of a body and with a digit or a sign after it",
     (text, expected) => {
       expect(isReadByTypst(bodyOf(text), 0, text.length)).toBe(expected);
       expect(isReadByTypst(bodyOf(`${text}-999`), 0, text.length)).toBe(expected);

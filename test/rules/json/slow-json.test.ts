@@ -38,7 +38,7 @@ function parsed(text: string): { value: unknown } | null {
 }
 
 describe("the slow JSON reader", () => {
-  it("accepts, refuses and reads texts as JSON.parse does", () => {
+  it("accepts, rejects and reads texts as JSON.parse does", () => {
     fc.assert(
       fc.property(jsonLikeText, (text) => {
         fc.pre(!NAME_WITH_BACKSLASH.test(text));
@@ -99,7 +99,7 @@ describe("the slow JSON reader", () => {
     '"\\x"',
     '"\\u12g4"',
     "\u00a01",
-  ])("refuses %j", (text) => {
+  ])("rejects %j", (text) => {
     expect(readJson(text)).toBeNull();
   });
 });

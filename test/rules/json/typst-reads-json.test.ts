@@ -4,12 +4,12 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { errorsOf, problemOf } from "../../support/rules/bodies.ts";
-import { changedByTypst, refusalsOfTypst } from "../../support/rules/json-reader-of-typst.ts";
+import { changedByTypst, rejectionsByTypst } from "../../support/rules/json-reader-of-typst.ts";
 import { borderNumberText, dateText, numberText } from "../../support/rules/request-arbitraries.ts";
 
 const KEY = '"$__toml_private_datetime"';
 
-/** Whether the object itself is refused; what may be in it is not asked here. */
+/** Whether the object itself is rejected; what may be in it is not asked here. */
 function isRefused(object: string): boolean {
   const errors = errorsOf(problemOf(`{"source":"x","data":${object}}`));
   return errors.includes("data.$__toml_private_datetime: reserved_key");
@@ -30,7 +30,7 @@ const member = fc
   .map((pair) => pair.join(":"));
 const object = fc.array(member, { minLength: 1, maxLength: 3 }).map((members) => `{${members.join(",")}}`);
 
-it("an object is refused exactly where Typst makes a date of it", async () => {
+it("an object is rejected exactly where Typst makes a date of it", async () => {
   const texts = [
     ...new Set([
       ...fc.sample(object, 4000),
@@ -46,12 +46,12 @@ it("an object is refused exactly where Typst makes a date of it", async () => {
   expect(changed.size).toBeLessThan(texts.length / 2);
 });
 
-it("a number is refused exactly where Typst refuses it", async () => {
+it("a number is rejected exactly where Typst rejects it", async () => {
   const texts = [...new Set(fc.sample(fc.oneof(borderNumberText, borderNumberText, numberText), 6000))];
-  const refusals = await refusalsOfTypst(texts);
-  const isRefusedHere = (text: string) => errorsOf(problemOf(`{"source":"x","data":${text}}`)).length > 0;
-  expect(new Set(refusals.values())).toEqual(new Set(["number out of range"]));
-  expect(texts.filter((text, index) => isRefusedHere(text) !== refusals.has(index))).toEqual([]);
-  expect(refusals.size).toBeGreaterThan(texts.length / 10);
-  expect(texts.length - refusals.size).toBeGreaterThan(texts.length / 10);
+  const rejections = await rejectionsByTypst(texts);
+  const isRejectedHere = (text: string) => errorsOf(problemOf(`{"source":"x","data":${text}}`)).length > 0;
+  expect(new Set(rejections.values())).toEqual(new Set(["number out of range"]));
+  expect(texts.filter((text, index) => isRejectedHere(text) !== rejections.has(index))).toEqual([]);
+  expect(rejections.size).toBeGreaterThan(texts.length / 10);
+  expect(texts.length - rejections.size).toBeGreaterThan(texts.length / 10);
 });

@@ -116,7 +116,7 @@ export const HOSTILE_BODIES: readonly HostileBody[] = [
   { name: "objects as deep as the body", make: (bytes) => inData(nested('{"":', "}", "0", bytes)) },
   { name: "a deep unknown field", make: (bytes) => `{"source":"x","y":${nested('[{"":', "}]", "0", bytes)}}` },
   { name: "unclosed arrays", make: (bytes) => inData("[".repeat(bytes)) },
-  { name: "blanks", make: (bytes) => inData(`[${" \n\t\r".repeat(bytes / 4)}]`) },
+  { name: "spaces", make: (bytes) => inData(`[${" \n\t\r".repeat(bytes / 4)}]`) },
   { name: "unknown fields", make: (bytes) => `{"source":"x",${list('"":0', bytes)}}` },
   { name: "unknown fields that all differ", make: (bytes) => `{"source":"x",${numbered((i) => `"${i}":0`, bytes)}}` },
   { name: "an unknown field with a long name", make: (bytes) => `{"source":"x","${"n".repeat(bytes)}":0}` },

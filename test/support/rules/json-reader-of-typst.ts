@@ -10,10 +10,10 @@ import { inject } from "vitest";
 const MAX_STDERR_BYTES = 64 * 1024 * 1024;
 
 /** Why Typst could not read a text, by its place in the list; what is absent was read. */
-export type Refusals = ReadonlyMap<number, string>;
+export type Rejections = ReadonlyMap<number, string>;
 
 /** Has Typst read each JSON text by itself. Errors in a context do not stop the others, so one run reads thousands. */
-export async function refusalsOfTypst(texts: readonly string[]): Promise<Refusals> {
+export async function rejectionsByTypst(texts: readonly string[]): Promise<Rejections> {
   // Typst reports equal errors once: line feeds make the line, and so the message, of each its own.
   const program =
     '#for (index, text) in json("texts.json").enumerate() { context { let _ = json(bytes("\\n" * index + text)) } }';

@@ -1,7 +1,7 @@
 /**
  * Generators of request bodies: nearly valid ones, broken ones, mutated ones, and the limits to validate them by.
  *
- * They make JSON text, not values, because how a value is written (escapes, blanks, repeated keys, long numbers) is what
+ * They make JSON text, not values, because how a value is written (escapes, whitespace, duplicate keys, long numbers) is what
  * the parser has to get right. The tests run them for seconds; a script may run them for hours.
  */
 import fc, { type Arbitrary } from "fast-check";
@@ -101,7 +101,7 @@ function stringOf(text: Arbitrary<string>): Arbitrary<string> {
   return fc.tuple(text, styles).map(([value, chosen]) => written(value, chosen));
 }
 
-const blanks = weighted([8, fc.constant("")], [1, fc.constantFrom(" ", "\n", "\t", "\r\n", "  \n\t")]);
+const whitespace = weighted([8, fc.constant("")], [1, fc.constantFrom(" ", "\n", "\t", "\r\n", "  \n\t")]);
 
 interface WrittenMember {
   readonly key: string;
@@ -109,14 +109,14 @@ interface WrittenMember {
 }
 
 function objectOf(members: Arbitrary<readonly WrittenMember[]>): Arbitrary<string> {
-  return fc.tuple(members, styles, blanks, blanks).map(([list, chosen, before, after]) => {
+  return fc.tuple(members, styles, whitespace, whitespace).map(([list, chosen, before, after]) => {
     const texts = list.map(({ key, value }) => `${before}${written(key, chosen)}${after}:${before}${value}${after}`);
     return `{${texts.join(",")}${before}}`;
   });
 }
 
 function arrayOf(items: Arbitrary<readonly string[]>): Arbitrary<string> {
-  return fc.tuple(items, blanks).map(([list, blank]) => `[${blank}${list.join(`${blank},${blank}`)}${blank}]`);
+  return fc.tuple(items, whitespace).map(([list, space]) => `[${space}${list.join(`${space},${space}`)}${space}]`);
 }
 
 // Numbers
@@ -515,7 +515,7 @@ function requestOf({ source, files, data, output, extra }: RequestParts): Arbitr
       const list = [first, second, third, fourth, ...more].filter((member) => member !== null);
       return fc.shuffledSubarray(list, { minLength: list.length });
     });
-  return fc.tuple(blanks, objectOf(members), blanks).map(([before, text, after]) => `${before}${text}${after}`);
+  return fc.tuple(whitespace, objectOf(members), whitespace).map(([before, text, after]) => `${before}${text}${after}`);
 }
 
 const shortText = fc.string({ unit: fc.constantFrom(...AWKWARD_UNITS), minLength: 1, maxLength: 14 });

@@ -1,5 +1,5 @@
 /**
- * Bodies that hold something of everything, by name: accepted, refused for their fields, refused for their sizes.
+ * Bodies that hold something of everything, by name: accepted, rejected for their fields, rejected for their sizes.
  */
 
 const DEEP = `${'{"k":['.repeat(63)}"\u{1f600}"${"]}".repeat(63)}`;

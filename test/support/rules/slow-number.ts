@@ -1,5 +1,5 @@
 /**
- * Which numbers Typst's JSON reader refuses, formulated with big integers: each step of its arithmetic in the open.
+ * Which numbers Typst's JSON reader rejects, formulated with big integers: each step of its arithmetic in the open.
  */
 
 const MAX_UINT64 = 2n ** 64n - 1n;
@@ -7,7 +7,7 @@ const MAX_UINT64 = 2n ** 64n - 1n;
 const LEAST_INFINITE = 2n ** 1024n - 2n ** 970n;
 const MAX_POWER = 308n;
 
-/** Whether Typst reads this JSON number, rather than refusing it as out of range. */
+/** Whether Typst reads this JSON number, rather than rejecting it as out of range. */
 export function isReadByTypstSlowly(text: string): boolean {
   const [, integer = "", fraction = "", exponentText = "0"] =
     /^-?(\d+)(?:\.(\d+))?(?:[eE]\+?(-?\d+))?$/.exec(text) ?? [];

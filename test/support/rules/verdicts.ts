@@ -11,13 +11,13 @@ import { type BareError, type SlowRequest, type Verdict, validateSlowly } from "
 
 /** The fast parser's verdict in the form of the slow one's: without prose, an accepted request decoded. */
 export function validateFast(body: Uint8Array, limits: Limits): Verdict {
-  const validation = parseRenderRequest(body, limits);
-  if (validation.ok) return { code: null, request: decoded(body, validation.request) };
-  const { code, context } = validation.problem;
+  const parsed = parseRenderRequest(body, limits);
+  if (parsed.ok) return { code: null, request: decoded(body, parsed.request) };
+  const { code, context } = parsed.problem;
   return { code, context: "errors" in context ? { ...context, errors: context.errors?.map(withoutProse) } : context };
 }
 
-/** What the two parsers say differently about a body, or null. */
+/** How the verdicts of the two parsers on a body differ, or null. */
 export function disagreement(body: Uint8Array, limits: Limits): string | null {
   const slow = validateSlowly(body, limits);
   const fast = tolerated(validateFast(body, limits), slow);
@@ -26,8 +26,8 @@ export function disagreement(body: Uint8Array, limits: Limits): string | null {
 }
 
 /**
- * `fast`, but where both blame the content of a file under an invalid key, only that they do is compared: the contract
- * settles where such an error may point to for one code alone, and a test of its own holds the parser to that.
+ * `fast`, but where both blame the content of a file under an invalid key, only that they do is compared: for one
+ * code alone docs/api.md#key-rules says where such an error may point to, and a test of its own holds the parser to that.
  */
 function tolerated(fast: Verdict, slow: Verdict): Verdict {
   if (fast.code === null || slow.code === null) return fast;
@@ -54,11 +54,11 @@ function withoutProse({ loc, type }: BareError): BareError {
   return { loc, type };
 }
 
-/** What every problem must keep to, whatever it is about; null when it does. */
+/** How a problem breaks the rules for every problem, or null. */
 function breachOfForm(body: Uint8Array, limits: Limits): string | null {
-  const validation = parseRenderRequest(body, limits);
-  if (validation.ok) return null;
-  const { code, context, detail } = validation.problem;
+  const parsed = parseRenderRequest(body, limits);
+  if (parsed.ok) return null;
+  const { code, context, detail } = parsed.problem;
   const foreign = Object.keys(context).find((member) => !PROBLEMS[code].context.some((known) => known === member));
   if (foreign !== undefined) return `${code} has a context member that its catalogue entry does not name: ${foreign}`;
   if (hasLoneSurrogate({ detail, context })) return `${code} holds a lone surrogate`;

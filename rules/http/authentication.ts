@@ -1,17 +1,16 @@
 /**
- * API tokens: reading a set of them from a setting, and comparing one in constant time.
+ * Authentication by tokens: reading them from a setting, and comparing a candidate with them in constant time.
  */
 
 import { type Problem, problem, serviceUnavailable } from "../problem.ts";
 import { SettingError } from "../settings.ts";
-import { CALLER_NAME_PATTERN } from "./headers.ts";
+import { API_TOKEN_HEADER, CALLER_NAME_PATTERN } from "./headers.ts";
 
-/** The request header that carries a caller's token. */
-export const API_TOKEN_HEADER = "X-Service-Api-Token";
-/** The header by which the edge shows itself to the backend. Never accepted from, nor sent to, a caller. */
-export const BACKEND_TOKEN_HEADER = "X-Service-Backend-Token";
-
-/** Tokens from a setting: separated by commas or blanks, so that two are valid while one is being rotated. */
+/**
+ * Tokens from a setting, separated by commas or spaces: two are valid while one replaces the other.
+ *
+ * @throws SettingError when a token has a character that is not visible ASCII; it quotes no token.
+ */
 export function parseTokens(setting: string, text: string | undefined): readonly string[] {
   const tokens = (text ?? "").split(/[\s,]+/).filter((token) => token !== "");
   if (!tokens.every((token) => /^[!-~]+$/.test(token))) {
@@ -20,17 +19,18 @@ export function parseTokens(setting: string, text: string | undefined): readonly
   return tokens;
 }
 
-/** A token and the name of the caller that it stands for: not secret, in headers and metrics. */
+/** The token of a caller. */
 export interface NamedToken {
+  /** The caller's name. It is not secret: headers and metrics show it. */
   readonly name: string;
   readonly token: string;
 }
 
 /**
- * Tokens with names from a setting of `name:token` and bare tokens. Tokens may share a name, so that one can be rotated;
- * a bare one is named by its place in the setting: `caller-1` and so on.
+ * Tokens from a setting that holds `name:token` or tokens without a name, which are named by their position: `caller-1`
+ * and so on. Several tokens may have one name, so that a caller's token can be replaced.
  *
- * @throws SettingError where a name or a token cannot be used; it quotes neither.
+ * @throws SettingError when a name or a token is not valid; it quotes neither.
  */
 export function parseNamedTokens(setting: string, text: string | undefined): readonly NamedToken[] {
   return parseTokens(setting, text).map((entry, index) => {
@@ -43,48 +43,50 @@ export function parseNamedTokens(setting: string, text: string | undefined): rea
   });
 }
 
-/** Who sends a request, or why nobody may. */
-export type CallerResult =
+export type Authentication =
   | { readonly ok: true; readonly caller: string }
   | { readonly ok: false; readonly problem: Problem };
 
-/** Validates the token of a request as `validateToken` does, and names its caller. */
-export function identifyCaller(candidate: string | null | undefined, tokens: readonly NamedToken[]): CallerResult {
+/** The caller whose token this is, or the problem that `validateToken` gives. */
+export function authenticateCaller(
+  candidate: string | null | undefined,
+  tokens: readonly NamedToken[],
+): Authentication {
   const values = tokens.map(({ token }) => token);
   const caller = tokens[positionOf(candidate ?? "", values) - 1]?.name;
   if (caller !== undefined) return { ok: true, caller };
-  return { ok: false, problem: refusal(values) };
+  return { ok: false, problem: invalidToken(values) };
 }
 
 /**
  * Validates the token of a request.
  *
- * @returns null when it is one of `tokens`; `forbidden` when it is not; `service_unavailable` when none is configured,
- *   because a service without tokens must never be an open one.
+ * @returns null when it is one of `tokens`; `forbidden` when it is not; `service_unavailable` when no token is
+ *   configured, because a service without tokens must not be open to everyone.
  */
 export function validateToken(candidate: string | null | undefined, tokens: readonly string[]): Problem | null {
-  return positionOf(candidate ?? "", tokens) > 0 ? null : refusal(tokens);
+  return positionOf(candidate ?? "", tokens) > 0 ? null : invalidToken(tokens);
 }
 
-function refusal(tokens: readonly string[]): Problem {
+function invalidToken(tokens: readonly string[]): Problem {
   if (tokens.length === 0) return serviceUnavailable();
   return problem("forbidden", `A valid token is required in ${API_TOKEN_HEADER}.`, {});
 }
 
 /**
- * The place of the first token that is the candidate, counted from 1; 0 where there is none. Every token is compared to
- * its end, whatever was found before: the time tells nothing about any of them.
+ * The position, from 1, of the first token that equals the candidate; 0 when none does. The candidate is compared with
+ * every token, so that the time does not depend on which one matches.
  */
 function positionOf(candidate: string, tokens: readonly string[]): number {
   let position = 0;
   tokens.forEach((token, index) => {
-    const isNew = equalInConstantTime(candidate, token) & (position === 0 ? 1 : 0);
-    position += isNew * (index + 1);
+    const isFirstMatch = equalInConstantTime(candidate, token) & (position === 0 ? 1 : 0);
+    position += isFirstMatch * (index + 1);
   });
   return position;
 }
 
-/** 1 or 0, in a time that depends on the candidate's length alone. */
+/** 1 or 0, in a time that depends only on the length of the candidate. */
 function equalInConstantTime(candidate: string, token: string): 0 | 1 {
   let difference = candidate.length ^ token.length;
   for (let index = 0; index < candidate.length; index++) {

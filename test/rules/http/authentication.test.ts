@@ -2,7 +2,12 @@
  * API tokens: which settings make a set of them, and which candidates are in it.
  */
 import { describe, expect, it } from "vitest";
-import { identifyCaller, parseNamedTokens, parseTokens, validateToken } from "../../../rules/http/tokens.ts";
+import {
+  authenticateCaller,
+  parseNamedTokens,
+  parseTokens,
+  validateToken,
+} from "../../../rules/http/authentication.ts";
 import { SettingError } from "../../../rules/settings.ts";
 
 describe("a setting of tokens", () => {
@@ -20,7 +25,7 @@ describe("a setting of tokens", () => {
   });
 
   it.each(["é", "a,\u0000", "a\u007f", "\u200b"])(
-    "of %j is refused by name, without the token in the message",
+    "of %j is rejected by name, without the token in the message",
     (text) => {
       expect(() => parseTokens("SERVICE_API_TOKENS", `secret,${text}`)).toThrow(SettingError);
       expect(() => parseTokens("SERVICE_API_TOKENS", `secret,${text}`)).toThrow(/^SERVICE_API_TOKENS (?!.*secret)/);
@@ -46,10 +51,10 @@ describe("a token", () => {
     ["one and more", "onee"],
     ["one repeated", "oneone"],
     ["one in another case", "ONE"],
-    ["one with a blank", "one "],
+    ["one with a space", "one "],
     ["two at once", "one,two"],
     ["of characters that agree in their low bits", "\u016fne"],
-  ])("is refused when it is %s", (_name, candidate) => {
+  ])("is rejected when it is %s", (_name, candidate) => {
     const problem = validateToken(candidate, ["one", "two"]);
     expect(problem).toMatchObject({ code: "forbidden", context: {} });
     expect(JSON.stringify(problem)).not.toMatch(/"one|two/);
@@ -89,7 +94,7 @@ describe("a setting of named tokens", () => {
   });
 
   it.each([":secret", "name:", `${"n".repeat(65)}:secret`, "-a:secret", ".a:secret", "a/b:secret", "a=:secret"])(
-    "of %j is refused by name and place, without the token in the message",
+    "of %j is rejected by name and place, without the token in the message",
     (text) => {
       expect(() => parse(`first,${text}`)).toThrow(SettingError);
       expect(() => parse(`first,${text}`)).toThrow(/^SERVICE_API_TOKENS (?!.*secret).*entry 2/);
@@ -105,14 +110,14 @@ describe("the caller of a request", () => {
     ["two", "billing"],
     ["three", "billing"],
   ])("with the token %j is %j, by the first entry that has it", (token, caller) => {
-    expect(identifyCaller(token, tokens)).toEqual({ ok: true, caller });
+    expect(authenticateCaller(token, tokens)).toEqual({ ok: true, caller });
   });
 
   it.each([null, undefined, "", "billing", "billing:two", "twoo", "four"])("is nobody with %j", (token) => {
-    expect(identifyCaller(token, tokens)).toMatchObject({ ok: false, problem: { code: "forbidden", context: {} } });
+    expect(authenticateCaller(token, tokens)).toMatchObject({ ok: false, problem: { code: "forbidden", context: {} } });
   });
 
   it("is nobody where no token is configured, and the service is unavailable", () => {
-    expect(identifyCaller("one", [])).toMatchObject({ ok: false, problem: { code: "service_unavailable" } });
+    expect(authenticateCaller("one", [])).toMatchObject({ ok: false, problem: { code: "service_unavailable" } });
   });
 });
