@@ -1,6 +1,6 @@
 /**
- * The set-up as npm runs it, in a clone of its own and with stand-ins for npm, Typst and the compilers: no network, and
- * nothing of this checkout or of this user's cache.
+ * The set-up as npm runs it, in its own clone and with stand-ins for npm, Typst and the compilers: without a network,
+ * and without anything of this checkout or of this user's cache.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -28,32 +28,32 @@ const SET_UP_FILES = [
 ];
 
 const RIGHT_TYPST = `echo "typst ${TYPST_VERSION} (of this test)"`;
-/** Installs a Node, as `npm ci` does, and leaves a line for each run. */
+/** Installs a Node, as `npm ci` does, and writes a line for each run. */
 const NPM =
   "echo run >> npm-runs; mkdir -p node_modules/.bin; cd node_modules/.bin; " +
   `printf '#!/bin/sh\\nexec "${process.execPath}" "$@"\\n' > node; chmod +x node`;
-/** Goes on when the test says so, and not for ever. */
+/** Waits for a signal of the test, but not for ever. */
 const NPM_THAT_WAITS = `touch npm-has-begun; for _ in $(seq 600); do [ -e go ] && break; sleep 0.1; done; ${NPM}`;
-/** Has a child that says when it is asked to end. */
+/** Has a child that records the request to end. */
 const NPM_WITH_CHILD =
   "(trap 'touch child-has-ended; exit' TERM; touch npm-has-begun; for _ in $(seq 200); do sleep 0.05; done) & wait";
 
 const RIGHT_CARGO = '[ "$1" = --version ] && echo "cargo 1.92.0 (of this test)" && exit';
-/** Makes a sandbox, as far as it shows without a program to run in it. */
+/** Makes a sandbox as far as can be seen without running a program in it. */
 const RIGHT_BWRAP =
   'case "$1" in --version) echo bubblewrap 0.8.0;; *) echo "bwrap: execvp /none: No such file or directory" >&2; exit 1;; esac';
 const BWRAP_WITHOUT_NAMESPACES =
   'case "$1" in --version) echo bubblewrap 0.8.0;; *) echo "bwrap: No permissions to create new namespace" >&2; exit 1;; esac';
 const RUNS = "exit 0";
-/** Fetches a package and leaves a line for each call, and unpacks it. */
+/** Fetches and unpacks a package, and writes a line for each call. */
 const APT_GET = 'echo "$@" >> "$HOME/apt-get-calls"; touch bubblewrap_0.8.0_amd64.deb';
-/** Knows no package before it has made lists of its own. */
+/** Knows no package before it has created its own lists. */
 const APT_GET_WITHOUT_LISTS =
   'echo "$@" >> "$HOME/apt-get-calls"; case "$*" in *Dir::State=*update) exit 100;; ' +
   '*Dir::State=*download*) touch bubblewrap_0.8.0_amd64.deb;; *) echo "E: Unable to locate package" >&2; exit 100;; esac';
 const DPKG = `mkdir -p "$3/usr/bin"; printf '%s\\n' '#!/bin/sh' '${RIGHT_BWRAP}' > "$3/usr/bin/bwrap"; chmod +x "$3/usr/bin/bwrap"`;
 
-/** Node's fetch without a network, with one, and Nodes of long ago. */
+/** Node's fetch without and with a network, and old versions of Node. */
 const NO_NETWORK =
   'globalThis.fetch = async () => { throw new TypeError("fetch failed", { cause: { code: "ENOTFOUND" } }) }';
 const NETWORK = "globalThis.fetch = async () => new Response(null)";
@@ -346,7 +346,7 @@ interface Outcome {
 
 type Clone = Awaited<ReturnType<typeof makeClone>>;
 
-/** A clone that nobody has set up yet, with these programs on its PATH and no others. */
+/** A clone that is not set up, with only these programs on its PATH. */
 async function makeClone(programs: Readonly<Record<string, string>>) {
   const folder = await mkdtemp(join(tmpdir(), "set-up-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 3 }));
@@ -354,11 +354,11 @@ async function makeClone(programs: Readonly<Record<string, string>>) {
   for (const file of ["package.json", "package-lock.json"]) await writeFile(join(folder, file), "{}");
   const bin = await writePrograms(join(folder, "bin"), programs);
 
-  /** The script to import first changes what Node itself has. */
+  /** The script that Node imports first changes Node's own functions. */
   const start = (env: Readonly<Record<string, string>> = {}, preload = "") =>
     spawn(process.execPath, ["--import", `data:text/javascript,${encodeURIComponent(preload)}`, "scripts/set-up.mjs"], {
       cwd: folder,
-      // The sandbox's programs are not among those that these folders hold.
+      // These folders do not contain the sandbox's programs.
       env: { SERVICE_SANDBOX: "none", PATH: bin, HOME: folder, XDG_CACHE_HOME: join(folder, "cache"), ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
@@ -371,7 +371,7 @@ async function makeClone(programs: Readonly<Record<string, string>>) {
     write: (file: string, content: string) => writeFile(join(folder, file), content),
     /** Waits until a program has written that file. */
     written: (file: string) => vi.waitFor(() => access(join(folder, file)), { timeout: 30_000 }),
-    /** Every file, and when it was last written. */
+    /** Every file and the time of its last change. */
     async state() {
       const files = await readdir(folder, { recursive: true });
       return Promise.all(files.map(async (file) => [file, (await stat(join(folder, file))).mtimeMs]));
@@ -379,7 +379,7 @@ async function makeClone(programs: Readonly<Record<string, string>>) {
   };
 }
 
-/** Shell scripts of these names. Their PATH has the system's own folders, which the set-up's has not. */
+/** Shell scripts of these names. Unlike the set-up's, their PATH contains the system's folders. */
 async function writePrograms(folder: string, programs: Readonly<Record<string, string>>): Promise<string> {
   await mkdir(folder);
   for (const [name, script] of Object.entries(programs)) {
@@ -388,7 +388,7 @@ async function writePrograms(folder: string, programs: Readonly<Record<string, s
   return folder;
 }
 
-/** Waits until a set-up has said that. */
+/** Waits until a set-up has printed that. */
 function said(child: ChildProcess, words: string): Promise<void> {
   let output = "";
   return new Promise((resolve) => {

@@ -1,4 +1,4 @@
-/** How the settings of edge and backend relate, and that their tables name every one of them. */
+/** How the settings of edge and backend relate, and that the tables of the docs name all of them. */
 import { readdir, readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { BACKEND_INTEGER_SETTINGS, maxTempBytesPerRender } from "../../backend/settings.ts";

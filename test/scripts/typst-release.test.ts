@@ -15,7 +15,7 @@ const run = promisify(execFile);
 
 const FOLDER = "typst-of-this-test";
 const LIMITS = { answerMilliseconds: 60_000, downloadMilliseconds: 60_000, archiveBytes: 1_000_000 };
-/** For servers that never come to an end. */
+/** For servers that never finish their answer. */
 const SHORT_LIMITS = { ...LIMITS, answerMilliseconds: 100, downloadMilliseconds: 100 };
 const OTHER_USER_ID = 1234;
 
@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-// What the set-up says on its way is not for the test's own output.
+// The progress messages of the set-up stay out of the test output.
 beforeEach(() => {
   const write = vi.spyOn(process.stdout, "write").mockReturnValue(true);
   return () => write.mockRestore();
@@ -152,7 +152,7 @@ function binaryOf(outcome: { binary: string } | { reason: string }): string {
   return outcome.binary;
 }
 
-/** A release as the official ones are, of this script. Where it can be, it is somebody else's, as theirs are. */
+/** A release like the official ones, with this script as its binary. If possible, its files belong to another user, as theirs do. */
 async function makeArchive(script: string): Promise<Buffer> {
   const source = await mkdtemp(join(folder, "source-"));
   const binary = join(source, FOLDER, "typst");

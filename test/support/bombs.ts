@@ -3,43 +3,32 @@
  */
 import { crc32, deflateSync, gzipSync } from "node:zlib";
 
-export interface SentFile {
-  readonly encoding: "text" | "base64";
-  readonly content: string;
-}
-
-export const textFile = (content: string): SentFile => ({ encoding: "text", content });
-export const binaryFile = (bytes: Uint8Array): SentFile => ({
-  encoding: "base64",
-  content: Buffer.from(bytes).toString("base64"),
-});
-
-/** Runs until it is stopped, in any time that a test has, and takes no more memory meanwhile (79 MB after 2 s and 8 s). */
+/** Runs longer than any test, in constant memory (79 MB after 2 s and after 8 s). */
 export const ENDLESS = "#for a in range(1000000) { for b in range(1000000) { let c = a + b } }";
 
-/** No limit of time ends `ENDLESS` while a test waits: what ends it is what the test has done. */
+/** Time limits that no test reaches, so that only the test itself ends `ENDLESS`. */
 export const NO_TIME_LIMIT = { SERVICE_RENDER_TIMEOUT_SECONDS: "600", SERVICE_RENDER_CPU_SECONDS: "3600" };
 
-/** A PNG of this size in its header; its pixels are what `raw` inflates to. */
+/** A PNG with this size in its header and `raw` as its uncompressed pixel data. */
 export function png(width: number, height: number, raw: Uint8Array): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
-  // Eight bits a channel, red, green and blue.
+  // Eight bits per channel: red, green and blue.
   header.set([8, 2], 8);
   const signature = Buffer.from("\x89PNG\r\n\x1a\n", "latin1");
   const pixels = deflateSync(raw, { level: 1 });
   return Buffer.concat([signature, chunk("IHDR", header), chunk("IDAT", pixels), chunk("IEND", Buffer.alloc(0))]);
 }
 
-/** A PNG that no compression makes smaller: what it is put on is as large as it is. */
+/** A PNG of noise, so that a page with it is as large as the PNG, even compressed. */
 export function noisePng(side: number): Buffer {
   const rowBytes = side * 3 + 1;
   const raw = Buffer.alloc(side * rowBytes);
   let state = 1;
   for (let index = 0; index < raw.length; index++) {
     state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
-    // The first byte of a row says how it is filtered: not at all.
+    // The first byte of a row is its filter: none.
     raw[index] = index % rowBytes === 0 ? 0 : state >> 16;
   }
   return png(side, side, raw);
@@ -87,8 +76,8 @@ export function compressedSvg(rectangles: number): Buffer {
   return gzipSync(svg('<rect width="1" height="1"/>'.repeat(rectangles)));
 }
 
-/** A right SVG of this many blanks, compressed. */
-export function compressedBlanks(bytes: number): Buffer {
+/** A valid SVG with this many spaces, compressed. */
+export function compressedSpaces(bytes: number): Buffer {
   const [start = "", end = ""] = svg("|").split("|");
   return gzipSync(Buffer.concat([Buffer.from(start), Buffer.alloc(bytes, " "), Buffer.from(end)]));
 }

@@ -1,19 +1,19 @@
 /**
- * What a `Content-Disposition` field says (RFC 6266), read apart from the library that the service writes it with.
+ * A reader of the `Content-Disposition` field (RFC 6266), independent of the library with which the service writes it.
  */
 
 export interface Disposition {
   readonly type: string;
-  /** What a client that knows only the first edition of the field sees. */
+  /** The name for clients that do not know the extended notation. */
   readonly plainName: string;
-  /** The name that a client of today uses. */
+  /** The name for current clients. */
   readonly name: string;
 }
 
 const FIELD =
   /^(inline|attachment); filename=(?:"([^"\\]*)"|([A-Za-z0-9!#$%&'*+.^_`|~-]+))(?:; filename\*=UTF-8''(\S+))?$/;
 
-/** Reads the field; throws where it is not of the form that every client understands. */
+/** Reads the field; throws if it does not have the form that every client understands. */
 export function readDisposition(answer: Response): Disposition {
   const field = answer.headers.get("Content-Disposition") ?? "";
   const [, type, quoted, token, extended] = FIELD.exec(field) ?? [];

@@ -1,6 +1,6 @@
 /**
- * The edge between real sockets: the Worker runs in workerd without anything in front of it, since proxies hide from it
- * that a client has gone; the backend is a stand-in.
+ * The edge between real sockets: the Worker runs in workerd without a proxy in front, because a proxy would hide clients
+ * that leave. The backend is a stand-in.
  */
 import { onTestFinished } from "vitest";
 import { startEdge } from "../../scripts/local-service.ts";
@@ -10,12 +10,12 @@ import { API_TOKEN, BACKEND_TOKEN } from "./tokens.ts";
 
 export interface EdgeStage {
   readonly backend: StandInBackend;
-  /** A connection to the edge on which this has been written. It is reset when the test has finished. */
+  /** Opens a connection to the edge and writes this. It is reset when the test has finished. */
   open(...writes: readonly (Uint8Array | string)[]): Promise<RawConnection>;
   stop(): Promise<void>;
 }
 
-/** Starts both, with what differs from the edge's defaults. */
+/** Starts both, with settings that differ from the edge's defaults. */
 export async function startEdgeStage(settings: Readonly<Record<string, string>> = {}): Promise<EdgeStage> {
   const backend = await startStandInBackend();
   const edge = await startEdge(

@@ -1,11 +1,11 @@
 /**
- * What a render may leave behind, and must not: processes, projects, slots, temporary space.
+ * The check that renders leave nothing behind: no processes, render directories, slots or temporary space.
  */
 import { expect } from "vitest";
 import { processesOf } from "./processes.ts";
 import type { TestBackend } from "./test-backend.ts";
 
-/** Expects that soon nothing of any render is left. */
+/** Waits until nothing of any render is left. */
 export async function expectNothingLeft(backend: TestBackend): Promise<void> {
   await expect.poll(() => backend.projects()).toEqual([]);
   await expect.poll(() => processesOf(backend.workDirectory)).toEqual([]);

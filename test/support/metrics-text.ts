@@ -1,5 +1,5 @@
 /**
- * A reader of the Prometheus text format 0.0.4, stricter than a scraper: what it does not understand is an error.
+ * A parser of the Prometheus text format 0.0.4, stricter than a scraper: everything unknown is an error.
  */
 
 export interface MetricSample {
@@ -13,7 +13,7 @@ const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (N[aA][nN]|[+-]Inf|[0-9
 const COMMENT = /^# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) \S/;
 const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"(?:,|$)/gy;
 
-/** Every sample of an exposition; throws for a line that is none, and for a family whose TYPE comes twice. */
+/** All samples of an exposition; throws for an invalid line and for a family with two TYPE lines. */
 export function parseMetrics(text: string): MetricSample[] {
   const samples: MetricSample[] = [];
   const typedFamilies = new Set<string>();
@@ -37,7 +37,7 @@ function parseSample(line: string): MetricSample {
   return { name, labels: Object.fromEntries(labels), value: Number(value.replace("Inf", "Infinity")) };
 }
 
-/** The value of the sample that has these labels, 0 where there is none. */
+/** The value of the sample that has these labels, 0 if there is none. */
 export function sampleValue(
   samples: readonly MetricSample[],
   name: string,

@@ -1,5 +1,5 @@
 /**
- * What a PDF says, read by pdf.js: pages, text, and the standards that its XMP metadata claims.
+ * The contents of a PDF as pdf.js reads them: pages, text, and the standards that its XMP metadata claims.
  */
 import { XMLParser } from "fast-xml-parser";
 import { getDocument, VerbosityLevel } from "pdfjs-dist/legacy/build/pdf.mjs";
@@ -7,19 +7,19 @@ import { getDocument, VerbosityLevel } from "pdfjs-dist/legacy/build/pdf.mjs";
 export interface PdfContents {
   /** The version of the `%PDF-` header. */
   readonly headerVersion: string | null;
-  /** The text of each page, pieces of it separated by single blanks. */
+  /** The text of each page, with single spaces between its pieces. */
   readonly pageTexts: readonly string[];
   /** Width and height of each page in points. */
   readonly pageSizes: readonly (readonly [number, number])[];
-  /** Whether the document says that it is tagged. */
+  /** Whether the document claims to be tagged. */
   readonly isTagged: boolean;
-  /** The XMP properties of PDF/A and PDF/UA, such as `pdfaid:part`; those that are absent are not there. */
+  /** The XMP properties of PDF/A and PDF/UA that are present, such as `pdfaid:part`. */
   readonly claims: Readonly<Record<string, string>>;
 }
 
 const CLAIM = /^pdf(?:a|ua)id:/;
 
-/** Reads a PDF; throws where pdf.js cannot. */
+/** Reads a PDF; throws if pdf.js cannot. */
 export async function readPdf(bytes: Uint8Array): Promise<PdfContents> {
   const headerVersion = /^%PDF-(\d\.\d)/.exec(Buffer.from(bytes.subarray(0, 8)).toString("latin1"))?.[1] ?? null;
   // pdf.js takes the buffer over, so it gets a copy.
@@ -37,7 +37,7 @@ export async function readPdf(bytes: Uint8Array): Promise<PdfContents> {
       pageSizes.push([right - left, top - bottom]);
     }
     const markInfo: unknown = await document.getMarkInfo();
-    // Declared as an object, and a Map in fact.
+    // Declared as an object, but really a Map.
     const isTagged = markInfo instanceof Map && markInfo.get("Marked") === true;
     const { metadata } = await document.getMetadata();
     return { headerVersion, pageTexts, pageSizes, isTagged, claims: readClaims(metadata?.getRaw() ?? "") };

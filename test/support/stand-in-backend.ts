@@ -1,5 +1,5 @@
 /**
- * A backend that does as a test says: it reads bodies, answers when it is told to, and keeps count.
+ * A backend that a test controls: it reads bodies, answers when it is told to, and counts.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -7,14 +7,14 @@ import { LOOPBACK } from "../../scripts/local-service.ts";
 
 export interface StandInBackend {
   readonly url: URL;
-  /** Renders whose connection is open and that have no answer yet. */
+  /** The number of renders with an open connection and no answer yet. */
   readonly openRenders: () => number;
   /** The heads of all renders so far. */
   readonly renders: IncomingMessage[];
-  /** Whether renders are answered as soon as their body is there; otherwise they wait. */
+  /** Whether renders are answered as soon as their body has arrived; otherwise they wait. */
   answersAtOnce: boolean;
   scrapes: number;
-  /** What answers `/metrics`. */
+  /** Answers `/metrics`. */
   metrics: (response: ServerResponse) => void;
   stop(): Promise<void>;
 }

@@ -1,15 +1,16 @@
 /**
- * What an SVG says, read by libxml2: a strict parser, unlike fast-xml-parser, which takes `a&b` and `<` in attributes.
+ * The contents of an SVG as libxml2 reads them: a strict parser, unlike fast-xml-parser, which accepts `a&b` and `<` in
+ * attributes.
  */
 import { ParseOption, XmlDocument, XmlElement } from "libxml2-wasm";
 
 export interface SvgElement {
   readonly name: string;
-  /** By their names as they are written, prefix and all. */
+  /** By their names as written, including the prefix. */
   readonly attributes: Readonly<Record<string, string>>;
 }
 
-/** All elements in document order; throws where the bytes are not well-formed XML. */
+/** All elements in document order; throws if the bytes are not well-formed XML. */
 export function readSvg(bytes: Uint8Array): SvgElement[] {
   const document = parse(bytes);
   try {
@@ -19,13 +20,13 @@ export function readSvg(bytes: Uint8Array): SvgElement[] {
   }
 }
 
-/** Throws where the bytes are not well-formed XML. */
+/** Throws if the bytes are not well-formed XML. */
 export function expectWellFormed(bytes: Uint8Array): void {
   parse(bytes).dispose();
 }
 
 function parse(bytes: Uint8Array): XmlDocument {
-  // Without this, 256 levels of elements are too many for it.
+  // Without this option, 256 levels of elements are too many.
   return XmlDocument.fromBuffer(bytes, { option: ParseOption.XML_PARSE_HUGE });
 }
 
@@ -36,7 +37,7 @@ function svgElement({ name, attrs }: XmlElement): SvgElement {
   return { name, attributes: Object.fromEntries(attributes) };
 }
 
-/** Width and height of an SVG's view box; throws where the bytes are not well-formed or the root is not `svg`. */
+/** Width and height of an SVG's view box; throws if the bytes are not well-formed or the root is not `svg`. */
 export function readSvgSize(bytes: Uint8Array): [width: number, height: number] {
   const root = readSvg(bytes)[0];
   if (root?.name !== "svg") throw new Error("the root is not svg");

@@ -1,6 +1,6 @@
 /**
- * A backend of its own for a test: built from settings as the program builds it, listening on a free port, with a
- * temporary work directory that goes away with it.
+ * A backend for a test: built from settings as the program builds it, listening on a free port, with a temporary work
+ * directory that is removed with it.
  */
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ import { prepareWorkDirectory } from "../../backend/work-directory/claim.ts";
 import { type MetricSample, parseMetrics, sampleValue } from "./metrics-text.ts";
 import { BACKEND_TOKEN } from "./tokens.ts";
 
-/** The temporary projects in a work directory. */
+/** The names of the render directories and outputs in a work directory. */
 export async function projectsIn(workDirectory: string): Promise<string[]> {
   return (await readdir(workDirectory)).filter((name) => /^(?:render|output)-/.test(name));
 }
@@ -30,9 +30,9 @@ export interface TestBackend {
   render(body: RenderBody, init?: RequestInit): Promise<Response>;
   fetch(path: string, init?: RequestInit): Promise<Response>;
   metrics(): Promise<MetricSample[]>;
-  /** The value of one sample, 0 where it is not there yet. */
+  /** The value of one sample, 0 if it does not exist yet. */
   metric(name: string, labels?: Readonly<Record<string, string>>): Promise<number>;
-  /** The temporary projects that are there now. */
+  /** The names of the render directories and outputs that exist now. */
   projects(): Promise<string[]>;
   /** The names in the work directory. */
   workFiles(): Promise<string[]>;
@@ -40,7 +40,7 @@ export interface TestBackend {
 }
 
 /**
- * Starts a backend. The environment holds what differs from the defaults of a test.
+ * Starts a backend. The environment contains what differs from the defaults of the tests.
  *
  * @param spawnerAnswerTimeoutMilliseconds for tests of a spawner that hangs
  */
@@ -56,12 +56,12 @@ export async function startTestBackend(
     SERVICE_BUBBLEWRAP_BIN: inject("bubblewrapPath"),
     SERVICE_WORK_DIRECTORY: workDirectory,
     SERVICE_LOG_LEVEL: "silent",
-    // The attack suite runs once for each sandbox.
+    // The attack suite runs once in each sandbox.
     SERVICE_SANDBOX: process.env.SERVICE_SANDBOX,
     SERVICE_SETPRIV_BIN: inject("setprivPath") ?? undefined,
     // A program that stands in for Typst is a shell script, and there is no shell in a sandbox.
     ...(environment.SERVICE_TYPST_BIN && { SERVICE_SANDBOX: "none" }),
-    // No process but those that a test asks for; warm starts have tests of their own.
+    // Only processes that a test asks for; warm starts have their own tests.
     SERVICE_WARM_RENDERS: "0",
     ...environment,
   });
@@ -92,7 +92,7 @@ export async function startTestBackend(
 }
 
 /** Starts a backend that is closed when the running test has finished. */
-export async function startBackendForTest(...options: Parameters<typeof startTestBackend>): Promise<TestBackend> {
+export async function startTemporaryBackend(...options: Parameters<typeof startTestBackend>): Promise<TestBackend> {
   const backend = await startTestBackend(...options);
   onTestFinished(() => backend.close());
   return backend;

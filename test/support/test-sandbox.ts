@@ -1,5 +1,5 @@
 /**
- * A sandbox of its own for a test, without a backend around it: to see Typst at work in it from outside.
+ * A sandbox for a test, without a backend, to observe Typst inside it from the host.
  */
 import { inject, onTestFinished } from "vitest";
 import { openSandbox } from "../../backend/sandbox/open-sandbox.ts";
@@ -16,12 +16,12 @@ export interface TestSandbox {
   readonly spawner: Spawner;
 }
 
-/** An output that goes to a stream. */
+/** An output that Typst writes to its standard output. */
 export const PDF: Output = { format: "pdf", filename: null, version: null, standards: [], pages: null };
 /** An output of several files. */
 export const PAGES: Output = { format: "svg", filename: null, archive: "zip", page: null, pages: null };
 
-/** Opens a sandbox in a work directory that is gone when the test has finished. */
+/** Opens a sandbox in a work directory that is removed when the test has finished. */
 export async function openTestSandbox(
   mode: SandboxMode,
   environment: Readonly<Record<string, string>> = {},
@@ -45,10 +45,10 @@ export async function openTestSandbox(
   return { settings, sandbox: await openSandbox(settings), spawner };
 }
 
-/** Why Landlock cannot be tried on this machine, or null where it can. `npm run test:attacks` gets what it needs. */
+/** Why Landlock cannot be tested on this machine, or null if it can. `npm run test:attacks` fetches what it needs. */
 export const landlockObstacle =
   inject("setprivPath") === null ? "no setpriv of util-linux 2.41 or newer; npm run test:attacks fetches one" : null;
 
-/** The sandboxes that can be tried on this machine. */
+/** The sandboxes that can be tested on this machine. */
 export const SANDBOXES: readonly SandboxMode[] =
   landlockObstacle === null ? ["bubblewrap", "landlock"] : ["bubblewrap"];

@@ -1,5 +1,5 @@
 /**
- * The whole service for a test: the backend as a process of its own and the edge in workerd, over real sockets.
+ * The whole service for a test: the backend as its own process and the edge in workerd, over real sockets.
  */
 import { inject } from "vitest";
 import {
@@ -26,7 +26,7 @@ export interface TestServiceOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** Settings of the backend alone. */
   readonly backendSettings?: Readonly<Record<string, string>>;
-  /** URLs of backends that are configured beside the one that runs. */
+  /** URLs of further configured backends, beside the one that runs. */
   readonly otherBackendUrls?: readonly string[];
 }
 

@@ -1,5 +1,5 @@
 /**
- * SVG as Typst itself writes it, without the service around it.
+ * SVG as Typst itself writes it, without the service.
  */
 import { execFile } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
@@ -10,7 +10,7 @@ import { inject } from "vitest";
 
 const execFileAsync = promisify(execFile);
 
-/** The pages of a document, in the order of their numbers. */
+/** The pages of a document in order. */
 export async function typstSvgPages(source: string | { readonly project: string }): Promise<Buffer[]> {
   const directory = await mkdtemp(join(tmpdir(), "typst-svg-"));
   try {
@@ -37,7 +37,7 @@ export async function typstSvg(source: string): Promise<Buffer> {
   return svg;
 }
 
-/** A string literal of Typst's for any text. */
+/** Any text as a string literal of Typst. */
 export function typstString(text: string): string {
   return `"${Array.from(text, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`).join("")}"`;
 }

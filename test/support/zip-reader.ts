@@ -7,7 +7,7 @@ import { crc32, inflateRawSync } from "node:zlib";
 export interface ZipEntry {
   readonly name: string;
   readonly bytes: Buffer;
-  /** What the entry takes in the archive, without its header. */
+  /** The compressed size, without headers. */
   readonly packedBytes: number;
 }
 

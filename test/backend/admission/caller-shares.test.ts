@@ -5,7 +5,7 @@ import { CallerLoad } from "../../../backend/admission/caller-load.ts";
 import { RenderQueue, SLOW_RENDER_SECONDS } from "../../../backend/admission/render-queue.ts";
 import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { startBackendForTest } from "../../support/test-backend.ts";
+import { startTemporaryBackend } from "../../support/test-backend.ts";
 
 const NEVER = new AbortController().signal;
 const OPTIONS = { slots: 2, maxWaiting: 100, deadlineMilliseconds: 60_000 };
@@ -185,7 +185,7 @@ describe("what the queue remembers of callers", () => {
 describe("a backend with one slot, taken by a caller with many more renders waiting", () => {
   it("serves another caller, as named by the edge, next", async () => {
     const typst = await makeFakeTypst(`tail -n 1 >> "$here/served"; ${waitFor("go")}; printf done`);
-    const backend = await startBackendForTest({
+    const backend = await startTemporaryBackend({
       SERVICE_TYPST_BIN: typst.path,
       SERVICE_MAX_CONCURRENT_RENDERS: "1",
       SERVICE_MAX_QUEUED_RENDERS: "6",
@@ -207,7 +207,7 @@ describe("a backend with one slot, taken by a caller with many more renders wait
   });
 
   it("treats an invalid caller name as no name", async () => {
-    const backend = await startBackendForTest();
+    const backend = await startTemporaryBackend();
     const answer = await backend.render({ source: "x" }, { headers: { "X-Service-Caller": "no name" } });
     expect(answer.status).toBe(200);
   });

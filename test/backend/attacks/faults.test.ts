@@ -12,17 +12,18 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { type LocalBackend, startBackend, takeFreePort } from "../../../scripts/local-service.ts";
 import { runMountCommand } from "../../attack-suite/mount-helper.ts";
-import { binaryFile, ENDLESS, NO_TIME_LIMIT, noisePng, svg, textFile } from "../../support/bombs.ts";
+import { ENDLESS, NO_TIME_LIMIT, noisePng, svg } from "../../support/bombs.ts";
 import { expectNothingLeft } from "../../support/leftovers.ts";
 import { parseMetrics, sampleValue } from "../../support/metrics-text.ts";
 import { readPdf } from "../../support/pdf-reader.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { processesOf, typstProcessesOf } from "../../support/processes.ts";
+import { binaryFile, textFile } from "../../support/request-files.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import {
   projectsIn,
   renderInit,
-  startBackendForTest,
+  startTemporaryBackend,
   startTestBackend,
   type TestBackend,
 } from "../../support/test-backend.ts";
@@ -195,7 +196,7 @@ describe("clients that go away leave nothing", () => {
    * second time adds would be lost each time.
    */
   async function expectNoLoss(scenario: (backend: TestBackend) => Promise<void>): Promise<void> {
-    const backend = await startBackendForTest(SETTINGS);
+    const backend = await startTemporaryBackend(SETTINGS);
     const run = async (): Promise<void> => {
       await scenario(backend);
       await expectNothingLeft(backend);
@@ -250,7 +251,7 @@ describe("clients that go away leave nothing", () => {
   });
 
   it("at any moment of a short render", async () => {
-    const backend = await startBackendForTest({ ...SETTINGS, SERVICE_WARM_RENDERS: "2" });
+    const backend = await startTemporaryBackend({ ...SETTINGS, SERVICE_WARM_RENDERS: "2" });
     for (let milliseconds = 0; milliseconds < 40; milliseconds++) {
       const signal = AbortSignal.timeout(milliseconds);
       await backend.render({ source: "x" }, { signal }).then(

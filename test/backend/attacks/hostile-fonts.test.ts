@@ -3,11 +3,11 @@
  * embedded in a PDF; the expensive ones run into the limits of every render. The service survives all of them.
  */
 import { describe, expect, it } from "vitest";
-import { binaryFile, type SentFile, textFile } from "../../support/bombs.ts";
 import { fontNamesOf, LIBERATION_FAMILY, liberation } from "../../support/fonts.ts";
 import { expectNothingLeft } from "../../support/leftovers.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { startBackendForTest, type TestBackend } from "../../support/test-backend.ts";
+import { binaryFile, type SentFile, textFile } from "../../support/request-files.ts";
+import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
 import {
   boundlessCollection,
   recursiveCollection,
@@ -38,7 +38,7 @@ const LIMITS = {
 type Files = Readonly<Record<string, SentFile>>;
 
 function startLimitedBackend(settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
-  return startBackendForTest({ ...LIMITS, ...settings });
+  return startTemporaryBackend({ ...LIMITS, ...settings });
 }
 
 const sent = (fonts: readonly Buffer[], extension = "ttf"): Files =>

@@ -8,8 +8,7 @@ import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import {
   anchorBomb,
-  binaryFile,
-  compressedBlanks,
+  compressedSpaces,
   compressedSvg,
   ENDLESS,
   entityBomb,
@@ -17,14 +16,13 @@ import {
   noisePng,
   png,
   referenceBomb,
-  type SentFile,
   svg,
-  textFile,
 } from "../../support/bombs.ts";
 import { expectNothingLeft } from "../../support/leftovers.ts";
 import { readPdf } from "../../support/pdf-reader.ts";
 import { type ContractCode, expectProblem } from "../../support/problems.ts";
-import { startBackendForTest, type TestBackend } from "../../support/test-backend.ts";
+import { binaryFile, type SentFile, textFile } from "../../support/request-files.ts";
+import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
 import { growingPlugin, loopingPlugin } from "../../support/wasm.ts";
 
 /** Much longer than an ordinary render takes, even on a busy machine. */
@@ -54,7 +52,7 @@ interface Attack extends Template {
 }
 
 function startLimitedBackend(settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
-  return startBackendForTest({ ...LIMITS, ...settings });
+  return startTemporaryBackend({ ...LIMITS, ...settings });
 }
 
 async function expectOrdinaryRender(backend: TestBackend): Promise<void> {
@@ -304,7 +302,7 @@ describe("a template that Typst itself refuses has failed to compile", () => {
     ],
     ["references that multiply in an SVG", image("a.svg", textFile(referenceBomb(9)), textFile(referenceBomb(1)))],
     ["entities that multiply in an SVG", image("a.svg", textFile(entityBomb(9)), textFile(entityBomb(1)))],
-    ["an SVGZ of 700 MB", image("a.svg", binaryFile(compressedBlanks(700_000_000)), binaryFile(compressedBlanks(700)))],
+    ["an SVGZ of 700 MB", image("a.svg", binaryFile(compressedSpaces(700_000_000)), binaryFile(compressedSpaces(700)))],
     ["a PDF whose pages are their own parents", image("a.pdf", textFile(pdfOf("2 0 R")), textFile(pdfOf("3 0 R")))],
     [
       "anchors that multiply in YAML",

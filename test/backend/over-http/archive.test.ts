@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { readSvgSize } from "../../support/svg-reader.ts";
-import { startBackendForTest, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
 import { readZip, type ZipEntry } from "../../support/zip-reader.ts";
 
 const MEBIBYTE = 1024 ** 2;
@@ -145,7 +145,7 @@ describe("the number of pages in an archive", () => {
   });
 
   it("is limited by its setting", async () => {
-    const small = await startBackendForTest({ SERVICE_MAX_OUTPUT_FILES: "2" });
+    const small = await startTemporaryBackend({ SERVICE_MAX_OUTPUT_FILES: "2" });
     expect(await renderZip(pagesOf(2), svgZip(), small)).toHaveLength(2);
     const answer = await small.render({ source: pagesOf(3), output: svgZip() });
     expect((await expectProblem(answer, "too_many_output_files")).context).toEqual({ limit: 2 });
@@ -169,7 +169,7 @@ describe("the size of an archive", () => {
 #for number in range(${count}) { page(noise(number)) }`;
 
   it("is validated on the pages before compression", async () => {
-    const small = await startBackendForTest({ SERVICE_MAX_OUTPUT_BYTES: String(LIMIT) });
+    const small = await startTemporaryBackend({ SERVICE_MAX_OUTPUT_BYTES: String(LIMIT) });
     const output = { format: "png", archive: "zip", ppi: 100 };
     const [entry] = await renderZip(noisyPages(1), output, small);
     expect(entry?.bytes.length).toBeGreaterThan(LIMIT / 3);
@@ -191,7 +191,7 @@ while [ $n -le ${count} ]; do cp "$here/noise" "$(dirname "$target")/$n"; n=$((n
 
   it("is abandoned at the render timeout", async () => {
     const typst = await makeFakeTypst(`${writePages(50)}; sleep 2.5`);
-    const backend = await startBackendForTest({
+    const backend = await startTemporaryBackend({
       SERVICE_TYPST_BIN: typst.path,
       SERVICE_RENDER_TIMEOUT_SECONDS: "4",
       ...SPACE,
@@ -203,7 +203,7 @@ while [ $n -le ${count} ]; do cp "$here/noise" "$(dirname "$target")/$n"; n=$((n
 
   it("is abandoned when its client leaves, and does not block others meanwhile", async () => {
     const typst = await makeFakeTypst(`${writePages(50)}; : > "$here/written"`);
-    const backend = await startBackendForTest({ SERVICE_TYPST_BIN: typst.path, ...SPACE });
+    const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: typst.path, ...SPACE });
     const leaving = new AbortController();
     const answer = backend.render({ source: "x", output: svgZip() }, { signal: leaving.signal });
     answer.catch(() => {});
@@ -221,7 +221,10 @@ while [ $n -le ${count} ]; do cp "$here/noise" "$(dirname "$target")/$n"; n=$((n
 describe("temporary space", () => {
   it("is reserved as it is used: with default settings, 32 slots can all make archives", async () => {
     const typst = await makeFakeTypst(`cat > /dev/null; ${waitFor("go")}; printf '<svg/>' > "$(dirname "$target")/1"`);
-    const backend = await startBackendForTest({ SERVICE_TYPST_BIN: typst.path, SERVICE_MAX_CONCURRENT_RENDERS: "32" });
+    const backend = await startTemporaryBackend({
+      SERVICE_TYPST_BIN: typst.path,
+      SERVICE_MAX_CONCURRENT_RENDERS: "32",
+    });
     const answers = Array.from({ length: 32 }, () => backend.render({ source: "x", output: svgZip() }));
     await expect.poll(() => backend.metric("service_renders_running")).toBe(32);
     await typst.signal("go");

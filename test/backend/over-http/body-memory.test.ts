@@ -2,18 +2,18 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { textFile } from "../../support/bombs.ts";
 import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { sendWithoutReading } from "../../support/raw-connection.ts";
-import { startBackendForTest } from "../../support/test-backend.ts";
+import { textFile } from "../../support/request-files.ts";
+import { startTemporaryBackend } from "../../support/test-backend.ts";
 
 const MEBIBYTE = 1024 ** 2;
 
 describe("the memory of bodies", () => {
   it("is refused to a caller that has used its share, and not to another", async () => {
     const typst = await makeFakeTypst(`cat > /dev/null; ${waitFor("go")}; printf done`);
-    const backend = await startBackendForTest({
+    const backend = await startTemporaryBackend({
       SERVICE_TYPST_BIN: typst.path,
       SERVICE_MAX_CONCURRENT_RENDERS: "1",
       SERVICE_MAX_REQUEST_BODY_BYTES: String(MEBIBYTE),
@@ -35,7 +35,7 @@ describe("the memory of bodies", () => {
 describe("the body of a request", () => {
   it("is not kept in memory while the output is delivered", async () => {
     const typst = await makeFakeTypst(`cat > /dev/null; head -c ${24 * MEBIBYTE} /dev/zero`);
-    const backend = await startBackendForTest({ SERVICE_TYPST_BIN: typst.path });
+    const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: typst.path });
     const file = textFile("z".repeat(MEBIBYTE));
     const files = Object.fromEntries(Array.from({ length: 15 }, (_, index) => [`f${index}`, file]));
     setFlagsFromString("--expose-gc");

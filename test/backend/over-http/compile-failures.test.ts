@@ -6,7 +6,7 @@ import { execa } from "execa";
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { makeFakeTypst } from "../../support/fake-typst.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { startBackendForTest, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
 
 const REFUSED = "Typst could not make the requested output of this template.";
 const SEVERAL_PAGES = 'The document has several pages. Choose one by "page", or get them all by "archive": "zip".';
@@ -84,7 +84,7 @@ describe("a 422 names as its cause", () => {
 
   it("that memory ran out", async () => {
     const limit = 256 * 1024 ** 2;
-    const backend = await startBackendForTest({ SERVICE_RENDER_MEMORY_BYTES: String(limit) });
+    const backend = await startTemporaryBackend({ SERVICE_RENDER_MEMORY_BYTES: String(limit) });
     for (const output of [{}, { format: "png" }, ARCHIVE]) {
       const detail = await detailOf(backend, { source: "#range(1000000000)", output });
       expect(detail).toBe(`The render needed more memory than its ${limit} bytes.`);
@@ -113,7 +113,7 @@ describe("Typst's own words", () => {
     expect(said).not.toEqual([]);
     const details = new Set(FAILURES.map(([, , detail]) => detail));
     const [, format = "pdf"] = options;
-    details.add(await detailOf(await startBackendForTest(), { source, output: { format } }));
+    details.add(await detailOf(await startTemporaryBackend(), { source, output: { format } }));
     for (const detail of details) for (const message of said) expect(detail).not.toContain(message);
   });
 });
@@ -122,7 +122,7 @@ describe("the second compilation after a failed image", () => {
   /** A Typst that records each of its runs and fails. The script says what it does if only page 2 is requested. */
   async function runsOf(script: string, body: object, settings: Readonly<Record<string, string>> = {}) {
     const typst = await makeFakeTypst(`cat > /dev/null; echo run >> "$here/runs"\n${script}`);
-    const backend = await startBackendForTest({ SERVICE_TYPST_BIN: typst.path, ...settings });
+    const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: typst.path, ...settings });
     const detail = await detailOf(backend, { source: "x", ...body });
     return { detail, runs: ((await typst.read("runs")) ?? "").trim().split("\n").length };
   }
@@ -159,7 +159,7 @@ describe("the second compilation after a failed image", () => {
     const typst = await makeFakeTypst(
       `cat > /dev/null\n${SECOND_RUN} echo > "$here/second"; exec sleep 300;; esac; exit 1`,
     );
-    const backend = await startBackendForTest({ SERVICE_TYPST_BIN: typst.path });
+    const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: typst.path });
     const client = new AbortController();
     const answer = backend.render({ source: "x", output: { format: "svg" } }, { signal: client.signal });
     await Promise.all([

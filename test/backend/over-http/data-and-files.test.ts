@@ -10,6 +10,7 @@ import { KEY_RULES } from "../../../rules/files-rules.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 import { readPdf } from "../../support/pdf-reader.ts";
 import { expectProblem } from "../../support/problems.ts";
+import { binaryFile, textFile } from "../../support/request-files.ts";
 import { type RenderBody, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
 
 let backend: TestBackend;
@@ -150,11 +151,12 @@ describe("the source", () => {
 });
 
 describe("files", () => {
-  const text = (content: string) => ({ encoding: "text", content });
-  const base64 = (bytes: Uint8Array) => ({ encoding: "base64", content: Buffer.from(bytes).toString("base64") });
-
   it("may be named main.typ or any other usual name of a source", async () => {
-    const files = { "main.typ": text("#let x = 1"), "source.typ": text("#let y = 2"), "data.json": text("[3]") };
+    const files = {
+      "main.typ": textFile("#let x = 1"),
+      "source.typ": textFile("#let y = 2"),
+      "data.json": textFile("[3]"),
+    };
     const source =
       '#import "main.typ": x\n#import "source.typ": y\n#assert((x, y) == (1, 2))\n#assert(json("data.json") == (3,))';
     await expectRendered({ source, files });
@@ -162,24 +164,24 @@ describe("files", () => {
 
   it("are found in folders by the source and by each other", async () => {
     const files = {
-      "lib/a.typ": text('#import "sub/b.typ": b\n#let a = "a" + b'),
-      "lib/sub/b.typ": text('#let b = read("../../texts/c.txt") + read("/texts/c.txt")'),
-      "texts/c.txt": text("c"),
-      "chapters/one.typ": text("Chapter one"),
+      "lib/a.typ": textFile('#import "sub/b.typ": b\n#let a = "a" + b'),
+      "lib/sub/b.typ": textFile('#let b = read("../../texts/c.txt") + read("/texts/c.txt")'),
+      "texts/c.txt": textFile("c"),
+      "chapters/one.typ": textFile("Chapter one"),
     };
     const source = '#import "lib/a.typ": a\n#assert(a == "acc")\n#include "chapters/one.typ"';
     expect((await readPdf(await rendered({ source, files }))).pageTexts).toEqual(["Chapter one"]);
   });
 
   it("do not see data unless it is passed to them", async () => {
-    const files = { "lib.typ": text("#let x = data") };
+    const files = { "lib.typ": textFile("#let x = data") };
     const answer = await backend.render({ source: '#import "lib.typ"', files, data: 1 });
     await expectProblem(answer, "template_compile_failed");
   });
 
   it("may be images in Base64", async () => {
     const image = new PNG({ width: 3, height: 2 });
-    const files = { "logo.png": base64(PNG.sync.write(image)) };
+    const files = { "logo.png": binaryFile(PNG.sync.write(image)) };
     const source = '#set page(width: auto, height: auto, margin: 0pt)\n#image("logo.png", width: 30pt)';
     expect((await readPdf(await rendered({ source, files }))).pageSizes).toEqual([[30, 20]]);
   });
@@ -187,7 +189,7 @@ describe("files", () => {
   it("may contain every byte value in Base64", async () => {
     const bytes = Uint8Array.from({ length: 256 }, (_, index) => index);
     const source = '#let bytes = read("all.bin", encoding: none)\n#assert(array(bytes) == range(256))';
-    await expectRendered({ source, files: { "all.bin": base64(bytes) } });
+    await expectRendered({ source, files: { "all.bin": binaryFile(bytes) } });
   });
 
   it("may be Base64 with escaped slashes", async () => {
@@ -204,13 +206,13 @@ describe("files", () => {
     await expectRendered(body);
   });
 
-  it.each([text(""), base64(new Uint8Array())])("may be empty: %j", (file) =>
+  it.each([textFile(""), binaryFile(new Uint8Array())])("may be empty: %j", (file) =>
     expectRendered({ source: '#assert(read("empty") == "")', files: { empty: file } }),
   );
 
   it("may be as many as the limit", async () => {
     const names = Array.from({ length: DEFAULT_LIMITS.max_inline_files }, (_, index) => `dir-${index}/file.txt`);
-    const files = Object.fromEntries(names.map((name) => [name, text(name)]));
+    const files = Object.fromEntries(names.map((name) => [name, textFile(name)]));
     const source = `#for name in ${JSON.stringify(names).replace("[", "(").replace("]", ")")} { assert(read(name) == name) }`;
     await expectRendered({ source, files });
   });
@@ -220,7 +222,7 @@ describe("files", () => {
     const folders = `${"d".repeat(max_segment_length)}/`.repeat(max_key_length).slice(0, max_key_length - 2);
     const key = `${folders.replace(/\/$/, "d")}/f`;
     expect(key).toHaveLength(max_key_length);
-    await expectRendered({ source: `#assert(read("${key}") == "x")`, files: { [key]: text("x") } });
+    await expectRendered({ source: `#assert(read("${key}") == "x")`, files: { [key]: textFile("x") } });
   });
 
   it("with a key of maximum length and depth are written, read and removed", async () => {
@@ -229,12 +231,18 @@ describe("files", () => {
       .slice(0, KEY_RULES.max_key_length - 1)
       .replace(/\/$/, "");
     expect(key).toHaveLength(KEY_RULES.max_key_length - 1);
-    await expectRendered({ source: `#assert(read("${key}") == "x")`, files: { [key]: text("x") } });
+    await expectRendered({ source: `#assert(read("${key}") == "x")`, files: { [key]: textFile("x") } });
     await expect.poll(() => backend.projects()).toEqual([]);
   });
 
   it("may have names that look like options, drafts or hidden files", async () => {
-    const files = { "-": text("a"), "--root": text("b"), ".hidden": text("c"), "a..b": text("d"), CON: text("e") };
+    const files = {
+      "-": textFile("a"),
+      "--root": textFile("b"),
+      ".hidden": textFile("c"),
+      "a..b": textFile("d"),
+      CON: textFile("e"),
+    };
     const source = '#assert(("-", "--root", ".hidden", "a..b", "CON").map(read) == ("a", "b", "c", "d", "e"))';
     await expectRendered({ source, files });
   });

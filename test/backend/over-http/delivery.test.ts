@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { makeFakeTypst } from "../../support/fake-typst.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { sendWithoutReading } from "../../support/raw-connection.ts";
-import { startBackendForTest, type TestBackend } from "../../support/test-backend.ts";
+import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
 
 const MEBIBYTE = 1024 ** 2;
 /** More than the kernel buffers for a connection that nobody reads. */
@@ -13,7 +13,7 @@ const LARGE_BYTES = 24 * MEBIBYTE;
 async function backendOf(outputBytes: number, settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
   const typst = await makeFakeTypst(`cat > /dev/null
 if [ "$target" = - ]; then head -c ${outputBytes} /dev/zero; else head -c ${outputBytes} /dev/zero > "$(dirname "$target")/1"; fi`);
-  return startBackendForTest({
+  return startTemporaryBackend({
     SERVICE_TYPST_BIN: typst.path,
     // Longer than any test, so no delivery here ends at this deadline.
     SERVICE_DELIVERY_SILENCE_SECONDS: "3600",
@@ -90,7 +90,7 @@ describe("an output that breaks off between Typst and the backend", () => {
   it("is never delivered as complete", async () => {
     // A program that ends without reading its input may break the connection while its output is still on the way.
     const typst = await makeFakeTypst(`head -c ${LARGE_BYTES} /dev/zero`);
-    const backend = await startBackendForTest({ SERVICE_TYPST_BIN: typst.path });
+    const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: typst.path });
     for (let round = 0; round < 5; round++) {
       const answer = await backend.render({ source: "x".repeat(100_000) });
       if (answer.status === 200) expect((await answer.bytes()).length).toBe(LARGE_BYTES);

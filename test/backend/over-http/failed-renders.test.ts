@@ -8,7 +8,7 @@ import { ENDLESS, NO_TIME_LIMIT } from "../../support/bombs.ts";
 import { type FakeTypst, makeFakeTypst, writtenPids } from "../../support/fake-typst.ts";
 import { type ContractCode, expectProblem, type ReceivedProblem } from "../../support/problems.ts";
 import { isRunning } from "../../support/processes.ts";
-import { startBackendForTest, type TestBackend } from "../../support/test-backend.ts";
+import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
 
 interface FakeRun {
   readonly backend: TestBackend;
@@ -17,7 +17,7 @@ interface FakeRun {
 
 async function backendWithFake(script: string, environment: Readonly<Record<string, string>> = {}): Promise<FakeRun> {
   const typst = await makeFakeTypst(script);
-  return { typst, backend: await startBackendForTest({ SERVICE_TYPST_BIN: typst.path, ...environment }) };
+  return { typst, backend: await startTemporaryBackend({ SERVICE_TYPST_BIN: typst.path, ...environment }) };
 }
 
 /** Expects the problem without Typst's diagnostics, the outcome counted once and no render directory left behind. */
@@ -64,13 +64,13 @@ describe("Typst that fails", () => {
   });
 
   it("on an invalid source gets an answer that shows nothing of the source", async () => {
-    const backend = await startBackendForTest();
+    const backend = await startTemporaryBackend();
     const answer = await backend.render({ source: '#let secret-name = 1\n#panic("SECRET text")' });
     await expectOutcome(backend, answer, "template_compile_failed");
   });
 
   it("and the next render is not affected", async () => {
-    const backend = await startBackendForTest();
+    const backend = await startTemporaryBackend();
     await expectProblem(await backend.render({ source: "#nothing" }), "template_compile_failed");
     expect((await backend.render({ source: "x" })).status).toBe(200);
   });
@@ -113,7 +113,7 @@ describe("Typst that takes too long", () => {
   });
 
   it("is killed if it is the real one with an endless template", async () => {
-    const backend = await startBackendForTest(TIMEOUT);
+    const backend = await startTemporaryBackend(TIMEOUT);
     await expectOutcome(backend, await backend.render({ source: ENDLESS }), "render_timeout");
   });
 
@@ -153,7 +153,7 @@ describe("an output over the limit", () => {
   });
 
   it("by the real Typst is a problem of its size", async () => {
-    const backend = await startBackendForTest({ SERVICE_MAX_OUTPUT_BYTES: "1024" });
+    const backend = await startTemporaryBackend({ SERVICE_MAX_OUTPUT_BYTES: "1024" });
     const { context } = await expectOutcome(backend, await backend.render({ source: "x" }), "output_too_large");
     expect(context.size).toBeGreaterThan(1024);
   });
@@ -177,17 +177,17 @@ describe("an output over the limit", () => {
 
 describe("a broken machine", () => {
   it("without Typst makes the service unavailable", async () => {
-    const backend = await startBackendForTest({ SERVICE_TYPST_BIN: "/nonexistent/typst" });
+    const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: "/nonexistent/typst" });
     await expectOutcome(backend, await backend.render({ source: "x" }), "service_unavailable");
   });
 
   it("with a Typst that is not a program makes the service unavailable", async () => {
-    const backend = await startBackendForTest({ SERVICE_TYPST_BIN: import.meta.filename });
+    const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: import.meta.filename });
     await expectOutcome(backend, await backend.render({ source: "x" }), "service_unavailable");
   });
 
   it("without its work directory makes the service unavailable until the directory is back", async () => {
-    const backend = await startBackendForTest();
+    const backend = await startTemporaryBackend();
     await rm(backend.workDirectory, { recursive: true });
     await expectProblem(await backend.render({ source: "x" }), "service_unavailable");
     const labels = { format: "pdf", outcome: "service_unavailable" };

@@ -1,6 +1,6 @@
 /** The peak memory of renders in the metrics. */
 import { expect, it } from "vitest";
-import { type RenderBody, startBackendForTest, type TestBackend } from "../../support/test-backend.ts";
+import { type RenderBody, startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
 
 const MEBIBYTE = 1024 ** 2;
 /** Typst's own values take 32 bytes each. */
@@ -23,7 +23,7 @@ async function observed(backend: TestBackend, body: RenderBody): Promise<{ bytes
 it.each(["bubblewrap", "none"])(
   "the peak memory is that of Typst, not of its launcher, for each render by itself (%s)",
   async (mode) => {
-    const backend = await startBackendForTest({ SERVICE_SANDBOX: mode, SERVICE_WARM_RENDERS: "1" });
+    const backend = await startTemporaryBackend({ SERVICE_SANDBOX: mode, SERVICE_WARM_RENDERS: "1" });
     for (let round = 0; round < 2; round++) {
       const large = await observed(backend, LARGE);
       expect(large.count).toBe(1);
@@ -38,7 +38,7 @@ it.each(["bubblewrap", "none"])(
 );
 
 it("the peak memory is counted for a render that fails by it", async () => {
-  const backend = await startBackendForTest({ SERVICE_RENDER_MEMORY_BYTES: String(256 * MEBIBYTE) });
+  const backend = await startTemporaryBackend({ SERVICE_RENDER_MEMORY_BYTES: String(256 * MEBIBYTE) });
   expect((await backend.render(GROWING)).status).toBe(422);
   const bytes = await backend.metric("service_render_peak_memory_bytes_sum", { format: "pdf" });
   expect(bytes).toBeGreaterThan(50 * MEBIBYTE);

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { DEFAULT_LIMITS, limitsFingerprint } from "../../../rules/limits.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { expectRawProblem, sendRaw } from "../../support/raw-connection.ts";
-import { renderInit, startBackendForTest, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { renderInit, startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
 import { BACKEND_TOKEN } from "../../support/tokens.ts";
 
 const MAX_BODY_BYTES = 100_000;
@@ -58,7 +58,7 @@ describe("the backend's token", () => {
   );
 
   it("may be any of the configured ones", async () => {
-    const other = await startBackendForTest({ SERVICE_BACKEND_TOKENS: "old, new" });
+    const other = await startTemporaryBackend({ SERVICE_BACKEND_TOKENS: "old, new" });
     for (const token of ["old", "new"]) {
       const answer = await other.render({ source: "x" }, { headers: { "X-Service-Backend-Token": token } });
       expect(answer.status).toBe(200);
@@ -67,7 +67,7 @@ describe("the backend's token", () => {
   });
 
   it("is still required if none is configured", async () => {
-    const open = await startBackendForTest({ SERVICE_BACKEND_TOKENS: "" });
+    const open = await startTemporaryBackend({ SERVICE_BACKEND_TOKENS: "" });
     await expectProblem(await open.render({ source: "x" }), "service_unavailable");
     await expectProblem(
       await open.render({ source: "x" }, { headers: { "X-Service-Backend-Token": "" } }),
@@ -287,7 +287,7 @@ describe("operators", () => {
   });
 
   it("see readiness until draining begins", async () => {
-    const draining = await startBackendForTest();
+    const draining = await startTemporaryBackend();
     expect((await draining.fetch("/ready")).status).toBe(200);
     draining.startDraining();
     await expectProblem(await draining.fetch("/ready"), "service_unavailable");
@@ -312,7 +312,7 @@ describe("operators", () => {
   });
 
   it("see each render counted once, with its phases and its size", async () => {
-    const own = await startBackendForTest();
+    const own = await startTemporaryBackend();
     const total = async (labels: Record<string, string>) => own.metric("service_render_requests_total", labels);
     await (await own.render({ source: "x" })).bytes();
     await (await own.render({ source: "x", output: { format: "svg", archive: "zip" } })).bytes();
@@ -333,7 +333,7 @@ describe("operators", () => {
   });
 
   it("see that an edge has other limits", async () => {
-    const own = await startBackendForTest();
+    const own = await startTemporaryBackend();
     const send = (limits: string) => own.render({ source: "x" }, { headers: { "X-Service-Limits": limits } });
     expect((await send(limitsFingerprint(DEFAULT_LIMITS))).status).toBe(200);
     expect(await own.metric("service_limits_mismatches_total")).toBe(0);

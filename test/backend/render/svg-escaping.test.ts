@@ -9,7 +9,7 @@ import { writeExampleProject } from "../../../scripts/example-project.ts";
 import { exampleNames } from "../../../scripts/example-request.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { expectWellFormed, readSvg } from "../../support/svg-reader.ts";
-import { startBackendForTest } from "../../support/test-backend.ts";
+import { startTemporaryBackend } from "../../support/test-backend.ts";
 import { typstString, typstSvg, typstSvgPages } from "../../support/typst-svg.ts";
 import { readZip } from "../../support/zip-reader.ts";
 
@@ -275,7 +275,7 @@ describe("an SVG with a link to an address with &", () => {
   const source = `${PAGE}${link("https://e.org/?a=1&b=2")}`;
 
   it("is delivered well-formed with its target, by itself and in an archive", async () => {
-    const backend = await startBackendForTest();
+    const backend = await startTemporaryBackend();
     const direct = await backend.render({ source, output: { format: "svg" } });
     const archive = await backend.render({ source, output: { format: "svg", archive: "zip" } });
     const [page] = readZip(Buffer.from(await archive.bytes()));
@@ -289,7 +289,7 @@ describe("an SVG with a link to an address with &", () => {
     const manyAmpersands = `#[#box[y]#label("${"&".repeat(5000)}")]`;
     const written = await typstSvg(`${PAGE}${manyAmpersands}`);
     const limit = written.length + 10_000;
-    const backend = await startBackendForTest({ SERVICE_MAX_OUTPUT_BYTES: String(limit) });
+    const backend = await startTemporaryBackend({ SERVICE_MAX_OUTPUT_BYTES: String(limit) });
     for (const output of [{ format: "svg" }, { format: "svg", archive: "zip" }]) {
       const answer = await backend.render({ source: `${PAGE}${manyAmpersands}`, output });
       const { context } = await expectProblem(answer, "output_too_large");

@@ -28,7 +28,7 @@ import {
   typstProcessesOf,
 } from "../../support/processes.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
-import { startBackendForTest, type TestBackend } from "../../support/test-backend.ts";
+import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
 import { openTestSandbox, PDF, SANDBOXES } from "../../support/test-sandbox.ts";
 
 async function openSpawner(answerTimeoutMilliseconds?: number): Promise<{ spawner: Spawner; folder: string }> {
@@ -215,7 +215,7 @@ function startBackendWithTwoSlots(
   spawnerAnswerTimeoutMilliseconds?: number,
 ): Promise<TestBackend> {
   const settings = { SERVICE_MAX_CONCURRENT_RENDERS: "2", ...environment };
-  return startBackendForTest(settings, spawnerAnswerTimeoutMilliseconds);
+  return startTemporaryBackend(settings, spawnerAnswerTimeoutMilliseconds);
 }
 
 /** The spawner of this test's backend: the one whose environment names its work directory. */

@@ -9,13 +9,13 @@ import { LIBERATION_FAMILY, LIBERATION_FOLDER } from "../../support/fonts.ts";
 import { readPdf } from "../../support/pdf-reader.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
-import { startBackendForTest, type TestBackend } from "../../support/test-backend.ts";
+import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
 import { SANDBOXES } from "../../support/test-sandbox.ts";
 
 const REGULAR = "LiberationSans-Regular.ttf";
 
 function startBackendIn(sandbox: string, settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
-  return startBackendForTest({ SERVICE_SANDBOX: sandbox, ...settings });
+  return startTemporaryBackend({ SERVICE_SANDBOX: sandbox, ...settings });
 }
 
 /** The width tells fonts apart, whatever Typst uses for a missing one. */

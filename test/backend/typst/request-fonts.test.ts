@@ -8,7 +8,6 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
-import { binaryFile, type SentFile, textFile } from "../../support/bombs.ts";
 import { makeFakeTypst } from "../../support/fake-typst.ts";
 import {
   collectionOf,
@@ -21,8 +20,9 @@ import {
 import { expectNothingLeft } from "../../support/leftovers.ts";
 import { readPdf } from "../../support/pdf-reader.ts";
 import { expectProblem } from "../../support/problems.ts";
+import { binaryFile, type SentFile, textFile } from "../../support/request-files.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
-import { startBackendForTest, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
 import { openTestSandbox, SANDBOXES } from "../../support/test-sandbox.ts";
 
 type Files = Readonly<Record<string, SentFile>>;
@@ -90,7 +90,7 @@ describe.each([...SANDBOXES, "none"])("in %s a font of the files", (sandbox) => 
   });
 
   it("is available to the next request that brings it, even with a warm process", async () => {
-    const backend = await startBackendForTest({ SERVICE_SANDBOX: sandbox, SERVICE_WARM_RENDERS: "1" });
+    const backend = await startTemporaryBackend({ SERVICE_SANDBOX: sandbox, SERVICE_WARM_RENDERS: "1" });
     const taken = () => backend.metric("service_warm_renders_used_total");
     const isWaiting = () =>
       expect.poll(async () => [await taken(), (await backend.projects()).length]).toEqual([expect.any(Number), 1]);
@@ -159,7 +159,7 @@ describe("a font of the files", () => {
 
   it("is found even if the path of the work directory contains a colon", async () => {
     const folder = await makeTemporaryFolder("fonts:test-");
-    const backend = await startBackendForTest({ SERVICE_WORK_DIRECTORY: folder, SERVICE_SANDBOX: "none" });
+    const backend = await startTemporaryBackend({ SERVICE_WORK_DIRECTORY: folder, SERVICE_SANDBOX: "none" });
     expect(await namesIn(backend, HELLO, { "brand.ttf": REGULAR })).toContain("LiberationSans");
   });
 
@@ -189,11 +189,11 @@ describe("of fonts of one family and style", () => {
   it("the operator's has priority over one of the files, which adds what the operator does not have", async () => {
     const folder = await makeTemporaryFolder("fonts-test-");
     await writeFile(join(folder, "regular.ttf"), await liberation("Regular"));
-    const backend = await startBackendForTest({ SERVICE_FONT_PATHS: folder });
+    const backend = await startTemporaryBackend({ SERVICE_FONT_PATHS: folder });
     const operators = await widthOf(backend, LIBERATION_FAMILY);
     const own = binaryFile(await doubledFont(LIBERATION_FAMILY));
     expect(await widthOf(backend, LIBERATION_FAMILY, { "own.ttf": own })).toBe(operators);
-    expect(await widthOf(await startBackendForTest(), LIBERATION_FAMILY, { "own.ttf": own })).not.toBe(operators);
+    expect(await widthOf(await startTemporaryBackend(), LIBERATION_FAMILY, { "own.ttf": own })).not.toBe(operators);
     const bold = binaryFile(await liberation("Bold"));
     expect(await namesIn(backend, `${HELLO} *loud*`, { "bold.ttf": bold })).toEqual(
       new Set(["LiberationSans", "LiberationSans-Bold"]),
@@ -201,7 +201,7 @@ describe("of fonts of one family and style", () => {
   });
 
   it("Typst's own has priority over one of the files", async () => {
-    const backend = await startBackendForTest();
+    const backend = await startTemporaryBackend();
     const [serif, other] = [await doubledFont("Libertinus Serif"), await doubledFont("Other Serif")].map(binaryFile);
     if (serif === undefined || other === undefined) throw new Error("no fonts");
     const typsts = await widthOf(backend, "Libertinus Serif");
@@ -210,7 +210,7 @@ describe("of fonts of one family and style", () => {
   });
 
   it("the operator's are used beside those of the files", async () => {
-    const backend = await startBackendForTest({ SERVICE_FONT_PATHS: LIBERATION_FOLDER });
+    const backend = await startTemporaryBackend({ SERVICE_FONT_PATHS: LIBERATION_FOLDER });
     const files = { "own.ttf": binaryFile(await doubledFont("Other Sans")) };
     expect(await namesIn(backend, `${HELLO} #text(font: "Other Sans")[x]`, files)).toEqual(
       new Set(["LiberationSans", "OtherSans"]),
@@ -222,7 +222,7 @@ describe("the command line", () => {
   async function commandLine(body: object): Promise<string[]> {
     const typst = await makeFakeTypst('printf "%s\\n" "$@" > "$here/arguments"; cat > /dev/null; printf %%PDF');
     const folder = await makeTemporaryFolder("fonts-test-");
-    const backend = await startBackendForTest({ SERVICE_TYPST_BIN: typst.path, SERVICE_WORK_DIRECTORY: folder });
+    const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: typst.path, SERVICE_WORK_DIRECTORY: folder });
     expect(await statusOf(backend, { source: "x", ...body })).toBe(200);
     const lines = ((await typst.read("arguments")) ?? "").trim().split("\n");
     return lines.map((line) => line.replace(folder, "WORK").replace(/render-\w+/, "PROJECT"));

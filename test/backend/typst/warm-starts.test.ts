@@ -7,14 +7,14 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { killIfThere } from "../../../backend/proc.mjs";
-import { textFile } from "../../support/bombs.ts";
 import { readPdf } from "../../support/pdf-reader.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { isRunning, processesOf, processStatus, typstProcessesOf } from "../../support/processes.ts";
-import { startBackendForTest, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { textFile } from "../../support/request-files.ts";
+import { startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
 
 function startWarmBackend(warmRenders: number): Promise<TestBackend> {
-  return startBackendForTest({
+  return startTemporaryBackend({
     SERVICE_WARM_RENDERS: String(warmRenders),
     SERVICE_MAX_CONCURRENT_RENDERS: "2",
   });

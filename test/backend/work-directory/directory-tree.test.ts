@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { countNamedDirectories, directoriesOf } from "../../../backend/work-directory/directory-paths.ts";
 import { makeDirectories, removeDirectories } from "../../../backend/work-directory/directory-tree.ts";
-import { NO_TIME_LIMIT, textFile } from "../../support/bombs.ts";
+import { NO_TIME_LIMIT } from "../../support/bombs.ts";
+import { textFile } from "../../support/request-files.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
-import { startBackendForTest } from "../../support/test-backend.ts";
+import { startTemporaryBackend } from "../../support/test-backend.ts";
 
 describe("keys of many folders", () => {
   const deepKey = (root: string) => `${root}/${"a/".repeat(248)}x`;
@@ -14,7 +15,7 @@ describe("keys of many folders", () => {
   const deepFiles = () => Object.fromEntries(ROOTS.map((root) => [deepKey(root), textFile("x")]));
 
   it("are written, read by Typst and removed, 16,000 folders at a time", async () => {
-    const backend = await startBackendForTest(NO_TIME_LIMIT);
+    const backend = await startTemporaryBackend(NO_TIME_LIMIT);
     const source = `#assert.eq(read("${deepKey("r63")}"), "x")\nread`;
     expect((await backend.render({ source, files: deepFiles() })).status).toBe(200);
     // On ext4 removing a folder takes ten times as long as creating one.

@@ -8,8 +8,9 @@ import { readBackendSettings } from "../../../backend/settings.ts";
 import { Spawner } from "../../../backend/spawner/spawner.ts";
 import { prepareWorkDirectory } from "../../../backend/work-directory/claim.ts";
 import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
+import { textFile } from "../../support/request-files.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
-import { startBackendForTest } from "../../support/test-backend.ts";
+import { startTemporaryBackend } from "../../support/test-backend.ts";
 
 it("the work directory holds nothing of a render that has ended, however it ended", async () => {
   // The last line of the source tells this Typst what to do.
@@ -21,13 +22,13 @@ it("the work directory holds nothing of a render that has ended, however it ende
     flood) exec cat /dev/zero;;
     *) echo $$ > "$here/hanging"; exec sleep 300;;
   esac`);
-  const backend = await startBackendForTest({
+  const backend = await startTemporaryBackend({
     SERVICE_TYPST_BIN: typst.path,
     SERVICE_RENDER_TIMEOUT_SECONDS: "3",
     SERVICE_MAX_OUTPUT_BYTES: "100000",
     SERVICE_MAX_CONCURRENT_RENDERS: "4",
   });
-  const files = { "deep/er/file.txt": { encoding: "text", content: "x" } };
+  const files = { "deep/er/file.txt": textFile("x") };
   const render = async (order: string, output = {}) =>
     (await backend.render({ source: `${order}\n`, files, output })).status;
 
@@ -52,7 +53,7 @@ it("the work directory holds nothing of a render that has ended, however it ende
 
 it("the work directory holds one directory per render, which no other user can read", async () => {
   const typst = await makeFakeTypst(`cat > /dev/null; echo > "$here/started"; ${waitFor("go")}; printf done`);
-  const backend = await startBackendForTest({ SERVICE_TYPST_BIN: typst.path });
+  const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: typst.path });
   const answer = backend.render({ source: "x" });
   await expect.poll(() => typst.read("started")).not.toBeNull();
   const projects = await backend.projects();
