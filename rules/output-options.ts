@@ -84,9 +84,13 @@ type OutputOf = { [Format in OutputFormat]: v.InferOutput<(typeof OUTPUT_SCHEMAS
 export type OutputField = { [Format in OutputFormat]: keyof OutputOf[Format] }[OutputFormat];
 
 /** The names of all fields, taken from the schemas so that the reader knows every one of them. */
-export const OUTPUT_FIELDS: ReadonlySet<string> = new Set<string>(
-  Object.values(OUTPUT_SCHEMAS).flatMap(({ entries }) => Object.keys(entries)),
-);
+export const OUTPUT_FIELDS: readonly OutputField[] = [
+  ...new Set(Object.values(OUTPUT_SCHEMAS).flatMap(({ entries }) => Object.keys(entries))),
+].filter(isOutputField);
+
+function isOutputField(name: string): name is OutputField {
+  return Object.values(OUTPUT_SCHEMAS).some(({ entries }) => Object.hasOwn(entries, name));
+}
 
 /** The `output` of a request that has none. */
 export const DEFAULT_OUTPUT: Output = v.parse(OUTPUT_SCHEMAS.pdf, {});

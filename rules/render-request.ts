@@ -10,8 +10,8 @@ import { type DataErrorType, type DataFindings, MAX_DATA_DEPTH, pathsAt, validat
 import { isValidKey, KEY_RULES, validateFileSet } from "./files-rules.ts";
 import { type Base64Mistake, base64DecodedSize, base64Mistake } from "./json/base64.ts";
 import { JsonCursor, type JsonKind } from "./json/cursor.ts";
+import { KnownNames } from "./json/known-names.ts";
 import { decodeJsonString, type StringSpan } from "./json/string.ts";
-import { isUtf8 } from "./json/utf8.ts";
 import type { Limits } from "./limits.ts";
 import { DEFAULT_OUTPUT, type Output } from "./output-options.ts";
 import { OutputReader } from "./output-reader.ts";
@@ -54,6 +54,9 @@ export function parseRenderRequest(body: Uint8Array, limits: Limits): ParseResul
   const verdict = reader.verdict();
   return "code" in verdict ? { ok: false, problem: verdict } : { ok: true, request: verdict };
 }
+
+/** Every field of a request and of a file. */
+const FIELDS = new KnownNames(["source", "files", "data", "output", "encoding", "content"]);
 
 const ENCODINGS: readonly string[] = ["text", "base64"] satisfies Encoding[];
 
@@ -123,7 +126,7 @@ class RequestReader {
     if (cursor.isMalformed) {
       return problem("invalid_request", `The body is not valid JSON: syntax error at byte ${cursor.malformedAt}.`, {});
     }
-    if (!cursor.isAscii && !isUtf8(cursor.body)) {
+    if (!cursor.isUtf8) {
       return problem("invalid_request", "The body is not valid JSON: it is not UTF-8.", {});
     }
     const found = this.#errors.toProblem() ?? this.#validateFileSet() ?? this.#validateSizes();
@@ -323,6 +326,8 @@ class RequestReader {
 
   /** The key that was read last, decoded far enough to compare and to quote it. */
   #fieldName(): string {
+    const known = FIELDS.find(this.#cursor.body, this.#cursor.stringSpan());
+    if (known !== null) return known;
     return decodeJsonString(this.#cursor.body, this.#cursor.stringSpan(), MAX_FIELD_NAME_CODE_UNITS);
   }
 

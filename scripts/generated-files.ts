@@ -1,5 +1,5 @@
 /**
- * Every checked-in file that is made from the definitions in `rules/` and the settings tables, with its content.
+ * The checked-in files that are generated from the definitions in `rules/` and the tables of settings, with their content.
  */
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -22,7 +22,7 @@ export interface GeneratedFile {
   readonly content: string;
 }
 
-/** All generated files; pages with generated tables keep the prose around them. */
+/** All generated files. In a page, only its generated tables differ from the file on disk. */
 export async function generatedFiles(): Promise<GeneratedFile[]> {
   const documents = Object.entries(STATIC_DOCUMENTS).map(([name, document]) => ({
     path: rootPath(`static/${name}`),
@@ -40,7 +40,7 @@ function rootPath(path: string): string {
   return fileURLToPath(new URL(`../${path}`, import.meta.url));
 }
 
-/** The tables by the name that a page gives between `<!-- table: name -->` and `<!-- end of table -->`. */
+/** The tables by name. A page has each between `<!-- table: name -->` and `<!-- end of table -->`. */
 const TABLES: Readonly<Record<string, () => string>> = {
   limits: () =>
     table(
@@ -131,7 +131,7 @@ function membersTable(members: Readonly<Record<string, string | number | boolean
   );
 }
 
-/** How long each layer waits, in the order in which a request meets them. */
+/** How long each layer waits, in the order in which a request passes through them. */
 const TIMES: readonly (readonly [what: string, setting: IntegerSetting])[] = [
   ["a body arrives at the edge, with no pause of 10 s", EDGE_INTEGER_SETTINGS.bodyTimeoutSeconds],
   ["a request waits for a slot", BACKEND_INTEGER_SETTINGS.queueDeadlineSeconds],
@@ -145,7 +145,7 @@ const TIMES: readonly (readonly [what: string, setting: IntegerSetting])[] = [
 
 interface DescribedSetting extends IntegerSetting {
   readonly meaning: string;
-  /** What the default is where it depends on the machine. */
+  /** The default in words, when it depends on the machine. */
   readonly defaultText?: string;
 }
 
@@ -166,7 +166,7 @@ async function withTables(page: string): Promise<GeneratedFile> {
     /(<!-- table: ([\w-]+) -->\n)[\s\S]*?(<!-- end of table -->)/g,
     (_whole, start: string, name: string, end: string) => {
       const build = TABLES[name];
-      if (build === undefined) throw new Error(`${page} asks for an unknown table: ${name}`);
+      if (build === undefined) throw new Error(`${page} has an unknown table: ${name}`);
       return `${start}\n${build()}\n${end}`;
     },
   );

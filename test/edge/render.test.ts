@@ -1,6 +1,6 @@
 /**
- * `POST /v1/render` at the edge, inside workerd: what is rejected before a backend hears of it, and what a backend gets
- * and may answer. The backend is a stand-in here; the real one is in test/service.
+ * `POST /v1/render` at the edge, inside workerd: what is rejected before it reaches a backend, what a backend gets, and
+ * which responses of a backend are accepted. The backend is a stand-in here; the real one is in test/service.
  */
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
@@ -10,7 +10,7 @@ import { DEFAULT_LIMITS, limitsFingerprint } from "../../rules/limits.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../support/tokens.ts";
 import { expectProblem, sendRender } from "./send.ts";
 
-/** Answers like a backend and keeps what it was sent. */
+/** Responds like a backend and keeps the requests that it gets. */
 function standInBackend(answer: () => Response = () => pdfAnswer()) {
   const requests: { url: string; headers: Headers; body: string }[] = [];
   vi.stubGlobal("fetch", async (url: URL, init: RequestInit) => {
@@ -58,7 +58,7 @@ describe("a valid request", () => {
     expect(request?.headers.has("X-Service-Api-Token")).toBe(false);
   });
 
-  it("names its caller by the token, whatever its headers say", async () => {
+  it("has the caller named by its token, whatever the request's headers say", async () => {
     const requests = standInBackend();
     const named = { ...env, SERVICE_API_TOKENS: `first, billing:${API_TOKEN}` };
     const headers = { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json", "X-Service-Caller": "me" };
@@ -67,7 +67,7 @@ describe("a valid request", () => {
     expect(requests[0]?.headers.get("X-Service-Caller")).toBe("billing");
   });
 
-  it("is answered with the backend's file headers and none of its others", async () => {
+  it("gets the header fields of the backend's file and no others", async () => {
     standInBackend();
     const answer = await sendRender('{"source":"x"}');
     expect(answer.headers.get("Content-Type")).toBe("application/pdf");
@@ -93,7 +93,7 @@ describe("a valid request", () => {
     await expectProblem(await sendRender('{"source":"x"}'), "service_unavailable");
   });
 
-  it("passes a backend's problem on, Retry-After included", async () => {
+  it("gets a problem of the backend, with its Retry-After", async () => {
     const headers = { ...PROBLEM, "Retry-After": "3" };
     standInBackend(() => new Response('{"code":"render_queue_full"}', { status: 429, headers }));
     const answer = await sendRender('{"source":"x"}');
@@ -117,7 +117,7 @@ describe("a rejected request", () => {
     expect(context).toEqual({ limit, declared_size: limit + 1 });
   });
 
-  it("is rejected by the bytes read where no length was declared", async () => {
+  it("is rejected by the bytes read when no length is declared", async () => {
     const limit = DEFAULT_LIMITS.max_request_body_bytes;
     const pieces = Array.from({ length: 21 }, () => new Uint8Array(1024 * 1024));
     const body = new ReadableStream({
@@ -169,7 +169,7 @@ describe("a rejected request", () => {
 });
 
 describe("the published vectors", () => {
-  it("for files keys give their verdicts", async () => {
+  it("for the keys of files get their verdicts", async () => {
     standInBackend();
     // The default deployment allows 64 files; larger sets are rejected by count before any rule but too_many_keys.
     const vectors = FILES_VECTORS.filter(({ keys }) => keys.length <= 64 || keys.length > 1024);
@@ -181,7 +181,7 @@ describe("the published vectors", () => {
     }
   });
 
-  it("for output give their verdicts", async () => {
+  it("for output get their verdicts", async () => {
     standInBackend();
     for (const { output, accepted, code, rule } of OUTPUT_VECTORS) {
       const verdict = await verdictOf(await sendRender(JSON.stringify({ source: "x", output })));

@@ -1,4 +1,4 @@
-/** Requests to the Worker under test, and the check of its problems. */
+/** Sends requests to the Worker under test, and checks problems. */
 import { exports } from "cloudflare:workers";
 import { expect } from "vitest";
 import {
@@ -23,7 +23,7 @@ export function sendRender(body: BodyInit, headers: Record<string, string> = {})
   });
 }
 
-/** Expects that an answer is the problem of that code, and that its instance is a URL as the client knows the edge. */
+/** Expects a response to be this problem, with an `instance` at the address that the client requested. */
 export async function expectProblem(answer: Response, code: ContractCode): Promise<ReceivedProblem> {
   const problem = await expectContractProblem(answer, code);
   expect(new URL(problem.instance).origin).toBe(BASE_URL);

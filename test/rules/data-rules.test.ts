@@ -1,5 +1,5 @@
 /**
- * Objects that Typst would make dates of: rejected exactly where the slow formulation says so.
+ * Objects that Typst would turn into dates: they are rejected if and only if the slow validator rejects them.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

@@ -1,5 +1,5 @@
 /**
- * The files-key rules: single keys at their bounds, and sets against a formulation that compares each key with each.
+ * The files-key rules: single keys at their bounds, and sets compared with the slow validator, which compares each key with each other.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

@@ -1,5 +1,5 @@
 /**
- * `npm run fuzz -- [bodies]`: the request parser against its slow formulation on as many bodies as wished, a million by
+ * `npm run fuzz -- [bodies]`: the request parser against the slow validator on any number of bodies, a million by
  * default: a third each generated, mutated and random. Not part of `npm test`; the property tests run the same on fewer.
  */
 import fc from "fast-check";

@@ -1,5 +1,5 @@
 /**
- * The request parser against its slow formulation: the same verdict on generated, mutated, cut and random bodies.
+ * The request parser against the slow validator: the same verdict on generated, mutated, cut and random bodies.
  */
 import fc, { type Arbitrary } from "fast-check";
 import { describe, expect, it } from "vitest";

@@ -1,5 +1,5 @@
 /**
- * Whole-number settings and the limits that are read through them.
+ * Integer settings, and the limits that are read as such.
  */
 import { describe, expect, it } from "vitest";
 import { DEFAULT_LIMITS, LIMIT_SETTINGS, limitsFingerprint, limitsFrom, MAX_KEYS } from "../../rules/limits.ts";

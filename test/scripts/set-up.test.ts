@@ -63,7 +63,7 @@ const NO_LIBATOMIC =
 const OLD_NODE = 'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "18.20.8" } })';
 
 describe("the set-up", () => {
-  it("installs the packages once and then prints one line and changes nothing", async () => {
+  it("installs the packages once, and after that prints one line and changes nothing", async () => {
     const clone = await makeClone({ npm: NPM, typst: RIGHT_TYPST });
     const ready = `set-up: ready (Typst ${TYPST_VERSION}: ${join(clone.bin, "typst")})\n`;
     expect(await clone.setUp()).toEqual({
@@ -87,12 +87,12 @@ describe("the set-up", () => {
     expect(await clone.read("npm-runs")).toBe("run\nrun\n");
   });
 
-  it("shows what npm has said when npm fails, and tries again the next time", async () => {
+  it("shows the output of npm if npm fails, and tries again the next time", async () => {
     const clone = await makeClone({ npm: "echo 'npm error code ECONNREFUSED' >&2; exit 1", typst: RIGHT_TYPST });
     for (const _ of ["first", "second"]) {
       const { exitCode, stderr } = await clone.setUp();
       expect(exitCode).toBe(1);
-      expect(stderr).toMatch(/^set-up: `npm ci` failed: exit code 1\. See to .*\n {2}npm error code ECONNREFUSED\n$/);
+      expect(stderr).toMatch(/^set-up: `npm ci` failed: exit code 1\. Fix .*\n {2}npm error code ECONNREFUSED\n$/);
     }
   });
 
@@ -108,7 +108,7 @@ describe("the set-up", () => {
     expect(await readdir(join(clone.folder, ".local"))).toEqual([]);
   });
 
-  it("ends npm and all that npm has started when it is interrupted", async () => {
+  it("ends npm and every process of npm if it is interrupted", async () => {
     const clone = await makeClone({ npm: NPM_WITH_CHILD, typst: RIGHT_TYPST });
     const child = clone.start();
     const outcome = outcomeOf(child);
@@ -119,7 +119,7 @@ describe("the set-up", () => {
     expect(await readdir(join(clone.folder, ".local"))).toEqual([]);
   });
 
-  it("is not held up by a set-up that was killed", async () => {
+  it("does not wait for a set-up that was killed", async () => {
     const clone = await makeClone({ npm: NPM_THAT_WAITS, typst: RIGHT_TYPST });
     const killed = clone.start();
     await clone.written("npm-has-begun");
@@ -131,7 +131,7 @@ describe("the set-up", () => {
     expect(stdout).not.toContain("waiting");
   });
 
-  it("passes over a typst of another version on PATH", async () => {
+  it("ignores a typst of another version on PATH", async () => {
     const clone = await makeClone({ npm: NPM, typst: 'echo "typst 0.13.1 (8ace67d9)"' });
     const other = await writePrograms(join(clone.folder, "other-bin"), { typst: RIGHT_TYPST });
     const { exitCode, stdout } = await clone.setUp({ PATH: [clone.bin, other].join(delimiter) });
@@ -157,7 +157,7 @@ describe("the set-up", () => {
     },
   );
 
-  it("says what the build needs and what cargo has said when the build fails, and leaves nothing behind", async () => {
+  it("shows what the build needs and the output of cargo if the build fails, and leaves nothing behind", async () => {
     const cargo = `${RIGHT_CARGO}; echo 'error: linker cc not found' >&2; exit 101`;
     const clone = await makeClone({ npm: NPM, cargo, cc: "exit 0" });
     const { exitCode, stdout, stderr } = await clone.setUp({}, NO_NETWORK);
@@ -168,7 +168,7 @@ describe("the set-up", () => {
     expect(await readdir(join(clone.folder, "cache", "document-rendering-service"))).toEqual([]);
   });
 
-  it("puts what cargo has built into the user's cache, for every later set-up", async () => {
+  it("puts the built Typst into the user's cache for every later set-up", async () => {
     // The arguments are: install --locked typst-cli@VERSION --root FOLDER ...
     const cargo = `${RIGHT_CARGO}; mkdir -p "\${5:?}/bin"; printf '#!/bin/sh\\n${RIGHT_TYPST}\\n' > "$5/bin/typst"; chmod +x "$5/bin/typst"`;
     const clone = await makeClone({ npm: NPM, cargo, cc: "exit 0" });
@@ -191,7 +191,7 @@ describe("the set-up", () => {
   });
 });
 
-describe("before it begins anything, the set-up", () => {
+describe("before it begins, the set-up", () => {
   const DEFAULT_SANDBOX = { SERVICE_SANDBOX: "" };
 
   async function expectRefusal(clone: Clone, env: Readonly<Record<string, string>>, message: RegExp, preload = "") {
@@ -252,7 +252,7 @@ describe("before it begins anything, the set-up", () => {
     await expectRefusal(clone, { SERVICE_SANDBOX: "landlock" }, message);
   });
 
-  it("refuses a bubblewrap that cannot make a sandbox, with its own words", async () => {
+  it("refuses a bubblewrap that cannot make a sandbox, with bubblewrap's message", async () => {
     const programs = { npm: NPM, typst: RIGHT_TYPST, prlimit: RUNS, bwrap: BWRAP_WITHOUT_NAMESPACES };
     const message =
       /^set-up: bubblewrap cannot make a sandbox .*No permissions to create new namespace.*docs\/operations\.md/;
@@ -265,13 +265,13 @@ describe("before it begins anything, the set-up", () => {
     await expectRefusal(clone, {}, /cargo is older than Rust 1\.92 \(cargo 1\.91\.1.*rustup update stable/, NO_NETWORK);
   });
 
-  it("asks for xz alone, and not for a compiler, where it could have the release", async () => {
+  it("asks only for xz, and not for a compiler, if it can use the release", async () => {
     const clone = await makeClone({ npm: NPM });
     const message = /^set-up: Typst [0-9.]+ cannot be unpacked: there is no `xz`\. Install it .*xz-utils\n$/;
     await expectRefusal(clone, {}, message, NETWORK);
   });
 
-  it("says which library is missing where npm's own scripts were the first to need it", async () => {
+  it("names the missing library if npm's own scripts were the first to need it", async () => {
     const npm =
       "echo 'npm error node: error while loading shared libraries: libx.so.1: cannot open shared object file' >&2; exit 1";
     const clone = await makeClone({ npm, typst: RIGHT_TYPST });
@@ -306,7 +306,7 @@ describe("bubblewrap", () => {
     expect(await locateBubblewrap(env)).toEqual({ path, source: "cache" });
   });
 
-  it("is fetched by lists of this user's own where the machine has none, even if one source fails", async () => {
+  it("is fetched with the user's own package lists if the machine has none, even if one source fails", async () => {
     const clone = await makeClone({ ...PROGRAMS, "apt-get": APT_GET_WITHOUT_LISTS });
     expect(await clone.setUp(ENVIRONMENT)).toMatchObject({ exitCode: 0, stderr: "" });
     const calls = (await clone.read("apt-get-calls")).trimEnd().split("\n");
@@ -315,7 +315,7 @@ describe("bubblewrap", () => {
     expect(await readdir(cached(clone))).toEqual(["bubblewrap"]);
   });
 
-  it("that cannot be fetched stops the set-up before npm, with what apt-get has said", async () => {
+  it("that cannot be fetched stops the set-up before npm, with the output of apt-get", async () => {
     const clone = await makeClone({ ...PROGRAMS, "apt-get": "echo 'E: no network' >&2; exit 100" });
     const { exitCode, stderr } = await clone.setUp(ENVIRONMENT);
     expect(exitCode).toBe(1);
@@ -325,7 +325,7 @@ describe("bubblewrap", () => {
     expect(await readdir(cached(clone))).toEqual([]);
   });
 
-  it("is not fetched where the user names one, or has one on PATH, or wants another sandbox", async () => {
+  it("is not fetched if the user names one, has one on PATH, or chooses another sandbox", async () => {
     const clone = await makeClone(PROGRAMS);
     const other = await writePrograms(join(clone.folder, "other-bin"), { bwrap: RIGHT_BWRAP });
     const setUps: Readonly<Record<string, string>>[] = [

@@ -12,7 +12,7 @@ describe("by default", () => {
   const { queueDeadlineSeconds, renderTimeoutSeconds, graceSeconds, renderCpuSeconds } = BACKEND_INTEGER_SETTINGS;
   const longestSeconds = queueDeadlineSeconds.default + renderTimeoutSeconds.default;
 
-  it("a stopping backend lets every request that it has taken finish", () => {
+  it("a stopping backend lets every request that it has accepted finish", () => {
     expect(graceSeconds.default).toBeGreaterThan(longestSeconds);
   });
 
@@ -21,7 +21,7 @@ describe("by default", () => {
     expect(EDGE_INTEGER_SETTINGS.backendTimeoutSeconds.default).toBeGreaterThan(graceSeconds.default);
   });
 
-  it("who waits behind a render that uses all its processor time gets the slot before the queue deadline", () => {
+  it("a render that waits behind one that uses all its processor time gets the slot before the queue deadline", () => {
     expect(renderCpuSeconds.default).toBeLessThan(queueDeadlineSeconds.default);
     expect(renderCpuSeconds.default).toBeLessThan(renderTimeoutSeconds.default);
   });

@@ -13,7 +13,7 @@ async function stageFor(bodyTimeoutSeconds: number): Promise<EdgeStage> {
 }
 
 describe("a body that does not arrive", () => {
-  it("is given up after ten seconds of silence, and the connection is closed; one that is only slow is taken", async () => {
+  it("is rejected after ten seconds of silence, and the connection is closed; a slow one is accepted", async () => {
     const stage = await stageFor(900);
     const started = performance.now();
     const silent = [
@@ -41,7 +41,7 @@ describe("a body that does not arrive", () => {
     for (const client of silent) expect(await client.closed()).toBe(true);
   });
 
-  it("is given up after its whole time, though a byte comes now and then", async () => {
+  it("is rejected at its deadline, although a byte arrives now and then", async () => {
     const stage = await stageFor(2);
     const client = await stage.open(renderHead(CHUNKED));
     const dribble = setInterval(() => void client.write(chunk(" ")), 100);

@@ -33,7 +33,7 @@ const encode = (body: string) => new TextEncoder().encode(body);
 
 type Body = object | string | Uint8Array<ArrayBuffer>;
 
-const REFUSED: readonly (readonly [what: string, code: ContractCode, body: Body])[] = [
+const REJECTED: readonly (readonly [what: string, code: ContractCode, body: Body])[] = [
   ["nothing", "invalid_request", ""],
   ["no JSON", "invalid_request", "source=x"],
   ["JSON that is cut off", "invalid_request", '{"source":"x"'],
@@ -114,7 +114,7 @@ const REFUSED: readonly (readonly [what: string, code: ContractCode, body: Body]
 
 interface Verdict {
   readonly answer: Response;
-  /** The body with `instance` taken out, byte by byte otherwise. */
+  /** The body without `instance`, otherwise byte for byte. */
   readonly text: string;
 }
 
@@ -137,7 +137,7 @@ async function expectSame(code: ContractCode, [edge, backend]: [Verdict, Verdict
 }
 
 describe("the edge and the backend reject in the same words", () => {
-  it.each(REFUSED)("%s: %s", async (_what, code, body) => {
+  it.each(REJECTED)("%s: %s", async (_what, code, body) => {
     await expectSame(code, await bothVerdicts(body));
   });
 
@@ -145,7 +145,7 @@ describe("the edge and the backend reject in the same words", () => {
     await expectSame("invalid_request", await bothVerdicts({ source: "x" }, { "Content-Type": type }));
   });
 
-  it("a coded body", async () => {
+  it("a body with a content coding", async () => {
     await expectSame("invalid_request", await bothVerdicts({ source: "x" }, { "Content-Encoding": "br" }));
   });
 

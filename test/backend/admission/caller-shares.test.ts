@@ -1,4 +1,4 @@
-/** How slots and places in the queue are shared out between callers: by the queue itself, and as clients meet it. */
+/** How slots and places in the queue are shared between callers: in the queue by itself, and over HTTP. */
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { CallerLoad } from "../../../backend/admission/caller-load.ts";
@@ -45,7 +45,7 @@ class HeldRenders {
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 describe("slots", () => {
-  it("go in turn to callers that hold as many, and first come, first served within one", async () => {
+  it("go in turn to callers that hold equally many, and within one caller to its oldest render", async () => {
     const renders = new HeldRenders({ ...OPTIONS, slots: 1 });
     for (const caller of ["flood", "flood", "flood", "flood", "b", "c", "b"]) void renders.ask(caller);
     await settle();
@@ -54,7 +54,7 @@ describe("slots", () => {
     expect(renders.admitted).toEqual(turns);
   });
 
-  it("are never all with one caller while another waits, once one of them is free", async () => {
+  it("are never all given to one caller while another waits, once a slot is free", async () => {
     const renders = new HeldRenders({ ...OPTIONS, slots: 3 });
     for (let count = 0; count < 20; count++) void renders.ask("flood");
     void renders.ask("other");
@@ -67,7 +67,7 @@ describe("slots", () => {
     expect([renders.running("flood"), renders.running("other")]).toEqual([2, 1]);
   });
 
-  it("are all for one caller where nobody else asks", async () => {
+  it("can all be used by one caller while nobody else asks", async () => {
     const renders = new HeldRenders();
     void renders.ask("only");
     void renders.ask("only");
@@ -84,7 +84,7 @@ describe("the last slot", () => {
     await renders.end(caller);
   }
 
-  it("is kept for short renders: a caller of whom none is known leaves it alone while a quick one is about", async () => {
+  it("is kept for short renders: a caller without a known short render does not get it while a quick caller is active", async () => {
     const renders = new HeldRenders();
     await quickCaller(renders, "quick");
     for (let count = 0; count < 5; count++) void renders.ask("new");
@@ -95,7 +95,7 @@ describe("the last slot", () => {
     expect(renders.running("quick")).toBe(1);
   });
 
-  it("is for anybody whose renders turn out to be short", async () => {
+  it("is given to any caller whose renders turn out to be short", async () => {
     const renders = new HeldRenders();
     await quickCaller(renders, "quick");
     await quickCaller(renders, "new");
@@ -105,7 +105,7 @@ describe("the last slot", () => {
     expect(renders.running("new")).toBe(2);
   });
 
-  it("is not for a caller with a render that has run for long", async () => {
+  it("is not given to a caller with a render that has run for a long time", async () => {
     const renders = new HeldRenders();
     await quickCaller(renders, "quick");
     await quickCaller(renders, "flood");
@@ -117,7 +117,7 @@ describe("the last slot", () => {
     await quickCaller(renders, "quick");
   });
 
-  it("is not won back by a few short renders after a long one", () => {
+  it("is not regained by a few short renders after a long one", () => {
     const load = new CallerLoad<never>(0);
     load.admit(0)(0.1);
     load.admit(0)(10);
@@ -127,7 +127,7 @@ describe("the last slot", () => {
     expect(load.expectedSeconds(20)).toBeLessThan(0.2);
   });
 
-  it("is not lost by callers whose renders take equally long", async () => {
+  it("stays available to callers whose renders take equally long", async () => {
     const renders = new HeldRenders();
     for (const caller of ["a", "b"]) void renders.ask(caller);
     await delay(SLOW_RENDER_SECONDS * 1000 + 500);
@@ -137,7 +137,7 @@ describe("the last slot", () => {
     expect(renders.running("a")).toBe(2);
   });
 
-  it("is not kept where there is only one", async () => {
+  it("is not kept free if it is the only slot", async () => {
     const renders = new HeldRenders({ ...OPTIONS, slots: 1 });
     await quickCaller(renders, "quick");
     void renders.ask("new");
@@ -147,13 +147,13 @@ describe("the last slot", () => {
 });
 
 describe("places in the queue", () => {
-  it("are taken from whoever has the most, for a caller that has fewer", async () => {
+  it("are taken from the caller with the most for a caller with fewer", async () => {
     const renders = new HeldRenders({ ...OPTIONS, slots: 1, maxWaiting: 3 });
     const flood = [1, 2, 3, 4].map(() => renders.ask("flood"));
     await settle();
     expect(renders.queue.waiting).toBe(3);
     const other = renders.ask("other");
-    // The newest of the flood: the others have waited longer.
+    // The newest of the flood, since the others have waited longer.
     expect(await flood[3]).toMatchObject({ kind: "full" });
     expect(renders.queue.waiting).toBe(3);
     await renders.end("flood");
@@ -161,7 +161,7 @@ describe("places in the queue", () => {
     expect(await other).toMatchObject({ kind: "done" });
   });
 
-  it("are not taken from a caller that has no more than the newcomer would have", async () => {
+  it("are not taken from a caller that has no more than the newcomer would", async () => {
     const renders = new HeldRenders({ ...OPTIONS, slots: 1, maxWaiting: 2 });
     void renders.ask("a");
     void renders.ask("a");
@@ -172,8 +172,8 @@ describe("places in the queue", () => {
   });
 });
 
-describe("the memory of callers", () => {
-  it("is bounded, however many names there are", async () => {
+describe("what the queue remembers of callers", () => {
+  it("is bounded, however many callers there are", async () => {
     const queue = new RenderQueue(OPTIONS);
     for (let number = 0; number < 3000; number++) {
       await queue.run({ caller: `caller-${number}`, signal: NEVER }, async () => {});
@@ -183,7 +183,7 @@ describe("the memory of callers", () => {
 });
 
 describe("a backend with one slot, taken by a caller with many more renders waiting", () => {
-  it("serves another caller next, as the edge names it", async () => {
+  it("serves another caller, as named by the edge, next", async () => {
     const typst = await makeFakeTypst(`tail -n 1 >> "$here/served"; ${waitFor("go")}; printf done`);
     const backend = await startBackendForTest({
       SERVICE_TYPST_BIN: typst.path,
@@ -206,7 +206,7 @@ describe("a backend with one slot, taken by a caller with many more renders wait
     expect((await typst.read("served"))?.split("\n").slice(0, 2)).toEqual(["flood 0", "other 0"]);
   });
 
-  it("takes a name that is none for no name at all", async () => {
+  it("treats an invalid caller name as no name", async () => {
     const backend = await startBackendForTest();
     const answer = await backend.render({ source: "x" }, { headers: { "X-Service-Caller": "no name" } });
     expect(answer.status).toBe(200);

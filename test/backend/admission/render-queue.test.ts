@@ -1,9 +1,9 @@
-/** The admission to the render slots by itself: cap, order, deadline, leaving, and work that fails. */
+/** The queue for render slots by itself: cap, order, deadline, clients that leave, and work that throws. */
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { type Applicant, RenderQueue, type RenderQueueOptions } from "../../../backend/admission/render-queue.ts";
 
-/** The deadline is longer than any test: whoever is answered before has not waited for it. */
+/** The deadline is longer than any test, so nothing here waits for it. */
 const OPTIONS: RenderQueueOptions = { slots: 1, maxWaiting: 10, deadlineMilliseconds: 600_000 };
 const NEVER = new AbortController().signal;
 const ANYONE: Applicant = { caller: "anyone", signal: NEVER };
@@ -18,7 +18,7 @@ function makeGate(): Gate {
   return { passed: promise, open: resolve };
 }
 
-it("runs at most as many works as there are slots", async () => {
+it("runs at most as many tasks as there are slots", async () => {
   const queue = new RenderQueue({ ...OPTIONS, slots: 2 });
   let running = 0;
   let most = 0;
@@ -34,7 +34,7 @@ it("runs at most as many works as there are slots", async () => {
   expect([queue.running, queue.waiting]).toEqual([0, 0]);
 });
 
-it("gives the work's result and how long it waited", async () => {
+it("returns the result of a task and how long the task waited", async () => {
   const queue = new RenderQueue(OPTIONS);
   const gate = makeGate();
   const first = queue.run(ANYONE, () => gate.passed);
@@ -50,7 +50,7 @@ it("gives the work's result and how long it waited", async () => {
   expect(admission.kind === "done" && admission.waitedSeconds).toBeLessThanOrEqual(passedSeconds);
 });
 
-it("serves whoever came first", async () => {
+it("serves tasks in the order in which they came", async () => {
   const queue = new RenderQueue(OPTIONS);
   const gate = makeGate();
   const served: number[] = [];
@@ -62,7 +62,7 @@ it("serves whoever came first", async () => {
   expect(served).toEqual([1, 2, 3, 4]);
 });
 
-it("frees the slot of work that throws, and passes the error on", async () => {
+it("frees the slot of a task that throws, and passes the error on", async () => {
   const queue = new RenderQueue(OPTIONS);
   const failure = new Error("the machine failed");
   const gate = makeGate();
@@ -77,7 +77,7 @@ it("frees the slot of work that throws, and passes the error on", async () => {
   expect(queue.running).toBe(0);
 });
 
-it("frees the slot of work that throws before it waits for anything", async () => {
+it("frees the slot of a task that throws synchronously", async () => {
   const queue = new RenderQueue(OPTIONS);
   const throwing = () => {
     throw new Error("at once");
@@ -86,7 +86,7 @@ it("frees the slot of work that throws before it waits for anything", async () =
   expect(queue.running).toBe(0);
 });
 
-it("turns away who waited until the deadline, and says when to try again", async () => {
+it("turns a task away at the deadline, and says when to try again", async () => {
   const queue = new RenderQueue({ ...OPTIONS, deadlineMilliseconds: 30 });
   const gate = makeGate();
   const first = queue.run(ANYONE, () => gate.passed);
@@ -99,7 +99,7 @@ it("turns away who waited until the deadline, and says when to try again", async
   await first;
 });
 
-it("turns away at once where the queue has no place", async () => {
+it("turns a task away at once if the queue is full", async () => {
   const queue = new RenderQueue({ ...OPTIONS, maxWaiting: 1 });
   const gate = makeGate();
   const first = queue.run(ANYONE, () => gate.passed);
@@ -111,7 +111,7 @@ it("turns away at once where the queue has no place", async () => {
   await first;
 });
 
-it("queues nothing where no one may wait, and still fills its slots", async () => {
+it("queues nothing with a queue length of 0, and still fills its slots", async () => {
   const queue = new RenderQueue({ ...OPTIONS, maxWaiting: 0 });
   const gate = makeGate();
   const first = queue.run(ANYONE, () => gate.passed);
@@ -121,7 +121,7 @@ it("queues nothing where no one may wait, and still fills its slots", async () =
   expect(await queue.run(ANYONE, async () => "third")).toMatchObject({ result: "third" });
 });
 
-it("lets whoever waits leave, and never runs their work", async () => {
+it("lets a waiting client leave, and never runs its task", async () => {
   const queue = new RenderQueue(OPTIONS);
   const gate = makeGate();
   const leaving = new AbortController();
@@ -140,13 +140,13 @@ it("lets whoever waits leave, and never runs their work", async () => {
   expect(hasRun).toBe(false);
 });
 
-it("gives no slot to who has left before", async () => {
+it("gives no slot to a client that has already left", async () => {
   const queue = new RenderQueue(OPTIONS);
   expect(await queue.run({ ...ANYONE, signal: AbortSignal.abort() }, async () => "never")).toEqual({ kind: "left" });
   expect(queue.running).toBe(0);
 });
 
-it("keeps no listener on the signal of who has been served", async () => {
+it("keeps no listener on the signal of a task that has run", async () => {
   const queue = new RenderQueue(OPTIONS);
   const signal = new AbortController().signal;
   let listeners = 0;
@@ -167,7 +167,7 @@ it("keeps no listener on the signal of who has been served", async () => {
   expect(listeners).toBe(0);
 });
 
-it("hopes for a slot later the more there is to do", async () => {
+it("suggests a longer wait the more tasks there are", async () => {
   const queue = new RenderQueue({ ...OPTIONS, deadlineMilliseconds: 60_000 });
   const gate = makeGate();
   const few = queue.estimateRetryAfterSeconds();

@@ -1,6 +1,6 @@
 /**
- * Fonts that attack by way of `files`. Most are no fonts to Typst, which then takes another one; some are fonts and cannot
- * be put into a PDF; those that are too much run into the limits of every render. The service lives on in any case.
+ * Hostile fonts among the `files` of a request. Typst ignores most of them and uses another font; some load but cannot be
+ * embedded in a PDF; the expensive ones run into the limits of every render. The service survives all of them.
  */
 import { describe, expect, it } from "vitest";
 import { binaryFile, type SentFile, textFile } from "../../support/bombs.ts";
@@ -30,7 +30,7 @@ const PNG = { format: "png" };
 
 const LIMITS = {
   SERVICE_MAX_CONCURRENT_RENDERS: "2",
-  // The limit on memory or on processor time is what stops a render here, however slow the machine is.
+  // The limits on memory and on processor time stop the renders here, however slow the machine is.
   SERVICE_RENDER_TIMEOUT_SECONDS: "60",
   SERVICE_RENDER_MEMORY_BYTES: String(256 * MEBIBYTE),
 };
@@ -59,11 +59,11 @@ async function expectOrdinaryRender(backend: TestBackend): Promise<void> {
 
 const SOUND = await liberation("Regular");
 
-it("a sound font is used, so that the others can be told from it", async () => {
+it("a valid font is used, so the tests below can tell when another one is", async () => {
   expect(await fontsUsed(await startLimitedBackend(), sent([SOUND]))).toEqual(new Set(["LiberationSans"]));
 });
 
-describe("what is no font to Typst is passed over", () => {
+describe("a file that Typst cannot load as a font is ignored", () => {
   const GARBAGE = textFile("x".repeat(MEBIBYTE - 8192));
 
   it.each<[string, () => Files, Readonly<Record<string, string>>?]>([
@@ -95,8 +95,8 @@ describe("what is no font to Typst is passed over", () => {
   });
 });
 
-describe("a font that lies", () => {
-  it("about its tables spoils the render at most, which is never a failure of the service", async () => {
+describe("a font with false tables", () => {
+  it("fails its own render at most, and never as a failure of the service", async () => {
     const backend = await startLimitedBackend();
     const requests = [
       ...withBrokenTables(SOUND).map((font) => [font]),
@@ -111,13 +111,13 @@ describe("a font that lies", () => {
       else await expectProblem(answer, "template_compile_failed");
       codes.add(String(answer.status));
     }
-    // Some of them can be used, and some cannot.
+    // Typst can use some of them, and not others.
     expect(codes).toEqual(new Set(["200", "422"]));
     await expectOrdinaryRender(backend);
     await expectNothingLeft(backend);
   });
 
-  it("beside a sound one of the same name does not keep that from being found", async () => {
+  it("does not hide a valid font of the same name", async () => {
     const backend = await startLimitedBackend();
     const files = sent([...truncations(SOUND, 32), SOUND, withMostTables(SOUND)]);
     expect(await fontsUsed(backend, files)).toEqual(new Set(["LiberationSans"]));
@@ -125,7 +125,7 @@ describe("a font that lies", () => {
 });
 
 describe("a thousand fonts", () => {
-  it("cost time, and the document is made", async () => {
+  it("take time, but the document is rendered", async () => {
     const backend = await startLimitedBackend({
       SERVICE_MAX_INLINE_FILES: "1024",
       SERVICE_MAX_REQUEST_BODY_BYTES: String(64 * MEBIBYTE),
@@ -140,7 +140,7 @@ describe("a thousand fonts", () => {
   });
 });
 
-describe("a font that is too much is stopped by the limits of every render", () => {
+describe("an expensive font is stopped by the limits of every render", () => {
   interface Attack {
     readonly files: Files;
     readonly control: Files;
@@ -197,7 +197,7 @@ describe("a font that is too much is stopped by the limits of every render", () 
       expectOrdinaryRender(backend),
     ]);
     expect(problem.detail).toContain("processor time");
-    // It is the font alone: nobody looks into it by another name.
+    // The font alone is the cause: under another name Typst does not read it.
     expect((await backend.render({ source: SOURCE, files: sent([boundlessCollection()], "bin") })).status).toBe(200);
     await expectNothingLeft(backend);
   });

@@ -1,8 +1,8 @@
 /**
- * Templates that attack: the host's files, the network, processor, memory, disk, and the parsers that Typst is made of.
+ * Hostile templates: they attack the host's files, the network, processor, memory, disk, and the parsers inside Typst.
  *
- * Each runs in the real Typst in the real sandbox, with an ordinary render beside it, which must not notice. Limits are
- * smaller than in production, so that each shows within seconds. Of every attack is known what stops it, and so its code.
+ * Each runs in the real Typst in the real sandbox, with an ordinary render beside it that must not be affected. Limits are
+ * smaller than in production, so each attack takes seconds. What stops each attack is known, and so is its error code.
  */
 import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -27,7 +27,7 @@ import { type ContractCode, expectProblem } from "../../support/problems.ts";
 import { startBackendForTest, type TestBackend } from "../../support/test-backend.ts";
 import { growingPlugin, loopingPlugin } from "../../support/wasm.ts";
 
-/** Much longer than an ordinary render takes, on a machine that is busy too. */
+/** Much longer than an ordinary render takes, even on a busy machine. */
 const RENDER_TIMEOUT_SECONDS = 3;
 const MAX_OUTPUT_BYTES = 10_000_000;
 const MEBIBYTE = 1024 ** 2;
@@ -38,7 +38,7 @@ const LIMITS = {
   SERVICE_RENDER_MEMORY_BYTES: String(512 * MEBIBYTE),
   SERVICE_MAX_OUTPUT_BYTES: String(MAX_OUTPUT_BYTES),
 };
-/** For what ends by itself, however slow the machine is. */
+/** For attacks that end by themselves, however slow the machine is. */
 const PATIENT = NO_TIME_LIMIT;
 
 interface Template {
@@ -48,7 +48,7 @@ interface Template {
 }
 
 interface Attack extends Template {
-  /** What is different where the same template is harmless. It compiles, so it is the attack alone that does not. */
+  /** The change that makes the template harmless. That one compiles, so the attack alone is what fails. */
   readonly control: Partial<Template>;
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -86,7 +86,7 @@ async function expectStopped(attack: Attack, code: ContractCode): Promise<void> 
 }
 
 const nested = (open: string, close: string, depth: number) => open.repeat(depth) + close.repeat(depth);
-/** The plugin itself is right, as long as nobody calls it. */
+/** The plugin itself is valid as long as nobody calls it. */
 const plugin = (bytes: Buffer): Attack => ({
   source: '#plugin("bad.wasm").run()',
   files: { "bad.wasm": binaryFile(bytes) },
@@ -159,7 +159,7 @@ describe("a template does not read", () => {
     ["a package by a name that is a path", importing("@../secrets:0.1.0")],
   ])("%s", (_what, attack) => expectStopped({ ...attack, ...patient(attack) }, "template_compile_failed"));
 
-  it("another render's project, whose path it knows", async () => {
+  it("the directory of another render, even if it knows the path", async () => {
     const backend = await startLimitedBackend();
     const victim = backend.render({ source: ENDLESS, files: { "secret.txt": textFile("the secret") } });
     await expect.poll(() => backend.projects()).toHaveLength(1);
@@ -173,7 +173,7 @@ describe("a template does not read", () => {
     await expectNothingLeft(backend);
   });
 
-  it("anything but its own files, and those it does", async () => {
+  it("anything but its own files, which it can read", async () => {
     const backend = await startLimitedBackend();
     const source = '#assert.eq(read("/etc/passwd"), "mine")\n#assert.eq(read("etc/passwd"), "mine")';
     const answer = await backend.render({ source, files: { "etc/passwd": textFile("mine") } });
@@ -182,7 +182,7 @@ describe("a template does not read", () => {
 });
 
 const ENDLESS_WORK: Attack = { source: ENDLESS, control: { source: ENDLESS.replaceAll("1000000", "10") } };
-/** No result can be remembered, because no call is like another: each makes two. */
+/** Each call makes two different ones, so Typst cannot reuse a remembered result. */
 const branching = (depth: number) =>
   `#let f(path) = if path.len() > ${depth} { 0 } else { f(path + "a") + f(path + "b") }\n#f("")`;
 
@@ -196,7 +196,7 @@ describe("a template that never ends is stopped at the render timeout", () => {
       {
         source: branching(60),
         control: { source: branching(6) },
-        // What it has been through it keeps: half a gigabyte in two or three seconds.
+        // It keeps what it has read: half a gigabyte in two or three seconds.
         settings: { SERVICE_RENDER_MEMORY_BYTES: String(8192 * MEBIBYTE) },
       },
     ],
@@ -339,8 +339,8 @@ describe("a template that Typst itself refuses has failed to compile", () => {
   ])("%s", (_what, attack) => expectStopped({ ...attack, ...patient(attack) }, "template_compile_failed"));
 });
 
-/** A signal that the memory limit does not explain is a failure of the service (docs/api.md#codes). The service lives on. */
-describe("a template that overflows Typst's stack is a render that failed", () => {
+/** A signal that the memory limit does not explain is a failure of the service (docs/api.md#codes). */
+describe("a template that overflows Typst's stack is a failed render, and the service goes on", () => {
   it.each<[string, Attack]>([
     [
       "by content in content",
@@ -443,7 +443,7 @@ describe("a template that makes too much is stopped by the limits of its output"
     await expectStopped({ ...attack, ...patient(attack) }, code);
   });
 
-  it("and 64 large pages within the limits are made", async () => {
+  it("and 64 large pages within the limits are rendered", async () => {
     const backend = await startLimitedBackend(PATIENT);
     const source = "#set page(width: 1500pt, height: 1500pt)\n#for i in range(64) { [#i]; pagebreak(weak: true) }";
     const [answer] = await Promise.all([backend.render({ source, output: ZIP_OF_PNG }), expectOrdinaryRender(backend)]);
@@ -454,7 +454,7 @@ describe("a template that makes too much is stopped by the limits of its output"
   });
 });
 
-/** These end by themselves, on a slow machine too. */
+/** These end by themselves, even on a slow machine. */
 function patient({ settings = {} }: Pick<Attack, "settings">): Pick<Attack, "settings"> {
   return { settings: { ...PATIENT, ...settings } };
 }

@@ -1,4 +1,4 @@
-/** The name under which a file is offered: what a caller suggests, made safe for headers and for every file system. */
+/** The file name of a download: the caller's suggestion, made safe for headers and for every file system. */
 import { describe, expect, it } from "vitest";
 import { contentDisposition, safeFileName } from "../../../backend/http/file-name.ts";
 
@@ -10,7 +10,7 @@ describe("the extension of a file name", () => {
     ["report.png", "pdf", "report.pdf"],
     ["report.jpeg", "zip", "report.zip"],
     ["report.typ", "svg", "report.svg"],
-  ] as const)("replaces a known one that is wrong: %j as %s is %j", (suggestion, extension, name) => {
+  ] as const)("replaces a known one that is wrong: %j as %s becomes %j", (suggestion, extension, name) => {
     expect(safeFileName(suggestion, extension)).toBe(name);
   });
 
@@ -19,7 +19,7 @@ describe("the extension of a file name", () => {
     ["invoice 4.17", "invoice 4.17.pdf"],
     ["page.tar.gz", "page.tar.gz.pdf"],
     ["setup.exe", "setup.exe.pdf"],
-  ])("keeps an unknown one and adds the right one: %j is %j", (suggestion, name) => {
+  ])("is added after an unknown one: %j becomes %j", (suggestion, name) => {
     expect(safeFileName(suggestion, "pdf")).toBe(name);
   });
 });
@@ -29,11 +29,11 @@ it.each([
   ["a.pdf . ", "a.pdf"],
   ["a.png..", "a.pdf"],
   ["x.pdf\u200c", "x.pdf"],
-])("finds the extension under what a name must not end in: %j is %j", (suggestion, name) => {
+])("the extension is recognised before trailing dots and spaces: %j becomes %j", (suggestion, name) => {
   expect(safeFileName(suggestion, "pdf")).toBe(name);
 });
 
-describe("a file name that holds nothing usable", () => {
+describe("a suggestion without a usable character", () => {
   it.each([
     ["none", null],
     ["an empty one", ""],
@@ -62,17 +62,17 @@ describe("unsafe characters of a file name", () => {
     ["line and paragraph separators", "a\u2028b\u2029c", "abc.pdf"],
     ["lone surrogates", "a\ud800b\udc00c", "abc.pdf"],
     ["private and unassigned characters", "a\ue000b\u0378c", "abc.pdf"],
-  ])("are taken out: %s", (_what, suggestion, name) => {
+  ])("are removed: %s", (_what, suggestion, name) => {
     expect(safeFileName(suggestion, "pdf")).toBe(name);
   });
 
-  it("leaves letters of every script, joiners inside words and emoji alone", () => {
+  it("do not include letters of any script, joiners inside words or emoji", () => {
     for (const stem of ["Rechnung für Zoë", "請求書", "فاتورة", "می\u200cخواهم", "👩\u200d🚀 plan"]) {
       expect(safeFileName(stem, "pdf")).toBe(`${stem}.pdf`);
     }
   });
 
-  it("turns runs of blanks into one and takes blanks and dots from both ends", () => {
+  it("include runs of spaces, which become one, and spaces and dots at both ends, which are removed", () => {
     expect(safeFileName("  a \u00a0  b  ", "pdf")).toBe("a b.pdf");
     expect(safeFileName(".hidden", "pdf")).toBe("hidden.pdf");
     expect(safeFileName("name. . .", "pdf")).toBe("name.pdf");
@@ -83,11 +83,11 @@ describe("device names of Windows", () => {
   it.each([
     ...["con", "PRN", "aux.pdf", "Nul", "com1", "LPT9", "con.txt", "com0", "con .txt"],
     ...["COM\u00b9", "lpt\u00b2", "Com\u00b3.pdf", "CONIN$", "conout$", "CONOUT$.txt"],
-  ])("are not offered as they are: %j", (suggestion) => {
+  ])("are changed: %j", (suggestion) => {
     expect(safeFileName(suggestion, "pdf")).toMatch(/^_/);
   });
 
-  it("leaves names alone that only begin like one", () => {
+  it("are not names that only begin like one", () => {
     expect(safeFileName("console", "pdf")).toBe("console.pdf");
     for (const stem of ["com10", "com\u2074", "com\u00b9\u00b2", "conin", "conin$x", "a con"]) {
       expect(safeFileName(stem, "pdf")).toBe(`${stem}.pdf`);
@@ -96,21 +96,21 @@ describe("device names of Windows", () => {
 });
 
 describe("the length of a file name", () => {
-  it.each(["pdf", "png", "svg", "zip"] as const)("is at most 150 bytes of UTF-8, .%s and all", (extension) => {
+  it.each(["pdf", "png", "svg", "zip"] as const)("is at most 150 bytes of UTF-8, including .%s", (extension) => {
     expect(safeFileName("a".repeat(4096), extension)).toBe(`${"a".repeat(146)}.${extension}`);
   });
 
-  it("keeps a name of exactly 150 bytes", () => {
+  it("may be exactly 150 bytes", () => {
     const name = `${"a".repeat(146)}.pdf`;
     expect(safeFileName(name, "pdf")).toBe(name);
   });
 
-  it("never cuts a character in two", () => {
+  it("is cut between characters", () => {
     expect(safeFileName("é".repeat(200), "pdf")).toBe(`${"é".repeat(73)}.pdf`);
     expect(safeFileName("📄".repeat(200), "pdf")).toBe(`${"📄".repeat(36)}.pdf`);
   });
 
-  it("leaves no blank or dot at the cut", () => {
+  it("is cut without a trailing space or dot", () => {
     expect(safeFileName(`${"a".repeat(144)}. b`, "pdf")).toBe(`${"a".repeat(144)}.pdf`);
   });
 });
@@ -127,7 +127,7 @@ describe("Content-Disposition", () => {
     expect(contentDisposition(suggestion, extension)).toBe(field);
   });
 
-  it("offers old clients a name that the rules for names leave as it is", () => {
+  it("has an ASCII name for old clients that needs no further change", () => {
     for (const suggestion of [
       "\u00e9",
       "a \u0661",

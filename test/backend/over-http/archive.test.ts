@@ -2,10 +2,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
+import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { readSvgSize } from "../../support/svg-reader.ts";
 import { startBackendForTest, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
 import { readZip, type ZipEntry } from "../../support/zip-reader.ts";
+
+const MEBIBYTE = 1024 ** 2;
 
 let backend: TestBackend;
 
@@ -14,7 +17,7 @@ beforeAll(async () => {
   return () => backend.close();
 });
 
-/** Empty pages, each ten points wider than the one before: the size tells the page. */
+/** Empty pages, each ten points wider than the one before, so the size identifies the page. */
 const pagesOf = (count: number) =>
   `#for number in range(1, ${count + 1}) { page(width: number * 10pt, height: 10pt, margin: 0pt)[] }`;
 
@@ -33,7 +36,7 @@ const range = (first: number, last: number) => Array.from({ length: last - first
 const names = (entries: readonly ZipEntry[]) => entries.map(({ name }) => name);
 
 describe("the entries of an archive", () => {
-  it("are all pages where none are selected, named by their numbers and in their order", async () => {
+  it("are all pages in order, named by their numbers, if none are selected", async () => {
     const entries = await renderZip(pagesOf(12), svgZip());
     expect(names(entries)).toEqual(
       Array.from({ length: 12 }, (_, index) => `page-${String(index + 1).padStart(2, "0")}.svg`),
@@ -56,17 +59,17 @@ describe("the entries of an archive", () => {
     expect(names(entries)).toEqual(numbers.map((number) => `page-0${number}.svg`));
   });
 
-  it("have names as wide as the highest of them needs", async () => {
+  it("have names as wide as the highest page number needs", async () => {
     const entries = await renderZip(pagesOf(110), svgZip("98-101"));
     expect(names(entries)).toEqual(["page-098.svg", "page-099.svg", "page-100.svg", "page-101.svg"]);
     expect(entries.map(pageNumber)).toEqual([98, 99, 100, 101]);
   });
 
-  it("have two digits where the document has more than a hundred pages and the selection stays below", async () => {
+  it("have two digits if the document has more than a hundred pages but the selection stays below", async () => {
     expect(names(await renderZip(pagesOf(110), svgZip("1,99")))).toEqual(["page-01.svg", "page-99.svg"]);
   });
 
-  it("are PNG images of the asked resolution, which packing makes hardly larger", async () => {
+  it("are PNG images of the requested resolution, hardly larger in the archive", async () => {
     const entries = await renderZip(pagesOf(3), { format: "png", archive: "zip", ppi: 144 });
     const sizes = entries.map(({ bytes }) => {
       const { width, height } = PNG.sync.read(bytes);
@@ -97,7 +100,7 @@ describe("the bytes of an archive", () => {
         }),
       );
     const first = await archives();
-    // ZIP counts time in steps of two seconds: a time that slips in shows only then.
+    // ZIP counts time in steps of two seconds, so a time in it would show only after that.
     await delay(2100);
     expect(await archives()).toEqual(first);
   });
@@ -126,12 +129,12 @@ describe("the number of pages in an archive", () => {
     ["37-", 100, range(37, 100)],
     ["1,38-", 100, [1, ...range(38, 100)]],
     ["1-40,30-", 64, range(1, 64)],
-  ])("may be exactly 64 in a selection that ends open: %s of %i pages", async (pages, count, numbers) => {
+  ])("may be exactly 64 in an open-ended selection: %s of %i pages", async (pages, count, numbers) => {
     expect(numbers).toHaveLength(64);
     expect((await renderZip(pagesOf(count), svgZip(pages))).map(pageNumber)).toEqual(numbers);
   });
 
-  it("is validated before anything is rendered where the selection says it", async () => {
+  it("is validated before rendering if the selection determines it", async () => {
     const answer = await backend.render({ source: "#panic()", output: svgZip("1-65") });
     const { context } = await expectProblem(answer, "page_selection_too_large");
     expect(context).toEqual({ count: 65, limit: 64 });
@@ -141,7 +144,7 @@ describe("the number of pages in an archive", () => {
     expect(await renderZip(pagesOf(64), svgZip("1-64,10-20,64"))).toHaveLength(64);
   });
 
-  it("follows its setting", async () => {
+  it("is limited by its setting", async () => {
     const small = await startBackendForTest({ SERVICE_MAX_OUTPUT_FILES: "2" });
     expect(await renderZip(pagesOf(2), svgZip(), small)).toHaveLength(2);
     const answer = await small.render({ source: pagesOf(3), output: svgZip() });
@@ -157,7 +160,7 @@ describe("a selection that matches no page", () => {
 
 describe("the size of an archive", () => {
   const LIMIT = 50_000;
-  // Noise that no compression makes much smaller; about 20 kB a page.
+  // Noise that compression hardly makes smaller, about 20 kB per page.
   const noisyPages = (count: number) => `#set page(width: 100pt, height: 100pt, margin: 0pt)
 #let noise(seed) = range(12).map(y => range(12).map(x => {
   let shade = calc.rem(seed * 7919 + x * 104729 + y * 15485863 + x * y * 31337, 256)
@@ -165,7 +168,7 @@ describe("the size of an archive", () => {
 }).join()).join()
 #for number in range(${count}) { page(noise(number)) }`;
 
-  it("is validated by the pages before they are packed", async () => {
+  it("is validated on the pages before compression", async () => {
     const small = await startBackendForTest({ SERVICE_MAX_OUTPUT_BYTES: String(LIMIT) });
     const output = { format: "png", archive: "zip", ppi: 100 };
     const [entry] = await renderZip(noisyPages(1), output, small);
@@ -175,5 +178,54 @@ describe("the size of an archive", () => {
     const { context } = await expectProblem(answer, "output_too_large");
     expect(context).toEqual({ size: expect.any(Number), limit: LIMIT });
     expect(context.size).toBeGreaterThan(LIMIT);
+  });
+});
+
+describe("an archive of pages that take long to compress", () => {
+  /** Writes pages of noise into the output directory, which compress slowly. */
+  const writePages = (count: number) =>
+    `cat > /dev/null; head -c 4194304 /dev/urandom > "$here/noise"; n=1
+while [ $n -le ${count} ]; do cp "$here/noise" "$(dirname "$target")/$n"; n=$((n + 1)); done`;
+
+  const SPACE = { SERVICE_MAX_OUTPUT_BYTES: String(256 * MEBIBYTE), SERVICE_MAX_TEMP_BYTES: String(1024 * MEBIBYTE) };
+
+  it("is abandoned at the render timeout", async () => {
+    const typst = await makeFakeTypst(`${writePages(50)}; sleep 2.5`);
+    const backend = await startBackendForTest({
+      SERVICE_TYPST_BIN: typst.path,
+      SERVICE_RENDER_TIMEOUT_SECONDS: "4",
+      ...SPACE,
+    });
+    await expectProblem(await backend.render({ source: "x", output: svgZip() }), "render_timeout");
+    await expect.poll(() => backend.projects()).toEqual([]);
+    await expect.poll(() => backend.metric("service_temp_reserved_bytes")).toBe(0);
+  });
+
+  it("is abandoned when its client leaves, and does not block others meanwhile", async () => {
+    const typst = await makeFakeTypst(`${writePages(50)}; : > "$here/written"`);
+    const backend = await startBackendForTest({ SERVICE_TYPST_BIN: typst.path, ...SPACE });
+    const leaving = new AbortController();
+    const answer = backend.render({ source: "x", output: svgZip() }, { signal: leaving.signal });
+    answer.catch(() => {});
+    await expect.poll(() => typst.read("written")).not.toBeNull();
+    for (let count = 0; count < 5; count++) expect((await backend.fetch("/health")).status).toBe(200);
+    expect(await backend.metric("service_renders_running")).toBe(1);
+    leaving.abort();
+    await expect(answer).rejects.toThrow();
+    await expect.poll(() => backend.metric("service_renders_running")).toBe(0);
+    expect(await backend.metric("service_render_requests_total", { outcome: "client_gone" })).toBe(1);
+    await expect.poll(() => backend.projects()).toEqual([]);
+  });
+});
+
+describe("temporary space", () => {
+  it("is reserved as it is used: with default settings, 32 slots can all make archives", async () => {
+    const typst = await makeFakeTypst(`cat > /dev/null; ${waitFor("go")}; printf '<svg/>' > "$(dirname "$target")/1"`);
+    const backend = await startBackendForTest({ SERVICE_TYPST_BIN: typst.path, SERVICE_MAX_CONCURRENT_RENDERS: "32" });
+    const answers = Array.from({ length: 32 }, () => backend.render({ source: "x", output: svgZip() }));
+    await expect.poll(() => backend.metric("service_renders_running")).toBe(32);
+    await typst.signal("go");
+    const statuses = (await Promise.all(answers)).map(({ status }) => status);
+    expect(statuses).toEqual(statuses.map(() => 200));
   });
 });

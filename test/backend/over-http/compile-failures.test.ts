@@ -1,6 +1,6 @@
 /**
- * What a 422 says of its cause: as much as the service knows by itself, and nothing in Typst's words, whatever a template
- * does to be taken for another failure.
+ * What a 422 says about its cause: what the service knows by itself and nothing of Typst's own messages, even if a template
+ * imitates another failure.
  */
 import { execa } from "execa";
 import { beforeAll, describe, expect, inject, it } from "vitest";
@@ -14,7 +14,7 @@ const SELECTION_EMPTY = 'The document has none of the pages that "pages" selects
 const noPage = (page: number) => `The document has no page ${page}.`;
 
 const TWO_PAGES = "a #pagebreak() b";
-/** Looks like the placeholder that Typst writes for no page at all. */
+/** Looks like the placeholder page that Typst writes if no page is selected. */
 const PLACEHOLDER_SIZED = "#set page(width: 595pt, height: 842pt)\na";
 const ARCHIVE = { format: "png", archive: "zip" };
 
@@ -25,7 +25,7 @@ async function detailOf(backend: TestBackend, body: object): Promise<string> {
   return detail;
 }
 
-/** A failed request and what is said of it. */
+/** A request that fails and the detail that it gets. */
 const FAILURES: [string, { source: string; output?: object }, string][] = [
   ["several pages for a single PNG", { source: TWO_PAGES, output: { format: "png" } }, SEVERAL_PAGES],
   ["several pages for a single SVG", { source: TWO_PAGES, output: { format: "svg" } }, SEVERAL_PAGES],
@@ -93,7 +93,7 @@ describe("a 422 names as its cause", () => {
 });
 
 describe("Typst's own words", () => {
-  /** What the real Typst says when it is given the template and the options without the service. */
+  /** What the real Typst prints for the template and the options without the service. */
   async function messages(source: string, options: readonly string[]): Promise<string[]> {
     const { stderr } = await execa(inject("typstPath"), ["compile", ...options, "-", "-"], {
       input: source,
@@ -108,7 +108,7 @@ describe("Typst's own words", () => {
     [TWO_PAGES, ["--format", "png"]],
     [TWO_PAGES, ["--format", "svg"]],
     ["#range(1, 2, step: 0)", []],
-  ])("are in no detail: %s %j", async (source, options) => {
+  ])("appear in no detail: %s %j", async (source, options) => {
     const said = await messages(source, options);
     expect(said).not.toEqual([]);
     const details = new Set(FAILURES.map(([, , detail]) => detail));
@@ -118,8 +118,8 @@ describe("Typst's own words", () => {
   });
 });
 
-describe("the second look at a failed image", () => {
-  /** A Typst that notes each of its runs and fails; what it does when it is asked for page 2 alone is the script's. */
+describe("the second compilation after a failed image", () => {
+  /** A Typst that records each of its runs and fails. The script says what it does if only page 2 is requested. */
   async function runsOf(script: string, body: object, settings: Readonly<Record<string, string>> = {}) {
     const typst = await makeFakeTypst(`cat > /dev/null; echo run >> "$here/runs"\n${script}`);
     const backend = await startBackendForTest({ SERVICE_TYPST_BIN: typst.path, ...settings });
@@ -132,30 +132,30 @@ describe("the second look at a failed image", () => {
     ["of a single image", { output: { format: "png" } }, 2],
     ["of an image with its page named", { output: { format: "png", page: 1 } }, 1],
     ["of an archive", { output: ARCHIVE }, 1],
-  ])("is there where it can tell something: %s", async (_what, body, runs) => {
+  ])("runs only if it can tell the cause: %s", async (_what, body, runs) => {
     expect(await runsOf("exit 1", body)).toEqual({ detail: REFUSED, runs });
   });
 
-  it("is not there where Typst has panicked", async () => {
+  it("does not run if Typst panicked", async () => {
     expect(await runsOf("exit 101", { output: { format: "png" } })).toEqual({ detail: REFUSED, runs: 1 });
   });
 
   const SECOND_RUN = 'case "$*" in *"--pages 2 "*)';
 
-  it("changes nothing where it fails in a way of its own", async () => {
+  it("changes nothing if it fails in another way", async () => {
     for (const ending of ["exit 101", "kill -SEGV $$", "kill -KILL $$"]) {
       const script = `${SECOND_RUN} ${ending};; esac; exit 1`;
       expect(await runsOf(script, { output: { format: "svg" } })).toEqual({ detail: REFUSED, runs: 2 });
     }
   });
 
-  it("ends with the time of its render, of which the answer is known", async () => {
+  it("ends at the render timeout, with the answer already known", async () => {
     const script = `${SECOND_RUN} exec sleep 300;; esac; exit 1`;
     const settings = { SERVICE_RENDER_TIMEOUT_SECONDS: "1" };
     expect(await runsOf(script, { output: { format: "svg" } }, settings)).toEqual({ detail: REFUSED, runs: 2 });
   });
 
-  it("ends when the client goes away", async () => {
+  it("ends when the client leaves", async () => {
     const typst = await makeFakeTypst(
       `cat > /dev/null\n${SECOND_RUN} echo > "$here/second"; exec sleep 300;; esac; exit 1`,
     );

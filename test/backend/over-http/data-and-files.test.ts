@@ -1,7 +1,7 @@
 /**
- * What of a request reaches Typst, and in which form: `data`, `source` and `files`.
+ * What Typst receives of a request: `data`, `source` and `files`.
  *
- * The documents check it themselves by assertions, so a wrong value is an answer of 422.
+ * The documents check it themselves by assertions, so a wrong value gives a 422.
  */
 
 import { PNG } from "pngjs";
@@ -38,13 +38,13 @@ async function expectData(json: string, ...assertions: readonly string[]): Promi
 }
 
 describe("data", () => {
-  it("can be told right from wrong by these tests", async () => {
+  it("fails these tests if it is wrong", async () => {
     await expectProblem(await backend.render({ source: "#assert(data == 1)", data: 2 }), "template_compile_failed");
   });
 
-  it("is none where it is null", () => expectData("null", "data == none"));
+  it("is none if it is null", () => expectData("null", "data == none"));
 
-  it("is an empty dictionary where there is none", () =>
+  it("is an empty dictionary if it is absent", () =>
     expectRendered({ source: "#assert(type(data) == dictionary)\n#assert(data == (:))" }));
 
   it("is the same value under both of its names", () => expectData('{"a":[1,{"b":null}]}', "data == request"));
@@ -89,15 +89,16 @@ describe("data", () => {
     ['"é📄 العربية"', 'data == "é📄 العربية"'],
     ['"#panic() $x$ */ //"', "data.len() == 18"],
     ['"\\u0000"', 'data == "\\u{0}"'],
-  ])("keeps text with escapes and beyond ASCII: %s", (json, assertion) => expectData(json, assertion));
+  ])("keeps text with escapes and non-ASCII characters: %s", (json, assertion) => expectData(json, assertion));
 
-  it("is read however the JSON is laid out, and wherever it stands in the request", () =>
+  it("is read with any layout of the JSON and at any place in the request", () =>
     expectRendered(' {\n\t"data" : { "a" :\r\n [ 1 , 2 ] } ,\n"source" : "#assert(data.a == (1, 2))" }\n'));
 
   it("may be nested 127 deep", () =>
     expectData(`${"[".repeat(127)}${"]".repeat(127)}`, "type(data) == array", "data.len() == 1"));
 
-  it("is not code", () => expectData('{"x":"#panic(\\"no\\")"}', 'eval("1 + 1") == 2', "data.x.len() == 12"));
+  it("is not evaluated as code", () =>
+    expectData('{"x":"#panic(\\"no\\")"}', 'eval("1 + 1") == 2', "data.x.len() == 12"));
 });
 
 describe("the source", () => {
@@ -119,18 +120,21 @@ describe("the source", () => {
     expect((await readPdf(await rendered({ source, data }))).pageTexts).toEqual(["body"]);
   });
 
-  it.each(["#!/usr/bin/env typst", "\ufeff", "\ufeff#!", " ", "\n"])("may hold nothing to show: %j", async (source) => {
-    expect((await readPdf(await rendered({ source }))).pageTexts).toEqual([""]);
-  });
+  it.each(["#!/usr/bin/env typst", "\ufeff", "\ufeff#!", " ", "\n"])(
+    "may have no visible content: %j",
+    async (source) => {
+      expect((await readPdf(await rendered({ source }))).pageTexts).toEqual([""]);
+    },
+  );
 
-  it("may set the page first, without an empty page before it", async () => {
+  it("may begin with a page rule without an empty page before it", async () => {
     const pdf = await readPdf(
       await rendered({ source: '#set page(width: 50pt, height: 40pt)\n#set text(lang: "de")' }),
     );
     expect(pdf.pageSizes).toEqual([[50, 40]]);
   });
 
-  it("may name its own variables as it likes", () =>
+  it("may use any names for its own variables", () =>
     expectRendered({ source: "#let data = 5\n#let json = 6\n#assert(request.x == 1)", data }));
 
   it("may be as long as its limit", async () => {
@@ -139,7 +143,7 @@ describe("the source", () => {
     await expectRendered({ source, data });
   });
 
-  it("holds escapes and characters beyond ASCII as they were sent", async () => {
+  it("keeps escapes and non-ASCII characters as they were sent", async () => {
     const body = '{"source":"#assert(\\"\\u00e9\\" == \\"é\\")\\n\\ud83d\\udcc4 \\"x\\\\\\\\y\\" \\/ caf\\u00e9"}';
     expect((await readPdf(await rendered(body))).pageTexts[0]).toContain("café");
   });
@@ -149,14 +153,14 @@ describe("files", () => {
   const text = (content: string) => ({ encoding: "text", content });
   const base64 = (bytes: Uint8Array) => ({ encoding: "base64", content: Buffer.from(bytes).toString("base64") });
 
-  it("may be named main.typ, or anything else that a source might be called", async () => {
+  it("may be named main.typ or any other usual name of a source", async () => {
     const files = { "main.typ": text("#let x = 1"), "source.typ": text("#let y = 2"), "data.json": text("[3]") };
     const source =
       '#import "main.typ": x\n#import "source.typ": y\n#assert((x, y) == (1, 2))\n#assert(json("data.json") == (3,))';
     await expectRendered({ source, files });
   });
 
-  it("are found in folders, from the source and from each other", async () => {
+  it("are found in folders by the source and by each other", async () => {
     const files = {
       "lib/a.typ": text('#import "sub/b.typ": b\n#let a = "a" + b'),
       "lib/sub/b.typ": text('#let b = read("../../texts/c.txt") + read("/texts/c.txt")'),
@@ -167,7 +171,7 @@ describe("files", () => {
     expect((await readPdf(await rendered({ source, files }))).pageTexts).toEqual(["Chapter one"]);
   });
 
-  it("do not see data unless it is handed to them", async () => {
+  it("do not see data unless it is passed to them", async () => {
     const files = { "lib.typ": text("#let x = data") };
     const answer = await backend.render({ source: '#import "lib.typ"', files, data: 1 });
     await expectProblem(answer, "template_compile_failed");
@@ -180,7 +184,7 @@ describe("files", () => {
     expect((await readPdf(await rendered({ source, files }))).pageSizes).toEqual([[30, 20]]);
   });
 
-  it("may hold every byte in Base64", async () => {
+  it("may contain every byte value in Base64", async () => {
     const bytes = Uint8Array.from({ length: 256 }, (_, index) => index);
     const source = '#let bytes = read("all.bin", encoding: none)\n#assert(array(bytes) == range(256))';
     await expectRendered({ source, files: { "all.bin": base64(bytes) } });
@@ -194,7 +198,7 @@ describe("files", () => {
     await expectRendered(JSON.stringify(body).replace('"////"', '"\\/\\u002f//"'));
   });
 
-  it("may hold text with escapes and beyond ASCII", async () => {
+  it("may contain text with escapes and non-ASCII characters", async () => {
     const body =
       '{"source":"#assert(read(\\"x.txt\\") == \\"é\\\\n\\\\\\"📄\\")","files":{"x.txt":{"encoding":"text","content":"\\u00e9\\n\\"\\ud83d\\udcc4"}}}';
     await expectRendered(body);
@@ -211,7 +215,7 @@ describe("files", () => {
     await expectRendered({ source, files });
   });
 
-  it("may have a key of the greatest length", async () => {
+  it("may have a key of the maximum length", async () => {
     const { max_key_length, max_segment_length } = KEY_RULES;
     const folders = `${"d".repeat(max_segment_length)}/`.repeat(max_key_length).slice(0, max_key_length - 2);
     const key = `${folders.replace(/\/$/, "d")}/f`;
@@ -219,7 +223,7 @@ describe("files", () => {
     await expectRendered({ source: `#assert(read("${key}") == "x")`, files: { [key]: text("x") } });
   });
 
-  it("of a greatest key made of as many folders as possible is written, read and removed", async () => {
+  it("with a key of maximum length and depth are written, read and removed", async () => {
     const key = "a/"
       .repeat(KEY_RULES.max_key_length)
       .slice(0, KEY_RULES.max_key_length - 1)
@@ -229,29 +233,29 @@ describe("files", () => {
     await expect.poll(() => backend.projects()).toEqual([]);
   });
 
-  it("may have names that only look like options, drafts or hidden files", async () => {
+  it("may have names that look like options, drafts or hidden files", async () => {
     const files = { "-": text("a"), "--root": text("b"), ".hidden": text("c"), "a..b": text("d"), CON: text("e") };
     const source = '#assert(("-", "--root", ".hidden", "a..b", "CON").map(read) == ("a", "b", "c", "d", "e"))';
     await expectRendered({ source, files });
   });
 });
 
-describe("what a document may reach", () => {
+describe("what a document can reach", () => {
   it.each([
     ["a file above the project", '#read("../../../../../../../../etc/passwd")'],
     ["a file by its absolute path", '#read("/etc/passwd")'],
     ["a file beside the project", '#read("../seccomp.bpf", encoding: none)'],
     ["a package that is not there", '#import "@preview/cetz:0.4.2"'],
     ["a local package", '#import "@local/x:0.1.0"'],
-  ])("is not %s", async (_what, source) => {
+  ])("does not include %s", async (_what, source) => {
     await expectProblem(await backend.render({ source }), "template_compile_failed");
   });
 
-  it("holds no inputs", async () => {
+  it("does not include inputs from the command line", async () => {
     await expectRendered({ source: "#assert(sys.inputs == (:))" });
   });
 
-  it("has today in UTC", async () => {
+  it("includes the date of today in UTC", async () => {
     const today = new Date().toISOString().slice(0, 10);
     const pdf = await readPdf(await rendered({ source: "#datetime.today().display()" }));
     const later = new Date().toISOString().slice(0, 10);

@@ -1,4 +1,4 @@
-/** Outputs on their way to clients that read slowly or not at all: what they hold, for how long, and whom they hinder. */
+/** Delivery of outputs to clients that read slowly or not at all: what it holds, for how long, and whom it affects. */
 import { describe, expect, it, onTestFinished } from "vitest";
 import { makeFakeTypst } from "../../support/fake-typst.ts";
 import { expectProblem } from "../../support/problems.ts";
@@ -6,7 +6,7 @@ import { sendWithoutReading } from "../../support/raw-connection.ts";
 import { startBackendForTest, type TestBackend } from "../../support/test-backend.ts";
 
 const MEBIBYTE = 1024 ** 2;
-/** More than the kernel keeps of a connection that nobody reads. */
+/** More than the kernel buffers for a connection that nobody reads. */
 const LARGE_BYTES = 24 * MEBIBYTE;
 
 /** A backend whose every render is an output of this size. */
@@ -15,7 +15,7 @@ async function backendOf(outputBytes: number, settings: Readonly<Record<string, 
 if [ "$target" = - ]; then head -c ${outputBytes} /dev/zero; else head -c ${outputBytes} /dev/zero > "$(dirname "$target")/1"; fi`);
   return startBackendForTest({
     SERVICE_TYPST_BIN: typst.path,
-    // Longer than any test: an output that is given up before has not waited for it.
+    // Longer than any test, so no delivery here ends at this deadline.
     SERVICE_DELIVERY_SILENCE_SECONDS: "3600",
     ...settings,
   });
@@ -29,7 +29,7 @@ const held = (backend: TestBackend) =>
   );
 
 describe("an output that is not read", () => {
-  it("holds a file where it is large, and neither memory nor a slot", async () => {
+  it("takes a file if it is large, and neither memory nor a slot", async () => {
     const backend = await backendOf(LARGE_BYTES, { SERVICE_MAX_CONCURRENT_RENDERS: "1" });
     const readers = [1, 2, 3].map(() => sendWithoutReading(backend.url, { source: "x" }));
     await expect.poll(() => held(backend)).toEqual([3, 0, 3 * LARGE_BYTES]);
@@ -39,7 +39,7 @@ describe("an output that is not read", () => {
     expect(await backend.metric("service_deliveries_total", { end: "client_gone" })).toBe(3);
   });
 
-  it("is given up at the deadline for silence", async () => {
+  it("is abandoned at the deadline for silence", async () => {
     const backend = await backendOf(LARGE_BYTES, { SERVICE_DELIVERY_SILENCE_SECONDS: "1" });
     const { socket } = sendWithoutReading(backend.url, { source: "x" });
     onTestFinished(() => void socket.destroy());
@@ -48,7 +48,7 @@ describe("an output that is not read", () => {
     expect(await backend.metric("service_render_requests_total", { outcome: "client_gone" })).toBe(1);
   });
 
-  it("is given up at the deadline for the whole of it, however steadily it is read", async () => {
+  it("is abandoned at the deadline for the whole delivery, however steadily it is read", async () => {
     const backend = await backendOf(LARGE_BYTES, {
       SERVICE_DELIVERY_SILENCE_SECONDS: "60",
       SERVICE_DELIVERY_TIMEOUT_SECONDS: "2",
@@ -86,9 +86,9 @@ describe("an output that is not read", () => {
   });
 });
 
-describe("an output whose end is lost between Typst and the backend", () => {
-  it("is never delivered as if it were whole", async () => {
-    // Who ends without reading its input may break the connection while its output is still on the way.
+describe("an output that breaks off between Typst and the backend", () => {
+  it("is never delivered as complete", async () => {
+    // A program that ends without reading its input may break the connection while its output is still on the way.
     const typst = await makeFakeTypst(`head -c ${LARGE_BYTES} /dev/zero`);
     const backend = await startBackendForTest({ SERVICE_TYPST_BIN: typst.path });
     for (let round = 0; round < 5; round++) {
@@ -104,7 +104,7 @@ describe("an output that is read", () => {
     ["in memory, at most", MEBIBYTE],
     ["in a file, at least", MEBIBYTE + 1],
     ["in a file of many pieces", LARGE_BYTES],
-  ])("comes whole with its length: %s", async (_what, bytes) => {
+  ])("arrives complete with its length: %s", async (_what, bytes) => {
     const backend = await backendOf(bytes);
     const answer = await backend.render({ source: "x" });
     expect(answer.headers.get("Content-Length")).toBe(String(bytes));
@@ -114,13 +114,13 @@ describe("an output that is read", () => {
     expect(await backend.metric("service_deliveries_total", { end: "delivered" })).toBe(1);
   });
 
-  it("is a file where there is no memory for it", async () => {
+  it("is a file if there is no memory for it", async () => {
     const backend = await backendOf(1000, { SERVICE_MAX_OUTPUT_MEMORY_BYTES: "0" });
     expect((await (await backend.render({ source: "x" })).bytes()).length).toBe(1000);
     await expect.poll(() => held(backend)).toEqual([0, 0, 0]);
   });
 
-  it("leaves no name in the work directory while it is delivered", async () => {
+  it("has no name in the work directory while it is delivered", async () => {
     const backend = await backendOf(LARGE_BYTES);
     const reader = sendWithoutReading(backend.url, { source: "x" });
     onTestFinished(() => void reader.socket.destroy());

@@ -1,6 +1,6 @@
 /**
- * From the end of Typst to the answer: exits, signals, time-outs, outputs that are too large or missing. Faults that the
- * real Typst does not have at hand come from programs that stand in for it.
+ * From the end of Typst to the answer: exits, signals, timeouts, outputs that are too large or missing. Faults that the
+ * real Typst cannot be made to show come from programs that stand in for it.
  */
 import { mkdir, rm } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
@@ -20,7 +20,7 @@ async function backendWithFake(script: string, environment: Readonly<Record<stri
   return { typst, backend: await startBackendForTest({ SERVICE_TYPST_BIN: typst.path, ...environment }) };
 }
 
-/** Expects the problem, nothing of the diagnostics in it, the outcome counted once and no project left behind. */
+/** Expects the problem without Typst's diagnostics, the outcome counted once and no render directory left behind. */
 async function expectOutcome(backend: TestBackend, answer: Response, code: ContractCode): Promise<ReceivedProblem> {
   const problem = await expectProblem(answer, code);
   const everything = JSON.stringify([problem, Object.fromEntries(answer.headers)]);
@@ -32,7 +32,7 @@ async function expectOutcome(backend: TestBackend, answer: Response, code: Contr
   return problem;
 }
 
-/** What the flood of a second must stay far below; what is read and dropped is collected late, so it is not little. */
+/** A flood of one second is far more. Not a small number, because dropped buffers are garbage collected late. */
 const MOST_MEBIBYTES = 256;
 
 describe("Typst that fails", () => {
@@ -51,7 +51,7 @@ describe("Typst that fails", () => {
     expect((await expectOutcome(backend, await backend.render({ source: "x" }), code)).context).toEqual({});
   });
 
-  it("without reading its input, however much that is", async () => {
+  it("without reading its input, however large the input is", async () => {
     const { backend } = await backendWithFake("exit 1");
     const answer = await backend.render({ source: "x".repeat(500_000) });
     await expectOutcome(backend, answer, "template_compile_failed");
@@ -63,13 +63,13 @@ describe("Typst that fails", () => {
     await expectOutcome(backend, await backend.render({ source: "x", output }), "render_failed");
   });
 
-  it("for a source that is wrong, of which the answer shows nothing", async () => {
+  it("on an invalid source gets an answer that shows nothing of the source", async () => {
     const backend = await startBackendForTest();
     const answer = await backend.render({ source: '#let secret-name = 1\n#panic("SECRET text")' });
     await expectOutcome(backend, answer, "template_compile_failed");
   });
 
-  it("and the next render is not troubled", async () => {
+  it("and the next render is not affected", async () => {
     const backend = await startBackendForTest();
     await expectProblem(await backend.render({ source: "#nothing" }), "template_compile_failed");
     expect((await backend.render({ source: "x" })).status).toBe(200);
@@ -77,7 +77,7 @@ describe("Typst that fails", () => {
 });
 
 describe("Typst that takes too long", () => {
-  /** Time enough to start what is to be killed, on a machine that is busy too. */
+  /** Enough time to start the processes to be killed, even on a busy machine. */
   const TIMEOUT_SECONDS = 2;
   const TIMEOUT = { SERVICE_RENDER_TIMEOUT_SECONDS: String(TIMEOUT_SECONDS) };
   const FAMILY =
@@ -95,7 +95,7 @@ describe("Typst that takes too long", () => {
     await expect.poll(() => pids.filter(isRunning)).toEqual([]);
   });
 
-  it("is killed even where it ignores every signal that can be ignored", async () => {
+  it("is killed even if it ignores every signal that can be ignored", async () => {
     const { backend, typst } = await backendWithFake(
       `trap '' TERM INT HUP PIPE ABRT; echo $$ > "$here/self"; while :; do sleep 1; done`,
       TIMEOUT,
@@ -105,19 +105,19 @@ describe("Typst that takes too long", () => {
     await expect.poll(() => pids.filter(isRunning)).toEqual([]);
   });
 
-  it("is killed where it floods its diagnostics, which are not kept", async () => {
+  it("is killed while it floods its diagnostics, which are not kept", async () => {
     const { backend } = await backendWithFake("exec yes SECRET >&2", TIMEOUT);
     const peak = watchMemory();
     await expectOutcome(backend, await backend.render({ source: "x" }), "render_timeout");
     expect(peak.stop()).toBeLessThan(MOST_MEBIBYTES);
   });
 
-  it("is killed where the real one runs for ever", async () => {
+  it("is killed if it is the real one with an endless template", async () => {
     const backend = await startBackendForTest(TIMEOUT);
     await expectOutcome(backend, await backend.render({ source: ENDLESS }), "render_timeout");
   });
 
-  it("is given up where it has ended and something that it started holds its output open", async () => {
+  it("is abandoned if it has ended but a process that it started keeps its output open", async () => {
     const { backend, typst } = await backendWithFake('sleep 300 & echo $! > "$here/child"; exit 1', TIMEOUT);
     await expectOutcome(backend, await backend.render({ source: "x" }), "template_compile_failed");
     const pids = await writtenPids(typst, "child");
@@ -127,10 +127,10 @@ describe("Typst that takes too long", () => {
 
 describe("an output over the limit", () => {
   const LIMIT = 1_000_000;
-  // No other limit stops what never ends.
+  // No other limit stops an endless output.
   const SMALL = { SERVICE_MAX_OUTPUT_BYTES: String(LIMIT), ...NO_TIME_LIMIT };
 
-  it("that never ends is cut off at once and never held in memory", async () => {
+  it("that never ends is cut off at once and never kept in memory", async () => {
     const { backend, typst } = await backendWithFake('echo $$ > "$here/self"; exec cat /dev/zero', SMALL);
     const peak = watchMemory();
     const answer = await backend.render({ source: "x" });
@@ -142,7 +142,7 @@ describe("an output over the limit", () => {
     await expect.poll(() => pids.filter(isRunning)).toEqual([]);
   });
 
-  it("that is written in one go by a Typst that has ended by then is a problem of its size too", async () => {
+  it("is a problem of its size even if Typst wrote it at once and has ended", async () => {
     const { backend } = await backendWithFake("cat > /dev/null; printf %02000d 0", {
       SERVICE_MAX_OUTPUT_BYTES: "1024",
     });
@@ -152,13 +152,13 @@ describe("an output over the limit", () => {
     }
   });
 
-  it("of the real Typst is a problem of its size", async () => {
+  it("by the real Typst is a problem of its size", async () => {
     const backend = await startBackendForTest({ SERVICE_MAX_OUTPUT_BYTES: "1024" });
     const { context } = await expectOutcome(backend, await backend.render({ source: "x" }), "output_too_large");
     expect(context.size).toBeGreaterThan(1024);
   });
 
-  it("in a folder is cut off while it grows", async () => {
+  it("in several files is cut off while it grows", async () => {
     const script = 'cat /dev/zero > "$(dirname "$target")/1"';
     const { backend } = await backendWithFake(script, SMALL);
     const answer = await backend.render({ source: "x", output: { format: "png", archive: "zip" } });
@@ -167,7 +167,7 @@ describe("an output over the limit", () => {
     expect(context.size).toBeGreaterThan(LIMIT);
   });
 
-  it("may be met to the byte", async () => {
+  it("is one byte more than an output that is delivered", async () => {
     const { backend } = await backendWithFake("cat > /dev/null; printf %01024d 0", {
       SERVICE_MAX_OUTPUT_BYTES: "1024",
     });
@@ -175,18 +175,18 @@ describe("an output over the limit", () => {
   });
 });
 
-describe("a machine that fails", () => {
-  it("for want of Typst is an unavailable service", async () => {
+describe("a broken machine", () => {
+  it("without Typst makes the service unavailable", async () => {
     const backend = await startBackendForTest({ SERVICE_TYPST_BIN: "/nonexistent/typst" });
     await expectOutcome(backend, await backend.render({ source: "x" }), "service_unavailable");
   });
 
-  it("for a Typst that is no program is an unavailable service", async () => {
+  it("with a Typst that is not a program makes the service unavailable", async () => {
     const backend = await startBackendForTest({ SERVICE_TYPST_BIN: import.meta.filename });
     await expectOutcome(backend, await backend.render({ source: "x" }), "service_unavailable");
   });
 
-  it("for want of its work directory is an unavailable service, until the directory is back", async () => {
+  it("without its work directory makes the service unavailable until the directory is back", async () => {
     const backend = await startBackendForTest();
     await rm(backend.workDirectory, { recursive: true });
     await expectProblem(await backend.render({ source: "x" }), "service_unavailable");
@@ -197,7 +197,7 @@ describe("a machine that fails", () => {
   });
 });
 
-/** Watches how much the memory of this process, in which the backend runs, grows at its peak: MiB since now. */
+/** Measures the peak growth from now on, in MiB, of this process's memory; the backend runs in it. */
 function watchMemory(): { stop(): number } {
   const before = process.memoryUsage.rss();
   let peak = before;

@@ -1,4 +1,4 @@
-/** Every output format as an answer: bytes that an independent reader accepts, and the headers that go with them. */
+/** Answers in every output format: bytes that an independent reader accepts, and their headers. */
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { readDisposition } from "../../support/content-disposition.ts";
@@ -14,7 +14,7 @@ beforeAll(async () => {
   return () => backend.close();
 });
 
-/** 144 by 72 points: at the default of 144 pixels per inch 288 by 144 pixels. */
+/** 144 by 72 points, which is 288 by 144 pixels at the default of 144 pixels per inch. */
 const SOURCE = "#set page(width: 144pt, height: 72pt, margin: 6pt)\nHello";
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -24,7 +24,7 @@ interface RenderedAnswer {
   readonly bytes: Buffer;
 }
 
-/** Renders the source and expects everything that the headers of all formats have in common. */
+/** Renders the source and expects the headers that all formats have in common. */
 async function renderOk(output: object): Promise<RenderedAnswer> {
   const answer = await backend.render({ source: SOURCE, output });
   const bytes = Buffer.from(await answer.arrayBuffer());
@@ -37,14 +37,14 @@ async function renderOk(output: object): Promise<RenderedAnswer> {
 }
 
 describe("a PDF", () => {
-  it("is what a request without an output asks for", async () => {
+  it("is the default output", async () => {
     const answer = await backend.render({ source: SOURCE });
     expect(answer.headers.get("Content-Type")).toBe("application/pdf");
     const pdf = await readPdf(await answer.bytes());
     expect(pdf).toMatchObject({ headerVersion: "1.7", pageTexts: ["Hello"], pageSizes: [[144, 72]] });
   });
 
-  it("is shown in the browser under a default name", async () => {
+  it("is shown inline under a default name", async () => {
     const { answer, headers, bytes } = await renderOk({ format: "pdf" });
     expect(headers.get("Content-Type")).toBe("application/pdf");
     expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "document.pdf" });
@@ -54,7 +54,7 @@ describe("a PDF", () => {
 });
 
 describe("a PNG", () => {
-  it("has 144 pixels per inch where the request says nothing else", async () => {
+  it("has 144 pixels per inch by default", async () => {
     const { answer, headers, bytes } = await renderOk({ format: "png" });
     expect(headers.get("Content-Type")).toBe("image/png");
     expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "document.png" });
@@ -74,7 +74,7 @@ describe("a PNG", () => {
 });
 
 describe("an SVG", () => {
-  it("is well-formed and forbidden to run or load anything", async () => {
+  it("is well-formed and must not run or load anything", async () => {
     const { answer, headers, bytes } = await renderOk({ format: "svg" });
     expect(headers.get("Content-Type")).toBe("image/svg+xml");
     expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "document.svg" });
@@ -87,7 +87,7 @@ describe("an SVG", () => {
 });
 
 describe("a ZIP", () => {
-  it.each(["png", "svg"])("of %s pages is offered for saving", async (format) => {
+  it.each(["png", "svg"])("of %s pages is an attachment", async (format) => {
     const { answer, headers, bytes } = await renderOk({ format, archive: "zip" });
     expect(headers.get("Content-Type")).toBe("application/zip");
     expect(readDisposition(answer)).toMatchObject({ type: "attachment", name: "document.zip" });
@@ -108,11 +108,11 @@ describe("the name of an answer", () => {
     [{ format: "png", filename: "page.svg" }, "page.png"],
     [{ format: "svg", archive: "zip", filename: "pages.svg" }, "pages.zip"],
     [{ filename: "../../etc/passwd" }, "etcpasswd.pdf"],
-  ])("is the suggestion made safe: %j is offered as %s", async (output, expected) => {
+  ])("is the suggestion made safe: %j becomes %s", async (output, expected) => {
     expect((await offered(output)).name).toBe(expected);
   });
 
-  it("stays readable to old clients and is exact for new ones where it is not ASCII", async () => {
+  it("is exact for new clients and readable for old ones if it is not ASCII", async () => {
     const { name, plainName } = await offered({ filename: "Größe 東京.pdf" });
     expect(name).toBe("Größe 東京.pdf");
     expect(plainName).toMatch(/^[\x20-\x7e]+\.pdf$/);
@@ -124,12 +124,12 @@ describe("the name of an answer", () => {
     expect(headers.has("Set-Cookie")).toBe(false);
   });
 
-  it("is the default where the suggestion is a lone surrogate", async () => {
+  it("is the default if the suggestion is a lone surrogate", async () => {
     const answer = await backend.render('{"source":"x","output":{"filename":"\\ud800"}}');
     expect(readDisposition(answer).name).toBe("document.pdf");
   });
 
-  it("is cut where the suggestion is as long as a request can make it", async () => {
+  it("is cut if the suggestion is as long as a request allows", async () => {
     const { name } = await offered({ filename: "é".repeat(100_000) });
     expect(name).toBe(`${"é".repeat(73)}.pdf`);
   });
@@ -138,7 +138,7 @@ describe("the name of an answer", () => {
 describe("the request id", () => {
   const REQUEST_ID = "0b6cb2a4-6e0f-4a0b-9d5c-3a3c7f4f7b11";
 
-  it("is the edge's where the edge sent one", async () => {
+  it("is that of the edge if the edge sent one", async () => {
     const answer = await backend.render({ source: SOURCE }, { headers: { "X-Request-Id": REQUEST_ID } });
     expect(answer.headers.get("X-Request-Id")).toBe(REQUEST_ID);
   });

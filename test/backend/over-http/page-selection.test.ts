@@ -1,4 +1,4 @@
-/** Which pages an answer holds: selections of a PDF, single images, and selections that match nothing. */
+/** Which pages an answer contains: selections of a PDF, single images, and selections that match no page. */
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { PDF_VERSIONS } from "../../../rules/output-options.ts";
@@ -14,11 +14,11 @@ beforeAll(async () => {
   return () => backend.close();
 });
 
-/** Pages that say their number, each ten points wider than the one before. */
+/** Pages that show their number, each ten points wider than the one before. */
 const numberedPages = (count: number) => `#set page(height: 100pt, margin: 10pt)
 #for number in range(1, ${count + 1}) { page(width: 100pt + number * 10pt)[Page #number] }`;
 
-/** The placeholder that Typst writes for no page at all has exactly this size. */
+/** The placeholder page that Typst writes if no page is selected has exactly this size. */
 const PLACEHOLDER_SIZED = "#set page(width: 595pt, height: 842pt)\n";
 
 async function renderPdf(source: string, output: object): Promise<PdfContents> {
@@ -41,12 +41,12 @@ describe("pages of a PDF", () => {
     ["5,99", ["Page 5"]],
     ["99-,2", ["Page 2"]],
     ["1-999999999", ["Page 1", "Page 2", "Page 3", "Page 4", "Page 5"]],
-  ])("are those of the selection, in the document's order: %s", async (pages, texts) => {
+  ])("are the selected ones in document order: %s", async (pages, texts) => {
     expect((await renderPdf(numberedPages(5), { pages })).pageTexts).toEqual(texts);
   });
 
   it.each(["6", "6-", "6-9", "99,6-7", "999999999", "999999999-"])(
-    "that do not exist are no document: %s",
+    "that do not exist are a problem: %s",
     async (pages) => {
       await expectProblem(
         await backend.render({ source: numberedPages(5), output: { pages } }),
@@ -55,12 +55,12 @@ describe("pages of a PDF", () => {
     },
   );
 
-  it.each(PDF_VERSIONS)("that do not exist are no document in PDF %s either", async (version) => {
+  it.each(PDF_VERSIONS)("that do not exist are a problem in PDF %s too", async (version) => {
     const answer = await backend.render({ source: numberedPages(2), output: { version, pages: "3" } });
     await expectProblem(answer, "template_compile_failed");
   });
 
-  it.each(["a-1b", "a-2b", "a-3u", "a-4"])("that do not exist are no document in %s either", async (standard) => {
+  it.each(["a-1b", "a-2b", "a-3u", "a-4"])("that do not exist are a problem in %s too", async (standard) => {
     const answer = await backend.render({ source: numberedPages(2), output: { standards: [standard], pages: "3" } });
     await expectProblem(answer, "template_compile_failed");
   });
@@ -70,17 +70,17 @@ describe("pages of a PDF", () => {
     ["a blank page among others", `${PLACEHOLDER_SIZED}a #pagebreak() #pagebreak() b`, "2", 1],
     ["several such pages, some of them missing", `${PLACEHOLDER_SIZED}a #pagebreak() b`, "2-9", 1],
     ["all such pages", `${PLACEHOLDER_SIZED}a #pagebreak() b`, "1-", 2],
-  ])("may look like no page at all and still be there: %s", async (_what, source, pages, count) => {
+  ])("are delivered even if they look like the placeholder: %s", async (_what, source, pages, count) => {
     const pdf = await renderPdf(source, { pages });
     expect(pdf.pageSizes).toEqual(Array.from({ length: count }, () => [595, 842]));
   });
 
-  it("that look like no page at all and do not exist are told apart", async () => {
+  it("that do not exist are a problem even if others look like the placeholder", async () => {
     const answer = await backend.render({ source: `${PLACEHOLDER_SIZED}a`, output: { pages: "2" } });
     await expectProblem(answer, "template_compile_failed");
   });
 
-  it("are counted from one as they lie, whatever number stands on them", async () => {
+  it("are counted from one by position, whatever number is printed on them", async () => {
     const source = `#set page(numbering: "1")\n#counter(page).update(50)\n${numberedPages(3)}`;
     const pdf = await renderPdf(source, { pages: "2" });
     expect(pdf.pageTexts[0]).toContain("Page 2");
@@ -89,18 +89,18 @@ describe("pages of a PDF", () => {
 });
 
 describe("a single image", () => {
-  it.each([1, 2, 3])("is page %i where the request names it", async (page) => {
+  it.each([1, 2, 3])("is page %i if the request names it", async (page) => {
     const answer = await backend.render({ source: numberedPages(3), output: { format: "png", page, ppi: 72 } });
     const { width, height } = PNG.sync.read(Buffer.from(await answer.bytes()));
     expect([width, height]).toEqual([100 + 10 * page, 100]);
   });
 
-  it("may be the named page of a document of one", async () => {
+  it("may be page 1 of a document with one page", async () => {
     const answer = await backend.render({ source: numberedPages(1), output: { format: "svg", page: 1 } });
     expect(readSvgSize(await answer.bytes())).toEqual([110, 100]);
   });
 
-  it("may be a page beyond what an archive may hold", async () => {
+  it("may be a page beyond the maximum of an archive", async () => {
     const answer = await backend.render({ source: numberedPages(70), output: { format: "svg", page: 70 } });
     expect(readSvgSize(await answer.bytes())).toEqual([800, 100]);
   });
@@ -117,7 +117,7 @@ describe("a single image", () => {
     await expectProblem(answer, "template_compile_failed");
   });
 
-  it.each(["png", "svg"])("of several pages is a problem where none is named: %s", async (format) => {
+  it.each(["png", "svg"])("of a document with several pages is a problem if no page is named: %s", async (format) => {
     await expectProblem(
       await backend.render({ source: numberedPages(2), output: { format } }),
       "template_compile_failed",

@@ -1,6 +1,6 @@
 /**
- * PDF versions and standards: every combination that docs/api.md#output-rules allows compiles, and the PDF says what was asked
- * for. What must come out is written down here, apart from the rules.
+ * PDF versions and standards: every combination that docs/api.md#output-rules allows compiles, and the PDF claims what was requested.
+ * The expected claims are written here independently of the rules.
  */
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Output, PDF_STANDARDS, PDF_VERSIONS, type PdfStandard } from "../../../rules/output-options.ts";
@@ -15,7 +15,7 @@ beforeAll(async () => {
   return () => backend.close();
 });
 
-/** A document with what the strictest standards ask for: a title, a language, a heading, a date. */
+/** A document with everything that the strictest standards require: a title, a language, a heading, a date. */
 const SOURCE = `
 #set document(title: "Conformance", author: "Tester", date: datetime(year: 2026, month: 1, day: 2))
 #set page(width: 200pt, height: 200pt)
@@ -71,7 +71,7 @@ describe("versions and standards", () => {
     expect(allowed).toHaveLength(6 + 22 + 5 + 32);
   });
 
-  it.each(allowed)("make a PDF that says so: version $version with $standards", async ({ version, standards }) => {
+  it.each(allowed)("give a PDF that claims them: version $version with $standards", async ({ version, standards }) => {
     const pdf = await renderPdf({ standards, ...(version !== null && { version }) });
     const profile = standards.map((standard) => PROFILES[standard]).find((found) => found !== undefined);
     expect(pdf.headerVersion).toBe(profile?.version ?? version ?? "1.7");
@@ -81,11 +81,11 @@ describe("versions and standards", () => {
     expect(pdf.claims["pdfaid:conformance"]).toBe(profile?.conformance);
     expect(pdf.claims["pdfaid:rev"]).toBe(profile?.part === "4" ? "2020" : undefined);
     expect(pdf.claims["pdfuaid:part"]).toBe(standards.includes("ua-1") ? "1" : undefined);
-    // Typst tags every PDF that it may; those that need it must be.
+    // Typst tags every PDF that may be tagged; here those that must be tagged count.
     if (standards.some((standard) => standard === "ua-1" || standard.endsWith("a"))) expect(pdf.isTagged).toBe(true);
   });
 
-  it("refuse a document that lacks what the standard asks for", async () => {
+  it("refuse a document that lacks what the standard requires", async () => {
     const answer = await backend.render({ source: "no title", output: { standards: ["ua-1"] } });
     expect(answer.status).toBe(422);
   });

@@ -1,14 +1,14 @@
-/** The peak memory of renders, as it shows in the metrics. */
+/** The peak memory of renders in the metrics. */
 import { expect, it } from "vitest";
 import { type RenderBody, startBackendForTest, type TestBackend } from "../../support/test-backend.ts";
 
 const MEBIBYTE = 1024 ** 2;
 /** Typst's own values take 32 bytes each. */
 const LARGE = { source: "#let values = range(6000000)\n#values.len()" };
-/** Grows until it may not, for a second or so. */
+/** Grows for about a second until it meets the limit. */
 const GROWING = { source: "#let values = ()\n#for i in range(100000000) { values.push((i, i)) }" };
 
-/** What one render adds to the sum and to the count. */
+/** What one render adds to the sum and the count of the histogram. */
 async function observed(backend: TestBackend, body: RenderBody): Promise<{ bytes: number; count: number }> {
   const read = async () =>
     Promise.all(
@@ -21,7 +21,7 @@ async function observed(backend: TestBackend, body: RenderBody): Promise<{ bytes
 }
 
 it.each(["bubblewrap", "none"])(
-  "is that of Typst, not of what starts it, and of each render alone (%s)",
+  "the peak memory is that of Typst, not of its launcher, for each render by itself (%s)",
   async (mode) => {
     const backend = await startBackendForTest({ SERVICE_SANDBOX: mode, SERVICE_WARM_RENDERS: "1" });
     for (let round = 0; round < 2; round++) {
@@ -37,7 +37,7 @@ it.each(["bubblewrap", "none"])(
   },
 );
 
-it("is counted where the render fails for it", async () => {
+it("the peak memory is counted for a render that fails by it", async () => {
   const backend = await startBackendForTest({ SERVICE_RENDER_MEMORY_BYTES: String(256 * MEBIBYTE) });
   expect((await backend.render(GROWING)).status).toBe(422);
   const bytes = await backend.metric("service_render_peak_memory_bytes_sum", { format: "pdf" });

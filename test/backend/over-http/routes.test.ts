@@ -1,4 +1,4 @@
-/** The backend's routes: who is let in, what is refused before a render, and what operators see. */
+/** The backend's routes: authentication, requests that are refused before a render, and what operators see. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { DEFAULT_LIMITS, limitsFingerprint } from "../../../rules/limits.ts";
 import { expectProblem } from "../../support/problems.ts";
@@ -30,7 +30,7 @@ describe("the backend's token", () => {
     ["the right one and more", { "X-Service-Backend-Token": `${BACKEND_TOKEN}x` }],
     ["the right one twice", { "X-Service-Backend-Token": `${BACKEND_TOKEN}, ${BACKEND_TOKEN}` }],
     ["a client's", { "X-Service-Api-Token": BACKEND_TOKEN }],
-  ])("is asked for: %s is refused", async (_what, headers) => {
+  ])("is required: %s is refused", async (_what, headers) => {
     const answer = await backend.fetch("/v1/render", {
       method: "POST",
       headers: { "Content-Type": "application/json", ...headers },
@@ -39,14 +39,14 @@ describe("the backend's token", () => {
     expect((await expectProblem(answer, "forbidden")).context).toEqual({});
   });
 
-  it("is validated before the body is read, whatever the body is said to be", async () => {
+  it("is checked before the body is read, whatever length the body declares", async () => {
     for (const field of ["Content-Length: 1000", "Content-Length: 999999999", "Transfer-Encoding: chunked"]) {
       await expectRawProblem(await sendHead(JSON_FIELD, field), "forbidden");
     }
   });
 
   it.each(["nonsense", "a/b/c", "application/json, text/plain"])(
-    "is validated before the media type: %s",
+    "is checked before the media type: %s",
     async (type) => {
       const answer = await backend.fetch("/v1/render", {
         method: "POST",
@@ -57,7 +57,7 @@ describe("the backend's token", () => {
     },
   );
 
-  it("may be any of those configured", async () => {
+  it("may be any of the configured ones", async () => {
     const other = await startBackendForTest({ SERVICE_BACKEND_TOKENS: "old, new" });
     for (const token of ["old", "new"]) {
       const answer = await other.render({ source: "x" }, { headers: { "X-Service-Backend-Token": token } });
@@ -66,7 +66,7 @@ describe("the backend's token", () => {
     await expectProblem(await other.render({ source: "x" }), "forbidden");
   });
 
-  it("is never taken for given where none is configured", async () => {
+  it("is still required if none is configured", async () => {
     const open = await startBackendForTest({ SERVICE_BACKEND_TOKENS: "" });
     await expectProblem(await open.render({ source: "x" }), "service_unavailable");
     await expectProblem(
@@ -87,7 +87,7 @@ describe("paths and methods", () => {
     "/%zz",
     "/constructor",
     "/%2e%2e",
-  ])("that are unknown are not found: %s", async (path) => {
+  ])("that do not exist are not found: %s", async (path) => {
     expect((await expectProblem(await backend.fetch(path), "not_found")).context).toEqual({});
   });
 
@@ -100,14 +100,14 @@ describe("paths and methods", () => {
     ["POST", "/health", "GET, HEAD, OPTIONS"],
     ["PATCH", "/ready", "GET, HEAD, OPTIONS"],
     ["POST", "/metrics", "GET, HEAD, OPTIONS"],
-  ])("that do not go together say which methods do: %s %s", async (method, path, allowed) => {
+  ])("that do not match are refused with the allowed methods: %s %s", async (method, path, allowed) => {
     const answer = await backend.fetch(path, { method, ...(method === "PUT" && { body: "x" }) });
     expect(answer.headers.get("Allow")).toBe(allowed);
     if (method === "HEAD") expect(answer.status).toBe(405);
     else expect((await expectProblem(answer, "method_not_allowed")).context).toEqual({});
   });
 
-  it.each(["QUERY", "SEARCH", "MKCOL"])("do not go together for a method as rare as %s either", async (method) => {
+  it.each(["QUERY", "SEARCH", "MKCOL"])("do not match with a rare method either: %s", async (method) => {
     await expectProblem(await backend.fetch("/v1/render", { method }), "method_not_allowed");
   });
 
@@ -129,33 +129,33 @@ describe("paths and methods", () => {
 });
 
 describe("a body over the limit", () => {
-  it("is refused by the length that it declares, without a byte of it", async () => {
+  it("is refused by its declared length without waiting for the body", async () => {
     const length = MAX_BODY_BYTES + 1;
     const answer = await sendHead(TOKEN_FIELD, JSON_FIELD, `Content-Length: ${length}`);
     const { context } = await expectRawProblem(answer, "request_too_large");
     expect(context).toEqual({ limit: MAX_BODY_BYTES, declared_size: length });
   });
 
-  it("is refused while it comes where it declares no length", async () => {
+  it("is refused while it arrives if it declares no length", async () => {
     const piece = "x".repeat(0x4000);
     const chunk = `4000\r\n${piece}\r\n`;
     const answer = await sendRaw({
       url: backend.url,
       head: ["POST /v1/render HTTP/1.1", TOKEN_FIELD, JSON_FIELD, "Transfer-Encoding: chunked"],
-      // Seven chunks are over the limit, and the end never comes.
+      // Seven chunks are over the limit, and the last chunk never comes.
       body: chunk.repeat(7),
     });
     const { context } = await expectRawProblem(answer, "request_too_large");
     expect(context).toEqual({ limit: MAX_BODY_BYTES });
   });
 
-  it("reaches a client that is still sending it", async () => {
+  it("gets an answer while the client is still sending it", async () => {
     const answer = await backend.render("x".repeat(5_000_000));
     const { context } = await expectProblem(answer, "request_too_large");
     expect(context).toEqual({ limit: MAX_BODY_BYTES, declared_size: 5_000_000 });
   });
 
-  it("is one byte more than a body that is taken", async () => {
+  it("is one byte larger than a body that is accepted", async () => {
     const shell = '{"source":"x","data":""}';
     const full = shell.replace('""', `"${" ".repeat(MAX_BODY_BYTES - shell.length)}"`);
     expect(full).toHaveLength(MAX_BODY_BYTES);
@@ -164,15 +164,15 @@ describe("a body over the limit", () => {
   });
 });
 
-describe("a body that lies about its length", () => {
-  it("is validated by what is declared, and what comes beyond it is no request of its own", async () => {
+describe("a body with a false length", () => {
+  it("is read up to its declared length, and the rest is not taken for another request", async () => {
     const head = ["POST /v1/render HTTP/1.1", TOKEN_FIELD, JSON_FIELD, "Content-Length: 10"];
     await expectRawProblem(await sendRaw({ url: backend.url, head, body: '{"source":' }), "invalid_request");
     const answer = await sendRaw({ url: backend.url, head, body: '{"source":"x"}' });
     expect(answer?.status).toBe(400);
   });
 
-  it("is dropped where the connection ends before it is whole", async () => {
+  it("is dropped if the connection ends before it is complete", async () => {
     const before = await backend.metric("service_render_requests_total", { outcome: "client_gone" });
     const answer = await sendRaw({
       url: backend.url,
@@ -191,7 +191,7 @@ describe("a body that lies about its length", () => {
     ["two lengths", ["Content-Length: 14", "Content-Length: 15"]],
     ["a length that is no number", ["Content-Length: 1e1"]],
     ["a negative length", ["Content-Length: -1"]],
-  ])("is no HTTP: %s", async (_what, fields) => {
+  ])("is a bad request: %s", async (_what, fields) => {
     const answer = await sendHead(TOKEN_FIELD, JSON_FIELD, ...fields);
     expect(answer?.status).toBe(400);
   });
@@ -222,12 +222,12 @@ describe("the media type of a body", () => {
     "/",
     "a/b/c",
     "application/",
-  ])("may be nothing else: %s", async (type) => {
+  ])("must not be anything else: %s", async (type) => {
     const answer = await backend.render({ source: "x" }, { headers: { "Content-Type": type } });
     expect((await expectProblem(answer, "invalid_request")).context).toEqual({});
   });
 
-  it("may not be missing", async () => {
+  it("must not be missing", async () => {
     const answer = await sendRaw({
       url: backend.url,
       head: ["POST /v1/render HTTP/1.1", TOKEN_FIELD, "Content-Length: 14"],
@@ -236,12 +236,12 @@ describe("the media type of a body", () => {
     expect((await expectRawProblem(answer, "invalid_request")).context).toEqual({});
   });
 
-  it.each(["gzip", "br", "deflate", "gzip, identity", "x"])("may not be coded: %s", async (coding) => {
+  it.each(["gzip", "br", "deflate", "gzip, identity", "x"])("does not go with a content coding: %s", async (coding) => {
     const answer = await backend.render({ source: "x" }, { headers: { "Content-Encoding": coding } });
     expect((await expectProblem(answer, "invalid_request")).context).toEqual({});
   });
 
-  it("may say that it is not coded", async () => {
+  it("goes with the identity coding", async () => {
     const answer = await backend.render({ source: "x" }, { headers: { "Content-Encoding": "identity" } });
     expect(answer.status).toBe(200);
   });
@@ -250,7 +250,7 @@ describe("the media type of a body", () => {
 describe("a problem's instance", () => {
   const REQUEST_ID = "0b6cb2a4-6e0f-4a0b-9d5c-3a3c7f4f7b11";
 
-  it("is the URL that the client asked for, as the edge passes it on, without its query", async () => {
+  it("is the URL that the client requested, as forwarded by the edge, without its query", async () => {
     const answer = await backend.fetch("/v1/render?token=secret", {
       ...renderInit("{", {
         headers: {
@@ -264,12 +264,12 @@ describe("a problem's instance", () => {
     expect(instance).toBe(`https://render.example/v1/render#${REQUEST_ID}`);
   });
 
-  it("is the backend's own URL where nothing is passed on", async () => {
+  it("is the backend's own URL if nothing is forwarded", async () => {
     const { instance } = await expectProblem(await backend.fetch("/nowhere"), "not_found");
     expect(instance.startsWith(new URL("/nowhere#", backend.url).href)).toBe(true);
   });
 
-  it.each(["a b", "", "<script>", "x/../y"])("is a URL also for a forwarded host like %j", async (host) => {
+  it.each(["a b", "", "<script>", "x/../y"])("is a valid URL even for the forwarded host %j", async (host) => {
     const answer = await backend.fetch("/nowhere", { headers: { "X-Forwarded-Host": host } });
     const { instance } = JSON.parse(await answer.text());
     expect(URL.canParse(instance, "http://base.example")).toBe(true);
@@ -277,8 +277,8 @@ describe("a problem's instance", () => {
   });
 });
 
-describe("what operators see", () => {
-  it("is a life sign of strings with the version of Typst", async () => {
+describe("operators", () => {
+  it("see the health of the backend with the version of Typst", async () => {
     const answer = await backend.fetch("/health");
     expect(answer.status).toBe(200);
     expect(answer.headers.get("Content-Type")).toMatch(/^application\/json/);
@@ -286,7 +286,7 @@ describe("what operators see", () => {
     expect(await answer.json()).toEqual({ status: "ok", typst: "0.15.1", sandbox: "bubblewrap" });
   });
 
-  it("is readiness, until draining begins", async () => {
+  it("see readiness until draining begins", async () => {
     const draining = await startBackendForTest();
     expect((await draining.fetch("/ready")).status).toBe(200);
     draining.startDraining();
@@ -296,7 +296,7 @@ describe("what operators see", () => {
     expect((await draining.fetch("/metrics")).status).toBe(200);
   });
 
-  it("is metrics that can be parsed, with the process's own among them", async () => {
+  it("see metrics that can be parsed, including those of the process", async () => {
     const answer = await backend.fetch("/metrics");
     expect(answer.headers.get("Content-Type")).toBe("text/plain; version=0.0.4; charset=utf-8");
     const names = new Set((await backend.metrics()).map(({ name }) => name));
@@ -311,7 +311,7 @@ describe("what operators see", () => {
     }
   });
 
-  it("is each render counted once, with its phases and its size", async () => {
+  it("see each render counted once, with its phases and its size", async () => {
     const own = await startBackendForTest();
     const total = async (labels: Record<string, string>) => own.metric("service_render_requests_total", labels);
     await (await own.render({ source: "x" })).bytes();
@@ -332,7 +332,7 @@ describe("what operators see", () => {
     expect(await own.metric("service_render_output_bytes_count", { format: "pdf" })).toBe(1);
   });
 
-  it("is an edge with other limits", async () => {
+  it("see that an edge has other limits", async () => {
     const own = await startBackendForTest();
     const send = (limits: string) => own.render({ source: "x" }, { headers: { "X-Service-Limits": limits } });
     expect((await send(limitsFingerprint(DEFAULT_LIMITS))).status).toBe(200);

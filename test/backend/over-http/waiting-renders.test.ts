@@ -1,7 +1,7 @@
 /**
- * The queue as clients meet it: who waits, who is served first, who is turned away, and what leaving does.
+ * The render queue over HTTP: order, deadline, a full queue, and clients that leave.
  *
- * Renders are held by a program that stands in for Typst and waits for a sign.
+ * A program stands in for Typst, and holds each render until the test signals it.
  */
 import { describe, expect, it, onTestFinished } from "vitest";
 import { NO_TIME_LIMIT } from "../../support/bombs.ts";
@@ -12,7 +12,7 @@ import { sendRaw } from "../../support/raw-connection.ts";
 import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
 import { BACKEND_TOKEN } from "../../support/tokens.ts";
 
-/** Writes down its process id and the document that it was given, waits for a sign, and answers. */
+/** Records its process id and its document, waits for a signal of the test, and answers. */
 const HELD_RENDER = `echo $$ > "$here/pid"; tail -n 1 >> "$here/served"; ${waitFor("go")}; printf done`;
 
 interface HeldBackend {
@@ -25,7 +25,7 @@ async function heldBackend(environment: Readonly<Record<string, string>> = {}): 
   const backend = await startTestBackend({
     SERVICE_TYPST_BIN: typst.path,
     SERVICE_MAX_CONCURRENT_RENDERS: "1",
-    // Longer than any test: whoever is answered or stopped before has not waited for a deadline.
+    // Longer than any test, so nothing here waits for the deadline.
     SERVICE_QUEUE_DEADLINE_SECONDS: "300",
     ...NO_TIME_LIMIT,
     ...environment,
@@ -42,7 +42,7 @@ const running = (backend: TestBackend) => backend.metric("service_renders_runnin
 const waiting = (backend: TestBackend) => backend.metric("service_renders_waiting");
 const named = (name: string) => ({ source: `${name}\n` });
 
-/** Sends a request and waits until it has taken a slot or a place in the queue. */
+/** Sends a request and waits until it has a slot or a place in the queue. */
 async function enqueue(
   backend: TestBackend,
   name: string,
@@ -50,14 +50,14 @@ async function enqueue(
 ): Promise<{ answer: Promise<Response> }> {
   const before = (await running(backend)) + (await waiting(backend));
   const answer = backend.render(named(name), signal === undefined ? {} : { signal });
-  // Whoever aborts it says so; nobody else may call the rejection unhandled until then.
+  // Tests that abort it expect the rejection; until then it must not count as unhandled.
   answer.catch(() => {});
   await expect.poll(async () => (await running(backend)) + (await waiting(backend))).toBe(before + 1);
   return { answer };
 }
 
 describe("renders beyond the cap", () => {
-  it("wait, and are served in the order in which they came", async () => {
+  it("wait and are served in the order in which they arrived", async () => {
     const { backend, typst } = await heldBackend();
     const answers: Promise<Response>[] = [];
     for (const name of ["first", "second", "third", "fourth"]) answers.push((await enqueue(backend, name)).answer);
@@ -79,7 +79,7 @@ describe("renders beyond the cap", () => {
     await Promise.all(answers);
   });
 
-  it("are turned away at the deadline, with the time to wait in the answer and in its header", async () => {
+  it("are turned away at the deadline with Retry-After in the header and in the body", async () => {
     const { backend, typst } = await heldBackend({ SERVICE_QUEUE_DEADLINE_SECONDS: "1" });
     const { answer: held } = await enqueue(backend, "held");
     const started = performance.now();
@@ -100,7 +100,7 @@ describe("renders beyond the cap", () => {
     expect(await backend.metric("service_render_requests_total", labels)).toBe(1);
   });
 
-  it("are turned away at once where the queue is full", async () => {
+  it("are turned away at once if the queue is full", async () => {
     const { backend, typst } = await heldBackend({ SERVICE_MAX_QUEUED_RENDERS: "1" });
     const { answer: held } = await enqueue(backend, "held");
     const { answer: queued } = await enqueue(backend, "queued");
@@ -119,7 +119,7 @@ describe("renders beyond the cap", () => {
 });
 
 describe("a client that leaves", () => {
-  it("while it waits frees its place, and nothing is rendered for it", async () => {
+  it("while it waits frees its place and is never rendered", async () => {
     const { backend, typst } = await heldBackend();
     const leaving = new AbortController();
     const { answer: held } = await enqueue(backend, "held");
@@ -135,7 +135,7 @@ describe("a client that leaves", () => {
     await expect.poll(() => backend.projects()).toEqual([]);
   });
 
-  it("while it is served stops Typst and frees the slot for the next", async () => {
+  it("during its render stops Typst and frees the slot for the next client", async () => {
     const { backend, typst } = await heldBackend();
     const leaving = new AbortController();
     const { answer: left } = await enqueue(backend, "left", leaving.signal);
@@ -175,7 +175,7 @@ describe("a client that leaves", () => {
 });
 
 describe("a backend that is stopped", () => {
-  it("serves those who wait before it closes, and takes no one else", async () => {
+  it("serves the waiting renders before it closes, and accepts no others", async () => {
     const { backend, typst } = await heldBackend();
     const { answer: held } = await enqueue(backend, "held");
     const { answer: queued } = await enqueue(backend, "queued");

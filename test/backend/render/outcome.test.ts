@@ -1,9 +1,10 @@
-/** What each end of a Typst process means, by itself: `over-http/failed-renders.test.ts` makes the ends really happen. */
+/** The outcome for each end of a Typst process. `over-http/failed-renders.test.ts` makes these ends really happen. */
 import { describe, expect, it } from "vitest";
 import {
   CLIENT_GONE,
   type CompileFailure,
   compileFailed,
+  noPageWritten,
   noTemporarySpace,
   outcomeOfEnd,
   outputTooLarge,
@@ -13,6 +14,7 @@ import {
 } from "../../../backend/render/outcome.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
 import type { TypstEnd, TypstResult } from "../../../backend/typst/process.ts";
+import type { Output } from "../../../rules/output-options.ts";
 
 const LIMIT = 5000;
 const SETTINGS = readBackendSettings({
@@ -40,7 +42,7 @@ const refused = { code: "template_compile_failed", context: {} };
 const tooLarge = (size: number) => ({ code: "output_too_large", context: { size, limit: LIMIT } });
 
 describe("a process that exits", () => {
-  it("with 0 has succeeded, with any other code the template has failed", () => {
+  it("with 0 has succeeded, and with any other code the template has failed", () => {
     expect(outcome(SUCCESS)).toBeNull();
     for (const exitCode of [1, 2, 101]) expect(outcome({ kind: "exited", exitCode })).toMatchObject(refused);
   });
@@ -50,7 +52,7 @@ describe("a process that exits", () => {
     expect(outcome(SUCCESS, { outputBytes: LIMIT + 1 })).toMatchObject(tooLarge(LIMIT + 1));
   });
 
-  it("with 0 has not succeeded where its output was not taken to the end", () => {
+  it("with 0 has not succeeded if its output was not read to the end", () => {
     expect(outcome(SUCCESS, { outputTaken: "too-large" })).toMatchObject(tooLarge(LIMIT + 1));
     expect(outcome(SUCCESS, { outputTaken: "no-room" })).toMatchObject({ code: "render_queue_full" });
   });
@@ -59,7 +61,7 @@ describe("a process that exits", () => {
 describe("a process that is stopped", () => {
   const stopped = (reason: Extract<TypstEnd, { kind: "stopped" }>["reason"]): TypstEnd => ({ kind: "stopped", reason });
 
-  it("says why", () => {
+  it("has the outcome of the reason", () => {
     expect(outcome(stopped("client-gone"))).toBe(CLIENT_GONE);
     expect(outcome(stopped("render-timeout"))).toMatchObject({ code: "render_timeout", context: { timeout_secs: 31 } });
     expect(outcome(stopped("output-too-large"), { outputBytes: 9000 })).toMatchObject(tooLarge(9000));
@@ -72,7 +74,7 @@ describe("a process that is stopped", () => {
 describe("a process that is killed by a signal", () => {
   const signalled = (signal: string): TypstEnd => ({ kind: "signalled", signal });
 
-  it("has met a limit of its own, or is a failure of the service", () => {
+  it("has met a limit of its own or is a failure of the service", () => {
     const timeout = {
       code: "render_timeout",
       context: { timeout_secs: 31 },
@@ -85,7 +87,7 @@ describe("a process that is killed by a signal", () => {
     }
   });
 
-  it("and has run out of memory is the template's matter, whatever the signal", () => {
+  it("after it ran out of memory is a failure of the template, whatever the signal", () => {
     const outOfMemory = { ...refused, detail: expect.stringContaining("200000000 bytes") };
     for (const signal of ["SIGABRT", "SIGSEGV", "SIGXCPU", "SIGSYS"]) {
       expect(outcome(signalled(signal), { ranOutOfMemory: true })).toMatchObject(outOfMemory);
@@ -93,9 +95,25 @@ describe("a process that is killed by a signal", () => {
   });
 });
 
-it.each(["not-started", "output-lost"] as const)("a machine that fails is no outcome: %s", (kind) => {
+it.each(["not-started", "output-lost"] as const)("a broken machine has no outcome: %s", (kind) => {
   const cause = new Error("the machine");
   expect(() => outcome({ kind, cause })).toThrow(cause);
+});
+
+describe("a success without a page", () => {
+  const image: Output = { format: "svg", filename: null, page: null, pages: null, archive: null };
+  const pdf: Output = { format: "pdf", filename: null, version: null, standards: [], pages: "2" };
+
+  it("is the template's failure where the request chose pages of images", () => {
+    expect(noPageWritten({ ...image, page: 9 })).toEqual(compileFailed({ kind: "page-missing", page: 9 }));
+    expect(noPageWritten({ ...image, archive: "zip", pages: "9" })).toEqual(compileFailed({ kind: "selection-empty" }));
+  });
+
+  it("is the service's failure where it did not, and for a PDF", () => {
+    for (const wanted of [image, { ...image, archive: "zip" } as const, pdf, { ...pdf, pages: null }]) {
+      expect(noPageWritten(wanted)).toEqual(renderFailed());
+    }
+  });
 });
 
 describe("a problem", () => {
@@ -105,11 +123,11 @@ describe("a problem", () => {
     [{ kind: "several-pages" }, /several pages.*"page".*"archive"/],
     [{ kind: "page-missing", page: 9 }, /no page 9/],
     [{ kind: "selection-empty" }, /none of the pages.*"pages"/],
-  ] as [CompileFailure, RegExp][])("of a template says what the service knows: %j", (failure, detail) => {
+  ] as [CompileFailure, RegExp][])("of a template says what the service knows about it: %j", (failure, detail) => {
     expect(compileFailed(failure)).toEqual({ ...refused, detail: expect.stringMatching(detail) });
   });
 
-  it("holds its numbers in its context and in its words", () => {
+  it("has its numbers in its context and in its detail", () => {
     expect(outputTooLarge(LIMIT + 5, SETTINGS)).toEqual({
       ...tooLarge(LIMIT + 5),
       detail: expect.stringMatching(/5005 bytes.* 5000 /),

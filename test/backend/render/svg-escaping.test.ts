@@ -1,4 +1,4 @@
-/** The SVG that Typst writes, made well-formed: read by a strict parser, compared with what the author wrote. */
+/** Typst's SVG made well-formed, as a strict parser reads it, compared with what the author wrote. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ const PAGE = "#set page(width: 200pt, height: auto, margin: 5pt)\n";
 const link = (target: string) => `#box(link(${typstString(target)})[x])`;
 const label = (name: string) => `#[#box[y]#label(${typstString(name)})]`;
 
-/** As large as those in which the pages of an archive are read. */
+/** The chunk size with which the pages of an archive are read. */
 const CHUNK_BYTES = 256 * 1024;
 
 async function* inChunks(svg: Buffer): AsyncGenerator<Buffer> {
@@ -34,7 +34,7 @@ function escapeInChunks(chunks: readonly Buffer[]): Buffer {
   return Buffer.concat([...chunks.flatMap((chunk) => escaper.push(chunk)), ...escaper.end()]);
 }
 
-/** What a reader of the SVG finds, in document order. */
+/** What a parser finds in the SVG, in document order. */
 function readTargetsAndLabels(svg: Buffer) {
   const elements = readSvg(svg);
   const links = elements.filter(({ name }) => name === "a");
@@ -45,9 +45,9 @@ function readTargetsAndLabels(svg: Buffer) {
   };
 }
 
-/** XML 1.0, section 2.2: what is no Char, of the scalar values that a Typst string can hold. */
+/** The scalar values that a Typst string can contain and that are not a Char of XML 1.0, section 2.2. */
 const isForbidden = (character: string) => /[^\t\n\r\u{20}-\u{fffd}\u{10000}-\u{10ffff}]/u.test(character);
-/** An author's own `&quot;` cannot be told from the `"` for which Typst writes it. */
+/** Typst writes `&quot;` for `"`, so an author's own `&quot;` cannot be told from it. */
 const asWritten = (text: string) => text.replaceAll("&quot;", '"');
 const expectedTarget = (target: string) =>
   Array.from(asWritten(target), (character) =>
@@ -70,7 +70,7 @@ const NASTY_PIECES = [
     "https://e.org/?a=1&b=2",
   ],
 ];
-/** The reader drops a byte order mark at the beginning of a value; a test of bytes shows that it is kept. */
+/** The parser drops a byte order mark at the beginning of a value; a test on bytes shows that the SVG keeps it. */
 const nastyText = fc
   .oneof(
     { weight: 3, arbitrary: fc.string({ unit: fc.constantFrom(...NASTY_PIECES), minLength: 1, maxLength: 12 }) },
@@ -91,7 +91,7 @@ function modelSvg(texts: readonly { kind: "link" | "label"; text: string }[]): B
 }
 
 describe("Typst alone", () => {
-  it("still writes SVG that is not XML: when it no longer does, the escaping has to go", async () => {
+  it("still writes SVG that is not XML (if this fails, the escaping can be removed)", async () => {
     for (const text of ["a&b", "a<b", "a\u0001b", "a\uffffb"]) {
       const linked = await typstSvg(PAGE + link(text));
       expect(() => expectWellFormed(linked)).toThrow();
@@ -115,7 +115,7 @@ describe("an SVG with links and labels", () => {
     ["https://e.org/\t\r\n", 'href="https://e.org/&#9;&#13;&#10;"'],
     ["../part two.svg?a&b#c", 'href="../part two.svg?a&amp;b#c"'],
     ["mailto:a@e.org?subject=x&body=y", 'href="mailto:a@e.org?subject=x&amp;body=y"'],
-  ])("leads where its author wrote: %j", async (target, expected) => {
+  ])("links to the target that its author wrote: %j", async (target, expected) => {
     const svg = await escapedBytes(await typstSvg(PAGE + link(target)));
     expect(svg.toString()).toContain(` ${expected} xlink:${expected}>`);
     expect(readTargetsAndLabels(svg).targets).toEqual([expectedTarget(target)]);
@@ -131,7 +131,7 @@ describe("an SVG with links and labels", () => {
     expect(readTargetsAndLabels(svg).labels).toEqual([expectedLabel(name)]);
   });
 
-  it("is not led astray by values that look like its markup", async () => {
+  it("is correct even if values look like markup", async () => {
     const names = [" xlink:href=", " data-typst-label=", "<a ", "<a href=", "&", ">", "x"];
     const svg = await escapedBytes(await typstSvg(PAGE + names.map((name) => label(name) + link(name)).join(" ")));
     expect(readTargetsAndLabels(svg)).toEqual({ targets: names, oldTargets: names, labels: names });
@@ -144,13 +144,13 @@ describe("an SVG with links and labels", () => {
     }
   });
 
-  it("keeps links within the document, which have no target in an SVG", async () => {
+  it("keeps links within the document, which have no target in SVG", async () => {
     const written = await typstSvg(`${PAGE}#box[x]<x> #link(<x>)[a & b] #link((page: 1, x: 0pt, y: 0pt))[c]`);
     expect(written.includes("<a ")).toBe(true);
     expect((await escapedBytes(written)).equals(written)).toBe(true);
   });
 
-  it("says what the author wrote, whatever that is", async () => {
+  it("has the values that the author wrote, whatever they are", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(nastyText, { minLength: 1, maxLength: 60 }),
@@ -170,7 +170,7 @@ describe("an SVG with links and labels", () => {
     );
   });
 
-  it("says what the author wrote, however its bytes are cut", () => {
+  it("has the values that the author wrote, however its bytes are split into chunks", () => {
     const texts = fc.array(fc.record({ kind: fc.constantFrom("link", "label"), text: nastyText }), { maxLength: 8 });
     fc.assert(
       fc.property(texts, fc.array(fc.nat(), { maxLength: 20 }), (written, cuts) => {
@@ -189,7 +189,7 @@ describe("an SVG with links and labels", () => {
     );
   });
 
-  it("is the same wherever it is cut in two, and byte by byte", async () => {
+  it("is the same for every split in two, and byte by byte", async () => {
     const texts = ["&quot;&quot<\ufffe\uffff", '"', " data-typst-label=", "<a ", "&&&"];
     const svg = await typstSvg(PAGE + texts.map((text) => label(text) + link(text)).join(" "));
     const expected = await escapedBytes(svg);
@@ -202,7 +202,7 @@ describe("an SVG with links and labels", () => {
     expect(escapeInChunks(bytes).equals(expected)).toBe(true);
   });
 
-  it("is escaped as a whole as it is in one chunk, however long it is", async () => {
+  it("is the same in many chunks and in one, however long it is", async () => {
     const written = modelSvg(
       Array.from({ length: 5000 }, (_, index) => ({ kind: index % 2 ? "link" : "label", text: `${index}&<"\ufffe` })),
     );
@@ -212,7 +212,7 @@ describe("an SVG with links and labels", () => {
 });
 
 describe("an SVG that is well-formed", () => {
-  /** Everything that the exporter writes but links and labels that it leaves unescaped. */
+  /** Everything that the exporter writes except the links and labels that it does not escape. */
   const plainDocument = (page: number) => `
     #set page(width: ${100 + page}pt, height: 150pt, margin: 5pt, fill: rgb(${page % 255}, 250, 250))
     = Page ${page} & more <page${page}>
@@ -225,7 +225,7 @@ describe("an SVG that is well-formed", () => {
     $ sum_(i < ${page}) sqrt(i) $ #table(columns: 2)[a & b][${page}]
     #link("https://example.org/${page}?q=a%26b#c")[a link] #link(${typstString(`x"${page}"`)})[quotes]`;
 
-  it("stays as it is: hundreds of plain pages", async () => {
+  it("is unchanged: hundreds of plain pages", async () => {
     const source = Array.from({ length: 200 }, (_, index) => plainDocument(index + 1)).join(
       "\n#pagebreak(weak: true)\n",
     );
@@ -237,7 +237,7 @@ describe("an SVG that is well-formed", () => {
     }
   });
 
-  it("stays as it is: every page of every example", async () => {
+  it("is unchanged: every page of every example", async () => {
     for (const name of await exampleNames()) {
       const project = await mkdtemp(join(tmpdir(), "svg-example-"));
       try {
@@ -274,7 +274,7 @@ describe("the size of an escaped SVG", () => {
 describe("an SVG with a link to an address with &", () => {
   const source = `${PAGE}${link("https://e.org/?a=1&b=2")}`;
 
-  it("arrives well-formed and with its target, by itself and in an archive", async () => {
+  it("is delivered well-formed with its target, by itself and in an archive", async () => {
     const backend = await startBackendForTest();
     const direct = await backend.render({ source, output: { format: "svg" } });
     const archive = await backend.render({ source, output: { format: "svg", archive: "zip" } });
@@ -285,7 +285,7 @@ describe("an SVG with a link to an address with &", () => {
     expect(svg.toString()).toContain("https://e.org/?a=1&amp;b=2");
   });
 
-  it("is refused where escaping takes it over the limit of the output", async () => {
+  it("is refused if escaping takes it over the output limit", async () => {
     const manyAmpersands = `#[#box[y]#label("${"&".repeat(5000)}")]`;
     const written = await typstSvg(`${PAGE}${manyAmpersands}`);
     const limit = written.length + 10_000;

@@ -1,5 +1,6 @@
 /**
- * What a backend says whose sandbox cannot start: the cause, by its facts, and on this machine where a cause can be made.
+ * What a backend says if its sandbox cannot start: from facts about the machine, and on this machine for causes that a test
+ * can create.
  */
 import { execFile } from "node:child_process";
 import { chmod, writeFile } from "node:fs/promises";
@@ -37,7 +38,7 @@ const LANDLOCK: LandlockFacts = {
 const complaint = (answer: string) =>
   ({ kind: "fails", complaint: `setpriv: landlock_create_ruleset failed: ${answer}` }) as const;
 
-describe("what is said of bubblewrap", () => {
+describe("the explanation for bubblewrap", () => {
   it.each<[string, Partial<BubblewrapFacts>, string]>([
     ["prlimit is missing", { prlimit: { kind: "missing" } }, "prlimit is missing"],
     ["it is missing", { bubblewrap: { kind: "missing" } }, "bubblewrap is missing"],
@@ -59,16 +60,16 @@ describe("what is said of bubblewrap", () => {
       "mounted noexec",
     ],
     ["it works", { bubblewrap: { kind: "works" } }, "does SERVICE_TYPST_BIN run"],
-  ])("where %s", (_what, facts, words) => {
+  ])("names the cause: %s", (_what, facts, words) => {
     expect(describeObstacle({ ...BUBBLEWRAP, ...facts })).toContain(words);
   });
 
-  it("ends with its own complaint", () => {
+  it("ends with bubblewrap's own message", () => {
     expect(describeObstacle(BUBBLEWRAP)).toMatch(/ \(bwrap: No permissions to create new namespace\)$/);
   });
 });
 
-describe("what is said of Landlock", () => {
+describe("the explanation for Landlock", () => {
   it.each<[string, Partial<LandlockFacts>, string]>([
     ["prlimit is missing", { prlimit: { kind: "missing" } }, "prlimit is missing"],
     ["setpriv is missing", { setpriv: { kind: "missing" } }, "setpriv is missing"],
@@ -91,15 +92,15 @@ describe("what is said of Landlock", () => {
     ],
     ["nothing usual is found", { setpriv: complaint("Invalid argument") }, "no usual cause was found"],
     ["it works", {}, "does SERVICE_TYPST_BIN run"],
-  ])("where %s", (_what, facts, words) => {
+  ])("names the cause: %s", (_what, facts, words) => {
     expect(describeObstacle({ ...LANDLOCK, ...facts })).toContain(words);
   });
 });
 
-/** Node, which runs the backend of this checkout. */
+/** The command line of the backend of this checkout. */
 const BACKEND = [process.execPath, join(import.meta.dirname, "../../../backend/main.ts")];
 
-/** Starts the backend by way of a command that takes something from it; returns what it says, once it has ended. */
+/** Starts the backend through a command that takes something away from it; returns its message once it has ended. */
 async function refusal(sandbox: string, command: readonly string[], setting: Record<string, string> = {}) {
   const workDirectory = await makeTemporaryFolder("obstacle-test-");
   const [program = "", ...options] = [...command, ...BACKEND];
@@ -131,7 +132,7 @@ const LOAD_FIRST_ARGUMENT: Instruction = [0x20, 0, 0, 16];
 const ALLOW: Instruction = [0x06, 0, 0, 0x7fff_0000];
 const refuse = (error: number): Instruction => [0x06, 0, 0, 0x0005_0000 | error];
 
-/** The command that runs another one behind a filter of system calls, as a container's runtime does. */
+/** A command that runs another one behind a seccomp filter, as a container's runtime does. */
 async function behindFilter(program: readonly Instruction[]): Promise<readonly string[]> {
   const bytes = program.map(([code, ifTrue, ifFalse, operand]) => {
     const instruction = Buffer.alloc(8);
@@ -151,27 +152,27 @@ const CLONE = process.arch === "arm64" ? 220 : 56;
 const NEW_NAMESPACES = 0x7e02_0000;
 const LANDLOCK_CREATE_RULESET = 444;
 
-describe("a backend names the cause and ends", () => {
-  it("where it may make no user namespace", async () => {
-    // The limit is that of a user namespace, so that of the machine stays as it is.
+describe("a backend ends and names the cause", () => {
+  it("if it may create no user namespace", async () => {
+    // The limit is set in a user namespace, so the machine keeps its own.
     const none = ["unshare", "--user", "--map-root-user", "sh", "-c"];
     const command = [...none, 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"', "sh"];
     const { exitCode, text } = await refusal("bubblewrap", command);
     expect([exitCode, text]).toEqual([1, expect.stringContaining("sysctl user.max_user_namespaces=0")]);
   });
 
-  it("where /proc is masked", async () => {
+  it("if /proc is masked", async () => {
     const command = [inject("bubblewrapPath"), "--dev-bind", "/", "/", "--tmpfs", "/proc/sys", "--"];
     const { exitCode, text } = await refusal("bubblewrap", command);
     expect([exitCode, text]).toEqual([1, expect.stringContaining("/proc is masked")]);
   });
 
-  it("where bubblewrap is missing", async () => {
+  it("if bubblewrap is missing", async () => {
     const { exitCode, text } = await refusal("bubblewrap", [], { SERVICE_BUBBLEWRAP_BIN: "/nonexistent/bwrap" });
     expect([exitCode, text]).toEqual([1, expect.stringContaining("bubblewrap is missing")]);
   });
 
-  it("where setpriv is too old", async () => {
+  it("if setpriv is too old", async () => {
     const folder = await makeTemporaryFolder("setpriv-test-");
     const old = join(folder, "setpriv");
     await writeFile(old, '#!/bin/sh\n[ "$1" = --version ] && echo "setpriv from util-linux 2.38.1"\n');
@@ -180,7 +181,7 @@ describe("a backend names the cause and ends", () => {
     expect([exitCode, text]).toEqual([1, expect.stringContaining("too old (this is util-linux 2.38.1)")]);
   });
 
-  it.skipIf(landlockObstacle !== null)("where a container's filter closes user namespaces", async () => {
+  it.skipIf(landlockObstacle !== null)("if a container's seccomp filter refuses user namespaces", async () => {
     const filter = await behindFilter([
       LOAD_NUMBER,
       [0x15, 0, 3, CLONE],
@@ -197,7 +198,7 @@ describe("a backend names the cause and ends", () => {
     ["knows no Landlock", ENOSYS, "The kernel has no Landlock"],
     ["has switched it off", EOPNOTSUPP, "not switched on"],
     ["is behind a filter that refuses it", EPERM, "refuses Landlock"],
-  ])("where the kernel %s", async (_what, error, words) => {
+  ])("if the kernel %s", async (_what, error, words) => {
     const filter = await behindFilter([LOAD_NUMBER, [0x15, 0, 1, LANDLOCK_CREATE_RULESET], refuse(error), ALLOW]);
     const { exitCode, text } = await refusal("landlock", filter);
     expect([exitCode, text]).toEqual([1, expect.stringContaining(words)]);

@@ -1,6 +1,6 @@
 /**
- * The sandboxes themselves: that the probe tells a sandbox from none, and what a Typst in one has, seen from the host
- * while it waits for its input: namespaces, capabilities, environment, descriptors, limits, mounts.
+ * The sandboxes themselves: the probe can tell a working sandbox from none, and a Typst that waits for its input in one
+ * has, as the host sees it, the right namespaces, capabilities, environment, descriptors, limits and mounts.
  */
 import { mkdir, readdir, readlink, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -22,20 +22,20 @@ const landlockTitle = landlockObstacle === null ? "landlock" : `landlock (skippe
 const ESCAPES = ["reads a file of the host", "writes outside of its output", "opens a socket"];
 
 describe("the probe", () => {
-  it("gets out by every way where there is no sandbox", async () => {
+  it("escapes in every way if there is no sandbox", async () => {
     const { settings, sandbox, spawner } = await openTestSandbox("none");
     expect(await probeSandbox(settings, sandbox, spawner)).toEqual({ compiles: true, escapes: ESCAPES });
   });
 
-  it("stays inside of bubblewrap, and compiles there", () => expectHeld("bubblewrap"));
+  it("stays inside bubblewrap and compiles there", () => expectHeld("bubblewrap"));
 
-  it.skipIf(landlockObstacle !== null)(`stays inside of ${landlockTitle}, and compiles there`, () =>
+  it.skipIf(landlockObstacle !== null)(`stays inside ${landlockTitle} and compiles there`, () =>
     expectHeld("landlock"),
   );
 
-  it("finds the hole in a sandbox that has one", async () => {
+  it("finds a hole in a sandbox", async () => {
     const { settings, sandbox, spawner } = await openTestSandbox("bubblewrap");
-    // The root is read-only, so the place for the mount must be there.
+    // The root is read-only, so the mount point must exist.
     await mkdir(join(settings.workDirectory, "sandbox-root", tmpdir()), { recursive: true });
     const leaky = {
       ...sandbox,
@@ -52,7 +52,7 @@ describe("the probe", () => {
   it("leaves nothing behind", async () => {
     const { settings, sandbox, spawner } = await openTestSandbox("bubblewrap");
     const host = await makeTemporaryFolder("probe-test-");
-    // Its files of the host, in a place where no other test probes.
+    // The host files of the probe go where no other test's probe puts them.
     vi.stubEnv("TMPDIR", host);
     onTestFinished(() => {
       vi.unstubAllEnvs();
@@ -69,10 +69,10 @@ async function expectHeld(mode: SandboxMode): Promise<void> {
   expect(await probeSandbox(settings, sandbox, spawner)).toEqual({ compiles: true, escapes: [] });
 }
 
-describe("a symbolic link in a project", () => {
+describe("a symbolic link in a render directory", () => {
   const SECRET = "a secret of the host";
 
-  /** How a compile ends that reads through the link. */
+  /** The end of a compilation that reads through the link. */
   async function readThrough(mode: SandboxMode, linkTo: (folder: string) => string, path = "link"): Promise<TypstEnd> {
     const { settings, sandbox, spawner } = await openTestSandbox(mode);
     const folder = await makeTemporaryFolder("link-test-");
@@ -114,9 +114,12 @@ describe("a symbolic link in a project", () => {
     },
   );
 
-  it.each(LINKS.slice(0, 3))("%s is followed without a sandbox, so the test is one", async (_what, linkTo, path) => {
-    expect(await readThrough("none", linkTo, path)).toEqual({ kind: "exited", exitCode: 0 });
-  });
+  it.each(LINKS.slice(0, 3))(
+    "%s is followed without a sandbox, so the tests above are meaningful",
+    async (_what, linkTo, path) => {
+      expect(await readThrough("none", linkTo, path)).toEqual({ kind: "exited", exitCode: 0 });
+    },
+  );
 });
 
 interface WaitingTypst extends TestSandbox {
@@ -139,7 +142,7 @@ async function waitingTypst(
   const waiting = () => typstProcessesOf(own.settings.workDirectory);
   await expect.poll(waiting).toHaveLength(1);
   const [pid = 0] = waiting();
-  // The filter is the last thing that is set up before Typst.
+  // The seccomp filter is the last thing that is set up before Typst starts.
   await expect.poll(() => processStatus(pid).Seccomp).toBe("2");
   return { ...own, pid };
 }
@@ -147,7 +150,7 @@ async function waitingTypst(
 const NO_CAPABILITIES = Object.fromEntries(
   ["CapInh", "CapPrm", "CapEff", "CapAmb"].map((name) => [name, "0000000000000000"]),
 );
-/** What an exec could bring back: nothing, where this user may empty it. No-new-privs keeps an ordinary user from it. */
+/** Whether the bounding set, which an exec could bring back, can be emptied. An ordinary user has no-new-privs instead. */
 const canEmptyBoundingSet = (mode: SandboxMode) => mode === "bubblewrap" || process.getuid?.() === 0;
 
 function limitsOf(pid: number): Record<string, string> {
@@ -163,23 +166,23 @@ describe.each<[string, SandboxMode, boolean]>([
 ])("a Typst in %s", (_title, mode, isSkipped) => {
   const test = it.skipIf(isSkipped);
 
-  test("has no capability, can get none, and is bound by a filter of system calls", async () => {
+  test("has no capability, can get none, and has a seccomp filter", async () => {
     const { pid } = await waitingTypst(mode);
     expect(processStatus(pid)).toMatchObject({ ...NO_CAPABILITIES, NoNewPrivs: "1", Seccomp: "2" });
     if (canEmptyBoundingSet(mode)) expect(processStatus(pid).CapBnd).toBe("0000000000000000");
   });
 
-  test("has no environment but its time zone and what its allocator asks for", async () => {
+  test("has no environment variables but its time zone and those of its allocator", async () => {
     const { pid } = await waitingTypst(mode, { TYPST_ROOT: "/", SERVICE_BACKEND_TOKENS: "secret" });
     const variables = readProc(`${pid}/environ`).split("\0");
-    // bubblewrap, and a shell script in the place of setpriv, add the working directory.
-    // glibc cuts its variable into pieces where it stands.
+    // bubblewrap adds the working directory, and so does a shell script in place of setpriv.
+    // glibc splits its variable in place.
     const own = variables.filter((variable) => variable !== "" && !/^(?:PWD=|glibc[.])/.test(variable));
     const allocator = mode === "bubblewrap" ? [expect.stringMatching(/^GLIBC_TUNABLES=glibc[.]malloc[.]/)] : [];
     expect(own.toSorted()).toEqual([...allocator, "TZ=UTC"]);
   });
 
-  test("has its limits, and no way to raise them", async () => {
+  test("has its resource limits and cannot raise them", async () => {
     const { pid } = await waitingTypst(mode, {
       SERVICE_RENDER_MEMORY_BYTES: "268435456",
       SERVICE_MAX_OUTPUT_BYTES: "1000000",
@@ -192,15 +195,15 @@ describe.each<[string, SandboxMode, boolean]>([
       "Max open files": "256 256",
       "Max core file size": "0 0",
     });
-    // The hard limit kills without a word, so it may be above the other; not far.
+    // The hard limit kills without a message, so it may be a little above the soft one.
     const [soft = Number.NaN, hard = Number.NaN] = (limits["Max cpu time"] ?? "").split(" ").map(Number);
     expect(soft).toBe(7);
     expect(hard).toBeLessThanOrEqual(soft + 5);
   });
 
-  test("has nothing open but its streams", async () => {
+  test("has no open descriptors but its streams", async () => {
     const { pid } = await waitingTypst(mode);
-    // What this process has been given open by whoever started it, every child has too.
+    // Descriptors that this process has inherited are open in every child too.
     const inherited = new Set(openDescriptors(process.pid));
     const descriptors = openDescriptors(pid).filter((descriptor) => !inherited.has(descriptor));
     expect(descriptors.filter((descriptor) => !/^[0-4] -> (?:socket|pipe):/.test(descriptor))).toEqual([]);
@@ -228,7 +231,7 @@ describe("a Typst in bubblewrap", () => {
     expect(await readdir(`/proc/${pid}/root`)).not.toContain("proc");
   });
 
-  it("is nobody", async () => {
+  it("runs as nobody", async () => {
     const { pid } = await waitingTypst("bubblewrap");
     expect(readProc(`${pid}/uid_map`).trim().split(/\s+/)[0]).toBe("65534");
     expect(readProc(`${pid}/gid_map`).trim().split(/\s+/)[0]).toBe("65534");
@@ -254,7 +257,7 @@ describe("a Typst in bubblewrap", () => {
     expect(unsafe).toEqual([]);
   });
 
-  it("sees Typst, its libraries, its project, and nothing else", async () => {
+  it("sees Typst, its libraries, its render directory, and nothing else", async () => {
     const { pid } = await waitingTypst("bubblewrap");
     const names = await readdir(`/proc/${pid}/root`);
     const known = ["typst", "project", "output", "packages", "fonts", "lib", "lib64", "usr", "sys"];
@@ -267,7 +270,7 @@ describe("a Typst in bubblewrap", () => {
     expect(await readdir(`/proc/${pid}/root/packages`)).toEqual([]);
   });
 
-  it("has the loopback interface of its own network alone, and that is down", async () => {
+  it("has only the loopback interface of its own network, which is down", async () => {
     const { pid } = await waitingTypst("bubblewrap");
     const interfaces = readProc(`${pid}/net/dev`).trim().split("\n").slice(2);
     expect(interfaces.map((line) => line.trim().split(":")[0])).toEqual(["lo"]);

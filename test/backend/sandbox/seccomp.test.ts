@@ -1,14 +1,14 @@
 /**
- * The filter of system calls, run as the kernel runs it: by an interpreter of classic BPF, over calls of each processor.
+ * The seccomp filter, run as the kernel runs it: by an interpreter of classic BPF, on system calls of each architecture.
  */
 import { describe, expect, it } from "vitest";
 import { seccompFilter } from "../../../backend/sandbox/seccomp.ts";
 
-/** What the kernel tells a filter of a call: struct seccomp_data. */
+/** The input of a filter: struct seccomp_data. */
 interface Call {
   readonly architecture: number;
   readonly number: number;
-  /** Six at most; those that are not said are 0. */
+  /** Six at most; missing ones are 0. */
   readonly arguments?: readonly bigint[];
 }
 
@@ -18,7 +18,7 @@ const EPERM = "errno 1";
 const ENOSYS = "errno 38";
 const TRAP = "signal SIGSYS";
 
-/** Runs the filter. Throws for what the kernel would not have loaded. */
+/** Runs the filter. Throws if the kernel would not load it. */
 function validate(filter: Buffer, { architecture, number, arguments: values = [] }: Call): string {
   const data = Buffer.alloc(64);
   data.writeUInt32LE(number >>> 0, 0);
@@ -134,7 +134,7 @@ const PROCESSORS = {
   },
 } as const;
 
-/** Arguments that a call may have, from nothing to every bit. */
+/** Possible arguments of a call, from no bit to every bit. */
 const SOME_ARGUMENTS: readonly (readonly bigint[])[] = [
   [],
   [1n, 2n, 3n, 4n, 5n, 6n],
@@ -149,7 +149,7 @@ function filterOf(processor: string): Buffer {
   return filter;
 }
 
-describe.each(Object.entries(PROCESSORS))("the filter of system calls for %s", (processor, calls) => {
+describe.each(Object.entries(PROCESSORS))("the seccomp filter for %s", (processor, calls) => {
   const { architecture, clone, prlimit64, raise, allowed, refused } = calls;
   const filter = filterOf(processor);
   const validateNumber = (number: number, ...values: readonly (number | bigint)[]) =>
@@ -165,43 +165,43 @@ describe.each(Object.entries(PROCESSORS))("the filter of system calls for %s", (
     expect(verdicts(number)).toEqual(new Set([EPERM]));
   });
 
-  it.each(Object.entries(raise))("ends whoever calls %s, whatever its arguments are", (_name, number) => {
+  it.each(Object.entries(raise))("ends the caller of %s, whatever its arguments are", (_name, number) => {
     expect(verdicts(number)).toEqual(new Set([TRAP]));
   });
 
-  it("allows a process to ask for its own limits, and for those of no other", () => {
+  it("allows a process to read its own limits but not those of another", () => {
     expect(validateNumber(prlimit64, 0, 9)).toBe(ALLOW);
     for (const other of [1, 0x7fff_ffff, 0xffff_ffffn, 0xffff_ffff_ffff_ffffn]) {
       expect(validateNumber(prlimit64, other, 9)).toBe(EPERM);
     }
   });
 
-  it("allows threads, and no processes", () => {
+  it("allows threads but no processes", () => {
     expect(validateNumber(clone, THREAD)).toBe(ALLOW);
     expect(validateNumber(clone, SIGCHLD)).toBe(EPERM);
     expect(validateNumber(clone, 0)).toBe(EPERM);
     expect(validateNumber(clone, NEW_USER_NAMESPACE | SIGCHLD)).toBe(EPERM);
-    // Only the first argument holds the flags.
+    // Only the first argument contains the flags.
     expect(validateNumber(clone, SIGCHLD, THREAD, THREAD, THREAD, THREAD, THREAD)).toBe(EPERM);
   });
 
-  it("says of clone3 that there is none, so that libc uses clone", () => {
+  it("reports clone3 as not implemented, so that libc uses clone", () => {
     expect(verdicts(435)).toEqual(new Set([ENOSYS]));
   });
 
-  it("kills whoever makes a call of another processor", () => {
+  it("kills the caller of a system call of another architecture", () => {
     const others = [0x40000003, 0xc000003e, 0xc00000b7, 0x40000028, 0, 0xffffffff].filter(
       (one) => one !== architecture,
     );
     for (const other of others) expect(validate(filter, { architecture: other, number: 0 })).toBe(KILL);
   });
 
-  it("kills whoever makes a call of the x32 table", () => {
+  it("kills the caller of an x32 system call", () => {
     for (const number of [0x40000000, 0x40000000 + 41, 0x40000209, 0xffffffff])
       expect(validateNumber(number)).toBe(KILL);
   });
 
-  it("has a verdict on every number, and allows what is on its list and nothing else", () => {
+  it("has a verdict on every number and allows only what is on its list", () => {
     const conditional: readonly number[] = [clone, prlimit64];
     const permitted: number[] = [];
     for (let number = 0; number < 2048; number++) {
@@ -210,12 +210,12 @@ describe.each(Object.entries(PROCESSORS))("the filter of system calls for %s", (
     expect(permitted).toEqual(Object.values(allowed).toSorted((one, other) => one - other));
   });
 
-  it("is a program that the kernel loads", () => {
+  it("can be loaded by the kernel", () => {
     expect(filter.length % 8).toBe(0);
     expect(filter.length / 8).toBeLessThanOrEqual(4096);
   });
 });
 
-it("there is no filter for a processor whose calls are not known", () => {
+it("there is no filter for an unknown architecture", () => {
   expect(seccompFilter("riscv64")).toBeNull();
 });

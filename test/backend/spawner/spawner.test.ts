@@ -1,5 +1,5 @@
 /**
- * The spawner: the process that starts all others. What it hands over, what it says of an end, and what becomes of
+ * The spawner, the process that starts all others: what it passes on, how it reports an end, and what happens to
  * renders when it dies, or when somebody tidies up in the work directory.
  */
 import { execFileSync } from "node:child_process";
@@ -44,7 +44,7 @@ function shell(script: string, more: Partial<SpawnCommand> = {}): SpawnCommand {
     file: "/bin/sh",
     arguments: ["-c", script],
     environment: {},
-    // No folder of everybody's: processes that name it are taken for those that run there.
+    // Not a shared folder: tests take processes that name it for those that run in it.
     workingDirectory: import.meta.dirname,
     descriptor3Path: null,
     statusReport: "direct",
@@ -52,10 +52,10 @@ function shell(script: string, more: Partial<SpawnCommand> = {}): SpawnCommand {
   };
 }
 
-/** All that a program writes, once it is given all that it reads. */
+/** Everything that a program writes, after it was given its input. */
 async function exchange(spawned: SpawnedProgram, input = ""): Promise<string | null> {
   const stream = await spawned.stream;
-  // Even nothing would be written, and a program that has ended takes nothing.
+  // Even an empty input would be written, and fail for a program that has ended.
   if (input === "") stream?.end();
   else stream?.end(input);
   return stream && text(stream);
@@ -65,14 +65,14 @@ const EXITED = { kind: "exited", exitCode: 0, diagnostics: "", status: "" };
 const KILLED = { kind: "signalled", signal: "SIGKILL", diagnostics: "", status: "" };
 
 describe("a program that is started", () => {
-  it("reads its input to the end, and its output and its end come back", async () => {
+  it("gets its whole input, and returns its output and its end", async () => {
     const { spawner } = await openSpawner();
     const spawned = spawner.start(shell("tr a-z A-Z; echo words >&2; exit 3"));
     expect(await exchange(spawned, "some input")).toBe("SOME INPUT");
     expect(await spawned.end).toEqual({ ...EXITED, exitCode: 3, diagnostics: "words\n" });
   });
 
-  it("may write before it has read, and end before anybody listens", async () => {
+  it("may write before it reads, and end before anybody listens", async () => {
     const { spawner } = await openSpawner();
     for (let round = 0; round < 20; round++) {
       const spawned = spawner.start(shell(`echo ${round}`));
@@ -91,13 +91,13 @@ describe("a program that is started", () => {
     expect(outputs).toEqual(Array.from({ length: 40 }, (_, number) => `${number}-${number}\n`));
   });
 
-  it("passes on megabytes both ways", async () => {
+  it("can receive and send megabytes", async () => {
     const { spawner } = await openSpawner();
     const input = "0123456789abcdef".repeat(500_000);
     expect((await exchange(spawner.start(shell("cat")), input)) === input).toBe(true);
   });
 
-  it("gets the file of descriptor 3 from its beginning, each time", async () => {
+  it("gets the file at descriptor 3 from its beginning each time", async () => {
     const { spawner, folder } = await openSpawner();
     const descriptor3Path = join(folder, "three");
     await writeFile(descriptor3Path, "third");
@@ -106,25 +106,25 @@ describe("a program that is started", () => {
     }
   });
 
-  it("reports on descriptor 4 where it is asked for", async () => {
+  it("can report its status at descriptor 4", async () => {
     const { spawner } = await openSpawner();
     const spawned = spawner.start(shell("echo state >&4", { statusReport: "json" }));
     expect(await spawned.end).toEqual({ ...EXITED, status: "state\n" });
   });
 
-  it("may say as much as it likes on standard error, of which the beginning is kept", async () => {
+  it("may write any amount to standard error, of which the beginning is kept", async () => {
     const { spawner } = await openSpawner();
     const spawned = spawner.start(shell("head -c 3000000 /dev/zero | tr '\\0' x >&2"));
     expect(await spawned.end).toEqual({ ...EXITED, diagnostics: "x".repeat(4096) });
   });
 
-  it("has nothing open but what it was given", async () => {
+  it("has no open descriptors but those it was given", async () => {
     const { spawner } = await openSpawner();
     const first = spawner.start(shell("read line"));
     await first.pid;
     const spawned = spawner.start(shell("read line"));
     const pid = await spawned.pid;
-    // What this process has been given open by whoever started it, every child has too.
+    // Descriptors that this process has inherited are open in every child too.
     const inherited = new Set(openDescriptors(process.pid));
     const open = openDescriptors(Number(pid)).filter((descriptor) => !inherited.has(descriptor));
     expect(open.filter((descriptor) => !/^[0-4] -> /.test(descriptor))).toEqual([]);
@@ -132,7 +132,7 @@ describe("a program that is started", () => {
     await Promise.all([exchange(first), exchange(spawned)]);
   });
 
-  it("is killed with what it has started itself", async () => {
+  it("is killed with every process that it started", async () => {
     const { spawner } = await openSpawner();
     const spawned = spawner.start(shell("sleep 60 & echo $!; wait"));
     const stream = await spawned.stream;
@@ -143,7 +143,7 @@ describe("a program that is started", () => {
     stream?.destroy();
   });
 
-  it("may be killed before it has started, and after it has ended", async () => {
+  it("may be killed before it has started and after it has ended", async () => {
     const { spawner } = await openSpawner();
     const early = spawner.start(shell("sleep 60"));
     early.kill();
@@ -160,18 +160,18 @@ describe("a program that is started", () => {
     ["a program that is not there", shell("", { file: "/nonexistent/program" })],
     ["a folder that is not there", shell("", { workingDirectory: "/nonexistent" })],
     ["a file of descriptor 3 that is not there", shell("", { descriptor3Path: "/nonexistent/file" })],
-  ])("fails in words for %s", async (_what, spawnCommand) => {
+  ])("that cannot start is reported with its reason: %s", async (_what, spawnCommand) => {
     const { spawner } = await openSpawner();
     const spawned = spawner.start(spawnCommand);
     expect(await spawned.end).toEqual({ kind: "failed", reason: expect.stringContaining("ENOENT") });
-    // Where it got that far, there is a connection, and nothing comes by it.
+    // If it got that far, there is a connection, and nothing comes over it.
     (await spawned.stream)?.destroy();
     expect(await exchange(spawner.start(shell("echo next")))).toBe("next\n");
   });
 });
 
 describe("the socket of the streams", () => {
-  it("gives nothing to who is no program that is awaited, and takes nothing from it", async () => {
+  it("exchanges nothing with a client that is no expected program", async () => {
     const { spawner, folder } = await openSpawner();
     const spawned = spawner.start(shell("read line; echo the right one"));
     await spawned.pid;
@@ -183,7 +183,7 @@ describe("the socket of the streams", () => {
     expect(await exchange(spawned, "\n")).toBe("the right one\n");
   });
 
-  it("that somebody else has taken makes a failure of the program, and no wait without end", async () => {
+  it("that somebody else has taken makes the program fail instead of hang", async () => {
     const { spawner, folder } = await openSpawner();
     const path = join(folder, "streams");
     await unlink(path);
@@ -196,7 +196,7 @@ describe("the socket of the streams", () => {
     thief.close();
   });
 
-  it("is there again after it was removed", async () => {
+  it("is created again after it was removed", async () => {
     const { spawner, folder } = await openSpawner();
     const before = spawner.start(shell("cat"));
     await before.stream;
@@ -231,26 +231,29 @@ function spawnerPids({ workDirectory }: TestBackend): number[] {
 }
 
 describe("a spawner that dies", () => {
-  it.each([...SANDBOXES, "none"])("takes its renders with it, and the next one finds another (%s)", async (mode) => {
-    const backend = await startBackendWithTwoSlots({ SERVICE_SANDBOX: mode, ...NO_TIME_LIMIT });
-    const answers = [backend.render({ source: ENDLESS }), backend.render({ source: ENDLESS })];
-    await expect.poll(() => typstProcessesOf(backend.workDirectory).length).toBe(2);
-    const pids = typstProcessesOf(backend.workDirectory);
-    onTestFinished(() => {
-      for (const pid of pids.filter(isRunning)) process.kill(pid, "SIGKILL");
-    });
-    process.kill(spawnerPid(backend), "SIGKILL");
-    for (const answer of answers) await expectProblem(await answer, "service_unavailable");
-    expect((await backend.render({ source: "x" })).status).toBe(200);
-    await expectNothingLeft(backend);
-  });
+  it.each([...SANDBOXES, "none"])(
+    "takes its renders with it, and the next render gets a new spawner (%s)",
+    async (mode) => {
+      const backend = await startBackendWithTwoSlots({ SERVICE_SANDBOX: mode, ...NO_TIME_LIMIT });
+      const answers = [backend.render({ source: ENDLESS }), backend.render({ source: ENDLESS })];
+      await expect.poll(() => typstProcessesOf(backend.workDirectory).length).toBe(2);
+      const pids = typstProcessesOf(backend.workDirectory);
+      onTestFinished(() => {
+        for (const pid of pids.filter(isRunning)) process.kill(pid, "SIGKILL");
+      });
+      process.kill(spawnerPid(backend), "SIGKILL");
+      for (const answer of answers) await expectProblem(await answer, "service_unavailable");
+      expect((await backend.render({ source: "x" })).status).toBe(200);
+      await expectNothingLeft(backend);
+    },
+  );
 
-  it("while renders start, leaves no half of a sandbox behind", async () => {
+  it("while renders start leaves no half-built sandbox behind", async () => {
     const backend = await startBackendWithTwoSlots({ SERVICE_MAX_CONCURRENT_RENDERS: "4" });
     for (let round = 0; round < 24; round++) {
       expect((await backend.render({ source: "x" })).status).toBe(200);
       const answers = Array.from({ length: 4 }, () => backend.render({ source: "x" }));
-      // At another moment of the start each time.
+      // At a different moment of the start each time.
       await delay(1 + (round % 12));
       for (const pid of spawnerPids(backend)) process.kill(pid, "SIGKILL");
       expect(new Set([200, 503])).toEqual(
@@ -261,7 +264,7 @@ describe("a spawner that dies", () => {
     await expectNothingLeft(backend);
   });
 
-  it("or hangs is replaced, and the render that found it so was never begun", async () => {
+  it("or hangs is replaced, and the render that noticed it was never started", async () => {
     const backend = await startBackendWithTwoSlots({ SERVICE_RENDER_TIMEOUT_SECONDS: "3" }, 500);
     expect((await backend.render({ source: "x" })).status).toBe(200);
     const pid = spawnerPid(backend);
@@ -274,7 +277,7 @@ describe("a spawner that dies", () => {
     await expectNothingLeft(backend);
   });
 
-  it("while a process waits for its request, costs that request nothing", async () => {
+  it("while a process waits for its request does not affect that request", async () => {
     const backend = await startBackendWithTwoSlots({ SERVICE_WARM_RENDERS: "1" });
     expect((await backend.render({ source: "x" })).status).toBe(200);
     await expect.poll(() => typstProcessesOf(backend.workDirectory).length).toBe(1);
@@ -282,7 +285,7 @@ describe("a spawner that dies", () => {
     expect((await backend.render({ source: "x" })).status).toBe(200);
   });
 
-  it("stays where a terminal's signals reach it, for the backend has not said so", async () => {
+  it("does not die of a terminal's signals, which are meant for the backend", async () => {
     const backend = await startBackendWithTwoSlots();
     expect((await backend.render({ source: "x" })).status).toBe(200);
     const pid = spawnerPid(backend);
@@ -332,7 +335,7 @@ it("a sandbox that is removed from below a process that waits is no fault of the
   await expectProblem(await backend.render({ source: "#panic()" }), "template_compile_failed");
 });
 
-/** Expects that a process sleeps and goes on sleeping: it takes no more processor time. */
+/** Expects that a process sleeps and takes no more processor time. */
 async function expectAsleep(pid: number): Promise<void> {
   let seen = "";
   const isAsleep = () => {
@@ -344,7 +347,7 @@ async function expectAsleep(pid: number): Promise<void> {
   await expect.poll(isAsleep, { interval: 200 }).toBe(true);
 }
 
-it("a process that is killed at any moment of its start is gone, and said to be", async () => {
+it("a process that is killed at any moment of its start is gone and reported as ended", async () => {
   const { settings, sandbox, spawner } = await openTestSandbox("bubblewrap");
   const project = await RenderDirectory.create(settings.workDirectory, false);
   const spawnCommand = sandbox.spawnCommand(
@@ -364,7 +367,7 @@ it("a process that is killed at any moment of its start is gone, and said to be"
 });
 
 describe("a spawner that is closed", () => {
-  it("starts nothing any more, and says so", async () => {
+  it("starts nothing any more and says so", async () => {
     const { spawner } = await openSpawner();
     expect(await exchange(spawner.start(shell("echo open")))).toBe("open\n");
     const running = spawner.start(shell("sleep 60"));
@@ -378,7 +381,7 @@ describe("a spawner that is closed", () => {
     await spawner.close();
   });
 
-  it("ends even where its process hangs", async () => {
+  it("ends even if its process hangs", async () => {
     const { spawner } = await openSpawner(500);
     const spawned = spawner.start(shell("echo $PPID"));
     const pid = Number(await exchange(spawned));
@@ -389,24 +392,24 @@ describe("a spawner that is closed", () => {
 });
 
 describe("a spawner without descriptors left", () => {
-  it("says of each program that it cannot be started, and starts the next one when it can", async () => {
+  it("reports each program that it cannot start, and starts programs again when it can", async () => {
     const { spawner } = await openSpawner();
     const pid = Number(await exchange(spawner.start(shell("echo $PPID"))));
     const limit = (count: number) => execFileSync("prlimit", [`--pid=${pid}`, `--nofile=${count}:`]);
     const open = readdirSync(`/proc/${pid}/fd`).map(Number);
-    // A limit counts numbers, and the lowest one that is free is taken first.
+    // The limit is on descriptor numbers, and the lowest free one is taken first.
     const free = Array.from({ length: 256 }, (_, number) => number).filter((number) => !open.includes(number));
     const startAt = async (firstRefused: number) => {
       limit(firstRefused);
       const spawned = spawner.start(shell("echo started"));
-      // Nothing is written: a program that has ended already takes nothing.
+      // Nothing is written, because that would fail if the program has already ended.
       const stream = await spawned.stream;
       const output = stream && (await text(stream).catch(() => null));
       return { output, end: await spawned.end };
     };
     const FAILED = { output: null, end: { kind: "failed", reason: expect.stringContaining("EMFILE") } };
     expect(await startAt(free[0] ?? 0)).toEqual(FAILED);
-    // One for the connection, and too few for what a program needs beside it.
+    // One for the connection, and too few for the other needs of a program.
     for (const count of [1, 2, 3]) {
       expect((await startAt(free[count] ?? 0)).end).toEqual(FAILED.end);
     }

@@ -1,6 +1,5 @@
 /**
- * What an operator gives every render: fonts, packages, a creation date. In each sandbox they are there, and nothing else
- * of the kind is.
+ * What an operator provides for every render: fonts, packages, a creation date. Each sandbox has these and no others.
  */
 import { copyFile, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -19,7 +18,7 @@ function startBackendIn(sandbox: string, settings: Readonly<Record<string, strin
   return startBackendForTest({ SERVICE_SANDBOX: sandbox, ...settings });
 }
 
-/** Widths tell fonts apart, whatever stands in for one that is missing. */
+/** The width tells fonts apart, whatever Typst uses for a missing one. */
 async function widthIn(backend: TestBackend, family: string): Promise<string> {
   const source = `#context [#measure(text(font: "${family}", size: 100pt)[Wimmer]).width]`;
   const answer = await backend.render({ source });
@@ -41,7 +40,7 @@ async function packageFolder(): Promise<string> {
 }
 
 describe.each([...SANDBOXES, "none"])("in %s", (sandbox) => {
-  it("a folder of fonts is there for every render, and a font of it in a PDF", async () => {
+  it("every render can use a folder of fonts, and a PDF contains a font of it", async () => {
     const [withFonts, without] = await Promise.all([
       startBackendIn(sandbox, { SERVICE_FONT_PATHS: LIBERATION_FOLDER }),
       startBackendIn(sandbox),
@@ -53,7 +52,7 @@ describe.each([...SANDBOXES, "none"])("in %s", (sandbox) => {
     expect(await widthIn(without, LIBERATION_FAMILY)).toBe(await widthIn(without, "no such font"));
   });
 
-  it("a second folder of fonts serves as well as the first", async () => {
+  it("a second folder of fonts works like the first", async () => {
     const folder = await makeTemporaryFolder("operator-test-");
     await copyFile(join(LIBERATION_FOLDER, REGULAR), join(folder, REGULAR));
     const backend = await startBackendIn(sandbox, {
@@ -62,7 +61,7 @@ describe.each([...SANDBOXES, "none"])("in %s", (sandbox) => {
     expect(await widthIn(backend, LIBERATION_FAMILY)).not.toBe(await widthIn(backend, "no such font"));
   });
 
-  it("a font of the host is not there, though Typst would find it", async () => {
+  it("a font of the host cannot be used, although Typst would find it", async () => {
     const home = await makeTemporaryFolder("operator-test-");
     await mkdir(join(home, ".local/share/fonts"), { recursive: true });
     await copyFile(join(LIBERATION_FOLDER, REGULAR), join(home, ".local/share/fonts", REGULAR));
@@ -100,7 +99,7 @@ describe.each([...SANDBOXES, "none"])("in %s", (sandbox) => {
     expect(await readdir(packages, { recursive: true })).toEqual(before);
   });
 
-  it("a creation date makes equal requests equal files", async () => {
+  it("equal requests give equal files with a creation date", async () => {
     const backend = await startBackendIn(sandbox, { SERVICE_CREATION_TIMESTAMP: "1000000000" });
     const body = { source: "#datetime.today().display()" };
     const [first, second] = [await (await backend.render(body)).bytes(), await (await backend.render(body)).bytes()];

@@ -1,6 +1,6 @@
 /**
- * Fonts among the files of a request: in each sandbox Typst finds them, for that render alone; and a request without any
- * is rendered as if there were no such thing.
+ * Fonts among the files of a request: in each sandbox Typst finds them for that render alone, and a request without any is
+ * not affected.
  */
 import { existsSync } from "node:fs";
 import { readdir, stat, writeFile } from "node:fs/promises";
@@ -36,13 +36,13 @@ async function namesIn(backend: TestBackend, source: string, files: Files = {}):
   return fontNamesOf(await answer.bytes());
 }
 
-/** A condition of a template: whether there is Liberation Sans. Widths tell it, whatever stands in for it. */
+/** A Typst expression: whether Liberation Sans is available. The width tells, whatever Typst uses instead. */
 const HAS_FONT = `(() => {
   let width(family) = measure(text(font: family, size: 100pt)[Wimmer]).width
   width("${LIBERATION_FAMILY}") != width("no such font")
 })()`;
 
-/** Compiles where there is Liberation Sans, and nowhere else. */
+/** Compiles only with Liberation Sans. */
 const ASSERT_FONT = `#context assert(${HAS_FONT})`;
 
 async function statusOf(backend: TestBackend, body: object): Promise<number> {
@@ -59,7 +59,7 @@ describe.each([...SANDBOXES, "none"])("in %s a font of the files", (sandbox) => 
     return () => backend.close();
   });
 
-  it("is in the document of its request, and in no other", async () => {
+  it("is in the document of its request and in no other", async () => {
     expect(await namesIn(backend, HELLO)).not.toContain("LiberationSans");
     expect(await namesIn(backend, HELLO, { "brand.ttf": REGULAR })).toEqual(new Set(["LiberationSans"]));
     expect(await namesIn(backend, HELLO)).not.toContain("LiberationSans");
@@ -82,14 +82,14 @@ describe.each([...SANDBOXES, "none"])("in %s a font of the files", (sandbox) => 
     },
   );
 
-  it("may be any of a collection", async () => {
+  it("may be any member of a collection", async () => {
     const collection = collectionOf([await liberation("Regular"), await liberation("Bold")]);
     const source = `${HELLO} *loud*`;
     const names = await namesIn(backend, source, { "fonts/brand.ttc": binaryFile(collection) });
     expect(names).toEqual(new Set(["LiberationSans", "LiberationSans-Bold"]));
   });
 
-  it("is there for the next request that brings it, which may find a process waiting", async () => {
+  it("is available to the next request that brings it, even with a warm process", async () => {
     const backend = await startBackendForTest({ SERVICE_SANDBOX: sandbox, SERVICE_WARM_RENDERS: "1" });
     const taken = () => backend.metric("service_warm_renders_used_total");
     const isWaiting = () =>
@@ -117,32 +117,32 @@ describe("a font of the files", () => {
   });
 
   it.each([{}, { format: "png" }, { format: "svg" }, { format: "png", page: 1 }, { format: "svg", archive: "zip" }])(
-    "serves every output: %j",
+    "works for every output: %j",
     async (output) => {
       expect(await statusOf(backend, { source: ASSERT_FONT, output })).toBe(422);
       expect(await statusOf(backend, { source: ASSERT_FONT, output, files: { "a.ttf": REGULAR } })).toBe(200);
     },
   );
 
-  it("serves a file of the project that asks for it", async () => {
+  it("can be used by a file of the request", async () => {
     const files = { "lib/letter.typ": textFile(HELLO), "lib/brand.ttf": REGULAR };
     expect(await namesIn(backend, '#include "lib/letter.typ"', files)).toContain("LiberationSans");
   });
 
-  it("can be read as a file too, by its key", async () => {
+  it("can also be read as a file by its key", async () => {
     const source = '#assert.eq(read("Brand.Ttf", encoding: none).slice(0, 4), bytes((0, 1, 0, 0)))';
     expect(await statusOf(backend, { source, files: { "Brand.Ttf": REGULAR } })).toBe(200);
   });
 
-  it("decides the pages that a selection of a PDF is held against", async () => {
-    // Pages that look like the placeholder for no page at all, so that the document is compiled once more.
+  it("is used when pages of a PDF are selected", async () => {
+    // Pages that look like the placeholder for no page, so that the document is compiled again.
     const source = `#set page(width: 595pt, height: 842pt)\n#context if ${HAS_FONT} { pagebreak() }`;
     const body = { source, output: { pages: "2" } };
     expect(await statusOf(backend, { ...body, files: { "brand.ttf": REGULAR } })).toBe(200);
     expect(await statusOf(backend, body)).toBe(422);
   });
 
-  it("decides whether a single image has several pages", async () => {
+  it("is used when the pages for a single image are counted", async () => {
     const source = `a #context if ${HAS_FONT} { pagebreak() } b`;
     const body = { source, output: { format: "svg" } };
     const answer = await backend.render({ ...body, files: { "brand.ttf": REGULAR } });
@@ -151,19 +151,19 @@ describe("a font of the files", () => {
   });
 
   it.each(["brand.woff", "brand.woff2", "brand.ttf.bak", "brandttf", ".ttf", "brand.ttf/readme.txt"])(
-    "is none by the name %s",
+    "does not count as a font with the name %s",
     async (key) => {
       expect(await namesIn(backend, HELLO, { [key]: REGULAR })).not.toContain("LiberationSans");
     },
   );
 
-  it("is found where the work directory has a colon in its path", async () => {
+  it("is found even if the path of the work directory contains a colon", async () => {
     const folder = await makeTemporaryFolder("fonts:test-");
     const backend = await startBackendForTest({ SERVICE_WORK_DIRECTORY: folder, SERVICE_SANDBOX: "none" });
     expect(await namesIn(backend, HELLO, { "brand.ttf": REGULAR })).toContain("LiberationSans");
   });
 
-  it("takes its space once, by whatever name Typst finds it", async () => {
+  it("takes its space once, under whatever name Typst finds it", async () => {
     const { settings } = await openTestSandbox("none");
     const body = Buffer.from(JSON.stringify({ source: "x", files: { "Brand.Ttf": REGULAR } }));
     const validation = parseRenderRequest(body, settings.limits);
@@ -186,7 +186,7 @@ describe("of fonts of one family and style", () => {
     return (await readPdf(await answer.bytes())).pageTexts.join();
   };
 
-  it("the operator's goes before one of the files, which adds what the operator does not have", async () => {
+  it("the operator's has priority over one of the files, which adds what the operator does not have", async () => {
     const folder = await makeTemporaryFolder("fonts-test-");
     await writeFile(join(folder, "regular.ttf"), await liberation("Regular"));
     const backend = await startBackendForTest({ SERVICE_FONT_PATHS: folder });
@@ -200,7 +200,7 @@ describe("of fonts of one family and style", () => {
     );
   });
 
-  it("Typst's own goes before one of the files", async () => {
+  it("Typst's own has priority over one of the files", async () => {
     const backend = await startBackendForTest();
     const [serif, other] = [await doubledFont("Libertinus Serif"), await doubledFont("Other Serif")].map(binaryFile);
     if (serif === undefined || other === undefined) throw new Error("no fonts");
@@ -235,13 +235,13 @@ describe("the command line", () => {
   ];
 
   it.each([{}, { files: { "a.txt": textFile("x"), "fonts/brand.woff2": REGULAR, "a.ttf/b.typ": textFile("") } }])(
-    "of a request without fonts has no path of fonts",
+    "of a request without fonts has no font path",
     async (body) => {
       expect(await commandLine(body)).toEqual(WITHOUT_FONTS);
     },
   );
 
-  it("of a request with fonts has the project as one, however many there are", async () => {
+  it("of a request with fonts has the render directory as its one font path, however many fonts there are", async () => {
     expect(await commandLine({ files: { "a.ttf": REGULAR, "b/c.OTC": REGULAR } })).toEqual(
       WITHOUT_FONTS.toSpliced(-2, 0, "--font-path", "."),
     );

@@ -1,6 +1,6 @@
 /**
- * Processes that are started before their request: each serves one render alone, they are bounded, and their loss is
- * nobody's trouble. Real Typst, real sandbox; seen from the host.
+ * Processes that are started before their request: each serves a single render, their number is bounded, and losing one
+ * affects no request. Real Typst in the real sandbox, observed from the host.
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ function startWarmBackend(warmRenders: number): Promise<TestBackend> {
 
 const warmTakes = (backend: TestBackend) => backend.metric("service_warm_renders_used_total");
 
-/** The processes that wait, once there are as many; the renders before have ended by then. */
+/** The waiting processes, once there are `count` of them and all renders have ended. */
 async function waitingPids(backend: TestBackend, count: number): Promise<number[]> {
   const pids = () => typstProcessesOf(backend.workDirectory);
   await expect.poll(async () => [pids().length, (await backend.projects()).length]).toEqual([count, count]);
@@ -42,7 +42,7 @@ async function renderTwoKinds(backend: TestBackend): Promise<void> {
 }
 
 describe("a process that waits", () => {
-  it("serves the next request of its kind, and that one alone", async () => {
+  it("serves the next request of its kind and no other", async () => {
     const backend = await startWarmBackend(1);
     const seenPids = new Set<number>();
     const seenProjects = new Set<string>();
@@ -58,12 +58,12 @@ describe("a process that waits", () => {
     expect(await warmTakes(backend)).toBe(4);
   });
 
-  it("serves no second one of two requests that come at once", async () => {
+  it("serves only one of two simultaneous requests", async () => {
     const backend = await startWarmBackend(2);
     await expectText(backend, "the first");
     await waitingPids(backend, 1);
     await Promise.all([expectText(backend, "left"), expectText(backend, "right")]);
-    // The second finds the one that the first has started after it, or none.
+    // The second gets the process that was started after the first, or none.
     expect([1, 2]).toContain(await warmTakes(backend));
   });
 
@@ -80,7 +80,7 @@ describe("a process that waits", () => {
     expect(await warmTakes(backend)).toBe(0);
   });
 
-  it("serves a request that differs in the name of its file alone", async () => {
+  it("serves a request that differs only in its file name", async () => {
     const backend = await startWarmBackend(1);
     await expectText(backend, "x");
     await waitingPids(backend, 1);
@@ -89,7 +89,7 @@ describe("a process that waits", () => {
     expect(await warmTakes(backend)).toBe(1);
   });
 
-  it("gives way to a newer one where there is no room for both", async () => {
+  it("gives way to a newer one if there is no room for both", async () => {
     const backend = await startWarmBackend(2);
     for (const output of [{}, { format: "svg" }, { format: "png" }, { format: "png", ppi: 10 }, { format: "svg" }]) {
       expect((await backend.render({ source: "x", output })).status).toBe(200);
@@ -103,7 +103,7 @@ describe("a process that waits", () => {
     ["with its sandbox", (pid) => [Number(processStatus(pid).PPid), pid]],
   ];
 
-  it.each(VICTIMS)("and is killed meanwhile, %s, is replaced", async (_what, victims) => {
+  it.each(VICTIMS)("is replaced if it is killed meanwhile, %s", async (_what, victims) => {
     const backend = await startWarmBackend(1);
     await expectText(backend, "x");
     const [pid = 0] = await waitingPids(backend, 1);
@@ -114,7 +114,7 @@ describe("a process that waits", () => {
     expect(await warmTakes(backend)).toBe(0);
   });
 
-  it.each(VICTIMS)("and is killed just before its request, %s, is replaced", async (_what, victims) => {
+  it.each(VICTIMS)("is replaced if it is killed just before its request, %s", async (_what, victims) => {
     const backend = await startWarmBackend(1);
     await expectText(backend, "x");
     const [pid = 0] = await waitingPids(backend, 1);
@@ -123,7 +123,7 @@ describe("a process that waits", () => {
     await waitingPids(backend, 1);
   });
 
-  it("comes after a render that failed, too", async () => {
+  it("is started after a failed render too", async () => {
     const backend = await startWarmBackend(1);
     await expectProblem(await backend.render({ source: "#panic()" }), "template_compile_failed");
     await waitingPids(backend, 1);
@@ -148,7 +148,7 @@ describe("a process that waits", () => {
     expect(await warmTakes(backend)).toBe(8);
   });
 
-  it("does not see what is put into other projects meanwhile", async () => {
+  it("does not see files of other renders meanwhile", async () => {
     const backend = await startWarmBackend(2);
     await renderTwoKinds(backend);
     await waitingPids(backend, 2);
@@ -172,14 +172,14 @@ describe("processes that wait", () => {
     await expect(backend.projects()).rejects.toThrow();
   });
 
-  it("are gone even where the backend closes while they start", async () => {
+  it("are gone even if the backend closes while they start", async () => {
     const backend = await startTestBackend({ SERVICE_WARM_RENDERS: "2" });
     await renderTwoKinds(backend);
     await backend.close();
     expect(processesOf(backend.workDirectory)).toEqual([]);
   });
 
-  it("are none where the setting is 0", async () => {
+  it("do not exist with the setting 0", async () => {
     const backend = await startWarmBackend(0);
     await expectText(backend, "a");
     await expectText(backend, "b");

@@ -1,4 +1,4 @@
-/** The work directory: what is in it while a render runs, and that nothing is left of any render, however it ended. */
+/** The work directory: its contents while a render runs, and that no render leaves anything in it, however it ended. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, readdir, stat, symlink, writeFile } from "node:fs/promises";
@@ -11,8 +11,8 @@ import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { startBackendForTest } from "../../support/test-backend.ts";
 
-it("holds nothing of a render once it has ended, whatever its end", async () => {
-  // The last line of the source says what this Typst is to do.
+it("the work directory holds nothing of a render that has ended, however it ended", async () => {
+  // The last line of the source tells this Typst what to do.
   const typst = await makeFakeTypst(`order=$(tail -n 1); case "$order" in
     ok) printf done;;
     pages) printf one > "$(dirname "$target")/1"; printf two > "$(dirname "$target")/2";;
@@ -50,7 +50,7 @@ it("holds nothing of a render once it has ended, whatever its end", async () => 
   expect(await readdir(backend.workDirectory)).toEqual(["claim", "no-packages", "streams"]);
 });
 
-it("holds one project a render, which nobody else may look into", async () => {
+it("the work directory holds one directory per render, which no other user can read", async () => {
   const typst = await makeFakeTypst(`cat > /dev/null; echo > "$here/started"; ${waitFor("go")}; printf done`);
   const backend = await startBackendForTest({ SERVICE_TYPST_BIN: typst.path });
   const answer = backend.render({ source: "x" });
@@ -63,7 +63,7 @@ it("holds one project a render, which nobody else may look into", async () => {
   expect((await answer).status).toBe(200);
 });
 
-it("is emptied at start, without following links out of it", async () => {
+it("the work directory is emptied at start without following links out of it", async () => {
   const folder = await makeTemporaryFolder("work-directory-test-");
   const workDirectory = join(folder, "work");
   const outside = join(folder, "outside");
@@ -77,7 +77,7 @@ it("is emptied at start, without following links out of it", async () => {
   expect(await readdir(outside)).toEqual(["precious"]);
 });
 
-it("is made where it is not there, for this user alone", async () => {
+it("the work directory is created if it is missing, for this user alone", async () => {
   const folder = await makeTemporaryFolder("work-directory-test-");
   const workDirectory = join(folder, "a", "b");
   await prepareWorkDirectory(readBackendSettings({ SERVICE_WORK_DIRECTORY: workDirectory }));
@@ -87,7 +87,7 @@ it("is made where it is not there, for this user alone", async () => {
 it.each([
   [94, true],
   [95, false],
-])("with a path of %i bytes leaves room for its sockets: %s", async (bytes, isTaken) => {
+])("a work directory with a path of %i bytes leaves room for its sockets: %s", async (bytes, isTaken) => {
   const folder = await makeTemporaryFolder("work-directory-test-");
   const workDirectory = join(folder, "x".repeat(bytes - Buffer.byteLength(folder) - 1));
   const settings = readBackendSettings({ SERVICE_WORK_DIRECTORY: workDirectory });
@@ -102,7 +102,7 @@ it.each([
   await claim.release();
 });
 
-it("loses the processes that a crash has left in its projects, and no others", async () => {
+it("processes that a crash has left in the work directory are killed, and no others", async () => {
   const folder = await makeTemporaryFolder("work-directory-test-");
   const workDirectory = join(folder, "work");
   const start = (path: string) =>

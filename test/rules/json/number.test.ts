@@ -1,5 +1,5 @@
 /**
- * Numbers that Typst rejects, told without reading them as numbers: against big integers.
+ * Numbers that Typst rejects, found without parsing them, compared with arithmetic on big integers.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -9,7 +9,7 @@ import { borderNumberText, numberText } from "../../support/rules/request-arbitr
 import { runs } from "../../support/rules/runs.ts";
 import { isReadByTypstSlowly } from "../../support/rules/slow-number.ts";
 
-/** Validates the number within other bytes: more digits before it and after it must not count. */
+/** The verdict on a number between other bytes: the digits before and after it must not count. */
 function isRead(text: string): boolean {
   const body = bodyOf(`9${text}9`);
   return isReadByTypst(body, 1, body.length - 1);
@@ -48,7 +48,7 @@ const exponent = fc.oneof(
 );
 const anyNumber = fc.tuple(fc.constantFrom("", "-"), integer, fraction, exponent).map((parts) => parts.join(""));
 
-/** Spellings by which one can see where Typst's border runs. */
+/** Spellings around the largest number that Typst accepts. */
 const SPELLINGS: readonly (readonly [text: string, isRead: boolean])[] = [
   ["1.7976931348623157e308", true],
   ["1.79769313486231570e308", true],

@@ -7,28 +7,28 @@ import { parseRenderRequest } from "../../../rules/render-request.ts";
 
 const encoder = new TextEncoder();
 
-/** A body of this text; anything but a string is written as JSON first. */
+/** The bytes of a body: of the text, or of the JSON text of any other value. */
 export function bodyOf(request: unknown): Uint8Array {
   return encoder.encode(typeof request === "string" ? request : JSON.stringify(request));
 }
 
-/** What `parseRenderRequest` rejects a request with, or null where it accepts. */
+/** The problem of a request, or null when it is valid. */
 export function problemOf(request: unknown, limits: Limits = DEFAULT_LIMITS): Problem | null {
   const parsed = parseRenderRequest(request instanceof Uint8Array ? request : bodyOf(request), limits);
   return parsed.ok ? null : parsed.problem;
 }
 
-/** The errors of a problem by place and type, in their order; none where it has none. */
+/** The errors of a problem by `loc` and `type`, in their order. */
 export function errorsOf(problem: Problem | null): string[] {
   const context = problem?.context ?? {};
   const errors = "errors" in context ? (context.errors ?? []) : [];
   return errors.map(({ loc, type }) => `${loc.join(".")}: ${type}`);
 }
 
-/** What surrounds a body in its buffer: text that would change a verdict, were it read. */
+/** Surrounds a body in its buffer: reading this text would change the verdict. */
 const AROUND = encoder.encode('"}]\\u0041,"source":"x');
 
-/** The same bytes at `alignment` (0 to 3) past a multiple of four, with other bytes before and after them. */
+/** The same bytes at an offset of a multiple of four plus `alignment`, with other bytes before and after them. */
 export function placedAt(alignment: number, bytes: Uint8Array): Uint8Array {
   const offset = 16 + alignment;
   const buffer = new ArrayBuffer(offset + bytes.length + AROUND.length);

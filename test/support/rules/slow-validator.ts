@@ -1,13 +1,13 @@
 /**
- * The verdict on a render request formulated a second time: decode everything, build a tree, walk it.
+ * A second implementation of the validation: it decodes everything, builds a tree and walks it.
  *
- * It shares no code with `rules/` but the type of the limits, so that a mistake there cannot hide here; every number is
- * written out. It gives the code, the context and, of an accepted request, what the spans must hold. `msg` and `detail`
- * are prose and are left out. Slow and hungry: for tests only.
+ * It shares only the type of the limits with `rules/`, and every number is written out, so that a mistake there cannot
+ * be repeated here. The result is the code and the context, or the decoded contents of an accepted request. `msg` and
+ * `detail` are prose and are left out. It is slow and takes much memory.
  *
- * Bounds that the fast parser documents and this one shares: a number in `output` of more than 1024 bytes counts as no
- * number; `files` keys are looked for twice among the first `effective_max_files` valid ones; a string in `output` is
- * read to 4096 UTF-16 units.
+ * It shares these documented bounds of the fast parser: a number in `output` of more than 1024 bytes is out of range;
+ * duplicates of a key of `files` are found among the first `effective_max_files` valid keys; a string in `output` is read
+ * up to 4096 UTF-16 units.
  */
 import type { Limits } from "../../../rules/limits.ts";
 import { type JsonMember, type JsonNode, readJson } from "./slow-json.ts";
@@ -55,7 +55,7 @@ function decodeUtf8(body: Uint8Array): string | null {
   }
 }
 
-/** Among shape errors the lowest rank gives the code. */
+/** Of several field errors, the one of the lowest rank determines the code. */
 type Rank = 0 | 1 | 2 | 3;
 const CODE_OF_RANK = ["invalid_request", "unsupported_format", "invalid_template_path", "invalid_file_data"] as const;
 const PLAIN: Rank = 0;
@@ -215,7 +215,7 @@ class SlowValidator {
     const size = encoding === "text" ? textSize(content) : base64Size(content);
     if (size !== null) return { key, encoding, content, size };
     this.#errors.push({
-      // The key of `invalid_template_path` must not show in the context.
+      // An invalid key must not appear in the context.
       loc: isValid ? [...loc, "content"] : ["files"],
       type: encoding === "text" ? "lone_surrogate" : "invalid_base64",
       rank: DATA,
@@ -409,7 +409,7 @@ function isTimeForTypst(text: string): boolean {
   return hour < 24 && minute < 60 && second < 60;
 }
 
-/** A path as it is answered: lone surrogates written out, then 80 characters a segment, the last an ellipsis. */
+/** A path as in a response: lone surrogates are escaped, then each segment is cut to 80 characters with an ellipsis. */
 function shortened(path: Loc): Loc {
   return path.map((segment) => {
     if (typeof segment === "number") return segment;
@@ -442,7 +442,7 @@ export function isValidKeySlowly(key: string): boolean {
   return true;
 }
 
-/** The whole-set rules, each key against each. */
+/** The set rules, comparing each key with each other. */
 export function validateFileSet(keys: readonly string[], count: number, limits: Limits): Verdict | null {
   if (count > 1024) return rejected("invalid_file_data", { count, limit: 1024, rule: "too_many_keys" });
   const limit = limits.effective_max_files;
@@ -528,7 +528,7 @@ function brokenRule(output: Readonly<Record<string, unknown>>): [rule: string, f
   return null;
 }
 
-/** First and last page of each selection. An open range counts for its first page. */
+/** The first and last page of each selection. An open range counts as its first page. */
 function pagesOf(pages: string): [first: number, last: number][] {
   return pages.split(",").map((selection) => {
     const [first, last] = selection.split("-");

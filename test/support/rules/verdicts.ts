@@ -17,7 +17,7 @@ export function validateFast(body: Uint8Array, limits: Limits): Verdict {
   return { code, context: "errors" in context ? { ...context, errors: context.errors?.map(withoutProse) } : context };
 }
 
-/** What the two parsers say differently about a body, or null. */
+/** How the verdicts of the two parsers on a body differ, or null. */
 export function disagreement(body: Uint8Array, limits: Limits): string | null {
   const slow = validateSlowly(body, limits);
   const fast = tolerated(validateFast(body, limits), slow);
@@ -54,7 +54,7 @@ function withoutProse({ loc, type }: BareError): BareError {
   return { loc, type };
 }
 
-/** What every problem must keep to, whatever it is about; null when it does. */
+/** How a problem breaks the rules for every problem, or null. */
 function breachOfForm(body: Uint8Array, limits: Limits): string | null {
   const parsed = parseRenderRequest(body, limits);
   if (parsed.ok) return null;
