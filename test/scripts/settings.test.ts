@@ -41,7 +41,12 @@ it("the README names every setting that the code reads", async () => {
   }
 });
 
-const PAGES = ["README.md", "docs/operations.md", "docs/client.md", "docs/api.md", "examples/README.md"];
+const PAGES = [
+  ...["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "examples/README.md"],
+  ...(await readdir(new URL("docs", ROOT), { recursive: true }))
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => `docs/${name}`),
+];
 
 it.each(PAGES)("%s names no setting that nothing reads", async (page) => {
   const sources = await Promise.all(
