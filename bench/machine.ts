@@ -1,4 +1,4 @@
-/** The line that says on what a benchmark was run. */
+/** The line that describes the machine on which a benchmark ran. */
 import { cpus, totalmem } from "node:os";
 
 export function describeMachine(): string {
