@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
-const CITATION = /\b((?:docs|bench)\/[\w/-]+\.md)(?:#([\w-]+))?/g;
+const CITATION = /\b(docs\/[\w/-]+\.md)(?:#([\w-]+))?/g;
 
 /** The anchors that GitHub makes of a page's headings; null where there is no such page. */
 function anchorsOf(page: string): Set<string> | null {
