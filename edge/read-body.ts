@@ -10,6 +10,11 @@ import { readInTime } from "./read-in-time.ts";
 
 /** A client that sends nothing for so long is taken for gone. */
 const SILENCE_LIMIT_MILLISECONDS = 10_000;
+/**
+ * Read at once at most. By itself workerd hands out pieces of 4 KiB, each with a timer of its own: a request of 1 MiB took six
+ * times as long.
+ */
+export const PIECE_BYTES = 64 * 1024;
 
 export type BodyReading =
   | { readonly kind: "body"; readonly collector: BodyCollector }
@@ -39,16 +44,20 @@ async function fill(
   body: ReadableStream<Uint8Array>,
   { timeoutSeconds, reservation }: ReadingBounds,
 ): Promise<Problem | null> {
-  const reader = body.getReader();
+  const reader = body.getReader({ mode: "byob" });
+  let piece = new Uint8Array(PIECE_BYTES);
   const deadline = Date.now() + timeoutSeconds * 1000;
   for (;;) {
     const patience = Math.min(SILENCE_LIMIT_MILLISECONDS, deadline - Date.now());
-    const reading = patience <= 0 ? "late" : await readInTime(reader, patience).catch(() => "broken" as const);
+    const reading =
+      patience <= 0 ? "late" : await readInTime(reader.read(piece), patience).catch(() => "broken" as const);
     if (reading === "late") return problem("invalid_request", "The body did not arrive in time.", {});
     if (reading === "broken") return problem("invalid_request", "The body did not arrive whole.", {});
     if (reading.done) break;
     const hasRoom = await reservation.growTo(collector.capacityWith(reading.value.length));
     const refusal = hasRoom ? collector.add(reading.value) : noRoom();
+    // The same memory for the next piece: reading has taken it from the array that was.
+    piece = new Uint8Array(reading.value.buffer);
     if (refusal === null) continue;
     reader.releaseLock();
     return refusal;
