@@ -69,7 +69,7 @@ export async function publish(benchmark: string, page: string, tables: readonly 
   const date = new Date().toISOString().slice(0, 10);
   const result: Result = { benchmark, machine: machineKind(), date, tables: [...tables] };
   const json = `${JSON.stringify(result, roundFigures, 2)}\n`;
-  const { json: file } = parseArgs({ options: { json: { type: "string" } }, allowPositionals: true }).values;
+  const { file } = benchmarkArguments();
   if (file === undefined) {
     await mkdir(new URL("results/", import.meta.url), { recursive: true });
     await writeFile(resultFile(benchmark), json);
@@ -78,6 +78,12 @@ export async function publish(benchmark: string, page: string, tables: readonly 
     await writeFile(file, json);
   }
   process.stdout.write(page);
+}
+
+/** What a benchmark was started with: the file of `--json`, if any, and all else. */
+export function benchmarkArguments(): { readonly file: string | undefined; readonly others: readonly string[] } {
+  const { values, positionals } = parseArgs({ options: { json: { type: "string" } }, allowPositionals: true });
+  return { file: values.json, others: positionals };
 }
 
 /** The checked-in figures of a benchmark. */
