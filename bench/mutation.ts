@@ -14,7 +14,7 @@ import type { WorkerMessage } from "./mutation-worker.ts";
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const COPY = `${ROOT}.mutation`;
 /** The tests of what ends mean that start no program. */
-const OUTCOME_TESTS = "test/backend/outcome.test.ts";
+const OUTCOME_TESTS = "test/backend/render/outcome.test.ts";
 /** A mutant whose tests take so long runs for ever; its worker is replaced. Most such are stopped by counting their hits. */
 const MUTANT_TIMEOUT_MILLISECONDS = 180_000;
 const PROPERTY_RUNS_DIVISOR = "40";
@@ -167,7 +167,7 @@ ${table.join("\n")}
 
 Mutants that change no verdict, by kind, as read in the list that the command prints:
 
-- Fast paths beside a slower one of the same result (\`quote.ts\`, \`remembered-keys.ts\`, \`aligned-words.ts\`, the loops over
+- Fast paths beside a slower one of the same result (\`quote.ts\`, \`seen-keys.ts\`, \`aligned-words.ts\`, the loops over
   words in \`json-cursor.ts\`, \`utf8.ts\` and \`base64.ts\`, \`isFull\`), and limits on memory past which an answer is the same
   (the files that are remembered, the room of a stack or of a body).
 - Bounds checks before reads that give \`undefined\` past the end, which no comparison takes for a character, and boundaries

@@ -2,7 +2,7 @@
  * One read from a stream, with a timeout.
  */
 
-/** What `reading` gives, or "late" where nothing came in time. After that the reader still waits: use it no more. */
+/** What `reading` resolves to, or "late" when it did not in time: the reader is then still waiting and must not be used again. */
 export async function readInTime<Reading>(reading: Promise<Reading>, milliseconds: number): Promise<Reading | "late"> {
   const { promise: late, resolve } = Promise.withResolvers<"late">();
   const timer = setTimeout(resolve, Math.max(0, milliseconds), "late");

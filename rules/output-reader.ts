@@ -1,8 +1,9 @@
 /**
- * Reading `output` from the cursor: bounded values for the schemas of `output-options.ts`, and their issues as errors.
+ * Reads `output` from the cursor into bounded values, validates them by the schemas of `output-options.ts`, and reports
+ * the issues as validation errors.
  *
- * The values are small by construction: a string is read as far as any rule could care, a container in the wrong place
- * becomes an empty one, and of `standards` one item more than is allowed.
+ * The values are bounded by construction: a string is decoded only as far as a rule looks, a container in the wrong place
+ * is read as an empty one, and at most one item more than allowed is read of `standards`.
  */
 import * as v from "valibot";
 import type { JsonCursor, JsonKind } from "./json/cursor.ts";
@@ -13,6 +14,7 @@ import {
   isOutputFormat,
   MAX_FILENAME_CODE_UNITS,
   MAX_STANDARDS,
+  OUTPUT_FIELDS,
   OUTPUT_SCHEMAS,
   type Output,
   type OutputField,
@@ -21,22 +23,12 @@ import {
 import { quote } from "./quote.ts";
 import type { ErrorType, ValidationErrorList } from "./validation-errors.ts";
 
-/** A number is read when it is no longer than this; a longer one counts as out of every range. */
+/** A longer number is read as Infinity, which is out of every range. */
 const MAX_NUMBER_BYTES = 1024;
 
-/** Every field of some format. */
-const FIELDS = new KnownNames<OutputField>([
-  "format",
-  "filename",
-  "version",
-  "standards",
-  "pages",
-  "page",
-  "archive",
-  "ppi",
-]);
+const FIELDS = new KnownNames<OutputField>(OUTPUT_FIELDS);
 
-const ONE_ISSUE_A_FIELD = { abortPipeEarly: true } as const;
+const ONE_ISSUE_PER_FIELD = { abortPipeEarly: true } as const;
 
 type SmallValue = string | number | boolean | null | SmallValue[] | Record<string, never>;
 
@@ -52,7 +44,7 @@ export class OutputReader {
     this.#errors = errors;
   }
 
-  /** Reads the value at the cursor. Errors go to the list; the answer is null when there was one. */
+  /** Reads the value at the cursor. It returns null when there were errors, which it adds to the list. */
   read(): Output | null {
     const cursor = this.#cursor;
     const kind = cursor.peekKind();
@@ -105,14 +97,14 @@ export class OutputReader {
 
   #validate(format: OutputFormat, names: readonly OutputField[], fields: Readonly<Fields>): Output | null {
     const schema = OUTPUT_SCHEMAS[format];
-    let hasForeignField = false;
+    let hasMisplacedField = false;
     for (const name of names) {
       if (name in schema.entries) continue;
-      hasForeignField = true;
+      hasMisplacedField = true;
       this.#errors.addFieldError(["output", name], "unknown_field", `${name} is not an option of ${format}`);
     }
-    const result = v.safeParse<typeof schema>(schema, fields, ONE_ISSUE_A_FIELD);
-    if (result.success) return hasForeignField ? null : result.output;
+    const result = v.safeParse<typeof schema>(schema, fields, ONE_ISSUE_PER_FIELD);
+    if (result.success) return hasMisplacedField ? null : result.output;
     for (const issue of result.issues) {
       const path = (issue.path ?? []).map(({ key }) => (typeof key === "number" ? key : String(key)));
       const { type, expectation } = describeIssue(issue);
@@ -163,7 +155,7 @@ export class OutputReader {
   }
 }
 
-/** One of our error types for each kind of valibot issue that the schemas can raise. */
+/** The error type and the expectation, in words, for each kind of valibot issue that the schemas can raise. */
 function describeIssue(issue: v.BaseIssue<unknown>): { type: ErrorType; expectation: string } {
   switch (issue.type) {
     case "picklist":

@@ -1,4 +1,4 @@
-/** Finds Typst, and a setpriv that knows Landlock, once, and hands their paths to the tests that run them. */
+/** Finds Typst, bubblewrap and a setpriv with Landlock once, and provides their paths to the tests. */
 import type { TestProject } from "vitest/node";
 import { locateBubblewrap } from "../scripts/bubblewrap-location.mjs";
 import { locateTypst } from "../scripts/typst-location.mjs";
@@ -6,10 +6,10 @@ import { locateSetpriv } from "./debian-13/setpriv.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Empty where the machine has none. */
+    /** Empty if the machine has none. */
     bubblewrapPath: string;
     typstPath: string;
-    /** Null where none is on this machine. */
+    /** Null if there is none on this machine. */
     setprivPath: string | null;
   }
 }

@@ -9,11 +9,11 @@ import { isValidKey, KEY_PATTERN, SET_RULES } from "../../rules/files-rules.ts";
 import { OUTPUT_RULES } from "../../rules/output-rules.ts";
 import { PAGE_SELECTION, parsePageRange } from "../../rules/page-selection.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
-import { problemOf } from "./bodies.ts";
-import { limitsWith } from "./limits-for-tests.ts";
-import { matchesOfPcre } from "./pcre.ts";
-import { longKeyText } from "./request-arbitraries.ts";
-import { isValidKeySlowly } from "./slow-validator.ts";
+import { problemOf } from "../support/rules/bodies.ts";
+import { limitsWith } from "../support/rules/limits-for-tests.ts";
+import { matchesOfPcre } from "../support/rules/pcre.ts";
+import { longKeyText } from "../support/rules/request-arbitraries.ts";
+import { isValidKeySlowly } from "../support/rules/slow-validator.ts";
 
 const LIMITS = limitsWith({ max_inline_files: 1024 });
 
@@ -48,14 +48,14 @@ describe("the published vectors", () => {
   );
 
   it.each([...FILES_VECTORS, ...OUTPUT_VECTORS])(
-    "carry a known code where refused and none where accepted",
+    "carry a known code where rejected and none where accepted",
     (vector) => {
       if (vector.accepted) expect(vector).toMatchObject({ code: null, rule: null });
       else expect(Object.keys(PROBLEMS)).toContain(vector.code);
     },
   );
 
-  it("show every rule, and the one shape that the contract shows", () => {
+  it("show every rule, and the one vector that docs/api.md#constraints shows", () => {
     expect(new Set(FILES_VECTORS.map(({ rule }) => rule))).toEqual(new Set([null, ...SET_RULES.map(({ id }) => id)]));
     expect(new Set(OUTPUT_VECTORS.map(({ rule }) => rule))).toEqual(
       new Set([null, ...OUTPUT_RULES.map(({ id }) => id)]),

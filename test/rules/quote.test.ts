@@ -4,7 +4,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { escapeLoneSurrogates, quote, shorten, shortenPath } from "../../rules/quote.ts";
-import { runs } from "./runs.ts";
+import { runs } from "../support/rules/runs.ts";
 
 describe("lone surrogates", () => {
   it.each([

@@ -1,5 +1,5 @@
 /**
- * The work that a hostile body can ask of the validation: counted, not timed, so that a loaded machine changes nothing.
+ * The work that a hostile body can cause: counted, not timed, so that the result does not depend on the load of the machine.
  *
  * Counted are the bytes of the body that are read and the bytes of memory that are allocated. Both may only grow with the
  * body. What the work takes in milliseconds is measured by `npm run bench:hostile`.
@@ -7,9 +7,9 @@
 import { getHeapStatistics } from "node:v8";
 import { describe, expect, it } from "vitest";
 import { parseRenderRequest } from "../../rules/render-request.ts";
-import { bodyOf } from "./bodies.ts";
-import { HOSTILE_BODIES } from "./hostile-bodies.ts";
-import { limitsWith } from "./limits-for-tests.ts";
+import { bodyOf } from "../support/rules/bodies.ts";
+import { HOSTILE_BODIES } from "../support/rules/hostile-bodies.ts";
+import { limitsWith } from "../support/rules/limits-for-tests.ts";
 
 /** As many files as the rules allow: the set rules look at all of them. */
 const LIMITS = limitsWith({ max_inline_files: 1024 });
@@ -36,7 +36,7 @@ function countReads(text: string): { reads: number; size: number } {
   return { reads, size: bytes.length };
 }
 
-/** What one validation allocates in the heap of V8; the least of several, because compiling allocates too. */
+/** The bytes that one validation allocates on V8's heap: the least of several runs, because compiling allocates too. */
 function countAllocated(body: Uint8Array): number {
   let least = Number.POSITIVE_INFINITY;
   for (let run = 0; run < 5; run++) {
@@ -69,7 +69,7 @@ describe.each(HOSTILE_BODIES)("the validation of $name", ({ make }) => {
   });
 });
 
-it("counts what a quadratic validation would read", () => {
+it("counts what a validator of quadratic time would read", () => {
   const pages = "1,".repeat(3000);
   const quadratic = (text: string) => {
     const bytes = bodyOf(text);
