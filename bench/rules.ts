@@ -13,7 +13,7 @@ import { parseRenderRequest } from "../rules/render-request.ts";
 import { startWorkerFile } from "../scripts/local-service.ts";
 import { describeMachine } from "./machine.ts";
 import { median } from "./median.ts";
-import { markdown, publish, type Table } from "./report.ts";
+import { benchmarkArguments, markdown, publish, type Table } from "./report.ts";
 import { BODIES, BODIES_BY_SIZE } from "./rules-bodies.ts";
 import { CONTESTANTS } from "./rules-contestants.ts";
 
@@ -199,7 +199,7 @@ async function measureCpu(name: string, body: Uint8Array<ArrayBuffer>): Promise<
 
 async function measureAllCpu(): Promise<Table> {
   const rows: Table["rows"] = [];
-  for (const [name, make] of Object.entries(BODIES_BY_SIZE)) {
+  for (const [name, make] of Object.entries(BODIES_BY_SIZE).filter(isWanted)) {
     process.stderr.write(`CPU time of ${name} …\n`);
     rows.push(await measureCpu(name, make()));
   }
@@ -215,13 +215,17 @@ async function measureAllCpu(): Promise<Table> {
   };
 }
 
+/** A part of a body's name as the argument: then only such bodies are measured, and nothing is written. */
+const [wanted = ""] = benchmarkArguments().others;
+const isWanted = ([name]: readonly [string, unknown]) => name.includes(wanted);
+
 /** Validation against its rivals, and what memory it takes. */
 async function measureBodies(): Promise<{ readonly times: Table; readonly memory: Table }> {
   const worker = await startWorkerFile(fileURLToPath(new URL("rules-worker.ts", import.meta.url)));
   const rows: { name: string; cells: number[] }[] = [];
   const memoryRows: Table["rows"] = [];
   try {
-    for (const [name, make] of Object.entries(BODIES)) {
+    for (const [name, make] of Object.entries(BODIES).filter(isWanted)) {
       process.stderr.write(`${name} …\n`);
       const body = make();
       const ratios = ({ validate, verdict, parse }: Times) => [validate / verdict, validate / parse];
@@ -298,7 +302,8 @@ Growth, in nanoseconds a byte of the body; where it is linear the figures of a r
 
 ${markdown(growth)}
 `;
-  await publish("rules", page, [times, memory, cpu, growth]);
+  if (wanted === "") await publish("rules", page, [times, memory, cpu, growth]);
+  else process.stdout.write(page);
 }
 
 await main();
