@@ -6,7 +6,7 @@ import { type NamedToken, parseNamedTokens, parseTokens } from "../rules/http/au
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
 import { type IntegerSetting, readIntegerSettings, SettingError } from "../rules/settings.ts";
 
-/** The edge's integer settings beside the limits. */
+/** The edge's integer settings, without the limits. */
 export const EDGE_INTEGER_SETTINGS = {
   // Longer than the backend's queue deadline and render timeout together (20 s + 30 s by default), so the backend, which
   // knows the cause, reports it.

@@ -94,7 +94,7 @@ export const PROBLEMS = {
     title: "Invalid request",
     context: ["errors", "errors_total", "rule"],
     cause:
-      "A field is missing, malformed, unknown or belongs to another output format, an output rule refused the request (`rule`), or the body is not JSON or did not arrive in time (then without `errors`).",
+      "A field is missing, malformed, unknown or belongs to another output format, the output breaks an output rule (`rule`), or the body is not JSON or did not arrive in time (then without `errors`).",
   },
   unsupported_format: {
     status: 400,
@@ -137,7 +137,7 @@ export const PROBLEMS = {
     origin: "request",
     title: "Method not allowed",
     context: [],
-    cause: "The path exists, not for this method. The `Allow` header names the permitted ones.",
+    cause: "The path exists, but not for this method. The `Allow` header names the permitted methods.",
   },
   render_timeout: {
     status: 408,
@@ -224,7 +224,7 @@ export const PROBLEMS = {
     origin: "service",
     title: "Service unavailable",
     context: [],
-    cause: "An unexpected failure of the service or of what it stands on.",
+    cause: "An unexpected failure of the service or its infrastructure.",
   },
 } as const satisfies Record<ProblemCode, ProblemDefinition>;
 

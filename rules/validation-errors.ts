@@ -23,7 +23,7 @@ export const ERROR_TYPES = {
   out_of_range: "The number is not an integer or is outside the field's range.",
   lone_surrogate: "The string contains a lone surrogate, which UTF-8 cannot encode.",
   number_out_of_range:
-    "The number in `data` is too large for Typst to read as a floating-point number: from about 1.7976931348623157e308 on, where near this border the number of digits decides too.",
+    "The number in `data` is too large for Typst to read as a floating-point number: about 1.7976931348623157e308 or more. Close to this value, the number of digits matters as well.",
   nesting_too_deep: "Arrays and objects in `data` are nested more than 127 levels deep.",
   reserved_key:
     "`data` contains an object whose only key is `$__toml_private_datetime` and whose value is a date or time: Typst would turn the object into a date.",
@@ -46,7 +46,7 @@ export class ValidationErrorList {
   /** The key of the first file with invalid data; null for `source`, undefined when there is none. */
   #firstInvalidFile: string | null | undefined = undefined;
 
-  /** Whether further errors are only counted, so that nobody needs to compute their `loc` and `msg`. */
+  /** Whether further errors are only counted, so that their `loc` and `msg` need not be computed. */
   get isFull(): boolean {
     return this.#reported.length === MAX_REPORTED_ERRORS;
   }

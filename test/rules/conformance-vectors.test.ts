@@ -1,6 +1,6 @@
 /**
- * The published vectors and patterns: the service gives the verdicts that it publishes, and a real PCRE engine reads the
- * published expressions as the service does.
+ * The published vectors and patterns: the service comes to the published verdicts, and a real PCRE engine matches
+ * what the service accepts.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -17,7 +17,7 @@ import { isValidKeySlowly } from "../support/rules/slow-validator.ts";
 
 const LIMITS = limitsWith({ max_inline_files: 1024 });
 
-/** A vector's name: enough of it to be found again. */
+/** The name of a vector: enough to identify it. */
 const nameOf = (value: unknown) => JSON.stringify(value).slice(0, 100);
 
 function verdictOn(request: unknown) {
@@ -107,7 +107,7 @@ const randomKey = fc.oneof(
 
 describe("key_pattern, read by PCRE", () => {
   it("agrees with the service on the key of every vector", () => {
-    // A key with NUL cannot be told to grep: its records end with NUL.
+    // A key with NUL cannot be passed to grep, whose records end with NUL.
     const keys = FILES_VECTORS.flatMap((vector) => vector.keys).filter((key) => !key.includes("\0"));
     expect(matchesOfPcre(KEY_PATTERN, keys)).toEqual(keys.map(isValidKey));
   });

@@ -1,5 +1,5 @@
 /**
- * The published key pattern in other engines, rewritten as docs/client.md says.
+ * The published key pattern in other engines, adapted as docs/client.md describes.
  */
 import { spawnSync } from "node:child_process";
 import fc from "fast-check";

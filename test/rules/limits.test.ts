@@ -1,12 +1,12 @@
 /**
- * The limits on sizes and numbers, each at its limit and one past it: what is measured, and what the problem says.
+ * The limits on sizes and counts, at the limit and one past it: what is measured, and what the problem says.
  */
 import { describe, expect, it } from "vitest";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { problemOf } from "../support/rules/bodies.ts";
 import { limitsWith } from "../support/rules/limits-for-tests.ts";
 
-/** Ways to write text, with its size in UTF-8 once the escapes are gone. */
+/** Spellings of text with the size in UTF-8 of the decoded text. */
 const UNITS: readonly [name: string, written: string, size: number][] = [
   ["ASCII", "a", 1],
   ["ASCII as an escape", "\\u0061", 1],
@@ -27,7 +27,7 @@ const UNITS: readonly [name: string, written: string, size: number][] = [
   ["a short text of all kinds", "aé€\\u0061\\u00e9\\u20ac\\ud83d\\ude00\\n", 1 + 2 + 3 + 1 + 2 + 3 + 4 + 1],
 ];
 
-/** Numbers of units that put the end of the string at each place in a word. */
+/** Numbers of units that put the end of the string at every offset in a word. */
 const COUNTS = [1, 2, 3, 4, 5, 8, 33];
 
 describe.each(UNITS)("%s", (_name, written, unitSize) => {

@@ -1,7 +1,7 @@
 /**
  * The output rules: an output that breaks several is reported against the earliest.
  *
- * Each rule is stated once more, from docs/api.md#output-rules and blind to the others; then every combination of the values
+ * Each rule is written a second time, from docs/api.md#output-rules and independent of the others. Every combination of the values
  * below is checked, which includes every pair of rules that one output can break.
  */
 import { describe, expect, it } from "vitest";
@@ -154,7 +154,7 @@ describe("the output rules", () => {
       ),
     );
     const all = RULES.flatMap((_first, i) => RULES.slice(i + 1).map((_second, j) => `${i + 1}+${i + j + 2}`));
-    // Rules of PDF and of images never meet; 5+7, 6+7 and 6+9 take three standards; 11 wants no archive and 12 one.
+    // No output is a PDF and an image; 5+7, 6+7 and 6+9 need three standards; 11 needs no archive and 12 needs one.
     const impossible = all.filter((pair) => /^([5-9]|10)\+1[12]$/.test(pair)).concat("5+7", "6+7", "6+9", "11+12");
     expect(all.filter((pair) => !pairs.has(pair)).toSorted()).toEqual(impossible.toSorted());
   });

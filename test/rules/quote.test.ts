@@ -1,5 +1,5 @@
 /**
- * Caller text within our own: always encodable, never long.
+ * Text of the caller in a response: always encodable, never long.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

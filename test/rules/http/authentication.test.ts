@@ -1,5 +1,5 @@
 /**
- * API tokens: which settings make a set of them, and which candidates are in it.
+ * API tokens: which settings are valid, and which candidates match.
  */
 import { describe, expect, it } from "vitest";
 import {

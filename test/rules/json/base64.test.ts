@@ -1,5 +1,5 @@
 /**
- * Base64 in place: accepted is exactly what comes back unchanged from decoding and encoding.
+ * Base64: text is accepted if and only if decoding and encoding it returns the same text.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -16,7 +16,7 @@ function sizeOf(written: string, alignment = 0): number | null {
   return base64DecodedSize(cursor.body, cursor.stringSpan());
 }
 
-/** The same by way of Node: what decodes and encodes to itself is canonical. */
+/** The same computed by Node: text that decodes and encodes to itself is canonical. */
 function canonicalSize(text: string): number | null {
   const bytes = Buffer.from(text, "base64");
   return bytes.toString("base64") === text ? bytes.length : null;

@@ -1,11 +1,11 @@
-/** The slow JSON reader against `JSON.parse`: whatever else is compared with it rests on this. */
+/** The slow JSON reader against `JSON.parse`, since other tests compare with the slow reader. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { jsonLikeText, wildValueText } from "../../support/rules/request-arbitraries.ts";
 import { runs } from "../../support/rules/runs.ts";
 import { type JsonNode, readJson } from "../../support/rules/slow-json.ts";
 
-/** What `JSON.parse` would give for the tree: the last of equal keys wins. */
+/** The value that `JSON.parse` returns for the tree: the last of duplicate keys wins. */
 function javaScriptValue(node: JsonNode): unknown {
   switch (node.kind) {
     case "null":

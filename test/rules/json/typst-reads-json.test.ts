@@ -1,5 +1,5 @@
 /**
- * What the rules say about Typst's JSON reader, held against Typst itself on thousands of texts.
+ * What the rules assume about Typst's JSON parser, compared with Typst itself on thousands of texts.
  */
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -9,7 +9,7 @@ import { borderNumberText, dateText, numberText } from "../../support/rules/requ
 
 const KEY = '"$__toml_private_datetime"';
 
-/** Whether the object itself is rejected; what may be in it is not asked here. */
+/** Whether the object itself is rejected, whatever is in it. */
 function isRefused(object: string): boolean {
   const errors = errorsOf(problemOf(`{"source":"x","data":${object}}`));
   return errors.includes("data.$__toml_private_datetime: reserved_key");

@@ -1,5 +1,5 @@
 /**
- * UTF-8: the validator against the platform's decoder, and bodies that are not UTF-8 in every place of a request.
+ * UTF-8: the validator against the platform's decoder, and invalid UTF-8 in every part of a request.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -30,7 +30,7 @@ function isDecodable(bytes: Uint8Array): boolean {
   }
 }
 
-/** The bytes at and next to every bound of RFC 3629, section 4. */
+/** The bytes at and next to every bound in RFC 3629, section 4. */
 const BOUNDS = [
   0x00, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xc1, 0xc2, 0xdf, 0xe0, 0xe1, 0xec, 0xed, 0xee, 0xef,
   0xf0, 0xf1, 0xf3, 0xf4, 0xf5, 0xf7, 0xf8, 0xff,

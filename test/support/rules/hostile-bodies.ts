@@ -1,10 +1,10 @@
 /**
- * Bodies made to be expensive to validate, by name: each fills the given number of bytes with one thing over and over.
+ * Bodies that are meant to be expensive to validate, by name: each repeats one pattern up to the given number of bytes.
  */
 
 export interface HostileBody {
   readonly name: string;
-  /** A body of about so many bytes, seldom more. */
+  /** A body of about this many bytes, rarely more. */
   readonly make: (bytes: number) => string;
 }
 
@@ -50,7 +50,7 @@ function files(name: string, key: (index: number) => string, file: string): Host
   return { name, make: (bytes) => inFiles(numbered((index) => `"${key(index)}":${file}`, bytes)) };
 }
 
-/** An array in `data` whose last items are errors: their paths are looked for past all the others. */
+/** An array in `data` whose last items are errors, so that the search for their paths passes all other items. */
 function lastErrors(name: string, unit: string): HostileBody {
   return { name, make: (bytes) => inData(`[${list(unit, bytes)},${Array(30).fill("1e999").join(",")}]`) };
 }

@@ -1,6 +1,6 @@
 /**
- * An implementation of the published rules as somebody else would write it, from the documents and not from `rules/`: each
- * number, list and step can be set, so that the tests can make the mistakes that implementers make.
+ * An independent implementation of the published rules, written from the documents and not from `rules/`. Every number,
+ * list and step is a parameter, so that tests can make the mistakes that implementers make.
  */
 
 export interface Verdict {
@@ -21,7 +21,7 @@ export interface KeyRules {
   readonly prepare: (key: string) => string;
   readonly maxKeys: number;
   readonly fold: (key: string) => string;
-  /** Whether a file of this name stands in the way of the key. */
+  /** Whether a file of this name is a directory of the key. */
   readonly isAncestor: (file: string, key: string) => boolean;
   readonly order: readonly ("too_many_keys" | "case_collision" | "ancestor_collision")[];
 }

@@ -1,5 +1,5 @@
 /**
- * Typst's own JSON reader on many texts at once.
+ * Runs Typst's JSON parser on many texts at once.
  */
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -9,12 +9,12 @@ import { inject } from "vitest";
 
 const MAX_STDERR_BYTES = 64 * 1024 * 1024;
 
-/** Why Typst could not read a text, by its place in the list; what is absent was read. */
+/** Typst's error for each text that it could not read, by the index of the text. */
 export type Rejections = ReadonlyMap<number, string>;
 
-/** Has Typst read each JSON text by itself. Errors in a context do not stop the others, so one run reads thousands. */
+/** Lets Typst read each JSON text separately. An error in one context does not stop the others, so one run reads thousands. */
 export async function rejectionsByTypst(texts: readonly string[]): Promise<Rejections> {
-  // Typst reports equal errors once: line feeds make the line, and so the message, of each its own.
+  // Typst reports equal errors only once, so line feeds give each text its own line and message.
   const program =
     '#for (index, text) in json("texts.json").enumerate() { context { let _ = json(bytes("\\n" * index + text)) } }';
   const messages = await errorsOf(program, texts);
@@ -26,7 +26,7 @@ export async function rejectionsByTypst(texts: readonly string[]): Promise<Rejec
   );
 }
 
-/** Which of the JSON texts, objects all of them, Typst reads as something else than a dictionary. */
+/** The JSON texts, all of them objects, that Typst does not read as a dictionary. */
 export async function changedByTypst(texts: readonly string[]): Promise<ReadonlySet<number>> {
   const program =
     '#for (index, text) in json("texts.json").enumerate() { context assert(type(json(bytes(text))) == dictionary, message: "changed " + str(index)) }';

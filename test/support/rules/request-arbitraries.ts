@@ -1,21 +1,21 @@
 /**
  * Generators of request bodies: nearly valid ones, broken ones, mutated ones, and the limits to validate them by.
  *
- * They make JSON text, not values, because how a value is written (escapes, whitespace, duplicate keys, long numbers) is what
- * the parser has to get right. The tests run them for seconds; a script may run them for hours.
+ * They make JSON text, not values, because the parser must handle every spelling of a value (escapes, whitespace, duplicate
+ * keys, long numbers). The tests run them for seconds; `npm run fuzz` may run them for hours.
  */
 import fc, { type Arbitrary } from "fast-check";
 import { type Limits, limitsFrom } from "../../../rules/limits.ts";
 import { bodyOf, placedAt } from "./bodies.ts";
 
-/** One of many, each as likely as its weight says. */
+/** One of several arbitraries, chosen by weight. */
 function weighted<T>(...choices: readonly [weight: number, arbitrary: Arbitrary<T>][]): Arbitrary<T> {
   return fc.oneof(...choices.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 }
 
 // Limits
 
-/** Limits so low that small requests reach them. */
+/** Limits that are low enough for small requests to reach. */
 export const lowLimits: Arbitrary<Limits> = fc
   .record({
     max_inline_files: weighted([1, fc.nat(4)], [3, fc.constantFrom(5, 64, 1024, 5000)]),
@@ -54,7 +54,7 @@ const SURROGATES = ["\ud800", "\udbff", "\udc00", "\udfff"];
 
 /** Text of awkward characters, all of them Unicode. */
 const encodableText = fc.string({ unit: fc.constantFrom(...AWKWARD_UNITS), maxLength: 24 });
-/** The same with lone surrogates among them. */
+/** The same, with some lone surrogates. */
 const brokenText = fc.string({ unit: fc.constantFrom(...AWKWARD_UNITS, ...SURROGATES), maxLength: 12 });
 /** Text around the length at which a segment of a path is shortened. */
 const longText = fc.string({ unit: fc.constantFrom("a", "é", "\u{1f600}"), minLength: 76, maxLength: 84 });
@@ -73,7 +73,7 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = {
 type UnitStyle = "raw" | "short" | "lower" | "upper";
 const UNIT_STYLES: readonly UnitStyle[] = ["raw", "raw", "short", "lower", "upper"];
 
-/** A string as JSON text; the styles are used in turn, one a character. */
+/** A string as JSON text. The styles are used in turn, one per character. */
 function written(text: string, styles: readonly UnitStyle[]): string {
   const characters = Array.from(text, (character, index) => writtenCharacter(character, styles[index % styles.length]));
   return `"${characters.join("")}"`;
@@ -127,7 +127,7 @@ const digits = (minLength: number, maxLength: number) =>
 /** 2^1024 - 2^970, the least integer that rounds to infinity, and its neighbours. */
 const LEAST_INFINITE = 2n ** 1024n - 2n ** 970n;
 
-/** Number texts, those around the largest double among them. */
+/** The text of numbers, including some around the largest double. */
 export const numberText: Arbitrary<string> = weighted(
   [4, fc.integer().map(String)],
   [2, fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => JSON.stringify(value))],
@@ -156,8 +156,8 @@ export const numberText: Arbitrary<string> = weighted(
 );
 
 /**
- * Spellings next to the largest double: its first digits, more or fewer of them, and zeros that change no value but the
- * way in which Typst rounds it.
+ * Spellings close to the largest double: more or fewer of its first digits, and zeros that do not change the value but
+ * the way in which Typst rounds it.
  */
 export const borderNumberText: Arbitrary<string> = fc
   .tuple(
@@ -180,7 +180,7 @@ export const borderNumberText: Arbitrary<string> = fc
     return sign + shifted.replace(/e(?!-)/, letter);
   });
 
-/** The number of 309 integer digits that begin `text`, written with its point elsewhere and an exponent to make up. */
+/** The number of 309 integer digits at the start of `text`, with its point elsewhere and an exponent that compensates. */
 function shiftedPoint(text: string, places: number, integerDigits: number): string {
   if (places >= text.length)
     return `0.${"0".repeat(places - text.length)}${text}e${places - text.length + integerDigits}`;
@@ -195,7 +195,7 @@ const scalarText = weighted(
   [1, numberText],
   [1, fc.constantFrom("null", "true", "false", "[]", "{}", "[ ]", "{\n}")],
 );
-/** Values with what Typst cannot take among them. */
+/** Values, including some that Typst cannot read. */
 const wildScalarText = weighted([6, scalarText], [1, stringOf(brokenText)], [1, numberText], [1, borderNumberText]);
 
 function valueText(scalar: Arbitrary<string>, key: Arbitrary<string>): Arbitrary<string> {
@@ -261,12 +261,12 @@ export const dateObjectText: Arbitrary<string> = fc.letrec<{ value: string }>((t
   ),
 })).value;
 
-/** Any JSON value that Typst can take. */
+/** Any JSON value that Typst can read. */
 export const tidyValueText = valueText(stringOf(encodableText), memberName);
 /** Any JSON value. */
 export const wildValueText = valueText(wildScalarText, weighted([3, memberName], [1, brokenText]));
 
-/** A value inside so many containers, arrays and objects as the bits say. */
+/** A value inside nested containers: an array or an object for each bit. */
 function nested(depth: number, bits: readonly boolean[], leaf: string): string {
   const isObject = (level: number) => bits[level % bits.length] === true;
   const opening = Array.from({ length: depth }, (_, level) => (isObject(level) ? '{"k":' : "["));
@@ -274,7 +274,7 @@ function nested(depth: number, bits: readonly boolean[], leaf: string): string {
   return `${opening.join("")}${leaf}${closing.join("")}`;
 }
 
-/** Values nested about as deep as Typst reads, with something to find beneath, beside and after the depth. */
+/** Values nested about as deep as Typst reads, with errors below, beside and after the deepest container. */
 const deepValueText = fc
   .tuple(
     fc.integer({ min: 123, max: 131 }),
@@ -317,14 +317,14 @@ const LONG_KEYS = [
   `${"s".repeat(255)}/${"s".repeat(255)}`,
 ];
 
-/** Keys about the longest, of segments of one length and an end that may be bad. */
+/** Keys of about the maximum length: segments of one length, and an end that may be invalid. */
 export const longKeyText: Arbitrary<string> = fc
   .tuple(fc.integer({ min: 508, max: 516 }), fc.integer({ min: 1, max: 257 }), fc.constantFrom("k", "k", ".", "/", "é"))
   .map(
     ([length, segmentLength, last]) => `${`${"k".repeat(segmentLength)}/`.repeat(length).slice(0, length - 2)}k${last}`,
   );
 
-/** Keys about the key rules: valid ones that collide, broken ones, and segments put together at random. */
+/** Keys that test the key rules: valid ones that collide, invalid ones, and random combinations of segments. */
 export const keyText: Arbitrary<string> = weighted(
   [12, fc.constantFrom(...GOOD_KEYS)],
   [1, fc.constantFrom(...BAD_KEYS)],
@@ -350,7 +350,7 @@ const goodKeyText = weighted(
   [1, keyText],
 );
 
-/** Base64 and what is nearly Base64. */
+/** Base64 and text that is nearly Base64. */
 export const base64Text: Arbitrary<string> = weighted(
   [6, fc.uint8Array({ maxLength: 20 }).map((bytes) => Buffer.from(bytes).toString("base64"))],
   [2, fc.string({ unit: fc.constantFrom(..."AQgwZ/+9="), maxLength: 12 })],
@@ -464,7 +464,7 @@ function tidyOutput(format: "pdf" | "png" | "svg"): Arbitrary<string> {
   }[format];
   return objectOf(
     fc.tuple(fc.tuple(...shared, ...own), fc.infiniteStream(fc.nat(3))).map(([members, keep]) =>
-      // The format stays, but of PDF, whose it is by default; each other member with odds of three in four.
+      // The format is kept, except `pdf`, which is the default. Every other member is kept with a probability of 3/4.
       members.filter(({ key }) => (key === "format" && format !== "pdf") || keep.next().value !== 0),
     ),
   );
@@ -497,7 +497,7 @@ interface RequestParts {
   readonly files: Arbitrary<string>;
   readonly data: Arbitrary<string>;
   readonly output: Arbitrary<string>;
-  /** Members beside or instead of the four. */
+  /** Members in addition to the four, or in place of them. */
   readonly extra: Arbitrary<readonly WrittenMember[]>;
 }
 
@@ -524,7 +524,7 @@ function filesText(key: Arbitrary<string>, file: Arbitrary<string>): Arbitrary<s
   return objectOf(fc.array(fc.record({ key, value: file }), { maxLength: 5 }));
 }
 
-/** Requests whose fields are valid one by one: they fail, if at all, by a set rule, a size or an output rule. */
+/** Requests whose fields are valid: they can only break a set rule, a size limit or an output rule. */
 export const tidyRequest: Arbitrary<string> = requestOf({
   source: stringOf(shortText),
   files: filesText(goodKeyText, tidyFileText),
@@ -533,7 +533,7 @@ export const tidyRequest: Arbitrary<string> = requestOf({
   extra: fc.constant([]),
 });
 
-/** Requests with anything wrong anywhere, and often more than 20 times. */
+/** Requests with errors anywhere, often more than 20. */
 export const wildRequest: Arbitrary<string> = requestOf({
   source: weighted([6, stringOf(shortText)], [1, stringOf(brokenText)], [1, wildScalarText]),
   files: weighted([9, filesText(keyText, wildFileText)], [1, wildScalarText]),
@@ -559,7 +559,7 @@ export const wildRequest: Arbitrary<string> = requestOf({
   ),
 });
 
-/** Requests in which one part is wild and the others are as they should be. */
+/** Requests in which one part is arbitrary and the others are valid. */
 const mixedRequest: Arbitrary<string> = fc.oneof(
   requestOf({
     source: stringOf(shortText),
@@ -584,7 +584,7 @@ const mixedRequest: Arbitrary<string> = fc.oneof(
   }),
 );
 
-/** JSON text of a request, or rarely of something else. */
+/** The JSON text of a request, or rarely of another value. */
 export const requestText: Arbitrary<string> = weighted(
   [8, tidyRequest],
   [8, mixedRequest],
@@ -594,12 +594,12 @@ export const requestText: Arbitrary<string> = weighted(
 
 const alignment = fc.nat(3);
 
-/** A request's bytes somewhere in a buffer. */
+/** The bytes of a request at some offset in a buffer. */
 export const requestBody: Arbitrary<Uint8Array> = fc
   .tuple(requestText, alignment)
   .map(([text, offset]) => placedAt(offset, bodyOf(text)));
 
-/** Bytes that matter to a JSON or UTF-8 reader: those of its grammar, and the beginnings of bad sequences. */
+/** Bytes that matter to a JSON or UTF-8 parser: those of the grammar, and the beginnings of invalid sequences. */
 const INTERESTING_BYTES: readonly (readonly number[])[] = [
   ...Array.from('"\\{}[]:,0123456789+-.eEtfnu/ \n\t\r', (character) => [character.charCodeAt(0)]),
   [0x00],
@@ -638,7 +638,7 @@ const mutation: Arbitrary<Mutation> = fc
     return [...before, ...piece, ...bytes.slice(at)];
   });
 
-/** A request's bytes with a few bytes changed, added or taken out. */
+/** The bytes of a request with a few bytes changed, added or removed. */
 export const mutatedBody: Arbitrary<Uint8Array> = fc
   .tuple(requestText, fc.array(mutation, { minLength: 1, maxLength: 3 }), alignment)
   .map(([text, mutations, offset]) => {
@@ -646,7 +646,7 @@ export const mutatedBody: Arbitrary<Uint8Array> = fc
     return placedAt(offset, Uint8Array.from(bytes));
   });
 
-/** Bytes that are seldom JSON: any at all, and pieces of grammar in any order. */
+/** Bytes that are rarely JSON: random ones, and tokens of the grammar in random order. */
 export const randomBody: Arbitrary<Uint8Array> = fc
   .tuple(
     weighted(
@@ -657,7 +657,7 @@ export const randomBody: Arbitrary<Uint8Array> = fc
   )
   .map(([bytes, offset]) => placedAt(offset, Uint8Array.from(bytes)));
 
-/** Text that is JSON or nearly so, for readers of text. */
+/** Text that is JSON or nearly JSON. */
 export const jsonLikeText: Arbitrary<string> = weighted(
   [3, wildValueText],
   [

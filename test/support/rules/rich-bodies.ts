@@ -1,5 +1,5 @@
 /**
- * Bodies that hold something of everything, by name: accepted, rejected for their fields, rejected for their sizes.
+ * Bodies with every kind of field, by name: an accepted one, one with field errors, one over the size limits.
  */
 
 const DEEP = `${'{"k":['.repeat(63)}"\u{1f600}"${"]}".repeat(63)}`;

@@ -1,8 +1,8 @@
 /**
- * A JSON reader to compare others with: recursive, on decoded text, nothing clever.
+ * A simple recursive JSON reader on decoded text, to compare others with.
  *
- * `JSON.parse` loses duplicate keys, the text of numbers and where a value stood; this one keeps them. It recurses, so
- * it must not be given texts that nest more than a few thousand deep.
+ * Unlike `JSON.parse`, it keeps duplicate keys, the text of numbers and the offsets of values. It recurses, so it must not
+ * be given texts that are nested more than a few thousand levels deep.
  */
 
 /** A JSON value with what `JSON.parse` would lose. `start` and `end` are offsets in UTF-16 units. */
@@ -34,7 +34,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 
 class Malformed extends Error {}
 
-/** The tree of a JSON text, or null where the text is no JSON. */
+/** The tree of a JSON text, or null when the text is not JSON. */
 export function readJson(text: string): JsonNode | null {
   try {
     return new Reader(text).readDocument();

@@ -1,5 +1,5 @@
 /**
- * Which numbers Typst's JSON reader rejects, formulated with big integers: each step of its arithmetic in the open.
+ * Which numbers Typst's JSON parser rejects, computed with big integers: every step of its arithmetic is explicit.
  */
 
 const MAX_UINT64 = 2n ** 64n - 1n;
