@@ -139,6 +139,7 @@ export interface BackendSettings extends Readonly<Record<keyof typeof BACKEND_IN
   readonly bubblewrapPath: string;
   readonly setprivPath: string;
   readonly prlimitPath: string;
+  readonly mkfifoPath: string;
   readonly fontPaths: readonly string[];
   /** A folder of vendored packages, or null: then no package can be imported. */
   readonly packagePath: string | null;
@@ -177,6 +178,7 @@ export function readBackendSettings(environment: Environment): BackendSettings {
     bubblewrapPath: environment.SERVICE_BUBBLEWRAP_BIN || findOnPath("bwrap", environment.PATH),
     setprivPath: environment.SERVICE_SETPRIV_BIN || findOnPath("setpriv", environment.PATH),
     prlimitPath: findOnPath("prlimit", environment.PATH),
+    mkfifoPath: findOnPath("mkfifo", environment.PATH),
     fontPaths: (environment.SERVICE_FONT_PATHS ?? "").split(":").filter((path) => path !== ""),
     packagePath: environment.SERVICE_PACKAGE_PATH || null,
     workDirectory: environment.SERVICE_WORK_DIRECTORY || join(tmpdir(), `document-rendering-service-${integers.port}`),

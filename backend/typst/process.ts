@@ -16,6 +16,7 @@ import type { SpawnCommand } from "../sandbox/sandbox.ts";
 import type { ProgramEnd } from "../spawner/messages.ts";
 import type { SpawnedProgram, Spawner } from "../spawner/spawner.ts";
 import { PeakMemory } from "./peak-memory.ts";
+import { writeFifo } from "./source-fifo.ts";
 
 /** Why a process was stopped by us. */
 export type StopReason = "render-timeout" | "client-gone" | "output-too-large" | "no-room" | "not-needed";
@@ -41,6 +42,14 @@ export interface TypstResult {
   /** The most resident memory seen while it performed its task; null where none was. */
   readonly peakMemoryBytes: number | null;
 }
+
+/** How a process takes its program text. */
+export type TextInput =
+  | { readonly kind: "standard-input" }
+  /** By a FIFO, for which the main text waits. */
+  | { readonly kind: "fifo"; readonly path: string; readonly mainText: string };
+
+const STANDARD_INPUT: TextInput = { kind: "standard-input" };
 
 /** What a process is to do with its request. */
 export interface TypstTask {
@@ -102,9 +111,17 @@ export class TypstProcess {
   #stopReason: StopReason | null = null;
   #filesBytes = 0;
   #hasEnded = false;
+  readonly #textInput: TextInput;
+  #isTextDelivered = false;
 
   /** Starts Typst. It waits until it is fed. Never throws for what the program does; the result says it all. */
-  constructor(spawner: Spawner, spawnCommand: SpawnCommand, maxOutputBytes: number) {
+  constructor(
+    spawner: Spawner,
+    spawnCommand: SpawnCommand,
+    maxOutputBytes: number,
+    textInput: TextInput = STANDARD_INPUT,
+  ) {
+    this.#textInput = textInput;
     this.#maxOutputBytes = maxOutputBytes;
     this.#spawnCommand = spawnCommand;
     this.#spawned = spawner.start(spawnCommand);
@@ -132,10 +149,7 @@ export class TypstProcess {
     const stopWatching = task.files === null ? () => {} : this.#watchFiles(task.files);
     this.#output.resolve(task.output);
     try {
-      const stream = await this.#spawned.stream;
-      // Not waited for: a process that has ended takes nothing, and its end is what counts.
-      for (const piece of task.input) stream?.write(piece);
-      stream?.end();
+      await this.#deliver(task.input);
       return await this.#result;
     } finally {
       clearTimeout(timer);
@@ -158,8 +172,23 @@ export class TypstProcess {
     await this.#result;
   }
 
+  /** Gives the process its program text. */
+  async #deliver(input: readonly Buffer[]): Promise<void> {
+    if (this.#textInput.kind === "fifo") {
+      const reader = { end: this.#result, kill: () => this.#spawned.kill() };
+      this.#isTextDelivered = await writeFifo(this.#textInput.path, input, reader);
+      return;
+    }
+    const stream = await this.#spawned.stream;
+    // Not waited for: a process that has ended takes nothing, and its end is what counts.
+    for (const piece of input) stream?.write(piece);
+    stream?.end();
+    this.#isTextDelivered = true;
+  }
+
   async #followToEnd(): Promise<TypstResult> {
     const stream = await this.#spawned.stream;
+    if (this.#textInput.kind === "fifo") stream?.end(this.#textInput.mainText);
     const written = await this.#passOutputOn(stream);
     const end = await this.#spawned.end;
     this.#hasEnded = true;
@@ -185,6 +214,10 @@ export class TypstProcess {
 
   #interpretEnd(end: ProgramEnd): TypstEnd {
     const typstEnd = hasFailedToLaunch(end) ? null : endOfTypst(end, this.#spawnCommand);
+    // Whatever a process says before it has its text, it says nothing of the text.
+    if (this.#stopReason === null && !this.#isTextDelivered) {
+      return { kind: "not-started", cause: new ServiceFailure(`ended without its program text: ${describe(end)}`) };
+    }
     // A process that ended by itself just before it was to be stopped still ended by itself.
     if (typstEnd?.kind === "exited") return typstEnd;
     // A process that never ran has not run into its time-out, whoever was stopped for it.

@@ -6,13 +6,16 @@
  * the kind finds it ready. No process ever serves two requests.
  */
 
+import { join } from "node:path";
 import { ServiceFailure } from "../error-log.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../settings.ts";
 import type { Spawner } from "../spawner/spawner.ts";
+import { FifoStock } from "../work-directory/fifo-stock.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
 import { isArchive, type RenderCommand, renderArguments } from "./command-line.ts";
-import { TypstProcess } from "./process.ts";
+import { type TextInput, TypstProcess } from "./process.ts";
+import { waitingText } from "./program-text.ts";
 
 /** A process that waits for its program text, with the project that it will read. */
 export interface StartedRender {
@@ -28,6 +31,7 @@ export class TypstStarter {
   readonly #settings: BackendSettings;
   readonly #sandbox: Sandbox;
   readonly #spawner: Spawner;
+  readonly #fifoStock: FifoStock;
   /** Processes that wait, by command line; the oldest first. */
   readonly #waiting: { readonly key: string; readonly started: Promise<StartedRender> }[] = [];
   readonly #discarding = new Set<Promise<void>>();
@@ -40,6 +44,7 @@ export class TypstStarter {
     this.#settings = settings;
     this.#sandbox = sandbox;
     this.#spawner = spawner;
+    this.#fifoStock = new FifoStock(settings, spawner);
   }
 
   /** Processes that wait for a request now. */
@@ -77,7 +82,7 @@ export class TypstStarter {
   /** Starts a process for the next request with such a command, in the place of the one that has waited longest. */
   prepareNext(command: RenderCommand): void {
     if (this.#isClosed || this.#settings.warmRenders === 0) return;
-    const started = this.start(command);
+    const started = this.#startAhead(command);
     // Nobody may be there to hear of a failure: whoever takes it finds out.
     started.catch(() => {});
     this.#waiting.push({ key: commandKey(command), started });
@@ -97,9 +102,9 @@ export class TypstStarter {
   }
 
   /** Starts Typst by any command, in a project that is there. */
-  startIn(renderDirectory: RenderDirectory, typstArguments: readonly string[]): TypstProcess {
+  startIn(renderDirectory: RenderDirectory, typstArguments: readonly string[], textInput?: TextInput): TypstProcess {
     const spawnCommand = this.#sandbox.spawnCommand(renderDirectory, typstArguments);
-    const process = new TypstProcess(this.#spawner, spawnCommand, this.#settings.limits.max_output_bytes);
+    const process = new TypstProcess(this.#spawner, spawnCommand, this.#settings.limits.max_output_bytes, textInput);
     void process.end.then((end) => {
       if (end.kind === "not-started") this.#repair();
     });
@@ -147,13 +152,32 @@ export class TypstStarter {
    *
    * @throws where the machine fails, and where the backend is about to end.
    */
-  async start(command: RenderCommand): Promise<StartedRender> {
+  start(command: RenderCommand): Promise<StartedRender> {
+    return this.#start(command, async () => ({ kind: "standard-input" }));
+  }
+
+  /** A new process for a request that is not there yet. */
+  #startAhead(command: RenderCommand): Promise<StartedRender> {
+    return this.#start(command, async (renderDirectory) => {
+      // Fonts of the request are there with the request.
+      const name = command.bringsFonts ? null : await renderDirectory.addFifo(this.#fifoStock);
+      if (name === null) return { kind: "standard-input" };
+      return { kind: "fifo", path: join(renderDirectory.root, name), mainText: waitingText(name) };
+    });
+  }
+
+  async #start(
+    command: RenderCommand,
+    prepareInput: (renderDirectory: RenderDirectory) => Promise<TextInput>,
+  ): Promise<StartedRender> {
     if (this.#spawner.isClosed) throw new ServiceFailure("the backend is ending");
     const renderDirectory = await RenderDirectory.create(this.#settings.workDirectory, isArchive(command.output));
     try {
       const typstArguments = renderArguments(this.#settings, this.#sandbox.view(renderDirectory), command);
       const repairsBefore = this.#repairs;
-      return { isWarm: false, repairsBefore, renderDirectory, process: this.startIn(renderDirectory, typstArguments) };
+      const textInput = await prepareInput(renderDirectory);
+      const process = this.startIn(renderDirectory, typstArguments, textInput);
+      return { isWarm: false, repairsBefore, renderDirectory, process };
     } catch (error) {
       await renderDirectory.remove();
       throw error;

@@ -11,6 +11,8 @@ const NAMES = {
   streams: "streams",
   sandboxRoot: "sandbox-root",
   seccompFilter: "seccomp.bpf",
+  /** FIFOs that wait to be used. */
+  fifos: "fifos",
   /** The folder given to Typst as the package folder where none is set: it must have one, and it must be empty. */
   emptyPackages: "no-packages",
 } as const;

@@ -12,6 +12,7 @@ import { quote } from "../../rules/quote.ts";
 import type { RenderFile, RenderRequest } from "../../rules/render-request.ts";
 import { neededDirectoryBytes } from "./directory-paths.ts";
 import { DirectoryError, makeDirectories, removeDirectories } from "./directory-tree.ts";
+import type { FifoStock } from "./fifo-stock.ts";
 import { fontLinkName } from "./font-links.ts";
 
 /** Where `data` lies in the project. A colon is outside the character class of keys, so no file can take its name. */
@@ -60,6 +61,13 @@ export class RenderDirectory {
       await renderDirectory.remove();
       throw error;
     }
+  }
+
+  /** Moves a FIFO into the directory. @returns its name; null where none can be had. */
+  async addFifo(stock: FifoStock): Promise<string | null> {
+    const name = await stock.moveInto(this.root);
+    if (name !== null) this.#files.push(name);
+    return name;
   }
 
   /**
