@@ -25,7 +25,7 @@ export class FifoStock {
   #filling: Promise<void> | null = null;
   #nextFill = 0;
 
-  constructor({ workDirectory, mkfifoPath }: BackendSettings, spawner: Spawner) {
+  constructor({ workDirectory, mkfifoPath }: Pick<BackendSettings, "workDirectory" | "mkfifoPath">, spawner: Spawner) {
     this.#directory = workDirectoryPath(workDirectory, "fifos");
     this.#mkfifoPath = mkfifoPath;
     this.#spawner = spawner;
