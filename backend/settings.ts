@@ -1,13 +1,13 @@
 /**
  * The backend's settings: the one place where its environment is read. Parsed, ranged and frozen here.
  */
-import { existsSync } from "node:fs";
-import { availableParallelism, tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { availableParallelism } from "node:os";
 import { parseTokens } from "../rules/http/tokens.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
 import { type Environment, readIntegerSettings, SettingError } from "../rules/settings.ts";
+import { findOnPath } from "./programs.mjs";
 import { parseSandboxMode, SANDBOX_MODE_ADVICE, type SandboxMode } from "./sandbox/modes.mjs";
+import { defaultWorkDirectory } from "./work-directory/default-place.ts";
 import { MAX_DIRECTORY_BYTES } from "./work-directory/directory-paths.ts";
 
 /**
@@ -95,7 +95,7 @@ export const BACKEND_INTEGER_SETTINGS = {
     min: 16 * 1024 ** 2,
     max: 1024 ** 4,
     meaning:
-      "temporary space of all renders together: projects, pages and outputs of over 1 MiB until they are delivered; without room a render is answered 429",
+      "temporary space of all renders together: their files, pages and outputs of over 1 MiB until they are delivered; without room a render is answered 429",
   },
   deliverySilenceSeconds: {
     setting: "SERVICE_DELIVERY_SILENCE_SECONDS",
@@ -143,7 +143,7 @@ export interface BackendSettings extends Readonly<Record<keyof typeof BACKEND_IN
   readonly fontPaths: readonly string[];
   /** A folder of vendored packages, or null: then no package can be imported. */
   readonly packagePath: string | null;
-  /** Holds the temporary projects, and nothing else: it is emptied at start. */
+  /** Holds the directories of the renders and what their sandbox needs. It is emptied at start. */
   readonly workDirectory: string;
   /** A fixed creation date for documents, in seconds since 1970, or null for the current time. */
   readonly creationTimestampSeconds: number | null;
@@ -173,22 +173,22 @@ export function readBackendSettings(environment: Environment): BackendSettings {
     ...integers,
     host: environment.SERVICE_HOST || "127.0.0.1",
     backendTokens: parseTokens("SERVICE_BACKEND_TOKENS", environment.SERVICE_BACKEND_TOKENS),
-    typstPath: environment.SERVICE_TYPST_BIN || findOnPath("typst", environment.PATH),
+    typstPath: environment.SERVICE_TYPST_BIN || pathOf("typst", environment),
     sandboxMode: readSandboxMode(environment.SERVICE_SANDBOX),
-    bubblewrapPath: environment.SERVICE_BUBBLEWRAP_BIN || findOnPath("bwrap", environment.PATH),
-    setprivPath: environment.SERVICE_SETPRIV_BIN || findOnPath("setpriv", environment.PATH),
-    prlimitPath: findOnPath("prlimit", environment.PATH),
-    mkfifoPath: findOnPath("mkfifo", environment.PATH),
+    bubblewrapPath: environment.SERVICE_BUBBLEWRAP_BIN || pathOf("bwrap", environment),
+    setprivPath: environment.SERVICE_SETPRIV_BIN || pathOf("setpriv", environment),
+    prlimitPath: pathOf("prlimit", environment),
+    mkfifoPath: pathOf("mkfifo", environment),
     fontPaths: (environment.SERVICE_FONT_PATHS ?? "").split(":").filter((path) => path !== ""),
     packagePath: environment.SERVICE_PACKAGE_PATH || null,
-    workDirectory: environment.SERVICE_WORK_DIRECTORY || join(tmpdir(), `document-rendering-service-${integers.port}`),
+    workDirectory: environment.SERVICE_WORK_DIRECTORY || defaultWorkDirectory(environment, integers.port),
     creationTimestampSeconds: readTimestamp(environment.SERVICE_CREATION_TIMESTAMP),
     logLevel: readLogLevel(environment.SERVICE_LOG_LEVEL),
     limits,
   });
 }
 
-/** The temporary space that one render can need: its project, its pages, and the archive of them. */
+/** The temporary space that one render can need: its files, its pages, and the archive of them. */
 export function maxTempBytesPerRender({ max_request_body_bytes, max_output_bytes }: Limits): number {
   return max_request_body_bytes + MAX_DIRECTORY_BYTES + 2 * max_output_bytes;
 }
@@ -199,10 +199,9 @@ function readSandboxMode(text: string | undefined): SandboxMode {
   throw new SettingError(SANDBOX_MODE_ADVICE);
 }
 
-/** The full path of a program: Typst runs without an environment, so also without PATH. The name where none is found. */
-function findOnPath(name: string, path: string | undefined): string {
-  const directories = (path ?? "").split(delimiter).filter((directory) => directory !== "");
-  return directories.map((directory) => join(directory, name)).find((candidate) => existsSync(candidate)) ?? name;
+/** The absolute path of a program, because Typst runs without PATH; its name where it is not found. */
+function pathOf(name: string, environment: Environment): string {
+  return findOnPath(name, environment)[0] ?? name;
 }
 
 function readTimestamp(text: string | undefined): number | null {

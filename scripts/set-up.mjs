@@ -7,8 +7,8 @@
  * the sentence that refuses it. It writes to node_modules, to .local and to the user's cache, and nowhere else.
  */
 import { constants } from "node:os";
+import { cacheFolder } from "../backend/cache-folder.mjs";
 import { TYPST_VERSION } from "../backend/typst/release.mjs";
-import { cacheFolder } from "./program-location.mjs";
 import { libraryObstacle } from "./set-up/libraries.mjs";
 import { ensurePackages, PROJECT_FOLDER, packagesAreCurrent } from "./set-up/packages.mjs";
 import { refuse, SetUpError, say } from "./set-up/report.mjs";

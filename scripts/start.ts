@@ -3,10 +3,12 @@
  *
  * Every reason not to run is one clear line on standard error and exit code 1.
  */
+import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { enableCompileCache, getCompileCacheDir } from "node:module";
 import { join } from "node:path";
+import { cacheFolder } from "../backend/cache-folder.mjs";
 import { readBackendSettings } from "../backend/settings.ts";
 import { readEdgeSettings } from "../edge/settings.ts";
 import { readIntegerSettings, SettingError } from "../rules/settings.ts";
@@ -22,7 +24,6 @@ import {
   takeFreePort,
 } from "./local-service.ts";
 import { localToken, localTokens } from "./local-token.ts";
-import { cacheFolder } from "./program-location.mjs";
 import { START_INTEGER_SETTINGS } from "./start-settings.ts";
 import { locateTypst } from "./typst-location.mjs";
 
@@ -42,20 +43,23 @@ async function run(): Promise<void> {
     for (const signal of STOP_SIGNALS) process.on(signal, () => resolve("signal"));
   });
   const settings = serviceSettings();
-  // All settings are read here first, though edge and backend read them again: a wrong one is said before anything starts.
+  // Edge and backend read the settings again. They are read here first, so that a wrong one is named before anything starts.
   const { edgePort } = readIntegerSettings(START_INTEGER_SETTINGS, settings);
-  const { port } = readBackendSettings({ ...settings, PATH: process.env.PATH });
+  const { port } = readBackendSettings(process.env);
   readEdgeSettings(settings);
   await expectFree(edgePort, "SERVICE_EDGE_PORT");
   await expectFree(port, "SERVICE_PORT");
   const typst = await locateTypst();
   if ("error" in typst) throw new ServiceStartError(typst.error);
   const tokens = await localTokens();
-  const service = await startBoth(settings, { typstPath: typst.path, tokens, edgePort, backendPort: port });
+  const backendPort = port === 0 ? await takeFreePort() : port;
+  const { workDirectory } = readBackendSettings({ ...process.env, SERVICE_PORT: String(backendPort) });
+  const service = await startBoth(settings, { typstPath: typst.path, tokens, edgePort, backendPort, workDirectory });
   try {
     process.stdout.write(welcome(service.edge.url.origin, (await localToken()) ?? ""));
-    const ended = await Promise.race([stopped, once(service.backend.process, "exit")]);
-    if (ended !== "signal") throw new ServiceStartError("The backend has ended unexpectedly.");
+    // Not before "close": by then, its last words have been passed on.
+    const ended = await Promise.race([stopped, once(service.backend.process, "close")]);
+    if (ended !== "signal") throw new ServiceStartError(`The backend has ended (${endOf(service.backend.process)}).`);
   } finally {
     await service.edge.stop();
     await service.backend.stop();
@@ -73,22 +77,22 @@ interface LocalSetting {
   readonly tokens: string;
   readonly edgePort: number;
   readonly backendPort: number;
+  readonly workDirectory: string;
 }
 
 /** Starts both at once, each takes a second; when one of them cannot start, the other is stopped. */
 async function startBoth(
   settings: Readonly<Record<string, string>>,
-  { typstPath, tokens, edgePort, backendPort }: LocalSetting,
+  { typstPath, tokens, edgePort, backendPort, workDirectory }: LocalSetting,
 ): Promise<{ readonly edge: LocalEdge; readonly backend: LocalBackend }> {
   const backendToken = randomBytes(24).toString("base64url");
-  const port = backendPort === 0 ? await takeFreePort() : backendPort;
   const starts = [
     startEdge(
       {
         ...settings,
         SERVICE_API_TOKENS: tokens,
         SERVICE_BACKEND_TOKEN: backendToken,
-        SERVICE_BACKEND_URLS: `http://${LOOPBACK}:${port}`,
+        SERVICE_BACKEND_URLS: `http://${LOOPBACK}:${backendPort}`,
       },
       edgePort,
     ),
@@ -100,9 +104,10 @@ async function startBoth(
         SERVICE_API_TOKENS: "",
         SERVICE_TYPST_BIN: typstPath,
         SERVICE_BACKEND_TOKENS: backendToken,
+        SERVICE_WORK_DIRECTORY: workDirectory,
         NODE_COMPILE_CACHE: getCompileCacheDir() ?? "",
       },
-      port,
+      backendPort,
       (text) => process.stderr.write(text),
     ),
   ] as const;
@@ -113,6 +118,10 @@ async function startBoth(
     for (const start of await Promise.allSettled(starts)) if (start.status === "fulfilled") await start.value.stop();
     throw error;
   }
+}
+
+function endOf({ exitCode, signalCode }: ChildProcess): string {
+  return signalCode ?? `exit code ${exitCode}`;
 }
 
 /** The service's own settings from the environment: the same names at the edge and in the backend. */

@@ -10,6 +10,7 @@ import type { RenderRequest } from "../../rules/render-request.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import { ServiceFailure } from "../error-log.ts";
 import type { Extension } from "../http/file-name.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../settings.ts";
 import { lowestPage, pageProbeArguments, type RenderCommand } from "../typst/command-line.ts";
 import {
@@ -21,9 +22,11 @@ import {
   type TypstTask,
 } from "../typst/process.ts";
 import { programText } from "../typst/program-text.ts";
-import type { StartedRender, TypstStarter } from "../typst/starter.ts";
+import type { RenderStarter, StartedRender } from "../typst/render-starter.ts";
+import type { WarmPool } from "../typst/warm-pool.ts";
 import { isFont } from "../work-directory/font-links.ts";
 import { projectBytes, type RenderDirectory, stringBytes } from "../work-directory/render-directory.ts";
+import type { WorkDirectoryWatch } from "../work-directory/watch.ts";
 import { packPages } from "./archive.ts";
 import {
   CLIENT_GONE,
@@ -53,7 +56,10 @@ const TYPST_ERROR_EXIT_CODE = 1;
 /** What every render stands on. */
 export interface RenderParts {
   readonly settings: BackendSettings;
-  readonly starter: TypstStarter;
+  readonly sandbox: Sandbox;
+  readonly starter: RenderStarter;
+  readonly warmPool: WarmPool;
+  readonly workDirectoryWatch: WorkDirectoryWatch;
   /** The disk space of all projects and outputs. */
   readonly tempSpace: ByteBudget;
   /** The memory of all outputs that are small enough to stay in it. */
@@ -144,7 +150,7 @@ class RenderJob {
   }
 
   async run(): Promise<RenderOutcome> {
-    const { settings, starter, tempSpace, outputMemory } = this.#parts;
+    const { settings, starter, warmPool, tempSpace, outputMemory } = this.#parts;
     const { request, caller } = this.#valid;
     if (!this.#space.resize(this.#projectBytes)) return refuse(noTemporarySpace());
     const output = new Spool(
@@ -158,13 +164,18 @@ class RenderJob {
     );
     let isHandedOver = false;
     try {
-      let started = await timed(this.phases, "start", () => starter.take(this.#command));
+      let isWarm = true;
+      let started = await timed(this.phases, "start", async () => {
+        const waiting = await warmPool.take(this.#command);
+        isWarm = waiting !== null;
+        return waiting ?? starter.start(this.#command);
+      });
       this.#started = started;
       let taker = outputTaker(request.output, output);
       let result = await timed(this.phases, "compile", () => this.#compile(started, taker));
-      if (started.isWarm && isResult(result) && output.size === 0 && this.#wasLostWhileWaiting(started, result)) {
+      if (isWarm && isResult(result) && output.size === 0 && wasLostWhileWaiting(result)) {
         // What ended it while it waited has nothing to do with this request, which gets a new process.
-        void starter.discardLater(started);
+        void starter.discard(started);
         started = await starter.start(this.#command);
         this.#started = started;
         taker = outputTaker(request.output, output);
@@ -183,7 +194,7 @@ class RenderJob {
   end(): void {
     const started = this.#started;
     if (started === null) this.#space.release();
-    else void this.#parts.starter.discardLater(started).then(() => this.#space.release());
+    else void this.#parts.starter.discard(started).then(() => this.#space.release());
   }
 
   /** Fills the project of a started process and lets it compile. */
@@ -203,7 +214,7 @@ class RenderJob {
         : { directory: outputDirectory, hasRoomFor: (bytes) => this.#space.resize(this.#projectBytes + bytes) },
     );
     // While Typst compiles there is time to start the next process; before or after, a client waits for it.
-    this.#parts.starter.prepareNext(this.#command);
+    this.#parts.warmPool.prepareNext(this.#command);
     return result;
   }
 
@@ -222,28 +233,13 @@ class RenderJob {
     });
   }
 
-  /** Whether something else than the render and its limits has ended a process, perhaps before its request came. */
-  #wasLostWhileWaiting(started: StartedRender, { end, ranOutOfMemory }: TypstResult): boolean {
-    switch (end.kind) {
-      case "not-started":
-        return true;
-      case "signalled":
-        return end.signal === "SIGKILL" && !ranOutOfMemory;
-      case "exited":
-        // The template may have failed only because the sandbox was removed from below the process.
-        return end.exitCode !== 0 && !this.#parts.starter.hasSeenWholeSandbox(started);
-      case "output-lost":
-      case "stopped":
-        return false;
-    }
-  }
-
   async #outcomeOf({ renderDirectory }: StartedRender, result: TypstResult, output: Spool): Promise<RenderOutcome> {
     const { settings } = this.#parts;
     this.peakMemoryBytes = result.peakMemoryBytes;
     const failure = outcomeOfEnd(result, settings);
     const { outputDirectory } = renderDirectory;
     if (failure !== null) {
+      await this.#parts.workDirectoryWatch.expectWhole();
       if (outputDirectory !== null) await throwIfDiskIsFull(settings);
       return refuse(
         this.#mayHaveSeveralPages(result) ? await this.#probeSecondPage(renderDirectory, failure) : failure,
@@ -274,8 +270,8 @@ class RenderJob {
 
   /** Compiles the document once more: it prints the page, if there is such a one. */
   #probePage(renderDirectory: RenderDirectory, page: number): Promise<TypstResult> {
-    const { settings, starter } = this.#parts;
-    const probe = pageProbeArguments(settings, starter.view(renderDirectory), this.#command, page);
+    const { settings, sandbox, starter } = this.#parts;
+    const probe = pageProbeArguments(settings, sandbox.view(renderDirectory), this.#command, page);
     return this.#perform(starter.startIn(renderDirectory, probe), DISCARD_OUTPUT, null, this.#computeDeadline);
   }
 
@@ -353,6 +349,11 @@ function outputTaker(wanted: Output, output: Spool): CompletedTaker {
     append: (piece) => appendAll(escaper.push(piece)),
     complete: async (taken) => (taken === "kept" ? appendAll(escaper.end()) : taken),
   };
+}
+
+/** Whether something other than the render and its limits has ended a process, perhaps before its request came. */
+function wasLostWhileWaiting({ end, ranOutOfMemory }: TypstResult): boolean {
+  return end.kind === "not-started" || (end.kind === "signalled" && end.signal === "SIGKILL" && !ranOutOfMemory);
 }
 
 function isResult(result: TypstResult | Problem | typeof CLIENT_GONE): result is TypstResult {

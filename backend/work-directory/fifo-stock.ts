@@ -71,9 +71,7 @@ export class FifoStock {
       arguments: ["-m", "600", ...names],
       environment: {},
       workingDirectory: this.#directory,
-      descriptor3Path: null,
-      statusReport: "direct",
-      typstName: "",
+      extraDescriptors: [],
     });
     void program.stream.then((stream) => stream?.resume());
     const end = await program.end;

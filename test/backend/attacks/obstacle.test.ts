@@ -6,12 +6,12 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
-import { type BubblewrapFacts, describeObstacle, type LandlockFacts } from "../../../backend/sandbox/obstacle.ts";
+import { type BubblewrapFacts, describeBubblewrapObstacle } from "../../../backend/sandbox/bubblewrap-obstacle.ts";
+import { describeLandlockObstacle, type LandlockFacts } from "../../../backend/sandbox/landlock-obstacle.ts";
 import { takeFreePort } from "../../../scripts/local-service.ts";
 import { landlockObstacle } from "./own-sandbox.ts";
 
 const BUBBLEWRAP: BubblewrapFacts = {
-  mode: "bubblewrap",
   isSuperuser: false,
   prlimit: { kind: "works" },
   isFiltered: false,
@@ -24,7 +24,6 @@ const BUBBLEWRAP: BubblewrapFacts = {
 };
 
 const LANDLOCK: LandlockFacts = {
-  mode: "landlock",
   isSuperuser: false,
   prlimit: { kind: "works" },
   isFiltered: false,
@@ -60,11 +59,11 @@ describe("what is said of bubblewrap", () => {
     ],
     ["it works", { bubblewrap: { kind: "works" } }, "does SERVICE_TYPST_BIN run"],
   ])("where %s", (_what, facts, words) => {
-    expect(describeObstacle({ ...BUBBLEWRAP, ...facts })).toContain(words);
+    expect(describeBubblewrapObstacle({ ...BUBBLEWRAP, ...facts })).toContain(words);
   });
 
   it("ends with its own complaint", () => {
-    expect(describeObstacle(BUBBLEWRAP)).toMatch(/ \(bwrap: No permissions to create new namespace\)$/);
+    expect(describeBubblewrapObstacle(BUBBLEWRAP)).toMatch(/ \(bwrap: No permissions to create new namespace\)$/);
   });
 });
 
@@ -92,7 +91,7 @@ describe("what is said of Landlock", () => {
     ["nothing usual is found", { setpriv: complaint("Invalid argument") }, "no usual cause was found"],
     ["it works", {}, "does SERVICE_TYPST_BIN run"],
   ])("where %s", (_what, facts, words) => {
-    expect(describeObstacle({ ...LANDLOCK, ...facts })).toContain(words);
+    expect(describeLandlockObstacle({ ...LANDLOCK, ...facts })).toContain(words);
   });
 });
 
