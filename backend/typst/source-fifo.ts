@@ -24,8 +24,8 @@ export interface FifoReader {
  * The end of the text is the closing of the FIFO. So it is closed only when all is written or the reader has ended: a
  * reader that lives never takes a part for the whole.
  *
- * Opening and writing do not block, and are done at once: a dozen microseconds, where the way through the threads of Node
- * costs a render half a millisecond (measured).
+ * Opening and writing do not block, so they are done at once: on a busy machine the text arrives in a fifth of the time that
+ * it takes through Node's threads (measured).
  *
  * @returns whether all was written.
  */
