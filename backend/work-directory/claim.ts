@@ -67,7 +67,8 @@ export async function prepareWorkDirectory(settings: BackendSettings): Promise<W
     release: async () => {
       claim.close();
       await empty(workDirectory);
-      if (isNew) await rmdir(workDirectory);
+      // Where somebody else has put something into it, it stays.
+      if (isNew) await rmdir(workDirectory).catch(() => {});
     },
   };
 }
