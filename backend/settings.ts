@@ -139,6 +139,7 @@ export interface BackendSettings extends Readonly<Record<keyof typeof BACKEND_IN
   readonly bubblewrapPath: string;
   readonly setprivPath: string;
   readonly prlimitPath: string;
+  readonly mkfifoPath: string;
   readonly fontPaths: readonly string[];
   /** A folder of vendored Typst packages; null where no package can be imported. */
   readonly packagePath: string | null;
@@ -177,6 +178,7 @@ export function readBackendSettings(environment: Environment): BackendSettings {
     bubblewrapPath: environment.SERVICE_BUBBLEWRAP_BIN || pathOf("bwrap", environment),
     setprivPath: environment.SERVICE_SETPRIV_BIN || pathOf("setpriv", environment),
     prlimitPath: pathOf("prlimit", environment),
+    mkfifoPath: pathOf("mkfifo", environment),
     fontPaths: (environment.SERVICE_FONT_PATHS ?? "").split(":").filter((path) => path !== ""),
     packagePath: environment.SERVICE_PACKAGE_PATH || null,
     workDirectory: environment.SERVICE_WORK_DIRECTORY || defaultWorkDirectory(environment, integers.port),

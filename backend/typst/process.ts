@@ -14,6 +14,7 @@ import type { Sandbox, TypstCommand, TypstExit } from "../sandbox/sandbox.ts";
 import type { ProgramEnd } from "../spawner/messages.ts";
 import type { SpawnedProgram, Spawner } from "../spawner/spawner.ts";
 import { PeakMemory } from "./peak-memory.ts";
+import { writeFifo } from "./source-fifo.ts";
 
 /** Why the backend stopped a process. */
 export type StopReason = "render-timeout" | "client-gone" | "output-too-large" | "no-room" | "not-needed";
@@ -38,6 +39,14 @@ export interface TypstResult {
   /** The peak resident memory seen while it performed its task; null where none was seen. */
   readonly peakMemoryBytes: number | null;
 }
+
+/** How a process takes its program text. */
+export type TextInput =
+  | { readonly kind: "standard-input" }
+  /** By a FIFO, for which the main text waits. */
+  | { readonly kind: "fifo"; readonly path: string; readonly mainText: string };
+
+const STANDARD_INPUT: TextInput = { kind: "standard-input" };
 
 /** What a process is to do with its request. */
 export interface TypstTask {
@@ -95,13 +104,23 @@ export class TypstProcess {
   #stopReason: StopReason | null = null;
   #filesBytes = 0;
   #hasEnded = false;
+  readonly #textInput: TextInput;
+  #isTextDelivered = false;
 
   /**
    * Starts Typst, which waits until it is fed. Never throws: a program that fails to start has a result as well.
    *
    * @param sandbox the one that has made the command.
+   * @param textInput how it takes its program text.
    */
-  constructor(spawner: Spawner, sandbox: Sandbox, command: TypstCommand, maxOutputBytes: number) {
+  constructor(
+    spawner: Spawner,
+    sandbox: Sandbox,
+    command: TypstCommand,
+    maxOutputBytes: number,
+    textInput: TextInput = STANDARD_INPUT,
+  ) {
+    this.#textInput = textInput;
     this.#maxOutputBytes = maxOutputBytes;
     this.#sandbox = sandbox;
     this.#typstName = command.typstName;
@@ -125,10 +144,7 @@ export class TypstProcess {
     const stopWatching = task.files === null ? () => {} : this.#watchFiles(task.files);
     this.#output.resolve(task.output);
     try {
-      const stream = await this.#spawned.stream;
-      // Not waited for: a process that has ended takes nothing, and its end is what counts.
-      for (const piece of task.input) stream?.write(piece);
-      stream?.end();
+      await this.#deliver(task.input);
       return await this.#result;
     } finally {
       clearTimeout(timer);
@@ -151,8 +167,23 @@ export class TypstProcess {
     await this.#result;
   }
 
+  /** Gives the process its program text. */
+  async #deliver(input: readonly Buffer[]): Promise<void> {
+    if (this.#textInput.kind === "fifo") {
+      const reader = { end: this.#result, kill: () => this.#spawned.kill() };
+      this.#isTextDelivered = await writeFifo(this.#textInput.path, input, reader);
+      return;
+    }
+    const stream = await this.#spawned.stream;
+    // Not waited for: a process that has ended takes nothing, and its end is what counts.
+    for (const piece of input) stream?.write(piece);
+    stream?.end();
+    this.#isTextDelivered = true;
+  }
+
   async #followToEnd(): Promise<TypstResult> {
     const stream = await this.#spawned.stream;
+    if (this.#textInput.kind === "fifo") stream?.end(this.#textInput.mainText);
     const written = await this.#passOutputOn(stream);
     const end = await this.#spawned.end;
     this.#hasEnded = true;
@@ -178,6 +209,10 @@ export class TypstProcess {
 
   #interpretEnd(end: ProgramEnd): TypstEnd {
     const sandboxed = this.#sandbox.interpretEnd(end);
+    if (sandboxed.kind !== "sandbox-failed" && this.#stopReason === null && !this.#isTextDelivered) {
+      // However it ended, the program text was not the reason.
+      return { kind: "not-started", cause: new ServiceFailure("Typst ended before it had its program text") };
+    }
     // A process that ended by itself just before it was to be stopped still ended by itself.
     if (sandboxed.kind === "exited") return sandboxed;
     // A process that never ran has not used up its time, even where it was stopped for that.

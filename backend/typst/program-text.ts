@@ -1,5 +1,6 @@
 /**
- * The text that Typst compiles: the caller's source under a prelude that names the data.
+ * The text that Typst compiles: the caller's source under a prelude that names the data; and the text by which a Typst
+ * without a request waits for it.
  */
 import { DATA_FILE_NAME } from "../work-directory/render-directory.ts";
 
@@ -21,4 +22,19 @@ export function programText(source: Buffer): Buffer[] {
   if (lineEnd === null) return [text, Buffer.from("\n"), PRELUDE];
   const next = lineEnd.index + lineEnd[0].length;
   return [text.subarray(0, next), PRELUDE, text.subarray(next)];
+}
+
+/**
+ * The main text of a process that is started before its request: Typst evaluates it up to the file, a FIFO, from which it
+ * then reads the program text.
+ *
+ * The tiling is laid out when it is made, and dropped: it is there because Typst looks for fonts and loads them when it
+ * first needs one. Of the time that `= Hello` takes from its program text to its PDF, that is more than half (measured).
+ *
+ * The document is as if the program text were the main text: nothing but the included content is displayed, so it is the
+ * whole document, not a part in one. It is included by `eval`, because that starts anew to count how deep calls are nested:
+ * included otherwise, a template would have one call less before Typst refuses it.
+ */
+export function waitingText(fifoName: string): string {
+  return `#let _ = tiling[= a\nb];#eval("include \\"/${fifoName}\\"")`;
 }

@@ -62,7 +62,7 @@ export class WarmPool {
   /** Starts a process for the next request with such a command. Without room, the one that has waited longest goes. */
   prepareNext(command: RenderCommand): void {
     if (this.#isClosed || this.#maxWaiting === 0) return;
-    const started = this.#starter.start(command);
+    const started = this.#starter.startAhead(command);
     // `take` finds out about a failure; until then it must not count as an unhandled rejection.
     started.catch(() => {});
     this.#waiting.push({ key: commandKey(command), started });

@@ -11,6 +11,8 @@ const NAMES = {
   streams: "streams",
   sandboxRoot: "sandbox-root",
   seccompFilter: "seccomp.bpf",
+  /** FIFOs that no process reads yet. */
+  fifos: "fifos",
   /** Given to Typst as its package folder where none is set. */
   emptyPackages: "no-packages",
 } as const;

@@ -15,6 +15,12 @@ import { neededDirectoryBytes } from "./directory-paths.ts";
 import { DirectoryError, makeDirectories, removeDirectories } from "./directory-tree.ts";
 import { fontLinkName } from "./font-links.ts";
 
+/** Where FIFOs come from. */
+export interface FifoSource {
+  /** Moves a FIFO into a directory. @returns its name; null where none can be had. */
+  moveInto(directory: string): Promise<string | null>;
+}
+
 /** Where `data` lies below the root. A colon is outside the character class of keys, so no file can take its name. */
 export const DATA_FILE_NAME = ":data.json";
 
@@ -61,6 +67,13 @@ export class RenderDirectory {
       await renderDirectory.remove();
       throw error;
     }
+  }
+
+  /** Moves a FIFO into the directory. @returns its name; null where none can be had. */
+  async addFifo(source: FifoSource): Promise<string | null> {
+    const name = await source.moveInto(this.root);
+    if (name !== null) this.#files.push(name);
+    return name;
   }
 
   /**

@@ -1,0 +1,154 @@
+/**
+ * Whoever finds a process waiting gets the same bytes as who does not: two backends with the real Typst in the real
+ * sandbox, of which one starts processes ahead, and hundreds of documents of every kind.
+ *
+ * `TYPST_TEST_SUITE` names a folder with more documents of the same form, such as `tests/suite` of Typst's own source.
+ */
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { exampleNames, exampleRequest } from "../../../scripts/example-request.ts";
+import { type NamedDocument, readDocuments, readDocumentsBelow } from "../../support/documents.ts";
+import { textFile } from "../../support/request-files.ts";
+import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+
+const OUTPUTS = [
+  { format: "pdf" },
+  { format: "png", archive: "zip", ppi: 36 },
+  { format: "svg", archive: "zip" },
+  { format: "pdf", pages: "1" },
+  { format: "svg" },
+  { format: "pdf", standards: ["a-2a", "ua-1"] },
+  { format: "png", page: 2, ppi: 20 },
+  { format: "pdf", version: "1.4", pages: "2-" },
+  { format: "svg", archive: "zip", pages: "1,3" },
+] as const;
+
+const PDF = OUTPUTS[0];
+
+const MARK = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><circle cx="9" cy="9" r="8"/></svg>';
+
+/** What the documents read. */
+const FILES = {
+  "lib/template.typ": textFile(
+    '#let greeting = [Hello]\n#let letter(to: none, body) = { set page("a6"); [To #to]; parbreak(); body }\n',
+  ),
+  "lib/chapter.typ": textFile('= Chapter\n#set text(red)\n#include "parts/inner.typ"\n#read("notes.txt") <chapter>\n'),
+  "lib/parts/inner.typ": textFile('#set page("a7")\ninner #read("../notes.txt") #image("/assets/mark.svg")\n'),
+  "lib/empty.typ": textFile(""),
+  "lib/cycle-a.typ": textFile('#import "cycle-b.typ": y\n#let x = 1\n'),
+  "lib/cycle-b.typ": textFile('#import "cycle-a.typ": x\n#let y = 1\n'),
+  "lib/notes.txt": textFile("some *notes*"),
+  "lib/table.csv": textFile("a,b\n1,2\n"),
+  "lib/a.toml": textFile("a = 1\n"),
+  "lib/a.yaml": textFile("a: 1\n"),
+  "assets/mark.svg": textFile(MARK),
+  "refs.bib": textFile(
+    "@book{knuth, title = {The Art}, author = {Donald Knuth}, year = {1968}}\n" +
+      "@article{lamport, title = {Time}, author = {Leslie Lamport}, year = {1978}, journal = {CACM}}\n",
+  ),
+};
+
+const DATA = { title: "Records", items: [1, 2.5, "three"], nothing: null, nested: { a: [true, false] } };
+
+/** Documents that a file of lines does not hold. */
+const BYTE_DOCUMENTS: NamedDocument[] = [
+  ["a byte order mark", "\ufeff= Marked"],
+  ["a byte order mark and a #! line", "\ufeff#!/usr/bin/env typst\n= Marked"],
+  ["a #! line", "#!/usr/bin/env typst\n#data.title"],
+  ["a #! line and a page rule", '#!x\r\n#set page("a7")\r\n= A'],
+  ["a #! line without an end", "#!/usr/bin/env typst"],
+  ["line ends of every kind", "= A\r\nb\rc\vd\fe\u0085f\u2028g\u2029= H"],
+  ["a carriage return first", "\r= A"],
+  ["a vertical tab first", "\v= A"],
+  ["a zero byte", "a\0b"],
+  ["a byte order mark inside", "a\ufeffb"],
+  ["512 KiB of text", "lorem ipsum ".repeat(43_690)],
+  ["512 KiB of one comment", `/*${"x".repeat(524_280)}*/ a`],
+  ["more text than a FIFO holds", `#let x = "${"ä".repeat(40_000)}"\n#x.len()`],
+].map(([name = "", text = ""]) => ({ name, text }));
+
+const folder = (name: string) => fileURLToPath(new URL(`../../support/documents/${name}`, import.meta.url));
+
+const documents = await readDocuments(folder("documents.typ"));
+const bodies = await readDocuments(folder("bodies.typ"));
+const rules = await readDocuments(folder("rules.typ"));
+const examples = await exampleNames();
+
+let cold: TestBackend;
+let warm: TestBackend;
+
+beforeAll(async () => {
+  const settings = { SERVICE_CREATION_TIMESTAMP: "1700000000", SERVICE_MAX_CONCURRENT_RENDERS: "2" };
+  cold = await startTestBackend(settings);
+  warm = await startTestBackend({ ...settings, SERVICE_WARM_RENDERS: String(OUTPUTS.length) });
+});
+afterAll(async () => {
+  await warm.close();
+  await cold.close();
+});
+
+/** Whether both backends give the same answer to a request: the same bytes, or the same problem. */
+async function answerEqually(body: object): Promise<boolean> {
+  const [coldAnswer, warmAnswer] = await Promise.all([cold.render(body), warm.render(body)]);
+  const [coldBytes, warmBytes] = await Promise.all([coldAnswer.bytes(), warmAnswer.bytes()]);
+  if (coldAnswer.status !== warmAnswer.status) return false;
+  if (coldAnswer.status === 200) return Buffer.compare(coldBytes, warmBytes) === 0;
+  const [coldProblem, warmProblem] = [coldBytes, warmBytes].map((bytes) => {
+    const problem: object = JSON.parse(Buffer.from(bytes).toString());
+    return JSON.stringify({ ...problem, instance: null });
+  });
+  return coldProblem === warmProblem;
+}
+
+/** Renders documents both ways; a difference is named by its document, not by its bytes. */
+async function expectEqual(documents: readonly NamedDocument[]): Promise<void> {
+  const takesBefore = await warm.metric("service_warm_renders_used_total");
+  const differences: string[] = [];
+  let requests = 0;
+  for (const [index, { name, text }] of documents.entries()) {
+    // Every document as a PDF, and in one of the other ways in turn.
+    for (const output of new Set([PDF, OUTPUTS[index % OUTPUTS.length] ?? PDF])) {
+      requests++;
+      const isEqual = await answerEqually({ source: text, files: FILES, data: DATA, output });
+      if (!isEqual) differences.push(`${name} as ${JSON.stringify(output)}`);
+    }
+  }
+  expect(differences).toEqual([]);
+  // All but the first of each kind have found a process waiting.
+  expect(await warm.metric("service_warm_renders_used_total")).toBeGreaterThanOrEqual(
+    takesBefore + requests - OUTPUTS.length,
+  );
+}
+
+describe("a document is the same from a process that has waited,", () => {
+  it("by itself", async () => {
+    await expectEqual(documents);
+  });
+
+  it.each(bodies)("under every rule at the top: $name", async ({ name, text }) => {
+    await expectEqual(rules.map((rule) => ({ name: `${rule.name}, ${name}`, text: rule.text + text })));
+  });
+
+  it("with bytes that matter at its beginning or its end", async () => {
+    await expectEqual(BYTE_DOCUMENTS);
+  });
+
+  it.each(examples)("for the example %s in every format", async (name) => {
+    const request: object = JSON.parse(await exampleRequest(name));
+    for (const output of OUTPUTS) {
+      const body = { ...request, output };
+      // The second time, a process waits for it.
+      for (const _ of [1, 2]) {
+        expect(await answerEqually(body), JSON.stringify(output)).toBe(true);
+      }
+    }
+  });
+
+  it.runIf(process.env.TYPST_TEST_SUITE)("for all documents of TYPST_TEST_SUITE", { timeout: 3_600_000 }, async () => {
+    const suite = await readDocumentsBelow(process.env.TYPST_TEST_SUITE ?? "");
+    const helpers = await readFile(folder("suite-helpers.typ"), "utf8");
+    expect(suite.length).toBeGreaterThan(0);
+    await expectEqual(suite.map(({ name, text }) => ({ name, text: helpers + text })));
+  });
+});

@@ -1,0 +1,50 @@
+/**
+ * The stock of FIFOs, with the real spawner and the real mkfifo.
+ */
+import { mkdir, mkdtemp, readdir, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { Spawner } from "../../../backend/spawner/spawner.ts";
+import { FifoStock } from "../../../backend/typst/fifo-stock.ts";
+
+async function openStock({ mkfifoPath = "mkfifo" } = {}): Promise<{ stock: FifoStock; workDirectory: string }> {
+  const workDirectory = await mkdtemp(join(tmpdir(), "fifo-stock-test-"));
+  onTestFinished(() => rm(workDirectory, { recursive: true, force: true }));
+  const spawner = await Spawner.open(workDirectory);
+  onTestFinished(() => spawner.close());
+  return { stock: new FifoStock({ workDirectory, mkfifoPath }, spawner), workDirectory };
+}
+
+/** Takes so many FIFOs into one folder. */
+async function takeInto(folder: string, stock: FifoStock, count: number): Promise<(string | null)[]> {
+  await mkdir(folder, { recursive: true });
+  return Promise.all(Array.from({ length: count }, () => stock.moveInto(folder)));
+}
+
+it("gives every taker a FIFO of its own, for this user alone, by a name that nobody can guess", async () => {
+  const { stock, workDirectory } = await openStock();
+  const folder = join(workDirectory, "taken");
+  const names: (string | null)[] = [];
+  for (let round = 0; round < 5; round++) names.push(...(await takeInto(folder, stock, 40)));
+  expect(names.every((name) => name !== null && /^:[0-9a-f]{32}$/.test(name))).toBe(true);
+  expect(new Set(names).size).toBe(200);
+  expect((await readdir(folder)).toSorted()).toEqual(names.toSorted());
+  const [first] = await readdir(folder);
+  const status = await stat(join(folder, first ?? ""));
+  expect([status.isFIFO(), status.mode & 0o777]).toEqual([true, 0o600]);
+});
+
+it("has none where mkfifo is missing, and says so", async () => {
+  const { stock, workDirectory } = await openStock({ mkfifoPath: "/nonexistent/mkfifo" });
+  expect(await takeInto(join(workDirectory, "taken"), stock, 3)).toEqual([null, null, null]);
+});
+
+it("makes new ones where somebody has removed those that were there", async () => {
+  const { stock, workDirectory } = await openStock();
+  const folder = join(workDirectory, "taken");
+  expect(await takeInto(folder, stock, 1)).not.toContain(null);
+  await rm(join(workDirectory, "fifos"), { recursive: true });
+  expect(await takeInto(folder, stock, 1)).toEqual([null]);
+  expect(await takeInto(folder, stock, 1)).not.toContain(null);
+});

@@ -1,0 +1,96 @@
+/**
+ * A text through a FIFO: the reader gets the whole of it or never its end. The readers are real processes.
+ */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { setTimeout as delay } from "node:timers/promises";
+import { expect, it, onTestFinished } from "vitest";
+import { type FifoReader, writeFifo } from "../../../backend/typst/source-fifo.ts";
+import { isRunning } from "../../support/processes.ts";
+
+const MEBIBYTE = 1024 ** 2;
+
+async function makeFifo(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "source-fifo-test-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const path = join(folder, "fifo");
+  execFileSync("mkfifo", [path]);
+  return path;
+}
+
+interface StartedReader extends FifoReader {
+  readonly process: ChildProcess;
+  /** All that the reader has read, once it has seen the end; empty where it was killed before. */
+  readonly text: Promise<string>;
+}
+
+/** `delayed` says what the reader does first, in the shell's language. */
+function startReader(path: string, delayed = "true"): StartedReader {
+  // The text is kept back until its end has come.
+  const script = `${delayed}; read_all=$(cat "$1") && printf %s "$read_all"`;
+  const process = spawn("/bin/sh", ["-c", script, "sh", path], { stdio: ["ignore", "pipe", "ignore"], detached: true });
+  const kill = () => {
+    if (process.pid !== undefined && isRunning(process.pid)) globalThis.process.kill(-process.pid, "SIGKILL");
+  };
+  onTestFinished(kill);
+  return { process, text: text(process.stdout), end: once(process, "exit"), kill };
+}
+
+it("a text arrives whole, with its pieces in order", async () => {
+  const path = await makeFifo();
+  const reader = startReader(path);
+  expect(await writeFifo(path, [Buffer.from("one "), Buffer.alloc(0), Buffer.from("two")], reader)).toBe(true);
+  expect(await reader.text).toBe("one two");
+});
+
+it("a text that is larger than a FIFO arrives whole", async () => {
+  const path = await makeFifo();
+  const reader = startReader(path);
+  const line = "0123456789abcde\n";
+  const sent = `${line.repeat(MEBIBYTE / line.length)}.`;
+  expect(await writeFifo(path, [Buffer.from(sent)], reader)).toBe(true);
+  expect((await reader.text) === sent).toBe(true);
+});
+
+it("a reader that opens late is waited for", async () => {
+  const path = await makeFifo();
+  const reader = startReader(path, "sleep 0.3");
+  expect(await writeFifo(path, [Buffer.from("late")], reader)).toBe(true);
+  expect(await reader.text).toBe("late");
+});
+
+it("a reader that ends without having opened is not waited for", async () => {
+  const path = await makeFifo();
+  const reader = startReader(path, "exit 1");
+  expect(await writeFifo(path, [Buffer.from("never")], reader)).toBe(false);
+});
+
+it("a reader that stops in the middle never sees an end, and is waited for until it has ended", async () => {
+  const path = await makeFifo();
+  const reader = startReader(path, 'exec 3<"$1"; sleep 600 3<&3');
+  const written = writeFifo(path, [Buffer.alloc(MEBIBYTE, "x")], reader);
+  const state = await Promise.race([written, delay(300, "underway")]);
+  expect(state).toBe("underway");
+  reader.kill();
+  expect(await written).toBe(false);
+  expect(await reader.text).toBe("");
+});
+
+it("a reader that closes in the middle is killed", async () => {
+  const path = await makeFifo();
+  const reader = startReader(path, 'head -c 10 "$1" >&2; sleep 600');
+  expect(await writeFifo(path, [Buffer.alloc(MEBIBYTE, "x")], reader)).toBe(false);
+  expect(reader.process.signalCode).toBe("SIGKILL");
+});
+
+it("a reader of a FIFO that is gone is killed: it would wait for ever", async () => {
+  const path = await makeFifo();
+  const reader = startReader(path, "sleep 600");
+  await rm(path);
+  expect(await writeFifo(path, [Buffer.from("x")], reader)).toBe(false);
+  expect(reader.process.signalCode).toBe("SIGKILL");
+});

@@ -1,0 +1,217 @@
+/**
+ * Processes that wait for their program text at a FIFO: what a template and a client can do with that, and what becomes of
+ * a text that is delivered in part. Real Typst, in each sandbox that this machine has; seen from the host.
+ */
+import { once } from "node:events";
+import { closeSync, constants, openSync, readSync } from "node:fs";
+import { mkdtemp, readdir, rm, stat, unlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
+import { startBackend, takeFreePort } from "../../../scripts/local-service.ts";
+import { NO_TIME_LIMIT } from "../../support/bombs.ts";
+import { LIBERATION_FAMILY, liberation } from "../../support/fonts.ts";
+import { readPdf } from "../../support/pdf-reader.ts";
+import { expectProblem } from "../../support/problems.ts";
+import { processesOf, typstProcessesOf } from "../../support/processes.ts";
+import { binaryFile } from "../../support/request-files.ts";
+import { renderInit, startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { SANDBOXES } from "../../support/test-sandbox.ts";
+import { backendEnvironment } from "../../support/test-service.ts";
+
+/** More than a FIFO holds. */
+const LONG_TEXT = `#let long = "${"x".repeat(500_000)}"\n#long.len()`;
+const LONG_TEXT_SHOWS = "500000";
+
+type Settings = Readonly<Record<string, string>>;
+
+const backendFor = (settings: Settings): Promise<TestBackend> =>
+  startTemporaryBackend({ SERVICE_WARM_RENDERS: "1", ...settings });
+
+/** The process that waits, with the path of its FIFO, once it is there and nothing else is. */
+async function waitingProcess(workDirectory: string): Promise<{ pid: number; fifo: string }> {
+  let found: { pid: number; fifo: string } | null = null;
+  await expect
+    .poll(async () => {
+      const pids = typstProcessesOf(workDirectory);
+      const folders = (await readdir(workDirectory)).filter((name) => name.startsWith("render-"));
+      const names = (await Promise.all(folders.map((folder) => readdir(join(workDirectory, folder))))).flat();
+      const [pid = 0] = pids;
+      found = { pid, fifo: join(workDirectory, folders[0] ?? "", names[0] ?? "") };
+      return [pids.length, folders.length, names.length];
+    })
+    .toEqual([1, 1, 1]);
+  if (found === null) throw new Error("no process waits");
+  return found;
+}
+
+async function renderText(backend: TestBackend, text: string): Promise<readonly string[]> {
+  const answer = await backend.render({ source: text });
+  expect(answer.status).toBe(200);
+  return (await readPdf(await answer.bytes())).pageTexts;
+}
+
+/** Stops Typst before it reads, and reads in its place: what is written fills the FIFO and goes no further. */
+function jam(waiting: { pid: number; fifo: string }): { begun(): Promise<void> } {
+  process.kill(waiting.pid, "SIGSTOP");
+  const descriptor = openSync(waiting.fifo, constants.O_RDONLY | constants.O_NONBLOCK);
+  onTestFinished(() => closeSync(descriptor));
+  return {
+    // The end of a FIFO without a writer reads as no bytes, a FIFO that is empty as an error.
+    begun: () => expect.poll(() => readSync(descriptor, Buffer.alloc(1))).toBe(1),
+  };
+}
+
+describe.each(SANDBOXES)("a process that waits for its text in %s", (mode) => {
+  const SANDBOX = { SERVICE_SANDBOX: mode };
+
+  it("has a FIFO with a name that no file of a request can have, and that nobody can guess", async () => {
+    const backend = await backendFor(SANDBOX);
+    const names = new Set<string>();
+    for (let round = 0; round < 3; round++) {
+      expect(await renderText(backend, "text")).toEqual(["text"]);
+      const { fifo } = await waitingProcess(backend.workDirectory);
+      expect((await stat(fifo)).isFIFO()).toBe(true);
+      expect(fifo).toMatch(/\/:[0-9a-f]{32}$/);
+      names.add(fifo);
+    }
+    expect(names.size).toBe(3);
+  });
+
+  it("gives a template that knows the name nothing but the template, and does not wait again", async () => {
+    const backend = await backendFor({ ...SANDBOX, ...NO_TIME_LIMIT });
+    await renderText(backend, "text");
+    const { fifo } = await waitingProcess(backend.workDirectory);
+    const name = fifo.slice(fifo.lastIndexOf("/"));
+    const source = `#read("${name}").split("\\n").last().slice(0, 5)`;
+    expect(await renderText(backend, source)).toEqual(["#read"]);
+    const { fifo: next } = await waitingProcess(backend.workDirectory);
+    const including = { source: `#include "${next.slice(next.lastIndexOf("/"))}"` };
+    await expectProblem(await backend.render(including), "template_compile_failed");
+    await waitingProcess(backend.workDirectory);
+  });
+
+  it("gives a template that knows the name of another's FIFO nothing", async () => {
+    const backend = await backendFor({ ...SANDBOX, SERVICE_WARM_RENDERS: "2" });
+    await renderText(backend, "text");
+    const { fifo } = await waitingProcess(backend.workDirectory);
+    const name = fifo.slice(fifo.lastIndexOf("/"));
+    const answer = await backend.render({ source: `#read("${name}")`, output: { format: "svg" } });
+    await expectProblem(answer, "template_compile_failed");
+  });
+
+  it("serves after a long time as well, having used none of its processor time", async () => {
+    const backend = await backendFor({ ...SANDBOX, SERVICE_RENDER_CPU_SECONDS: "1" });
+    await renderText(backend, "text");
+    await waitingProcess(backend.workDirectory);
+    await delay(3000);
+    expect(await renderText(backend, "later")).toEqual(["later"]);
+    expect(await backend.metric("service_warm_renders_used_total")).toBe(1);
+  });
+
+  it("takes a text that is longer than a FIFO holds", async () => {
+    const backend = await backendFor(SANDBOX);
+    await renderText(backend, "text");
+    await waitingProcess(backend.workDirectory);
+    expect(await renderText(backend, LONG_TEXT)).toEqual([LONG_TEXT_SHOWS]);
+    expect(await backend.metric("service_warm_renders_used_total")).toBe(1);
+  });
+
+  it("is replaced where somebody has removed its FIFO", async () => {
+    const backend = await backendFor({ ...SANDBOX, ...NO_TIME_LIMIT });
+    await renderText(backend, "text");
+    await unlink((await waitingProcess(backend.workDirectory)).fifo);
+    expect(await renderText(backend, "after")).toEqual(["after"]);
+  });
+
+  it("is replaced where it is killed with a part of its text", async () => {
+    const backend = await backendFor({ ...SANDBOX, ...NO_TIME_LIMIT });
+    await renderText(backend, "text");
+    const waiting = await waitingProcess(backend.workDirectory);
+    const { begun } = jam(waiting);
+    const answer = renderText(backend, LONG_TEXT);
+    await begun();
+    process.kill(waiting.pid, "SIGKILL");
+    expect(await answer).toEqual([LONG_TEXT_SHOWS]);
+  });
+
+  it("is over in time where it does not take its text", async () => {
+    const backend = await backendFor({ ...SANDBOX, SERVICE_RENDER_TIMEOUT_SECONDS: "1", SERVICE_WARM_RENDERS: "1" });
+    await renderText(backend, "text");
+    const waiting = await waitingProcess(backend.workDirectory);
+    process.kill(waiting.pid, "SIGSTOP");
+    await expectProblem(await backend.render({ source: "never read" }), "render_timeout");
+    expect(await renderText(backend, "next")).toEqual(["next"]);
+  });
+
+  it("ends when its client goes away in the middle of the text", async () => {
+    const backend = await backendFor({ ...SANDBOX, ...NO_TIME_LIMIT });
+    await renderText(backend, "text");
+    const waiting = await waitingProcess(backend.workDirectory);
+    const { begun } = jam(waiting);
+    const client = new AbortController();
+    const answer = backend.render({ source: LONG_TEXT }, { signal: client.signal }).catch(() => "gone");
+    await begun();
+    client.abort();
+    expect(await answer).toBe("gone");
+    await expect.poll(() => typstProcessesOf(backend.workDirectory).includes(waiting.pid)).toBe(false);
+    const outcome = { format: "pdf", outcome: "client_gone" };
+    await expect.poll(() => backend.metric("service_render_requests_total", outcome)).toBe(1);
+    expect(await renderText(backend, "next")).toEqual(["next"]);
+  });
+
+  it("ends with a backend that is killed in the middle of the text, and writes no page of it", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "waiting-test-"));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const settings = { SERVICE_WORK_DIRECTORY: folder, ...SANDBOX, SERVICE_WARM_RENDERS: "1", ...NO_TIME_LIMIT };
+    const environment = { SERVICE_SETPRIV_BIN: inject("setprivPath") ?? "", ...backendEnvironment(), ...settings };
+    const backend = await startBackend(environment, await takeFreePort());
+    onTestFinished(() => backend.stop());
+    const output = { format: "svg", archive: "zip" };
+    const send = (body: object) =>
+      fetch(new URL("/v1/render", backend.url), renderInit(body, { headers: { Connection: "close" } }));
+    expect((await send({ source: "text", output })).status).toBe(200);
+    const waiting = await waitingProcess(folder);
+    const { begun } = jam(waiting);
+    // A part of it would be a document, too.
+    const answer = send({ source: "one two three\n\n".repeat(30_000), output }).catch(() => "lost");
+    await begun();
+    // The next one is waiting by then: what is killed in the moment of its start is another matter.
+    await expect.poll(() => typstProcessesOf(folder).length).toBe(2);
+    backend.process.kill("SIGKILL");
+    await once(backend.process, "exit");
+    expect(await answer).toBe("lost");
+    await expect.poll(() => processesOf(folder)).toEqual([]);
+    const outputs = (await readdir(folder)).filter((name) => name.startsWith("output-"));
+    const pages = await Promise.all(outputs.map((name) => readdir(join(folder, name))));
+    expect(pages.flat()).toEqual([]);
+  });
+
+  it("has none where the request brings fonts, which it finds the second time as well", async () => {
+    const backend = await backendFor(SANDBOX);
+    const body = {
+      source: `#set text(font: "${LIBERATION_FAMILY}", fallback: false)\ntext`,
+      files: { "font.ttf": binaryFile(await liberation("Regular")) },
+    };
+    for (const _ of [1, 2]) {
+      const answer = await backend.render(body);
+      expect(answer.status).toBe(200);
+      expect((await readPdf(await answer.bytes())).pageTexts).toEqual(["text"]);
+      await expect.poll(async () => (await backend.projects()).length).toBe(1);
+      const [project = ""] = await backend.projects();
+      expect(await readdir(join(backend.workDirectory, project))).toEqual([]);
+    }
+    expect(await backend.metric("service_warm_renders_used_total")).toBe(1);
+  });
+
+  it("leaves nothing behind", async () => {
+    const backend = await startTestBackend({ ...SANDBOX, SERVICE_WARM_RENDERS: "1" });
+    await renderText(backend, "text");
+    const { pid } = await waitingProcess(backend.workDirectory);
+    await backend.close();
+    expect(processesOf(backend.workDirectory)).toEqual([]);
+    expect(typstProcessesOf(backend.workDirectory)).not.toContain(pid);
+    await expect(backend.projects()).rejects.toThrow();
+  });
+});
