@@ -2,7 +2,7 @@
  * The edge's HTTP application: its routes, and the one place where exceptions become `service_unavailable`.
  */
 import { Hono } from "hono";
-import { STATIC_DOCUMENTS } from "../rules/constraints.ts";
+import { OPENAPI_DOCUMENT_NAME, STATIC_DOCUMENTS } from "../rules/constraints.ts";
 import { COMMON_HEADERS, REQUEST_ID_HEADER } from "../rules/http/headers.ts";
 import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem.ts";
 import { requireToken } from "./authorization.ts";
@@ -16,7 +16,7 @@ import { answerRender } from "./render-route.ts";
 export const app = new Hono<EdgeBindings>();
 
 const GET_METHODS = "GET, HEAD, OPTIONS";
-const STATIC_PATHS = Object.keys(STATIC_DOCUMENTS).map((name) => `/${name}`);
+const STATIC_PATHS = [...Object.keys(STATIC_DOCUMENTS), OPENAPI_DOCUMENT_NAME].map((name) => `/${name}`);
 
 /** What each path answers to. Everything else is 404, or 405 with this list. */
 const METHODS_BY_PATH: Readonly<Record<string, string>> = {

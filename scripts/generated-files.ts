@@ -5,10 +5,11 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { BACKEND_INTEGER_SETTINGS } from "../backend/settings.ts";
 import { EDGE_INTEGER_SETTINGS } from "../edge/integer-settings.ts";
-import { STATIC_DOCUMENTS } from "../rules/constraints.ts";
+import { OPENAPI_DOCUMENT_NAME, STATIC_DOCUMENTS } from "../rules/constraints.ts";
 import { LIMIT_SETTINGS } from "../rules/limits.ts";
 import { PROBLEMS } from "../rules/problem.ts";
 import type { IntegerSetting } from "../rules/settings.ts";
+import { openApiDocument } from "./openapi/document.ts";
 import { START_INTEGER_SETTINGS } from "./start-settings.ts";
 
 export interface GeneratedFile {
@@ -19,7 +20,8 @@ export interface GeneratedFile {
 
 /** All generated files; pages with generated tables keep the prose around them. */
 export async function generatedFiles(): Promise<GeneratedFile[]> {
-  const documents = Object.entries(STATIC_DOCUMENTS).map(([name, document]) => ({
+  const served = { ...STATIC_DOCUMENTS, [OPENAPI_DOCUMENT_NAME]: await openApiDocument() };
+  const documents = Object.entries(served).map(([name, document]) => ({
     path: rootPath(`static/${name}`),
     content: `${JSON.stringify(document, null, 2)}\n`,
   }));
