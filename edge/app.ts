@@ -11,6 +11,7 @@ import { type EdgeBindings, settingsOf } from "./context.ts";
 import { drainBody } from "./drain-body.ts";
 import { answerMetrics } from "./metrics-route.ts";
 import { problemResponse } from "./problem-response.ts";
+import { answerReference, REFERENCE_PATHS } from "./reference-page.ts";
 import { answerRender } from "./render-route.ts";
 
 export const app = new Hono<EdgeBindings>();
@@ -24,7 +25,7 @@ const METHODS_BY_PATH: Readonly<Record<string, string>> = {
   "/v1/constraints": GET_METHODS,
   "/health": GET_METHODS,
   "/metrics": GET_METHODS,
-  ...Object.fromEntries(STATIC_PATHS.map((path) => [path, GET_METHODS])),
+  ...Object.fromEntries([...STATIC_PATHS, ...REFERENCE_PATHS].map((path) => [path, GET_METHODS])),
 };
 
 app.use(async (context, next) => {
@@ -51,6 +52,7 @@ app.on("GET", STATIC_PATHS, async (context) => {
   );
   return new Response(asset.body, asset);
 });
+app.on("GET", REFERENCE_PATHS, answerReference);
 
 app.notFound((context) => {
   const allowed = Object.hasOwn(METHODS_BY_PATH, context.req.path) ? METHODS_BY_PATH[context.req.path] : undefined;

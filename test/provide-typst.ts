@@ -1,6 +1,10 @@
-/** Finds Typst, and a setpriv that knows Landlock, once, and hands their paths to the tests that run them. */
+/**
+ * Finds Typst, and a setpriv that knows Landlock, once, and hands their paths to the tests that run them; completes the
+ * static files, which the Worker is tested with.
+ */
 import type { TestProject } from "vitest/node";
 import { locateBubblewrap } from "../scripts/bubblewrap-location.mjs";
+import { provideReferenceViewer } from "../scripts/reference-viewer.mjs";
 import { locateTypst } from "../scripts/typst-location.mjs";
 import { locateSetpriv } from "./debian-13/setpriv.ts";
 
@@ -15,6 +19,7 @@ declare module "vitest" {
 }
 
 export default async function provideTypst(project: TestProject): Promise<void> {
+  await provideReferenceViewer();
   const bubblewrap = await locateBubblewrap();
   project.provide("bubblewrapPath", "path" in bubblewrap ? bubblewrap.path : "");
   const typst = await locateTypst();

@@ -47,9 +47,13 @@ const HEADERS = {
   NoSniff: {
     description: "The content is what `Content-Type` says.",
     required: true,
-    schema: { const: COMMON_HEADERS["X-Content-Type-Options"] },
+    schema: { type: "string", const: COMMON_HEADERS["X-Content-Type-Options"] },
   },
-  NoStore: { description: "The answer is kept nowhere.", required: true, schema: { const: "no-store" } },
+  NoStore: {
+    description: "The answer is kept nowhere.",
+    required: true,
+    schema: { type: "string", const: "no-store" },
+  },
   Revalidated: {
     description: "The answer may be kept, and is asked for again with `If-None-Match` before it is used.",
     required: true,
@@ -275,14 +279,14 @@ function paths(requests: Readonly<Record<string, Example>>): Json {
     },
     "/files-key-rules.json": staticDocument({
       operationId: "getFilesKeyRules",
-      summary: "Get the rules for the keys of `files`",
+      summary: "Get the rules for file keys",
       description: "The rules of `/v1/constraints` for keys, without limits: the same for every deployment.",
       schema: schema("FilesKeyRules"),
       example: filesKeyRules,
     }),
     "/output-rules.json": staticDocument({
       operationId: "getOutputRules",
-      summary: "Get the rules for `output`",
+      summary: "Get the rules for the output options",
       description: "`output_rules` of `/v1/constraints`: the same for every deployment.",
       schema: schema("OutputRules"),
       example: output_rules,
