@@ -11,6 +11,7 @@ import { once } from "node:events";
 import { access, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { LOOPBACK, startBackend, startEdge, takeFreePort } from "../../scripts/local-service.ts";
 import { cacheFolder } from "../../scripts/program-location.mjs";
 import { locateTypst } from "../../scripts/typst-location.mjs";
@@ -51,8 +52,11 @@ const isInstalled = await access(PROGRAM).then(
   () => false,
 );
 if (!isInstalled) {
-  await run("python3", ["-m", "venv", VENV], folder);
-  await run(join(VENV, "bin/pip"), ["install", "--quiet", `schemathesis==${VERSION}`], folder);
+  const failed =
+    (await run("python3", ["-m", "venv", VENV], folder)) ||
+    (await run(join(VENV, "bin/pip"), ["install", "--quiet", `schemathesis==${VERSION}`], folder));
+  if (failed)
+    throw new Error("Schemathesis could not be installed: it needs Python 3 with venv, and its package index");
 }
 const token = randomBytes(24).toString("base64url");
 const backendToken = randomBytes(24).toString("base64url");
@@ -75,7 +79,10 @@ try {
       PROGRAM,
       [
         "run",
-        new URL("/openapi.json", edge.url).href,
+        // By its file: the path that it is fetched from would be left out.
+        fileURLToPath(new URL("../../static/openapi.json", import.meta.url)),
+        "--url",
+        edge.url.href,
         "--header",
         `X-Service-Api-Token: ${token}`,
         "--checks",
