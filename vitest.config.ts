@@ -4,7 +4,7 @@
 import { availableParallelism } from "node:os";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
-import { API_TOKEN, BACKEND_TOKEN, UNREACHABLE_BACKEND_URL } from "./test/tokens.ts";
+import { API_TOKEN, BACKEND_TOKEN, UNREACHABLE_BACKEND_URL } from "./test/support/tokens.ts";
 
 /** No measure of speed: it ends what hangs. The longest test takes some seconds, on one busy core some minutes. */
 const TEST_TIMEOUT_MILLISECONDS = 300_000;
@@ -24,7 +24,7 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: "node", include: ["test/{rules,backend,scripts,service}/**/*.test.ts"] },
+        test: { name: "node", include: ["test/{architecture,rules,backend,scripts,service}/**/*.test.ts"] },
       },
       {
         extends: true,

@@ -1,11 +1,11 @@
 /**
- * What of an error may be logged.
+ * Which parts of an error may be logged.
  *
- * Messages of the system carry paths, paths carry callers' file names, and JSON errors quote what they could not read. So
- * of an error that is not the service's own, only its kind is logged, what failed, and where in the code.
+ * Messages of the system contain paths, paths contain the file names of callers, and JSON errors quote the input. So of an
+ * error that is not the service's own, only its type, its code, the failed call and the places in the code are logged.
  */
 
-/** A failure of the machine or of the deployment, in the service's own words: its message holds nothing of a caller's. */
+/** A failure of the machine or of the deployment. Its message is the service's own and contains nothing of a request. */
 export class ServiceFailure extends Error {
   override readonly name = "ServiceFailure";
 }
@@ -13,14 +13,14 @@ export class ServiceFailure extends Error {
 /** The fields of an error that go into a log line. */
 export interface LoggedError {
   readonly type: string;
-  /** In the words of a `ServiceFailure` alone; empty for any other. */
+  /** The message of a `ServiceFailure`; empty for any other error. */
   readonly message: string;
-  /** The system's error code, and the call that failed; empty where it is no error of the system's. */
+  /** The system's error code and the call that failed; empty where it is no system error. */
   readonly code: string;
   readonly syscall: string;
-  /** Places in the code, without the message above them. */
+  /** The places in the code, without the message above them. */
   readonly stack: string;
-  /** Fastify's logger allows for more. */
+  /** Required by the type of Fastify's error serializer. */
   readonly [field: string]: string;
 }
 
@@ -36,7 +36,7 @@ export function describeError(error: unknown): LoggedError {
   };
 }
 
-/** The stack below the message, which may have lines of its own that look like places. */
+/** The stack below the message. A message can contain lines that look like places in the code, so it is cut off first. */
 function framesOf({ stack = "", message }: Error): string {
   const start = stack.indexOf(message);
   if (start < 0) return "";

@@ -17,7 +17,7 @@ import { readTypstVersion } from "./typst/version.ts";
 import { prepareWorkDirectory } from "./work-directory/claim.ts";
 
 const IDLE_POLL_MILLISECONDS = 20;
-/** For connections to close once nothing runs any more. */
+/** How long connections may take to close once no render is left. */
 const CLOSE_MILLISECONDS = 2000;
 
 let isStopping = false;
@@ -28,7 +28,7 @@ async function main(): Promise<void> {
   const claim = await prepareWorkDirectory(settings);
   const spawner = await Spawner.open(settings.workDirectory);
   const release = async () => {
-    // What it has started writes into the directory that the claim empties.
+    // First the spawner: what it has started writes into the directory that the claim empties.
     await spawner.close();
     await claim.release();
   };
@@ -44,24 +44,24 @@ async function main(): Promise<void> {
   }
 }
 
-/** Lets the running renders finish, then ends: exit code 0 where all did within the grace time. */
+/** Lets the running renders finish, then exits: with code 0 if all finished within the grace time. */
 async function drain(backend: Backend, settings: BackendSettings, release: () => Promise<void>): Promise<void> {
   if (isStopping) return;
   isStopping = true;
   backend.startDraining();
   const deadline = performance.now() + settings.graceSeconds * 1000;
-  // Until they have, the backend still answers: `/ready` says that it drains, and new renders are refused in words.
+  // Until then the backend still listens: `/ready` answers 503, and new renders are refused with a problem.
   while (!backend.isIdle() && performance.now() < deadline) await delay(IDLE_POLL_MILLISECONDS);
   const isClosed = await Promise.race([
     backend.app.close().then(() => true),
-    // All answers are delivered: what is left are connections that have asked for nothing whole.
+    // If the backend is idle, all answers are delivered, and the connections left have no complete request.
     delay(CLOSE_MILLISECONDS, backend.isIdle(), { ref: false }),
   ]);
   await release();
   process.exit(isClosed ? 0 : 1);
 }
 
-/** Serves nobody from a sandbox that can be left, or in which Typst does not run. */
+/** Ends the start where Typst can get out of its sandbox, or does not run in it. */
 async function refuseLeakySandbox(settings: BackendSettings, sandbox: Sandbox, spawner: Spawner): Promise<void> {
   if (sandbox.mode === "none") {
     process.stderr.write("WARNING: SERVICE_SANDBOX=none: a flaw in Typst would open this machine to every caller.\n");

@@ -6,15 +6,33 @@ import type { OutputFormat } from "../rules/output-options.ts";
 import type { ProblemCode } from "../rules/problem.ts";
 import type { ByteBudget } from "./admission/byte-budget.ts";
 import type { RenderQueue } from "./admission/render-queue.ts";
-import type { Deliveries, DeliveryEnd } from "./http/delivery.ts";
-import type { PhaseSeconds } from "./render/render.ts";
+import type { Deliveries, Delivery } from "./http/delivery.ts";
+import type { RenderOutcome } from "./render/outcome.ts";
+import type { PhaseSeconds } from "./render/phases.ts";
 import type { SandboxMode } from "./sandbox/sandbox.ts";
 import type { TypstStarter } from "./typst/starter.ts";
 
-/** How one render request ended: `ok`, the code of a problem, or the client that did not wait. */
+/** How one render request ended: `ok`, the code of a problem, or `client_gone` where the client did not wait. */
 export type RequestOutcome = "ok" | "client_gone" | ProblemCode;
 
-/** What the metrics look at when they are scraped, and what they say of the deployment. */
+/** What is measured of one render request before it is answered. */
+export interface ObservedRender {
+  readonly outcome: RenderOutcome;
+  /** `none` where the request was refused before its format was known. */
+  readonly format: OutputFormat | "none";
+  /** `queue` lasts until the request has a slot, or is turned away. */
+  readonly phases: PhaseSeconds & { readonly queue?: number };
+  readonly peakMemoryBytes?: number | null;
+}
+
+/** How a render request ended for its client. */
+export interface RequestEnd {
+  readonly outcome: RequestOutcome;
+  /** Null where there was no file to deliver. */
+  readonly delivery: Delivery | null;
+}
+
+/** What the metrics read when they are scraped, and what they say of the deployment. */
 export interface MetricSources {
   readonly queue: RenderQueue;
   readonly starter: TypstStarter;
@@ -29,12 +47,13 @@ export interface MetricSources {
 
 export class BackendMetrics {
   readonly #registry = new Registry();
-  readonly #deliveries: Counter<"end">;
-  #underWay: Promise<string> | null = null;
+  /** The text of the scrape that runs now. */
+  #scrape: Promise<string> | null = null;
   readonly #renders: Counter<"format" | "outcome">;
   readonly #phaseSeconds: Histogram<"phase">;
   readonly #outputBytes: Histogram<"format">;
   readonly #peakMemoryBytes: Histogram<"format">;
+  readonly #deliveries: Counter<"end">;
   readonly #limitsMismatches: Counter;
 
   constructor(sources: MetricSources) {
@@ -49,7 +68,7 @@ export class BackendMetrics {
     });
     this.#phaseSeconds = new Histogram({
       name: "service_render_phase_seconds",
-      help: "Seconds of each phase of a render: queue; start, until a process waits or is asked for; compile; archive; delivery to the client.",
+      help: "Seconds of each phase of a render: queue; start, until a waiting process is taken or a new one is requested; compile; archive; delivery to the client.",
       labelNames: ["phase"],
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
       registers,
@@ -63,25 +82,25 @@ export class BackendMetrics {
     });
     this.#peakMemoryBytes = new Histogram({
       name: "service_render_peak_memory_bytes",
-      help: "Most resident memory of a render's Typst process, at the last look before its end; renders too short to be seen are not counted.",
+      help: "Peak resident memory of a render's Typst process, as last read before its end; renders that end before the first reading are not counted.",
       labelNames: ["format"],
       buckets: [32, 64, 128, 256, 512, 1024, 2048, 4096].map((mebibytes) => mebibytes * 1024 ** 2),
       registers,
     });
     this.#deliveries = new Counter({
       name: "service_deliveries_total",
-      help: "Outputs handed to their clients, by how that ended: client_gone, silent and timed_out were not read to the end.",
+      help: "Outputs by how their delivery ended: client_gone, silent and timed_out were not read to the end.",
       labelNames: ["end"],
       registers,
     });
     this.#limitsMismatches = new Counter({
       name: "service_limits_mismatches_total",
-      help: "Requests whose edge has other limits than this backend.",
+      help: "Requests that came from an edge with other limits than this backend has.",
       registers,
     });
     new Gauge({
       name: "service_backend_info",
-      help: "Always 1; the labels say which Typst runs in which sandbox.",
+      help: "Always 1; the labels name the version of Typst and the sandbox.",
       labelNames: ["typst_version", "sandbox"],
       registers,
     }).set({ typst_version: sources.typstVersion, sandbox: sources.sandboxMode }, 1);
@@ -125,33 +144,27 @@ export class BackendMetrics {
     return this.#registry.contentType;
   }
 
-  /** The metrics as text. Concurrent scrapes share one result: making it costs 2 ms (measured). */
+  /** The metrics as text. Concurrent scrapes share one text, which takes 2 ms to make (measured). */
   text(): Promise<string> {
-    this.#underWay ??= this.#registry.metrics().finally(() => {
-      this.#underWay = null;
+    this.#scrape ??= this.#registry.metrics().finally(() => {
+      this.#scrape = null;
     });
-    return this.#underWay;
+    return this.#scrape;
+  }
+
+  /** Observes a render before its output is delivered, which may take minutes. */
+  observeRender({ outcome, format, phases, peakMemoryBytes }: ObservedRender): void {
+    for (const [phase, seconds] of Object.entries(phases)) this.#phaseSeconds.observe({ phase }, seconds);
+    if (peakMemoryBytes) this.#peakMemoryBytes.observe({ format }, peakMemoryBytes);
+    if (outcome.kind === "rendered") this.#outputBytes.observe({ format }, outcome.file.output.size);
   }
 
   /** Counts a render request once, at its end. */
-  countRequest(format: OutputFormat | "none", outcome: RequestOutcome): void {
-    this.#renders.inc({ format, outcome });
-  }
-
-  observePhases(phases: PhaseSeconds & { readonly queue?: number; readonly delivery?: number }): void {
-    for (const [phase, seconds] of Object.entries(phases)) this.#phaseSeconds.observe({ phase }, seconds);
-  }
-
-  countDelivery(end: DeliveryEnd): void {
-    this.#deliveries.inc({ end });
-  }
-
-  observeOutput(format: OutputFormat, bytes: number): void {
-    this.#outputBytes.observe({ format }, bytes);
-  }
-
-  observePeakMemory(format: OutputFormat, bytes: number): void {
-    this.#peakMemoryBytes.observe({ format }, bytes);
+  countRequest(format: ObservedRender["format"], end: RequestEnd): void {
+    this.#renders.inc({ format, outcome: end.outcome });
+    if (end.delivery === null) return;
+    this.#phaseSeconds.observe({ phase: "delivery" }, end.delivery.seconds);
+    this.#deliveries.inc({ end: end.delivery.end });
   }
 
   countLimitsMismatch(): void {

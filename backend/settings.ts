@@ -1,18 +1,18 @@
 /**
- * The backend's settings: the one place where its environment is read. Parsed, ranged and frozen here.
+ * The backend's settings: the one place where its environment is read, parsed and checked against ranges.
  */
 import { existsSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { parseTokens } from "../rules/http/tokens.ts";
+import { parseTokens } from "../rules/http/authentication.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
 import { type Environment, readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { parseSandboxMode, SANDBOX_MODE_ADVICE, type SandboxMode } from "./sandbox/modes.mjs";
 import { MAX_DIRECTORY_BYTES } from "./work-directory/directory-paths.ts";
 
 /**
- * The backend's whole-number settings beyond the limits that clients see. `defaultText` is what the documentation says of
- * a default that depends on the machine.
+ * The backend's whole-number settings, other than the limits that clients see. `defaultText` stands in the documentation
+ * for a default that depends on the machine.
  */
 export const BACKEND_INTEGER_SETTINGS = {
   port: {
@@ -50,9 +50,9 @@ export const BACKEND_INTEGER_SETTINGS = {
     default: 64 * 1024 ** 2,
     min: 0,
     max: 1024 ** 4,
-    meaning: "memory of all outputs of up to 1 MiB until they are delivered; the others are files",
+    meaning: "memory of all outputs of up to 1 MiB until they are delivered; larger ones are files",
   },
-  // Longer than the processor time of one render, so that whoever waits behind long ones is served.
+  // Longer than the processor time of one render, so that a request that waits behind a long one is still served.
   queueDeadlineSeconds: {
     setting: "SERVICE_QUEUE_DEADLINE_SECONDS",
     default: 20,
@@ -81,7 +81,7 @@ export const BACKEND_INTEGER_SETTINGS = {
     max: 64 * 1024 ** 3,
     meaning: "address space of one Typst process; a render that needs more is answered 422",
   },
-  // Measured: what fits the other limits needs at most 4 s as text, and 8 s as 48 pages of PNG at 300 ppi.
+  // Measured: a render within the other limits needs at most 4 s for text, and 8 s for 48 PNG pages at 300 ppi.
   renderCpuSeconds: {
     setting: "SERVICE_RENDER_CPU_SECONDS",
     default: 10,
@@ -95,7 +95,7 @@ export const BACKEND_INTEGER_SETTINGS = {
     min: 16 * 1024 ** 2,
     max: 1024 ** 4,
     meaning:
-      "temporary space of all renders together: projects, pages and outputs of over 1 MiB until they are delivered; without room a render is answered 429",
+      "temporary space of all renders together: files of requests, pages, and outputs of over 1 MiB until they are delivered; without room a render is answered 429",
   },
   deliverySilenceSeconds: {
     setting: "SERVICE_DELIVERY_SILENCE_SECONDS",
@@ -131,18 +131,18 @@ export const BACKEND_INTEGER_SETTINGS = {
 
 export interface BackendSettings extends Readonly<Record<keyof typeof BACKEND_INTEGER_SETTINGS, number>> {
   readonly host: string;
-  /** Tokens by which the edge shows itself. Without one, every render is answered 503. */
+  /** The tokens that are accepted from an edge. Without one, every render is answered 503. */
   readonly backendTokens: readonly string[];
   readonly typstPath: string;
   readonly sandboxMode: SandboxMode;
-  /** The programs of the sandboxes; only those of the chosen mode need to be there. */
+  /** The programs of the sandboxes. Only those of the chosen mode have to exist. */
   readonly bubblewrapPath: string;
   readonly setprivPath: string;
   readonly prlimitPath: string;
   readonly fontPaths: readonly string[];
-  /** A folder of vendored packages, or null: then no package can be imported. */
+  /** A folder of vendored Typst packages; null where no package can be imported. */
   readonly packagePath: string | null;
-  /** Holds the temporary projects, and nothing else: it is emptied at start. */
+  /** Holds the render directories and what the sandbox is made of. It is emptied at start, so it must hold nothing else. */
   readonly workDirectory: string;
   /** A fixed creation date for documents, in seconds since 1970, or null for the current time. */
   readonly creationTimestampSeconds: number | null;
@@ -186,7 +186,7 @@ export function readBackendSettings(environment: Environment): BackendSettings {
   });
 }
 
-/** The temporary space that one render can need: its project, its pages, and the archive of them. */
+/** The temporary space that one render can need: the files of its request, its pages, and their archive. */
 export function maxTempBytesPerRender({ max_request_body_bytes, max_output_bytes }: Limits): number {
   return max_request_body_bytes + MAX_DIRECTORY_BYTES + 2 * max_output_bytes;
 }
@@ -197,7 +197,7 @@ function readSandboxMode(text: string | undefined): SandboxMode {
   throw new SettingError(SANDBOX_MODE_ADVICE);
 }
 
-/** The full path of a program: Typst runs without an environment, so also without PATH. The name where none is found. */
+/** The full path of a program, since Typst runs without an environment and so without PATH; its name if it is not found. */
 function findOnPath(name: string, path: string | undefined): string {
   const directories = (path ?? "").split(delimiter).filter((directory) => directory !== "");
   return directories.map((directory) => join(directory, name)).find((candidate) => existsSync(candidate)) ?? name;

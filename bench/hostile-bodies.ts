@@ -5,7 +5,7 @@
 import { writeFile } from "node:fs/promises";
 import { LIMIT_SETTINGS, limitsFrom } from "../rules/limits.ts";
 import { parseRenderRequest } from "../rules/render-request.ts";
-import { HOSTILE_BODIES, type HostileBody } from "../test/rules/hostile-bodies.ts";
+import { HOSTILE_BODIES, type HostileBody } from "../test/support/rules/hostile-bodies.ts";
 import { describeMachine } from "./machine.ts";
 import { median } from "./median.ts";
 
@@ -49,7 +49,7 @@ const slowest = Math.max(...rows.map(({ long }) => long));
 const report = `# Hostile bodies
 
 The CPU time of one validation, the median of ${SHORT_RUNS} runs (100 KB) or of ${LONG_RUNS} (20 MiB), garbage collection included; the
-${ROWS} slowest of ${rows.length} shapes (test/rules/hostile-bodies.ts). Goal: ${SHORT_GOAL_MILLISECONDS} ms for 100 KB. \`npm run bench:hostile\` makes this page.
+${ROWS} slowest of ${rows.length} shapes (test/support/rules/hostile-bodies.ts). Goal: ${SHORT_GOAL_MILLISECONDS} ms for 100 KB. \`npm run bench:hostile\` makes this page.
 
 ${describeMachine()}
 

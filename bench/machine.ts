@@ -1,9 +1,36 @@
-/** The line that says on what a benchmark was run. */
+/** The machine on which a benchmark is run: figures compare only with those of the same kind. */
 import { cpus, totalmem } from "node:os";
 
-export function describeMachine(): string {
+export interface MachineKind {
+  readonly processor: string;
+  readonly processorCount: number;
+  readonly memoryGibibytes: number;
+  readonly platform: string;
+  readonly node: string;
+}
+
+export function machineKind(): MachineKind {
   const processors = cpus();
-  const memoryGibibytes = Math.round(totalmem() / 1024 ** 3);
-  const date = new Date().toISOString().slice(0, 10);
-  return `${processors.length} × ${processors[0]?.model ?? "unknown processor"}, ${memoryGibibytes} GiB, ${process.platform}, Node ${process.versions.node}, ${date}`;
+  return {
+    processor: processors[0]?.model ?? "unknown processor",
+    processorCount: processors.length,
+    memoryGibibytes: Math.round(totalmem() / 1024 ** 3),
+    platform: process.platform,
+    node: process.versions.node,
+  };
+}
+
+export function describeMachineKind({
+  processor,
+  processorCount,
+  memoryGibibytes,
+  platform,
+  node,
+}: MachineKind): string {
+  return `${processorCount} × ${processor}, ${memoryGibibytes} GiB, ${platform}, Node ${node}`;
+}
+
+/** The line that says on what and when a benchmark was run. */
+export function describeMachine(): string {
+  return `${describeMachineKind(machineKind())}, ${new Date().toISOString().slice(0, 10)}`;
 }

@@ -1,4 +1,4 @@
-/** The median, by which the benchmarks speak: a noisy machine spoils means. */
+/** The median, which the benchmarks report because a noisy machine distorts the mean. */
 
 export function median(values: readonly number[]): number {
   return values.toSorted((left, right) => left - right)[Math.floor(values.length / 2)] ?? 0;

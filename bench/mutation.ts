@@ -14,14 +14,14 @@ import type { WorkerMessage } from "./mutation-worker.ts";
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const COPY = `${ROOT}.mutation`;
 /** The tests of what ends mean that start no program. */
-const OUTCOME_TESTS = "test/backend/outcome.test.ts";
-/** A mutant whose tests take so long runs for ever; its worker is replaced. Most such are stopped by counting their hits. */
+const OUTCOME_TESTS = "test/backend/render/outcome.test.ts";
+/** A mutant whose tests take longer runs for ever, and its worker is replaced. Most of these are stopped by their hit count. */
 const MUTANT_TIMEOUT_MILLISECONDS = 180_000;
 const PROPERTY_RUNS_DIVISOR = "40";
 
-/** Types, published texts and their assembly, and what has tests of another kind. */
-const LEFT_OUT = /^(?:platform\.d|rule-ids|conformance-vectors|constraints|http\/tokens|http\/headers)\.ts$/;
-/** Ids are typed by unions, so that the compiler finds another one; the rest is prose. */
+/** Types, published texts and their assembly, and files whose tests are not run here. */
+const LEFT_OUT = /^(?:platform\.d|rule-ids|conformance-vectors|constraints|http\/authentication|http\/headers)\.ts$/;
+/** Ids are typed by unions, so the compiler finds a wrong one; the other strings are prose. */
 const EXCLUDED_MUTATIONS = ["StringLiteral"];
 
 type Status = "killed" | "timed out" | "survived" | "not reached" | "static";
@@ -66,14 +66,14 @@ await Promise.all([work(), work()]);
 report();
 rmSync(COPY, { recursive: true });
 
-/** Takes mutants from the list until it is empty, with a new process after each that runs for ever. */
+/** Tests mutants from the list until it is empty, and starts a new process after each one that runs for ever. */
 async function work(): Promise<void> {
   let worker = await startWorker();
   for (let mutant = pending.shift(); mutant !== undefined; mutant = pending.shift()) {
     if (worker.static.has(mutant) && !worker.covered.has(mutant)) statuses.set(mutant, "static");
     else if (!worker.covered.has(mutant)) statuses.set(mutant, "not reached");
     else {
-      const status = await validate(worker.process, mutant);
+      const status = await testMutant(worker.process, mutant);
       statuses.set(mutant, status);
       if (status === "timed out") worker = await startWorker();
     }
@@ -101,7 +101,7 @@ function startWorker(): Promise<Worker> {
   });
 }
 
-function validate(worker: ChildProcess, mutant: string): Promise<Status> {
+function testMutant(worker: ChildProcess, mutant: string): Promise<Status> {
   return new Promise((resolve) => {
     const end = (status: Status) => {
       clearTimeout(timer);
@@ -143,9 +143,9 @@ function report(): void {
     fixed: sum("fixed"),
   };
   const table = [...rows, total].map(({ name, killed, survived, missed, fixed }) => {
-    const validated = killed + survived + missed;
-    const score = validated === 0 ? "-" : `${((100 * killed) / validated).toFixed(1)} %`;
-    return `| ${name} | ${validated} | ${killed} | ${survived} | ${missed} | ${fixed} | ${score} |`;
+    const tested = killed + survived + missed;
+    const score = tested === 0 ? "-" : `${((100 * killed) / tested).toFixed(1)} %`;
+    return `| ${name} | ${tested} | ${killed} | ${survived} | ${missed} | ${fixed} | ${score} |`;
   });
   const survivors = mutants
     .filter(({ id }) => ["survived", "not reached"].includes(statuses.get(id) ?? "survived"))
@@ -155,9 +155,9 @@ function report(): void {
     });
   const page = `# Mutation testing
 
-${describeMachine()}. \`npm run mutation\` makes the table; its mutants come from Stryker's instrumenter. Not among them: string
-literals (ids are typed by unions, so the compiler finds a wrong one; the rest is prose). Static mutants, in code that runs
-once when a file is loaded, are not validated: the tables there are compared with the published documents by other tests.
+${describeMachine()}. \`npm run mutation\` makes the table; its mutants come from Stryker's instrumenter. String literals
+are not mutated (ids are typed by unions, so the compiler finds a wrong one; the rest is prose). Static mutants, in code that
+runs once when a file is loaded, are not tested: other tests compare the tables there with the published documents.
 
 | File | Mutants | Killed | Survived | Not reached | Static | Score |
 | --- | --- | --- | --- | --- | --- | --- |
@@ -167,16 +167,16 @@ ${table.join("\n")}
 
 Mutants that change no verdict, by kind, as read in the list that the command prints:
 
-- Fast paths beside a slower one of the same result (\`quote.ts\`, \`remembered-keys.ts\`, \`aligned-words.ts\`, the loops over
-  words in \`json-cursor.ts\`, \`utf8.ts\` and \`base64.ts\`, \`isFull\`), and limits on memory past which an answer is the same
-  (the files that are remembered, the room of a stack or of a body).
-- Bounds checks before reads that give \`undefined\` past the end, which no comparison takes for a character, and boundaries
-  between two branches of the same result.
-- What a malformed body is: once it is, no other finding counts, so what is found after that may be anything.
-- What the compiler asks for and no input reaches: defaults of optional values, branches after an exhaustive one.
+- Fast paths next to a slower one with the same result (\`quote.ts\`, \`seen-keys.ts\`, \`aligned-words.ts\`, the loops over
+  words in \`json-cursor.ts\`, \`utf8.ts\` and \`base64.ts\`, \`isFull\`), and limits on memory beyond which the result is the
+  same (the keys that are remembered, the size of a stack or of a body).
+- Bounds checks before reads that return \`undefined\` past the end, which equals no character, and boundaries between two
+  branches with the same result.
+- Findings after the body is known to be malformed: they are never reported.
+- Code that the compiler requires and no input reaches: defaults of optional values, branches after an exhaustive one.
 
-Beside these, paths that take long to reach: each test may take ${PROPERTY_RUNS_DIVISOR} times fewer samples here than in \`npm test\`,
-and the slowest are left out.
+Others survive because their paths take long to reach: each test takes ${PROPERTY_RUNS_DIVISOR} times fewer samples here than in \`npm test\`,
+and the slowest tests are left out.
 `;
   process.stdout.write(`${survivors.join("\n")}\n${page}`);
   if (chosen.length === 0) writeFileSync(new URL("mutation.md", import.meta.url), page);

@@ -10,6 +10,10 @@ export const BODIES: Readonly<Record<string, () => Uint8Array<ArrayBuffer>>> = {
   "20 MiB of Base64 files": base64Files,
   "20 MiB of numbers": numbers,
   "20 MiB of escaped strings": escapedStrings,
+  "20 MiB of Chinese text": () => proseFiles("Chinese"),
+  "20 MiB of Russian text": () => proseFiles("Russian"),
+  "20 MiB of Korean text": () => proseFiles("Korean"),
+  "20 MiB of Hindi and emoji": () => proseFiles("Hindi and emoji"),
   "64 files of 300 KiB text": textFiles,
   "500 KiB source": source,
   "1 KiB request": smallRequest,
@@ -58,6 +62,65 @@ function escapedStrings(): Uint8Array<ArrayBuffer> {
   const count = Math.floor((BODY_BYTES - 200) / (Buffer.byteLength(escaped) + 12));
   const items = Array.from({ length: count }, (_, index) => `"k${index}":${escaped}`);
   return new TextEncoder().encode(`{"source":"= Strings","data":{${items.join(",")}}}`);
+}
+
+/** Words of running text, and what may follow one. A line has some 80 columns. */
+const PROSE = {
+  Chinese: {
+    words: [
+      ..."的一是在不了有和人这中大为上个国我以要他时来用们生到作地于出就分对成会可主发年动同工也能下过子说产种面而方后多定行学法所民得经",
+    ],
+    separators: ["", "", "", "", "", "", "", "，"],
+    wordsALine: 40,
+  },
+  Russian: {
+    words: [
+      "и",
+      "в",
+      "не",
+      "на",
+      "что",
+      "документ",
+      "страница",
+      "таблица",
+      "подпись",
+      "сумма",
+      "договор",
+      "организация",
+    ],
+    separators: [" ", " ", " ", " ", " ", ", ", ". "],
+    wordsALine: 12,
+  },
+  Korean: {
+    words: ["문서는", "하나의", "페이지", "서명했다", "계약서", "금액", "조직", "그리고", "있는", "합계를"],
+    separators: [" ", " ", " ", " ", ". "],
+    wordsALine: 15,
+  },
+  "Hindi and emoji": {
+    words: ["दस्तावेज़", "पृष्ठ", "हस्ताक्षर", "राशि", "और", "का", "\u{1f4c4}", "\u{1f469}\u200d\u{1f4bb}"],
+    separators: [" ", " ", " ", " ", ". "],
+    wordsALine: 15,
+  },
+} as const;
+
+/** Text files of 1 MiB each. The text is drawn at random: of a repeated paragraph a processor learns every branch. */
+function proseFiles(language: keyof typeof PROSE): Uint8Array<ArrayBuffer> {
+  const { words, separators, wordsALine } = PROSE[language];
+  const random = makeRandom(3);
+  const pick = (choices: readonly string[]) => choices[Math.floor(random() * choices.length)] ?? "";
+  const files: Record<string, { encoding: "text"; content: string }> = {};
+  const fileCount = 20;
+  const maxFileBytes = Math.floor(BODY_BYTES / fileCount) - 1024;
+  for (let index = 0; index < fileCount; index++) {
+    const lines: string[] = [];
+    for (let size = 0; size < maxFileBytes - 1024; ) {
+      const line = `${Array.from({ length: wordsALine }, () => pick(words) + pick(separators)).join("")}\n`;
+      lines.push(line);
+      size += Buffer.byteLength(line);
+    }
+    files[`text/chapter-${index}.typ`] = { encoding: "text", content: lines.join("") };
+  }
+  return encode({ source: "= Text", files });
 }
 
 function textFiles(): Uint8Array<ArrayBuffer> {

@@ -1,5 +1,5 @@
 /**
- * What the validation is measured against, as functions from a body to "accepted or not".
+ * The validation and what it is compared with, as functions from a body to "accepted or not".
  *
  * Pure, so that the same code runs in Node and inside workerd.
  */
@@ -36,7 +36,7 @@ const REQUEST_SCHEMA = v.strictObject({
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$/;
 const MAX_DATA_DEPTH = 127;
 
-/** The same verdict the usual way: parse, validate by schema, then walk for sizes, Base64 and lone surrogates. */
+/** The same verdict in the usual way: parse, validate by a schema, then walk for sizes, Base64 and lone surrogates. */
 function verdictByParsing(body: Uint8Array): boolean {
   const parsed = v.safeParse(REQUEST_SCHEMA, JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body)));
   if (!parsed.success) return false;
@@ -62,7 +62,7 @@ function isDataAcceptable(value: unknown, depth: number): boolean {
 }
 
 function isStringAcceptable(text: string): boolean {
-  // No UTF-16 unit takes more than three bytes: most strings need not be measured.
+  // A UTF-16 unit takes at most three bytes, so most strings need not be measured.
   const isSurelySmall = text.length * 3 <= DEFAULT_LIMITS.max_string_bytes;
   return text.isWellFormed() && (isSurelySmall || sizeOf(text) <= DEFAULT_LIMITS.max_string_bytes);
 }

@@ -1,5 +1,5 @@
 /**
- * One validation of one body in a process of its own: prints by how many bytes the resident set peaked above what it was
+ * Validates one body in a separate process and prints by how many bytes the peak resident set exceeds the resident set
  * before. Linux only: the kernel's high-water mark is reset through /proc.
  */
 import { readFileSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ if (make === undefined || contestant === undefined) throw new Error("usage: rule
 
 const RESET_PEAK = "5";
 const body = make();
-// The code itself is compiled on a small body, and what making the body left behind is collected.
+// A small body compiles the code first, and the garbage of making the body is collected.
 for (let index = 0; index < 3000; index++) contestant(new TextEncoder().encode('{"source":"x","data":[1,"a"]}'));
 globalThis.gc?.();
 globalThis.gc?.();

@@ -1,6 +1,6 @@
 /**
- * The contestants inside workerd. Its clock stands still while code runs, so the runner measures from outside: it posts
- * a body once, then asks for many runs on it.
+ * The contestants inside workerd, whose clock stands still while code runs. So the runner measures from outside: it posts
+ * a body once, then requests many runs on it.
  */
 import { CONTESTANTS } from "./rules-contestants.ts";
 
@@ -18,6 +18,6 @@ export default {
     const contestant = Object.entries(CONTESTANTS).find(([candidate]) => candidate === name)?.[1] ?? (() => true);
     let accepted = 0;
     for (let index = 0; index < repeat; index++) if (contestant(body)) accepted++;
-    return new Response(accepted === repeat ? "accepted" : "refused");
+    return new Response(accepted === repeat ? "accepted" : "rejected");
   },
 };

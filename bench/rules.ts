@@ -2,7 +2,7 @@
  * `npm run bench:rules`: the validation of request bodies against parsing alone and against the same verdict by parsing,
  * in Node and inside workerd, with its memory and its growth. Writes bench/rules.md.
  *
- * Only ratios of one run count: the contestants take turns, so that the machine's moods fall on all of them alike.
+ * Only ratios of one run count: the contestants take turns, so that the load of the machine affects all of them equally.
  */
 import { execFileSync } from "node:child_process";
 import { writeFile } from "node:fs/promises";
@@ -19,7 +19,7 @@ const NAMES = ["validate", "parse", "verdict"] as const;
 type Times = Record<(typeof NAMES)[number], number>;
 
 const MEBIBYTE = 1024 * 1024;
-/** Runs on a body: enough for a steady median, few enough for two minutes in all. */
+/** Runs per body: enough for a stable median, few enough for two minutes in all. */
 const BYTES_A_SERIES = 400 * MEBIBYTE;
 const ROUNDS = 9;
 
@@ -47,7 +47,7 @@ async function measureInNode(body: Uint8Array): Promise<Times> {
   return measure(async (name, repeat) => {
     const started = performance.now();
     for (let index = 0; index < repeat; index++) {
-      if (!CONTESTANTS[name](body)) throw new Error(`${name} refuses the body`);
+      if (!CONTESTANTS[name](body)) throw new Error(`${name} rejects the body`);
     }
     return performance.now() - started;
   }, repeatsFor(body));
@@ -58,7 +58,7 @@ async function measureInWorkerd(url: URL, body: Uint8Array<ArrayBuffer>): Promis
   const ask = async (name: string, repeat: number) => {
     const started = performance.now();
     const answer = await fetch(new URL(`/?contestant=${name}&repeat=${repeat}`, url));
-    if ((await answer.text()) !== "accepted") throw new Error(`${name} refuses the body in workerd`);
+    if ((await answer.text()) !== "accepted") throw new Error(`${name} rejects the body in workerd`);
     return performance.now() - started;
   };
   const repeat = repeatsFor(body);

@@ -1,32 +1,21 @@
 /**
  * The edge's HTTP application: its routes, and the one place where exceptions become `service_unavailable`.
  */
-import { Hono } from "hono";
-import { OPENAPI_DOCUMENT_NAME, STATIC_DOCUMENTS } from "../rules/constraints.ts";
+import { type Handler, Hono, type MiddlewareHandler } from "hono";
+import { etag } from "hono/etag";
 import { COMMON_HEADERS, REQUEST_ID_HEADER } from "../rules/http/headers.ts";
+import { allowedMethods, EDGE_ROUTES, REFERENCE_ROUTES, STATIC_ROUTES } from "../rules/http/routes.ts";
 import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem.ts";
-import { requireToken } from "./authorization.ts";
 import { answerConstraints } from "./constraints-route.ts";
-import { type EdgeBindings, settingsOf } from "./context.ts";
+import { type EdgeBindings, type EdgeContext, settingsOf } from "./context.ts";
 import { drainBody } from "./drain-body.ts";
 import { answerMetrics } from "./metrics-route.ts";
 import { problemResponse } from "./problem-response.ts";
-import { answerReference, REFERENCE_PATHS } from "./reference-page.ts";
+import { answerReference } from "./reference-page.ts";
 import { answerRender } from "./render-route.ts";
+import { requireToken } from "./require-token.ts";
 
 export const app = new Hono<EdgeBindings>();
-
-const GET_METHODS = "GET, HEAD, OPTIONS";
-const STATIC_PATHS = [...Object.keys(STATIC_DOCUMENTS), OPENAPI_DOCUMENT_NAME].map((name) => `/${name}`);
-
-/** What each path answers to. Everything else is 404, or 405 with this list. */
-const METHODS_BY_PATH: Readonly<Record<string, string>> = {
-  "/v1/render": "POST, OPTIONS",
-  "/v1/constraints": GET_METHODS,
-  "/health": GET_METHODS,
-  "/metrics": GET_METHODS,
-  ...Object.fromEntries([...STATIC_PATHS, ...REFERENCE_PATHS].map((path) => [path, GET_METHODS])),
-};
 
 app.use(async (context, next) => {
   context.set("requestId", crypto.randomUUID());
@@ -37,26 +26,38 @@ app.use(async (context, next) => {
   for (const [name, value] of Object.entries(COMMON_HEADERS)) headers.set(name, value);
 });
 
-app.get("/health", (context) => {
-  // A Worker that cannot use its settings must not look alive.
+type EdgePath = (typeof EDGE_ROUTES)[number]["path"];
+type EdgeHandlers = readonly (Handler<EdgeBindings> | MiddlewareHandler<EdgeBindings>)[];
+
+/** The handlers of each path, in the order in which they run. */
+const HANDLERS: Readonly<Record<EdgePath, EdgeHandlers>> = {
+  "/v1/render": [requireToken, answerRender],
+  "/v1/constraints": [requireToken, etag(), answerConstraints],
+  "/health": [answerHealth],
+  "/metrics": [answerMetrics],
+};
+
+for (const { method, path } of EDGE_ROUTES) app.on(method, [path], ...HANDLERS[path]);
+for (const { method, path } of STATIC_ROUTES) app.on(method, path, answerStaticDocument);
+for (const { method, path } of REFERENCE_ROUTES) app.on(method, path, answerReference);
+
+/** A Worker that cannot use its settings must not look alive. */
+function answerHealth(context: EdgeContext): Response {
   settingsOf(context);
   return context.json({ status: "ok" });
-});
-app.get("/metrics", answerMetrics);
-app.get("/v1/constraints", requireToken, answerConstraints);
-app.post("/v1/render", requireToken, answerRender);
-app.on("GET", STATIC_PATHS, async (context) => {
-  // By the path as it was matched: the asset server would redirect another spelling of it.
-  const asset = await context.env.ASSETS.fetch(
-    new Request(new URL(context.req.path, context.req.url), context.req.raw),
-  );
-  return new Response(asset.body, asset);
-});
-app.on("GET", REFERENCE_PATHS, answerReference);
+}
 
+async function answerStaticDocument(context: EdgeContext): Promise<Response> {
+  // By the path as it was matched: the asset server would redirect another spelling of it.
+  const url = new URL(context.req.path, context.req.url);
+  const asset = await context.env.ASSETS.fetch(new Request(url, context.req.raw));
+  return new Response(asset.body, asset);
+}
+
+// Not hono's `methodNotAllowed`: it knows nothing of OPTIONS, and a backend has to answer by the same list.
 app.notFound((context) => {
-  const allowed = Object.hasOwn(METHODS_BY_PATH, context.req.path) ? METHODS_BY_PATH[context.req.path] : undefined;
-  if (allowed === undefined) return problemResponse(context, notFound());
+  const allowed = allowedMethods([...EDGE_ROUTES, ...STATIC_ROUTES, ...REFERENCE_ROUTES], context.req.path);
+  if (allowed === null) return problemResponse(context, notFound());
   if (context.req.method === "OPTIONS") return new Response(null, { status: 204, headers: { Allow: allowed } });
   const response = problemResponse(context, methodNotAllowed(allowed));
   response.headers.set("Allow", allowed);

@@ -1,25 +1,24 @@
 /**
- * Requests from the edge to the backends.
+ * Forwards requests from the edge to the backends.
  */
 
-import { CALLER_HEADER, LIMITS_HEADER, REQUEST_ID_HEADER } from "../rules/http/headers.ts";
-import { BACKEND_TOKEN_HEADER } from "../rules/http/tokens.ts";
+import { BACKEND_TOKEN_HEADER, CALLER_HEADER, LIMITS_HEADER, REQUEST_ID_HEADER } from "../rules/http/headers.ts";
 import { limitsFingerprint } from "../rules/limits.ts";
 import { type EdgeContext, settingsOf } from "./context.ts";
 
-/** A body is handed over in pieces of this size, so that the edge learns when the last one has gone. */
-const PIECE_BYTES = 256 * 1024;
+/** A body is written in chunks of this size, so that the edge learns when the last one has been taken. */
+const CHUNK_BYTES = 256 * 1024;
 
-/** A backend that cannot be reached, does not answer in time or answers what it must not. */
+/** A backend that cannot be reached, does not respond in time or sends an unexpected response. */
 export class BackendError extends Error {
   override readonly name = "BackendError";
 }
 
 /**
- * Sends a validated body to one of the backends, as the client sent it. When the client goes, the request ends, and with it
- * the backend's render.
+ * Sends a validated body to one of the backends, byte for byte. When the client disconnects, the request is aborted, which
+ * ends the render.
  *
- * @param onSent called when the backend has taken the whole body, which is not needed any longer.
+ * @param onSent called when the backend has taken the whole body, so that its memory can be freed.
  * @throws BackendError
  */
 export async function forwardRender(
@@ -32,9 +31,9 @@ export async function forwardRender(
   if (url === undefined) throw new BackendError("SERVICE_BACKEND_URLS names no backend");
   const requested = new URL(context.req.url);
   const { readable, writable } = new FixedLengthStream(body.length);
-  // A backend that is gone, or answers before it has read everything, fails the fetch or has answered: nothing is lost.
-  const sending = sendInPieces(writable, body).then(onSent, () => {});
-  const answer = await fetch(new URL("/v1/render", url), {
+  // A failed write needs no handling: the fetch fails as well, or the backend has responded before the end of the body.
+  const sending = sendInChunks(writable, body).then(onSent, () => {});
+  const response = await fetch(new URL("/v1/render", url), {
     method: "POST",
     body: readable,
     headers: {
@@ -43,23 +42,23 @@ export async function forwardRender(
       [REQUEST_ID_HEADER]: context.var.requestId,
       [CALLER_HEADER]: context.var.caller,
       [LIMITS_HEADER]: limitsFingerprint(limits),
-      // What the client asked for, so that the backend's problems name it and not the backend.
+      // The URL of the client's request, for the `instance` of the backend's problems.
       "X-Forwarded-Proto": requested.protocol.slice(0, -1),
       "X-Forwarded-Host": requested.host,
     },
     redirect: "manual",
     signal: AbortSignal.any([context.req.raw.signal, AbortSignal.timeout(backendTimeoutSeconds * 1000)]),
   }).catch((cause: unknown) => {
-    throw new BackendError(`no answer from ${url.host}: ${String(cause)}`);
+    throw new BackendError(`no response from ${url.host}: ${String(cause)}`);
   });
   void sending;
-  return answer;
+  return response;
 }
 
-async function sendInPieces(writable: WritableStream<Uint8Array>, body: Uint8Array<ArrayBuffer>): Promise<void> {
+async function sendInChunks(writable: WritableStream<Uint8Array>, body: Uint8Array<ArrayBuffer>): Promise<void> {
   const writer = writable.getWriter();
-  // Says the same as the write that fails.
+  // Rejects with the error of the write that fails, which the caller handles.
   writer.closed.catch(() => {});
-  for (let at = 0; at < body.length; at += PIECE_BYTES) await writer.write(body.subarray(at, at + PIECE_BYTES));
+  for (let at = 0; at < body.length; at += CHUNK_BYTES) await writer.write(body.subarray(at, at + CHUNK_BYTES));
   await writer.close();
 }

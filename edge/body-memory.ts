@@ -1,41 +1,41 @@
 /**
- * The memory that bodies may take in one isolate, shared by the requests that it serves at once.
+ * The memory for bodies in one isolate, shared by the requests that it serves at the same time.
  *
- * An isolate has 128 MiB for everything, and going over it ends every request in it. So each request reserves memory
- * before it takes it, as its body arrives, and waits where there is none.
+ * An isolate has 128 MiB for everything, and exceeding it ends every request in it. So each request reserves memory as
+ * its body arrives, before it allocates any, and waits when there is none.
  *
- * Two requests that each hold half of what they need must not wait for each other for ever: the oldest may always grow
- * to the largest body, and all others together have what is left. A caller's requests have a share of that by the same
- * rule, so that a caller with slow uploads never holds what another caller's largest body needs.
+ * Two requests that each hold half of what they need must not deadlock: the oldest may always grow to the largest body,
+ * and all others share the rest. The same rule divides the rest among the requests of one caller, so a caller with slow
+ * uploads never holds the memory that the largest body of another caller needs.
  */
 
-/** Half of an isolate: the other half is for the runtime, for what the network holds, and for the code. */
+/** Half of an isolate: the other half is for the runtime, network buffers and the code. */
 const MAX_BODY_BYTES_IN_MEMORY = 64 * 1024 * 1024;
-/** Where the largest body takes nearly all of that, other bodies still have this part of it, and go beyond it. */
-const LEAST_PART_FOR_OTHERS = 1 / 4;
-/** The same within the share of one caller, so that its small bodies need not wait for its largest. */
-const LEAST_PART_FOR_OTHERS_OF_OWNER = 1 / 16;
+/** The least that the other bodies may hold when the largest body takes nearly all, although the total then exceeds it. */
+const MIN_FRACTION_FOR_OTHERS = 1 / 4;
+/** The same for the requests of one caller, so that its small bodies need not wait for its largest. */
+const MIN_FRACTION_FOR_OTHERS_OF_OWNER = 1 / 16;
 
 const WAIT_LIMIT_MILLISECONDS = 5000;
-/** Requests look again by their own timers: in workerd, one request must not wake another. */
-const LOOK_AGAIN_MILLISECONDS = 20;
+/** Requests poll with their own timers: in workerd, one request must not wake another. */
+const POLL_MILLISECONDS = 20;
 /**
- * Each look costs the isolate some microseconds, so only so many requests of one caller look that often. The others wait
- * as long and look seldom: refused at once, they would be sent again at once.
+ * Each poll costs the isolate some microseconds, so only this many requests of one caller poll that often. The others
+ * poll rarely; if they were rejected at once, their clients would send them again at once.
  */
-const MAX_EAGER_PER_OWNER = 16;
-const LOOK_SELDOM_MILLISECONDS = 1000;
+const MAX_FREQUENT_POLLERS_PER_OWNER = 16;
+const RARE_POLL_MILLISECONDS = 1000;
 
-/** What a request that finds no memory should wait before it tries again, in seconds. */
+/** What `Retry-After` says when there was no memory for a body. */
 export const RETRY_AFTER_SECONDS = 2;
 
-/** Reservations in the order in which they first grew, and what they hold together. */
+/** Reservations in the order in which they first grew, and their total. */
 interface Pool {
   readonly reservations: Set<Reservation>;
-  /** Those that wait and look often. */
-  readonly eager: Set<Reservation>;
+  /** The waiting reservations that poll often. */
+  readonly frequentPollers: Set<Reservation>;
   reservedBytes: number;
-  /** What all but the oldest may hold together. */
+  /** The most that all reservations but the oldest may hold together. */
   readonly maxOthersBytes: number;
 }
 
@@ -44,39 +44,39 @@ export class BodyMemory {
   readonly #byOwner = new Map<string, Pool>();
   readonly #maxOthersBytesOfOwner: number;
 
-  /** @param largestBodyBytes the limit of one body */
+  /** @param largestBodyBytes the size limit of one body */
   constructor(largestBodyBytes: number, maxBytes = MAX_BODY_BYTES_IN_MEMORY) {
-    const part = (ofAll: number) => Math.floor(maxBytes * ofAll);
-    this.#all = makePool(Math.max(maxBytes - largestBodyBytes, part(LEAST_PART_FOR_OTHERS)));
-    // Together with its oldest, a caller then holds at most everything less one largest body.
-    this.#maxOthersBytesOfOwner = Math.max(maxBytes - 2 * largestBodyBytes, part(LEAST_PART_FOR_OTHERS_OF_OWNER));
+    const share = (fraction: number) => Math.floor(maxBytes * fraction);
+    this.#all = makePool(Math.max(maxBytes - largestBodyBytes, share(MIN_FRACTION_FOR_OTHERS)));
+    // With its oldest body, a caller then leaves room for one largest body of another caller.
+    this.#maxOthersBytesOfOwner = Math.max(maxBytes - 2 * largestBodyBytes, share(MIN_FRACTION_FOR_OTHERS_OF_OWNER));
   }
 
   get reservedBytes(): number {
     return this.#all.reservedBytes;
   }
 
-  /** Reservations that hold something. */
+  /** The number of reservations that hold memory. */
   get reservationCount(): number {
     return this.#all.reservations.size;
   }
 
   /**
-   * A reservation of nothing yet.
+   * A reservation of 0 bytes, to be grown.
    *
    * @param owner the name of the caller
-   * @param lifetimeMilliseconds after which it is released at the latest, whatever became of its request
+   * @param lifetimeMilliseconds the time after which it is released at the latest, even if its request never does
    */
   reserve(owner: string, lifetimeMilliseconds: number): Reservation {
     return new Reservation(this, owner, Date.now() + lifetimeMilliseconds);
   }
 
-  /** Gives a reservation so many bytes more, if they are there. */
+  /** Grows a reservation by `bytes`, if they are free. */
   tryGrow(reservation: Reservation, bytes: number): boolean {
     this.#releaseExpired();
     const owned = this.#poolOf(reservation);
-    if (!hasRoom(this.#all, reservation, bytes) || !hasRoom(owned, reservation, bytes)) return false;
-    owned.eager.delete(reservation);
+    if (!canGrow(this.#all, reservation, bytes) || !canGrow(owned, reservation, bytes)) return false;
+    owned.frequentPollers.delete(reservation);
     for (const pool of [this.#all, owned]) {
       pool.reservations.add(reservation);
       pool.reservedBytes += bytes;
@@ -84,23 +84,23 @@ export class BodyMemory {
     return true;
   }
 
-  /** How long a reservation that found no room should wait before it looks again. */
+  /** How long a reservation that could not grow waits before it tries again. */
   waitMilliseconds(reservation: Reservation): number {
-    const { eager } = this.#poolOf(reservation);
-    if (eager.size < MAX_EAGER_PER_OWNER) eager.add(reservation);
-    return eager.has(reservation) ? LOOK_AGAIN_MILLISECONDS : LOOK_SELDOM_MILLISECONDS;
+    const { frequentPollers } = this.#poolOf(reservation);
+    if (frequentPollers.size < MAX_FREQUENT_POLLERS_PER_OWNER) frequentPollers.add(reservation);
+    return frequentPollers.has(reservation) ? POLL_MILLISECONDS : RARE_POLL_MILLISECONDS;
   }
 
-  /** Takes back all that a reservation holds, and its place among those that wait. */
+  /** Takes back the `bytes` that a reservation holds, and its place among those that wait. */
   takeBack(reservation: Reservation, bytes: number): void {
     const owned = this.#poolOf(reservation);
-    owned.eager.delete(reservation);
+    owned.frequentPollers.delete(reservation);
     for (const pool of [this.#all, owned]) {
       if (pool.reservations.delete(reservation)) pool.reservedBytes -= bytes;
     }
   }
 
-  /** Never removed: a deployment has no more callers than tokens. */
+  /** Pools are never removed: a deployment has no more callers than tokens. */
   #poolOf({ owner }: Reservation): Pool {
     const known = this.#byOwner.get(owner);
     if (known !== undefined) return known;
@@ -109,7 +109,7 @@ export class BodyMemory {
     return pool;
   }
 
-  /** The last resort: workerd drops a request's code when its client goes, and nothing may be held for ever. */
+  /** For requests that never release: workerd does not resume a request whose client has disconnected. */
   #releaseExpired(): void {
     const now = Date.now();
     for (const reservation of this.#all.reservations) {
@@ -119,7 +119,7 @@ export class BodyMemory {
   }
 }
 
-/** What one request holds. Its owner releases it as soon as the body is gone, and when the client is. */
+/** The memory that one request holds. It is released when the body has been sent and when the client disconnects. */
 export class Reservation {
   readonly owner: string;
   readonly expiresAt: number;
@@ -138,12 +138,13 @@ export class Reservation {
   }
 
   /**
-   * Waits a little until it holds so many bytes.
+   * Grows to `bytes` in total, waiting for up to `WAIT_LIMIT_MILLISECONDS`.
    *
-   * @returns false where there was no room in time, or it is released; then the request is over and must release it.
+   * @returns false when there was not enough memory in time or the reservation has been released; the request must then
+   *   end and release it.
    */
   async growTo(bytes: number): Promise<boolean> {
-    // By the clock: timers of a busy isolate come late, and all of them together much later.
+    // By the clock, not by counting polls: the timers of a busy isolate fire late, and the delays add up.
     const deadline = Date.now() + WAIT_LIMIT_MILLISECONDS;
     while (!this.#isReleased) {
       const more = bytes - this.#bytes;
@@ -158,7 +159,7 @@ export class Reservation {
     return false;
   }
 
-  /** Gives everything back. A second call does nothing. */
+  /** Releases all memory. A second call does nothing. */
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
@@ -168,10 +169,10 @@ export class Reservation {
 }
 
 function makePool(maxOthersBytes: number): Pool {
-  return { reservations: new Set(), eager: new Set(), reservedBytes: 0, maxOthersBytes };
+  return { reservations: new Set(), frequentPollers: new Set(), reservedBytes: 0, maxOthersBytes };
 }
 
-function hasRoom(pool: Pool, reservation: Reservation, bytes: number): boolean {
+function canGrow(pool: Pool, reservation: Reservation, bytes: number): boolean {
   const [oldest = reservation] = pool.reservations;
   return oldest === reservation || pool.reservedBytes - oldest.bytes + bytes <= pool.maxOthersBytes;
 }

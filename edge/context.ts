@@ -1,12 +1,12 @@
 /**
- * What the handlers of one request share.
+ * What the handlers of a request have access to: bindings, variables and the state of the isolate.
  */
 import type { Context } from "hono";
 import { BodyMemory } from "./body-memory.ts";
 import { MetricsScraper } from "./metrics-scraper.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
 
-/** What the Worker is bound to: the static documents; variables and secrets, all strings. */
+/** The Worker's bindings: the static documents, and variables and secrets, which are strings. */
 export interface EdgeEnvironment {
   readonly ASSETS: Fetcher;
   readonly [setting: string]: string | Fetcher | undefined;
@@ -16,27 +16,27 @@ export interface EdgeBindings {
   Bindings: EdgeEnvironment;
   Variables: {
     requestId: string;
-    /** The name of the caller's token; set where a route requires one. */
+    /** The caller's name; set on routes that require a token. */
     caller: string;
   };
 }
 
 export type EdgeContext = Context<EdgeBindings>;
 
-/** What the requests of one isolate share. */
+/** The state that the requests of one isolate share. */
 interface Deployment {
   readonly settings: EdgeSettings;
   readonly bodyMemory: BodyMemory;
   readonly metricsScraper: MetricsScraper;
 }
 
-/** Bindings are one object for the life of an isolate, so settings are read once for each. */
+/** The bindings are one object for the life of an isolate, so its settings are read once. */
 const deployments = new WeakMap<EdgeEnvironment, Deployment>();
 
 /**
- * The deployment that answers.
+ * The deployment that serves the request.
  *
- * @throws SettingError where a setting cannot be used.
+ * @throws SettingError when a setting is not valid.
  */
 export function deploymentOf({ env }: EdgeContext): Deployment {
   const known = deployments.get(env);
@@ -51,7 +51,7 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
   return deployment;
 }
 
-/** The settings of the deployment that answers. */
+/** The settings of the deployment that serves the request. */
 export function settingsOf(context: EdgeContext): EdgeSettings {
   return deploymentOf(context).settings;
 }

@@ -1,22 +1,22 @@
 /**
- * What is left of a body when its answer is a problem.
+ * Reads and discards the rest of a body before a problem is sent.
  *
- * A connection that is closed while its client still writes is reset, and a simple client, which writes its whole body
- * before it reads, never sees the answer. So some of the rest is read and thrown away first: a bounded amount, for a
- * bounded time. Then the answer is sent and the runtime closes the connection.
+ * A connection that is closed while the client still writes is reset, and a simple client, which writes its whole body
+ * before it reads, never sees the response. So a bounded amount of the rest is read first, for a bounded time. Then the
+ * response is sent, and the runtime closes the connection.
  */
 import { readInTime } from "./read-in-time.ts";
 
-/** More than a body of the default limit and half of another. */
+/** One and a half times the default limit of a body. */
 const MAX_DRAINED_BYTES = 32 * 1024 * 1024;
 const MAX_DRAIN_MILLISECONDS = 5000;
-/** A client that sends nothing for so long waits for its answer. */
+/** A client that sends nothing for this long is waiting for the response. */
 const SILENCE_MILLISECONDS = 500;
 
-/** Reads and forgets what is left of a request's body, within bounds. */
+/** Discards the rest of a request's body, within the bounds above. */
 export async function drainBody({ body, headers }: Request): Promise<void> {
-  // A client that sent `Expect: 100-continue` (RFC 9110 section 10.1.1) has not sent its body yet. A stream that is locked
-  // has been given up by its reader.
+  // A client that sent `Expect: 100-continue` (RFC 9110 section 10.1.1) has not sent its body yet. A stream stays locked
+  // when `readBody` considers its client gone.
   if (body === null || body.locked || headers.has("Expect")) return;
   const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
   const deadline = Date.now() + MAX_DRAIN_MILLISECONDS;

@@ -1,7 +1,7 @@
 /**
- * `GET /metrics` at the edge: every backend's metrics in one scrape, told apart by an `origin` label.
+ * `GET /metrics` at the edge: the metrics of every backend in one exposition, distinguished by the label `origin`.
  *
- * A backend that is down never fails the scrape: it shows as `service_origin_up 0`.
+ * A backend that is down does not fail the scrape: it shows as `service_origin_up 0`.
  */
 import { deploymentOf, type EdgeContext } from "./context.ts";
 

@@ -1,24 +1,24 @@
 /**
- * The metrics of all backends, gathered once for everybody who asks within some seconds. `/metrics` needs no token, and
- * each scrape costs every backend's event loop some milliseconds.
+ * The metrics of all backends, cached for some seconds: `/metrics` needs no token, and each scrape costs the event loop
+ * of every backend some milliseconds.
  */
 import { mergeMetrics, type OriginMetrics } from "./prometheus-text.ts";
 import { readInTime } from "./read-in-time.ts";
 
 const SCRAPE_TIMEOUT_MILLISECONDS = 5000;
-/** Far more than a backend's metrics have; an answer beyond it is not one of ours. */
+/** Far more than the metrics of a backend; a longer response does not come from one. */
 const MAX_METRICS_BYTES = 1024 * 1024;
-/** Less than the shortest usual interval between scrapes. */
-const KEPT_MILLISECONDS = 5000;
-/** Between the starts of two scrapes, whatever becomes of the first. */
+/** Less than the shortest usual scrape interval. */
+const CACHE_MILLISECONDS = 5000;
+/** Between the starts of two scrapes, even when the first is aborted. */
 const MIN_INTERVAL_MILLISECONDS = 1000;
-/** Scrapes wait for each other by their own timers: in workerd, one request must not wake another. */
-const LOOK_AGAIN_MILLISECONDS = 20;
+/** Requests poll for the result of a scrape: in workerd, one request must not wake another. */
+const POLL_MILLISECONDS = 20;
 
 export class MetricsScraper {
   readonly #backendUrls: readonly URL[];
-  #kept = { text: "", until: 0 };
-  /** When the scrape that is under way ends at the latest; its code may be dropped with its client. */
+  #cached = { text: "", until: 0 };
+  /** When the current scrape ends at the latest; when its client disconnects, workerd may never finish it. */
   #busyUntil = 0;
 
   constructor(backendUrls: readonly URL[]) {
@@ -26,51 +26,51 @@ export class MetricsScraper {
   }
 
   /**
-   * One exposition of all backends, at most `KEPT_MILLISECONDS` old.
+   * One exposition of all backends, at most `CACHE_MILLISECONDS` old.
    *
-   * @param clientGone aborted when whoever asks has gone: then another who waits takes over.
+   * @param clientGone aborted when the client disconnects: then another request that waits scrapes instead.
    */
   async metrics(clientGone: AbortSignal): Promise<string> {
-    // Bounded: a scrape under way leaves either an answer or its place at a known time.
-    while (Date.now() >= this.#kept.until) {
+    // Bounded: a scrape ends with a result, or its time is up and another request takes over.
+    while (Date.now() >= this.#cached.until) {
       if (Date.now() >= this.#busyUntil) return this.#scrapeAlone(clientGone);
-      await scheduler.wait(LOOK_AGAIN_MILLISECONDS);
+      await scheduler.wait(POLL_MILLISECONDS);
     }
-    return this.#kept.text;
+    return this.#cached.text;
   }
 
   async #scrapeAlone(clientGone: AbortSignal): Promise<string> {
     const startedAt = Date.now();
-    const busyUntil = startedAt + SCRAPE_TIMEOUT_MILLISECONDS + LOOK_AGAIN_MILLISECONDS;
+    const busyUntil = startedAt + SCRAPE_TIMEOUT_MILLISECONDS + POLL_MILLISECONDS;
     this.#busyUntil = busyUntil;
     clientGone.addEventListener("abort", () => {
-      // Not at once: clients that reset one after the other would make a scrape each.
+      // Not at once: otherwise clients that disconnect one after another would each cause a scrape.
       if (this.#busyUntil === busyUntil) this.#busyUntil = startedAt + MIN_INTERVAL_MILLISECONDS;
     });
     const origins = await Promise.all(
       this.#backendUrls.map(async (url, index) => ({ origin: `backend-${index + 1}`, text: await scrape(url) })),
     );
     const text = mergeMetrics(origins);
-    this.#kept = { text, until: Date.now() + KEPT_MILLISECONDS };
+    this.#cached = { text, until: Date.now() + CACHE_MILLISECONDS };
     this.#busyUntil = 0;
     return text;
   }
 }
 
-/** The metrics of one backend; null where they could not be had. */
+/** The metrics of one backend; null when the scrape failed. */
 async function scrape(url: URL): Promise<OriginMetrics["text"]> {
   const deadline = Date.now() + SCRAPE_TIMEOUT_MILLISECONDS;
   try {
     const signal = AbortSignal.timeout(SCRAPE_TIMEOUT_MILLISECONDS);
-    const answer = await fetch(new URL("/metrics", url), { signal, redirect: "manual" });
-    const text = answer.body === null ? "" : await readText(answer.body, deadline);
-    return answer.ok ? text : null;
+    const response = await fetch(new URL("/metrics", url), { signal, redirect: "manual" });
+    const text = response.body === null ? "" : await readText(response.body, deadline);
+    return response.ok ? text : null;
   } catch {
     return null;
   }
 }
 
-/** The text of a body that is no longer than it may be, and comes in time; null of any other, which is read no further. */
+/** The text of a body; null when it is longer than `MAX_METRICS_BYTES` or late, and then the rest is not read. */
 async function readText(body: ReadableStream<Uint8Array>, deadline: number): Promise<string | null> {
   const reader = body.getReader();
   const decoder = new TextDecoder();

@@ -2,15 +2,17 @@
  * Problems as responses of the edge.
  */
 
-import { instanceOf, NOT_STORED_HEADERS } from "../rules/http/headers.ts";
-import { PROBLEM_MEDIA_TYPE, PROBLEMS, type Problem, problemDocument } from "../rules/problem.ts";
+import { NOT_STORED_HEADERS } from "../rules/http/headers.ts";
+import { PROBLEM_MEDIA_TYPE, PROBLEMS, type Problem, problemDocument, problemInstance } from "../rules/problem.ts";
 import type { EdgeContext } from "./context.ts";
 
-/** The response that reports `refusal` of the request at hand. */
-export function problemResponse(context: EdgeContext, refusal: Problem): Response {
-  const document = problemDocument(refusal, instanceOf(context.req.url, context.var.requestId));
-  return new Response(JSON.stringify(document), {
-    status: PROBLEMS[refusal.code].status,
+/** The response that reports `problem`, with `Retry-After` when the client should try again. */
+export function problemResponse(context: EdgeContext, problem: Problem): Response {
+  const document = problemDocument(problem, problemInstance(context.req.url, context.var.requestId));
+  const response = new Response(JSON.stringify(document), {
+    status: PROBLEMS[problem.code].status,
     headers: { ...NOT_STORED_HEADERS, "Content-Type": PROBLEM_MEDIA_TYPE },
   });
+  if (problem.code === "render_queue_full") response.headers.set("Retry-After", String(problem.context.retry_after));
+  return response;
 }

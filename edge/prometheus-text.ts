@@ -1,23 +1,23 @@
 /**
- * The Prometheus text format 0.0.4: several expositions merged into one.
+ * Merges expositions in the Prometheus text format 0.0.4 into one.
  *
- * A metric family may appear once only, so the samples of all origins are gathered under one HELP and TYPE, and each
- * sample gets an `origin` label.
+ * A metric family may appear only once, so the samples of all origins are collected under one HELP and TYPE, and each
+ * sample gets the label `origin`.
  */
 
-/** One origin's exposition; null where it could not be had. */
 export interface OriginMetrics {
   readonly origin: string;
+  /** The exposition; null when the scrape failed. */
   readonly text: string | null;
 }
 
 interface Family {
-  /** The HELP and TYPE lines, from the first origin that has them. */
+  /** The HELP and TYPE lines of the first origin that has them. */
   readonly header: string[];
   readonly samples: string[];
 }
 
-/** One exposition of all origins' metrics, with `service_origin_up` for each. */
+/** One exposition of the metrics of all origins, with `service_origin_up` for each. */
 export function mergeMetrics(origins: readonly OriginMetrics[]): string {
   const families = new Map<string, Family>();
   for (const { origin, text } of origins) addExposition(families, origin, text ?? "");

@@ -1,19 +1,20 @@
 /**
- * Reading a request's body: within its limit, its time, and the memory that there is for bodies.
+ * Reads the body of a request within the size limit, the time limits and the memory for bodies.
  */
 
-import { BodyCollector, type RequestHead } from "../rules/http/request-head.ts";
+import { BodyCollector } from "../rules/http/body-collector.ts";
+import type { RequestHead } from "../rules/http/request-head.ts";
 import type { Limits } from "../rules/limits.ts";
 import { type Problem, problem } from "../rules/problem.ts";
 import { RETRY_AFTER_SECONDS, type Reservation } from "./body-memory.ts";
 import { readInTime } from "./read-in-time.ts";
 
-/** A client that sends nothing for so long is taken for gone. */
+/** A client that sends nothing for this long is considered gone. */
 const SILENCE_LIMIT_MILLISECONDS = 10_000;
 
 export type BodyReading =
   | { readonly kind: "body"; readonly collector: BodyCollector }
-  | { readonly kind: "refused"; readonly problem: Problem };
+  | { readonly kind: "problem"; readonly problem: Problem };
 
 export interface ReadingBounds {
   readonly limits: Limits;
@@ -22,16 +23,16 @@ export interface ReadingBounds {
 }
 
 /**
- * Reads a body into a collector. Of one that is refused, nothing is kept; what is left of it stays unread, and the stream
- * stays locked where nothing more is to be expected of it.
+ * Reads a body into a collector. When the result is a problem, no memory is held any longer and the rest of the body is
+ * unread; the stream stays locked when its client is considered gone.
  */
 export async function readBody(request: Request, head: RequestHead, bounds: ReadingBounds): Promise<BodyReading> {
   const collector = new BodyCollector(head, bounds.limits);
-  const refusal = request.body === null ? null : await fill(collector, request.body, bounds);
-  if (refusal === null) return { kind: "body", collector };
+  const problem = request.body === null ? null : await fill(collector, request.body, bounds);
+  if (problem === null) return { kind: "body", collector };
   collector.free();
   bounds.reservation.release();
-  return { kind: "refused", problem: refusal };
+  return { kind: "problem", problem };
 }
 
 async function fill(
@@ -45,19 +46,19 @@ async function fill(
     const patience = Math.min(SILENCE_LIMIT_MILLISECONDS, deadline - Date.now());
     const reading = patience <= 0 ? "late" : await readInTime(reader, patience).catch(() => "broken" as const);
     if (reading === "late") return problem("invalid_request", "The body did not arrive in time.", {});
-    if (reading === "broken") return problem("invalid_request", "The body did not arrive whole.", {});
+    if (reading === "broken") return problem("invalid_request", "The body did not arrive completely.", {});
     if (reading.done) break;
-    const hasRoom = await reservation.growTo(collector.capacityWith(reading.value.length));
-    const refusal = hasRoom ? collector.add(reading.value) : noRoom();
-    if (refusal === null) continue;
+    const hasMemory = await reservation.growTo(collector.capacityWith(reading.value.length));
+    const rejection = hasMemory ? collector.add(reading.value) : memoryExhausted();
+    if (rejection === null) continue;
     reader.releaseLock();
-    return refusal;
+    return rejection;
   }
   reader.releaseLock();
   return null;
 }
 
-function noRoom(): Problem {
+function memoryExhausted(): Problem {
   const detail = `No room for the body became free in time. Try again in ${RETRY_AFTER_SECONDS} seconds.`;
   return problem("render_queue_full", detail, { retry_after: RETRY_AFTER_SECONDS });
 }

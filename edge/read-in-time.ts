@@ -2,7 +2,7 @@
  * One read from a stream, with a timeout.
  */
 
-/** The next piece, or "late" where none came in time. After that the reader still waits for its piece: use it no more. */
+/** The next chunk, or "late" when none came in time: the reader is then still waiting and must not be used again. */
 export async function readInTime(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   milliseconds: number,

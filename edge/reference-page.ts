@@ -2,19 +2,8 @@
  * `GET /reference`: a page for people that shows the interface description, and the files that it is made of. All are
  * static; the page has a policy of its own, by which it runs nothing and asks nothing but what this deployment serves.
  */
+import { REFERENCE_PATH } from "../rules/http/routes.ts";
 import type { EdgeContext } from "./context.ts";
-
-const PAGE = "/reference";
-const FILES = [
-  "reference.css",
-  "reference.js",
-  "swagger-ui.css",
-  "swagger-ui-bundle.js",
-  "swagger-ui-bundle.js.LICENSE.txt",
-].map((name) => `${PAGE}/${name}`);
-
-/** Every path of the page. */
-export const REFERENCE_PATHS = [PAGE, ...FILES];
 
 const PAGE_HEADERS = {
   // `data:` are the viewer's icons, `blob:` the pictures that it has rendered.
@@ -26,10 +15,10 @@ const PAGE_HEADERS = {
 /** Answers with the page or one of its files. */
 export async function answerReference(context: EdgeContext): Promise<Response> {
   const { path } = context.req;
-  const url = new URL(path === PAGE ? `${PAGE}/index.html` : path, context.req.url);
+  const url = new URL(path === REFERENCE_PATH ? `${REFERENCE_PATH}/index.html` : path, context.req.url);
   const asset = await context.env.ASSETS.fetch(new Request(url, context.req.raw));
   return new Response(asset.body, {
     status: asset.status,
-    headers: { ...Object.fromEntries(asset.headers), ...(path === PAGE && PAGE_HEADERS) },
+    headers: { ...Object.fromEntries(asset.headers), ...(path === REFERENCE_PATH && PAGE_HEADERS) },
   });
 }

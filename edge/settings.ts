@@ -1,15 +1,34 @@
 /**
- * The edge's settings: the one place where the Worker's bindings are read. Parsed and frozen here, once an isolate.
+ * The edge's settings: the only reader of the Worker's bindings. They are parsed once per isolate and frozen.
  */
 
-import { type NamedToken, parseNamedTokens, parseTokens } from "../rules/http/tokens.ts";
+import { type NamedToken, parseNamedTokens, parseTokens } from "../rules/http/authentication.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
-import { readIntegerSettings, SettingError } from "../rules/settings.ts";
-import { EDGE_INTEGER_SETTINGS } from "./integer-settings.ts";
+import { type IntegerSetting, readIntegerSettings, SettingError } from "../rules/settings.ts";
+
+/** The edge's integer settings, without the limits. */
+export const EDGE_INTEGER_SETTINGS = {
+  // Longer than the backend's queue deadline and render timeout together (20 s + 30 s by default), so the backend, which
+  // knows the cause, reports it.
+  backendTimeoutSeconds: {
+    setting: "SERVICE_BACKEND_TIMEOUT_SECONDS",
+    default: 60,
+    min: 1,
+    max: 900,
+    meaning: "how long the edge waits for a backend's answer",
+  },
+  bodyTimeoutSeconds: {
+    setting: "SERVICE_BODY_TIMEOUT_SECONDS",
+    default: 60,
+    min: 1,
+    max: 900,
+    meaning: "how long the body of a request may take to arrive; ten seconds without a byte end it earlier",
+  },
+} as const satisfies Record<string, IntegerSetting & { meaning: string }>;
 
 export interface EdgeSettings {
   readonly apiTokens: readonly NamedToken[];
-  /** Shown to the backend; empty where none is configured, and then every render is answered 503. */
+  /** Authenticates the edge to the backend. Empty when none is configured: then every render is answered with 503. */
   readonly backendToken: string;
   readonly backendUrls: readonly URL[];
   readonly backendTimeoutSeconds: number;
@@ -18,9 +37,9 @@ export interface EdgeSettings {
 }
 
 /**
- * Reads the settings from the Worker's bindings: variables and secrets, which are strings. Other bindings are passed over.
+ * Reads the settings from the Worker's bindings: variables and secrets are strings, other bindings are skipped.
  *
- * @throws SettingError where one cannot be used.
+ * @throws SettingError when a setting is not valid.
  */
 export function readEdgeSettings(environment: Readonly<Record<string, unknown>>): EdgeSettings {
   const strings = Object.fromEntries(

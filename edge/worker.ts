@@ -1,5 +1,5 @@
 /**
- * The Worker at the edge: the entry point that workerd calls.
+ * The entry point of the Worker.
  */
 import { app } from "./app.ts";
 

@@ -1,6 +1,6 @@
 /**
- * For programs that send render requests: the service's own validation, against the published constraints of any
- * deployment, without the service. Runs in browsers, Node and Workers alike.
+ * The library for programs that send render requests: validates them as the service does, against the published
+ * constraints of any deployment. Runs in browsers, Node and Workers.
  */
 import { FILES_KEY_RULES_DOCUMENT, OUTPUT_RULES_DOCUMENT } from "./constraints.ts";
 import { validateDeclaredSize } from "./http/request-head.ts";
@@ -10,7 +10,7 @@ import { parseRenderRequest } from "./render-request.ts";
 
 export type { Problem, ProblemCode, ProblemDocument } from "./problem.ts";
 
-/** What of a fetched constraints document is used here. Everything else in it is left alone. */
+/** The members of a constraints document that are used here. Others are ignored. */
 export interface PublishedConstraints {
   readonly rules_version: number;
   readonly limits: Readonly<Record<LimitName, number>>;
@@ -27,15 +27,15 @@ type PublishedVector<Input> = Input & {
   readonly rule?: string | null;
 };
 
-/** What the service will say of a request. */
+/** The verdict that the service will come to. */
 export type Check =
   | { readonly verdict: "accepted" }
-  /** The problem that the service would answer to a request with `Content-Length`. */
+  /** The problem that the service would send in response to a request with `Content-Length`. */
   | { readonly verdict: "refused"; readonly problem: Problem }
-  /** The deployment publishes rules that this code does not know: it must be brought up to date. */
+  /** The deployment publishes rules that this version does not know: update the library. */
   | { readonly verdict: "unknown"; readonly disagreements: readonly Disagreement[] };
 
-/** A published vector on which this code comes to another verdict. */
+/** A published vector for which this library comes to another verdict. */
 export interface Disagreement {
   readonly input: object;
   readonly published: Verdict;
@@ -49,13 +49,13 @@ interface Verdict {
 }
 
 /**
- * Validates a render request as the deployment with these constraints will.
+ * Validates a render request as a deployment with these constraints will.
  *
- * Where the deployment's rules have another version than these, its conformance vectors decide whether this code still
- * validates alike.
+ * When the deployment's rules have another version than this library's, its conformance vectors decide whether the
+ * verdicts of this library still hold there.
  *
  * @param request the body as it will be sent: JSON text, its UTF-8 bytes, or a value to be serialised.
- * @param constraints the answer of `GET /v1/constraints`; see `asConstraints` for one of unknown shape.
+ * @param constraints the response of `GET /v1/constraints`, which `asConstraints` checks.
  */
 export function checkRequest(request: unknown, constraints: PublishedConstraints): Check {
   if (!hasKnownVersions(constraints)) {
@@ -67,11 +67,11 @@ export function checkRequest(request: unknown, constraints: PublishedConstraints
   const head = { contentLength: String(body.length), contentType: null, contentEncoding: null };
   const tooLarge = validateDeclaredSize(head, limits);
   if (tooLarge !== null) return { verdict: "refused", problem: tooLarge };
-  const validation = parseRenderRequest(body, limits);
-  return validation.ok ? { verdict: "accepted" } : { verdict: "refused", problem: validation.problem };
+  const parsed = parseRenderRequest(body, limits);
+  return parsed.ok ? { verdict: "accepted" } : { verdict: "refused", problem: parsed.problem };
 }
 
-/** Runs a document's conformance vectors through these rules. An empty answer means that both validate alike. */
+/** Runs the conformance vectors of a document. An empty result means that this library comes to every published verdict. */
 export function runVectors(constraints: PublishedConstraints): Disagreement[] {
   const disagreements: Disagreement[] = [];
   const compare = (
@@ -95,16 +95,12 @@ export function runVectors(constraints: PublishedConstraints): Disagreement[] {
   return disagreements;
 }
 
-/**
- * A fetched JSON value as constraints.
- *
- * @returns null where the value is no constraints document.
- */
+/** A fetched JSON value as constraints, or null when it is not a constraints document. */
 export function asConstraints(value: unknown): PublishedConstraints | null {
   return isConstraints(value) ? value : null;
 }
 
-/** Vectors speak of rules, not of a deployment's limits: as many files as the rules allow. */
+/** Vectors test rules, not the limits of a deployment, so these are the highest that the rules allow. */
 const VECTOR_LIMITS: Limits = limitsFrom({
   max_inline_files: MAX_KEYS,
   max_inline_file_bytes: LIMIT_SETTINGS.max_inline_file_bytes.max,
@@ -116,9 +112,9 @@ const VECTOR_LIMITS: Limits = limitsFrom({
 });
 
 function verdictOn(request: object): Verdict {
-  const validation = parseRenderRequest(bodyOf(request), VECTOR_LIMITS);
-  if (validation.ok) return { accepted: true, code: null, rule: null };
-  const { code, context } = validation.problem;
+  const parsed = parseRenderRequest(bodyOf(request), VECTOR_LIMITS);
+  if (parsed.ok) return { accepted: true, code: null, rule: null };
+  const { code, context } = parsed.problem;
   return { accepted: false, code, rule: "rule" in context ? (context.rule ?? null) : null };
 }
 

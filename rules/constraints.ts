@@ -1,7 +1,7 @@
 /**
- * The documents by which the rules are published: the answer of `GET /v1/constraints` and the static documents.
+ * The documents that publish the rules: the response of `GET /v1/constraints` and the static documents.
  *
- * All are put together from the definitions that the service itself validates by.
+ * They are made from the definitions that the service itself validates by.
  */
 import { FILES_VECTORS, OUTPUT_VECTORS } from "./conformance-vectors.ts";
 import { CASE_SENSITIVITY, KEY_PATTERN, KEY_RULES, RULES_VERSION, SET_RULES } from "./files-rules.ts";
@@ -29,7 +29,7 @@ import { PAGE_SELECTION } from "./page-selection.ts";
 import { ORIGINS, PROBLEM_MEDIA_TYPE, PROBLEMS } from "./problem.ts";
 import { ERROR_TYPES } from "./validation-errors.ts";
 
-/** The rules for the keys of `files`, without limits: the same for every deployment. */
+/** The rules for the keys of `files`, without limits. They are the same for every deployment. */
 export const FILES_KEY_RULES_DOCUMENT = {
   rules_version: RULES_VERSION,
   key_pattern: KEY_PATTERN,
@@ -41,7 +41,7 @@ export const FILES_KEY_RULES_DOCUMENT = {
   conformance_vectors: FILES_VECTORS,
 } as const;
 
-/** The rules for `output`: the same for every deployment. */
+/** The rules for `output`. They are the same for every deployment. */
 export const OUTPUT_RULES_DOCUMENT = {
   output_rules_version: OUTPUT_RULES_VERSION,
   formats: OUTPUT_FORMATS,
@@ -61,7 +61,7 @@ export const OUTPUT_RULES_DOCUMENT = {
   conformance_vectors: OUTPUT_VECTORS,
 } as const;
 
-/** Every error code with its status and origin, every origin, every type of a validation error. */
+/** Every error code with its status and origin, every origin, and every type of a validation error. */
 export const ERROR_CODES_DOCUMENT = {
   media_type: PROBLEM_MEDIA_TYPE,
   origins: ORIGINS,
@@ -69,7 +69,7 @@ export const ERROR_CODES_DOCUMENT = {
   validation_error_types: ERROR_TYPES,
 } as const;
 
-/** The answer of `GET /v1/constraints` of a deployment with these limits. */
+/** The response of `GET /v1/constraints` for a deployment with these limits. */
 export function constraintsDocument(limits: Limits) {
   return { ...FILES_KEY_RULES_DOCUMENT, limits, output_rules: OUTPUT_RULES_DOCUMENT };
 }

@@ -1,50 +1,23 @@
 /**
- * The validation of `data`: what Typst or the limits cannot take of an otherwise free JSON value.
+ * Validates `data`: any JSON value that Typst can read and whose strings are within the limit.
  *
- * While the cursor passes the value, findings are kept as offsets only. Their paths are worked out afterwards, in one
- * more walk over `data`, and only when there is something to report.
+ * While the cursor reads the value, violations are recorded as offsets. Their paths are computed afterwards, in a second
+ * pass over `data`, and only when there is something to report.
  */
 import { JsonCursor, type ValueObserver } from "./json/cursor.ts";
 import { decodeJsonString, type StringSpan } from "./json/string.ts";
 import { MAX_SEGMENT_CODE_POINTS } from "./quote.ts";
+import { MAX_DATE_LENGTH, RESERVED_KEY, readsAsDate } from "./typst-date.ts";
 import { MAX_REPORTED_ERRORS } from "./validation-errors.ts";
 
-/** Typst's JSON reader gives up at 128 nested containers (measured on 0.15.1). */
+/** Typst's JSON parser fails at 128 nested containers (measured on 0.15.1). */
 export const MAX_DATA_DEPTH = 127;
 
-/**
- * Typst's reader makes a date of an object whose only key is this one, if its last value is a string that is a date, a time
- * or both (a trace of its TOML support, measured on 0.15.1), so such an object would not reach the source as it was sent.
- */
-const RESERVED_KEY = "$__toml_private_datetime";
-
-/** The forms that Typst takes for a date. Only `Z` is taken for a zone, and years have four digits and may have a sign. */
-const DATE_FORM =
-  /^(?:[+-]?(?<year>\d{4})-(?<month>\d\d)-(?<day>\d\d)(?:T(?<time>\d\d:\d\d:\d\d)Z?)?|(?<timeAlone>\d\d:\d\d:\d\d))$/;
-const TIME_FORM = /^(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d$/;
-/** No date is longer. */
-const MAX_DATE_LENGTH = "+2020-01-01T00:00:00Z".length;
-
-/** Whether Typst reads a date from the text. */
-function isDateForTypst(text: string): boolean {
-  const { year, month, day, time, timeAlone } = DATE_FORM.exec(text)?.groups ?? {};
-  const clock = time ?? timeAlone;
-  if (clock !== undefined && !TIME_FORM.test(clock)) return false;
-  if (year === undefined) return clock !== undefined;
-  return Number(day) >= 1 && Number(day) <= daysIn(Number(year), Number(month));
-}
-
-/** The days of a month in the proleptic Gregorian calendar; 0 for a month that there is not. */
-function daysIn(year: number, month: number): number {
-  const isLeapYear = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
-  return [31, isLeapYear ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1] ?? 0;
-}
-
-/** An object of which every key so far is the reserved one. */
+/** An object whose every key so far is the reserved one. */
 interface DateCandidate {
   readonly depth: number;
   keyOffset: number;
-  /** Where the value of the last key begins. */
+  /** The offset of the last key's value. */
   valueOffset: number;
 }
 
@@ -57,25 +30,25 @@ interface Finding {
   readonly offset: number;
 }
 
-/** A string over its limit. `offset` is that of its opening quote. */
 interface OversizeString {
+  /** The offset of the opening quotation mark. */
   readonly offset: number;
   readonly subject: "key" | "value";
   readonly size: number;
 }
 
-/** What a pass over `data` found. */
+/** The violations that were found while the cursor read `data`. */
 export class DataFindings implements ValueObserver {
   readonly maxDepth = MAX_DATA_DEPTH;
   readonly watchedKeyBytes = RESERVED_KEY.length;
   readonly maxStringBytes: number;
-  /** The first findings in the order of the text; `count` tells how many there were. */
+  /** The first violations in the order of the text. `count` is the number of all. */
   readonly first: Finding[] = [];
   count = 0;
   firstOversize: OversizeString | null = null;
   watchedDepth = 0;
 
-  /** Of nested objects the innermost is the last. Never more than the depth that is looked at. */
+  /** From the outermost object to the innermost: at most `MAX_DATA_DEPTH`. */
   readonly #candidates: DateCandidate[] = [];
   readonly #body: Uint8Array;
 
@@ -111,7 +84,7 @@ export class DataFindings implements ValueObserver {
     this.watchedDepth = this.#candidates.at(-1)?.depth ?? 0;
     const isValue = candidate?.valueOffset === lastString.start - 1 && lastString.size <= MAX_DATE_LENGTH;
     if (candidate === undefined || !isValue) return;
-    if (isDateForTypst(decodeJsonString(this.#body, lastString, MAX_DATE_LENGTH))) {
+    if (readsAsDate(decodeJsonString(this.#body, lastString, MAX_DATE_LENGTH))) {
       this.#add("reserved_key", candidate.keyOffset);
     }
   }
@@ -130,18 +103,18 @@ export class DataFindings implements ValueObserver {
   }
 }
 
-/** Passes the `data` value at the cursor. The findings mean something only when the cursor is not malformed after it. */
-export function passData(cursor: JsonCursor, maxStringBytes: number): DataFindings {
+/** Validates the `data` value at the cursor. The findings are meaningful only if the cursor is not malformed afterwards. */
+export function validateData(cursor: JsonCursor, maxStringBytes: number): DataFindings {
   const findings = new DataFindings(cursor.body, maxStringBytes);
   cursor.skipValue(findings);
   return findings;
 }
 
 /**
- * The places in `data` of the values or keys at the given offsets, in ascending order.
+ * The paths in `data` of the values or keys at the given offsets, which are in ascending order.
  *
- * A key is the last segment of its own path. String segments are cut a little over the length at which they are
- * shortened for an answer. A path never runs deeper than the first container that is nested too deep.
+ * A key is the last segment of its own path. String segments are decoded a little beyond the length to which a response
+ * shortens them. A path ends at the latest at the first container that is nested too deep.
  */
 export function pathsAt(body: Uint8Array, dataStart: number, offsets: readonly number[]): DataPath[] {
   const cursor = new JsonCursor(body);
@@ -153,7 +126,7 @@ export function pathsAt(body: Uint8Array, dataStart: number, offsets: readonly n
   const segmentOfKey = () =>
     decodeJsonString(body, { start: cursor.stringStart, end: cursor.stringEnd }, 2 * MAX_SEGMENT_CODE_POINTS + 2);
 
-  // Recursion is bounded: past MAX_DATA_DEPTH a container is passed whole.
+  // The recursion is bounded: at MAX_DATA_DEPTH a container is skipped.
   const walk = (depth: number): void => {
     if (isWanted(cursor.position)) paths.push([...path]);
     if (paths.length === offsets.length) return;

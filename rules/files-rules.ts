@@ -1,28 +1,28 @@
 /**
- * The rules for the keys of `files`: each key by itself, and the set of them.
+ * The rules for the keys of `files`: for each key, and for the whole set.
  *
- * The per-key numbers and the character class below are the contract; `KEY_PATTERN` folds them into one expression for
- * clients that prefer one. Only ASCII is allowed, so that case folding is ASCII and every file system agrees.
+ * `KEY_RULES` is the definition (docs/api.md#key-rules); `KEY_PATTERN` expresses it as one regular expression for clients that prefer one. Only
+ * ASCII is allowed, so that case folding means the same on every file system.
  */
 import { type Limits, MAX_KEYS } from "./limits.ts";
 import { type Problem, problem } from "./problem.ts";
 import { quote } from "./quote.ts";
 import type { SetRuleId } from "./rule-ids.ts";
 
-/** Rises whenever a rule of this file changes. */
+/** To be increased whenever a rule in this file changes. */
 export const RULES_VERSION = 5;
 
-/** What one key must satisfy, in the form in which it is published. */
+/** The rules for each key, as they are published. */
 export const KEY_RULES = {
   segment_character_class: "[A-Za-z0-9._-]",
   min_segment_length: 1,
-  /** NAME_MAX of every file system in question. */
+  /** NAME_MAX of the usual file systems. */
   max_segment_length: 255,
   segments_may_not_be_only_dots: true,
   min_key_length: 1,
   /**
-   * Far below PATH_MAX (4096) less the room for the project's root, because a path costs the square of its depth to make
-   * and to remove: with keys of 3840 characters, 64 of them kept a machine busy for three minutes; with these, a second.
+   * Far below PATH_MAX (4096), because the time to create and remove a path grows with the square of its depth: 64 keys
+   * of 3840 characters took three minutes, 64 keys of 512 characters take a second.
    */
   max_key_length: 512,
 } as const;
@@ -30,7 +30,7 @@ export const KEY_RULES = {
 export const CASE_SENSITIVITY =
   "Keys are case-sensitive in the project and in imports, but two keys may not differ in case alone: keys are compared after mapping A-Z to a-z.";
 
-/** The key rules as one PCRE: anchored by \A and \z, because `$` lets a trailing newline pass. */
+/** The key rules as one PCRE, anchored by \A and \z because `$` also matches before a trailing newline. */
 export const KEY_PATTERN = keyPattern();
 
 function keyPattern(): string {
@@ -46,12 +46,12 @@ const SLASH = 0x2f;
 const POINT = 0x2e;
 const LOWER_CASE_BIT = 0x20;
 
-/** 1 for each ASCII code of the character class. */
+/** 1 for each ASCII code in the character class. */
 const IS_SEGMENT_CHARACTER = Uint8Array.from({ length: 128 }, (_, code) =>
   new RegExp(`^${KEY_RULES.segment_character_class}$`).test(String.fromCharCode(code)) ? 1 : 0,
 );
 
-/** Whether `key` satisfies every per-key rule. One pass without a copy: a body may hold a million keys. */
+/** Whether `key` satisfies every rule for a key. One pass without a copy, since a body may hold a million keys. */
 export function isValidKey(key: string): boolean {
   const { length } = key;
   if (length < KEY_RULES.min_key_length || length > KEY_RULES.max_key_length) return false;
@@ -74,7 +74,7 @@ export function isValidKey(key: string): boolean {
   return true;
 }
 
-/** Why a key is not valid, without quoting it: it must not show in a context. */
+/** Why a key is not valid, without quoting it: an invalid key must not appear in a problem's context. */
 export function describeInvalidKey(key: string): string {
   if (key.length === 0) return "a key must not be empty";
   if (key.length > KEY_RULES.max_key_length) return `a key has at most ${KEY_RULES.max_key_length} characters`;
@@ -89,7 +89,7 @@ export function describeInvalidKey(key: string): string {
   return "no part of a key between slashes may consist of dots alone";
 }
 
-/** The whole-set rules in the order in which they are applied. */
+/** The rules for the whole set, in the order in which they are applied. */
 export const SET_RULES = [
   {
     id: "too_many_keys",
@@ -112,10 +112,10 @@ export const SET_RULES = [
 /**
  * Validates the keys of `files` as a set.
  *
- * @param keys the first keys of the set, each valid by itself; with more than MAX_KEYS entries none is looked at.
- * @param count how many entries the set has.
- * @returns the first rule broken, or null. A set over the deployment's cap alone carries no `rule`: no published set
- *   rule refuses it.
+ * @param keys valid keys: all of them, unless `count` is over a limit
+ * @param count the number of entries in `files`
+ * @returns the problem of the first broken rule, or null. When only the deployment's limit is exceeded, the problem has no
+ *   `rule`, because no published rule is broken.
  */
 export function validateFileSet(keys: readonly string[], count: number, limits: Limits): Problem | null {
   if (count > MAX_KEYS) return tooManyFiles(count, MAX_KEYS, "too_many_keys");
@@ -141,8 +141,8 @@ function caseCollision(keys: readonly string[], paths: readonly string[]): Probl
 }
 
 function ancestorCollision(keys: readonly string[], paths: readonly string[]): Problem | null {
-  // NUL sorts before all else, so a directory is followed at once by what lies below it. So neighbours are enough: no
-  // list of all ancestors, whose size is the keys' times their depth.
+  // NUL sorts before every other character, so the paths below a directory follow it directly, and comparing neighbours
+  // is enough. A list of all ancestors would grow with the number of keys times their depth.
   const sorted = paths.toSorted();
   const directories = new Set(sorted.filter((path, index) => isDirectoryOf(path, sorted[index + 1])));
   const key = keys[paths.findIndex((path) => directories.has(path))];
@@ -155,18 +155,18 @@ function isDirectoryOf(path: string, next: string | undefined): boolean {
   return next?.charCodeAt(path.length) === SEPARATOR && next.startsWith(path);
 }
 
-/** What stands for the slash in a folded path. */
+/** Replaces the slash in a folded path. */
 const SEPARATOR = 0;
 
 /**
- * A valid key in ASCII lower case, which is its full case folding, with NUL for each slash. Made code by code: replacing
- * the slashes of 1024 keys of full depth took ten times as long.
+ * A valid key in ASCII lower case, which is its full case folding, with NUL for each slash. Built code by code, because
+ * `replaceAll` took ten times as long for 1024 keys of full depth.
  */
 function foldedPath(key: string): string {
   const codes = new Uint8Array(key.length);
   for (let at = 0; at < codes.length; at++) {
     const code = key.charCodeAt(at);
-    // Of the characters that are no letters the bit changes "_" alone, into one that no key holds.
+    // Besides letters, the bit changes only "_", into DEL, which no valid key contains.
     codes[at] = code === SLASH ? SEPARATOR : code | LOWER_CASE_BIT;
   }
   return Reflect.apply(String.fromCharCode, undefined, codes);

@@ -1,18 +1,18 @@
 /**
- * The limits of a deployment: one table with each limit's setting, default and range.
+ * The limits of a deployment: one table with the setting, default and range of each.
  *
- * Everything that reads, enforces, publishes or documents a limit takes it from here. No I/O: the settings come in as
- * plain strings from the one reader of each platform (`edge/settings.ts`, `backend/settings.ts`).
+ * Everything that reads, enforces, publishes or documents a limit takes it from here.
  */
+import type { ProblemCode } from "./problem.ts";
 import type { IntegerSetting } from "./settings.ts";
 
-/** The structural cap on `files`. It belongs to the rules, never to a deployment's settings. */
+/** The most keys that the rules allow in `files`. No setting can raise it. */
 export const MAX_KEYS = 1024;
 
 const KIBIBYTE = 1024;
 const MEBIBYTE = 1024 * KIBIBYTE;
 
-/** Each limit by its published name, in the order of `/v1/constraints`. `effective_max_files` is derived below. */
+/** Each limit by its published name, in the order of `/v1/constraints`. `limitsFrom` adds `effective_max_files`. */
 export const LIMIT_SETTINGS = {
   max_inline_files: {
     setting: "SERVICE_MAX_INLINE_FILES",
@@ -50,7 +50,7 @@ export const LIMIT_SETTINGS = {
     min: 1,
     max: 64 * MEBIBYTE,
   },
-  // 64 MiB at most: an isolate at the edge has 128 MiB and holds the whole body while it validates it.
+  // At most 64 MiB, because an isolate at the edge has 128 MiB and holds the whole body while it validates it.
   max_request_body_bytes: {
     setting: "SERVICE_MAX_REQUEST_BODY_BYTES",
     unit: "bytes",
@@ -84,15 +84,15 @@ interface LimitSetting extends IntegerSetting {
   readonly unit: string;
   readonly appliesTo: string;
   /** The problem that answers a request over the limit. */
-  readonly code: string;
+  readonly code: ProblemCode;
 }
 
 export type LimitName = keyof typeof LIMIT_SETTINGS;
 
-/** The limits in force, under the names by which `/v1/constraints` publishes them. */
+/** The limits of a deployment by their published names. */
 export type Limits = Readonly<Record<LimitName | "effective_max_files", number>>;
 
-/** Limits of a deployment that sets none. */
+/** The limits of a deployment without settings. */
 export const DEFAULT_LIMITS: Limits = limitsFrom({
   max_inline_files: LIMIT_SETTINGS.max_inline_files.default,
   max_inline_file_bytes: LIMIT_SETTINGS.max_inline_file_bytes.default,
@@ -103,14 +103,14 @@ export const DEFAULT_LIMITS: Limits = limitsFrom({
   max_output_files: LIMIT_SETTINGS.max_output_files.default,
 });
 
-/** Completes configured limits by the one that is derived: the smaller of the structural and the deployment's cap. */
+/** Adds `effective_max_files`: the lower of the limits that the rules and the deployment set. */
 export function limitsFrom(configured: Readonly<Record<LimitName, number>>): Limits {
   return { ...configured, effective_max_files: Math.min(MAX_KEYS, configured.max_inline_files) };
 }
 
 /**
- * One line that is equal for two deployments exactly when their limits are: the edge sends it with each request, so
- * that a backend set otherwise can say so.
+ * The limits as one line of text, equal if and only if the limits are. The edge sends it with each request, so that a
+ * backend with other limits can report the mismatch.
  */
 export function limitsFingerprint(limits: Limits): string {
   return Object.entries(limits)

@@ -1,7 +1,7 @@
 /**
- * The `output` object: what each format accepts, field by field.
+ * The fields of `output` that each format accepts, and their values.
  *
- * These schemas validate single fields and unknown ones; rules over several fields are in `output-rules.ts`.
+ * These schemas validate each field by itself; rules over several fields are in `output-rules.ts`.
  */
 import * as v from "valibot";
 
@@ -25,13 +25,13 @@ export const PDF_STANDARDS = [
 export type PdfVersion = (typeof PDF_VERSIONS)[number];
 export type PdfStandard = (typeof PDF_STANDARDS)[number];
 
-/** One PDF/A profile and `ua-1`. */
+/** A PDF/A profile and `ua-1`. */
 export const MAX_STANDARDS = 2;
 export const MIN_PAGE = 1;
 export const PPI = { min_ppi: 1, max_ppi: 300, default_ppi: 144 } as const;
 export const ARCHIVES = ["zip"] as const;
 
-/** A name longer than this is read only so far: no more than a fraction of it could reach the file name. */
+/** A longer name is read only up to here: the file name is much shorter. */
 export const MAX_FILENAME_CODE_UNITS = 4096;
 
 const filename = v.optional(v.nullable(v.string()), null);
@@ -45,15 +45,15 @@ const imageFields = {
 };
 
 /**
- * The schema of each format. That a field belongs to no format, or to another one, is found before: valibot's strict
- * objects stop at the first such field, and all of them are to be reported.
+ * The schema of each format. `OutputReader` reports fields that are unknown or belong to another format, all of them at
+ * once: valibot's strict objects stop at the first.
  */
 export const OUTPUT_SCHEMAS = {
   pdf: v.object({
     format: v.optional(v.literal("pdf"), "pdf"),
     filename,
     version: v.optional(v.nullable(v.picklist(PDF_VERSIONS)), null),
-    // The length goes first: the items of a list that is too long are not validated.
+    // The length is checked first, so that the items of a list that is too long are not validated.
     standards: v.optional(
       v.pipe(v.array(v.unknown()), v.maxLength(MAX_STANDARDS), v.array(v.picklist(PDF_STANDARDS))),
       [],
@@ -70,20 +70,29 @@ export const OUTPUT_SCHEMAS = {
 
 export type OutputFormat = keyof typeof OUTPUT_SCHEMAS;
 
-export const OUTPUT_FORMATS = ["pdf", "png", "svg"] as const satisfies readonly OutputFormat[];
+export const OUTPUT_FORMATS: readonly OutputFormat[] = Object.keys(OUTPUT_SCHEMAS).filter(isOutputFormat);
 export const PDF_FORMATS = ["pdf"] as const satisfies readonly OutputFormat[];
 export const IMAGE_FORMATS = ["png", "svg"] as const satisfies readonly OutputFormat[];
 
-export type PdfOutput = v.InferOutput<typeof OUTPUT_SCHEMAS.pdf>;
-export type PngOutput = v.InferOutput<typeof OUTPUT_SCHEMAS.png>;
-export type SvgOutput = v.InferOutput<typeof OUTPUT_SCHEMAS.svg>;
-/** An `output` whose every field is valid by itself, defaults filled in. */
-export type Output = PdfOutput | PngOutput | SvgOutput;
+export type PdfOutput = OutputOf["pdf"];
+/** An `output` whose every field is valid by itself, with the defaults filled in. */
+export type Output = OutputOf[OutputFormat];
+
+type OutputOf = { [Format in OutputFormat]: v.InferOutput<(typeof OUTPUT_SCHEMAS)[Format]> };
 
 /** Every field that some format accepts. */
-export type OutputField = keyof PdfOutput | keyof PngOutput;
+export type OutputField = { [Format in OutputFormat]: keyof OutputOf[Format] }[OutputFormat];
 
-/** What a request without `output` asks for. */
+/** The names of all fields, taken from the schemas so that the reader knows every one of them. */
+export const OUTPUT_FIELDS: readonly OutputField[] = [
+  ...new Set(Object.values(OUTPUT_SCHEMAS).flatMap(({ entries }) => Object.keys(entries))),
+].filter(isOutputField);
+
+function isOutputField(name: string): name is OutputField {
+  return Object.values(OUTPUT_SCHEMAS).some(({ entries }) => Object.hasOwn(entries, name));
+}
+
+/** The `output` of a request that has none. */
 export const DEFAULT_OUTPUT: Output = v.parse(OUTPUT_SCHEMAS.pdf, {});
 
 /** Whether `format` names an output format. */

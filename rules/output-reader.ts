@@ -1,17 +1,20 @@
 /**
- * Reading `output` from the cursor: bounded values for the schemas of `output-options.ts`, and their issues as errors.
+ * Reads `output` from the cursor into bounded values, validates them by the schemas of `output-options.ts`, and reports
+ * the issues as validation errors.
  *
- * The values are small by construction: a string is read as far as any rule could care, a container in the wrong place
- * becomes an empty one, and of `standards` one item more than is allowed.
+ * The values are bounded by construction: a string is decoded only as far as a rule looks, a container in the wrong place
+ * is read as an empty one, and at most one item more than allowed is read of `standards`.
  */
 import * as v from "valibot";
 import type { JsonCursor, JsonKind } from "./json/cursor.ts";
+import { KnownNames } from "./json/known-names.ts";
 import { decodeJsonString } from "./json/string.ts";
 import {
   DEFAULT_OUTPUT,
   isOutputFormat,
   MAX_FILENAME_CODE_UNITS,
   MAX_STANDARDS,
+  OUTPUT_FIELDS,
   OUTPUT_SCHEMAS,
   type Output,
   type OutputField,
@@ -20,24 +23,17 @@ import {
 import { quote } from "./quote.ts";
 import type { ErrorType, ValidationErrorList } from "./validation-errors.ts";
 
-/** A number is read when it is no longer than this; a longer one counts as out of every range. */
+/** A longer number is read as Infinity, which is out of every range. */
 const MAX_NUMBER_BYTES = 1024;
 
-/** Every field of some format. */
-const FIELDS: ReadonlySet<string> = new Set([
-  "format",
-  "filename",
-  "version",
-  "standards",
-  "pages",
-  "page",
-  "archive",
-  "ppi",
-] satisfies OutputField[]);
+const FIELDS = new KnownNames<OutputField>(OUTPUT_FIELDS);
 
-const ONE_ISSUE_A_FIELD = { abortPipeEarly: true } as const;
+const ONE_ISSUE_PER_FIELD = { abortPipeEarly: true } as const;
 
 type SmallValue = string | number | boolean | null | SmallValue[] | Record<string, never>;
+
+/** What stands in `output`; undefined is what does not. */
+type Fields = Record<OutputField, SmallValue | undefined>;
 
 export class OutputReader {
   readonly #cursor: JsonCursor;
@@ -48,7 +44,7 @@ export class OutputReader {
     this.#errors = errors;
   }
 
-  /** Reads the value at the cursor. Errors go to the list; the answer is null when there was one. */
+  /** Reads the value at the cursor. It returns null when there were errors, which it adds to the list. */
   read(): Output | null {
     const cursor = this.#cursor;
     const kind = cursor.peekKind();
@@ -57,43 +53,58 @@ export class OutputReader {
       if (kind !== null) this.#errors.addFieldError(["output"], "wrong_type", "output must be an object");
       return null;
     }
-    const fields = this.#readFields();
+    const names: OutputField[] = [];
+    const fields = this.#readFields(names);
     if (cursor.isMalformed) return null;
     const { format = DEFAULT_OUTPUT.format } = fields;
-    if (isOutputFormat(format)) return this.#validate(format, fields);
+    if (isOutputFormat(format)) return this.#validate(format, names, fields);
     if (typeof format === "string") this.#errors.addUnsupportedFormat(format);
     else this.#errors.addFieldError(["output", "format"], "wrong_type", "format must be a string");
     return null;
   }
 
-  #readFields(): Record<string, SmallValue> {
+  /** Reads the fields, and adds their names to `names` in the order of the body. */
+  #readFields(names: OutputField[]): Fields {
     const cursor = this.#cursor;
-    const fields: Record<string, SmallValue> = {};
+    // Of one shape for every request: an object that gets its fields one by one takes the engine longer.
+    const fields: Fields = {
+      format: undefined,
+      filename: undefined,
+      version: undefined,
+      standards: undefined,
+      pages: undefined,
+      page: undefined,
+      archive: undefined,
+      ppi: undefined,
+    };
     for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
-      const name = decodeJsonString(cursor.body, cursor.stringSpan(), MAX_FILENAME_CODE_UNITS);
-      if (!FIELDS.has(name)) {
+      const key = cursor.stringSpan();
+      const name = FIELDS.find(cursor.body, key);
+      if (name === null) {
         cursor.skipValue(null);
-        this.#errors.addFieldError(["output", name], "unknown_field", "unknown field");
-      } else if (Object.hasOwn(fields, name)) {
+        const unknownName = decodeJsonString(cursor.body, key, MAX_FILENAME_CODE_UNITS);
+        this.#errors.addFieldError(["output", unknownName], "unknown_field", "unknown field");
+      } else if (fields[name] !== undefined) {
         cursor.skipValue(null);
         this.#errors.addFieldError(["output", name], "duplicate_field", "duplicate field");
       } else {
+        names.push(name);
         fields[name] = name === "standards" ? this.#readStandards() : this.#readSmallValue();
       }
     }
     return fields;
   }
 
-  #validate(format: OutputFormat, fields: Readonly<Record<string, SmallValue>>): Output | null {
+  #validate(format: OutputFormat, names: readonly OutputField[], fields: Readonly<Fields>): Output | null {
     const schema = OUTPUT_SCHEMAS[format];
-    let hasForeignField = false;
-    for (const name in fields) {
+    let hasMisplacedField = false;
+    for (const name of names) {
       if (name in schema.entries) continue;
-      hasForeignField = true;
+      hasMisplacedField = true;
       this.#errors.addFieldError(["output", name], "unknown_field", `${name} is not an option of ${format}`);
     }
-    const result = v.safeParse<typeof schema>(schema, fields, ONE_ISSUE_A_FIELD);
-    if (result.success) return hasForeignField ? null : result.output;
+    const result = v.safeParse<typeof schema>(schema, fields, ONE_ISSUE_PER_FIELD);
+    if (result.success) return hasMisplacedField ? null : result.output;
     for (const issue of result.issues) {
       const path = (issue.path ?? []).map(({ key }) => (typeof key === "number" ? key : String(key)));
       const { type, expectation } = describeIssue(issue);
@@ -144,7 +155,7 @@ export class OutputReader {
   }
 }
 
-/** One of our error types for each kind of valibot issue that the schemas can raise. */
+/** The error type and the expectation, in words, for each kind of valibot issue that the schemas can raise. */
 function describeIssue(issue: v.BaseIssue<unknown>): { type: ErrorType; expectation: string } {
   switch (issue.type) {
     case "picklist":

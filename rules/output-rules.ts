@@ -1,8 +1,8 @@
 /**
- * The output rules: what may not be combined in `output`, in the order in which it is validated.
+ * The output rules: the combinations that `output` must not have, in the order in which they are checked.
  *
- * Each rule is one entry with its id, its description and its test. An output that breaks several is reported against
- * the first. Every rule answers `invalid_request` with its id as `context.rule`.
+ * Each rule is one entry with its id, its description and its condition. The problem is `invalid_request`; `context.rule`
+ * is the id of the first rule that the output breaks.
  */
 import type { Limits } from "./limits.ts";
 import type { Output, OutputField, PdfOutput, PdfStandard, PdfVersion } from "./output-options.ts";
@@ -16,10 +16,10 @@ import {
 import { type Problem, problem } from "./problem.ts";
 import type { OutputRuleId } from "./rule-ids.ts";
 
-/** Rises whenever a rule of this file or of the `output` fields changes. */
+/** To be increased whenever a rule in this file or a field of `output` changes. */
 export const OUTPUT_RULES_VERSION = 2;
 
-/** The PDF version that each PDF/A profile requires (ISO 19005-1 to -4). What is absent here is no PDF/A profile. */
+/** The PDF version that each PDF/A profile requires (ISO 19005-1 to -4). A standard that is absent is not a PDF/A profile. */
 export const PDF_A_VERSION = {
   "a-1b": "1.4",
   "a-1a": "1.4",
@@ -34,7 +34,7 @@ export const PDF_A_VERSION = {
   "a-4e": "2.0",
 } as const satisfies Partial<Record<PdfStandard, PdfVersion>>;
 
-/** Standards that require a tagged PDF. Typst writes no tags when pages are selected. */
+/** The standards that require a tagged PDF. Typst writes no tags when pages are selected. */
 export const TAGGED_STANDARDS = ["ua-1", "a-1a", "a-2a", "a-3a"] as const satisfies readonly PdfStandard[];
 
 export const PDF_A_4_STANDARDS = ["a-4", "a-4f", "a-4e"] as const satisfies readonly PdfStandard[];
@@ -47,7 +47,7 @@ interface OutputRule {
   readonly description: string;
   /** The field to which the error points. */
   readonly field: OutputField;
-  /** Whether `output` breaks the rule; every earlier rule holds. */
+  /** Whether `output` breaks the rule. It is called only when `output` breaks no earlier rule. */
   readonly isBrokenBy: (output: Output) => boolean;
 }
 
@@ -129,7 +129,7 @@ export const OUTPUT_RULES: readonly OutputRule[] = [
   ),
 ];
 
-/** Rules about the text of `pages` alone: where one is broken, nobody can say which pages are selected. */
+/** The rules for the text of `pages`. When one is broken, the selected pages cannot be counted. */
 const SELECTION_RULES: ReadonlySet<OutputRuleId> = new Set([
   "page_selection_too_long",
   "page_selection_too_many_segments",
@@ -138,31 +138,31 @@ const SELECTION_RULES: ReadonlySet<OutputRuleId> = new Set([
 ]);
 
 /**
- * Validates a valid `output` by the output rules and by the number of pages it selects, which no rule names and which
- * therefore goes first (contract 2.7), as soon as the pages can be counted.
+ * Validates an `output` by the output rules and by the number of pages that it selects. The number is checked first,
+ * because no rule names it (docs/api.md#output-rules), unless the pages cannot be counted.
  */
 export function validateOutput(output: Output, limits: Limits): Problem | null {
   const broken = firstBroken(output);
   if (broken === undefined) return validatePageCount(output, limits);
-  return (SELECTION_RULES.has(broken.id) ? null : validatePageCount(output, limits)) ?? refusalBy(broken);
+  return (SELECTION_RULES.has(broken.id) ? null : validatePageCount(output, limits)) ?? brokenRuleProblem(broken);
 }
 
-/** The first output rule that `output` breaks, as a problem, or null. */
+/** The problem of the first output rule that `output` breaks, or null. */
 export function validateOutputRules(output: Output): Problem | null {
   const broken = firstBroken(output);
-  return broken === undefined ? null : refusalBy(broken);
+  return broken === undefined ? null : brokenRuleProblem(broken);
 }
 
 function firstBroken(output: Output): OutputRule | undefined {
   return OUTPUT_RULES.find(({ isBrokenBy }) => isBrokenBy(output));
 }
 
-function refusalBy({ id, field, description }: OutputRule): Problem {
+function brokenRuleProblem({ id, field, description }: OutputRule): Problem {
   const errors = [{ loc: ["output", field], msg: description, type: id }];
   return problem("invalid_request", description, { rule: id, errors });
 }
 
-/** Refuses an archive that would hold too many pages before anything is rendered. */
+/** Rejects an archive of too many pages before anything is rendered. */
 function validatePageCount(output: Output, limits: Limits): Problem | null {
   if (output.format === "pdf" || output.pages === null || output.archive === null) return null;
   const count = countDistinctPages(parsePageSelection(output.pages));

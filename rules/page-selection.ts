@@ -1,5 +1,5 @@
 /**
- * Page selections such as `1,3-5,8-`: their grammar, and how many pages they name.
+ * Page selections such as `1,3-5,8-`: their grammar and the number of pages that they select.
  */
 
 export const PAGE_SELECTION = {
@@ -10,26 +10,26 @@ export const PAGE_SELECTION = {
   selection_pattern_flavour: "pcre",
   selection_pattern_matches_whole_selection: true,
   /**
-   * How many pages an open range counts for against `max_output_files` before the render: how many more there are is known
-   * only after layout.
+   * The number of pages that an open range counts for before the render, against `max_output_files`: the real number is
+   * known only after layout.
    */
   open_range_page_count: 1,
 } as const;
 
 const SELECTION = new RegExp(`^${PAGE_SELECTION.selection_pattern}$`);
 
-/** One selection: pages `first` to `last`, `last` being null for an open range. */
+/** The pages from `first` to `last`; `last` is null for an open range. */
 export interface PageRange {
   readonly first: number;
   readonly last: number | null;
 }
 
-/** A selection string's comma-separated parts, unparsed. */
+/** The comma-separated selections in `pages`, not parsed. */
 export function splitSelections(pages: string): string[] {
   return pages.split(",");
 }
 
-/** The range that one part names, or null when it does not match the grammar. The ends may be in the wrong order. */
+/** The range of one selection, or null when it does not match the grammar. `last` may be lower than `first`. */
 export function parsePageRange(selection: string): PageRange | null {
   if (!SELECTION.test(selection)) return null;
   const [first = "", last] = selection.split("-");
@@ -37,14 +37,14 @@ export function parsePageRange(selection: string): PageRange | null {
   return { first: Number(first), last: last === "" ? null : Number(last) };
 }
 
-/** The ranges of a selection that the output rules accept. A part that does not parse is left out. */
+/** The ranges of `pages`. A selection that does not match the grammar is left out. */
 export function parsePageSelection(pages: string): PageRange[] {
   return splitSelections(pages)
     .map(parsePageRange)
     .filter((range) => range !== null);
 }
 
-/** How many distinct pages the ranges name for certain: an open range counts for its first page. */
+/** The number of distinct pages in the ranges. An open range counts for `open_range_page_count` pages. */
 export function countDistinctPages(ranges: readonly PageRange[]): number {
   const closed = ranges.map(({ first, last }) => ({
     first,

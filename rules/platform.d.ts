@@ -1,5 +1,5 @@
-// The globals beyond ECMAScript that the rules use, because every platform has them (WHATWG Encoding and URL). Declared
-// here by hand, so that nothing of a browser, of Node or of workerd can slip in unnoticed.
+// The globals beyond ECMAScript that the rules may use: every platform has them (WHATWG Encoding and URL). They are
+// declared by hand, so that using any other global of a browser, Node or workerd is a type error.
 
 declare class TextEncoder {
   encode(input: string): Uint8Array<ArrayBuffer>;

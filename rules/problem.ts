@@ -1,13 +1,13 @@
 /**
- * Problems: every error a client can meet, as one catalogue and one type.
+ * Problems (RFC 9457): the catalogue of every error that a client can get, and the type of an error as a value.
  *
- * A code is never reused and its status never changes within an API version. Errors are values of type `Problem`
- * until an edge or a backend turns them into a response. Must not hold diagnostics, bodies or tokens.
+ * A code is never reused, and its status never changes within an API version. A problem must not contain Typst
+ * diagnostics, bodies or tokens.
  */
 
 import type { OutputRuleId, SetRuleId } from "./rule-ids.ts";
 
-/** Whose turn it is to act. Only `service` means that the service failed. */
+/** Who has to act. Only `service` means that the service failed. */
 export const ORIGINS = {
   request: "The request, or the document it asks for, must be corrected.",
   template: "The template that the request carries (source or files) must be corrected.",
@@ -24,7 +24,7 @@ export interface ValidationError {
   readonly type: string;
 }
 
-/** `errors` as every validation problem carries it; `errors_total` only when entries were left out. */
+/** The context members of a validation problem. `errors_total` is present only when `errors` does not list all errors. */
 export interface ValidationErrors {
   readonly errors: readonly ValidationError[];
   readonly errors_total?: number;
@@ -32,7 +32,7 @@ export interface ValidationErrors {
 
 type Nothing = Readonly<Record<string, never>>;
 
-/** The context of each code. What is optional here says in the catalogue's `cause` when it is present. */
+/** The context of each code. The `cause` in the catalogue says when an optional member is present. */
 export interface ProblemContexts {
   invalid_request: Partial<ValidationErrors> & { readonly rule?: OutputRuleId };
   unsupported_format: ValidationErrors;
@@ -94,7 +94,7 @@ export const PROBLEMS = {
     title: "Invalid request",
     context: ["errors", "errors_total", "rule"],
     cause:
-      "A field is missing, malformed, unknown or belongs to another output format, an output rule refused the request (`rule`), or the body is not JSON or did not arrive in time (then without `errors`).",
+      "A field is missing, malformed, unknown or belongs to another output format, the output breaks an output rule (`rule`), or the body is not JSON or did not arrive in time (then without `errors`).",
   },
   unsupported_format: {
     status: 400,
@@ -137,7 +137,7 @@ export const PROBLEMS = {
     origin: "request",
     title: "Method not allowed",
     context: [],
-    cause: "The path exists, not for this method. The `Allow` header names the permitted ones.",
+    cause: "The path exists, but not for this method. The `Allow` header names the permitted methods.",
   },
   render_timeout: {
     status: 408,
@@ -224,11 +224,11 @@ export const PROBLEMS = {
     origin: "service",
     title: "Service unavailable",
     context: [],
-    cause: "An unexpected failure of the service or of what it stands on.",
+    cause: "An unexpected failure of the service or its infrastructure.",
   },
 } as const satisfies Record<ProblemCode, ProblemDefinition>;
 
-/** An error as a value: what happened, before it has a request to belong to. */
+/** An error as a value. `problemDocument` makes the body of a response from it. */
 export type Problem = {
   [Code in ProblemCode]: {
     readonly code: Code;
@@ -237,10 +237,10 @@ export type Problem = {
   };
 }[ProblemCode];
 
-/** The only media type of an error (RFC 9457). */
+/** The media type of every error response (RFC 9457). */
 export const PROBLEM_MEDIA_TYPE = "application/problem+json";
 
-/** A problem of the given code. `detail` must quote no more of the caller's text than `quote()` gives. */
+/** A problem with the given code. `detail` may contain text of the caller only as `quote()` returns it. */
 export function problem<Code extends ProblemCode>(
   code: Code,
   detail: string,
@@ -255,12 +255,12 @@ export function notFound(): Problem {
   return problem("not_found", "Nothing is served at this path.", {});
 }
 
-/** The path is served for other methods: `allowed`, as the `Allow` header lists them. */
+/** The path exists for other methods. `allowed` is the value of the `Allow` header. */
 export function methodNotAllowed(allowed: string): Problem {
   return problem("method_not_allowed", `Only ${allowed} can be used here.`, {});
 }
 
-/** An unexpected failure. Its reason goes to the log, never to the client. */
+/** An unexpected failure. Its cause goes to the log, never to the client. */
 export function serviceUnavailable(): Problem {
   return problem("service_unavailable", "The service cannot take this request now.", {});
 }
@@ -276,7 +276,14 @@ export interface ProblemDocument {
   readonly context: object;
 }
 
-/** The body of the response that reports `problem`; `instance` is the URL of the request, the request id its fragment. */
+/** The `instance` of a problem: the URL of the request without its query, and the request id as its fragment. */
+export function problemInstance(url: string, requestId: string): string {
+  // A `Host` header may make the URL invalid, and the request is answered all the same.
+  const { origin, pathname } = URL.canParse(url) ? new URL(url) : { origin: "", pathname: "/" };
+  return `${origin}${pathname}#${requestId}`;
+}
+
+/** The body of the response that reports `problem`; see `problemInstance` for `instance`. */
 export function problemDocument({ code, detail, context }: Problem, instance: string): ProblemDocument {
   const { origin, title, status } = PROBLEMS[code];
   return { code, origin, title, status, detail, instance, context };

@@ -1,68 +1,72 @@
 /**
- * The validation of a render request: one function from the bytes of a body to spans in it, or to a Problem.
+ * Validates a render request: from the bytes of a body to spans in it, or to a Problem.
  *
- * One pass over the body finds JSON errors, field errors, sizes and spans together; what is reported follows the order
- * of validation: JSON grammar · all field errors at once · the file set · sizes · the page selection · output rules.
- * Nothing big is decoded or copied: the backend writes `source`, files and `data` straight from the spans.
+ * One pass over the body finds JSON errors, field errors, sizes and spans. The problem is then chosen in the order of
+ * validation: JSON grammar, all field errors together, the set of files, sizes, the page count, output rules. Nothing big
+ * is decoded or copied: the backend writes `source`, files and `data` directly from the spans.
  */
 
-import { type DataErrorType, type DataFindings, passData, pathsAt } from "./data-rules.ts";
+import { type DataErrorType, type DataFindings, MAX_DATA_DEPTH, pathsAt, validateData } from "./data-rules.ts";
 import { isValidKey, KEY_RULES, validateFileSet } from "./files-rules.ts";
 import { type Base64Mistake, base64DecodedSize, base64Mistake } from "./json/base64.ts";
 import { JsonCursor, type JsonKind } from "./json/cursor.ts";
+import { KnownNames } from "./json/known-names.ts";
 import { decodeJsonString, type StringSpan } from "./json/string.ts";
-import { isUtf8 } from "./json/utf8.ts";
 import type { Limits } from "./limits.ts";
 import { DEFAULT_OUTPUT, type Output } from "./output-options.ts";
 import { OutputReader } from "./output-reader.ts";
 import { validateOutput } from "./output-rules.ts";
 import { type Problem, problem } from "./problem.ts";
 import { quote, shortenPath } from "./quote.ts";
-import { RememberedKeys } from "./remembered-keys.ts";
+import { SeenKeys } from "./seen-keys.ts";
 import { ValidationErrorList } from "./validation-errors.ts";
 
-/** How a file's content is written in the request. */
+/** How the content of a file is encoded in the request. */
 export type Encoding = "text" | "base64";
 
-/** One file of the project; `content` is a span of the body. */
+/** An entry of `files`. */
 export interface RenderFile {
   readonly key: string;
   readonly encoding: Encoding;
+  /** A span of the body. */
   readonly content: StringSpan;
-  /** Size of the file in bytes, once decoded. */
+  /** The size of the file in bytes, after decoding. */
   readonly size: number;
 }
 
-/** A valid render request. The spans point into the body that was validated. */
+/** A valid render request. Its spans point into the body. */
 export interface RenderRequest {
   readonly source: StringSpan;
   readonly files: readonly RenderFile[];
-  /** Where the JSON text of `data` begins and ends, or null when the request has none. */
+  /** Where the JSON text of `data` begins and ends; null when the request has no `data`. */
   readonly data: { readonly start: number; readonly end: number } | null;
   readonly output: Output;
 }
 
-export type RenderRequestResult =
+export type ParseResult =
   | { readonly ok: true; readonly request: RenderRequest }
   | { readonly ok: false; readonly problem: Problem };
 
-/** Validates a body completely. The body must not change while the result is in use. */
-export function parseRenderRequest(body: Uint8Array, limits: Limits): RenderRequestResult {
+/** Validates a body completely. It must not change while the result is in use. */
+export function parseRenderRequest(body: Uint8Array, limits: Limits): ParseResult {
   const reader = new RequestReader(body, limits);
   reader.read();
-  const found = reader.validate();
-  return "code" in found ? { ok: false, problem: found } : { ok: true, request: found };
+  const verdict = reader.verdict();
+  return "code" in verdict ? { ok: false, problem: verdict } : { ok: true, request: verdict };
 }
+
+/** Every field of a request and of a file. */
+const FIELDS = new KnownNames(["source", "files", "data", "output", "encoding", "content"]);
 
 const ENCODINGS: readonly string[] = ["text", "base64"] satisfies Encoding[];
 
-/** Longer than every field name, so that a longer key is told from all of them. */
+/** Longer than every field name, so that a key that is cut here equals none of them. */
 const MAX_FIELD_NAME_CODE_UNITS = 512;
 
 const DATA_ERROR_MESSAGES: Record<DataErrorType, string> = {
   lone_surrogate: "the string contains a lone surrogate, which UTF-8 cannot encode",
   number_out_of_range: "the number is out of range: Typst cannot read it as a floating-point number",
-  nesting_too_deep: "arrays and objects are nested more than 127 levels deep",
+  nesting_too_deep: `arrays and objects are nested more than ${MAX_DATA_DEPTH} levels deep`,
   reserved_key: "the key is reserved: Typst would turn this object into a date",
 };
 
@@ -72,9 +76,9 @@ const BASE64_MESSAGES: Readonly<Record<Base64Mistake, string>> = {
   other: "content is not valid Base64 (RFC 4648 section 4: padded, no spaces, unused bits zero)",
 };
 
-/** The place of errors about a key that breaks the rules. */
+/** The `loc` of errors in an entry whose key is not valid: such a key must not appear in a context. */
 const FILES_LOC: readonly string[] = ["files"];
-/** A place for errors past those that are reported, so that a body of many errors makes no list for each. */
+/** The `loc` of errors that are only counted, so that a body of many errors allocates no list for each. */
 const UNREPORTED_LOC: readonly string[] = [];
 
 const KIND_IN_WORDS: Readonly<Record<JsonKind, string>> = {
@@ -102,7 +106,7 @@ class RequestReader {
     this.#limits = limits;
   }
 
-  /** The pass over the body. */
+  /** Reads the body in one pass. */
   read(): void {
     const cursor = this.#cursor;
     cursor.skipBlanks();
@@ -116,13 +120,13 @@ class RequestReader {
     cursor.expectEnd();
   }
 
-  /** The verdict on what was read, in the order of validation. */
-  validate(): RenderRequest | Problem {
+  /** The valid request, or the first problem in the order of validation. */
+  verdict(): RenderRequest | Problem {
     const cursor = this.#cursor;
     if (cursor.isMalformed) {
       return problem("invalid_request", `The body is not valid JSON: syntax error at byte ${cursor.malformedAt}.`, {});
     }
-    if (!cursor.isAscii && !isUtf8(cursor.body)) {
+    if (!cursor.isUtf8) {
       return problem("invalid_request", "The body is not valid JSON: it is not UTF-8.", {});
     }
     const found = this.#errors.toProblem() ?? this.#validateFileSet() ?? this.#validateSizes();
@@ -130,20 +134,20 @@ class RequestReader {
     const source = this.#source;
     const output = this.#output;
     if (source === null || output === null) throw new Error("a request without field errors lacks a field");
-    const refusal = validateOutput(output, this.#limits);
-    if (refusal !== null) return refusal;
+    const outputProblem = validateOutput(output, this.#limits);
+    if (outputProblem !== null) return outputProblem;
     const data = this.#data && { start: this.#data.start, end: this.#data.end };
     return { source, files: this.#files, data, output };
   }
 
   #readRoot(): void {
     const cursor = this.#cursor;
-    // Never more than the four known fields.
+    // At most the four known fields.
     const seen: string[] = [];
     for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
       const field = this.#fieldName();
       if (seen.includes(field)) {
-        this.#passDuplicate([field]);
+        this.#skipDuplicate([field]);
         continue;
       }
       switch (field) {
@@ -160,7 +164,7 @@ class RequestReader {
           this.#output = new OutputReader(cursor, this.#errors).read();
           break;
         default:
-          this.#passUnknown([field]);
+          this.#skipUnknown([field]);
           continue;
       }
       seen.push(field);
@@ -174,23 +178,23 @@ class RequestReader {
     if (source === null) return;
     if (source.size === 0) this.#errors.addFieldError(["source"], "too_short", "source must not be empty");
     if (source.hasLoneSurrogates) {
-      this.#errors.addBadSource("source contains a lone surrogate, which UTF-8 cannot encode");
+      this.#errors.addInvalidSource("source contains a lone surrogate, which UTF-8 cannot encode");
     }
   }
 
   #readFiles(): void {
     const cursor = this.#cursor;
     if (!this.#expectObject(["files"])) return;
-    // Keys past the cap are not remembered: such a set is refused for its size at the latest, and memory stays bounded.
+    // Keys over the limit are not remembered, so that memory is bounded: a request with so many files is never valid.
     const maxFiles = this.#limits.effective_max_files;
-    const seen = new RememberedKeys();
+    const seen = new SeenKeys();
     for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
       const key = decodeJsonString(cursor.body, cursor.stringSpan(), KEY_RULES.max_key_length + 1);
       const isValid = isValidKey(key);
       if (!isValid) {
         this.#errors.addInvalidKey(key);
       } else if (seen.has(key)) {
-        this.#passDuplicate(["files", key]);
+        this.#skipDuplicate(["files", key]);
         continue;
       } else if (seen.size < maxFiles) {
         seen.add(key);
@@ -203,7 +207,6 @@ class RequestReader {
 
   #readFile(key: string, isValid: boolean): RenderFile | null {
     const cursor = this.#cursor;
-    // A key that breaks the rules must not show in a context.
     const loc = !isValid ? FILES_LOC : this.#errors.isFull ? UNREPORTED_LOC : ["files", key];
     if (!this.#expectObject(loc)) return null;
     let encoding: Encoding | null | undefined;
@@ -211,13 +214,13 @@ class RequestReader {
     for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
       const field = this.#fieldName();
       if (field === "encoding") {
-        if (encoding !== undefined) this.#passDuplicate(this.#fieldLoc(loc, field));
+        if (encoding !== undefined) this.#skipDuplicate(this.#fieldLoc(loc, field));
         else encoding = this.#readEncoding(this.#fieldLoc(loc, field));
       } else if (field === "content") {
-        if (content !== undefined) this.#passDuplicate(this.#fieldLoc(loc, field));
+        if (content !== undefined) this.#skipDuplicate(this.#fieldLoc(loc, field));
         else content = this.#readStringField(this.#fieldLoc(loc, field));
       } else {
-        this.#passUnknown(this.#fieldLoc(loc, field));
+        this.#skipUnknown(this.#fieldLoc(loc, field));
       }
     }
     if (cursor.isMalformed) return null;
@@ -240,11 +243,11 @@ class RequestReader {
     return null;
   }
 
-  /** The decoded size of a file's content, or null where the content is not what its encoding says. */
+  /** The decoded size of a file's content, or null when the content is not valid for its encoding. */
   #contentSize(key: string, isValid: boolean, encoding: Encoding, content: StringSpan): number | null {
     if (encoding === "text") {
       if (!content.hasLoneSurrogates) return content.size;
-      this.#errors.addBadFile(
+      this.#errors.addInvalidFile(
         key,
         isValid,
         "lone_surrogate",
@@ -255,14 +258,14 @@ class RequestReader {
     const size = base64DecodedSize(this.#cursor.body, content);
     if (size !== null) return size;
     const mistake = this.#errors.isFull ? "other" : base64Mistake(this.#cursor.body, content);
-    this.#errors.addBadFile(key, isValid, "invalid_base64", BASE64_MESSAGES[mistake]);
+    this.#errors.addInvalidFile(key, isValid, "invalid_base64", BASE64_MESSAGES[mistake]);
     return null;
   }
 
   #readData(): void {
     const cursor = this.#cursor;
     const start = cursor.position;
-    const findings = passData(cursor, this.#limits.max_string_bytes);
+    const findings = validateData(cursor, this.#limits.max_string_bytes);
     if (cursor.isMalformed) return;
     this.#data = { start, end: cursor.position, findings };
     if (findings.count === 0) return;
@@ -277,7 +280,7 @@ class RequestReader {
     this.#errors.addUnreported(findings.count - findings.first.length);
   }
 
-  /** Passes a string and gives its span; anything else is a field error and gives null. */
+  /** Reads a string and returns its span. Any other value is a field error and returns null. */
   #readStringField(loc: readonly string[]): StringSpan | null {
     const cursor = this.#cursor;
     const kind = cursor.peekKind();
@@ -293,7 +296,7 @@ class RequestReader {
     return null;
   }
 
-  /** Whether an object begins at the cursor; anything else is passed as a field error. */
+  /** Whether an object begins at the cursor. Any other value is skipped and is a field error. */
   #expectObject(loc: readonly string[]): boolean {
     const kind = this.#cursor.peekKind();
     if (kind === "object") return true;
@@ -302,7 +305,7 @@ class RequestReader {
     return false;
   }
 
-  /** The place of a file's field; of errors that are only counted, nobody asks for it. */
+  /** The `loc` of a field of a file. */
   #fieldLoc(loc: readonly string[], field: string): readonly string[] {
     return this.#errors.isFull ? UNREPORTED_LOC : [...loc, field];
   }
@@ -311,18 +314,20 @@ class RequestReader {
     this.#errors.addFieldError(loc, "missing", `${field} is required`);
   }
 
-  #passUnknown(loc: readonly string[]): void {
+  #skipUnknown(loc: readonly string[]): void {
     this.#cursor.skipValue(null);
     this.#errors.addFieldError(loc, "unknown_field", "unknown field");
   }
 
-  #passDuplicate(loc: readonly string[]): void {
+  #skipDuplicate(loc: readonly string[]): void {
     this.#cursor.skipValue(null);
     this.#errors.addFieldError(loc, "duplicate_field", "duplicate field");
   }
 
-  /** The key read last, decoded far enough to be told from every field and to be quoted. */
+  /** The key that was read last, decoded far enough to compare and to quote it. */
   #fieldName(): string {
+    const known = FIELDS.find(this.#cursor.body, this.#cursor.stringSpan());
+    if (known !== null) return known;
     return decodeJsonString(this.#cursor.body, this.#cursor.stringSpan(), MAX_FIELD_NAME_CODE_UNITS);
   }
 

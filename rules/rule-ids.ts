@@ -1,11 +1,11 @@
 /**
- * The ids of the published rules, as `context.rule` carries them. They are stable: clients branch on them.
+ * The ids of the published rules, which are the values of `context.rule`. They never change: clients branch on them.
  */
 
-/** Whole-set rules for `files`; see `files-rules.ts`. */
+/** The rules for the set of keys in `files`; see `files-rules.ts`. */
 export type SetRuleId = "too_many_keys" | "case_collision" | "ancestor_collision";
 
-/** Rules over several fields of `output`; see `output-rules.ts`. */
+/** The rules over several fields of `output`; see `output-rules.ts`. */
 export type OutputRuleId =
   | "page_selection_too_long"
   | "page_selection_too_many_segments"

@@ -1,10 +1,10 @@
 /**
- * Whole-number settings: their definition and the one way to read them.
+ * How a setting is defined and read, the same for edge, backend and `npm start`.
  *
- * No I/O: the caller hands over the environment as a plain record.
+ * No I/O: the caller passes the environment as a plain record.
  */
 
-/** A whole-number setting: the variable's name, its default and the range outside which the service does not start. */
+/** An integer setting: the name of its variable, its default, and the range outside which the service does not start. */
 export interface IntegerSetting {
   readonly setting: string;
   readonly default: number;
@@ -14,16 +14,16 @@ export interface IntegerSetting {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A setting that cannot be used. Start-up ends with its message, which says what to set. */
+/** A setting that is not valid. The service does not start, and the message tells the operator what to set. */
 export class SettingError extends Error {
   override readonly name = "SettingError";
 }
 
 /**
- * Reads the named settings of a table.
+ * Reads a table of integer settings.
  *
- * @returns each setting's value under its name in the table; the default where the variable is absent or empty.
- * @throws SettingError when a value is no whole number or out of range.
+ * @returns the value of each setting under its name in the table; the default when the variable is absent or empty.
+ * @throws SettingError when a value is not an integer or is out of range.
  */
 export function readIntegerSettings<Name extends string>(
   table: Readonly<Record<Name, IntegerSetting>>,

@@ -1,17 +1,17 @@
 /**
- * The field errors of one request, gathered over the whole body and answered together.
+ * The field errors of a request, collected over the whole body and reported together.
  *
- * Each kind of error belongs to one problem code, and the kinds are ranked: plain field errors first, then an unknown
- * format, then a bad key, then bad file data. The answer's code is that of the highest rank met.
+ * Each kind of error has its problem code. The problem takes the code of the first kind that occurred, in this order:
+ * field errors, an unsupported format, an invalid key, invalid file data.
  */
 import { describeInvalidKey } from "./files-rules.ts";
 import { type Problem, problem, type ValidationError, type ValidationErrors } from "./problem.ts";
 import { MAX_MESSAGE_CODE_POINTS, quote, shorten, shortenPath } from "./quote.ts";
 
-/** More errors than this are counted in `errors_total`, not listed. */
+/** Errors beyond this number are counted in `errors_total` but not listed. */
 export const MAX_REPORTED_ERRORS = 20;
 
-/** Every `type` of a validation error, with its meaning; output rules add theirs under their own ids. */
+/** Every `type` of a validation error with its meaning. For a broken output rule the type is the id of the rule. */
 export const ERROR_TYPES = {
   missing: "A required field is absent.",
   unknown_field: "The field is unknown, misspelled or an option of another output format.",
@@ -23,7 +23,7 @@ export const ERROR_TYPES = {
   out_of_range: "The number is not an integer or is outside the field's range.",
   lone_surrogate: "The string contains a lone surrogate, which UTF-8 cannot encode.",
   number_out_of_range:
-    "The number in `data` is too large for Typst to read as a floating-point number: from about 1.7976931348623157e308 on, where near this border the number of digits decides too.",
+    "The number in `data` is too large for Typst to read as a floating-point number: about 1.7976931348623157e308 or more. Close to this value, the number of digits matters as well.",
   nesting_too_deep: "Arrays and objects in `data` are nested more than 127 levels deep.",
   reserved_key:
     "`data` contains an object whose only key is `$__toml_private_datetime` and whose value is a date or time: Typst would turn the object into a date.",
@@ -40,26 +40,26 @@ type Path = readonly (string | number)[];
 export class ValidationErrorList {
   readonly #reported: ValidationError[] = [];
   #total = 0;
-  #hasPlainFieldError = false;
+  #hasFieldError = false;
   #hasUnsupportedFormat = false;
   #firstInvalidKey: string | null = null;
-  /** The key of the first file with bad data; null for `source`, undefined for none. */
-  #firstBadFile: string | null | undefined = undefined;
+  /** The key of the first file with invalid data; null for `source`, undefined when there is none. */
+  #firstInvalidFile: string | null | undefined = undefined;
 
-  /** Whether errors from here on are counted and not listed: their places and messages need not be made. */
+  /** Whether further errors are only counted, so that their `loc` and `msg` need not be computed. */
   get isFull(): boolean {
     return this.#reported.length === MAX_REPORTED_ERRORS;
   }
 
-  /** A field that is missing, malformed, unknown or misplaced. */
+  /** Adds an error in a field that is missing, malformed, unknown or belongs to another format. */
   addFieldError(loc: Path, type: ErrorType, msg: string): void {
-    this.#hasPlainFieldError = true;
+    this.#hasFieldError = true;
     this.#add(loc, type, msg);
   }
 
-  /** Field errors of which only the number is known. */
+  /** Adds field errors that are only counted. */
   addUnreported(count: number): void {
-    if (count > 0) this.#hasPlainFieldError = true;
+    if (count > 0) this.#hasFieldError = true;
     this.#total += count;
   }
 
@@ -68,33 +68,33 @@ export class ValidationErrorList {
     this.#add(["output", "format"], "unsupported_format", `format must be pdf, png or svg, not ${quote(format)}`);
   }
 
-  /** A key that breaks the key rules. It must not show in the context, so its error points to `files` alone. */
+  /** Adds a key that breaks the key rules. It must not appear in the context, so the `loc` is `files` alone. */
   addInvalidKey(key: string): void {
     this.#firstInvalidKey ??= key;
     if (!this.isFull) this.#add(["files"], "invalid_key", describeInvalidKey(key));
     else this.#total++;
   }
 
-  /** Source that is no Unicode text. */
-  addBadSource(msg: string): void {
-    if (this.#firstBadFile === undefined) this.#firstBadFile = null;
+  /** Adds a `source` that is not Unicode text. */
+  addInvalidSource(msg: string): void {
+    if (this.#firstInvalidFile === undefined) this.#firstInvalidFile = null;
     this.#add(["source"], "lone_surrogate", msg);
   }
 
-  /** File content that cannot be taken as what its encoding says. A key that breaks the rules must not show here. */
-  addBadFile(key: string, isValidKey: boolean, type: "invalid_base64" | "lone_surrogate", msg: string): void {
-    if (isValidKey && this.#firstBadFile === undefined) this.#firstBadFile = key;
+  /** Adds a file whose content is not valid for its encoding. An invalid key must not appear in the `loc`. */
+  addInvalidFile(key: string, isValidKey: boolean, type: "invalid_base64" | "lone_surrogate", msg: string): void {
+    if (isValidKey && this.#firstInvalidFile === undefined) this.#firstInvalidFile = key;
     this.#add(isValidKey ? ["files", key, "content"] : ["files"], type, msg);
   }
 
-  /** The problem that reports all errors together, or null when there are none. */
+  /** The problem that reports all errors, or null when there are none. */
   toProblem(): Problem | null {
     if (this.#total === 0) return null;
     const errors: ValidationErrors = {
       errors: this.#reported,
       ...(this.#total > this.#reported.length && { errors_total: this.#total }),
     };
-    if (this.#hasPlainFieldError) return problem("invalid_request", this.#summary("a field is not valid"), errors);
+    if (this.#hasFieldError) return problem("invalid_request", this.#summary(), errors);
     if (this.#hasUnsupportedFormat) {
       return problem("unsupported_format", "output.format must be pdf, png or svg.", errors);
     }
@@ -102,7 +102,7 @@ export class ValidationErrorList {
       const detail = `The files key ${quote(this.#firstInvalidKey)} is not valid: ${describeInvalidKey(this.#firstInvalidKey)}.`;
       return problem("invalid_template_path", detail, errors);
     }
-    const key = this.#firstBadFile ?? null;
+    const key = this.#firstInvalidFile ?? null;
     const place = key === null ? "source" : `The content of the file ${quote(key)}`;
     return problem("invalid_file_data", `${place} is not valid for its encoding.`, {
       ...errors,
@@ -116,9 +116,9 @@ export class ValidationErrorList {
     this.#reported.push({ loc: shortenPath(loc), msg: shorten(msg, MAX_MESSAGE_CODE_POINTS), type });
   }
 
-  #summary(fallback: string): string {
+  #summary(): string {
     const first = this.#reported.find(({ type }) => type !== "invalid_key");
-    if (first === undefined) return `The request is not valid: ${fallback}.`;
+    if (first === undefined) return "The request is not valid: a field is not valid.";
     const place = first.loc.length === 0 ? "" : `${shorten(first.loc.join("."), MAX_MESSAGE_CODE_POINTS)}: `;
     const more = this.#total > 1 ? ` (and ${this.#total - 1} more)` : "";
     return `The request is not valid. ${place}${first.msg}${more}.`;

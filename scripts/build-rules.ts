@@ -1,6 +1,7 @@
 /**
- * `npm run build:rules`: the rules as a package of plain JavaScript with types, for programs that check requests before
- * they send them. Written to dist/rules; `npm pack dist/rules` makes a file of it that any project can install.
+ * `npm run build:rules`: builds the rules as a package of plain JavaScript with types, for programs that check requests
+ * before they send them. The package is written to dist/rules; `npm pack ./dist/rules` makes a file that any project can
+ * install.
  */
 import { execFileSync } from "node:child_process";
 import { cp, readFile, rm, writeFile } from "node:fs/promises";
@@ -8,6 +9,8 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = new URL("../", import.meta.url);
 const TARGET = new URL("dist/rules/", ROOT);
+/** The packages that `rules/` imports. */
+const IMPORTED_PACKAGES = ["content-type", "valibot"];
 
 const project: { version: string; license: string; dependencies: Record<string, string> } = JSON.parse(
   await readFile(new URL("package.json", ROOT), "utf8"),
@@ -28,7 +31,7 @@ await writeFile(
       type: "module",
       sideEffects: false,
       exports: { ".": { types: "./client.d.ts", default: "./client.js" } },
-      dependencies: { valibot: `^${project.dependencies.valibot}` },
+      dependencies: Object.fromEntries(IMPORTED_PACKAGES.map((name) => [name, `^${project.dependencies[name]}`])),
     },
     null,
     2,

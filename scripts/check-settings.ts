@@ -1,10 +1,10 @@
 /**
- * Prints a line for each of the service's settings that cannot be used, and nothing where all can: for the set-up, before
- * it begins what takes minutes. It needs no packages.
+ * Prints one line for each setting that is not valid. The set-up runs it before the steps that take minutes, so it must
+ * not import any npm package.
  */
 import { readBackendSettings } from "../backend/settings.ts";
-import { EDGE_INTEGER_SETTINGS } from "../edge/integer-settings.ts";
-import { parseNamedTokens } from "../rules/http/tokens.ts";
+import { EDGE_INTEGER_SETTINGS } from "../edge/settings.ts";
+import { parseNamedTokens } from "../rules/http/authentication.ts";
 import { readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { START_INTEGER_SETTINGS } from "./start-settings.ts";
 

@@ -1,12 +1,12 @@
 /**
- * An example as a project on disk, as a user of Typst's command line would have it, for tests and benchmarks.
+ * Writes an example to disk as a Typst project, for tests and benchmarks that run Typst's command line.
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { programText } from "../backend/typst/program-text.ts";
 import { exampleRequest } from "./example-request.ts";
 
-/** Writes an example into a directory; `main.typ` is its program text. */
+/** Writes the files of an example into a directory. `main.typ` is the program text that the backend would compile. */
 export async function writeExampleProject(name: string, directory: string): Promise<void> {
   const request: { source: string; files?: Record<string, { encoding: string; content: string }>; data: unknown } =
     JSON.parse(await exampleRequest(name));

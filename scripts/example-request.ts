@@ -1,8 +1,8 @@
 /**
- * The examples as requests: a folder's `request.json` with its markers replaced by files.
+ * Makes requests from the examples: `request.json` of a folder, with its markers replaced by files.
  *
- * `{"$file": path}` becomes the file's text, `{"$textFile": path}` and `{"$base64File": path}` an entry of `files`, and
- * `{"$jsonFile": path}` the file's own JSON text, so that its numbers stay what they are.
+ * `{"$file": path}` becomes the text of the file, `{"$textFile": path}` and `{"$base64File": path}` an entry of `files`,
+ * and `{"$jsonFile": path}` the JSON text of the file, unchanged, so that no number is rounded.
  */
 import { readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -15,7 +15,7 @@ export async function exampleNames(): Promise<string[]> {
   return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
 }
 
-/** The body of the request that an example stands for. */
+/** The body of the request that an example describes. */
 export async function exampleRequest(name: string): Promise<string> {
   const folder = new URL(`${name}/`, EXAMPLES);
   const skeleton: unknown = JSON.parse(await readFile(new URL("request.json", folder), "utf8"));

@@ -1,5 +1,5 @@
 /**
- * `npm run example -- <name>`: sends an example to the running service and writes the file that comes back.
+ * `npm run example -- <name>`: sends an example to the running service and saves the file that it returns.
  */
 import { writeFile } from "node:fs/promises";
 import { basename } from "node:path";
@@ -11,13 +11,13 @@ const SERVICE_URL = process.env.SERVICE_URL || "http://127.0.0.1:8787";
 
 const name = process.argv[2] ?? "";
 const names = await exampleNames();
-if (!names.includes(name)) fail(`Say which example: npm run example -- <${names.join(" | ")}>`);
+if (!names.includes(name)) fail(`Name an example: npm run example -- <${names.join(" | ")}>`);
 
 const answer = await fetch(new URL("/v1/render", SERVICE_URL), {
   method: "POST",
   headers: { "Content-Type": "application/json", "X-Service-Api-Token": (await localToken()) ?? "" },
   body: await exampleRequest(name),
-}).catch(() => fail(`No answer from ${SERVICE_URL}. Start the service first: npm start`));
+}).catch(() => fail(`No response from ${SERVICE_URL}. Start the service first: npm start`));
 
 if (!answer.ok) fail(`${answer.status}: ${await answer.text()}`);
 const disposition = parseContentDisposition(answer.headers.get("Content-Disposition") ?? "");

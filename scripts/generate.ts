@@ -1,7 +1,7 @@
 /**
- * Writes what is generated from `rules/`: the static documents.
+ * `npm run generate`: writes the generated files.
  *
- * With `--check` nothing is written; a stale file is named and the exit code is 1.
+ * With `--check` it writes nothing; it names the files that are out of date and exits with 1.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { generatedFiles } from "./generated-files.ts";

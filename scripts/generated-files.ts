@@ -1,14 +1,19 @@
 /**
- * Every checked-in file that is made from the definitions in `rules/` and the settings tables, with its content.
+ * The checked-in files that are generated from the definitions in `rules/` and the tables of settings, with their content.
  */
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { BACKEND_INTEGER_SETTINGS } from "../backend/settings.ts";
-import { EDGE_INTEGER_SETTINGS } from "../edge/integer-settings.ts";
+import { EDGE_INTEGER_SETTINGS } from "../edge/settings.ts";
 import { OPENAPI_DOCUMENT_NAME, STATIC_DOCUMENTS } from "../rules/constraints.ts";
+import { KEY_RULES, RULES_VERSION, SET_RULES } from "../rules/files-rules.ts";
 import { LIMIT_SETTINGS } from "../rules/limits.ts";
-import { PROBLEMS } from "../rules/problem.ts";
+import { PDF_STANDARDS } from "../rules/output-options.ts";
+import { OUTPUT_RULES, OUTPUT_RULES_VERSION, PDF_A_VERSION, TAGGED_STANDARDS } from "../rules/output-rules.ts";
+import { PAGE_SELECTION } from "../rules/page-selection.ts";
+import { ORIGINS, PROBLEMS } from "../rules/problem.ts";
 import type { IntegerSetting } from "../rules/settings.ts";
+import { ERROR_TYPES } from "../rules/validation-errors.ts";
 import { openApiDocument } from "./openapi/document.ts";
 import { START_INTEGER_SETTINGS } from "./start-settings.ts";
 
@@ -18,7 +23,7 @@ export interface GeneratedFile {
   readonly content: string;
 }
 
-/** All generated files; pages with generated tables keep the prose around them. */
+/** All generated files. In a page, only its generated tables differ from the file on disk. */
 export async function generatedFiles(): Promise<GeneratedFile[]> {
   const served = { ...STATIC_DOCUMENTS, [OPENAPI_DOCUMENT_NAME]: await openApiDocument() };
   const documents = Object.entries(served).map(([name, document]) => ({
@@ -28,7 +33,7 @@ export async function generatedFiles(): Promise<GeneratedFile[]> {
   return [
     ...documents,
     await withTables("README.md"),
-    await withTables("docs/errors.md"),
+    await withTables("docs/api.md"),
     await withTables("docs/operations.md"),
   ];
 }
@@ -37,7 +42,7 @@ function rootPath(path: string): string {
   return fileURLToPath(new URL(`../${path}`, import.meta.url));
 }
 
-/** The tables by the name that a page gives between `<!-- table: name -->` and `<!-- end of table -->`. */
+/** The tables by name. A page has each between `<!-- table: name -->` and `<!-- end of table -->`. */
 const TABLES: Readonly<Record<string, () => string>> = {
   limits: () =>
     table(
@@ -76,23 +81,73 @@ const TABLES: Readonly<Record<string, () => string>> = {
         cause,
       ]),
     ),
+  origins: () =>
+    table(
+      ["Origin", "What it means for the caller"],
+      Object.entries(ORIGINS).map(([origin, meaning]) => [code(origin), meaning]),
+    ),
+  "error-types": () =>
+    table(
+      ["Type", "Meaning"],
+      Object.entries(ERROR_TYPES).map(([type, meaning]) => [code(type), meaning]),
+    ),
+  "key-rules": () => membersTable(KEY_RULES),
+  "set-rules": () =>
+    table(
+      ["Rule", "Code", "What to do"],
+      SET_RULES.map(({ id, error_code, description }) => [code(id), code(error_code), description]),
+    ),
+  "output-rules": () =>
+    table(
+      ["", "Rule", "Field", "What to do"],
+      OUTPUT_RULES.map(({ id, field, description }, index) => [String(index + 1), code(id), code(field), description]),
+    ),
+  "page-selection": () => membersTable(PAGE_SELECTION),
+  standards: () => {
+    const requiredVersions = new Map<string, string>(Object.entries(PDF_A_VERSION));
+    const tagged = new Set<string>(TAGGED_STANDARDS);
+    return table(
+      ["Standard", "PDF version", "Tagged"],
+      PDF_STANDARDS.map((standard) => [
+        code(standard),
+        requiredVersions.get(standard) ?? "any but 2.0",
+        tagged.has(standard) ? "yes" : "no",
+      ]),
+    );
+  },
+  versions: () =>
+    table(
+      ["Counter", "Now", "Rises with a change of"],
+      [
+        [code("rules_version"), String(RULES_VERSION), "a rule for the keys of `files`"],
+        [code("output_rules_version"), String(OUTPUT_RULES_VERSION), "a rule for `output`, of one field or several"],
+      ],
+    ),
 };
 
-/** How long each layer waits, in the order in which a request meets them. */
+/** The members of a published object with their values. */
+function membersTable(members: Readonly<Record<string, string | number | boolean>>): string {
+  return table(
+    ["Member", "Value"],
+    Object.entries(members).map(([name, value]) => [code(name), code(String(value))]),
+  );
+}
+
+/** How long each layer waits, in the order in which a request passes through them. */
 const TIMES: readonly (readonly [what: string, setting: IntegerSetting])[] = [
   ["a body arrives at the edge, with no pause of 10 s", EDGE_INTEGER_SETTINGS.bodyTimeoutSeconds],
   ["a request waits for a slot", BACKEND_INTEGER_SETTINGS.queueDeadlineSeconds],
   ["a render runs", BACKEND_INTEGER_SETTINGS.renderTimeoutSeconds],
-  ["of which it computes", BACKEND_INTEGER_SETTINGS.renderCpuSeconds],
+  ["of which it uses the processor", BACKEND_INTEGER_SETTINGS.renderCpuSeconds],
   ["the edge waits for a backend's answer to begin", EDGE_INTEGER_SETTINGS.backendTimeoutSeconds],
-  ["a client reads nothing of its output", BACKEND_INTEGER_SETTINGS.deliverySilenceSeconds],
+  ["a client reads none of its output", BACKEND_INTEGER_SETTINGS.deliverySilenceSeconds],
   ["a client reads its output", BACKEND_INTEGER_SETTINGS.deliveryTimeoutSeconds],
   ["a stopping backend lets renders and deliveries finish", BACKEND_INTEGER_SETTINGS.graceSeconds],
 ];
 
 interface DescribedSetting extends IntegerSetting {
   readonly meaning: string;
-  /** What the default is where it depends on the machine. */
+  /** The default in words, when it depends on the machine. */
   readonly defaultText?: string;
 }
 
@@ -110,10 +165,10 @@ async function withTables(page: string): Promise<GeneratedFile> {
   const path = rootPath(page);
   const text = await readFile(path, "utf8");
   const content = text.replace(
-    /(<!-- table: (\w+) -->\n)[\s\S]*?(<!-- end of table -->)/g,
+    /(<!-- table: ([\w-]+) -->\n)[\s\S]*?(<!-- end of table -->)/g,
     (_whole, start: string, name: string, end: string) => {
       const build = TABLES[name];
-      if (build === undefined) throw new Error(`${page} asks for an unknown table: ${name}`);
+      if (build === undefined) throw new Error(`${page} has an unknown table: ${name}`);
       return `${start}\n${build()}\n${end}`;
     },
   );
@@ -122,7 +177,12 @@ async function withTables(page: string): Promise<GeneratedFile> {
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [head, head.map(() => "---"), ...rows];
-  return `${lines.map((cells) => `| ${cells.join(" | ")} |`).join("\n")}\n`;
+  return `${lines.map((cells) => `| ${cells.map(escapePipes).join(" | ")} |`).join("\n")}\n`;
+}
+
+/** In a table GitHub takes a bar for the end of a cell, in code as well. */
+function escapePipes(cell: string): string {
+  return cell.replaceAll("|", "\\|");
 }
 
 function code(text: string): string {

@@ -1,6 +1,6 @@
 /**
- * The whole service on this machine: the backend as a process of its own, the Worker in workerd. `npm start` and the
- * end-to-end tests run the same two.
+ * The whole service on this machine: the backend in its own process, and the Worker in workerd. `npm start` and the
+ * end-to-end tests run both in the same way.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -19,7 +19,7 @@ const BACKEND_PROGRAM = fileURLToPath(new URL("../backend/main.ts", import.meta.
 const READY_TIMEOUT_MILLISECONDS = 30_000;
 const READY_POLL_MILLISECONDS = 25;
 
-/** A part of the service that cannot start or has ended: its message is for the person who started it. */
+/** A part of the service cannot start or has ended. The message is for the operator. */
 export class ServiceStartError extends Error {
   override readonly name = "ServiceStartError";
 }
@@ -27,16 +27,16 @@ export class ServiceStartError extends Error {
 export interface LocalBackend {
   readonly url: URL;
   readonly process: ChildProcess;
-  /** What the backend has written to standard error so far. */
+  /** The backend's standard error so far, or its last 10,000 characters. */
   readonly errorText: () => string;
   stop(): Promise<void>;
 }
 
 /**
- * Starts the backend and waits until it is ready. Of this process's environment it gets PATH, and nothing else.
+ * Starts the backend and waits until it is ready. Of this process's environment it gets only PATH.
  *
- * @param onErrorText gets all that a backend which starts writes to standard error, from when it is ready
- * @throws ServiceStartError with what a backend that does not start has written there
+ * @param onErrorText called with the backend's standard error, once it is ready
+ * @throws ServiceStartError with the backend's standard error when it does not start
  */
 export async function startBackend(
   environment: Readonly<Record<string, string>>,
@@ -105,12 +105,12 @@ function isRunning(child: ChildProcess): boolean {
 
 export type LocalEdge = LocalWorker;
 
-/** Starts the Worker in workerd, with the bindings of `wrangler.toml` and these beside them. */
+/** Starts the Worker in workerd. The bindings are added to those of `wrangler.toml`. */
 export function startEdge(bindings: Readonly<Record<string, string>>, port: number): Promise<LocalEdge> {
   return startConfiguredWorker(bindings, port);
 }
 
-/** Whether a port of the loopback interface can be listened on. */
+/** Whether a port of the loopback interface is free. */
 export async function isPortFree(port: number): Promise<boolean> {
   const server = createServer();
   try {

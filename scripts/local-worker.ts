@@ -1,9 +1,9 @@
 /**
- * Workers on this machine: bundled by esbuild and run in workerd by Miniflare, which `wrangler dev` runs as well.
+ * Workers on this machine: bundled by esbuild and run in workerd by Miniflare, as `wrangler dev` does.
  *
- * Clients talk to workerd itself. The proxies of `wrangler dev` cost 6 ms per request, read bodies that the Worker would
- * refuse and hide from it that a client has gone; and wrangler writes a log file that holds the secrets. Miniflare hands
- * workerd its configuration, secrets included, through a pipe: they are on no disk and on no command line.
+ * Clients connect to workerd directly. The proxies of `wrangler dev` cost 6 ms per request, read bodies that the Worker
+ * would reject and hide from it that a client has disconnected; and wrangler writes a log file with the secrets. Miniflare
+ * passes the configuration, secrets included, to workerd through a pipe, so they are on no disk and on no command line.
  */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -14,14 +14,14 @@ import { provideReferenceViewer } from "./reference-viewer.mjs";
 
 export const LOOPBACK = "127.0.0.1";
 
-/** The signals by which the service is asked to stop. */
+/** The signals that stop the service. */
 export const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 const PROJECT = new URL("../", import.meta.url);
 const WORKER_NAME = "worker";
 const ASSETS_WORKER_NAME = "assets";
 
-/** What `wrangler.toml` may say. Unknown members are refused: what is deployed must be what runs here. */
+/** The contents of `wrangler.toml`. Unknown members are errors, because what runs here must be what is deployed. */
 const WRANGLER_CONFIG = strictObject({
   name: string(),
   main: string(),
@@ -45,9 +45,9 @@ export interface LocalWorker {
 }
 
 /**
- * Starts the Worker of `wrangler.toml`, with the bindings beside or in place of its own.
+ * Starts the Worker of `wrangler.toml`. The bindings are added to its own and override them.
  *
- * @param port the port of the loopback interface to listen on; 0 takes a free one.
+ * @param port the port of the loopback interface to listen on; 0 takes a free one
  */
 export async function startConfiguredWorker(
   bindings: Readonly<Record<string, string>>,
@@ -59,7 +59,7 @@ export async function startConfiguredWorker(
   return startInWorkerd(main, port, { ...vars, ...bindings }, assets);
 }
 
-/** Starts any module on a free port, with the compatibility date and flags of `wrangler.toml`: for benchmarks. */
+/** Starts any module on a free port, with the compatibility date and flags of `wrangler.toml`, for benchmarks. */
 export function startWorkerFile(entrypoint: string): Promise<LocalWorker> {
   return startInWorkerd(entrypoint, 0, {}, null);
 }
@@ -91,7 +91,7 @@ async function startInWorkerd(
   const miniflare = new Miniflare(
     convertV4MiniflareOptions({
       host: LOOPBACK,
-      // No request of Miniflare's own for a sample of Cloudflare's metadata.
+      // Otherwise Miniflare fetches a sample of Cloudflare's request metadata from the network.
       cf: false,
       resourceTmpPath: temporaryFolder,
       workers: [
@@ -101,11 +101,11 @@ async function startInWorkerd(
           ...compatibility,
           bindings: { ...bindings },
           cacheAPI: false,
-          // Miniflare's own entry runs every request through another Worker. This socket is the Worker's own.
+          // A socket of the Worker itself: Miniflare's default one runs every request through another Worker.
           unsafeDirectSockets: [{ host: LOOPBACK, port }],
           ...(assets !== null && { serviceBindings: { [assets.binding]: ASSETS_WORKER_NAME } }),
         },
-        // Apart from the Worker: assets of its own would put Miniflare's router in front of it.
+        // In a Worker of their own: otherwise Miniflare puts its router in front of the Worker.
         ...(assets === null ? [] : [{ ...assetsWorker(assets), ...compatibility }]),
       ],
     }),
@@ -116,7 +116,7 @@ async function startInWorkerd(
   };
   try {
     await miniflare.ready;
-    // Miniflare's own handlers end the process in the middle of an orderly stop. It ends workerd at exit all the same.
+    // Miniflare's signal handlers would end the process during a graceful stop. It ends workerd at exit in any case.
     for (const [signal, handlers] of ownHandlers) {
       for (const handler of process.listeners(signal)) if (!handlers.includes(handler)) process.off(signal, handler);
     }
@@ -127,7 +127,7 @@ async function startInWorkerd(
   }
 }
 
-/** A Worker of nothing but static files, which `run_worker_first` and the two `none` above make the router's work. */
+/** A Worker that only serves the static files, as `run_worker_first` and the two `none` above require. */
 function assetsWorker({ directory, html_handling, not_found_handling }: AssetsConfig) {
   return {
     name: ASSETS_WORKER_NAME,
@@ -140,7 +140,7 @@ function assetsWorker({ directory, html_handling, not_found_handling }: AssetsCo
   };
 }
 
-/** One module of everything, with the settings by which wrangler bundles. */
+/** Bundles a Worker into one module, with the options that wrangler uses. */
 async function bundle(main: string): Promise<string> {
   const { build } = await import("esbuild");
   const { outputFiles } = await build({

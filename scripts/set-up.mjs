@@ -1,23 +1,24 @@
 /**
- * Everything that a fresh clone needs before `npm start` and `npm test`: the npm packages (a current Node among them),
- * Typst, and bubblewrap where any user may have it. npm calls it as `prestart` and `pretest`, so a run with nothing to do must cost next to nothing.
+ * Installs everything that a fresh clone needs before `npm start` and `npm test`: the npm packages (with a current Node),
+ * Typst, and bubblewrap where it needs no root. npm runs it as `prestart` and `pretest`, so it must be fast when there is
+ * nothing to do.
  *
- * It runs before node_modules exists and on the machine's own Node. So this file and all that it imports have node:*
- * imports only, and no syntax or import that Node 14 lacks, or an old Node would fail with a syntax error instead of
- * the sentence that refuses it. It writes to node_modules, to .local and to the user's cache, and nowhere else.
+ * It runs before node_modules exists, on the Node of the machine. So this file and its imports use only node:* modules
+ * and no syntax that Node 14 lacks: an old Node must print the error below, not a syntax error. It writes only to
+ * node_modules, to .local and to the user's cache.
  */
 import { constants } from "node:os";
 import { TYPST_VERSION } from "../backend/typst/release.mjs";
 import { cacheFolder } from "./program-location.mjs";
 import { libraryObstacle } from "./set-up/libraries.mjs";
 import { ensurePackages, PROJECT_FOLDER, packagesAreCurrent } from "./set-up/packages.mjs";
-import { refuse, SetUpError, say } from "./set-up/report.mjs";
+import { failOnProblems, SetUpError, say } from "./set-up/report.mjs";
 import { sandboxProblems } from "./set-up/sandbox.mjs";
 import { settingProblems } from "./set-up/settings.mjs";
 import { ensureCachedTypst, typstObstacle } from "./set-up/typst.mjs";
 import { locateTypst } from "./typst-location.mjs";
 
-/** The first that has all that the set-up calls; the service itself runs on a newer one. */
+/** The oldest Node with every function that the set-up calls. The service itself runs on a newer one. */
 const OLDEST_NODE_MAJOR = 20;
 
 await main();
@@ -33,7 +34,7 @@ async function main() {
   try {
     await setUp(interruption.signal);
   } catch (error) {
-    // What a step says that was told to stop is noise.
+    // After an interruption, the error of the step that was stopped means nothing.
     if (interruption.signal.aborted) fail("Interrupted. Run it again to finish.", exitCode());
     else fail(failureMessage(error));
   }
@@ -45,8 +46,8 @@ async function setUp(signal) {
   const needsTypst = "error" in located && located.reason === "not_found";
   const needsPackages = !(await packagesAreCurrent());
   const hasLongStep = needsPackages || needsTypst;
-  // All at once, and before the steps that take minutes: nobody should wait for npm or cargo to hear of the next thing.
-  refuse([
+  // All problems together, and before the steps that take minutes, so that one run reports everything.
+  failOnProblems([
     "error" in located && !needsTypst ? located.error : undefined,
     ...(hasLongStep ? await settingProblems(!needsPackages, signal) : []),
     ...(await sandboxProblems(signal, hasLongStep)),
@@ -54,16 +55,16 @@ async function setUp(signal) {
     needsTypst ? await typstObstacle(signal) : undefined,
   ]);
   await ensurePackages(signal);
-  if (needsTypst && needsPackages) refuse(await settingProblems(true, signal));
+  if (needsTypst && needsPackages) failOnProblems(await settingProblems(true, signal));
   const typst = "path" in located ? located.path : await ensureCachedTypst(signal);
   say(`ready (Typst ${TYPST_VERSION}: ${typst})`);
 }
 
 /**
- * A signal asks every step to end, and each `finally` on the way out cleans up.
+ * A signal aborts the current step, and every `finally` cleans up.
  *
  * @param {AbortController} interruption
- * @returns {() => number} the exit code that tells a shell which signal it was
+ * @returns {() => number} the exit code that tells a shell which signal ended the set-up
  */
 function endOnSignals(interruption) {
   let exitCode = 1;
@@ -82,7 +83,7 @@ function failureMessage(error) {
   const reason = error instanceof Error ? error.message : String(error);
   return (
     `It failed: ${reason}. It must be able to write to ${PROJECT_FOLDER} and to ${cacheFolder()} ` +
-    "(XDG_CACHE_HOME moves the latter). See to that and run it again."
+    "(XDG_CACHE_HOME moves the latter). Fix that and run it again."
   );
 }
 

@@ -1,5 +1,5 @@
 /**
- * The settings of `npm start` alone.
+ * The settings that only `npm start` reads.
  */
 import type { IntegerSetting } from "../rules/settings.ts";
 

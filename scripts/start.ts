@@ -1,7 +1,7 @@
 /**
- * `npm start`: the whole service on this machine, until Ctrl-C.
+ * `npm start`: runs the whole service on this machine, until Ctrl-C.
  *
- * Every reason not to run is one clear line on standard error and exit code 1.
+ * When the service cannot run, it prints the cause as one line on standard error and exits with 1.
  */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -26,7 +26,7 @@ import { cacheFolder } from "./program-location.mjs";
 import { START_INTEGER_SETTINGS } from "./start-settings.ts";
 import { locateTypst } from "./typst-location.mjs";
 
-// Half of what a start costs is reading JavaScript, Miniflare's most of all: 1.2 s of processor time, 0.7 s with a cache.
+// Half of the start is parsing JavaScript, most of it Miniflare's: 1.2 s of processor time, 0.7 s with a cache.
 enableCompileCache(join(cacheFolder(), "compiled-javascript"));
 
 try {
@@ -42,7 +42,7 @@ async function run(): Promise<void> {
     for (const signal of STOP_SIGNALS) process.on(signal, () => resolve("signal"));
   });
   const settings = serviceSettings();
-  // All settings are read here first, though edge and backend read them again: a wrong one is said before anything starts.
+  // Edge and backend read their settings again; reading all of them here reports an invalid one before anything starts.
   const { edgePort } = readIntegerSettings(START_INTEGER_SETTINGS, settings);
   const { port } = readBackendSettings({ ...settings, PATH: process.env.PATH });
   readEdgeSettings(settings);
@@ -64,7 +64,7 @@ async function run(): Promise<void> {
 
 async function expectFree(port: number, setting: string): Promise<void> {
   if (port === 0 || (await isPortFree(port))) return;
-  const advice = `Stop what listens there, or choose another port with ${setting}, and start again.`;
+  const advice = `Stop the program that listens there, or choose another port with ${setting}, and start again.`;
   throw new ServiceStartError(`Port ${port} of ${LOOPBACK} is in use. ${advice}`);
 }
 
@@ -75,7 +75,7 @@ interface LocalSetting {
   readonly backendPort: number;
 }
 
-/** Starts both at once, each takes a second; when one of them cannot start, the other is stopped. */
+/** Starts edge and backend in parallel, because each takes a second. When one cannot start, the other is stopped. */
 async function startBoth(
   settings: Readonly<Record<string, string>>,
   { typstPath, tokens, edgePort, backendPort }: LocalSetting,
@@ -96,7 +96,7 @@ async function startBoth(
       {
         SERVICE_LOG_LEVEL: "warn",
         ...settings,
-        // Not the backend's to know.
+        // The backend does not need the callers' tokens.
         SERVICE_API_TOKENS: "",
         SERVICE_TYPST_BIN: typstPath,
         SERVICE_BACKEND_TOKENS: backendToken,
@@ -115,7 +115,7 @@ async function startBoth(
   }
 }
 
-/** The service's own settings from the environment: the same names at the edge and in the backend. */
+/** The settings of the service in the environment. Edge and backend use the same names. */
 function serviceSettings(): Record<string, string> {
   return Object.fromEntries(
     Object.entries(process.env).flatMap(([name, value]) =>

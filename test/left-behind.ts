@@ -1,14 +1,15 @@
 /**
- * What tests may leave behind, and must not: files in the temporary folder that is theirs, processes that have to do with
- * it, and new files where the project keeps what is not checked in.
+ * Finds what tests have left behind: files in their temporary folder, processes that use it, and new files in the project
+ * outside version control.
  */
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { processIds, readProc } from "./support/processes.ts";
 
-/** Folders of the project into which tools write; elsewhere, new names at the top are enough. */
+/** Folders of the project into which tools write; elsewhere only new names at the top level count. */
 const TOOL_FOLDERS = [".wrangler", ".local"];
-/** Processes that are killed are not gone at once, on a machine that is busy. */
+/** Killed processes take a while to disappear on a busy machine. */
 const END_TIMEOUT_MILLISECONDS = 10_000;
 const LOOK_AGAIN_MILLISECONDS = 100;
 
@@ -16,11 +17,11 @@ export interface Surroundings {
   /** The temporary folder of the tests, empty before them. */
   readonly temporaryFolder: string;
   readonly projectFolder: string;
-  /** What `projectFiles` said before the tests. */
+  /** The result of `projectFiles` before the tests. */
   readonly filesBefore: readonly string[];
 }
 
-/** A line for each thing that is left. */
+/** A line for each thing that is left behind. */
 export async function leftBehind({ temporaryFolder, projectFolder, filesBefore }: Surroundings): Promise<string[]> {
   return [
     ...(await leftProcesses(temporaryFolder)),
@@ -31,7 +32,7 @@ export async function leftBehind({ temporaryFolder, projectFolder, filesBefore }
   ];
 }
 
-/** The files of the project as far as tools write some. */
+/** The files at the top level of the project and in the folders of tools. */
 export function projectFiles(projectFolder: string): string[] {
   const below = TOOL_FOLDERS.flatMap((name) => {
     const inside = read(() => readdirSync(join(projectFolder, name), { encoding: "utf8", recursive: true }), []);
@@ -40,7 +41,7 @@ export function projectFiles(projectFolder: string): string[] {
   return [...readdirSync(projectFolder), ...below];
 }
 
-/** The processes that are still there after some patience. */
+/** The processes that still exist after the timeout. */
 async function leftProcesses(folder: string): Promise<string[]> {
   const deadline = performance.now() + END_TIMEOUT_MILLISECONDS;
   for (;;) {
@@ -50,11 +51,10 @@ async function leftProcesses(folder: string): Promise<string[]> {
   }
 }
 
-/** Those that name the folder in their arguments, environment or mounts, or work in it. Only Linux says so. */
+/** The processes that name the folder in their arguments, environment or mounts, or work in it. Linux only. */
 export function processesOf(folder: string): string[] {
-  const pids = read(() => readdirSync("/proc"), []).filter((name) => /^\d+$/.test(name));
-  return pids.flatMap((pid) => {
-    const ofProcess = (name: string) => read(() => readFileSync(`/proc/${pid}/${name}`, "latin1"), "");
+  return processIds().flatMap((pid) => {
+    const ofProcess = (name: string) => readProc(`${pid}/${name}`);
     const workingDirectory = read(() => readlinkSync(`/proc/${pid}/cwd`), "");
     const traces = [ofProcess("cmdline"), ofProcess("environ"), ofProcess("mountinfo"), workingDirectory];
     if (!traces.some((trace) => trace.includes(folder))) return [];
@@ -62,7 +62,7 @@ export function processesOf(folder: string): string[] {
   });
 }
 
-/** What is read of a file or folder; something else where it is not there, or not ours to read. */
+/** The result of reading a file or folder, or `otherwise` if it is missing or not readable. */
 function read<Content>(attempt: () => Content, otherwise: Content): Content {
   try {
     return attempt();

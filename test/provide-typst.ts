@@ -1,6 +1,6 @@
 /**
- * Finds Typst, and a setpriv that knows Landlock, once, and hands their paths to the tests that run them; completes the
- * static files, which the Worker is tested with.
+ * Finds Typst, bubblewrap and a setpriv with Landlock once, and provides their paths to the tests; completes the static
+ * files, with which the Worker is tested.
  */
 import type { TestProject } from "vitest/node";
 import { locateBubblewrap } from "../scripts/bubblewrap-location.mjs";
@@ -10,10 +10,10 @@ import { locateSetpriv } from "./debian-13/setpriv.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Empty where the machine has none. */
+    /** Empty if the machine has none. */
     bubblewrapPath: string;
     typstPath: string;
-    /** Null where none is on this machine. */
+    /** Null if there is none on this machine. */
     setprivPath: string | null;
   }
 }

@@ -1,5 +1,5 @@
 /**
- * `npm test`: runs vitest in a temporary folder of its own, and fails where anything is left when it has ended.
+ * `npm test`: runs vitest with its own temporary folder, and fails if anything is left behind when it has ended.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -13,7 +13,7 @@ const PROJECT = fileURLToPath(new URL("../", import.meta.url));
 const VITEST = join(PROJECT, "node_modules/vitest/vitest.mjs");
 
 const surroundings: Surroundings = {
-  // A short name: sockets are made below it, and an address has room for some hundred bytes only.
+  // A short name, because it contains sockets, and a socket address has room for about a hundred bytes.
   temporaryFolder: await realpath(await mkdtemp(join(tmpdir(), "render-tests-"))),
   projectFolder: PROJECT,
   filesBefore: projectFiles(PROJECT),
@@ -23,7 +23,7 @@ const vitest = spawn(process.execPath, [VITEST, "run", ...process.argv.slice(2)]
   env: { ...process.env, TMPDIR: surroundings.temporaryFolder },
   stdio: "inherit",
 });
-// A terminal sends its signals to both; vitest ends in its own time.
+// A terminal sends its signals to both processes; vitest ends by itself.
 process.on("SIGINT", () => {});
 process.on("SIGTERM", () => vitest.kill("SIGTERM"));
 const [exitCode] = await once(vitest, "close");

@@ -1,8 +1,8 @@
 /**
- * A budget in bytes that requests share: memory for bodies, memory for answers, temporary space on disk.
+ * A budget in bytes that requests share: memory for bodies, memory for outputs, temporary space on disk.
  *
- * Every byte held belongs to a reservation, and every reservation to a caller. No caller can hold the whole budget: room
- * for one request of the largest size is always left for the others.
+ * Every byte held belongs to a reservation, and every reservation to a caller. One caller never holds the whole budget:
+ * what one request of another caller can need is left.
  */
 
 export interface ByteBudgetOptions {
@@ -26,7 +26,7 @@ export class ByteBudget {
     return this.#reservedBytes;
   }
 
-  /** An empty reservation. The caller must release it. */
+  /** An empty reservation of a caller. Whoever opens it must release it. */
   open(caller: string): Reservation {
     return new Reservation((difference) => this.#change(caller, difference));
   }
@@ -36,7 +36,7 @@ export class ByteBudget {
     const isOver = this.#reservedBytes + difference > this.#maxBytes || callerBytes > this.#maxBytesPerCaller;
     if (difference > 0 && isOver) return false;
     this.#reservedBytes += difference;
-    // A caller without bytes is forgotten, so that the map is no longer than what is reserved.
+    // A caller that holds nothing is removed, so that the map is bounded by the budget.
     if (callerBytes === 0) this.#bytesByCaller.delete(caller);
     else this.#bytesByCaller.set(caller, callerBytes);
     return true;
@@ -60,7 +60,7 @@ export class Reservation {
   /**
    * Makes the reservation `bytes` large.
    *
-   * @returns whether there was room; where not, the reservation stays as it was. A smaller one always fits.
+   * @returns whether there was room; if not, the reservation stays as it was. There is always room for a smaller one.
    */
   resize(bytes: number): boolean {
     if (this.#isReleased || !this.#change(bytes - this.#bytes)) return false;
@@ -68,7 +68,7 @@ export class Reservation {
     return true;
   }
 
-  /** Gives everything back, for good. May be called again. */
+  /** Gives everything back. The reservation cannot grow again. May be called more than once. */
   release(): void {
     this.resize(0);
     this.#isReleased = true;

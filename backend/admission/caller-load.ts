@@ -1,12 +1,12 @@
 /**
- * What one caller asks of the render slots: who waits, what runs, and how long its renders take.
+ * The load of one caller on the render slots: its waiting requests, its running renders, and how long its renders take.
  *
- * Times are in seconds of a clock that the caller of these functions reads; nothing here looks at one.
+ * All times are in seconds and passed in; no clock is read here.
  */
 
 /**
- * How much the newest render counts in the running mean: a longer one more than a shorter one, so that a few short renders
- * do not buy a caller its next long ones.
+ * The weight of the newest render in the running mean. One that is longer than the mean weighs more, so that a caller cannot
+ * make up for long renders by a few short ones.
  */
 const LONGER_WEIGHT = 0.2;
 const SHORTER_WEIGHT = 0.05;
@@ -14,15 +14,15 @@ const SHORTER_WEIGHT = 0.05;
 const USE_HALF_LIFE_SECONDS = 30;
 
 export class CallerLoad<Waiter> {
-  /** In the order in which they came. */
+  /** Requests that wait, in the order of arrival. */
   readonly waiting = new Set<Waiter>();
-  /** The number of the turn in which it last got a slot; 0 before the first. */
+  /** The turn in which the caller last got a slot; 0 if it never did. */
   latestTurn = 0;
-  /** When each running render was admitted; objects, so that two renders admitted at the same instant stay distinct. */
+  /** When each running render was admitted. Objects, so that two renders admitted at the same instant are distinct. */
   readonly #running = new Set<{ readonly admittedSeconds: number }>();
-  /** Of its renders; infinite while none has ended. */
+  /** Running mean of the length of its renders; infinite until one has ended. */
   #meanSeconds = Number.POSITIVE_INFINITY;
-  /** Slot time of the renders that have ended, which counts less and less. */
+  /** Slot time of the renders that have ended, which decays: see `usedSeconds`. */
   #used = { seconds: 0, atSeconds: 0 };
   #lastSeenSeconds: number;
 
@@ -38,12 +38,12 @@ export class CallerLoad<Waiter> {
     return this.#running.size === 0 && this.waiting.size === 0;
   }
 
-  /** Whether it has asked for anything, or had anything running, within the last `seconds`. */
+  /** Whether the caller had a waiting request or a running render within the last `seconds`. */
   wasActiveWithin(seconds: number, nowSeconds: number): boolean {
     return !this.isIdle || nowSeconds - this.#lastSeenSeconds <= seconds;
   }
 
-  /** How long a render of its own is expected to take: by those that have ended, and at least as long as those that run. */
+  /** How long a render of this caller is expected to take: the mean, or as long as its longest running render already takes. */
   expectedSeconds(nowSeconds: number): number {
     return Math.max(
       this.#meanSeconds,
@@ -51,7 +51,7 @@ export class CallerLoad<Waiter> {
     );
   }
 
-  /** Slot time used of late: it counts half after `USE_HALF_LIFE_SECONDS`. */
+  /** Recently used slot time: it counts half after `USE_HALF_LIFE_SECONDS`. */
   usedSeconds(nowSeconds: number): number {
     return this.#used.seconds * 0.5 ** ((nowSeconds - this.#used.atSeconds) / USE_HALF_LIFE_SECONDS);
   }
@@ -60,7 +60,7 @@ export class CallerLoad<Waiter> {
     this.#lastSeenSeconds = nowSeconds;
   }
 
-  /** Counts a render as running; the function returned counts its end, once. */
+  /** Counts a render as running. The returned function counts its end; further calls do nothing. */
   admit(nowSeconds: number): (endSeconds: number) => void {
     const render = { admittedSeconds: nowSeconds };
     this.#running.add(render);

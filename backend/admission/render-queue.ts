@@ -1,13 +1,13 @@
 /**
  * Admission to the render slots: a cap, a bounded queue, a deadline, and a fair share for every caller.
  *
- * A free slot goes to the waiting caller that holds the fewest; among equals, to the one that has used clearly less slot
- * time of late, or else in turn; within one caller, first come is first served. So a caller never holds all slots while
- * another waits, unless there is only one.
+ * A free slot goes to the waiting caller that holds the fewest slots; among equals, to the one that has used clearly less
+ * slot time recently, or else in turn. Within one caller, first come is first served. So no caller holds all slots while
+ * another waits, unless there is only one slot.
  *
- * Turns alone do not help against renders that take as long as they may: when all slots are taken by them, a short
- * render waits until one ends. So slow callers leave one slot alone. A caller is slow while another, with much shorter
- * renders, is active: by comparison, since on a busy machine everybody's renders take long.
+ * Turns alone do not help against renders that take as long as they may: once these hold all slots, a short render waits
+ * until one of them ends. So slow callers together never hold all slots. A caller is slow if another active caller has much
+ * shorter renders: a comparison, since on a busy machine every render takes long.
  */
 import { CallerLoad } from "./caller-load.ts";
 
@@ -17,14 +17,14 @@ export interface RenderQueueOptions {
   readonly deadlineMilliseconds: number;
 }
 
-/** Who asks for a slot. */
+/** A request for a slot. */
 export interface Applicant {
   readonly caller: string;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
 }
 
-/** What became of a request for a slot. */
+/** How a request for a slot ended. */
 export type Admission<Result> =
   | { readonly kind: "done"; readonly result: Result; readonly waitedSeconds: number }
   /** No slot before the deadline, or no place in the queue. */
@@ -40,17 +40,17 @@ interface Waiter {
   readonly settle: (entry: Entry) => void;
 }
 
-/** No caller is slow whose renders are expected to end within this. */
+/** A caller whose renders are expected to end within this time is never slow. */
 export const SLOW_RENDER_SECONDS = 2;
-/** The renders of a slow caller take so many times as long as another's. */
+/** The renders of a slow caller take at least this many times as long as those of another. */
 const SLOW_FACTOR = 2;
-/** For so long after its last request a caller with short renders has a slot kept free for it. */
+/** For this long after the last request of a caller with short renders, a slot is kept free for it. */
 const KEEP_SLOT_SECONDS = 15;
-/** Differences in slot time below this are no reason to leave the turn. */
+/** Callers take turns if their recent slot times differ by less than this. */
 const CLEAR_USE_SECONDS = 1;
-/** Beyond so many, idle callers are forgotten, and with them whether their renders were short. */
+/** Beyond this number, idle callers are forgotten, and with them how long their renders take. */
 const MAX_KNOWN_CALLERS = 1000;
-/** How much the newest render counts in the running mean, from which `Retry-After` is estimated. */
+/** The weight of the newest render in the running mean, from which `Retry-After` is estimated. */
 const NEWEST_WEIGHT = 0.2;
 const MILLISECONDS_PER_SECOND = 1000;
 
@@ -80,7 +80,7 @@ export class RenderQueue {
     return this.#callers.size;
   }
 
-  /** Runs `work` in a slot once the applicant gets one. What `work` throws is thrown here, after the slot is free again. */
+  /** Runs `work` once the applicant has a slot. What `work` throws is thrown here, after the slot is free again. */
   async run<Result>(applicant: Applicant, work: () => Promise<Result>): Promise<Admission<Result>> {
     const arrived = now();
     const entry = await this.#enter(applicant);
@@ -105,7 +105,7 @@ export class RenderQueue {
     }
   }
 
-  /** When a slot can be expected: the work ahead, at the pace of the latest renders, in whole seconds. */
+  /** When a slot can be expected, in whole seconds: the renders ahead, at the pace of the latest ones. */
   estimateRetryAfterSeconds(): number {
     const ahead = this.#running + this.#waiting;
     return Math.max(1, Math.ceil((ahead * this.#meanRenderSeconds) / this.#options.slots));
@@ -135,7 +135,7 @@ export class RenderQueue {
     });
   }
 
-  /** Fills the free slots. A slot is taken here, so that nobody else gets it before the work begins. */
+  /** Fills the free slots. A slot counts as taken from here on, so that no other request gets it before the work begins. */
   #admitWaiting(): void {
     while (this.#running < this.#options.slots) {
       const next = this.#nextCaller();
@@ -157,7 +157,7 @@ export class RenderQueue {
     let next: CallerLoad<Waiter> | null = null;
     for (const load of this.#callers.values()) {
       if (load.waiting.size === 0) continue;
-      // Of a newcomer nothing is known, so its first render may use the slot that is kept for short ones.
+      // Nothing is known of a new caller, so its first render may use the slot that is kept for short ones.
       const isFirst = load.running === 0 && load.expectedSeconds(time) === Number.POSITIVE_INFINITY;
       if (isLastKept && slow.has(load) && !isFirst) continue;
       if (next === null || comesBefore(load, next, time)) next = load;
@@ -165,7 +165,7 @@ export class RenderQueue {
     return next;
   }
 
-  /** The callers whose renders take long while another, with much shorter ones, is active. */
+  /** The callers with long renders, while another active caller has much shorter ones. */
   #slowCallers(time: number): Set<CallerLoad<Waiter>> {
     let quickest: CallerLoad<Waiter> | null = null;
     for (const load of this.#callers.values()) {
@@ -174,7 +174,7 @@ export class RenderQueue {
     }
     const slow = new Set<CallerLoad<Waiter>>();
     const shortest = quickest?.expectedSeconds(time) ?? Number.POSITIVE_INFINITY;
-    // Of a caller without a finished render nothing is known: it makes nobody slow.
+    // No active caller has finished a render, so there is nothing to compare with.
     if (shortest === Number.POSITIVE_INFINITY) return slow;
     for (const load of this.#callers.values()) {
       const expected = load.expectedSeconds(time);
@@ -183,7 +183,7 @@ export class RenderQueue {
     return slow;
   }
 
-  /** Rejects the newest request of the caller with the most waiting: the newcomer's own where others have as many. */
+  /** Rejects the newest request of the caller with the most waiting requests; among equals, that of the newcomer. */
   #rejectNewest(newcomer: CallerLoad<Waiter>): void {
     let longest = newcomer;
     for (const load of this.#callers.values()) if (load.waiting.size > longest.waiting.size) longest = load;
@@ -199,7 +199,7 @@ export class RenderQueue {
     return load;
   }
 
-  /** Forgets the idle caller that has been known for longest. */
+  /** Forgets the idle caller that was first seen longest ago. */
   #forgetIdle(newcomer: string): void {
     for (const [caller, load] of this.#callers) {
       if (!load.isIdle || caller === newcomer) continue;

@@ -1,13 +1,14 @@
 /**
- * The backend's HTTP application, put together from its settings. `main.ts` listens and drains.
+ * The backend's HTTP application, assembled from its settings. `main.ts` listens and drains.
  *
- * Routes: `POST /v1/render` for the edge alone; `/health`, `/ready` and `/metrics` for operators. Exceptions end here,
- * in one place, as `service_unavailable` with a log line.
+ * Routes: `POST /v1/render` for the edge alone; `/health`, `/ready` and `/metrics` for operators. Exceptions become
+ * `service_unavailable` with a log line.
  */
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
-import Fastify, { type FastifyInstance, LogController } from "fastify";
+import Fastify, { type FastifyInstance, LogController, type RouteShorthandOptionsWithHandler } from "fastify";
 import { COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../rules/http/headers.ts";
+import { BACKEND_ROUTES } from "../../rules/http/routes.ts";
 import { notFound, serviceUnavailable } from "../../rules/problem.ts";
 import { ByteBudget } from "../admission/byte-budget.ts";
 import { RenderQueue } from "../admission/render-queue.ts";
@@ -19,22 +20,26 @@ import { type BackendSettings, maxTempBytesPerRender } from "../settings.ts";
 import type { Spawner } from "../spawner/spawner.ts";
 import { TypstStarter } from "../typst/starter.ts";
 import { Deliveries } from "./delivery.ts";
+import { answerMalformedHttp } from "./malformed-http.ts";
 import { PendingAnswers } from "./pending-answers.ts";
-import { answerMalformedHttp, answerUnrouted, reportFailure, sendProblem } from "./problem-reply.ts";
+import { reportFailure, sendProblem } from "./problem-response.ts";
 import { renderRoute } from "./render-route.ts";
+import { answerUnrouted } from "./unrouted.ts";
 
-/** For the whole of a request to arrive, on any route; the render route has closer deadlines for bodies. */
+/** How long a whole request may take to arrive, on any route. The render route has shorter deadlines for bodies. */
 const REQUEST_TIMEOUT_MILLISECONDS = 90_000;
+
+type BackendPath = (typeof BACKEND_ROUTES)[number]["path"];
 
 export interface Backend {
   readonly app: FastifyInstance;
-  /** From now on `/ready` says 503 and no new render is taken. */
+  /** From then on `/ready` answers 503 and new renders are refused. */
   startDraining(): void;
   /** Whether no render request is being received, waits, runs or is being answered. */
   isIdle(): boolean;
 }
 
-/** Builds the application. The work directory must be ready, Typst found and the sandbox probed. */
+/** Builds the application. The work directory must have been prepared, Typst found and the sandbox probed. */
 export function buildBackend(
   settings: BackendSettings,
   typstVersion: string,
@@ -79,9 +84,9 @@ export function buildBackend(
 
   const app: FastifyInstance = Fastify({
     logger: { level: settings.logLevel, serializers: { err: describeError } },
-    // One line a render, written by its route, says what these lines would and what the render cost.
+    // The render route writes one line per render, which holds more than these lines would.
     logController: new LogController({ disableRequestLogging: true }),
-    // The edge passes on the scheme and host of the client's request; `instance` is made of them.
+    // The edge passes on the scheme and host of the client's request, of which `instance` is made.
     trustProxy: true,
     // A request that never ends must not hold its connection for ever.
     requestTimeout: REQUEST_TIMEOUT_MILLISECONDS,
@@ -92,34 +97,24 @@ export function buildBackend(
     },
   });
   pendingAnswers.watch(app.server);
-  // An expectation that is not known may be left unmet (RFC 9110, section 10.1.1): there is no problem code for 417.
+  // An unknown expectation may be ignored (RFC 9110, section 10.1.1). There is no problem code for 417.
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
-  // Bodies are read by the render route, after its token is validated. Nothing else takes one.
+  // Only the render route reads bodies, and only after it has validated the token.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, _payload, done) => done(null));
 
   app.addHook("onRequest", async (request, reply) => {
     reply.headers({ ...COMMON_HEADERS, [REQUEST_ID_HEADER]: request.id });
-    // Here, before Fastify looks at media types: what it says of them belongs to no route of ours.
+    // Before Fastify looks at the media type: it would answer 415, for which there is no problem code.
     return request.is404 ? answerUnrouted(request, reply) : undefined;
   });
   app.addHook("onSend", async (_request, reply) => {
-    // A connection that is kept alive would keep a draining backend alive.
+    // A connection that is kept alive would keep the draining backend from ending.
     if (isDraining) reply.header("Connection", "close");
   });
   app.setNotFoundHandler(answerUnrouted);
   app.setErrorHandler((error, request, reply) => sendProblem(request, reply, reportFailure(request, error)));
 
-  app.get("/health", () => ({ status: "ok", typst: typstVersion, sandbox: sandbox.mode }));
-  // Without a token to accept, every render would be refused.
-  const canServe = settings.backendTokens.length > 0;
-  app.get("/ready", (request, reply) =>
-    isDraining || !canServe ? sendProblem(request, reply, serviceUnavailable()) : { status: "ready" },
-  );
-  app.get("/metrics", (_request, reply) => {
-    reply.type(metrics.contentType);
-    return metrics.text();
-  });
   const route = renderRoute({
     settings,
     starter,
@@ -131,13 +126,29 @@ export function buildBackend(
     metrics,
     isDraining: () => isDraining,
   });
-  app.post("/v1/render", {
-    // Answered before Fastify validates the media type: token and size come first.
-    onRequest: route.handle,
-    handler: () => {
-      throw new ServiceFailure("the render route answers before its handler");
+  // Without an accepted token, every render would be refused.
+  const canServe = settings.backendTokens.length > 0;
+  const handlers: Readonly<Record<BackendPath, RouteShorthandOptionsWithHandler>> = {
+    "/v1/render": {
+      // Answered before Fastify validates the media type: token and size come first.
+      onRequest: route.handle,
+      handler: () => {
+        throw new ServiceFailure("the render route answers before its handler");
+      },
     },
-  });
+    "/health": { handler: () => ({ status: "ok", typst: typstVersion, sandbox: sandbox.mode }) },
+    "/ready": {
+      handler: (request, reply) =>
+        isDraining || !canServe ? sendProblem(request, reply, serviceUnavailable()) : { status: "ready" },
+    },
+    "/metrics": {
+      handler: (_request, reply) => {
+        reply.type(metrics.contentType);
+        return metrics.text();
+      },
+    },
+  };
+  for (const { method, path } of BACKEND_ROUTES) app.route({ method, url: path, ...handlers[path] });
 
   app.addHook("onClose", () => starter.close());
   return {
@@ -149,7 +160,7 @@ export function buildBackend(
   };
 }
 
-/** The edge's request id, or a new one where there is none that looks like one. */
+/** The edge's request id, or a new one where the edge sends none or a malformed one. */
 function takeRequestId(given: string | string[] | undefined): string {
   return typeof given === "string" && REQUEST_ID_PATTERN.test(given) ? given : randomUUID();
 }

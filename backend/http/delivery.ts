@@ -1,17 +1,37 @@
 /**
- * Handing a finished output to its client: bounded in time, so that a client that stops reading cannot hold it.
+ * Delivering a rendered file to its client, with deadlines: a client that stops reading must not hold it for ever.
  */
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
+import { NOT_STORED_HEADERS } from "../../rules/http/headers.ts";
+import type { Extension, RenderedFile } from "../render/outcome.ts";
 import type { Spool } from "../render/spool.ts";
+import { contentDisposition } from "./file-name.ts";
+
+const CONTENT_TYPES = {
+  pdf: "application/pdf",
+  png: "image/png",
+  svg: "image/svg+xml",
+  zip: "application/zip",
+} as const satisfies Record<Extension, string>;
+
+/** An SVG opened on its own runs nothing and loads nothing, whatever the document has put into it. */
+const SVG_HEADERS = {
+  "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; sandbox",
+} as const;
 
 /** How a delivery ended. */
 export type DeliveryEnd = "delivered" | "client_gone" | "silent" | "timed_out";
 
+export interface Delivery {
+  readonly end: DeliveryEnd;
+  readonly seconds: number;
+}
+
 export interface DeliveryDeadlines {
-  /** Without a byte taken by the client. */
+  /** How long the client may read nothing. */
   readonly silenceMilliseconds: number;
-  /** For the whole output. */
+  /** How long the whole output may take. */
   readonly totalMilliseconds: number;
 }
 
@@ -28,21 +48,38 @@ export class Deliveries {
     return this.#underWay;
   }
 
-  /** Sends an output as the body of a reply whose headers are set, and waits until the last byte is gone. */
-  async deliver(reply: FastifyReply, output: Spool): Promise<DeliveryEnd> {
+  /**
+   * Sends a file and waits until its last byte is sent, or the delivery has failed. The output is closed then.
+   *
+   * @param suggestedName the file name that the request asks for, or null.
+   */
+  async deliver(
+    reply: FastifyReply,
+    { output, extension }: RenderedFile,
+    suggestedName: string | null,
+  ): Promise<Delivery> {
+    const started = performance.now();
     this.#underWay++;
     try {
-      return await this.#send(reply, output);
+      reply.headers({
+        ...NOT_STORED_HEADERS,
+        ...(extension === "svg" && SVG_HEADERS),
+        "Content-Type": CONTENT_TYPES[extension],
+        "Content-Disposition": contentDisposition(suggestedName, extension),
+      });
+      const end = await this.#send(reply, output);
+      return { end, seconds: (performance.now() - started) / 1000 };
     } finally {
       this.#underWay--;
+      await output.close();
     }
   }
 
   #send(reply: FastifyReply, output: Spool): Promise<DeliveryEnd> {
     const response = reply.raw;
-    // The request's: a response that waits behind another on its connection has no socket yet.
+    // The socket of the request: a response that waits behind another on its connection has none yet.
     const { socket } = reply.request.raw;
-    // `close` has been emitted already; waiting for it would never end.
+    // `close` has been emitted already, so waiting for it would never end.
     if (response.destroyed || socket.destroyed) return Promise.resolve("client_gone");
     const { silenceMilliseconds, totalMilliseconds } = this.#deadlines;
     return new Promise((resolve) => {
@@ -52,7 +89,7 @@ export class Deliveries {
         response.destroy();
       };
       const timer = setTimeout(() => cut("timed_out"), totalMilliseconds);
-      // Node counts it as activity when the kernel takes something of what is written.
+      // Node counts it as activity when the kernel takes some of what is written.
       response.setTimeout(silenceMilliseconds, () => cut("silent"));
       const finish = () => {
         clearTimeout(timer);

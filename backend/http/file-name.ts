@@ -2,33 +2,32 @@
  * The name under which a rendered file is offered: the caller's suggestion, made safe.
  */
 import { create } from "content-disposition";
+import type { Extension } from "../render/outcome.ts";
 
-export type Extension = "pdf" | "png" | "svg" | "zip";
-
-/** Extensions that would lie about the content; any other is taken for a part of the name. */
+/** Extensions that would misname the content. Any other is part of the name. */
 const KNOWN_EXTENSION = /\.(?:pdf|png|svg|zip|jpe?g|typ)$/i;
 const DEFAULT_STEM = "document";
 const MAX_NAME_BYTES = 150;
 
 /**
- * What no file name may hold: controls, format characters (bidirectional marks among them; the joiners that some scripts
- * are written with stay), separators of paths, lines and header parameters, quotes, and what a file system refuses.
+ * Removed from names: controls, format characters (such as bidirectional marks, but not the joiners that some scripts
+ * need), separators of paths, lines and header parameters, quotes, and what file systems refuse.
  */
 const UNSAFE = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}/\\:;*?"'`<>|%]/gu;
-/** What a name must not end in: systems drop it, and an extension hides before it. */
+/** Removed from the end of names: some systems drop it, and it hides an extension that stands before it. */
 const TRAILING = /[.\s\u200c\u200d]+$/;
-/** Allowed between characters; a name of nothing else would be invisible. */
+/** Joiners are allowed, but a name of nothing else would be invisible. */
 const JOINERS = /[\u200c\u200d]/g;
-/** Device names of Windows, whatever extension follows and however many spaces before it; superscript digits count as digits. */
+/** Device names of Windows, with any extension and any spaces before it. Superscript digits count as digits. */
 const RESERVED_STEM = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\u00b9\u00b2\u00b3])\s*(?:\.|$)/i;
-/** What clients that know only the first edition of `Content-Disposition` cannot read. */
+/** What clients that do not know `filename*` (RFC 6266, section 4.3) cannot read. */
 const NOT_ASCII = /[^ -~]/gu;
 
 /**
- * The `Content-Disposition` of a rendered file (RFC 6266): an archive is to be saved, anything else may be shown.
+ * The `Content-Disposition` of a rendered file (RFC 6266): an archive is `attachment`, anything else `inline`.
  *
- * A name beyond ASCII has a second form for old clients, in which each character that they cannot read is `_`: the
- * library would write `?`, which no Windows file name may hold.
+ * A name beyond ASCII has a second form for old clients, with `_` for each character that they cannot read: the library
+ * would write `?`, which Windows does not allow in file names.
  */
 export function contentDisposition(suggestion: string | null, extension: Extension): string {
   const name = safeFileName(suggestion, extension);
@@ -36,7 +35,7 @@ export function contentDisposition(suggestion: string | null, extension: Extensi
   return create(name, { type, fallback: name.replace(NOT_ASCII, "_") });
 }
 
-/** A name with the right extension, of at most 150 bytes of UTF-8. */
+/** The suggested name, made safe, with the right extension, at most 150 bytes of UTF-8. */
 export function safeFileName(suggestion: string | null, extension: Extension): string {
   const visible = (suggestion ?? "").replace(UNSAFE, "").replace(/\s+/g, " ").trim();
   const stem = visible

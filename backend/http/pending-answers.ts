@@ -1,5 +1,5 @@
 /**
- * The answers that each connection still owes: for whoever has to say something on a connection after them.
+ * The answers that are still to come on each connection, for code that has to write to a connection after them.
  */
 import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
@@ -25,11 +25,11 @@ export class PendingAnswers {
   }
 
   /**
-   * Resolves once the requests that have come whole on a connection are answered, or the connection is gone. Nothing is
-   * owed to a request that is cut short.
+   * Resolves once every complete request on a connection is answered, or the connection is closed. A request that was cut
+   * short gets no answer, so nothing waits for one.
    */
   async of(socket: Socket): Promise<void> {
-    const owed = [...(this.#bySocket.get(socket) ?? [])].filter(({ request }) => request.complete);
-    await Promise.all(owed.map(({ closed }) => closed));
+    const pending = [...(this.#bySocket.get(socket) ?? [])].filter(({ request }) => request.complete);
+    await Promise.all(pending.map(({ closed }) => closed));
   }
 }

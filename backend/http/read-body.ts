@@ -1,8 +1,9 @@
 /**
- * Reading a request's body: within its limit, within a budget of memory, and within a time.
+ * Reading a request's body within a size limit, a memory budget and a deadline.
  */
 import type { IncomingMessage } from "node:http";
-import { BodyCollector, declaredSize, type RequestHead, validateDeclaredSize } from "../../rules/http/request-head.ts";
+import { BodyCollector } from "../../rules/http/body-collector.ts";
+import { declaredSize, type RequestHead, validateDeclaredSize } from "../../rules/http/request-head.ts";
 import type { Limits } from "../../rules/limits.ts";
 import { type Problem, problem } from "../../rules/problem.ts";
 import type { Reservation } from "../admission/byte-budget.ts";
@@ -11,28 +12,28 @@ import { renderQueueFull } from "../render/outcome.ts";
 export type BodyReading =
   | { readonly kind: "body"; readonly body: Uint8Array }
   | { readonly kind: "refused"; readonly problem: Problem }
-  /** The connection broke before the body was whole. */
+  /** The connection closed before the end of the body. */
   | { readonly kind: "aborted" };
 
-/** How long a body may take. The edge has it whole before it sends it on. */
+/** How long a body may take to arrive. The edge has all of it before it forwards it. */
 export interface BodyDeadlines {
   readonly totalMilliseconds: number;
-  /** Between two pieces of it. */
+  /** Between two pieces of the body. */
   readonly silenceMilliseconds: number;
 }
 
 const BODY_DEADLINES: BodyDeadlines = { totalMilliseconds: 60_000, silenceMilliseconds: 10_000 };
 
-/** What a client should wait when there is no memory for its body. */
+/** `Retry-After` where there is no memory for a body. */
 const NO_MEMORY_RETRY_SECONDS = 2;
 
-/** What of a body that is not wanted is read all the same, so that a client that writes before it reads gets its answer. */
+/** How much of a body is read after the request is refused, so that a client that writes before it reads gets its answer. */
 const MAX_DRAINED_BYTES = 64 * 1024 ** 2;
 const MAX_DRAIN_MILLISECONDS = 5000;
-/** A client that sends nothing for so long waits for its answer. The edge has the same patience. */
+/** A client that sends nothing for this long waits for its answer. The edge waits as long. */
 const DRAIN_SILENCE_MILLISECONDS = 500;
 
-/** The headers that the validation of a request's head needs. */
+/** The headers that `rules/http/request-head.ts` validates. */
 export function requestHead({ headers }: IncomingMessage): RequestHead {
   return {
     contentLength: headers["content-length"] ?? null,
@@ -44,7 +45,7 @@ export function requestHead({ headers }: IncomingMessage): RequestHead {
 /**
  * Reads a body.
  *
- * @param memory grows with what is read, and belongs to the caller afterwards.
+ * @param memory grows with what is read. The caller releases it.
  */
 export function readBody(
   message: IncomingMessage,
@@ -62,7 +63,7 @@ export function readBody(
     const finish = (reading: BodyReading) => {
       clearTimeout(total);
       clearTimeout(silence);
-      // The message lives until its answer is delivered, and its listeners with it: none may hold on to the body.
+      // The message and its listeners live until the answer is delivered, so no listener may keep a reference to the body.
       message.off("data", take).off("end", end).off("close", abort).off("error", abort);
       message.on("error", ignore);
       message.pause();
@@ -84,10 +85,10 @@ export function readBody(
 }
 
 /**
- * Reads on and drops what is left of a body that is not wanted: many clients write a body whole before they read the
- * answer, and would find their connection broken instead.
+ * Reads and drops the rest of the body of a refused request: many clients write the whole body before they read the answer,
+ * and would only see that their connection was closed.
  *
- * @returns whether the body has ended, so that the connection can be used again.
+ * @returns whether the end of the body was reached, so that the connection can be used again.
  */
 export async function drainBody(message: IncomingMessage): Promise<boolean> {
   if (message.complete || message.destroyed) return message.complete;

@@ -1,50 +1,29 @@
 /**
- * `POST /v1/render` of the backend: receive a valid request, render it in a slot, deliver the output or report a problem,
- * and count the request once.
+ * `POST /v1/render` of a backend in three steps: receive a valid request, render it once it is admitted to a slot, reply.
+ * Each request is counted and logged once, at its end.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { CALLER_HEADER, CALLER_NAME_PATTERN, LIMITS_HEADER, NOT_STORED_HEADERS } from "../../rules/http/headers.ts";
+import { validateToken } from "../../rules/http/authentication.ts";
+import { BACKEND_TOKEN_HEADER, CALLER_HEADER, CALLER_NAME_PATTERN, LIMITS_HEADER } from "../../rules/http/headers.ts";
 import { validateMediaType } from "../../rules/http/request-head.ts";
-import { BACKEND_TOKEN_HEADER, validateToken } from "../../rules/http/tokens.ts";
-import { limitsFingerprint } from "../../rules/limits.ts";
-import type { OutputFormat } from "../../rules/output-options.ts";
+import { type Limits, limitsFingerprint } from "../../rules/limits.ts";
 import { type Problem, serviceUnavailable } from "../../rules/problem.ts";
-import { parseRenderRequest } from "../../rules/render-request.ts";
+import { parseRenderRequest, type RenderRequest } from "../../rules/render-request.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import type { RenderQueue } from "../admission/render-queue.ts";
-import type { BackendMetrics, RequestOutcome } from "../metrics.ts";
-import { CLIENT_GONE, renderQueueFull } from "../render/outcome.ts";
-import {
-  type PhaseSeconds,
-  type RenderedFile,
-  type RenderParts,
-  type RenderReport,
-  render,
-  type ValidRequest,
-} from "../render/render.ts";
+import type { BackendMetrics, ObservedRender, RequestEnd } from "../metrics.ts";
+import { CLIENT_GONE, notRendered, renderQueueFull } from "../render/outcome.ts";
+import { type RenderResources, render, type ValidRequest } from "../render/render.ts";
 import type { Deliveries } from "./delivery.ts";
-import { contentDisposition, type Extension } from "./file-name.ts";
-import { reportFailure, sendProblem } from "./problem-reply.ts";
+import { reportFailure, sendProblem } from "./problem-response.ts";
 import { drainBody, readBody, requestHead } from "./read-body.ts";
-
-const CONTENT_TYPES = {
-  pdf: "application/pdf",
-  png: "image/png",
-  svg: "image/svg+xml",
-  zip: "application/zip",
-} as const satisfies Record<Extension, string>;
-
-/** An SVG opened on its own runs nothing and loads nothing, whatever the document has put into it. */
-const SVG_HEADERS = {
-  "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; sandbox",
-} as const;
 
 /** The caller of a request whose edge names none. */
 const UNNAMED_CALLER = "unnamed";
 
-/** What the route stands on. */
-export interface RenderRouteParts extends RenderParts {
+/** What all requests of the route share. */
+export interface RenderRouteResources extends RenderResources {
   readonly queue: RenderQueue;
   /** The memory of all request bodies: while they are read, wait and are rendered. */
   readonly bodyMemory: ByteBudget;
@@ -53,54 +32,48 @@ export interface RenderRouteParts extends RenderParts {
   readonly isDraining: () => boolean;
 }
 
-/** What is counted and logged of one render request: outcome, sizes and times, and nothing of its content. */
-interface RenderRecord {
-  readonly caller: string;
-  readonly format: OutputFormat | "none";
-  readonly outcome: RequestOutcome;
-  readonly requestBytes?: number;
-  readonly outputBytes?: number;
-  readonly phases?: PhaseSeconds & { readonly queue?: number; readonly delivery?: number };
-  readonly peakMemoryBytes?: number | null;
-}
-
-/** What is known of a request before it is answered. */
-type KnownOfRequest = Omit<RenderRecord, "outcome">;
-
-/** How a request is to be answered. */
-type Verdict =
-  | { readonly kind: "rendered"; readonly file: RenderedFile; readonly suggestedName: string | null }
-  | { readonly kind: "refused"; readonly problem: Problem }
-  | { readonly kind: typeof CLIENT_GONE };
-
-interface KnownVerdict {
-  readonly verdict: Verdict;
-  readonly known: KnownOfRequest;
-}
-
-type Reception =
-  | { readonly kind: "received"; readonly valid: ValidRequest }
-  | (KnownVerdict & { readonly kind: "ended" });
-
 export interface RenderRoute {
   readonly handle: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
   /** Requests that have begun and are not over: a request is over when its answer is with the client. */
   underWay(): number;
 }
 
-export function renderRoute(parts: RenderRouteParts): RenderRoute {
-  const fingerprint = limitsFingerprint(parts.settings.limits);
+/** How the first step ended. */
+type Reception =
+  | { readonly kind: "received"; readonly body: Uint8Array; readonly renderRequest: RenderRequest }
+  | Refusal
+  | { readonly kind: typeof CLIENT_GONE };
+
+interface Refusal {
+  readonly kind: "refused";
+  readonly problem: Problem;
+  /** The size of the body where all of it was read. */
+  readonly requestBytes?: number;
+}
+
+/** A request that is ready to be answered. */
+interface Processed extends ObservedRender {
+  /** The file name that the request asks for, or null. */
+  readonly suggestedName: string | null;
+  /** The size of the body where all of it was read. */
+  readonly requestBytes?: number | undefined;
+}
+
+export function renderRoute(resources: RenderRouteResources): RenderRoute {
+  const { settings, metrics, deliveries } = resources;
+  const fingerprint = limitsFingerprint(settings.limits);
   let underWay = 0;
   const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     underWay++;
     try {
+      compareLimits(request, fingerprint, metrics);
+      const caller = callerOf(request);
       const clientGone = clientGoneSignal(request.raw, reply.raw);
-      compareLimits(request, fingerprint, parts.metrics);
-      // In a function of its own, so that the body is not held while the answer is delivered.
-      const verdict = await receiveAndRender(parts, request, clientGone);
-      const record = await answer(parts, request, reply, verdict);
-      parts.metrics.countRequest(record.format, record.outcome);
-      request.log.info(record, "render");
+      const processed = await receiveAndRender(resources, request, caller, clientGone);
+      metrics.observeRender(processed);
+      const end = await sendReply(request, reply, processed, deliveries);
+      metrics.countRequest(processed.format, end);
+      request.log.info(logRecord(caller, processed, end), "render");
       // A reply whose connection was closed counts as not sent: Fastify would go on to the handler.
       if (!reply.sent) reply.hijack();
       return reply;
@@ -111,131 +84,124 @@ export function renderRoute(parts: RenderRouteParts): RenderRoute {
   return { handle, underWay: () => underWay };
 }
 
+/**
+ * The first two steps. Only this function holds the body, so that its memory is free while the answer is delivered, which
+ * may take minutes.
+ */
 async function receiveAndRender(
-  parts: RenderRouteParts,
+  resources: RenderRouteResources,
   request: FastifyRequest,
+  caller: string,
   clientGone: AbortSignal,
-): Promise<KnownVerdict> {
-  const caller = callerOf(request);
-  const memory = parts.bodyMemory.open(caller);
-  let known: KnownOfRequest = { caller, format: "none" };
+): Promise<Processed> {
+  const memory = resources.bodyMemory.open(caller);
+  const failed = (error: unknown): Refusal => ({ kind: "refused", problem: reportFailure(request, error) });
   try {
-    const reception = await receive(parts, request, memory, known);
-    if (reception.kind === "ended") return reception;
-    const { body, request: renderRequest } = reception.valid;
-    known = { caller, format: renderRequest.output.format, requestBytes: body.length };
-    return await renderInSlot(parts, reception.valid, clientGone, known);
-  } catch (error) {
-    return { verdict: { kind: "refused", problem: reportFailure(request, error) }, known };
+    const reception = await receive(resources, request, memory).catch(failed);
+    if (reception.kind !== "received") {
+      const requestBytes = reception.kind === "refused" ? reception.requestBytes : undefined;
+      return { outcome: reception, format: "none", suggestedName: null, phases: {}, requestBytes };
+    }
+    const { body, renderRequest } = reception;
+    const { format, filename } = renderRequest.output;
+    const valid = { body, request: renderRequest, caller };
+    const rendering = await renderInSlot(resources, valid, clientGone).catch((error) => {
+      return { outcome: failed(error), phases: {} };
+    });
+    return { ...rendering, format, suggestedName: filename, requestBytes: body.length };
   } finally {
     memory.release();
   }
 }
 
-/** Reads and validates the request: token, then body, then what is in it. */
+/**
+ * Step 1: the token, then the body, then its validation. Nothing of it takes a slot.
+ *
+ * @param memory grows with the body.
+ */
 async function receive(
-  { settings, isDraining }: RenderRouteParts,
+  { settings, isDraining }: RenderRouteResources,
   request: FastifyRequest,
   memory: Reservation,
-  known: KnownOfRequest,
 ): Promise<Reception> {
-  const ended = (verdict: Verdict, requestBytes?: number): Reception => {
-    return { kind: "ended", verdict, known: requestBytes === undefined ? known : { ...known, requestBytes } };
-  };
   const token = request.headers[BACKEND_TOKEN_HEADER.toLowerCase()];
   const forbidden = validateToken(typeof token === "string" ? token : null, settings.backendTokens);
-  if (forbidden !== null) return ended({ kind: "refused", problem: forbidden });
-  if (isDraining()) return ended({ kind: "refused", problem: serviceUnavailable() });
+  if (forbidden !== null) return { kind: "refused", problem: forbidden };
+  if (isDraining()) return { kind: "refused", problem: serviceUnavailable() };
   const reading = await readBody(request.raw, settings.limits, memory);
-  if (reading.kind === "aborted") return ended({ kind: CLIENT_GONE });
-  if (reading.kind === "refused") return ended(reading);
-  const { body } = reading;
-  const wrongMediaType = validateMediaType(requestHead(request.raw));
-  if (wrongMediaType !== null) return ended({ kind: "refused", problem: wrongMediaType });
-  const validation = parseRenderRequest(body, settings.limits);
-  if (!validation.ok) return ended({ kind: "refused", problem: validation.problem }, body.length);
-  return { kind: "received", valid: { body, request: validation.request, caller: known.caller } };
+  if (reading.kind === "aborted") return { kind: CLIENT_GONE };
+  if (reading.kind === "refused") return reading;
+  return validateBody(request, reading.body, settings.limits);
 }
 
-/** Renders a valid request once it has a slot. */
+function validateBody(request: FastifyRequest, body: Uint8Array, limits: Limits): Reception {
+  const wrongMediaType = validateMediaType(requestHead(request.raw));
+  if (wrongMediaType !== null) return { kind: "refused", problem: wrongMediaType };
+  const validation = parseRenderRequest(body, limits);
+  if (!validation.ok) return { kind: "refused", problem: validation.problem, requestBytes: body.length };
+  return { kind: "received", body, renderRequest: validation.request };
+}
+
+/** Step 2: renders a valid request once it has a slot, or says why it gets none. */
 async function renderInSlot(
-  parts: RenderRouteParts,
+  resources: RenderRouteResources,
   valid: ValidRequest,
   clientGone: AbortSignal,
-  known: KnownOfRequest,
-): Promise<KnownVerdict> {
+): Promise<Pick<Processed, "outcome" | "phases" | "peakMemoryBytes">> {
   const applicant = { caller: valid.caller, signal: clientGone };
-  const admission = await parts.queue.run(applicant, () => render(parts, valid, clientGone));
+  const admission = await resources.queue.run(applicant, () => render(resources, valid, clientGone));
   switch (admission.kind) {
     case "left":
-      return { verdict: { kind: CLIENT_GONE }, known };
+      return { outcome: notRendered(CLIENT_GONE), phases: {} };
     case "full": {
       const problem = renderQueueFull("No render slot became free in time.", admission.retryAfterSeconds);
-      return { verdict: { kind: "refused", problem }, known: { ...known, phases: { queue: admission.waitedSeconds } } };
+      return { outcome: notRendered(problem), phases: { queue: admission.waitedSeconds } };
     }
     case "done": {
-      const { phases, peakMemoryBytes, outcome }: RenderReport = admission.result;
-      const measured = { ...known, phases: { ...phases, queue: admission.waitedSeconds }, peakMemoryBytes };
-      if (outcome.kind !== "rendered") return { verdict: outcome, known: measured };
-      const suggestedName = valid.request.output.filename;
-      return { verdict: { ...outcome, suggestedName }, known: measured };
+      const { outcome, phases, peakMemoryBytes } = admission.result;
+      return { outcome, phases: { ...phases, queue: admission.waitedSeconds }, peakMemoryBytes };
     }
   }
 }
 
-/** Delivers the output or the problem; what is measured goes into the metrics here. */
-async function answer(
-  parts: RenderRouteParts,
+/** Step 3: delivers the file or sends the problem, or closes the connection of a client that has gone. */
+async function sendReply(
   request: FastifyRequest,
   reply: FastifyReply,
-  { verdict, known }: KnownVerdict,
-): Promise<RenderRecord> {
-  const { metrics } = parts;
-  if (known.format !== "none" && known.peakMemoryBytes) metrics.observePeakMemory(known.format, known.peakMemoryBytes);
-  switch (verdict.kind) {
+  { outcome, suggestedName }: Processed,
+  deliveries: Deliveries,
+): Promise<RequestEnd> {
+  switch (outcome.kind) {
+    case "rendered": {
+      const delivery = await deliveries.deliver(reply, outcome.file, suggestedName);
+      return { outcome: delivery.end === "delivered" ? "ok" : "client_gone", delivery };
+    }
+    case "refused":
+      if (!(await drainBody(request.raw))) reply.header("Connection", "close");
+      sendProblem(request, reply, outcome.problem);
+      return { outcome: outcome.problem.code, delivery: null };
     case CLIENT_GONE:
-      metrics.observePhases(known.phases ?? {});
       reply.hijack();
       reply.raw.destroy();
-      return { ...known, outcome: "client_gone" };
-    case "refused":
-      metrics.observePhases(known.phases ?? {});
-      if (!(await drainBody(request.raw))) reply.header("Connection", "close");
-      sendProblem(request, reply, verdict.problem);
-      return { ...known, outcome: verdict.problem.code };
-    case "rendered":
-      try {
-        return await deliver(parts, reply, verdict, known);
-      } finally {
-        await verdict.file.output.close();
-      }
+      return { outcome: "client_gone", delivery: null };
   }
 }
 
-async function deliver(
-  { metrics, deliveries }: RenderRouteParts,
-  reply: FastifyReply,
-  { file, suggestedName }: Extract<Verdict, { kind: "rendered" }>,
-  known: KnownOfRequest,
-): Promise<RenderRecord> {
-  const outputBytes = file.output.size;
-  if (known.format !== "none") metrics.observeOutput(known.format, outputBytes);
-  setFileHeaders(reply, file.extension, suggestedName);
-  const started = performance.now();
-  const end = await deliveries.deliver(reply, file.output);
-  const phases = { ...known.phases, delivery: (performance.now() - started) / 1000 };
-  metrics.observePhases(phases);
-  metrics.countDelivery(end);
-  return { ...known, phases, outputBytes, outcome: end === "delivered" ? "ok" : "client_gone" };
+/** What is logged of one request: outcome, sizes and times, and nothing of its content. */
+function logRecord(caller: string, processed: Processed, { outcome, delivery }: RequestEnd) {
+  const { format, requestBytes, peakMemoryBytes, phases } = processed;
+  const outputBytes = processed.outcome.kind === "rendered" ? processed.outcome.file.output.size : undefined;
+  const allPhases = { ...phases, delivery: delivery?.seconds };
+  return { caller, format, outcome, requestBytes, outputBytes, phases: allPhases, peakMemoryBytes };
 }
 
-/** Whose request it is, as the edge says. */
+/** The caller of a request, as the edge names it. */
 function callerOf({ headers }: FastifyRequest): string {
   const name = headers[CALLER_HEADER.toLowerCase()];
   return typeof name === "string" && CALLER_NAME_PATTERN.test(name) ? name : UNNAMED_CALLER;
 }
 
-/** The edge validates by its own limits: where they differ from these, clients see two verdicts, so somebody must hear. */
+/** The edge validates by its own limits. Where they differ, the same request is answered in two ways: the operator must know. */
 function compareLimits(request: FastifyRequest, fingerprint: string, metrics: BackendMetrics): void {
   const edgeLimits = request.headers[LIMITS_HEADER.toLowerCase()];
   if (edgeLimits === undefined || edgeLimits === fingerprint) return;
@@ -246,21 +212,12 @@ function compareLimits(request: FastifyRequest, fingerprint: string, metrics: Ba
 /** Aborted when the connection closes before the answer is complete. */
 function clientGoneSignal({ socket }: IncomingMessage, response: ServerResponse): AbortSignal {
   const gone = new AbortController();
-  // A response that waits behind another on its connection does not hear of the connection's end.
   const abort = () => gone.abort();
+  // A response that waits behind another on its connection does not notice that the connection has closed.
   socket.once("close", abort);
   response.once("close", () => {
     socket.off("close", abort);
     if (!response.writableFinished) gone.abort();
   });
   return gone.signal;
-}
-
-function setFileHeaders(reply: FastifyReply, extension: Extension, suggestedName: string | null): void {
-  reply.headers({
-    ...NOT_STORED_HEADERS,
-    ...(extension === "svg" && SVG_HEADERS),
-    "Content-Type": CONTENT_TYPES[extension],
-    "Content-Disposition": contentDisposition(suggestedName, extension),
-  });
 }

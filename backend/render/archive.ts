@@ -1,8 +1,8 @@
 /**
- * ZIP archives of pages, packed page by page: what is in memory at any time is a few pieces of one page.
+ * ZIP archives of pages, packed page by page, so that at any time only a few pieces of one page are in memory.
  *
- * DEFLATE runs on zlib's thread pool. fflate makes the container alone: its own compression starts a thread for every
- * large page at once, and compresses small ones on the event loop (64 SVG pages of 700 KB: 17 to 43 s, measured).
+ * zlib compresses, on its thread pool. fflate only writes the container: its own compression starts a thread for each large
+ * page, all at once, and compresses small ones on the event loop (64 SVG pages of 700 KB: 17 to 43 s, measured).
  */
 import { createReadStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
@@ -11,21 +11,21 @@ import { Zip, type ZipInputFile } from "fflate";
 import type { AppendResult, Spool } from "./spool.ts";
 import { escapeSvg } from "./svg-escaping.ts";
 
-/** A page as Typst has written it. */
+/** A page that Typst has written. */
 export interface PageFile {
   /** Physical page number, from one. */
   readonly number: number;
   readonly path: string;
 }
 
-/** ZIP cannot say "no time"; its first day makes the same pages the same archive. Local, as ZIP times are. */
+/** ZIP entries must have a time. A fixed one makes equal archives of equal pages; local, as ZIP times are. */
 const MODIFIED = new Date(1980, 0, 1);
 const MIN_DIGITS = 2;
 /** The method number of DEFLATE in APPNOTE.TXT, section 4.4.5. */
 const DEFLATE_METHOD = 8;
 /**
- * PNG is compressed already, so its bytes are only wrapped. They are still an entry of DEFLATE: the sizes of an entry that
- * is packed as a stream follow its bytes, and some readers take that from compressed entries alone.
+ * PNG is compressed already, so level 0 only wraps its bytes. It is still a DEFLATE entry: the sizes of a streamed entry
+ * follow its bytes, which some readers accept for compressed entries only.
  */
 const DEFLATE_LEVELS = { png: 0, svg: 6 } as const;
 const READ_BYTES = 256 * 1024;
@@ -33,8 +33,8 @@ const READ_BYTES = 256 * 1024;
 /**
  * Packs pages into `archive`, in the order of their numbers.
  *
- * @param maxPageBytes what all pages together may have: an SVG is larger here than as Typst has written it.
- * @param signal aborted when the archive is not wanted any more.
+ * @param maxPageBytes limit for all pages together, before compression. Escaping makes an SVG larger than Typst wrote it.
+ * @param signal aborted when the render is over; packing then stops.
  * @throws where the machine fails.
  */
 export async function packPages(
@@ -55,9 +55,9 @@ export async function packPages(
 }
 
 export interface PackedPages {
-  /** `stopped` where the signal was aborted; after any other than `kept` the archive is not whole. */
+  /** `stopped` where the signal was aborted. The archive is complete only where this is `kept`. */
   readonly result: AppendResult | "stopped";
-  /** Bytes of the pages packed, before compression. */
+  /** Bytes of all packed pages, before compression. */
   readonly pageBytes: number;
 }
 
@@ -69,8 +69,8 @@ class Packer {
   pageBytes = 0;
   readonly #signal: AbortSignal;
   readonly #zip: Zip;
-  /** What the container has made and the archive has not taken yet. */
-  readonly #made: Uint8Array[] = [];
+  /** Written by fflate and not appended to the archive yet. */
+  readonly #pending: Uint8Array[] = [];
 
   constructor(archive: Spool, extension: keyof typeof DEFLATE_LEVELS, maxPageBytes: number, signal: AbortSignal) {
     this.#archive = archive;
@@ -80,7 +80,7 @@ class Packer {
     this.#signal = signal;
     this.#zip = new Zip((error, piece) => {
       if (error !== null) throw error;
-      this.#made.push(piece);
+      this.#pending.push(piece);
     });
   }
 
@@ -103,7 +103,7 @@ class Packer {
         { signal: this.#signal },
       );
     } catch (error) {
-      // A pipeline whose end stops taking, or whose signal is aborted, fails as if something had broken.
+      // A pipeline fails as well where its last stage stops reading or its signal is aborted.
       if (this.#signal.aborted) return "stopped";
       if (result === "kept") throw error;
     }
@@ -120,7 +120,7 @@ class Packer {
   }
 
   async #flush(): Promise<AppendResult> {
-    for (const { buffer, byteOffset, byteLength } of this.#made.splice(0)) {
+    for (const { buffer, byteOffset, byteLength } of this.#pending.splice(0)) {
       const result = await this.#archive.append(Buffer.from(buffer, byteOffset, byteLength));
       if (result !== "kept") return result;
     }
@@ -128,7 +128,7 @@ class Packer {
   }
 }
 
-/** Passes pieces on, and counts them into the size and checksum of their entry. */
+/** Yields the pieces, and adds them to the size and the checksum of their entry. */
 async function* measured(pieces: AsyncIterable<Buffer>, entry: ZipInputFile): AsyncGenerator<Buffer> {
   for await (const piece of pieces) {
     entry.size += piece.length;

@@ -1,23 +1,46 @@
 /**
  * From the end of a Typst process to the outcome of a render: the one place that decides which problem it is.
  */
-
+import type { Output } from "../../rules/output-options.ts";
 import { type Problem, problem } from "../../rules/problem.ts";
 import { ServiceFailure } from "../error-log.ts";
 import type { BackendSettings } from "../settings.ts";
 import type { TypstResult } from "../typst/process.ts";
+import type { Spool } from "./spool.ts";
 
-/** The client went away: nobody is there to answer, and it is no failure of anything. */
+/** The client went away: nobody is there to answer, and nothing has failed. */
 export const CLIENT_GONE = "client-gone";
+
+/** Why a render has no output. */
+export type RenderFailure = Problem | typeof CLIENT_GONE;
+
+/** The kinds of files that a render makes, by their extension. */
+export type Extension = "pdf" | "png" | "svg" | "zip";
+
+/** A finished output. Its receiver closes it. */
+export interface RenderedFile {
+  readonly output: Spool;
+  readonly extension: Extension;
+}
+
+export type RenderOutcome =
+  | { readonly kind: "rendered"; readonly file: RenderedFile }
+  | { readonly kind: "refused"; readonly problem: Problem }
+  | { readonly kind: typeof CLIENT_GONE };
+
+/** The outcome of a render that has no output. */
+export function notRendered(failure: RenderFailure): Exclude<RenderOutcome, { kind: "rendered" }> {
+  return failure === CLIENT_GONE ? { kind: CLIENT_GONE } : { kind: "refused", problem: failure };
+}
 
 /**
  * What the end of a process means; null where it succeeded and its output decides.
  *
  * @throws where the machine failed: Typst never ran, or its output could not be kept.
  */
-export function outcomeOfEnd(result: TypstResult, settings: BackendSettings): Problem | typeof CLIENT_GONE | null {
+export function outcomeOfEnd(result: TypstResult, settings: BackendSettings): RenderFailure | null {
   const { end } = result;
-  // First of all, however it ended: it may have ended by itself before it could be stopped, its output already dropped.
+  // First, however the process ended: it may have ended by itself after its output was over a limit and before it was stopped.
   if (result.outputTaken === "too-large" || result.outputBytes > settings.limits.max_output_bytes) {
     return outputTooLarge(result.outputBytes, settings);
   }
@@ -60,9 +83,9 @@ function outcomeOfSignal(signal: string, result: TypstResult, settings: BackendS
   }
 }
 
-/** Why a template has no output, as far as the service knows it by itself. */
+/** Why a template has no output, as far as the service can tell without Typst's diagnostics. */
 export type CompileFailure =
-  /** Typst knows why; its words stay here. */
+  /** Only the diagnostics would say why, and they are never passed on. */
   | { readonly kind: "refused-by-typst" }
   | { readonly kind: "out-of-memory"; readonly limitBytes: number }
   | { readonly kind: "several-pages" }
@@ -88,14 +111,21 @@ function describeFailure(failure: CompileFailure): string {
   }
 }
 
+/** Typst exited with 0 and wrote no page: that is the template's failure only where the request chose pages. */
+export function noPageWritten(wanted: Output): Problem {
+  if (wanted.format === "pdf") return renderFailed();
+  if (wanted.page !== null) return compileFailed({ kind: "page-missing", page: wanted.page });
+  return wanted.pages === null ? renderFailed() : compileFailed({ kind: "selection-empty" });
+}
+
 export function renderFailed(): Problem {
   return problem("render_failed", "The render ended without an output and without a cause in the template.", {});
 }
 
-/** @param countedBytes what was counted until the output was seen to be too large. */
+/** @param countedBytes what was counted until the output was over the limit. */
 export function outputTooLarge(countedBytes: number, { limits }: BackendSettings): Problem {
   const limit = limits.max_output_bytes;
-  // Escaping makes an SVG larger than what Typst has written, which is what was counted.
+  // Bytes are counted as Typst writes them. Escaping an SVG adds to them, so the count may be within the limit.
   const size = Math.max(countedBytes, limit + 1);
   return problem("output_too_large", `The output has ${size} bytes or more; at most ${limit} are allowed.`, {
     size,
@@ -110,15 +140,15 @@ export function tooManyOutputFiles({ limits }: BackendSettings): Problem {
   });
 }
 
-/** What a client should wait when there is no temporary space: space is free again when other answers are read. */
+/** `Retry-After` where there is no temporary space: it becomes free when other outputs are delivered. */
 const NO_SPACE_RETRY_SECONDS = 5;
 
-/** Other renders hold the temporary space: shed load, as when there is no slot. */
+/** Other renders hold the temporary space: the load is shed, as when there is no slot. */
 export function noTemporarySpace(): Problem {
   return renderQueueFull("There is no temporary space for the render now.", NO_SPACE_RETRY_SECONDS);
 }
 
-/** Load is shed; nothing is broken. */
+/** The load is shed; nothing is broken. */
 export function renderQueueFull(cause: string, retryAfterSeconds: number): Problem {
   const detail = `${cause} Try again in ${retryAfterSeconds} seconds.`;
   return problem("render_queue_full", detail, { retry_after: retryAfterSeconds });

@@ -1,8 +1,8 @@
 /**
- * One output, from its first byte made to its last byte delivered: a small one in memory, a larger one in a file.
+ * One output, from its first byte written to its last byte delivered: in memory while it is small, else in a file.
  *
- * The file has no name from the moment it is made, so nothing is left of it whatever happens to the backend. Memory and
- * disk are reserved before they are used, under the name of the caller whose output it is.
+ * The file is unlinked as soon as it is created, so nothing is left of it whatever happens to the backend. Memory and disk
+ * are reserved before they are used, for the caller whose output it is.
  */
 
 import { randomUUID } from "node:crypto";
@@ -11,17 +11,17 @@ import { join } from "node:path";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import { ServiceFailure } from "../error-log.ts";
 
-/** Outputs up to this size stay in memory, where the budget has room: most documents are smaller. */
+/** Outputs up to this size stay in memory if the budget has room. Most documents are smaller. */
 export const MAX_MEMORY_BYTES_PER_OUTPUT = 1024 ** 2;
 
 const READ_BYTES = 256 * 1024;
 
-/** What became of a piece of output. */
+/** Whether a piece of output was kept: within the limit of an output, and with room for it. */
 export type AppendResult = "kept" | "too-large" | "no-room";
 
-/** Where outputs are kept, and within which bounds. */
+/** Where outputs are kept, and their bounds. */
 export interface SpoolSpace {
-  /** For the files of large outputs. */
+  /** Where the files of large outputs are created. */
   readonly directory: string;
   readonly maxOutputBytes: number;
   readonly memory: ByteBudget;
@@ -36,19 +36,19 @@ export class Spool {
   #file: FileHandle | null = null;
   #size = 0;
 
-  /** An empty output of a caller's. Whoever opens it closes it. */
+  /** An empty output for a caller. It must be closed. */
   constructor(space: SpoolSpace, caller: string) {
     this.#space = space;
     this.#memory = space.memory.open(caller);
     this.#disk = space.disk.open(caller);
   }
 
-  /** Bytes appended, those that were too many included. */
+  /** Bytes appended, including a last piece that was not kept. */
   get size(): number {
     return this.#size;
   }
 
-  /** The output where it is in memory; null where it is in a file. */
+  /** The output if it is in memory; null if it is in a file. */
   get bytes(): Buffer | null {
     if (this.#file !== null) return null;
     const [only, ...others] = this.#pieces;
@@ -56,9 +56,9 @@ export class Spool {
   }
 
   /**
-   * Appends a piece; after any other answer than `kept` the output is not whole and no more must be appended.
+   * Appends a piece. After any result but `kept` the output is incomplete, and nothing more may be appended.
    *
-   * @throws where the machine fails: disk full, directory gone.
+   * @throws where the machine fails: disk full, work directory gone.
    */
   async append(piece: Buffer): Promise<AppendResult> {
     const size = this.#size + piece.length;
@@ -100,13 +100,13 @@ export class Spool {
     for await (const piece of this.read()) {
       const searched = Buffer.concat([end, piece]);
       if (searched.includes(text, 0, "latin1")) return true;
-      // The text may begin in one piece and end in the next.
+      // A match may begin in one piece and end in the next.
       end = searched.subarray(Math.max(0, searched.length - text.length + 1));
     }
     return false;
   }
 
-  /** Lets go of the memory and the file. May be called again. */
+  /** Releases the memory and the file. May be called more than once. */
   async close(): Promise<void> {
     const file = this.#file;
     this.#pieces = [];
@@ -119,7 +119,7 @@ export class Spool {
   }
 }
 
-/** The piece without the rest of a larger buffer that it may be a part of, which would stay in memory with it. */
+/** A copy where the piece is a small part of a larger buffer, which would stay in memory with it. */
 function compact(piece: Buffer): Buffer {
   return piece.buffer.byteLength > 2 * piece.length ? Buffer.from(piece) : piece;
 }

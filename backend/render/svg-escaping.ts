@@ -1,20 +1,22 @@
 /**
- * Completes the escaping of the SVG that Typst writes, so that every SVG that leaves is well-formed XML.
+ * Completes the escaping of the SVG that Typst writes, so that every SVG that is delivered is well-formed XML.
  *
- * Typst 0.15.1 writes elements and attributes, never text, and escapes nothing but `"` (typst #8672). A document can put
- * any text into three attributes (read in typst-svg): `href` and `xlink:href` of a link's `<a>`, and `data-typst-label`
- * of a labelled box or block. All others hold numbers, colours, paths, hashes and Base64. So the place says what still
- * has to be escaped, and nothing is guessed: `&amp;` in a link target is what the author wrote, and becomes `&amp;amp;`.
+ * Typst 0.15.1 writes elements and attributes, never text, and escapes only `"` (typst #8672). A document can put any text
+ * into three attributes (found in the source of typst-svg): `href` and `xlink:href` of a link's `<a>`, and
+ * `data-typst-label` of a labelled box or block. All others hold numbers, colours, paths, hashes and Base64. So these three
+ * are escaped, and nothing is guessed: `&amp;` in a link target is what the author wrote, and becomes `&amp;amp;`.
  *
- * Bytes in, bytes out, no I/O. For this release of Typst only: one that escapes these attributes would be escaped twice.
+ * Bytes in, bytes out, no I/O. Only for this release of Typst: if a later one escapes these attributes, they would be
+ * escaped twice.
  */
-/** Outside the values of these three attributes, both are always what they look like: no other value can hold them. */
+
+/** Neither token can occur in the value of any other attribute, so outside these three values both are always markup. */
 const LINK_TAG = Buffer.from("<a ");
-/** Without the space before it, which is everywhere: the search takes a fifth of the time. */
+/** Without the space before it: spaces are frequent, and a search that begins with one takes five times as long. */
 const LABEL_ATTRIBUTE = Buffer.from('data-typst-label="');
 const MARKUP_TOKENS = [LINK_TAG, LABEL_ATTRIBUTE];
 
-/** The one reference that Typst writes. An author's own `&quot;` looks the same, and stays as well. */
+/** The only reference that Typst writes. An author's own `&quot;` looks the same and is kept too. */
 const QUOTE_REFERENCE = Buffer.from("&quot;");
 const U_FFFE = Buffer.from("\ufffe");
 const U_FFFF = Buffer.from("\uffff");
@@ -27,19 +29,19 @@ const GREATER_THAN = 0x3e;
 const FIRST_PRINTABLE = 0x20;
 const FIRST_BYTE_OF_U_FFFE = 0xef;
 
-/** The most bytes that take the place of one: `&` becomes `&amp;`. */
+/** One byte is replaced by at most this many: `&` by `&amp;`. */
 const MAX_GROWTH = 5;
 
 const NOTHING = Buffer.alloc(0);
 
 type ValueKind = "link-target" | "label";
 
-/** What takes the place of a character that may not stand in a value, by the last byte of the character. */
+/** The replacement of each character that is not allowed in a value, by the last byte of the character. */
 type Replacements = readonly (Buffer | undefined)[];
 
 /**
- * What XML 1.0 cannot hold at all is percent-encoded in a link target, as a browser does it in a URL, and becomes U+FFFD
- * in a label. Tabs and line ends become references: as they are, a reader takes them for spaces.
+ * Characters that XML 1.0 forbids are percent-encoded in a link target, as a browser does in a URL, and become U+FFFD in a
+ * label. Tabs and line ends become references, since an XML parser normalizes them to spaces (XML 1.0, section 3.3.3).
  */
 const REPLACEMENTS: Readonly<Record<ValueKind, Replacements>> = {
   "link-target": replacements(encodeURIComponent),
@@ -60,30 +62,30 @@ function replacements(replaceForbidden: (character: string) => string): Replacem
   return table;
 }
 
-/** Escapes one SVG of Typst's on its way, wherever it is cut. */
+/** Escapes one SVG written by Typst, however it is cut into chunks. */
 export async function* escapeSvg(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, void> {
   const escaper = new SvgEscaper();
   for await (const chunk of chunks) yield* escaper.push(chunk);
   yield* escaper.end();
 }
 
-/** Escapes one SVG of Typst's that comes in chunks, wherever they are cut. */
+/** Escapes one SVG written by Typst that comes in chunks, wherever they are cut. */
 export class SvgEscaper {
   #place: "markup" | "link-tag" | ValueKind = "markup";
-  /** The last bytes of the chunks so far, where they may begin something that the next chunk completes. */
+  /** The last bytes so far, where they may be the beginning of a token that the next chunk completes. */
   #held: Buffer = NOTHING;
-  /** Where a chunk is rewritten, for one after the other: new memory for each would cost more than the rewriting. */
+  /** Memory in which chunks are rewritten, used again for each: allocating it anew would cost more than the rewriting. */
   #scratch: Buffer = NOTHING;
   #hasChanged = false;
 
-  /** Whether any byte was escaped so far. */
+  /** Whether any byte has been escaped so far. */
   get hasChanged(): boolean {
     return this.#hasChanged;
   }
 
   /**
-   * Takes the next chunk and gives what can be sent on, in pieces: at most five times as many bytes. Up to 17 bytes are
-   * kept for the next call. Long stretches without anything to escape are the chunk's own memory, not copies.
+   * Takes the next chunk and returns what is ready, in pieces: at most five times as many bytes. Up to 17 bytes are kept
+   * for the next call. Long stretches with nothing to escape are views of the chunk, not copies.
    */
   push(chunk: Buffer): Buffer[] {
     const input = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
@@ -91,7 +93,7 @@ export class SvgEscaper {
     return this.#escape(input, true);
   }
 
-  /** Gives what is left. */
+  /** Returns the rest. */
   end(): Buffer[] {
     const input = this.#held;
     this.#held = NOTHING;
@@ -122,7 +124,7 @@ export class SvgEscaper {
           break;
         }
         case "link-tag": {
-          // Its other attribute is a transformation, in which there is nothing to escape.
+          // The other attribute of a link is a transformation, which needs no escaping.
           const byte = input[position];
           if (byte === QUOTE) this.#place = "link-target";
           else if (byte === GREATER_THAN) this.#place = "markup";
@@ -152,7 +154,7 @@ export class SvgEscaper {
   }
 }
 
-/** Where a token stands next, each stretch of the input searched only once. */
+/** Finds the next occurrence of a token, and searches each part of the input only once. */
 class TokenSearch {
   readonly #input: Buffer;
   readonly #token: Buffer;
@@ -163,7 +165,7 @@ class TokenSearch {
     this.#token = token;
   }
 
-  /** The first place from `position` on, which never goes back; infinite where there is none. */
+  /** The first occurrence at or after `position`; infinite if there is none. `position` must not decrease. */
   next(position: number): number {
     if (this.#found < position) {
       const index = this.#input.indexOf(this.#token, position);
@@ -173,18 +175,18 @@ class TokenSearch {
   }
 }
 
-/** Shorter stretches between two replacements are copied: many small pieces would cost more. */
+/** Shorter stretches between two replacements are copied, since many small pieces would cost more. */
 const MIN_PIECE_BYTES = 1024;
 
-/** Bytes with some of them replaced, from the first to the last. */
+/** The input with some of its bytes replaced, in order. */
 class RewrittenBytes {
   readonly input: Buffer;
-  /** Gives the memory in which stretches with replacements are put together: enough for the largest result. */
+  /** Returns memory for stretches with replacements, large enough for the largest result. */
   readonly #takeScratch: (bytes: number) => Buffer;
   readonly #pieces: Buffer[] = [];
   #scratch: Buffer | null = null;
   #scratchLength = 0;
-  /** Up to here the input is in the pieces or the scratch memory. */
+  /** The input up to here is in the pieces or in the scratch memory. */
   #copied = 0;
 
   constructor(input: Buffer, takeScratch: (bytes: number) => Buffer) {
@@ -220,7 +222,7 @@ class RewrittenBytes {
   }
 }
 
-/** A call into native code costs as much as so many bytes one by one. */
+/** Up to this length, copying bytes one by one is cheaper than a call into native code. */
 const SHORT_COPY_BYTES = 32;
 
 function copyBytes(source: Buffer, start: number, end: number, target: Buffer, targetStart: number): number {
@@ -229,7 +231,7 @@ function copyBytes(source: Buffer, start: number, end: number, target: Buffer, t
   return end - start;
 }
 
-/** The longest end of `bytes` that begins one of the tokens and does not complete it. */
+/** The longest end of `bytes` that is an incomplete beginning of one of the tokens. */
 function unfinishedToken(bytes: Buffer, tokens: readonly Buffer[]): Buffer {
   const longest = Math.max(...tokens.map(({ length }) => length)) - 1;
   for (let size = Math.min(longest, bytes.length); size > 0; size--) {
@@ -239,12 +241,12 @@ function unfinishedToken(bytes: Buffer, tokens: readonly Buffer[]): Buffer {
   return NOTHING;
 }
 
-/** Replaces what may not stand in a value, which is the input from `start` to `end`. */
+/** Replaces what is not allowed in a value, which is the input from `start` to `end`. */
 function escapeValue(rewritten: RewrittenBytes, start: number, end: number, table: Replacements): void {
   const { input } = rewritten;
   for (let index = start; index < end; index++) {
     const byte = input[index] ?? 0;
-    // Nearly all bytes end here.
+    // Nearly all bytes are skipped here.
     if (byte > AMPERSAND && byte !== LESS_THAN && byte !== FIRST_BYTE_OF_U_FFFE) continue;
     const size = unescapedSize(input, index, byte);
     const replacement = size === 0 ? undefined : table[input[index + size - 1] ?? 0];
@@ -254,7 +256,7 @@ function escapeValue(rewritten: RewrittenBytes, start: number, end: number, tabl
   }
 }
 
-/** The bytes of the character at `index` if it may not stand in a value as it is, else 0. */
+/** The length of the character at `index` if it is not allowed in a value, else 0. */
 function unescapedSize(input: Buffer, index: number, byte: number): number {
   if (byte === AMPERSAND) return hasAt(input, index, QUOTE_REFERENCE) ? 0 : 1;
   if (byte === FIRST_BYTE_OF_U_FFFE) return hasAt(input, index, U_FFFE) || hasAt(input, index, U_FFFF) ? 3 : 0;

@@ -7,9 +7,10 @@
  *
  * Strings are the bulk of a body, so they are read four bytes at a time through an `Int32Array` over the same memory.
  */
-import { alignedWords } from "./aligned-words.ts";
+import { type AlignedWords, alignedWords, specialBytes } from "./aligned-words.ts";
 import { isReadByTypst, MAX_SAFE_INTEGER_DIGITS } from "./number.ts";
 import { hexDigit, type StringSpan } from "./string.ts";
+import { passUtf8 } from "./utf8.ts";
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -26,6 +27,7 @@ const ZERO = 0x30;
 const LOWER_E = 0x65;
 const LOWER_U = 0x75;
 const FIRST_PRINTABLE = 0x20;
+const FIRST_NOT_ASCII = 0x80;
 
 /** Escapes other than `\u`, by the code of their letter. */
 const IS_SIMPLE_ESCAPE = new Uint8Array(256);
@@ -62,15 +64,9 @@ function escapeSize(kind: Escape): number {
   return kind & 0xf;
 }
 
-/** Whether one of a word's four bytes is a quote, a backslash or a control character. */
-function hasSpecialByte(word: number): boolean {
-  // (x - 0x01010101) & ~x & 0x80808080 is not zero exactly when a byte of x is zero; with 0x20202020 instead, exactly
-  // when a byte of x is below 0x20.
-  const quote = word ^ 0x22222222;
-  const backslash = word ^ 0x5c5c5c5c;
-  const found =
-    ((quote - 0x01010101) & ~quote) | ((backslash - 0x01010101) & ~backslash) | ((word - 0x20202020) & ~word);
-  return (found & 0x80808080) !== 0;
+/** Whether a word is of a string's plain ASCII characters alone. */
+function isPlainAscii(word: number): boolean {
+  return (specialBytes(word) | (word & 0x80808080)) === 0;
 }
 
 /** The kind of value that a first byte announces. */
@@ -137,18 +133,15 @@ export class JsonCursor {
   stringHasEscapes = false;
   stringHasLoneSurrogates = false;
 
-  /** Whether every byte read so far is ASCII. Outside of strings, JSON is. */
-  isAscii = true;
+  /** Whether the strings read so far are UTF-8. Outside of strings, JSON is ASCII. */
+  isUtf8 = true;
 
-  readonly #words: Int32Array;
-  readonly #wordsStart: number;
+  readonly #words: AlignedWords;
   readonly #stack = new ContainerStack();
 
   constructor(body: Uint8Array) {
     this.body = body;
-    const { words, start } = alignedWords(body);
-    this.#words = words;
-    this.#wordsStart = start;
+    this.#words = alignedWords(body);
   }
 
   get isMalformed(): boolean {
@@ -400,32 +393,29 @@ export class JsonCursor {
   #skipPlainBytes(from: number): number {
     const body = this.body;
     const length = body.length;
-    const words = this.#words;
-    const wordsStart = this.#wordsStart;
+    const { words, start: wordsStart } = this.#words;
     const wordCount = words.length;
-    // The bits of all bytes passed: 0x80 is among them where one was not ASCII.
-    let bits = 0;
     let at = from;
     for (;;) {
       // Byte by byte up to the next word, and through the word in which the search below ended.
       do {
         const byte = at < length ? (body[at] ?? 0) : 0;
-        if (byte === QUOTE || byte === BACKSLASH || byte < FIRST_PRINTABLE) {
-          if ((bits & 0x80808080) !== 0) this.isAscii = false;
-          return at;
-        }
-        bits |= byte;
+        if (byte === QUOTE || byte === BACKSLASH || byte < FIRST_PRINTABLE) return at;
+        if (byte >= FIRST_NOT_ASCII) return this.#skipText(at);
         at++;
       } while (((at - wordsStart) & 3) !== 0);
       let index = (at - wordsStart) >> 2;
-      while (index < wordCount) {
-        const word = words[index] ?? 0;
-        if (hasSpecialByte(word)) break;
-        bits |= word;
-        index++;
-      }
+      while (index < wordCount && isPlainAscii(words[index] ?? 0)) index++;
       at = wordsStart + (index << 2);
     }
+  }
+
+  /** As `#skipPlainBytes`, from a character on that is not ASCII. */
+  #skipText(from: number): number {
+    const end = passUtf8(this.body, this.#words, from);
+    if (end >= 0) return end;
+    this.isUtf8 = false;
+    return ~end;
   }
 
   /** Validates the escape at the backslash `at`. */

@@ -1,58 +1,88 @@
 /**
- * UTF-8 validation in place (RFC 3629): no overlong forms, no encoded surrogates, nothing past U+10FFFF.
+ * UTF-8 validation four bytes at a time (RFC 3629): no overlong forms, no encoded surrogates, nothing past U+10FFFF.
  *
- * The platform's decoder would validate faster where most characters are not ASCII, but it makes a string of everything
- * it reads: on a 20 MiB body that garbage alone takes 11 MiB (measured in Node 26). Here nothing is made at all.
+ * No branch depends on where in a word characters begin or how long they are: in prose such branches are guessed wrong at
+ * every other word. One function holds the whole loop, because a call for each word takes as long as its work.
  */
-import { alignedWords } from "./aligned-words.ts";
+import { type AlignedWords, specialBytes } from "./aligned-words.ts";
 
+/** Bit 7 of each byte. Below, it stands for the byte: a mask of these bits is a set of bytes. */
 const HIGH_BITS = 0x80808080;
-const LONGEST_SEQUENCE_BYTES = 4;
-
-/** Whether `body` is UTF-8. */
-export function isUtf8(body: Uint8Array): boolean {
-  const { words, start: wordsStart } = alignedWords(body);
-  const wordCount = words.length;
-  // Up to here any sequence that begins is there in full, so the loop needs no bounds for it.
-  const end = body.length - LONGEST_SEQUENCE_BYTES;
-  let at = 0;
-  while (at <= end) {
-    const lead = body[at] ?? 0;
-    if (lead < 0x80) {
-      at++;
-      if (((at - wordsStart) & 3) !== 0) continue;
-      // ASCII, four bytes at a time.
-      let index = (at - wordsStart) >> 2;
-      while (index < wordCount && ((words[index] ?? 0) & HIGH_BITS) === 0) index++;
-      at = wordsStart + (index << 2);
-      continue;
-    }
-    const length = sequenceLength(lead, body[at + 1] ?? 0, body[at + 2] ?? 0, body[at + 3] ?? 0);
-    if (length === 0) return false;
-    at += length;
-  }
-  while (at < body.length) {
-    const length = sequenceLength(body[at] ?? 0, body[at + 1] ?? 0, body[at + 2] ?? 0, body[at + 3] ?? 0);
-    if (length === 0) return false;
-    at += length;
-  }
-  return true;
-}
+const LETTERS = 0x61616161;
 
 /**
- * How long the sequence is that begins with these four bytes, or 0 where they begin none (RFC 3629 section 4). A byte
- * past the end is given as 0, which continues no sequence.
+ * Passes the text of a JSON string up to its next quote, backslash or control character, or to the end of the body.
+ *
+ * @param from where a character begins.
+ * @returns the offset of that byte, as `~offset` (below zero) where the text before it is not UTF-8.
  */
-function sequenceLength(lead: number, second: number, third: number, fourth: number): 0 | 1 | 2 | 3 | 4 {
-  if (lead < 0x80) return 1;
-  if (lead < 0xc2 || (second & 0xc0) !== 0x80) return 0;
-  if (lead < 0xe0) return 2;
-  if ((third & 0xc0) !== 0x80) return 0;
-  if (lead < 0xf0) {
-    if ((lead === 0xe0 && second < 0xa0) || (lead === 0xed && second > 0x9f)) return 0;
-    return 3;
+export function passUtf8(body: Uint8Array, { words, start }: AlignedWords, from: number): number {
+  const wordCount = words.length;
+  let index = (from - start) >> 2;
+  let word = index < wordCount ? (words[index] ?? 0) : lastWord(body, start + 4 * index);
+  // Bytes before `from` pass as letters.
+  const before = lowBytes((from - start) & 3);
+  word = (word & ~before) | (LETTERS & before);
+  let lastByte = 0;
+  // Bytes of `word` that must continue a sequence which began before it.
+  let due = 0;
+  let wrongLengths = 0;
+  let forbiddenPairs = 0;
+  for (;;) {
+    const special = specialBytes(word);
+    const length = special === 0 ? 4 : firstByteOf(special);
+    if (special !== 0) word &= lowBytes(length);
+
+    const high = word & HIGH_BITS;
+    const leads = high & (word << 1);
+    const leadsOfThree = leads & (word << 2);
+    const leadsOfFour = leadsOfThree & (word << 3);
+    const continuations = high ^ leads;
+    wrongLengths |= (due | (leads << 8) | (leadsOfThree << 16) | (leadsOfFour << 24)) ^ continuations;
+    due = (leads >>> 24) | (leadsOfThree >>> 16) | (leadsOfFour >>> 8);
+
+    forbiddenPairs |=
+      (IS_FORBIDDEN_PAIR[lastByte | ((word & 0xff) << 8)] ?? 0) |
+      (IS_FORBIDDEN_PAIR[word & 0xffff] ?? 0) |
+      (IS_FORBIDDEN_PAIR[(word >>> 8) & 0xffff] ?? 0) |
+      (IS_FORBIDDEN_PAIR[word >>> 16] ?? 0);
+    lastByte = word >>> 24;
+
+    if (special !== 0) {
+      const end = start + 4 * index + length;
+      return (wrongLengths | forbiddenPairs) === 0 ? end : ~end;
+    }
+    index++;
+    word = index < wordCount ? (words[index] ?? 0) : lastWord(body, start + 4 * index);
   }
-  if (lead > 0xf4 || (fourth & 0xc0) !== 0x80) return 0;
-  if ((lead === 0xf0 && second < 0x90) || (lead === 0xf4 && second > 0x8f)) return 0;
-  return 4;
 }
+
+/** The bytes of the body from `start` on, fewer than four, with zeros after them. */
+function lastWord(body: Uint8Array, start: number): number {
+  return (body[start] ?? 0) | ((body[start + 1] ?? 0) << 8) | ((body[start + 2] ?? 0) << 16);
+}
+
+/** The bits of a word's first `count` bytes, of which there are 0 to 3. */
+function lowBytes(count: number): number {
+  return (1 << (8 * count)) - 1;
+}
+
+/** The place in its word, 0 to 3, of the first byte of which bit 7 is set. */
+function firstByteOf(bits: number): number {
+  return (32 - Math.clz32((bits - 1) & ~bits)) >> 3;
+}
+
+/** 1 for a lead byte (low) and a continuation (high) that may not follow it, by RFC 3629 section 4. */
+const IS_FORBIDDEN_PAIR = new Uint8Array(65_536);
+
+function forbid(lead: number, firstContinuation: number, lastContinuation: number): void {
+  for (let byte = firstContinuation; byte <= lastContinuation; byte++) IS_FORBIDDEN_PAIR[(byte << 8) | lead] = 1;
+}
+
+// Overlong forms, surrogates, values past U+10FFFF and bytes that begin no sequence.
+for (const lead of [0xc0, 0xc1]) forbid(lead, 0x80, 0xbf);
+forbid(0xe0, 0x80, 0x9f);
+forbid(0xed, 0xa0, 0xbf);
+forbid(0xf0, 0x80, 0x8f);
+forbid(0xf4, 0x90, 0xbf);
+for (let lead = 0xf5; lead <= 0xff; lead++) forbid(lead, 0x80, 0xbf);

@@ -1,16 +1,15 @@
 /**
- * The interface description (OpenAPI 3.1) of the edge: every public route with its headers, answers and problems, made
+ * The interface description (OpenAPI 3.1) of the edge: every public route with its headers, responses and problems, made
  * from the definitions in `rules/`.
  *
  * Made when files are generated and checked in as `static/openapi.json`: nothing of this is in the Worker.
  */
 import { toJsonSchemaDefs } from "@valibot/to-json-schema";
-import { COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../rules/http/headers.ts";
-import { API_TOKEN_HEADER } from "../../rules/http/tokens.ts";
+import { API_TOKEN_HEADER, COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../rules/http/headers.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
-import { ANSWER_SCHEMAS, PROBLEM_CODES, problemSchemaName } from "./answer-schemas.ts";
 import { constraintsExample, type Example, problemExample, requestExamples } from "./examples.ts";
 import { REQUEST_SCHEMAS } from "./request-schemas.ts";
+import { PROBLEM_CODES, problemSchemaName, RESPONSE_SCHEMAS } from "./response-schemas.ts";
 
 /** Contract section 9: the version of the interface description. */
 const INTERFACE_VERSION = "1.2.0";
@@ -21,7 +20,7 @@ const DESCRIPTION = `Send Typst source with files and JSON data to \`POST /v1/re
 
 **Problems.** Every error is \`${PROBLEM_MEDIA_TYPE}\` (RFC 9457). Branch on \`code\` or \`origin\`: \`request\` and \`template\` ask the caller to correct something, \`capacity\` to wait for \`Retry-After\`, and only \`service\` means that the service failed.
 
-**Every answer** has a \`${REQUEST_ID_HEADER}\` and may gain members; ignore those that you do not know. Requests are strict: an unknown field is refused.
+**Every response** has a \`${REQUEST_ID_HEADER}\` and may gain members; ignore those that you do not know. Requests are strict: an unknown field is refused.
 
 **Methods.** Every \`GET\` route answers \`HEAD\` as well, and every route \`OPTIONS\` with 204 and \`Allow\`.
 
@@ -40,7 +39,7 @@ const response = reference("responses");
 
 const HEADERS = {
   RequestId: {
-    description: "The id of this request: name it when you ask the operator about it.",
+    description: "The id of this request. Name it when you ask the operator about the request.",
     required: true,
     schema: { type: "string", pattern: REQUEST_ID_PATTERN.source },
   },
@@ -50,12 +49,12 @@ const HEADERS = {
     schema: { type: "string", const: COMMON_HEADERS["X-Content-Type-Options"] },
   },
   NoStore: {
-    description: "The answer is kept nowhere.",
+    description: "No cache may keep the response.",
     required: true,
     schema: { type: "string", const: "no-store" },
   },
   Revalidated: {
-    description: "The answer may be kept, and is asked for again with `If-None-Match` before it is used.",
+    description: "The response may be kept, and must be revalidated with `If-None-Match` before it is used again.",
     required: true,
     schema: { type: "string" },
   },
@@ -92,7 +91,7 @@ const HEADERS = {
 
 type HeaderName = keyof typeof HEADERS;
 
-/** Headers by their field names; those of every answer come with them. */
+/** Headers by their field names; those of every response are added. */
 function headers(byField: Readonly<Record<string, HeaderName>> = {}): Json {
   const all: Readonly<Record<string, HeaderName>> = {
     [REQUEST_ID_HEADER]: "RequestId",
@@ -110,7 +109,7 @@ interface ProblemResponse {
   readonly headers?: Readonly<Record<string, HeaderName>>;
 }
 
-/** The answers that report problems, one for each status. */
+/** The responses that report problems, one per status. */
 const PROBLEM_RESPONSES = {
   InvalidRequest: { status: 400, description: "The request is not valid." },
   Forbidden: { status: 403, description: "The API token is missing or wrong." },
@@ -161,12 +160,12 @@ function problemResponse({ status, description, headers: own = {} }: ProblemResp
   };
 }
 
-/** The answers of an operation that report problems, by status. */
+/** The responses of an operation that report problems, by status. */
 function problems(...names: readonly ProblemResponseName[]): Json {
   return Object.fromEntries(names.map((name) => [PROBLEM_RESPONSES[name].status, response(name)]));
 }
 
-/** What any route may answer. */
+/** What any route may respond with. */
 const ANYWHERE = ["NotFound", "MethodNotAllowed", "Unavailable"] as const;
 
 // Routes
@@ -177,12 +176,15 @@ const OPEN: readonly Json[] = [];
 const IF_NONE_MATCH = {
   name: "If-None-Match",
   in: "header",
-  description: "Entity tags of answers that you have. Where one is still right, the answer is 304 without a body.",
+  description:
+    "Entity tags of responses that you have kept. Where one still matches, the response is 304 without a body.",
   schema: { type: "string" },
 } as const;
 
 const CACHED = { ETag: "EntityTag", "Cache-Control": "Revalidated" } as const;
-const NOT_MODIFIED = { 304: { description: "What you have is still right.", headers: headers(CACHED) } };
+const NOT_MODIFIED = {
+  304: { description: "The response that you have kept is still current.", headers: headers(CACHED) },
+};
 
 interface StaticDocument {
   readonly operationId: string;
@@ -214,7 +216,7 @@ function staticDocument({ operationId, summary, description, schema: of, example
   };
 }
 
-/** What a client gets of a render; a code generator makes bytes of `format: binary`. */
+/** What a client gets from a render; a code generator makes bytes of `format: binary`. */
 const FILE = { schema: { type: "string", format: "binary" } } as const;
 
 function paths(requests: Readonly<Record<string, Example>>): Json {
@@ -227,7 +229,7 @@ function paths(requests: Readonly<Record<string, Example>>): Json {
         tags: ["Rendering"],
         summary: "Render a document",
         description:
-          "Compiles the source in a project of its own and answers with the finished file. The body is JSON in UTF-8 without a content coding. Every request is validated completely before a render begins.",
+          "Compiles the source and responds with the finished file. The body is JSON in UTF-8 without a content coding. Every request is validated completely before a render starts.",
         security: TOKEN,
         requestBody: {
           required: true,
@@ -268,7 +270,7 @@ function paths(requests: Readonly<Record<string, Example>>): Json {
         parameters: [{ $ref: "#/components/parameters/IfNoneMatch" }],
         responses: {
           200: {
-            description: "The rules, and the limits of the deployment that answers.",
+            description: "The rules, and the limits of this deployment.",
             headers: headers(CACHED),
             content: { "application/json": { schema: schema("Constraints"), example: constraints } },
           },
@@ -316,11 +318,11 @@ function paths(requests: Readonly<Record<string, Example>>): Json {
         operationId: "getHealth",
         tags: ["Operation"],
         summary: "Ask whether the service is alive",
-        description: "Answers without asking a backend.",
+        description: "Responds without asking a backend.",
         security: OPEN,
         responses: {
           200: {
-            description: "It is.",
+            description: "The service is alive.",
             headers: headers(),
             content: { "application/json": { schema: schema("Health"), example: { status: "ok" } } },
           },
@@ -333,7 +335,7 @@ function paths(requests: Readonly<Record<string, Example>>): Json {
         operationId: "getMetrics",
         tags: ["Operation"],
         summary: "Get metrics",
-        description: "The metrics of every backend, told apart by the label `origin`, at most some seconds old.",
+        description: "The metrics of every backend, told apart by the label `origin`, at most a few seconds old.",
         security: OPEN,
         responses: {
           200: {
@@ -350,10 +352,10 @@ function paths(requests: Readonly<Record<string, Example>>): Json {
   };
 }
 
-/** The schemas of requests and answers as JSON Schema 2020-12, which OpenAPI 3.1 uses. */
+/** The schemas of requests and responses as JSON Schema 2020-12, which OpenAPI 3.1 uses. */
 function schemas(): Json {
   return toJsonSchemaDefs(
-    { ...REQUEST_SCHEMAS, ...ANSWER_SCHEMAS },
+    { ...REQUEST_SCHEMAS, ...RESPONSE_SCHEMAS },
     {
       target: "draft-2020-12",
       typeMode: "input",

@@ -1,9 +1,8 @@
 /**
- * The examples of the interface description: requests that the service renders as they are, and the problems that it
- * answers: those that a request shows by itself are found by the code that validates requests.
+ * The examples of the interface description: requests that the service renders as they are, and a problem of each code.
+ * Problems that validation finds are made by the validation itself.
  */
 import { constraintsDocument } from "../../rules/constraints.ts";
-import { instanceOf } from "../../rules/http/headers.ts";
 import { DEFAULT_LIMITS, limitsFrom } from "../../rules/limits.ts";
 import {
   methodNotAllowed,
@@ -13,6 +12,7 @@ import {
   type ProblemDocument,
   problem,
   problemDocument,
+  problemInstance,
   serviceUnavailable,
 } from "../../rules/problem.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";
@@ -167,7 +167,7 @@ function render(refusal: Problem): readonly [path: string, problem: Problem] {
 export function problemExample(code: ProblemCode): Example<ProblemDocument> {
   const [path, refusal] = PROBLEMS_BY_CODE[code];
   if (refusal.code !== code) throw new Error(`the example of ${code} is one of ${refusal.code}`);
-  const document = problemDocument(refusal, instanceOf(`${BASE_URL}${path}`, REQUEST_ID));
+  const document = problemDocument(refusal, problemInstance(`${BASE_URL}${path}`, REQUEST_ID));
   return { summary: document.title, value: document };
 }
 

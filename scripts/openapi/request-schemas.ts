@@ -1,5 +1,5 @@
 /**
- * The body of `POST /v1/render` as valibot schemas, for the interface description alone: the service reads bodies by
+ * The body of `POST /v1/render` as valibot schemas, for the interface description only: the service reads bodies by
  * `rules/render-request.ts`. Fields of `output`, patterns and bounds are those of `rules/`.
  *
  * A schema says what one field may be. Rules over several fields, sizes in bytes and page counts are beyond it; the

@@ -1,6 +1,6 @@
 /**
- * bubblewrap in the user's cache, from the distribution's own package: Debian and Ubuntu give it to any user, 47 KB,
- * where installing it would take root.
+ * Puts bubblewrap into the user's cache, from the package of the distribution: on Debian and Ubuntu any user can download
+ * it (47 KB), while installing it needs root.
  */
 import { mkdir, readdir } from "node:fs/promises";
 import path from "node:path";
@@ -12,20 +12,20 @@ import { runCommand } from "./run-command.mjs";
 
 const PACKAGE = "bubblewrap";
 
-/** For apt-get, whatever the machine's own configuration allows. */
+/** Options of apt-get that override the configuration of the machine. */
 const APT_OPTIONS = [
-  // Nothing that is not signed by a key that the machine trusts.
+  // Only packages that are signed by a key that the machine trusts.
   "APT::Get::AllowUnauthenticated=false",
   "Acquire::AllowInsecureRepositories=false",
   "Acquire::AllowWeakRepositories=false",
   "Acquire::AllowDowngradeToInsecureRepositories=false",
-  // Some networks never say no.
+  // Some networks drop packets instead of rejecting them.
   "Acquire::Retries=1",
   "Acquire::http::Timeout=15",
   "Acquire::https::Timeout=15",
 ];
 
-/** Whether this machine can unpack a package of Debian's. */
+/** Whether this machine can download and unpack Debian packages. */
 export async function canFetchBubblewrap(env = process.env) {
   const found = await Promise.all(["apt-get", "dpkg"].map((program) => findOnPath(program, env)));
   return found.every((files) => files.length > 0);
@@ -34,7 +34,7 @@ export async function canFetchBubblewrap(env = process.env) {
 /**
  * @param {AbortSignal} signal
  * @returns {Promise<string>} the path of the binary
- * @throws {SetUpError} with what apt-get has said, where the package cannot be had
+ * @throws {SetUpError} with the output of apt-get when it cannot download the package
  */
 export function ensureCachedBubblewrap(signal) {
   return ensureCached(
@@ -75,12 +75,12 @@ async function downloadPackage(workFolder, signal) {
 
   let outcome = await aptGet([], ["download", PACKAGE]);
   if (outcome.problem !== undefined) {
-    // The machine has no lists of packages, as in Debian's images, or old ones. So this makes its own, for a moment.
+    // The package lists of the machine are missing, as in Debian's images, or outdated: download temporary ones.
     const own = [`Dir::State=${path.join(workFolder, "state")}`, `Dir::Cache=${path.join(workFolder, "cache")}`];
     for (const folder of ["state/lists/partial", "cache/archives/partial"]) {
       await mkdir(path.join(workFolder, folder), { recursive: true });
     }
-    // One broken source of several is no reason to stop: the download says whether the package can be had.
+    // The result of the update is ignored: one of several sources may be broken, and the download decides.
     const update = await aptGet(own, ["update"]);
     outcome = await aptGet(own, ["download", PACKAGE]);
     if (outcome.problem !== undefined) {

@@ -1,13 +1,13 @@
-/** The shared libraries of the system that the Node of the npm packages needs, and a minimal image lacks. */
+/** The shared libraries that the Node of the npm packages needs and minimal images lack. */
 
-/** Node 26 is linked with it, Node 20 is not: so the Node that runs the set-up says nothing about it. */
+/** Node 26 is linked with it and Node 20 is not, so the set-up may run on a machine without it. */
 const LIBRARY = "libatomic.so.1";
 
 /**
- * Asked of the loader itself, which alone knows where it looks: it says that the library is no module of Node's where it
- * has loaded it.
+ * Asks the loader, because only it knows its search path. `dlopen` always fails: with another error when the library has
+ * been found, since it is not a Node module.
  *
- * @returns {string | undefined} what to do, where the library is missing
+ * @returns {string | undefined} what to do when the library is missing
  */
 export function libraryObstacle(platform = process.platform) {
   if (platform !== "linux") return undefined;
@@ -21,10 +21,10 @@ export function libraryObstacle(platform = process.platform) {
 }
 
 /**
- * Reads the loader's complaint about a missing library.
+ * Recognises the loader's error about a missing library.
  *
  * @param {string} text
- * @returns {string | undefined} what to do, undefined where it is no such complaint
+ * @returns {string | undefined} what to do; undefined when the text is another error
  */
 export function missingLibraryAdvice(text) {
   const [, library] = /(?:^|[\s:])(lib[\w+.-]+\.so[\w.]*): cannot open shared object file/.exec(text) ?? [];

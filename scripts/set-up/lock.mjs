@@ -1,4 +1,4 @@
-/** One set-up at a time: whoever comes second waits until the first has finished or is dead. */
+/** A lock, so that one set-up runs at a time: a second one waits until the first has finished or died. */
 import { randomUUID } from "node:crypto";
 import { link, mkdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
@@ -7,12 +7,14 @@ import { say, withProgress } from "./report.mjs";
 
 const POLL_MILLISECONDS = 250;
 const HEARTBEAT_MILLISECONDS = 5_000;
-/** Twelve missed heartbeats. A reused process id can make a dead holder look alive, but only for so long. */
+/** Twelve missed heartbeats. A reused process id can make a dead holder look alive, but no longer than this. */
 const STALE_MILLISECONDS = 60_000;
 
 /**
- * Node has no lock that the system releases when a process dies. So the file names its holder, who touches it every few
- * seconds; it is stale when the holder is dead or has been silent for long.
+ * Runs an action while holding the lock.
+ *
+ * Node has no lock that the system releases when a process dies. So the file names its holder, which touches it every few
+ * seconds; the lock is stale when the holder is dead or has not touched it for `STALE_MILLISECONDS`.
  *
  * @param {string} file
  * @param {string} purpose
@@ -32,7 +34,7 @@ export async function withLock(file, purpose, signal, action) {
     await action();
   } finally {
     clearInterval(heartbeat);
-    // Somebody may have taken it over, after this computer slept for instance: then it is theirs.
+    // Another set-up may have taken the lock over, for example after this computer was suspended.
     if ((await readText(file)) === claim) await rm(file, { force: true });
   }
 }
@@ -61,8 +63,8 @@ async function tryLock(file, claim) {
 async function breakStaleLock(file) {
   const seen = await readText(file);
   if (seen === undefined || !(await isStale(file, seen))) return;
-  // Moved away before it is removed: of two that find it stale, the slower one may move a lock that the faster one has
-  // made since. It sees so in the content, and puts it back.
+  // It is renamed before it is removed: when two processes find it stale, the slower one may rename the new lock of the
+  // faster one. It sees that in the content and puts the lock back.
   const moved = `${file}.${randomUUID()}`;
   await rename(file, moved).catch(() => {});
   const taken = await readText(moved);
@@ -77,13 +79,13 @@ async function isStale(file, claim) {
   if (Date.now() - touched.mtimeMs > STALE_MILLISECONDS) return true;
 
   const [holder, host] = claim.split(" ");
-  // Another host's process ids say nothing here, and neither does a file whose holder is still writing it.
+  // The process ids of another host mean nothing here, and an empty file is still being written by its holder.
   if (host !== hostname()) return false;
   try {
     process.kill(Number(holder), 0);
     return false;
   } catch (error) {
-    // EPERM: it lives, and is somebody else's.
+    // EPERM means that the process exists and belongs to another user.
     return error instanceof Error && "code" in error && error.code === "ESRCH";
   }
 }

@@ -1,4 +1,4 @@
-/** The npm packages: `npm ci`, when node_modules is not what the lock file says. */
+/** Installs the npm packages with `npm ci`, when node_modules does not match the lock file. */
 import { createHash } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -11,23 +11,23 @@ import { runCommand } from "./run-command.mjs";
 
 export const PROJECT_FOLDER = path.resolve(fileURLToPath(new URL("../..", import.meta.url)));
 
-/** The first that runs the backend's TypeScript as it is. The npm package `node` brings it. */
+/** The oldest Node that runs the backend's TypeScript directly. The npm package `node` brings a newer one. */
 const OLDEST_SERVICE_NODE_MAJOR = 24;
 
 const NODE_MODULES = path.join(PROJECT_FOLDER, "node_modules");
 const PROJECT_BIN = path.join(NODE_MODULES, ".bin");
 export const SERVICE_NODE = path.join(PROJECT_BIN, "node");
 const STAMP = path.join(NODE_MODULES, ".set-up-stamp");
-/** In the folder that git ignores, and not in node_modules: `npm ci` empties that. */
+/** Not in node_modules, because `npm ci` empties it. */
 const LOCK = path.join(PROJECT_FOLDER, ".local", "set-up.lock");
 
 /** @param {AbortSignal} signal */
 export async function ensurePackages(signal) {
   if (await packagesAreCurrent()) return;
   await withLock(LOCK, "to install the npm packages", signal, async () => {
-    // Whoever held the lock before has probably installed them.
+    // The previous holder of the lock has probably installed them.
     if (await packagesAreCurrent()) return;
-    // Read before npm runs: a lock file that changes meanwhile must count as stale.
+    // Read before npm runs, so that a lock file that changes meanwhile makes the stamp stale.
     const stamp = await currentStamp();
     await installPackages(signal);
     await checkServiceNode(signal);
@@ -40,8 +40,8 @@ export async function packagesAreCurrent() {
 }
 
 /**
- * The lock file alone decides what is installed; package.json has much else. The platform is part of it because
- * esbuild, workerd and Node are binaries: a node_modules that came along in a folder shared with a container is stale.
+ * The stamp of an up-to-date node_modules: the lock file decides what is installed. The platform is part of it because
+ * esbuild, workerd and Node are binaries, so the node_modules of a folder shared with a container may be stale.
  */
 async function currentStamp() {
   const lockFile = await readFile(path.join(PROJECT_FOLDER, "package-lock.json"));
@@ -54,24 +54,24 @@ async function installPackages(signal) {
   const npm = await npmCommand();
   // A NODE_ENV of production would leave out what the tests need, and the stamp would not know.
   const args = [...npm.args, "ci", "--include=dev", "--no-audit", "--no-fund", "--no-progress"];
-  // The old Node that runs npm gets a warning from every package that wants a newer one. That is expected.
+  // On an old Node, npm warns about every package that requires a newer one.
   const isNoise = (/** @type {string} */ line) => line.includes("EBADENGINE");
   const running = runCommand(npm.file, args, { cwd: PROJECT_FOLDER, env: npm.env, signal, isNoise });
   const { problem, output } = await withProgress((elapsed) => `npm ci: ${elapsed}`, running);
   if (problem === undefined) return;
   const advice =
     missingLibraryAdvice(output.join("\n")) ??
-    "See to what npm's output below names (often the network) and run the set-up again";
+    "Fix what npm reports below (often the network) and run the set-up again";
   throw new SetUpError(`\`npm ci\` failed: ${problem}. ${advice}.`, output);
 }
 
-/** The npm that called this script, else the one on PATH; never on the project's own Node, which `npm ci` deletes. */
+/** The npm that called this script, or else the one on PATH; never on the project's own Node, which `npm ci` deletes. */
 async function npmCommand() {
   const { env } = process;
   const folders = (env.PATH ?? "").split(path.delimiter).filter((folder) => folder !== PROJECT_BIN);
   const npmEnv = { ...env, PATH: folders.join(path.delimiter) };
   const cli = env.npm_execpath ?? "";
-  // pnpm and yarn set it too, to themselves.
+  // pnpm and yarn set this variable too.
   if (!/^npm.*\.[cm]?js$/.test(path.basename(cli))) return { file: "npm", args: [], env: npmEnv };
 
   const nodes = [env.npm_node_execpath ?? "", process.execPath, ...(await findOnPath("node", npmEnv))];

@@ -1,12 +1,12 @@
-/** What the set-up says to the person who runs it: lines of progress, and failures that name what to do next. */
+/** The output of the set-up: progress, and errors that say what to do next. */
 
 const PROGRESS_INTERVAL_MILLISECONDS = 10_000;
 
-/** A failure whose message already says what failed and what to do next. */
+/** An error whose message says what failed and what to do next. */
 export class SetUpError extends Error {
   /**
    * @param {string} message
-   * @param {readonly string[]} output of the command that failed: shown below the message
+   * @param {readonly string[]} output of the command that failed, shown below the message
    */
   constructor(message, output = []) {
     super([message, ...output.map((line) => `  ${line}`)].join("\n"));
@@ -14,11 +14,12 @@ export class SetUpError extends Error {
 }
 
 /**
- * Fails with everything that stands in the way, unless nothing does.
+ * Throws an error that lists all problems, if there are any.
  *
- * @param {readonly (string | undefined)[]} problems each with what to do about it; undefined ones are none
+ * @param {readonly (string | undefined)[]} problems each says what to do about it; undefined is no problem
+ * @throws {SetUpError}
  */
-export function refuse(problems) {
+export function failOnProblems(problems) {
   const all = [...new Set(problems)].flatMap((problem) => (problem === undefined ? [] : [problem]));
   if (all.length === 0) return;
   throw new SetUpError(
@@ -34,7 +35,7 @@ export function say(line) {
 }
 
 /**
- * Waits for something that takes long, and says regularly how long it has taken.
+ * Waits for a promise and reports the elapsed time at intervals.
  *
  * @template T
  * @param {(elapsed: string) => string} describe

@@ -1,13 +1,13 @@
-/** Runs npm, tar, cargo and what else the set-up needs: to their end, or until the set-up is told to stop. */
+/** Runs the commands of the set-up (npm, tar, cargo and others) until they end or the set-up is interrupted. */
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 
-/** From a polite end to a kill: cargo and npm need well under a second to go. */
+/** Between SIGTERM and SIGKILL: cargo and npm end well within a second. */
 const KILL_GRACE_MILLISECONDS = 3_000;
 
 /**
- * Lines of a command's output to keep from its beginning (npm says there what is wrong, and explains its options after
- * that), and as many from its end (a compiler's message, and where npm's own log is).
+ * How many lines are kept of the beginning of the output (where npm reports what is wrong) and as many of its end (where
+ * compilers report errors and npm names its log).
  */
 const EXCERPT_LINES = 20;
 
@@ -17,12 +17,14 @@ const EXCERPT_LINES = 20;
  * @property {string} [cwd]
  * @property {NodeJS.ProcessEnv} [env]
  * @property {(line: string) => void} [onLine]
- * @property {(line: string) => boolean} [isNoise] of lines that say nothing about a failure
+ * @property {(line: string) => boolean} [isNoise] whether a line says nothing about a failure
  */
 
 /**
- * Runs a command to its end, or ends it with all its descendants and throws when the signal says so. The outcome is the
- * problem, undefined on success, and the first and the last lines of stdout and stderr, as they came.
+ * Runs a command. When the signal is aborted, it ends the command with its descendants and throws.
+ *
+ * The result is the problem, which is undefined on success, and the first and last lines of stdout and stderr in the order
+ * of arrival.
  *
  * @param {string} file
  * @param {readonly string[]} args
@@ -31,13 +33,13 @@ const EXCERPT_LINES = 20;
  */
 export async function runCommand(file, args, { signal, cwd, env, onLine, isNoise }) {
   signal.throwIfAborted();
-  // A process group of its own: cargo's compilers and npm's scripts have to go with it. A session of its own, too, so
-  // nothing in it can ask the terminal for a password.
+  // In its own process group, so that cargo's compilers and npm's scripts end with it, and in its own session, so that
+  // nothing can ask for a password on the terminal.
   const child = spawn(file, args, { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
   /** @type {string[]} */
   const lines = [];
   for (const stream of [child.stdout, child.stderr]) {
-    // It takes a carriage return for the end of a line, too: a progress bar has no other.
+    // A carriage return ends a line as well, as progress bars need.
     createInterface({ input: stream }).on("line", (line) => {
       if (line.trim() === "") return;
       onLine?.(line);
@@ -68,7 +70,7 @@ function endGroup(child) {
   signalGroup(child.pid, "SIGTERM");
   const timer = setTimeout(() => {
     signalGroup(child.pid, "SIGKILL");
-    // Something that left the group may still hold the pipes, and "close" would wait for it.
+    // A descendant that left the group may keep the pipes open, and "close" would wait for it.
     child.stdout?.destroy();
     child.stderr?.destroy();
   }, KILL_GRACE_MILLISECONDS);
@@ -80,6 +82,6 @@ function signalGroup(leader, name) {
   try {
     if (leader !== undefined) process.kill(-leader, name);
   } catch {
-    // Gone already, which is what was wanted.
+    // It has ended already.
   }
 }

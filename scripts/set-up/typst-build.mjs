@@ -1,5 +1,5 @@
 /**
- * Typst from its source, by `cargo install`: for machines that the official release cannot reach or does not run on.
+ * Builds Typst from source with `cargo install`, for machines that cannot download the official release or run it.
  */
 import { existsSync } from "node:fs";
 import { realpath } from "node:fs/promises";
@@ -33,10 +33,10 @@ export async function buildTypst(workFolder, signal) {
 
   const installRoot = path.join(workFolder, "install");
   const args = ["install", "--locked", `typst-cli@${TYPST_VERSION}`, "--root", installRoot];
-  // In the work folder too, since cargo's own choice is TMPDIR: often small, and not cleaned up after a kill.
+  // In the work folder, because cargo's default is TMPDIR, which is often small and not cleaned up after a kill.
   args.push("--target-dir", path.join(workFolder, "target"));
   const watch = watchCargo();
-  // In the work folder, so that no .cargo/config.toml or rust-toolchain.toml of a folder above has a say.
+  // In the work folder, so that no .cargo/config.toml or rust-toolchain.toml of a parent folder applies.
   const building = runCommand(cargo, args, { cwd: workFolder, env, signal, ...watch });
   const outcome = await withProgress((elapsed) => `Typst build: ${elapsed}, ${watch.describe()}`, building);
   const binary = path.join(installRoot, "bin", "typst");
@@ -44,7 +44,7 @@ export async function buildTypst(workFolder, signal) {
   if (problem === undefined) return binary;
   throw new SetUpError(
     `Building Typst ${TYPST_VERSION} failed: ${problem}. It needs Rust ${OLDEST_RUST_TEXT} or ` +
-      "newer (`rustup update stable`), a C compiler and the registry of Rust crates. See to that and run the set-up again, or " +
+      "newer (`rustup update stable`), a C compiler and the registry of Rust crates. Fix that and run the set-up again, or " +
       `name a Typst ${TYPST_VERSION} binary in SERVICE_TYPST_BIN.`,
     outcome.output,
   );
@@ -53,11 +53,11 @@ export async function buildTypst(workFolder, signal) {
 /**
  * @param {AbortSignal} signal
  * @returns {Promise<{ cargo: string } | { problem: string }>} the path of a cargo that is new enough, or what is missing
- *   and how to get it
+ *   and how to install it
  */
 export async function findBuildTools(signal) {
   const { cargo, rejected } = await findCargo(signal);
-  // Run, not only looked for: macOS has a `cc` that does nothing but say that the tools are missing.
+  // It is run, because the `cc` of macOS may only print that the tools are missing.
   const compiler = await runCommand("cc", ["--version"], { signal });
   if (cargo !== undefined && compiler.problem === undefined) return { cargo };
 
@@ -81,7 +81,7 @@ export async function findBuildTools(signal) {
 /** @param {AbortSignal} signal @returns {Promise<{ cargo: string | undefined, rejected: string[] }>} */
 async function findCargo(signal) {
   const { env } = process;
-  // rustup's installer adds its folder to the shell's start-up files: a shell that was open before lacks it.
+  // rustup adds its folder to PATH in the shell's start-up files, so a shell that was open before does not have it.
   const rustupBin = path.join(env.HOME || homedir(), ".cargo", "bin");
   const searchPath = [env.PATH ?? "", rustupBin].join(path.delimiter);
   const rejected = [];
@@ -95,18 +95,18 @@ async function findCargo(signal) {
 
 /** @param {string} cargo @param {AbortSignal} signal @returns {Promise<string | undefined>} */
 async function cargoProblem(cargo, signal) {
-  // Outside of any project, whose rust-toolchain.toml would choose another Rust.
+  // Outside the project, because a rust-toolchain.toml would choose another Rust.
   const answer = await runCommand(cargo, ["--version"], { cwd: "/", env: await cargoEnvironment(cargo), signal });
   if (answer.problem !== undefined) return `${cargo} does not run (${answer.output[0] ?? answer.problem})`;
   const version = /^cargo (\d+)\.(\d+)/.exec(answer.output[0] ?? "");
   const [major, minor] = [Number(version?.[1]), Number(version?.[2])];
   if (major > OLDEST_RUST.major || (major === OLDEST_RUST.major && minor >= OLDEST_RUST.minor)) return undefined;
-  return `${cargo} is older than Rust ${OLDEST_RUST_TEXT} (${answer.output[0] ?? "it says no version"})`;
+  return `${cargo} is older than Rust ${OLDEST_RUST_TEXT} (${answer.output[0] ?? "it prints no version"})`;
 }
 
 /**
- * `cargo` may be rustup's proxy, which looks for its toolchains below HOME. Under another HOME (a container, a service
- * account, `sudo`) it finds none, though they are still beside the proxy. CARGO_HOME is left alone: it is written to.
+ * `cargo` may be rustup's proxy, which looks for toolchains in HOME. With another HOME (a container, a service account,
+ * `sudo`) it finds none, so RUSTUP_HOME is set to the folder next to the proxy. CARGO_HOME stays, because cargo writes to it.
  *
  * @param {string} cargo
  */
@@ -115,7 +115,7 @@ async function cargoEnvironment(cargo) {
   const cargoEnv = {
     ...env,
     CARGO_TERM_COLOR: "never",
-    // The progress bar is the only thing that names the total; without a terminal it must be asked for, with a width.
+    // Only the progress bar shows the total number of steps. Without a terminal it needs these two settings.
     CARGO_TERM_PROGRESS_WHEN: "always",
     CARGO_TERM_PROGRESS_WIDTH: "80",
   };
@@ -129,7 +129,7 @@ async function cargoEnvironment(cargo) {
   return cargoEnv;
 }
 
-/** Reads how far cargo is from its own lines. */
+/** Follows the progress of cargo by its output. */
 function watchCargo() {
   let crates = 0;
   let step = "";

@@ -1,4 +1,4 @@
-/** Typst in the user's cache: the official release where it can be had and works, else built from its source. */
+/** Puts Typst into the user's cache: the official release, or a build from source when the release cannot be used. */
 import { TYPST_RELEASES, TYPST_VERSION } from "../../backend/typst/release.mjs";
 import { cachedTypstPath, typstProblem } from "../typst-location.mjs";
 import { ensureCached } from "./cached-program.mjs";
@@ -31,7 +31,7 @@ async function makeTypst(workFolder, signal) {
 }
 
 /**
- * Says why Typst can neither be downloaded nor built on this machine, before anything long is begun.
+ * Why Typst can be neither downloaded nor built on this machine, determined before any long step.
  *
  * @param {AbortSignal} signal
  * @returns {Promise<string | undefined>} undefined when one of the two should work
@@ -41,7 +41,7 @@ export async function typstObstacle(signal) {
   if ("cargo" in tools) return undefined;
   const obstacle = await releaseObstacle(RELEASE, signal);
   if (obstacle === undefined) return undefined;
-  // What unpacks the release is a small package; what builds Typst is not.
+  // The program that unpacks the release is a small package, unlike the tools that build Typst.
   if (obstacle.remedy !== undefined)
     return `Typst ${TYPST_VERSION} cannot be unpacked: ${obstacle.reason}. ${obstacle.remedy}`;
   return `Typst ${TYPST_VERSION} has to be built here, since ${obstacle.reason}, and ${tools.problem}`;

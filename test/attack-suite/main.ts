@@ -1,9 +1,9 @@
 /**
  * `npm run test:attacks`: the attack suite as an ordinary user, once in each sandbox. A test that is skipped is a failure.
  *
- * All happens in a mount namespace of its own, which goes with the last process in it. The superuser becomes nobody there,
- * and sees the checkout and the cache by mounts that do not depend on the rights of the folders above them. An ordinary
- * user stays who it is. Who keeps its rights is a helper that mounts for the tests of full disks (`mount-helper.ts`).
+ * Everything runs in a mount namespace of its own, which ends with the last process in it. The superuser becomes nobody
+ * there; bind mounts show the checkout and the cache whatever the permissions of the folders above them. An ordinary user
+ * stays the same user. Only a helper that mounts for the tests of full disks keeps its rights (`mount-helper.ts`).
  */
 import { chmod, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { join, relative } from "node:path";
@@ -19,7 +19,10 @@ const SELF = fileURLToPath(import.meta.url);
 const NOBODY = "65534";
 const SANDBOXES = ["bubblewrap", "landlock"] as const;
 
-/** Says that this process is the one in the namespace. */
+/** The attacks, and the tests of the parts that must withstand them. */
+const ATTACK_SUITE = ["attacks", "sandbox", "spawner", "typst"].map((folder) => `test/backend/${folder}/`);
+
+/** Marks the process inside the namespace. */
 const INSIDE = "--inside";
 
 const [option, ...others] = process.argv.slice(2);
@@ -27,15 +30,15 @@ if (option === INSIDE) {
   const [stage = "", caller = "", ...files] = others;
   await runSuites(stage, caller, files);
 } else {
-  await runInNamespace(option === undefined ? ["test/backend/attacks"] : [option, ...others]);
+  await runInNamespace(option === undefined ? ATTACK_SUITE : [option, ...others]);
 }
 
-/** @param files those of the suite to run. */
+/** @param files the test files or folders to run. */
 async function runInNamespace(files: readonly string[]): Promise<void> {
   const typst = await locateTypst();
   if ("error" in typst) throw new Error(typst.error);
   await ensureSetpriv();
-  // A short name: addresses of sockets in it have room for few bytes.
+  // A short name, because socket addresses inside it have room for few bytes.
   const stage = await mkdtemp("/tmp/attacks-");
   try {
     const userId = String(process.getuid?.());
@@ -48,7 +51,7 @@ async function runInNamespace(files: readonly string[]): Promise<void> {
   }
 }
 
-/** Runs in the namespace, with the right to mount there. */
+/** Runs inside the namespace, with the right to mount there. */
 async function runSuites(stage: string, caller: string, files: readonly string[]): Promise<void> {
   const inStage = (name: string) => join(stage, name);
   await chmod(stage, 0o755);

@@ -1,6 +1,6 @@
 /**
- * Mounting for tests that may not: a helper with the rights for it listens at a socket and runs mount(8) and umount(8) on
- * folders below one folder, in a mount namespace that is the suite's own.
+ * Mounting for tests without the right to mount: a helper that has it listens at a socket and runs mount(8) and umount(8)
+ * on folders below a given one, in the suite's own mount namespace.
  */
 import { once } from "node:events";
 import { chmod, realpath } from "node:fs/promises";
@@ -9,7 +9,7 @@ import { dirname, sep } from "node:path";
 import { createInterface } from "node:readline";
 import { execa } from "execa";
 
-/** Names the socket for the tests. */
+/** The environment variable with the path of the socket. */
 export const MOUNT_SOCKET_VARIABLE = "ATTACK_SUITE_MOUNTS";
 
 const PROGRAMS = ["mount", "umount"] as const;
@@ -29,7 +29,7 @@ export async function serveMounts(socketPath: string, parent: string): Promise<S
   return server;
 }
 
-/** Whether the command succeeded: run by the helper where there is one, else by this process itself. */
+/** Whether the command succeeded. The helper runs it if there is one, otherwise this process does. */
 export async function runMountCommand(command: MountCommand): Promise<boolean> {
   const socketPath = process.env[MOUNT_SOCKET_VARIABLE];
   if (socketPath === undefined) return run(command);

@@ -1,11 +1,11 @@
-/** The backend's environment: defaults, what is taken, and what stops the start with a message that says what to set. */
+/** The backend's environment: defaults, valid values, and values that stop the start with a message naming the setting. */
 import { describe, expect, it } from "vitest";
 import { readBackendSettings } from "../../backend/settings.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { SettingError } from "../../rules/settings.ts";
 
 describe("an empty environment", () => {
-  it("gives a backend for this machine alone, with the limits of the contract", () => {
+  it("gives a backend that listens on this machine alone, with the default limits of docs/api.md#limits", () => {
     const settings = readBackendSettings({});
     expect(settings).toMatchObject({
       host: "127.0.0.1",
@@ -36,7 +36,7 @@ describe("a setting", () => {
     ["SERVICE_LOG_LEVEL", "loud"],
     ["SERVICE_CREATION_TIMESTAMP", "today"],
     ["SERVICE_BACKEND_TOKENS", "tökens"],
-  ])("that cannot be used is named, with what it must be: %s of %s", (name, value) => {
+  ])("that is invalid is named with its valid values: %s of %s", (name, value) => {
     const read = () => readBackendSettings({ [name]: value });
     expect(read).toThrow(SettingError);
     expect(read).toThrow(new RegExp(`^${name} must [^\\n]+$`));
@@ -56,7 +56,7 @@ describe("a setting", () => {
 });
 
 describe("tokens", () => {
-  it("are separated by commas or blanks", () => {
+  it("are separated by commas or spaces", () => {
     expect(readBackendSettings({ SERVICE_BACKEND_TOKENS: " a, b\tc,,d\n" }).backendTokens).toEqual([
       "a",
       "b",
@@ -66,8 +66,8 @@ describe("tokens", () => {
   });
 });
 
-describe("the cap on files", () => {
-  it("follows its setting up to the cap of the rules", () => {
+describe("the maximum number of files", () => {
+  it("follows its setting up to the maximum of the rules", () => {
     const effective = (value: string) =>
       readBackendSettings({ SERVICE_MAX_INLINE_FILES: value }).limits.effective_max_files;
     expect([effective("5"), effective("1024"), effective("5000")]).toEqual([5, 1024, 1024]);

@@ -1,6 +1,6 @@
 /**
- * Packages of Debian 13, fetched by the machine's own apt without touching the machine: apt's state, cache and sources
- * are in a folder of ours, so no rights are needed, and apt checks every package against Debian's signature.
+ * Packages of Debian 13, fetched by the machine's apt without changing the machine: apt's state, cache and sources are in
+ * a folder of ours, so this needs no rights, and apt checks every package against Debian's signature.
  */
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
@@ -8,17 +8,17 @@ import { dirname, join } from "node:path";
 import { execa } from "execa";
 
 const SUITE = "trixie";
-/** Of the package debian-archive-keyring; Debian 12.8 and newer hold the keys of Debian 13. */
+/** From the package debian-archive-keyring; that of Debian 12.8 and newer has the keys of Debian 13. */
 const KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg";
 const DOWNLOAD_TIMEOUT_MILLISECONDS = 120_000;
 
 /**
- * Downloads packages with all that they depend on.
+ * Downloads packages with all their dependencies.
  *
  * @param folder an empty folder for apt's state.
  * @param packages names, or patterns of apt.
  * @returns the paths of the package files.
- * @throws where the machine has no apt for Debian, or the archive cannot be reached.
+ * @throws if the machine has no apt for Debian, or the archive cannot be reached.
  */
 export async function downloadWithDependencies(folder: string, packages: readonly string[]): Promise<string[]> {
   const options = await aptOptions(folder);
@@ -37,9 +37,9 @@ export async function sourcesLine(): Promise<string> {
 }
 
 /**
- * Makes a folder of the cache where there is none, whole or not at all.
+ * Creates a folder of the cache if it is missing, completely or not at all.
  *
- * @param make fills the folder; it may use a second one for what is not to be kept.
+ * @param make fills the folder; it may use a second one for temporary files.
  */
 export async function ensureFolder(
   target: string,
@@ -54,7 +54,7 @@ export async function ensureFolder(
     for (const folder of [made, rest]) await mkdir(folder);
     await make(made, rest);
     await rename(made, target).catch((error: NodeJS.ErrnoException) => {
-      // Somebody else was faster.
+      // Another process was faster.
       if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
     });
   } finally {
@@ -76,7 +76,7 @@ async function aptOptions(folder: string): Promise<string[]> {
     "Dir::Etc::Preferences": "/dev/null",
     "Dir::Etc::PreferencesParts": "/dev/null",
     "Acquire::Languages": "none",
-    // apt's own user could not read a folder of somebody's cache.
+    // apt's own user cannot read a folder in a user's cache.
     "APT::Sandbox::User": "root",
   };
   const options = Object.entries(settings).flatMap(([name, value]) => ["-o", `${name}=${value}`]);

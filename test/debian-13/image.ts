@@ -1,10 +1,10 @@
 /**
- * `npm run test:image`: the steps of the Dockerfile, executed without Docker in a root of Debian 13, and the backend that
- * they make asked for `/ready` and for a render. The Dockerfile is the only source of the steps.
+ * `npm run test:image`: executes the steps of the Dockerfile without Docker in a root of Debian 13, and asks the resulting
+ * backend for `/ready` and for a render. The Dockerfile is the only source of the steps.
  *
- * What its FROM lines name cannot be had everywhere, and has stand-ins: Debian 13 with the Node of the npm package `node`,
- * and the Typst that the tests run. All is made in memory, in namespaces that go with this process; what stays is the root
- * of Debian in the user's cache. It needs the superuser: files of several users are made.
+ * The images of its FROM lines are not available everywhere and have stand-ins: Debian 13 with the Node of the npm package
+ * `node`, and the Typst of the tests. Everything is in memory, in namespaces that end with this process; only the root of
+ * Debian stays in the user's cache. It needs the superuser, because it creates files of several users.
  */
 import { appendFile, cp, mkdir, mkdtemp, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
@@ -20,7 +20,7 @@ import { downloadWithDependencies, ensureFolder, sourcesLine } from "./archive.t
 const CHECKOUT = fileURLToPath(new URL("../..", import.meta.url));
 const SELF = fileURLToPath(import.meta.url);
 const INSIDE = "--inside";
-/** What node:…-trixie-slim holds beside Debian's essential packages, as far as the service could notice. */
+/** The packages of node:…-trixie-slim beside Debian's essential ones, as far as they matter to the service. */
 const BASE_PACKAGES = ["?essential", "apt", "ca-certificates", "libatomic1"];
 const TOKEN = "a-token-of-the-image-test";
 const READY_TIMEOUT_MILLISECONDS = 30_000;
@@ -47,11 +47,11 @@ function debianRoot(): string {
   return join(cacheFolder(), "debian-13-root");
 }
 
-/** As mmdebstrap does it: all packages unpacked, then configured by the dpkg among them. */
+/** As mmdebstrap does it: unpacks all packages, then configures them with the dpkg among them. */
 async function installDebian(target: string, scratch: string): Promise<void> {
   say("installing Debian 13 into the cache");
   const files = await downloadWithDependencies(scratch, BASE_PACKAGES);
-  // The links /bin, /lib and /sbin come first, or others make folders of these names.
+  // The links /bin, /lib and /sbin come first, because other packages would create folders of these names.
   const isFirst = (file: string) => Number(basename(file).startsWith("base-files_"));
   for (const file of files.toSorted((one, other) => isFirst(other) - isFirst(one))) {
     await execa("sh", [
@@ -106,7 +106,7 @@ async function buildAndTry(folder: string): Promise<void> {
 
 const isFrom = (instruction: Instruction): instruction is From => instruction.getKeyword() === "FROM";
 
-/** What stands in for an image that a FROM line names. */
+/** The stand-in for an image of a FROM line. */
 async function standIn(image: string, place: string): Promise<Stage> {
   const root = join(place, "root");
   const stage = { root, environment: { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" } };
@@ -150,7 +150,7 @@ async function installNpm(root: string): Promise<void> {
   await execa("ln", ["-s", "../lib/npm/bin/npm-cli.js", join(root, "usr/local/bin/npm")]);
 }
 
-/** Executes one instruction. One that is not known here is an error: nothing may be left out without a word. */
+/** Executes one instruction. An unknown one is an error, so that nothing is skipped silently. */
 async function execute(instruction: Instruction, stage: Stage, stages: ReadonlyMap<string, Stage>): Promise<void> {
   const keyword = instruction.getKeyword();
   const text = instruction.getArgumentsContent() ?? "";
@@ -185,7 +185,7 @@ async function execute(instruction: Instruction, stage: Stage, stages: ReadonlyM
   }
 }
 
-/** The strings of a command in its JSON form, which starts no shell. */
+/** The arguments of a command in its JSON form, which starts no shell. */
 function stringsOf(text: string): string[] {
   const strings: unknown = JSON.parse(text);
   if (Array.isArray(strings) && strings.every((one): one is string => typeof one === "string")) return strings;
@@ -209,7 +209,7 @@ async function copy(instruction: Copy, stage: Stage, stages: ReadonlyMap<string,
   }
 }
 
-/** The arguments of chroot(8) that run a command as the stage has it: its user, folder and environment, and no other. */
+/** The arguments of chroot(8) that run a command with exactly the user, folder and environment of the stage. */
 function inside(
   { root, user, workingDirectory, environment }: Stage,
   command: readonly string[],
@@ -220,7 +220,7 @@ function inside(
   return [`--userspec=${user}:${user}`, root, "env", "-i", "-C", workingDirectory, home, ...variables, ...command];
 }
 
-/** Where this machine fetches packages from, and whom it trusts in that; no token of anybody's. */
+/** The machine's package sources and their certificates, without any tokens. */
 async function npmEnvironment(root: string): Promise<Record<string, string>> {
   const registry = await npmSetting("registry");
   const trusted = process.env.NODE_EXTRA_CA_CERTS ?? (await npmSetting("cafile"));
@@ -235,7 +235,7 @@ async function npmSetting(name: string): Promise<string> {
   return stdout.trim();
 }
 
-/** Starts the command of the image in a network of its own, so that its port is free, and asks it as its users do. */
+/** Starts the command of the image in its own network, where its port is free, and sends it requests. */
 async function tryService(stage: Stage): Promise<void> {
   const settings = { SERVICE_BACKEND_TOKENS: TOKEN };
   // SIOCSIFFLAGS of <linux/sockios.h>: the loopback interface of a new network is down.
@@ -248,7 +248,7 @@ async function tryService(stage: Stage): Promise<void> {
     stderr: "inherit",
     reject: false,
   });
-  // unshare, perl, chroot and env each become the next: the process of the service is the one that was started.
+  // unshare, perl, chroot and env each exec the next, so the started process becomes the service.
   const ask = (...request: string[]) =>
     execa("nsenter", [`--net=/proc/${service.pid}/ns/net`, "chroot", ...inside(stage, request)], { reject: false });
   try {
@@ -286,7 +286,7 @@ const RENDER = `fetch("${URL_OF_SERVICE}/v1/render", {
   process.exit(answer.status === 200 && bytes.subarray(0, 5).toString() === "%PDF-" ? 0 : 1);
 })`;
 
-/** What is asked of the service, as programs for Node inside the image. */
+/** The requests to the service, as programs for Node inside the image. */
 const REQUESTS = {
   "GET /ready": `fetch("${URL_OF_SERVICE}/ready").then((answer) => { console.log(answer.status); process.exit(answer.ok ? 0 : 1); })`,
   "POST /v1/render": RENDER,

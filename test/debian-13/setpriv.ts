@@ -1,6 +1,6 @@
 /**
- * A setpriv that knows Landlock, for the tests: the machine's own, where it is of util-linux 2.41 or newer, else that of
- * Debian 13, unpacked into the user's cache. It needs no rights, and nothing of the machine is changed.
+ * A setpriv with Landlock for the tests: the machine's own if it is of util-linux 2.41 or newer, otherwise that of
+ * Debian 13, unpacked into the user's cache. This needs no rights and does not change the machine.
  */
 import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,13 +8,13 @@ import { execa } from "execa";
 import { cacheFolder, findOnPath } from "../../scripts/program-location.mjs";
 import { downloadWithDependencies, ensureFolder } from "./archive.ts";
 
-/** The packages whose files setpriv loads, as they stand among all that util-linux depends on. */
+/** The packages, among the dependencies of util-linux, whose files setpriv loads. */
 const NEEDED_PACKAGES = /^(?:util-linux|libc6|libcap-ng0)_/;
 
 const cachedFolder = () => join(cacheFolder(), "debian-13-setpriv");
 const cachedPath = () => join(cachedFolder(), "setpriv");
 
-/** The path of a setpriv that knows Landlock, or null where none is on this machine. */
+/** The path of a setpriv with Landlock, or null if there is none on this machine. */
 export async function locateSetpriv(): Promise<string | null> {
   const setting = process.env.SERVICE_SETPRIV_BIN;
   const candidates = setting ? [setting] : [...(await findOnPath("setpriv")), cachedPath()];
@@ -22,11 +22,11 @@ export async function locateSetpriv(): Promise<string | null> {
   return null;
 }
 
-/** The same, fetched where there is none. */
+/** The same, fetched if there is none. */
 export async function ensureSetpriv(): Promise<string> {
   const located = await locateSetpriv();
   if (located !== null) return located;
-  // One that does not run is of no use.
+  // It must also run on this machine.
   await rm(cachedFolder(), { recursive: true, force: true });
   await ensureFolder(cachedFolder(), unpackSetpriv);
   if (await knowsLandlock(cachedPath())) return cachedPath();
@@ -44,7 +44,7 @@ async function unpackSetpriv(target: string, scratch: string): Promise<void> {
   for (const file of await downloadWithDependencies(scratch, ["util-linux"])) {
     if (NEEDED_PACKAGES.test(file.slice(file.lastIndexOf("/") + 1))) await execa("dpkg-deb", ["--extract", file, root]);
   }
-  // By the loader and the libraries of its own Debian: those of an older one lack what it was linked with.
+  // With the loader and libraries of its own Debian, because those of an older one lack symbols that it needs.
   const script = `#!/bin/sh
 root=\${0%/*}/root
 for loader in "$root"/usr/lib/*/ld-linux-*.so.*; do

@@ -1,4 +1,4 @@
-/** The memory for bodies in one isolate: who has it, who waits, and who is sent away. */
+/** The memory for bodies in one isolate: which request gets it, which waits, and which gets none. */
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { BodyMemory, type Reservation } from "../../edge/body-memory.ts";
 
@@ -7,13 +7,13 @@ const LIFETIME_MILLISECONDS = 60_000;
 const memoryFor = (maxBytes: number, largestBodyBytes: number) => new BodyMemory(largestBodyBytes, maxBytes);
 const reserve = (memory: BodyMemory, owner = "a") => memory.reserve(owner, LIFETIME_MILLISECONDS);
 
-/** What a reservation says within some looks: "waits" where it has not decided. */
+/** The result of a reservation within a few polls; "waits" when it has none yet. */
 async function growth(reservation: Reservation, bytes: number): Promise<boolean | "waits"> {
   return Promise.race([reservation.growTo(bytes), scheduler.wait(100).then(() => "waits" as const)]);
 }
 
 describe("the memory for bodies", () => {
-  it("is taken as a body grows, and is free when it is released, once", async () => {
+  it("is reserved as a body grows, and is freed once when it is released", async () => {
     const memory = memoryFor(100, 30);
     const reservation = reserve(memory);
     expect([memory.reservedBytes, memory.reservationCount]).toEqual([0, 0]);
@@ -28,7 +28,7 @@ describe("the memory for bodies", () => {
     expect(memory.reservedBytes).toBe(0);
   });
 
-  it("leaves every other caller the largest body, whatever one caller holds", async () => {
+  it("suffices for the largest body of every other caller, whatever one caller holds", async () => {
     const memory = memoryFor(100, 30);
     const greedy = Array.from({ length: 8 }, () => reserve(memory, "greedy"));
     const held = await Promise.all(greedy.map((reservation) => growth(reservation, 20)));
@@ -38,7 +38,7 @@ describe("the memory for bodies", () => {
     expect(memory.reservedBytes).toBeLessThanOrEqual(100);
   });
 
-  it("is never all held by bodies that wait for each other: the oldest can always be finished", async () => {
+  it("is never held completely by bodies that wait for each other: the oldest can always grow", async () => {
     const memory = memoryFor(100, 30);
     const reservations = ["a", "b", "c", "d", "e", "f", "g"].map((owner) => reserve(memory, owner));
     const finish = async (reservation: Reservation) => {
@@ -54,7 +54,7 @@ describe("the memory for bodies", () => {
     expect(memory.reservedBytes).toBe(0);
   });
 
-  it("is waited for, and had when another body is gone", async () => {
+  it("is granted to a waiting request when another body has been released", async () => {
     const memory = memoryFor(100, 30);
     const [oldest, second, third] = [reserve(memory), reserve(memory), reserve(memory)];
     expect(await growth(oldest, 30)).toBe(true);
@@ -65,15 +65,15 @@ describe("the memory for bodies", () => {
     expect(await waiting).toBe(true);
   });
 
-  it("is not had by who has waited in vain", async () => {
+  it("is not granted after the wait limit", async () => {
     const memory = memoryFor(100, 30);
     for (const reservation of [reserve(memory), reserve(memory)]) await reservation.growTo(30);
-    const refused = reserve(memory);
-    expect(await refused.growTo(30)).toBe(false);
+    const rejected = reserve(memory);
+    expect(await rejected.growTo(30)).toBe(false);
     expect(memory.reservedBytes).toBe(60);
   });
 
-  it("is waited for by the clock, however late the timers of a busy isolate come", async () => {
+  it("is waited for by the clock, however late the timers of a busy isolate fire", async () => {
     const memory = memoryFor(100, 30);
     for (const reservation of [reserve(memory), reserve(memory)]) await reservation.growTo(30);
     vi.useFakeTimers({ toFake: ["Date"] });
@@ -90,7 +90,7 @@ describe("the memory for bodies", () => {
     expect(looks).toBe(10);
   });
 
-  it("is had by each of many that wait, also by those that look seldom", async () => {
+  it("is granted to each of many waiting requests, including those that poll rarely", async () => {
     const memory = memoryFor(100, 30);
     const holders = [30, 30, 10].map((bytes) => ({ reservation: reserve(memory), bytes }));
     for (const { reservation, bytes } of holders) await reservation.growTo(bytes);
@@ -99,7 +99,7 @@ describe("the memory for bodies", () => {
     await scheduler.wait(100);
     for (const { reservation } of holders) reservation.release();
     await scheduler.wait(100);
-    // Those that look often have theirs; the others come within a second.
+    // Those that poll often have theirs; the others poll within a second.
     expect(memory.reservedBytes).toBe(32);
     for (const reservation of waiting.slice(0, 16)) reservation.release();
     expect((await Promise.all(growths)).every((has) => has)).toBe(true);
@@ -107,7 +107,7 @@ describe("the memory for bodies", () => {
     expect(memory.reservedBytes).toBe(0);
   });
 
-  it("is no longer waited for by who has left", async () => {
+  it("is no longer waited for by a request that has been released", async () => {
     const memory = memoryFor(100, 30);
     for (const reservation of [reserve(memory), reserve(memory)]) await reservation.growTo(30);
     const left = reserve(memory);
@@ -117,7 +117,7 @@ describe("the memory for bodies", () => {
     expect(memory.reservationCount).toBe(2);
   });
 
-  it("is free again when the lifetime of a reservation that nobody has released is over", async () => {
+  it("is freed at the end of the lifetime of a reservation that is never released", async () => {
     const memory = memoryFor(100, 30);
     for (let index = 0; index < 2; index++) await memory.reserve("a", 50).growTo(30);
     await scheduler.wait(60);
@@ -130,12 +130,15 @@ describe("the memory for bodies", () => {
     [64, 1],
     [64, 33],
     [64, 64],
-  ])("of %i holds the largest body of %i for one caller, and something for others beside it", async (max, largest) => {
-    const memory = memoryFor(max, largest);
-    expect(await growth(reserve(memory, "a"), largest)).toBe(true);
-    while ((await growth(reserve(memory, "a"), 1)) === true);
-    const share = Math.max(max - largest, largest + max / 16);
-    expect(memory.reservedBytes).toBeLessThanOrEqual(share);
-    expect(await growth(reserve(memory, "b"), Math.min(largest, 8))).toBe(true);
-  });
+  ])(
+    "of %i suffices for the largest body, of %i, of one caller and for bodies of others beside it",
+    async (max, largest) => {
+      const memory = memoryFor(max, largest);
+      expect(await growth(reserve(memory, "a"), largest)).toBe(true);
+      while ((await growth(reserve(memory, "a"), 1)) === true);
+      const share = Math.max(max - largest, largest + max / 16);
+      expect(memory.reservedBytes).toBeLessThanOrEqual(share);
+      expect(await growth(reserve(memory, "b"), Math.min(largest, 8))).toBe(true);
+    },
+  );
 });

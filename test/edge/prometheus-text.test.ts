@@ -1,4 +1,4 @@
-/** Several backends' metrics in one exposition. */
+/** The metrics of several backends in one exposition. */
 import { describe, expect, it } from "vitest";
 import { mergeMetrics } from "../../edge/prometheus-text.ts";
 
@@ -11,7 +11,7 @@ up 1
 `;
 
 describe("merged metrics", () => {
-  it("name each family once and tell the origins apart", () => {
+  it("name each family once and distinguish the origins", () => {
     const merged = mergeMetrics([
       { origin: "a:1", text: EXPOSITION },
       { origin: "b:2", text: EXPOSITION },
@@ -35,7 +35,7 @@ up{origin="b:2"} 1
     expect(mergeMetrics([{ origin: "a:1", text: null }])).toContain('service_origin_up{origin="a:1"} 0\n');
   });
 
-  it("drop lines that are no metrics", () => {
+  it("drop lines that are not metrics", () => {
     expect(mergeMetrics([{ origin: "a:1", text: "<html>\nboom 1\n" }])).not.toContain("boom");
   });
 });

@@ -1,7 +1,9 @@
 /** The reference page, inside workerd: what it is made of, and that it can run and ask nothing else. */
 import { describe, expect, it } from "vitest";
-import { REFERENCE_PATHS } from "../../edge/reference-page.ts";
+import { REFERENCE_ROUTES } from "../../rules/http/routes.ts";
 import { expectProblem, send } from "./send.ts";
+
+const REFERENCE_PATHS = REFERENCE_ROUTES.map(({ path }) => path);
 
 const CONTENT_TYPES = [
   ["/reference", "text/html; charset=utf-8"],

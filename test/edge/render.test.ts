@@ -1,16 +1,16 @@
 /**
- * `POST /v1/render` at the edge, inside workerd: what is refused before a backend hears of it, and what a backend gets
- * and may answer. The backend is a stand-in here; the real one is in test/service.
+ * `POST /v1/render` at the edge, inside workerd: what is rejected before it reaches a backend, what a backend gets, and
+ * which responses of a backend are accepted. The backend is a stand-in here; the real one is in test/service.
  */
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { app } from "../../edge/app.ts";
 import { FILES_VECTORS, OUTPUT_VECTORS } from "../../rules/conformance-vectors.ts";
 import { DEFAULT_LIMITS, limitsFingerprint } from "../../rules/limits.ts";
-import { API_TOKEN, BACKEND_TOKEN } from "../tokens.ts";
+import { API_TOKEN, BACKEND_TOKEN } from "../support/tokens.ts";
 import { expectProblem, sendRender } from "./send.ts";
 
-/** Answers like a backend and keeps what it was sent. */
+/** Responds like a backend and keeps the requests that it gets. */
 function standInBackend(answer: () => Response = () => pdfAnswer()) {
   const requests: { url: string; headers: Headers; body: string }[] = [];
   vi.stubGlobal("fetch", async (url: URL, init: RequestInit) => {
@@ -58,7 +58,7 @@ describe("a valid request", () => {
     expect(request?.headers.has("X-Service-Api-Token")).toBe(false);
   });
 
-  it("names its caller by the token, whatever its headers say", async () => {
+  it("has the caller named by its token, whatever the request's headers say", async () => {
     const requests = standInBackend();
     const named = { ...env, SERVICE_API_TOKENS: `first, billing:${API_TOKEN}` };
     const headers = { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json", "X-Service-Caller": "me" };
@@ -67,7 +67,7 @@ describe("a valid request", () => {
     expect(requests[0]?.headers.get("X-Service-Caller")).toBe("billing");
   });
 
-  it("is answered with the backend's file headers and none of its others", async () => {
+  it("gets the header fields of the backend's file and no others", async () => {
     standInBackend();
     const answer = await sendRender('{"source":"x"}');
     expect(answer.headers.get("Content-Type")).toBe("application/pdf");
@@ -93,7 +93,7 @@ describe("a valid request", () => {
     await expectProblem(await sendRender('{"source":"x"}'), "service_unavailable");
   });
 
-  it("passes a backend's problem on, Retry-After included", async () => {
+  it("gets a problem of the backend, with its Retry-After", async () => {
     const headers = { ...PROBLEM, "Retry-After": "3" };
     standInBackend(() => new Response('{"code":"render_queue_full"}', { status: 429, headers }));
     const answer = await sendRender('{"source":"x"}');
@@ -104,20 +104,20 @@ describe("a valid request", () => {
 
 const PROBLEM = { "Content-Type": "application/problem+json" };
 
-describe("a refused request", () => {
+describe("a rejected request", () => {
   it("never reaches a backend", async () => {
     const requests = standInBackend();
     await expectProblem(await sendRender('{"sources":"x"}'), "invalid_request");
     expect(requests).toEqual([]);
   });
 
-  it("is refused by its declared length alone", async () => {
+  it("is rejected by its declared length alone", async () => {
     const limit = DEFAULT_LIMITS.max_request_body_bytes;
     const { context } = await expectProblem(await sendRender(new Uint8Array(limit + 1)), "request_too_large");
     expect(context).toEqual({ limit, declared_size: limit + 1 });
   });
 
-  it("is refused by the bytes read where no length was declared", async () => {
+  it("is rejected by the bytes read when no length is declared", async () => {
     const limit = DEFAULT_LIMITS.max_request_body_bytes;
     const pieces = Array.from({ length: 21 }, () => new Uint8Array(1024 * 1024));
     const body = new ReadableStream({
@@ -138,7 +138,7 @@ describe("a refused request", () => {
     "application/json; charset=utf-8; charset=latin1",
     "multipart/form-data",
     "",
-  ])("is refused with the media type %j", async (mediaType) => {
+  ])("is rejected with the media type %j", async (mediaType) => {
     const { context } = await expectProblem(
       await sendRender('{"source":"x"}', { "Content-Type": mediaType }),
       "invalid_request",
@@ -151,16 +151,16 @@ describe("a refused request", () => {
     "Application/JSON",
     "application/json; charset=utf-8",
     'application/json;charset="UTF-8"',
-  ])("is not refused with the media type %j", async (mediaType) => {
+  ])("is not rejected with the media type %j", async (mediaType) => {
     standInBackend();
     expect((await sendRender('{"source":"x"}', { "Content-Type": mediaType })).status).toBe(200);
   });
 
-  it("is refused with a content coding", async () => {
+  it("is rejected with a content coding", async () => {
     await expectProblem(await sendRender('{"source":"x"}', { "Content-Encoding": "gzip" }), "invalid_request");
   });
 
-  it("is validated by its size before its media type, and by its media type before its JSON", async () => {
+  it("has its size checked before its media type, and its media type before its JSON", async () => {
     const tooLarge = new Uint8Array(DEFAULT_LIMITS.max_request_body_bytes + 1);
     await expectProblem(await sendRender(tooLarge, { "Content-Type": "text/plain" }), "request_too_large");
     const { detail } = await expectProblem(await sendRender("{", { "Content-Type": "text/plain" }), "invalid_request");
@@ -169,9 +169,9 @@ describe("a refused request", () => {
 });
 
 describe("the published vectors", () => {
-  it("for files keys give their verdicts", async () => {
+  it("for the keys of files get their verdicts", async () => {
     standInBackend();
-    // The default deployment allows 64 files; larger sets are refused by count before any rule but too_many_keys.
+    // The default deployment allows 64 files; larger sets are rejected by count before any rule but too_many_keys.
     const vectors = FILES_VECTORS.filter(({ keys }) => keys.length <= 64 || keys.length > 1024);
     for (const { keys, accepted, code, rule } of vectors) {
       const files = Object.fromEntries(keys.map((key) => [key, { encoding: "text", content: "" }]));
@@ -181,7 +181,7 @@ describe("the published vectors", () => {
     }
   });
 
-  it("for output give their verdicts", async () => {
+  it("for output get their verdicts", async () => {
     standInBackend();
     for (const { output, accepted, code, rule } of OUTPUT_VECTORS) {
       const verdict = await verdictOf(await sendRender(JSON.stringify({ source: "x", output })));

@@ -4,41 +4,41 @@ import { describe, expect, it } from "vitest";
 import { app } from "../../edge/app.ts";
 import { constraintsDocument, STATIC_DOCUMENTS } from "../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
-import { API_TOKEN } from "../tokens.ts";
+import { API_TOKEN } from "../support/tokens.ts";
 import { BASE_URL, expectProblem, send } from "./send.ts";
 
 const WITH_TOKEN = { headers: { "X-Service-Api-Token": API_TOKEN } };
 const REQUEST_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 describe("open routes", () => {
-  it("answers /health with a life sign", async () => {
+  it("answer /health with the status ok", async () => {
     const answer = await send("/health");
     expect(answer.status).toBe(200);
     expect(answer.headers.get("Content-Type")).toBe("application/json");
     expect(await answer.json()).toEqual({ status: "ok" });
   });
 
-  it.each(Object.entries(STATIC_DOCUMENTS))("serves /%s without a token, as generated", async (name, document) => {
+  it.each(Object.entries(STATIC_DOCUMENTS))("serve /%s without a token, as generated", async (name, document) => {
     const answer = await send(`/${name}`);
     expect(answer.status).toBe(200);
     expect(answer.headers.get("Content-Type")).toBe("application/json");
     expect(await answer.json()).toEqual(JSON.parse(JSON.stringify(document)));
   });
 
-  it("serves a static document under another spelling of its path too", async () => {
+  it("serve a static document under another spelling of its path too", async () => {
     const answer = await send("/output-rules%2Ejson");
     expect(answer.status).toBe(200);
     expect(await answer.json()).toHaveProperty("output_rules_version");
   });
 
-  it("reports a backend that is down in /metrics and does not fail", async () => {
+  it("report a backend that is down in /metrics and do not fail", async () => {
     const answer = await send("/metrics");
     expect(answer.status).toBe(200);
     expect(answer.headers.get("Content-Type")).toBe("text/plain; version=0.0.4; charset=utf-8");
     expect(await answer.text()).toContain('service_origin_up{origin="backend-1"} 0\n');
   });
 
-  it("gives every answer a request id of its own and forbids sniffing", async () => {
+  it("give every response its own request id and forbid sniffing", async () => {
     const answers = await Promise.all(
       ["/health", "/health", "/error-codes.json", "/nowhere"].map((path) => send(path)),
     );
@@ -57,13 +57,13 @@ describe("the token", () => {
       ["GET", "/v1/constraints", token],
       ["POST", "/v1/render", token],
     ]),
-  )("is refused for %s %s when it is %j", async (method, path, token) => {
+  )("is rejected for %s %s when it is %j", async (method, path, token) => {
     const headers: Record<string, string> = token === undefined ? {} : { "X-Service-Api-Token": token };
     const body = await expectProblem(await send(path ?? "", { method: method ?? "", headers }), "forbidden");
     expect(body.context).toEqual({});
   });
 
-  it("is validated before the body is: of that a bounded amount is read and thrown away, and no more", async () => {
+  it("is checked before the body, of which only a bounded amount is read and discarded", async () => {
     let pulledBytes = 0;
     const body = new ReadableStream(
       {
@@ -74,14 +74,14 @@ describe("the token", () => {
       },
       { highWaterMark: 0 },
     );
-    // Straight to the application: the runtime reads ahead on its own account.
+    // Directly to the application, because the runtime itself reads ahead.
     const request = new Request(`${BASE_URL}/v1/render`, { method: "POST", body });
     await expectProblem(await app.fetch(request, env), "forbidden");
     expect(pulledBytes).toBeGreaterThan(30 * 1024 * 1024);
     expect(pulledBytes).toBeLessThan(40 * 1024 * 1024);
   });
 
-  it("may have a name, which is no part of it", async () => {
+  it("may have a name, which is not part of it", async () => {
     const named = { ...env, SERVICE_API_TOKENS: "billing:first, billing:second, third" };
     for (const [token, status] of [
       ["first", 200],
@@ -107,7 +107,7 @@ describe("the token", () => {
     }
   });
 
-  it("makes a service without tokens unavailable, never open", async () => {
+  it("must be configured: a service without tokens is unavailable, not open", async () => {
     const request = new Request(`${BASE_URL}/v1/constraints`, WITH_TOKEN);
     await expectProblem(await app.fetch(request, { ...env, SERVICE_API_TOKENS: "" }), "service_unavailable");
   });
@@ -127,7 +127,7 @@ describe("GET /v1/constraints", () => {
     expect(limits).toMatchObject({ max_inline_files: 2000, effective_max_files: 1024, max_output_files: 7 });
   });
 
-  it("answers 503 where a setting cannot be used", async () => {
+  it("answers 503 when a setting is not valid", async () => {
     const settings = { ...env, SERVICE_MAX_INLINE_FILES: "many" };
     const answer = await app.fetch(new Request(`${BASE_URL}/v1/constraints`, WITH_TOKEN), settings);
     await expectProblem(answer, "service_unavailable");
@@ -138,12 +138,12 @@ describe("GET /v1/constraints", () => {
     ["SERVICE_BODY_TIMEOUT_SECONDS", "0"],
     ["SERVICE_BACKEND_URLS", "ftp://backend"],
     ["SERVICE_API_TOKENS", "-name:token"],
-  ])("answers 503 at /health too where %s is %j", async (name, value) => {
+  ])("answers 503 at /health too when %s is %j", async (name, value) => {
     const answer = await app.fetch(new Request(`${BASE_URL}/health`), { ...env, [name]: value });
     await expectProblem(answer, "service_unavailable");
   });
 
-  it("has a strong entity tag and answers 304 to who has it", async () => {
+  it("has a strong entity tag and answers 304 to a client that has it", async () => {
     const first = await send("/v1/constraints", WITH_TOKEN);
     const etag = first.headers.get("ETag") ?? "";
     expect(etag).toMatch(/^"[0-9a-f]+"$/);
@@ -154,6 +154,19 @@ describe("GET /v1/constraints", () => {
     }
     const other = await send("/v1/constraints", { headers: { ...WITH_TOKEN.headers, "If-None-Match": '"other"' } });
     expect(other.status).toBe(200);
+  });
+
+  it("answers 304 with the headers that caches need, and to nobody without a token", async () => {
+    const etag = (await send("/v1/constraints", WITH_TOKEN)).headers.get("ETag") ?? "";
+    for (const method of ["GET", "HEAD"]) {
+      const headers = { ...WITH_TOKEN.headers, "If-None-Match": `"a, b", ${etag}` };
+      const answer = await send("/v1/constraints", { method, headers });
+      expect(answer.status).toBe(304);
+      expect(answer.headers.get("ETag")).toBe(etag);
+      expect(answer.headers.get("Cache-Control")).toBe("private, no-cache");
+      expect(answer.headers.get("Content-Type")).toBeNull();
+    }
+    await expectProblem(await send("/v1/constraints", { headers: { "If-None-Match": etag } }), "forbidden");
   });
 });
 
@@ -172,19 +185,19 @@ describe("unknown paths and methods", () => {
     ["DELETE", "/health", "GET, HEAD, OPTIONS"],
     ["POST", "/metrics", "GET, HEAD, OPTIONS"],
     ["POST", "/error-codes.json", "GET, HEAD, OPTIONS"],
-  ])("answers 405 to %s %s and names what is allowed", async (method, path, allowed) => {
+  ])("answer 405 to %s %s and name the allowed methods", async (method, path, allowed) => {
     const answer = await send(path, { method });
     expect(answer.headers.get("Allow")).toBe(allowed);
     await expectProblem(answer, "method_not_allowed");
   });
 
-  it("answers OPTIONS with what is allowed, and 404 where nothing is", async () => {
+  it("answer OPTIONS with the allowed methods, and 404 for an unknown path", async () => {
     const answer = await send("/v1/render", { method: "OPTIONS" });
     expect([answer.status, answer.headers.get("Allow")]).toEqual([204, "POST, OPTIONS"]);
     await expectProblem(await send("/nowhere", { method: "OPTIONS" }), "not_found");
   });
 
-  it("answers HEAD as GET, without a body", async () => {
+  it("answer HEAD like GET, without a body", async () => {
     const answer = await send("/health", { method: "HEAD" });
     expect([answer.status, await answer.text()]).toEqual([200, ""]);
   });

@@ -6,8 +6,8 @@ import { asConstraints, checkRequest, type PublishedConstraints, runVectors } fr
 import { constraintsDocument } from "../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";
-import { bodyOf } from "./bodies.ts";
-import { limitsWith } from "./limits-for-tests.ts";
+import { bodyOf } from "../support/rules/bodies.ts";
+import { limitsWith } from "../support/rules/limits-for-tests.ts";
 
 /** Constraints as a client has them: fetched, and so plain JSON. */
 function fetched(changes: Readonly<Record<string, unknown>> = {}, limits = DEFAULT_LIMITS): PublishedConstraints {
@@ -28,8 +28,8 @@ describe("a checked request", () => {
     { source: "x".repeat(524_289) },
     "[1,2",
   ])("has the service's own verdict: %j", (request) => {
-    const validation = parseRenderRequest(bodyOf(request), DEFAULT_LIMITS);
-    const expected = validation.ok ? { verdict: "accepted" } : { verdict: "refused", problem: validation.problem };
+    const parsed = parseRenderRequest(bodyOf(request), DEFAULT_LIMITS);
+    const expected = parsed.ok ? { verdict: "accepted" } : { verdict: "refused", problem: parsed.problem };
     expect(checkRequest(request, fetched())).toEqual(expected);
   });
 
@@ -39,7 +39,7 @@ describe("a checked request", () => {
     }
   });
 
-  it("is validated by the limits of the deployment, not by the defaults", () => {
+  it("is checked against the limits of the deployment, not the defaults", () => {
     const constraints = fetched({}, limitsWith({ max_template_source_bytes: 3 }));
     expect(checkRequest({ source: "abc" }, constraints)).toEqual({ verdict: "accepted" });
     expect(checkRequest({ source: "abcd" }, constraints)).toMatchObject({
@@ -47,7 +47,7 @@ describe("a checked request", () => {
     });
   });
 
-  it("is refused for its size as the service refuses it, before it is read", () => {
+  it("that is too large is rejected before it is read, as the service does", () => {
     const constraints = fetched({}, limitsWith({ max_request_body_bytes: 1024 }));
     const request = (size: number) => `{"source":"${"x".repeat(size - 13)}"}`;
     expect(checkRequest(request(1024), constraints)).toEqual({ verdict: "accepted" });
@@ -63,11 +63,11 @@ describe("a checked request", () => {
 describe("a deployment with other rules", () => {
   const vectors = constraintsDocument(DEFAULT_LIMITS).conformance_vectors;
 
-  it("is still validated where every published vector has the same verdict", () => {
+  it("is still checked if every published vector has the same verdict", () => {
     expect(checkRequest({ source: "x" }, fetched({ rules_version: 6 }))).toEqual({ verdict: "accepted" });
   });
 
-  it("is not validated where one has another, and the vector is named", () => {
+  it("is not checked if one vector has another verdict, and that vector is reported", () => {
     const newRule = { keys: ["a b"], accepted: true, code: null, rule: null };
     const constraints = fetched({ rules_version: 6, conformance_vectors: [...vectors, newRule] });
     expect(checkRequest({ source: "x" }, constraints)).toEqual({
@@ -87,7 +87,7 @@ describe("the vectors of a deployment with other output rules", () => {
   const rules = constraintsDocument(DEFAULT_LIMITS).output_rules;
   const withVectors = (version: number, ...vectors: object[]) =>
     fetched({ output_rules: { ...rules, output_rules_version: version, conformance_vectors: vectors } });
-  const refused = { output: { pages: "2-1" }, accepted: false, code: "invalid_request" };
+  const rejected = { output: { pages: "2-1" }, accepted: false, code: "invalid_request" };
   const rule = "page_range_end_precedes_start";
 
   it("are run where that version alone differs", () => {
@@ -104,11 +104,11 @@ describe("the vectors of a deployment with other output rules", () => {
   });
 
   it.each([
-    ["in nothing", { ...refused, rule }, 0],
-    ["in the code alone", { ...refused, rule, code: "unsupported_format" }, 1],
-    ["in the rule alone", { ...refused, rule: "page_selection_malformed" }, 1],
-    ["in a rule that is not given", refused, 1],
-    ["in acceptance alone", { ...refused, rule, accepted: true }, 1],
+    ["in nothing", { ...rejected, rule }, 0],
+    ["in the code alone", { ...rejected, rule, code: "unsupported_format" }, 1],
+    ["in the rule alone", { ...rejected, rule: "page_selection_malformed" }, 1],
+    ["in a rule that is not given", rejected, 1],
+    ["in acceptance alone", { ...rejected, rule, accepted: true }, 1],
   ])("may differ %s", (_what, vector, count) => {
     expect(runVectors(withVectors(99, vector))).toHaveLength(count);
   });
@@ -140,10 +140,10 @@ it.each([
   expect(asConstraints(value)).toBeNull();
 });
 
-const WITHIN_RULES = /^(?:valibot|\.\/(?:[a-z]+\/)?[a-z0-9-]+\.ts)$/;
-const WITHIN_A_FOLDER = /^(?:valibot|\.{1,2}\/(?:[a-z]+\/)?[a-z0-9-]+\.ts)$/;
+const WITHIN_RULES = /^(?:valibot|content-type|\.\/(?:[a-z]+\/)?[a-z0-9-]+\.ts)$/;
+const WITHIN_A_FOLDER = /^(?:valibot|content-type|\.{1,2}\/(?:[a-z]+\/)?[a-z0-9-]+\.ts)$/;
 
-it("imports nothing but valibot and itself, so that it runs anywhere", async () => {
+it("imports nothing but valibot, content-type and itself, so that it runs anywhere", async () => {
   const folder = fileURLToPath(new URL("../../rules/", import.meta.url));
   const files = await readdir(folder, { recursive: true });
   for (const file of files.filter((name) => name.endsWith(".ts"))) {

@@ -1,6 +1,6 @@
 /**
- * The published vectors and patterns: the service gives the verdicts that it publishes, and a real PCRE engine reads the
- * published expressions as the service does.
+ * The published vectors and patterns: the service comes to the published verdicts, and a real PCRE engine matches
+ * what the service accepts.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -9,15 +9,15 @@ import { isValidKey, KEY_PATTERN, SET_RULES } from "../../rules/files-rules.ts";
 import { OUTPUT_RULES } from "../../rules/output-rules.ts";
 import { PAGE_SELECTION, parsePageRange } from "../../rules/page-selection.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
-import { problemOf } from "./bodies.ts";
-import { limitsWith } from "./limits-for-tests.ts";
-import { matchesOfPcre } from "./pcre.ts";
-import { longKeyText } from "./request-arbitraries.ts";
-import { isValidKeySlowly } from "./slow-validator.ts";
+import { problemOf } from "../support/rules/bodies.ts";
+import { limitsWith } from "../support/rules/limits-for-tests.ts";
+import { matchesOfPcre } from "../support/rules/pcre.ts";
+import { longKeyText } from "../support/rules/request-arbitraries.ts";
+import { isValidKeySlowly } from "../support/rules/slow-validator.ts";
 
 const LIMITS = limitsWith({ max_inline_files: 1024 });
 
-/** A vector's name: enough of it to be found again. */
+/** The name of a vector: enough to identify it. */
 const nameOf = (value: unknown) => JSON.stringify(value).slice(0, 100);
 
 function verdictOn(request: unknown) {
@@ -48,14 +48,14 @@ describe("the published vectors", () => {
   );
 
   it.each([...FILES_VECTORS, ...OUTPUT_VECTORS])(
-    "carry a known code where refused and none where accepted",
+    "carry a known code where rejected and none where accepted",
     (vector) => {
       if (vector.accepted) expect(vector).toMatchObject({ code: null, rule: null });
       else expect(Object.keys(PROBLEMS)).toContain(vector.code);
     },
   );
 
-  it("show every rule, and the one shape that the contract shows", () => {
+  it("show every rule, and the one vector that docs/api.md#constraints shows", () => {
     expect(new Set(FILES_VECTORS.map(({ rule }) => rule))).toEqual(new Set([null, ...SET_RULES.map(({ id }) => id)]));
     expect(new Set(OUTPUT_VECTORS.map(({ rule }) => rule))).toEqual(
       new Set([null, ...OUTPUT_RULES.map(({ id }) => id)]),
@@ -107,7 +107,7 @@ const randomKey = fc.oneof(
 
 describe("key_pattern, read by PCRE", () => {
   it("agrees with the service on the key of every vector", () => {
-    // A key with NUL cannot be told to grep: its records end with NUL.
+    // A key with NUL cannot be passed to grep, whose records end with NUL.
     const keys = FILES_VECTORS.flatMap((vector) => vector.keys).filter((key) => !key.includes("\0"));
     expect(matchesOfPcre(KEY_PATTERN, keys)).toEqual(keys.map(isValidKey));
   });

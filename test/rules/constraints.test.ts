@@ -1,5 +1,5 @@
 /**
- * The published documents against the contract: its members, its tables and the files that are checked in.
+ * The published documents against docs/api.md: its members, its tables and the files that are checked in.
  */
 import { readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
@@ -10,10 +10,10 @@ import {
   OUTPUT_RULES_DOCUMENT,
   STATIC_DOCUMENTS,
 } from "../../rules/constraints.ts";
-import { DEFAULT_LIMITS } from "../../rules/limits.ts";
+import { DEFAULT_LIMITS, type Limits } from "../../rules/limits.ts";
 import { methodNotAllowed, notFound, problem, problemDocument, serviceUnavailable } from "../../rules/problem.ts";
 import { CONTRACT } from "../support/contract.ts";
-import { limitsWith } from "./limits-for-tests.ts";
+import { limitsWith } from "../support/rules/limits-for-tests.ts";
 
 /** A JSON value: what a client gets of a document. */
 type Json = string | number | boolean | null | Json[] | { [member: string]: Json };
@@ -58,7 +58,7 @@ const LIMIT_NAMES = [
   "max_output_files",
 ];
 
-/** Section 2.8, member by member. */
+/** docs/api.md#constraints, member by member. */
 const FILES_MEMBERS: readonly [path: string, kind: Kind][] = [
   ["rules_version", "integer"],
   ["key_pattern", "string"],
@@ -144,7 +144,7 @@ describe("the constraints document", () => {
     for (const value of values) expect(kind.split(" or ")).toContain(kindOf(value));
   });
 
-  it("states the constants of the contract", () => {
+  it("states the constants of docs/api.md#constraints", () => {
     expect(document).toMatchObject({
       rules_version: 5,
       key_pattern_flavour: "pcre",
@@ -170,7 +170,7 @@ describe("the constraints document", () => {
     });
   });
 
-  it("states the default limits of the contract", () => {
+  it("states the default limits of docs/api.md#limits", () => {
     expect(constraintsDocument(DEFAULT_LIMITS).limits).toEqual({
       effective_max_files: 64,
       max_inline_files: 64,
@@ -180,7 +180,7 @@ describe("the constraints document", () => {
       max_request_body_bytes: 20_971_520,
       max_output_bytes: 52_428_800,
       max_output_files: 64,
-    });
+    } satisfies Limits);
   });
 
   it.each([0, 1, 64, 1023, 1024, 1025, 100_000])(
@@ -192,11 +192,11 @@ describe("the constraints document", () => {
     },
   );
 
-  it("lists the set rules in the order of the contract", () => {
+  it("lists the set rules in the order of docs/api.md#set-rules", () => {
     expect(valuesAt(document, "set_rules.[].id")).toEqual(["too_many_keys", "case_collision", "ancestor_collision"]);
   });
 
-  it("lists the output rules in the order of the contract, each answered by invalid_request", () => {
+  it("lists the output rules in the order of docs/api.md#output-rules, each answered by invalid_request", () => {
     expect(valuesAt(document, "output_rules.rules.[].id")).toEqual([
       "page_selection_too_long",
       "page_selection_too_many_segments",
@@ -249,9 +249,9 @@ describe("the static documents", () => {
   });
 });
 
-/** Section 7.3: every code with its status, its origin and the members that its context may have. */
+/** docs/api.md#codes: every code with its status, its origin and the members that its context may have. */
 describe("error-codes.json", () => {
-  it("lists the codes of the contract and no other, with status, origin, title and context", () => {
+  it("lists the codes of docs/api.md#codes and no other, with status, origin, title and context", () => {
     const listed = ERROR_CODES_DOCUMENT.codes.map(({ code, cause: _, context, ...rest }) => [
       code,
       { ...rest, context: context.toSorted() },
@@ -287,7 +287,7 @@ describe("a problem of a route", () => {
 });
 
 describe("a problem document", () => {
-  it("has every member that the contract requires", () => {
+  it("has every member of docs/api.md#errors", () => {
     const document = problemDocument(
       problem("render_timeout", "Too slow.", { timeout_secs: 30 }),
       "https://a.example/b#c",

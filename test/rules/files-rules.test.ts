@@ -1,13 +1,13 @@
 /**
- * The files-key rules: single keys at their bounds, and sets against a formulation that compares each key with each.
+ * The files-key rules: single keys at their bounds, and sets compared with the slow validator, which compares each key with each other.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isValidKey, KEY_RULES, validateFileSet } from "../../rules/files-rules.ts";
-import { limitsWith } from "./limits-for-tests.ts";
-import { keyText } from "./request-arbitraries.ts";
-import { runs } from "./runs.ts";
-import { isValidKeySlowly, validateFileSet as validateFileSetSlowly } from "./slow-validator.ts";
+import { limitsWith } from "../support/rules/limits-for-tests.ts";
+import { keyText } from "../support/rules/request-arbitraries.ts";
+import { runs } from "../support/rules/runs.ts";
+import { isValidKeySlowly, validateFileSet as validateFileSetSlowly } from "../support/rules/slow-validator.ts";
 
 describe("a key", () => {
   it("may have 512 characters and no more", () => {
@@ -48,7 +48,7 @@ describe("a key", () => {
     expect(isValidKey(key)).toBe(true);
   });
 
-  it("is validated as the slow formulation does", () => {
+  it("has the same verdict from the slow validator", () => {
     fc.assert(
       fc.property(keyText, (key) => {
         expect(isValidKey(key)).toBe(isValidKeySlowly(key));

@@ -1,11 +1,11 @@
 /**
- * `npm run fuzz -- [bodies]`: the request parser against its slow formulation on as many bodies as wished, a million by
+ * `npm run fuzz -- [bodies]`: the request parser against the slow validator on any number of bodies, a million by
  * default: a third each generated, mutated and random. Not part of `npm test`; the property tests run the same on fewer.
  */
 import fc from "fast-check";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
-import { lowLimits, mutatedBody, randomBody, requestBody } from "./request-arbitraries.ts";
-import { disagreement } from "./verdicts.ts";
+import { lowLimits, mutatedBody, randomBody, requestBody } from "../support/rules/request-arbitraries.ts";
+import { disagreement } from "../support/rules/verdicts.ts";
 
 const BODIES_A_ROUND = 30_000;
 const total = Number(process.argv[2] ?? 1_000_000);

@@ -1,12 +1,12 @@
 /**
- * The published key pattern in other engines, rewritten as docs/client.md says.
+ * The published key pattern in other engines, adapted as docs/client.md describes.
  */
 import { spawnSync } from "node:child_process";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { FILES_VECTORS } from "../../rules/conformance-vectors.ts";
 import { isValidKey, KEY_PATTERN } from "../../rules/files-rules.ts";
-import { keyText } from "./request-arbitraries.ts";
+import { keyText } from "../support/rules/request-arbitraries.ts";
 
 const KEYS = [...new Set([...FILES_VECTORS.flatMap(({ keys }) => keys), ...fc.sample(keyText, 2000)])].filter((key) =>
   key.isWellFormed(),

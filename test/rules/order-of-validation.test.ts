@@ -1,9 +1,9 @@
 /**
- * The order of validation: a request that fails at several stages is answered by the earliest of them.
+ * The order of validation: the problem of a request that fails at several stages is that of the earliest.
  */
 import { describe, expect, it } from "vitest";
-import { bodyOf, problemOf } from "./bodies.ts";
-import { limitsWith } from "./limits-for-tests.ts";
+import { bodyOf, problemOf } from "../support/rules/bodies.ts";
+import { limitsWith } from "../support/rules/limits-for-tests.ts";
 
 const LIMITS = limitsWith({
   max_inline_files: 3,

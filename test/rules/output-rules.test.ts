@@ -1,14 +1,15 @@
 /**
  * The output rules: an output that breaks several is reported against the earliest.
  *
- * Each rule is stated once more, as the contract words it and blind to the others; then every combination of the values
- * below is validated, which takes in every pair of rules that one output can break.
+ * Each rule is written a second time, from docs/api.md#output-rules and independent of the others. Every combination of the values
+ * below is checked, which includes every pair of rules that one output can break.
  */
 import { describe, expect, it } from "vitest";
+import { OUTPUT_SCHEMAS } from "../../rules/output-options.ts";
 import { OUTPUT_RULES, PDF_A_VERSION, validateOutputRules } from "../../rules/output-rules.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";
-import { bodyOf, problemOf } from "./bodies.ts";
-import { limitsWith } from "./limits-for-tests.ts";
+import { bodyOf, problemOf } from "../support/rules/bodies.ts";
+import { limitsWith } from "../support/rules/limits-for-tests.ts";
 
 interface Fields {
   readonly format: "pdf" | "png" | "svg";
@@ -24,7 +25,7 @@ const profilesOf = ({ standards = [] }: Fields) => standards.filter((standard) =
 const namesUa1 = ({ standards = [] }: Fields) => standards.includes("ua-1");
 const selectionsOf = ({ pages }: Fields) => pages?.split(",") ?? [];
 
-/** The rules as the contract words them, in its order, with the field that an error points to. */
+/** The rules of docs/api.md#output-rules in their order, with the field that an error points to. */
 const RULES: readonly [id: string, field: string, isBroken: (fields: Fields) => boolean][] = [
   ["page_selection_too_long", "pages", ({ pages = "" }) => [...pages].length > 256],
   ["page_selection_too_many_segments", "pages", (fields) => selectionsOf(fields).length > 64],
@@ -142,7 +143,7 @@ const OUTPUTS = product().map((fields) => ({
 }));
 
 describe("the output rules", () => {
-  it("are those of the contract, in its order", () => {
+  it("are those of docs/api.md#output-rules, in that order", () => {
     expect(OUTPUT_RULES.map(({ id, field }) => [id, field])).toEqual(RULES.map(([id, field]) => [id, field]));
   });
 
@@ -153,7 +154,7 @@ describe("the output rules", () => {
       ),
     );
     const all = RULES.flatMap((_first, i) => RULES.slice(i + 1).map((_second, j) => `${i + 1}+${i + j + 2}`));
-    // Rules of PDF and of images never meet; 5+7, 6+7 and 6+9 take three standards; 11 wants no archive and 12 one.
+    // No output is a PDF and an image; 5+7, 6+7 and 6+9 need three standards; 11 needs no archive and 12 needs one.
     const impossible = all.filter((pair) => /^([5-9]|10)\+1[12]$/.test(pair)).concat("5+7", "6+7", "6+9", "11+12");
     expect(all.filter((pair) => !pairs.has(pair)).toSorted()).toEqual(impossible.toSorted());
   });
@@ -179,10 +180,10 @@ describe("the output rules", () => {
     for (const { fields } of outputs) expect(problemOf({ source: "a", output: fields })).toBeNull();
   });
 
-  it("validate an output without limits alike", () => {
+  it("come to the same verdict without limits", () => {
     for (const { fields } of OUTPUTS.slice(0, 200)) {
-      const validation = parseRenderRequest(bodyOf({ source: "a", output: fields }), limitsWith({}));
-      if (validation.ok) expect(validateOutputRules(validation.request.output)).toBeNull();
+      const parsed = parseRenderRequest(bodyOf({ source: "a", output: fields }), limitsWith({}));
+      if (parsed.ok) expect(validateOutputRules(parsed.request.output)).toBeNull();
     }
     const output = { format: "png", filename: null, page: 1, pages: null, archive: "zip", ppi: 72 } as const;
     expect(validateOutputRules(output)).toMatchObject({ context: { rule: "page_with_archive" } });
@@ -193,4 +194,11 @@ describe("the output rules", () => {
       rule: "page_range_end_precedes_start",
     });
   });
+});
+
+it.each(
+  Object.entries(OUTPUT_SCHEMAS).flatMap(([format, { entries }]) => Object.keys(entries).map((name) => [format, name])),
+)("the schema of %s has the field %s, so the reader knows it", (format, name) => {
+  const problem = problemOf({ source: "a", output: { format, [name]: {} } });
+  expect(problem?.context).toMatchObject({ errors: [{ loc: ["output", name], type: "wrong_type" }] });
 });

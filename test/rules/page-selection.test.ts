@@ -4,9 +4,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { countDistinctPages, parsePageRange, parsePageSelection } from "../../rules/page-selection.ts";
-import { problemOf } from "./bodies.ts";
-import { limitsWith } from "./limits-for-tests.ts";
-import { runs } from "./runs.ts";
+import { problemOf } from "../support/rules/bodies.ts";
+import { limitsWith } from "../support/rules/limits-for-tests.ts";
+import { runs } from "../support/rules/runs.ts";
 
 const ruleFor = (pages: string) => {
   const context = problemOf({ source: "a", output: { pages } })?.context ?? {};
@@ -110,7 +110,7 @@ describe("the number of pages", () => {
     );
   });
 
-  it("refuses a selection exactly where it is over the limit", () => {
+  it("rejects a selection exactly where it is over the limit", () => {
     fc.assert(
       fc.property(pages, fc.integer({ min: 1, max: 40 }), fc.constantFrom("png", "svg"), (text, limit, format) => {
         const request = { source: "a", output: { format, archive: "zip", pages: text } };

@@ -1,10 +1,10 @@
 /**
- * Caller text within our own: always encodable, never long.
+ * Text of the caller in a response: always encodable, never long.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { escapeLoneSurrogates, quote, shorten, shortenPath } from "../../rules/quote.ts";
-import { runs } from "./runs.ts";
+import { runs } from "../support/rules/runs.ts";
 
 describe("lone surrogates", () => {
   it.each([

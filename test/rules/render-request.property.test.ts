@@ -1,17 +1,17 @@
 /**
- * The request parser against its slow formulation: the same verdict on generated, mutated, cut and random bodies.
+ * The request parser against the slow validator: the same verdict on generated, mutated, cut and random bodies.
  */
 import fc, { type Arbitrary } from "fast-check";
 import { describe, expect, it } from "vitest";
 import { DEFAULT_LIMITS, type Limits } from "../../rules/limits.ts";
 import { ERROR_TYPES } from "../../rules/validation-errors.ts";
-import { bodyOf, placedAt } from "./bodies.ts";
-import { limitsWith } from "./limits-for-tests.ts";
-import { lowLimits, mutatedBody, randomBody, requestBody } from "./request-arbitraries.ts";
-import { RICH_BODIES } from "./rich-bodies.ts";
-import { runs } from "./runs.ts";
-import { validateSlowly } from "./slow-validator.ts";
-import { disagreement } from "./verdicts.ts";
+import { bodyOf, placedAt } from "../support/rules/bodies.ts";
+import { limitsWith } from "../support/rules/limits-for-tests.ts";
+import { lowLimits, mutatedBody, randomBody, requestBody } from "../support/rules/request-arbitraries.ts";
+import { RICH_BODIES } from "../support/rules/rich-bodies.ts";
+import { runs } from "../support/rules/runs.ts";
+import { validateSlowly } from "../support/rules/slow-validator.ts";
+import { disagreement } from "../support/rules/verdicts.ts";
 
 const TIGHT_LIMITS = limitsWith({
   max_inline_files: 3,

@@ -1,9 +1,9 @@
 /**
- * The field errors of a request: each type, their order, their number, their prose, and the code that answers them.
+ * The field errors of a request: each type, their order, their number, their prose, and the code of the problem.
  */
 import { describe, expect, it } from "vitest";
 import { ERROR_TYPES, type ErrorType } from "../../rules/validation-errors.ts";
-import { bodyOf, errorsOf, problemOf } from "./bodies.ts";
+import { bodyOf, errorsOf, problemOf } from "../support/rules/bodies.ts";
 
 const TEXT_FILE = { encoding: "text", content: "x" };
 const base64File = (content: string) => ({ encoding: "base64", content });
@@ -11,7 +11,7 @@ const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
 
 type Case = readonly [type: ErrorType, request: unknown, ...errors: string[]];
 
-/** Requests with what `parseRenderRequest` finds in each. A string is a body as it stands. */
+/** Requests with the errors in each. A string is the text of a body. */
 const CASES: readonly Case[] = [
   ["missing", {}, "source: missing"],
   ["missing", { source: "a", files: { b: {} } }, "files.b.encoding: missing", "files.b.content: missing"],
@@ -221,7 +221,7 @@ describe("data", () => {
     expect(problemOf(`{"source":"a","data":${'{"a":'.repeat(126)}[1]${"}".repeat(126)}}`)).toBeNull();
   });
 
-  it("may nest a million containers without harm, and is refused", () => {
+  it("may nest a million containers without harm, and is rejected", () => {
     const problem = problemOf(`{"source":"a","data":${nested(1_000_000)}}`);
     expect(problem?.code).toBe("invalid_request");
     expect(errorsOf(problem)).toHaveLength(1);
@@ -361,7 +361,7 @@ describe("a loc", () => {
 });
 
 describe("the code of a request with field errors", () => {
-  /** One error of each rank, the highest first. */
+  /** One error of each kind, in the order that decides on the code. */
   const PARTS: readonly [code: string, part: Record<string, unknown>][] = [
     ["invalid_request", { extra: 1 }],
     ["unsupported_format", { output: { format: "html" } }],
@@ -454,7 +454,7 @@ describe("the detail of a request with field errors", () => {
     [{ source: "s", data: Array(30).fill("\ud800") }, /^The request is not valid\. data\.0: .* \(and 29 more\)\.$/],
     [{ source: "s", files: [] }, "The request is not valid. files: expected an object, got an array."],
     [{ source: "s", output: [] }, "The request is not valid. output: output must be an object."],
-    // An invalid key is not what the code speaks of.
+    // The code is not that of an invalid key.
     [{ source: "s", files: { "..": TEXT_FILE }, x: 1 }, "The request is not valid. x: unknown field (and 1 more)."],
     [
       { source: "s", files: Object.fromEntries(Array.from({ length: 21 }, (_, i) => [`${i}/`, TEXT_FILE])), x: 1 },
@@ -528,7 +528,7 @@ describe("invalid_template_path", () => {
     expect(errorsOf(problem)).toEqual(["files: invalid_key", "files: invalid_key"]);
   });
 
-  it("refuses a key of 513 characters", () => {
+  it("rejects a key of 513 characters", () => {
     const problem = problemOf({ source: "x", files: { [`${"k/".repeat(256)}k`]: TEXT_FILE } });
     expect(problem?.code).toBe("invalid_template_path");
   });

@@ -1,6 +1,6 @@
 /**
- * What the published vectors are for: an implementation with a rule too few, in another place or at another limit comes to
- * another verdict on one of them at least.
+ * The purpose of the published vectors: an implementation that lacks a rule, applies it in another order or has another
+ * limit comes to another verdict on at least one of them.
  */
 import { describe, expect, it } from "vitest";
 import { FILES_VECTORS, OUTPUT_VECTORS } from "../../rules/conformance-vectors.ts";
@@ -11,7 +11,7 @@ import {
   type OutputRules,
   validateKeys,
   validateOutput,
-} from "./implementation.ts";
+} from "../support/rules/implementation.ts";
 
 function noticedInKeys(changes: Partial<KeyRules>): boolean {
   const rules = { ...KEY_RULES, ...changes };
@@ -52,7 +52,7 @@ const CHARACTERS = Array.from({ length: 128 }, (_, code) => String.fromCharCode(
 const LETTERS = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZ"];
 
 const KEY_MISTAKES: readonly Mistake<KeyRules>[] = [
-  // A segment may not be empty twice over: its length says so, and so does what it is made of.
+  // `minSegmentLength` is not lowered: another rule requires a segment to have a character other than a dot.
   ...shifted(KEY_RULES, ["maxSegmentLength", "maxKeyLength", "maxKeys"]),
   ["minSegmentLength one higher", { minSegmentLength: 2 }],
   ["minKeyLength one higher", { minKeyLength: 2 }],
@@ -100,7 +100,7 @@ const KEY_MISTAKES: readonly Mistake<KeyRules>[] = [
 ];
 
 const RULE_IDS = OUTPUT_RULES.rules.map(({ id }) => id);
-/** Rules that no output can break together: those of PDF and of images, and pairs that take three standards. */
+/** Pairs of rules that no output can break: one for PDF and one for images, and pairs that need three standards. */
 function canMeet(first: string, second: string): boolean {
   const [i, j] = [RULE_IDS.indexOf(first) + 1, RULE_IDS.indexOf(second) + 1].toSorted((a, b) => a - b);
   if (i === undefined || j === undefined) return false;

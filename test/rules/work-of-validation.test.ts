@@ -1,27 +1,27 @@
 /**
- * The work that a hostile body can ask of the validation: counted, not timed, so that a loaded machine changes nothing.
+ * The work that a hostile body can cause: counted, not timed, so that the result does not depend on the load of the machine.
  *
- * Counted are the bytes of the body that are read and the bytes of memory that are allocated. Both may only grow with the
- * body. What the work takes in milliseconds is measured by `npm run bench:hostile`.
+ * It counts the bytes of the body that are read and the bytes of memory that are allocated. Both may only grow in
+ * proportion to the body. `npm run bench:hostile` measures the time.
  */
 import { getHeapStatistics } from "node:v8";
 import { describe, expect, it } from "vitest";
 import { parseRenderRequest } from "../../rules/render-request.ts";
-import { bodyOf } from "./bodies.ts";
-import { HOSTILE_BODIES } from "./hostile-bodies.ts";
-import { limitsWith } from "./limits-for-tests.ts";
+import { bodyOf } from "../support/rules/bodies.ts";
+import { HOSTILE_BODIES } from "../support/rules/hostile-bodies.ts";
+import { limitsWith } from "../support/rules/limits-for-tests.ts";
 
-/** As many files as the rules allow: the set rules look at all of them. */
+/** As many files as the rules allow, because the set rules look at all of them. */
 const LIMITS = limitsWith({ max_inline_files: 1024 });
 
 /** Most shapes take 1 to 4: a pass for the grammar, one for UTF-8, one for what is decoded, one for the paths of errors. */
 const MAX_READS_PER_BYTE = 12;
 /** Error lists of a short body's many errors take up to 80. The string of 309 digits for `1e308` took 1600. */
 const MAX_ALLOCATED_BYTES_PER_BYTE = 250;
-/** By how much the reads of a byte may grow when the body is eight times as long: little, so that work is in proportion. */
+/** How much the reads per byte may grow when the body is eight times as long. */
 const MAX_GROWTH = 1.5;
 
-/** Reads of single bytes. Loops over words do not count: each looks at four bytes at once and goes straight on. */
+/** Reads of single bytes. Loops over words are not counted: each reads four bytes at once and never goes back. */
 function countReads(text: string): { reads: number; size: number } {
   const bytes = bodyOf(text);
   let reads = 0;
@@ -36,7 +36,7 @@ function countReads(text: string): { reads: number; size: number } {
   return { reads, size: bytes.length };
 }
 
-/** What one validation allocates in the heap of V8; the least of several, because compiling allocates too. */
+/** The bytes that one validation allocates on V8's heap: the least of several runs, because compiling allocates too. */
 function countAllocated(body: Uint8Array): number {
   let least = Number.POSITIVE_INFINITY;
   for (let run = 0; run < 5; run++) {
@@ -69,7 +69,7 @@ describe.each(HOSTILE_BODIES)("the validation of $name", ({ make }) => {
   });
 });
 
-it("counts what a quadratic validation would read", () => {
+it("counts what a validator of quadratic time would read", () => {
   const pages = "1,".repeat(3000);
   const quadratic = (text: string) => {
     const bytes = bodyOf(text);

@@ -1,4 +1,4 @@
-/** What `npm test` looks for when the tests have ended. */
+/** What `npm test` finds left behind when the tests have ended. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
@@ -18,11 +18,11 @@ async function emptySurroundings(): Promise<Surroundings> {
 }
 
 describe("what tests leave behind", () => {
-  it("is nothing where nothing is left", async () => {
+  it("is nothing if nothing is left", async () => {
     expect(await leftBehind(await emptySurroundings())).toEqual([]);
   });
 
-  it("is a file in their temporary folder, and a new one in the project or where tools write in it", async () => {
+  it("includes a file in their temporary folder, a new file in the project, and one where tools write", async () => {
     const surroundings = await emptySurroundings();
     await writeFile(join(surroundings.temporaryFolder, "a"), "");
     await writeFile(join(surroundings.projectFolder, "b"), "");

@@ -5,10 +5,10 @@ import { FILES_VECTORS, OUTPUT_VECTORS } from "../../rules/conformance-vectors.t
 import { constraintsDocument, ERROR_CODES_DOCUMENT } from "../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
-import { contextMembers, PROBLEM_CODES, problemSchemaName } from "../../scripts/openapi/answer-schemas.ts";
 import { problemExample } from "../../scripts/openapi/examples.ts";
-import { InterfaceDescription } from "../service/support/interface-description.ts";
+import { contextMembers, PROBLEM_CODES, problemSchemaName } from "../../scripts/openapi/response-schemas.ts";
 import { CONTRACT } from "../support/contract.ts";
+import { InterfaceDescription } from "../support/interface-description.ts";
 
 const description = new InterfaceDescription(
   JSON.parse(await readFile(new URL("../../static/openapi.json", import.meta.url), "utf8")),

@@ -1,6 +1,6 @@
 /**
- * The set-up as npm runs it, in a clone of its own and with stand-ins for npm, Typst and the compilers: no network, and
- * nothing of this checkout or of this user's cache.
+ * The set-up as npm runs it, in its own clone and with stand-ins for npm, Typst and the compilers: without a network,
+ * and without anything of this checkout or of this user's cache.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -23,37 +23,37 @@ const SET_UP_FILES = [
   "scripts/check-settings.ts",
   "scripts/start-settings.ts",
   "backend",
-  "edge/integer-settings.ts",
+  "edge/settings.ts",
   "rules",
 ];
 
 const RIGHT_TYPST = `echo "typst ${TYPST_VERSION} (of this test)"`;
-/** Installs a Node, as `npm ci` does, and leaves a line for each run. */
+/** Installs a Node, as `npm ci` does, and writes a line for each run. */
 const NPM =
   "echo run >> npm-runs; mkdir -p node_modules/.bin; cd node_modules/.bin; " +
   `printf '#!/bin/sh\\nexec "${process.execPath}" "$@"\\n' > node; chmod +x node`;
-/** Goes on when the test says so, and not for ever. */
+/** Waits for a signal of the test, but not for ever. */
 const NPM_THAT_WAITS = `touch npm-has-begun; for _ in $(seq 600); do [ -e go ] && break; sleep 0.1; done; ${NPM}`;
-/** Has a child that says when it is asked to end. */
+/** Has a child that records the request to end. */
 const NPM_WITH_CHILD =
   "(trap 'touch child-has-ended; exit' TERM; touch npm-has-begun; for _ in $(seq 200); do sleep 0.05; done) & wait";
 
 const RIGHT_CARGO = '[ "$1" = --version ] && echo "cargo 1.92.0 (of this test)" && exit';
-/** Makes a sandbox, as far as it shows without a program to run in it. */
+/** Makes a sandbox as far as can be seen without running a program in it. */
 const RIGHT_BWRAP =
   'case "$1" in --version) echo bubblewrap 0.8.0;; *) echo "bwrap: execvp /none: No such file or directory" >&2; exit 1;; esac';
 const BWRAP_WITHOUT_NAMESPACES =
   'case "$1" in --version) echo bubblewrap 0.8.0;; *) echo "bwrap: No permissions to create new namespace" >&2; exit 1;; esac';
 const RUNS = "exit 0";
-/** Fetches a package and leaves a line for each call, and unpacks it. */
+/** Fetches and unpacks a package, and writes a line for each call. */
 const APT_GET = 'echo "$@" >> "$HOME/apt-get-calls"; touch bubblewrap_0.8.0_amd64.deb';
-/** Knows no package before it has made lists of its own. */
+/** Knows no package before it has created its own lists. */
 const APT_GET_WITHOUT_LISTS =
   'echo "$@" >> "$HOME/apt-get-calls"; case "$*" in *Dir::State=*update) exit 100;; ' +
   '*Dir::State=*download*) touch bubblewrap_0.8.0_amd64.deb;; *) echo "E: Unable to locate package" >&2; exit 100;; esac';
 const DPKG = `mkdir -p "$3/usr/bin"; printf '%s\\n' '#!/bin/sh' '${RIGHT_BWRAP}' > "$3/usr/bin/bwrap"; chmod +x "$3/usr/bin/bwrap"`;
 
-/** Node's fetch without a network, with one, and Nodes of long ago. */
+/** Node's fetch without and with a network, and old versions of Node. */
 const NO_NETWORK =
   'globalThis.fetch = async () => { throw new TypeError("fetch failed", { cause: { code: "ENOTFOUND" } }) }';
 const NETWORK = "globalThis.fetch = async () => new Response(null)";
@@ -63,7 +63,7 @@ const NO_LIBATOMIC =
 const OLD_NODE = 'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "18.20.8" } })';
 
 describe("the set-up", () => {
-  it("installs the packages once and then prints one line and changes nothing", async () => {
+  it("installs the packages once, and after that prints one line and changes nothing", async () => {
     const clone = await makeClone({ npm: NPM, typst: RIGHT_TYPST });
     const ready = `set-up: ready (Typst ${TYPST_VERSION}: ${join(clone.bin, "typst")})\n`;
     expect(await clone.setUp()).toEqual({
@@ -87,12 +87,12 @@ describe("the set-up", () => {
     expect(await clone.read("npm-runs")).toBe("run\nrun\n");
   });
 
-  it("shows what npm has said when npm fails, and tries again the next time", async () => {
+  it("shows the output of npm if npm fails, and tries again the next time", async () => {
     const clone = await makeClone({ npm: "echo 'npm error code ECONNREFUSED' >&2; exit 1", typst: RIGHT_TYPST });
     for (const _ of ["first", "second"]) {
       const { exitCode, stderr } = await clone.setUp();
       expect(exitCode).toBe(1);
-      expect(stderr).toMatch(/^set-up: `npm ci` failed: exit code 1\. See to .*\n {2}npm error code ECONNREFUSED\n$/);
+      expect(stderr).toMatch(/^set-up: `npm ci` failed: exit code 1\. Fix .*\n {2}npm error code ECONNREFUSED\n$/);
     }
   });
 
@@ -108,7 +108,7 @@ describe("the set-up", () => {
     expect(await readdir(join(clone.folder, ".local"))).toEqual([]);
   });
 
-  it("ends npm and all that npm has started when it is interrupted", async () => {
+  it("ends npm and every process of npm if it is interrupted", async () => {
     const clone = await makeClone({ npm: NPM_WITH_CHILD, typst: RIGHT_TYPST });
     const child = clone.start();
     const outcome = outcomeOf(child);
@@ -119,7 +119,7 @@ describe("the set-up", () => {
     expect(await readdir(join(clone.folder, ".local"))).toEqual([]);
   });
 
-  it("is not held up by a set-up that was killed", async () => {
+  it("does not wait for a set-up that was killed", async () => {
     const clone = await makeClone({ npm: NPM_THAT_WAITS, typst: RIGHT_TYPST });
     const killed = clone.start();
     await clone.written("npm-has-begun");
@@ -131,7 +131,7 @@ describe("the set-up", () => {
     expect(stdout).not.toContain("waiting");
   });
 
-  it("passes over a typst of another version on PATH", async () => {
+  it("ignores a typst of another version on PATH", async () => {
     const clone = await makeClone({ npm: NPM, typst: 'echo "typst 0.13.1 (8ace67d9)"' });
     const other = await writePrograms(join(clone.folder, "other-bin"), { typst: RIGHT_TYPST });
     const { exitCode, stdout } = await clone.setUp({ PATH: [clone.bin, other].join(delimiter) });
@@ -157,7 +157,7 @@ describe("the set-up", () => {
     },
   );
 
-  it("says what the build needs and what cargo has said when the build fails, and leaves nothing behind", async () => {
+  it("shows what the build needs and the output of cargo if the build fails, and leaves nothing behind", async () => {
     const cargo = `${RIGHT_CARGO}; echo 'error: linker cc not found' >&2; exit 101`;
     const clone = await makeClone({ npm: NPM, cargo, cc: "exit 0" });
     const { exitCode, stdout, stderr } = await clone.setUp({}, NO_NETWORK);
@@ -168,7 +168,7 @@ describe("the set-up", () => {
     expect(await readdir(join(clone.folder, "cache", "document-rendering-service"))).toEqual([]);
   });
 
-  it("puts what cargo has built into the user's cache, for every later set-up", async () => {
+  it("puts the built Typst into the user's cache for every later set-up", async () => {
     // The arguments are: install --locked typst-cli@VERSION --root FOLDER ...
     const cargo = `${RIGHT_CARGO}; mkdir -p "\${5:?}/bin"; printf '#!/bin/sh\\n${RIGHT_TYPST}\\n' > "$5/bin/typst"; chmod +x "$5/bin/typst"`;
     const clone = await makeClone({ npm: NPM, cargo, cc: "exit 0" });
@@ -191,7 +191,7 @@ describe("the set-up", () => {
   });
 });
 
-describe("before it begins anything, the set-up", () => {
+describe("before it begins, the set-up", () => {
   const DEFAULT_SANDBOX = { SERVICE_SANDBOX: "" };
 
   async function expectRefusal(clone: Clone, env: Readonly<Record<string, string>>, message: RegExp, preload = "") {
@@ -252,7 +252,7 @@ describe("before it begins anything, the set-up", () => {
     await expectRefusal(clone, { SERVICE_SANDBOX: "landlock" }, message);
   });
 
-  it("refuses a bubblewrap that cannot make a sandbox, with its own words", async () => {
+  it("refuses a bubblewrap that cannot make a sandbox, with bubblewrap's message", async () => {
     const programs = { npm: NPM, typst: RIGHT_TYPST, prlimit: RUNS, bwrap: BWRAP_WITHOUT_NAMESPACES };
     const message =
       /^set-up: bubblewrap cannot make a sandbox .*No permissions to create new namespace.*docs\/operations\.md/;
@@ -265,13 +265,13 @@ describe("before it begins anything, the set-up", () => {
     await expectRefusal(clone, {}, /cargo is older than Rust 1\.92 \(cargo 1\.91\.1.*rustup update stable/, NO_NETWORK);
   });
 
-  it("asks for xz alone, and not for a compiler, where it could have the release", async () => {
+  it("asks only for xz, and not for a compiler, if it can use the release", async () => {
     const clone = await makeClone({ npm: NPM });
     const message = /^set-up: Typst [0-9.]+ cannot be unpacked: there is no `xz`\. Install it .*xz-utils\n$/;
     await expectRefusal(clone, {}, message, NETWORK);
   });
 
-  it("says which library is missing where npm's own scripts were the first to need it", async () => {
+  it("names the missing library if npm's own scripts were the first to need it", async () => {
     const npm =
       "echo 'npm error node: error while loading shared libraries: libx.so.1: cannot open shared object file' >&2; exit 1";
     const clone = await makeClone({ npm, typst: RIGHT_TYPST });
@@ -306,7 +306,7 @@ describe("bubblewrap", () => {
     expect(await locateBubblewrap(env)).toEqual({ path, source: "cache" });
   });
 
-  it("is fetched by lists of this user's own where the machine has none, even if one source fails", async () => {
+  it("is fetched with the user's own package lists if the machine has none, even if one source fails", async () => {
     const clone = await makeClone({ ...PROGRAMS, "apt-get": APT_GET_WITHOUT_LISTS });
     expect(await clone.setUp(ENVIRONMENT)).toMatchObject({ exitCode: 0, stderr: "" });
     const calls = (await clone.read("apt-get-calls")).trimEnd().split("\n");
@@ -315,7 +315,7 @@ describe("bubblewrap", () => {
     expect(await readdir(cached(clone))).toEqual(["bubblewrap"]);
   });
 
-  it("that cannot be fetched stops the set-up before npm, with what apt-get has said", async () => {
+  it("that cannot be fetched stops the set-up before npm, with the output of apt-get", async () => {
     const clone = await makeClone({ ...PROGRAMS, "apt-get": "echo 'E: no network' >&2; exit 100" });
     const { exitCode, stderr } = await clone.setUp(ENVIRONMENT);
     expect(exitCode).toBe(1);
@@ -325,7 +325,7 @@ describe("bubblewrap", () => {
     expect(await readdir(cached(clone))).toEqual([]);
   });
 
-  it("is not fetched where the user names one, or has one on PATH, or wants another sandbox", async () => {
+  it("is not fetched if the user names one, has one on PATH, or chooses another sandbox", async () => {
     const clone = await makeClone(PROGRAMS);
     const other = await writePrograms(join(clone.folder, "other-bin"), { bwrap: RIGHT_BWRAP });
     const setUps: Readonly<Record<string, string>>[] = [
@@ -346,7 +346,7 @@ interface Outcome {
 
 type Clone = Awaited<ReturnType<typeof makeClone>>;
 
-/** A clone that nobody has set up yet, with these programs on its PATH and no others. */
+/** A clone that is not set up, with only these programs on its PATH. */
 async function makeClone(programs: Readonly<Record<string, string>>) {
   const folder = await mkdtemp(join(tmpdir(), "set-up-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 3 }));
@@ -354,11 +354,11 @@ async function makeClone(programs: Readonly<Record<string, string>>) {
   for (const file of ["package.json", "package-lock.json"]) await writeFile(join(folder, file), "{}");
   const bin = await writePrograms(join(folder, "bin"), programs);
 
-  /** The script to import first changes what Node itself has. */
+  /** The script that Node imports first changes Node's own functions. */
   const start = (env: Readonly<Record<string, string>> = {}, preload = "") =>
     spawn(process.execPath, ["--import", `data:text/javascript,${encodeURIComponent(preload)}`, "scripts/set-up.mjs"], {
       cwd: folder,
-      // The sandbox's programs are not among those that these folders hold.
+      // These folders do not contain the sandbox's programs.
       env: { SERVICE_SANDBOX: "none", PATH: bin, HOME: folder, XDG_CACHE_HOME: join(folder, "cache"), ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
@@ -371,7 +371,7 @@ async function makeClone(programs: Readonly<Record<string, string>>) {
     write: (file: string, content: string) => writeFile(join(folder, file), content),
     /** Waits until a program has written that file. */
     written: (file: string) => vi.waitFor(() => access(join(folder, file)), { timeout: 30_000 }),
-    /** Every file, and when it was last written. */
+    /** Every file and the time of its last change. */
     async state() {
       const files = await readdir(folder, { recursive: true });
       return Promise.all(files.map(async (file) => [file, (await stat(join(folder, file))).mtimeMs]));
@@ -379,7 +379,7 @@ async function makeClone(programs: Readonly<Record<string, string>>) {
   };
 }
 
-/** Shell scripts of these names. Their PATH has the system's own folders, which the set-up's has not. */
+/** Shell scripts of these names. Unlike the set-up's, their PATH contains the system's folders. */
 async function writePrograms(folder: string, programs: Readonly<Record<string, string>>): Promise<string> {
   await mkdir(folder);
   for (const [name, script] of Object.entries(programs)) {
@@ -388,7 +388,7 @@ async function writePrograms(folder: string, programs: Readonly<Record<string, s
   return folder;
 }
 
-/** Waits until a set-up has said that. */
+/** Waits until a set-up has printed that. */
 function said(child: ChildProcess, words: string): Promise<void> {
   let output = "";
   return new Promise((resolve) => {

@@ -1,8 +1,8 @@
-/** How the settings of edge and backend relate, and that their tables name every one of them. */
+/** How the settings of edge and backend relate, and that the tables of the docs name all of them. */
 import { readdir, readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { BACKEND_INTEGER_SETTINGS, maxTempBytesPerRender } from "../../backend/settings.ts";
-import { EDGE_INTEGER_SETTINGS } from "../../edge/integer-settings.ts";
+import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
 import { DEFAULT_LIMITS, LIMIT_SETTINGS } from "../../rules/limits.ts";
 
 const ROOT = new URL("../../", import.meta.url);
@@ -12,7 +12,7 @@ describe("by default", () => {
   const { queueDeadlineSeconds, renderTimeoutSeconds, graceSeconds, renderCpuSeconds } = BACKEND_INTEGER_SETTINGS;
   const longestSeconds = queueDeadlineSeconds.default + renderTimeoutSeconds.default;
 
-  it("a stopping backend lets every request that it has taken finish", () => {
+  it("a stopping backend lets every request that it has accepted finish", () => {
     expect(graceSeconds.default).toBeGreaterThan(longestSeconds);
   });
 
@@ -21,7 +21,7 @@ describe("by default", () => {
     expect(EDGE_INTEGER_SETTINGS.backendTimeoutSeconds.default).toBeGreaterThan(graceSeconds.default);
   });
 
-  it("who waits behind a render that uses all its processor time gets the slot before the queue deadline", () => {
+  it("a render that waits behind one that uses all its processor time gets the slot before the queue deadline", () => {
     expect(renderCpuSeconds.default).toBeLessThan(queueDeadlineSeconds.default);
     expect(renderCpuSeconds.default).toBeLessThan(renderTimeoutSeconds.default);
   });
@@ -35,13 +35,18 @@ describe("by default", () => {
 
 it("the README names every setting that the code reads", async () => {
   const readme = await readPage("README.md");
-  for (const path of ["backend/settings.ts", "edge/settings.ts", "edge/integer-settings.ts", "rules/limits.ts"]) {
+  for (const path of ["backend/settings.ts", "edge/settings.ts", "rules/limits.ts"]) {
     const names = (await readPage(path)).match(/SERVICE_[A-Z_]+[A-Z]/g) ?? [];
     for (const name of new Set(names)) expect(readme, `${name} of ${path}`).toContain(name);
   }
 });
 
-const PAGES = ["README.md", "docs/operations.md", "docs/client.md", "docs/errors.md", "examples/README.md"];
+const PAGES = [
+  ...["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "examples/README.md"],
+  ...(await readdir(new URL("docs", ROOT), { recursive: true }))
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => `docs/${name}`),
+];
 
 it.each(PAGES)("%s names no setting that nothing reads", async (page) => {
   const sources = await Promise.all(

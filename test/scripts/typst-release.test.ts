@@ -1,4 +1,4 @@
-/** The official release of Typst, from a server on this machine: what is taken or refused, what leads to a build. */
+/** The official release of Typst, from a server on this machine: accepted, refused, or replaced by a build. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -15,7 +15,7 @@ const run = promisify(execFile);
 
 const FOLDER = "typst-of-this-test";
 const LIMITS = { answerMilliseconds: 60_000, downloadMilliseconds: 60_000, archiveBytes: 1_000_000 };
-/** For servers that never come to an end. */
+/** For servers that never finish their answer. */
 const SHORT_LIMITS = { ...LIMITS, answerMilliseconds: 100, downloadMilliseconds: 100 };
 const OTHER_USER_ID = 1234;
 
@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-// What the set-up says on its way is not for the test's own output.
+// The progress messages of the set-up stay out of the test output.
 beforeEach(() => {
   const write = vi.spyOn(process.stdout, "write").mockReturnValue(true);
   return () => write.mockRestore();
@@ -57,7 +57,7 @@ describe("a release of Typst", () => {
     },
   );
 
-  it("is refused, and nothing of it unpacked, when its checksum is another", async () => {
+  it("is refused before it is unpacked if its checksum is wrong", async () => {
     const { outcome, work } = await fetchFrom((_request, response) => response.end(archive), {
       sha256: "0".repeat(64),
     });
@@ -65,7 +65,7 @@ describe("a release of Typst", () => {
     expect(await readdir(work)).toEqual([]);
   });
 
-  it("leads to a build when the binary in it is another version", async () => {
+  it("leads to a build if its binary has another version", async () => {
     const other = await makeArchive('#!/bin/sh\necho "typst 0.1.0"\n');
     const { outcome } = await fetchFrom((_request, response) => response.end(other), { sha256: sha256Of(other) });
     expect(await outcome).toEqual({
@@ -73,7 +73,7 @@ describe("a release of Typst", () => {
     });
   });
 
-  it("leads to a build when it is no archive", async () => {
+  it("leads to a build if it is not an archive", async () => {
     const junk = Buffer.from("not an archive");
     const { outcome } = await fetchFrom((_request, response) => response.end(junk), { sha256: sha256Of(junk) });
     expect(await outcome).toEqual({ reason: expect.stringContaining("cannot unpack the release (exit code") });
@@ -84,7 +84,7 @@ describe("a release of Typst", () => {
     expect(outcome).toEqual({ reason: `there is no release for ${process.platform}-${process.arch}` });
   });
 
-  it("leads to a build when nothing listens there", async () => {
+  it("leads to a build if nothing listens at its address", async () => {
     const release = { url: "http://127.0.0.1:9/typst.tar.xz", folder: FOLDER, sha256: "" };
     const outcome = await fetchRelease(release, folder, new AbortController().signal);
     expect(outcome).toEqual({ reason: expect.stringContaining("the release on 127.0.0.1:9 cannot be reached") });
@@ -117,7 +117,7 @@ describe("a release of Typst", () => {
     expect(await outcome).toEqual({ reason: `the release on ${host} cannot be reached (${reason})` });
   });
 
-  it("is given up at once when the set-up is told to stop", async () => {
+  it("is abandoned at once when the set-up is told to stop", async () => {
     const interruption = new AbortController();
     const { outcome } = await fetchFrom(() => interruption.abort(), { signal: interruption.signal });
     await expect(outcome).rejects.toThrow("aborted");
@@ -152,7 +152,7 @@ function binaryOf(outcome: { binary: string } | { reason: string }): string {
   return outcome.binary;
 }
 
-/** A release as the official ones are, of this script. Where it can be, it is somebody else's, as theirs are. */
+/** A release like the official ones, with this script as its binary. If possible, its files belong to another user, as theirs do. */
 async function makeArchive(script: string): Promise<Buffer> {
   const source = await mkdtemp(join(folder, "source-"));
   const binary = join(source, FOLDER, "typst");

@@ -2,10 +2,11 @@
 import { readFile } from "node:fs/promises";
 import { expect, it, onTestFinished } from "vitest";
 import { startBackend, takeFreePort } from "../../scripts/local-service.ts";
-import { makeFakeTypst, VERSION_ANSWER, waitFor } from "../backend/support/fake-typst.ts";
-import { sendWithoutReading } from "../backend/support/slow-reader.ts";
-import { renderInit } from "../backend/support/test-backend.ts";
-import { backendEnvironment } from "./support/local.ts";
+import { makeFakeTypst, VERSION_ANSWER, waitFor } from "../support/fake-typst.ts";
+import { residentBytes } from "../support/processes.ts";
+import { sendWithoutReading } from "../support/raw-connection.ts";
+import { renderInit } from "../support/test-backend.ts";
+import { backendEnvironment } from "../support/test-service.ts";
 
 const MEBIBYTE = 1024 ** 2;
 const BODY_MEMORY_BYTES = 64 * MEBIBYTE;
@@ -35,9 +36,8 @@ it("is its own, and that of the budgets for bodies and outputs", async () => {
   );
   onTestFinished(() => backend.stop());
   let mostBytes = 0;
-  const watching = setInterval(async () => {
-    const status = await readFile(`/proc/${backend.process.pid}/status`, "latin1").catch(() => "");
-    mostBytes = Math.max(mostBytes, 1024 * Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0));
+  const watching = setInterval(() => {
+    mostBytes = Math.max(mostBytes, residentBytes(backend.process.pid ?? 0));
   }, 20);
   onTestFinished(() => clearInterval(watching));
 
@@ -52,8 +52,8 @@ it("is its own, and that of the budgets for bodies and outputs", async () => {
   });
   const readers = Array.from({ length: 40 }, () => sendWithoutReading(backend.url, { source: "x" }));
   // Refused at once, because the memory is full: as many as the budget holds go on waiting.
-  const refused = await Promise.race(answers);
-  expect(refused).toBe(429);
+  const rejected = await Promise.race(answers);
+  expect(rejected).toBe(429);
   await typst.signal("go");
   const statuses = await Promise.all(answers);
   expect(new Set(statuses)).toEqual(new Set([200, 429]));

@@ -2,23 +2,20 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { Agent, request } from "node:http";
 import { connect, createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { LOOPBACK, ServiceStartError, startBackend, takeFreePort } from "../../scripts/local-service.ts";
-import { ENDLESS, NO_TIME_LIMIT } from "../backend/attacks/bombs.ts";
-import { processesOf, typstProcessesOf } from "../backend/attacks/leftovers.ts";
-import { makeFakeTypst, VERSION_ANSWER, waitFor } from "../backend/support/fake-typst.ts";
-import { isRunning, writtenPids } from "../backend/support/running-process.ts";
-import { sendWithoutReading } from "../backend/support/slow-reader.ts";
-import { renderInit } from "../backend/support/test-backend.ts";
-import { BACKEND_TOKEN } from "../tokens.ts";
-import { backendEnvironment } from "./support/local.ts";
+import { ENDLESS, NO_TIME_LIMIT } from "../support/bombs.ts";
+import { makeFakeTypst, VERSION_ANSWER, waitFor, writtenPids } from "../support/fake-typst.ts";
+import { isRunning, processesOf, typstProcessesOf } from "../support/processes.ts";
+import { backendRenderHead, declared, RawConnection, sendWithoutReading } from "../support/raw-connection.ts";
+import { makeTemporaryFolder } from "../support/temporary-folder.ts";
+import { projectsIn, renderInit } from "../support/test-backend.ts";
+import { backendEnvironment } from "../support/test-service.ts";
+import { BACKEND_TOKEN } from "../support/tokens.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../backend/main.ts", import.meta.url));
 
@@ -37,16 +34,10 @@ interface BackendProcess {
   readonly ended: Promise<Ended>;
 }
 
-async function temporaryFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "backend-process-test-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
-
 /** Starts the program, and waits for nothing. It is killed when the test has finished, if it is still there. */
 async function spawnBackend(environment: Environment = {}): Promise<BackendProcess> {
   const port = await takeFreePort();
-  const workDirectory = environment.SERVICE_WORK_DIRECTORY ?? (await temporaryFolder());
+  const workDirectory = environment.SERVICE_WORK_DIRECTORY ?? (await makeTemporaryFolder("backend-process-test-"));
   const child = spawn(process.execPath, [PROGRAM], {
     env: { ...backendEnvironment(), SERVICE_PORT: String(port), SERVICE_WORK_DIRECTORY: workDirectory, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
@@ -77,28 +68,14 @@ const render = ({ url }: BackendProcess, headers: Readonly<Record<string, string
 
 /** Renders on a connection that this side never closes; the answer's body. */
 async function renderOnKeptConnection({ url }: BackendProcess): Promise<string> {
-  const socket = connect(Number(url.port), url.hostname);
-  onTestFinished(() => void socket.destroy());
+  const connection = await RawConnection.open(url);
+  onTestFinished(() => void connection.socket.destroy());
   const body = '{"source":"x"}';
-  const head = [
-    "POST /v1/render HTTP/1.1",
-    `Host: ${url.host}`,
-    `X-Service-Backend-Token: ${BACKEND_TOKEN}`,
-    "Content-Type: application/json",
-    `Content-Length: ${body.length}`,
-  ];
-  socket.write(`${head.join("\r\n")}\r\n\r\n${body}`);
-  let received = "";
-  socket.setEncoding("latin1").on("data", (piece: string) => {
-    received += piece;
-  });
-  const bodyPart = () => received.split("\r\n\r\n")[1] ?? "";
-  await expect.poll(bodyPart).not.toBe("");
-  return bodyPart();
+  await connection.write(backendRenderHead(declared(body.length)) + body);
+  return (await connection.answer())?.body ?? "";
 }
 
-const projects = async ({ workDirectory }: BackendProcess) =>
-  (await readdir(workDirectory)).filter((name) => /^(?:render|output)-/.test(name));
+const projects = ({ workDirectory }: BackendProcess) => projectsIn(workDirectory);
 
 /** Expects an end with exit code 1 and one line of errors that says this. */
 async function expectRefusedStart(environment: Environment, message: RegExp): Promise<void> {
@@ -264,7 +241,7 @@ describe("the backend stops", () => {
       const { backend, reader } = await deliveringBackend();
       backend.child.kill("SIGTERM");
       await expect.poll(async () => (await fetch(new URL("/ready", backend.url))).status).toBe(503);
-      expect((await reader.readRest()).length).toBe(DELIVERED_BYTES);
+      expect((await reader.readBody()).length).toBe(DELIVERED_BYTES);
       expect((await backend.ended).exitCode).toBe(0);
     });
 

@@ -3,8 +3,8 @@
  */
 import { readFile } from "node:fs/promises";
 import { beforeAll, describe, expect, it } from "vitest";
-import { type MetricSample, parseMetrics } from "../backend/support/metrics-text.ts";
-import { startTestService, type TestService } from "./support/local.ts";
+import { type MetricSample, parseMetrics } from "../support/metrics-text.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
 
 /** A metric in a query, with its selector and not followed by more of a name. */
 const METRIC = /\b((?:service|process|nodejs)_[a-z0-9_]+)(?:\{([^}]*)\})?/g;

@@ -1,15 +1,15 @@
-/** The edge and the backend together: what passes through, what the edge refuses itself, and a backend that is gone. */
+/** The edge and the backend together: forwarded responses, requests that the edge rejects, and a backend that is down. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { takeFreePort } from "../../scripts/local-service.ts";
-import { ENDLESS } from "../backend/attacks/bombs.ts";
-import { parseMetrics, sampleValue } from "../backend/support/metrics-text.ts";
-import { readDisposition } from "../backend/support/offered-name.ts";
-import { readPdf } from "../backend/support/pdf-reader.ts";
-import { type ContractCode, expectProblem, type ReceivedProblem } from "../backend/support/problems.ts";
-import { type RawAnswer, sendRaw } from "../backend/support/raw-request.ts";
-import { readSvgSize } from "../backend/support/svg-reader.ts";
-import { API_TOKEN } from "../tokens.ts";
-import { startTestService, type TestService } from "./support/local.ts";
+import { ENDLESS } from "../support/bombs.ts";
+import { readDisposition } from "../support/content-disposition.ts";
+import { parseMetrics, sampleValue } from "../support/metrics-text.ts";
+import { readPdf } from "../support/pdf-reader.ts";
+import { expectProblem } from "../support/problems.ts";
+import { expectRawProblem, sendRaw } from "../support/raw-connection.ts";
+import { readSvgSize } from "../support/svg-reader.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { API_TOKEN } from "../support/tokens.ts";
 
 const MAX_BODY_BYTES = 300_000;
 const MAX_OUTPUT_BYTES = 2_000_000;
@@ -24,7 +24,7 @@ beforeAll(async () => {
       SERVICE_MAX_REQUEST_BODY_BYTES: String(MAX_BODY_BYTES),
       SERVICE_MAX_OUTPUT_BYTES: String(MAX_OUTPUT_BYTES),
     },
-    // Processor time: a busy machine does not use it up.
+    // In processor time, so that a busy machine does not exceed it.
     backendSettings: { SERVICE_RENDER_TIMEOUT_SECONDS: "600", SERVICE_RENDER_CPU_SECONDS: "5" },
   });
   return () => service.stop();
@@ -33,15 +33,9 @@ beforeAll(async () => {
 const TOKEN_FIELD = `X-Service-Api-Token: ${API_TOKEN}`;
 const JSON_FIELD = "Content-Type: application/json";
 
-/** One page with so many squares: about 90 bytes of SVG each. */
+/** One page with `count` squares of about 90 bytes of SVG each. */
 const squares = (count: number) => `#set page(width: 100pt, height: 100pt, margin: 0pt)
 #for n in range(${count}) { place(dx: calc.rem(n, 90) * 1pt, dy: calc.rem(n, 97) * 1pt, square(size: 1pt + calc.rem(n, 7) * 1pt, fill: rgb(calc.rem(n, 256), 0, 0))) }`;
-
-function expectRawProblem(answer: RawAnswer | null, code: ContractCode): Promise<ReceivedProblem> {
-  if (answer === null) throw new Error("the connection ended without an answer");
-  const { status, headers, body } = answer;
-  return expectProblem(new Response(body, { status, headers }), code);
-}
 
 describe("a rendered file", () => {
   it("comes through the edge with the backend's headers and the edge's request id", async () => {
@@ -68,7 +62,7 @@ describe("a rendered file", () => {
     expect(readSvgSize(await answer.bytes())[0]).toBeGreaterThan(0);
   });
 
-  it("tells nothing of the backend in its headers", async () => {
+  it("reveals nothing about the backend in its headers", async () => {
     const answer = await service.render({ source: "x" });
     await answer.bytes();
     const names = [...answer.headers.keys()];
@@ -77,8 +71,8 @@ describe("a rendered file", () => {
     }
   });
 
-  it("of more than a megabyte comes whole", async () => {
-    // The local workerd compresses text for who takes it, as Cloudflare does; then the length is not known before.
+  it("of more than a megabyte arrives completely", async () => {
+    // Like Cloudflare, the local workerd compresses text for clients that accept it, and then the length is not known.
     const headers = { "Accept-Encoding": "identity" };
     const answer = await service.render({ source: squares(12_000), output: { format: "svg" } }, { headers });
     const bytes = await answer.bytes();
@@ -88,7 +82,7 @@ describe("a rendered file", () => {
     expect(readSvgSize(bytes)).toEqual([100, 100]);
   });
 
-  it("is validated by the same limits at both ends", async () => {
+  it("is checked against the same limits by edge and backend", async () => {
     await (await service.render({ source: "x" })).bytes();
     const samples = parseMetrics(await (await service.send("/metrics")).text());
     expect(sampleValue(samples, "service_limits_mismatches_total", {})).toBe(0);
@@ -113,7 +107,7 @@ describe("a problem", () => {
     expect(instance).toBe(`${service.edge.url.origin}/v1/render#${requestId}`);
   });
 
-  it("has another request id each time, whatever the client sends", async () => {
+  it("has a new request id each time, whatever the client sends", async () => {
     const id = "0b6cb2a4-6e0f-4a0b-9d5c-3a3c7f4f7b11";
     const answers = await Promise.all([1, 2].map(() => service.send("/nowhere", { headers: { "X-Request-Id": id } })));
     const ids = answers.map(({ headers }) => headers.get("X-Request-Id"));
@@ -127,11 +121,11 @@ describe("the edge", () => {
     ["no token", { "X-Service-Api-Token": "" }],
     ["a wrong token", { "X-Service-Api-Token": "wrong" }],
     ["the backend's token", { "X-Service-Api-Token": "test-backend-token" }],
-  ])("refuses %s before it looks at the body", async (_what, headers) => {
+  ])("rejects %s before it looks at the body", async (_what, headers) => {
     await expectProblem(await service.render("not JSON", { headers }), "forbidden");
   });
 
-  it("knows what has not changed of the constraints", async () => {
+  it("answers 304 when the constraints have not changed", async () => {
     const first = await service.send("/v1/constraints");
     const etag = first.headers.get("ETag") ?? "";
     expect(first.status).toBe(200);
@@ -148,13 +142,13 @@ describe("the edge", () => {
     expect(changed.status).toBe(200);
   });
 
-  it("answers 405 with the methods that a path has", async () => {
+  it("answers 405 with the methods of the path", async () => {
     const answer = await service.send("/v1/render");
     expect(answer.headers.get("Allow")).toBe("POST, OPTIONS");
     await expectProblem(answer, "method_not_allowed");
   });
 
-  it("gathers the backend's metrics, each told by its origin", async () => {
+  it("merges the metrics of the backend, labelled with their origin", async () => {
     await (await service.render({ source: "x" })).bytes();
     const answer = await service.send("/metrics");
     expect(answer.headers.get("Content-Type")).toBe("text/plain; version=0.0.4; charset=utf-8");
@@ -167,13 +161,13 @@ describe("the edge", () => {
 });
 
 describe("a body at the edge", () => {
-  it("over the limit is refused by the length that it declares", async () => {
+  it("over the limit is rejected by its declared length", async () => {
     const answer = await service.render("x".repeat(MAX_BODY_BYTES + 1));
     const { context } = await expectProblem(answer, "request_too_large");
     expect(context).toEqual({ limit: MAX_BODY_BYTES, declared_size: MAX_BODY_BYTES + 1 });
   });
 
-  it("over the limit is refused while it comes where it declares no length", async () => {
+  it("over the limit is rejected while it arrives when it declares no length", async () => {
     const chunk = `10000\r\n${"x".repeat(0x10000)}\r\n`;
     const head = ["POST /v1/render HTTP/1.1", TOKEN_FIELD, JSON_FIELD, "Transfer-Encoding: chunked"];
     const answer = await sendRaw({ url: service.edge.url, head, body: `${chunk.repeat(5)}0\r\n\r\n` });
@@ -181,27 +175,27 @@ describe("a body at the edge", () => {
     expect(context).toEqual({ limit: MAX_BODY_BYTES });
   });
 
-  it("in chunks is taken like any other", async () => {
+  it("in chunks is accepted like any other", async () => {
     const head = ["POST /v1/render HTTP/1.1", TOKEN_FIELD, JSON_FIELD, "Transfer-Encoding: chunked"];
     const body = '7\r\n{"sourc\r\n7\r\ne":"x"}\r\n0\r\n\r\n';
     expect((await sendRaw({ url: service.edge.url, head, body }))?.status).toBe(200);
   });
 
-  it("that is shorter than it says makes no answer that looks like a success", async () => {
+  it("that is shorter than its Content-Length never gets a successful response", async () => {
     const head = ["POST /v1/render HTTP/1.1", TOKEN_FIELD, JSON_FIELD, "Content-Length: 1000"];
     const answer = await sendRaw({ url: service.edge.url, head, body: '{"source":"x"}', leavesAfterBody: true });
     expect(answer).toBeNull();
     expect((await service.send("/health")).status).toBe(200);
   });
 
-  it("that is longer than it says is validated as far as it says", async () => {
+  it("that is longer than its Content-Length is validated up to that length", async () => {
     const head = ["POST /v1/render HTTP/1.1", TOKEN_FIELD, JSON_FIELD, "Content-Length: 10"];
     const answer = await sendRaw({ url: service.edge.url, head, body: '{"source":"x"}' });
     await expectRawProblem(answer, "invalid_request");
   });
 
   it.each(["text/plain", "json", "a/b/c", "application/json, text/plain"])(
-    "of another media type is refused: %s",
+    "of another media type is rejected: %s",
     async (type) => {
       const answer = await service.render({ source: "x" }, { headers: { "Content-Type": type } });
       await expectProblem(answer, "invalid_request");
@@ -217,7 +211,7 @@ describe("a backend that is gone", () => {
     return () => broken.stop();
   });
 
-  it("shows in the metrics of the edge, which answers all the same", async () => {
+  it("is shown as down in the metrics of the edge, which still responds", async () => {
     const scrape = async () => parseMetrics(await (await broken.send("/metrics")).text());
     const up = async () =>
       (await scrape())
@@ -228,14 +222,14 @@ describe("a backend that is gone", () => {
       ["backend-2", 0],
     ]);
     await broken.backend.stop();
-    // An answer is kept for five seconds.
+    // The metrics are cached for five seconds.
     await expect.poll(up).toEqual([
       ["backend-1", 0],
       ["backend-2", 0],
     ]);
   });
 
-  it("makes the service unavailable, and only for renders", async () => {
+  it("makes the service unavailable for renders only", async () => {
     await broken.backend.stop();
     const answer = await broken.render({ source: "x" });
     expect((await expectProblem(answer, "service_unavailable")).context).toEqual({});

@@ -1,8 +1,8 @@
 /** Bodies that arrive late, slowly or never at the edge, on real sockets. */
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { type EdgeStage, startEdgeStage } from "./support/edge-stage.ts";
-import { CHUNKED, chunk, declared, renderHead } from "./support/raw-client.ts";
+import { type EdgeStage, startEdgeStage } from "../support/edge-stage.ts";
+import { CHUNKED, chunk, declared, renderHead } from "../support/raw-connection.ts";
 
 const SMALL_BODY = '{"source":"x"}';
 
@@ -13,7 +13,7 @@ async function stageFor(bodyTimeoutSeconds: number): Promise<EdgeStage> {
 }
 
 describe("a body that does not arrive", () => {
-  it("is given up after ten seconds of silence, and the connection is closed; one that is only slow is taken", async () => {
+  it("is rejected after ten seconds of silence, and the connection is closed; a slow one is accepted", async () => {
     const stage = await stageFor(900);
     const started = performance.now();
     const silent = [
@@ -41,7 +41,7 @@ describe("a body that does not arrive", () => {
     for (const client of silent) expect(await client.closed()).toBe(true);
   });
 
-  it("is given up after its whole time, though a byte comes now and then", async () => {
+  it("is rejected at its deadline, although a byte arrives now and then", async () => {
     const stage = await stageFor(2);
     const client = await stage.open(renderHead(CHUNKED));
     const dribble = setInterval(() => void client.write(chunk(" ")), 100);

@@ -1,8 +1,8 @@
-/** `/metrics` of the edge on real sockets: how often backends are asked, and what becomes of an answer that never ends. */
+/** `/metrics` of the edge on real sockets: how often backends are asked, and a response that never ends. */
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeEach, describe, expect, it } from "vitest";
-import { type EdgeStage, startEdgeStage } from "./support/edge-stage.ts";
-import type { StandInBackend } from "./support/stand-in-backend.ts";
+import { type EdgeStage, startEdgeStage } from "../support/edge-stage.ts";
+import type { StandInBackend } from "../support/stand-in-backend.ts";
 
 const MEBIBYTE = 1024 * 1024;
 
@@ -22,7 +22,7 @@ describe("/metrics", () => {
   const scrapeHead = "GET /metrics HTTP/1.1\r\nHost: edge.example\r\n\r\n";
   const KEPT_MILLISECONDS = 5000;
 
-  it("asks a backend once for many scrapes, also while the first is under way, and names it by its place", async () => {
+  it("asks a backend once for many scrapes, also during the first one, and names it by its position", async () => {
     const slow = backend.metrics;
     backend.metrics = (response) => void setTimeout(() => slow(response), 300);
     const clients = await Promise.all(Array.from({ length: 16 }, () => open(scrapeHead)));
@@ -40,7 +40,7 @@ describe("/metrics", () => {
     expect(backend.scrapes).toBe(2);
   });
 
-  it("goes on when the one who asked first has gone", async () => {
+  it("goes on when the client of the first scrape has disconnected", async () => {
     const answering = backend.metrics;
     backend.metrics = () => {};
     const first = await open(scrapeHead);
@@ -53,7 +53,7 @@ describe("/metrics", () => {
     expect(backend.scrapes).toBe(2);
   });
 
-  it("takes a backend for down whose metrics never end, without reading on", async () => {
+  it("considers a backend down whose metrics never end, and stops reading", async () => {
     let sent = 0;
     backend.metrics = (response) => {
       const line = Buffer.alloc(64 * 1024, "x");

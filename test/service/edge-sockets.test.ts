@@ -3,10 +3,10 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { API_TOKEN } from "../tokens.ts";
-import { type EdgeStage, startEdgeStage } from "./support/edge-stage.ts";
-import { CHUNKED, chunk, declared, renderHead } from "./support/raw-client.ts";
-import type { StandInBackend } from "./support/stand-in-backend.ts";
+import { type EdgeStage, startEdgeStage } from "../support/edge-stage.ts";
+import { CHUNKED, chunk, declared, renderHead } from "../support/raw-connection.ts";
+import type { StandInBackend } from "../support/stand-in-backend.ts";
+import { API_TOKEN } from "../support/tokens.ts";
 
 const MEBIBYTE = 1024 * 1024;
 const SMALL_BODY = '{"source":"x"}';
@@ -27,7 +27,7 @@ beforeEach(() => {
 
 const open = (...writes: readonly (Uint8Array | string)[]) => stage.open(...writes);
 
-/** A valid request of so many bytes, nearly all of them in `data`. */
+/** A valid request of this many bytes, nearly all of them in `data`. */
 function bodyOf(size: number): string {
   const piece = "x".repeat(500_000);
   const count = Math.floor((size - 100) / (piece.length + 3));
@@ -40,8 +40,8 @@ async function renderStatus(body: string, token = API_TOKEN): Promise<number> {
   return (await client.answer())?.status ?? 0;
 }
 
-describe("the room for bodies", () => {
-  it("is as before after uploads that were reset, of a byte or of nothing", async () => {
+describe("the memory for bodies", () => {
+  it("is free again after uploads that were reset after a byte or none", async () => {
     for (let round = 0; round < 8; round++) {
       const clients = [
         await open(renderHead(CHUNKED), chunk("{")),
@@ -57,7 +57,7 @@ describe("the room for bodies", () => {
     expect(await renderStatus(bodyOf(20 * MEBIBYTE))).toBe(200);
   });
 
-  it("is as before after renders whose clients have gone", async () => {
+  it("is free again after renders whose clients have disconnected", async () => {
     backend.answersAtOnce = false;
     const body = bodyOf(10 * MEBIBYTE);
     for (let round = 0; round < 10; round++) {
@@ -70,7 +70,7 @@ describe("the room for bodies", () => {
     expect(await renderStatus(bodyOf(20 * MEBIBYTE))).toBe(200);
   });
 
-  it("is not held by uploads that are silent", async () => {
+  it("is not held by uploads that send nothing", async () => {
     for (let index = 0; index < 16; index++) {
       await open(renderHead(CHUNKED), chunk("{"));
       await open(renderHead(declared(20 * MEBIBYTE)));
@@ -90,19 +90,19 @@ describe("the room for bodies", () => {
     expect(await renderStatus(bodyOf(20 * MEBIBYTE))).toBe(200);
   });
 
-  it("is shared out by caller: one with slow uploads leaves another the largest body", async () => {
+  it("is divided among callers: one with slow uploads leaves enough for the largest body of another", async () => {
     const slow = await Promise.all(Array.from({ length: 6 }, () => open(renderHead(declared(20 * MEBIBYTE)))));
     for (const client of slow) void client.write(" ".repeat(15 * MEBIBYTE));
     const answers = slow.map((client) => client.answer());
     await delay(1000);
     expect(await renderStatus(bodyOf(20 * MEBIBYTE), OTHER_TOKEN)).toBe(200);
     expect((await Promise.race(answers))?.status).toBe(429);
-    // Those that have their room are held no longer: their bodies are whole, and no JSON.
+    // Those that have their memory get a response: their bodies are complete, and not JSON.
     for (const client of slow) void client.write(" ".repeat(5 * MEBIBYTE));
-    const refused = (await Promise.all(answers)).filter((answer) => answer !== null && answer.status !== 400);
-    expect(refused.length).toBeGreaterThan(0);
-    expect(refused.length).toBeLessThan(slow.length);
-    for (const answer of refused) {
+    const rejected = (await Promise.all(answers)).filter((answer) => answer !== null && answer.status !== 400);
+    expect(rejected.length).toBeGreaterThan(0);
+    expect(rejected.length).toBeLessThan(slow.length);
+    for (const answer of rejected) {
       if (answer === null) continue;
       const { status, headers, body } = answer;
       const problem = JSON.parse(body);
@@ -132,7 +132,7 @@ describe("a client that leaves", () => {
 });
 
 describe("a client that writes its whole body before it reads", () => {
-  it.each([21, 25, 30])("gets its 413 whole, with %i MiB declared", async (size) => {
+  it.each([21, 25, 30])("gets its complete 413, with %i MiB declared", async (size) => {
     const client = await open(renderHead(declared(size * MEBIBYTE)));
     expect(await client.write(Buffer.alloc(size * MEBIBYTE, " "))).toBe(true);
     const answer = await client.answer();
@@ -141,7 +141,7 @@ describe("a client that writes its whole body before it reads", () => {
     expect([code, context.declared_size]).toEqual(["request_too_large", size * MEBIBYTE]);
   });
 
-  it.each([21, 25, 30])("gets its 413 whole, with %i MiB in chunks", async (size) => {
+  it.each([21, 25, 30])("gets its complete 413, with %i MiB in chunks", async (size) => {
     const client = await open(renderHead(CHUNKED));
     const piece = chunk(Buffer.alloc(MEBIBYTE, " "));
     for (let index = 0; index < size; index++) expect(await client.write(piece)).toBe(true);
@@ -156,7 +156,7 @@ describe("a client that writes its whole body before it reads", () => {
     ["a wrong media type", { "Content-Type": "text/plain" }, "", 400, "invalid_request"],
     ["an unknown path", {}, "/v1/nothing", 404, "not_found"],
     ["a path for other methods", {}, "/v1/constraints", 405, "method_not_allowed"],
-  ])("gets its problem whole: %s", async (_what, fields, path, status, code) => {
+  ])("gets its complete problem: %s", async (_what, fields, path, status, code) => {
     const size = 4 * MEBIBYTE;
     const head = renderHead({ ...declared(size), ...fields }).replace("/v1/render", path || "/v1/render");
     const client = await open(head);
@@ -177,7 +177,7 @@ describe("a client that writes its whole body before it reads", () => {
     expect(await client.closed()).toBe(true);
   });
 
-  it("gets its answer when it never begins", async () => {
+  it("gets its response when it never begins to write", async () => {
     const client = await open(renderHead({ ...declared(1000), "X-Service-Api-Token": "wrong" }));
     expect((await client.answer())?.status).toBe(403);
   });

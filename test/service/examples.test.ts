@@ -3,12 +3,12 @@ import { readFile } from "node:fs/promises";
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { exampleNames, exampleRequest } from "../../scripts/example-request.ts";
-import { fontNamesOf } from "../backend/support/fonts.ts";
-import { readDisposition } from "../backend/support/offered-name.ts";
-import { type PdfContents, readPdf } from "../backend/support/pdf-reader.ts";
-import { readSvgSize } from "../backend/support/svg-reader.ts";
-import { readZip } from "../backend/support/zip-reader.ts";
-import { startTestService, type TestService } from "./support/local.ts";
+import { readDisposition } from "../support/content-disposition.ts";
+import { fontNamesOf } from "../support/fonts.ts";
+import { type PdfContents, readPdf } from "../support/pdf-reader.ts";
+import { readSvgSize } from "../support/svg-reader.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { readZip } from "../support/zip-reader.ts";
 
 let service: TestService;
 
@@ -35,7 +35,7 @@ async function exampleData(name: string): Promise<Record<string, unknown>> {
   return JSON.parse(await readFile(new URL(`../../examples/${name}/data.json`, import.meta.url), "utf8"));
 }
 
-/** All text of a document without blanks: a line may break anywhere in it. */
+/** All text of a document without spaces, because a line may break anywhere in it. */
 const textOf = ({ pageTexts }: PdfContents) => pageTexts.join("").replace(/\s+/g, "");
 const squeezed = (text: unknown) => String(text).replace(/\s+/g, "");
 
@@ -133,7 +133,7 @@ describe("the brand letter", () => {
     expect(textOf(pdf)).toContain(squeezed((closing as string[])[1]));
   });
 
-  it("is refused without them", async () => {
+  it("is rejected without them", async () => {
     const request: { files: Record<string, unknown> } = JSON.parse(await exampleRequest("brand-letter"));
     const files = Object.fromEntries(Object.entries(request.files).filter(([key]) => !key.startsWith("fonts/")));
     const answer = await service.render(JSON.stringify({ ...request, files }));

@@ -2,10 +2,10 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { PROBLEMS } from "../../rules/problem.ts";
-import { ENDLESS } from "../backend/attacks/bombs.ts";
-import { InterfaceDescription } from "./support/interface-description.ts";
-import { startTestService, type TestService } from "./support/local.ts";
-import { damaged, valuesOf } from "./support/schema-arbitrary.ts";
+import { ENDLESS } from "../support/bombs.ts";
+import { InterfaceDescription } from "../support/interface-description.ts";
+import { damaged, valuesOf } from "../support/schema-arbitrary.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
 
 /** Low, so that each limit is exceeded by a short request, and high enough for the examples. */
 const SETTINGS = {

@@ -1,6 +1,6 @@
-/** The largest bodies, several at once, through the real edge: validated or sent away, and the isolate lives on. */
+/** The largest bodies, several at once, through the real edge: each is validated or rejected for lack of memory, and the isolate survives. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startTestService, type TestService } from "./support/local.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
 
 const MEBIBYTE = 1024 * 1024;
 
@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-/** A body of nearly 20 MiB that is refused at its very end, so that it is validated to the end and nothing is rendered. */
+/** A body of nearly 20 MiB that is rejected at its very end, so that it is validated to the end and nothing is rendered. */
 function largeBody(): string {
   const content = "QUJD".repeat(MEBIBYTE / 4);
   const files = Object.fromEntries(
@@ -21,7 +21,7 @@ function largeBody(): string {
   return JSON.stringify({ files, source: "x", output: { format: "svg", ppi: 72 } });
 }
 
-it("validates six bodies of 20 MiB at once, or sends some away in words, and goes on serving", async () => {
+it("validates six bodies of 20 MiB at once, or rejects some with a problem, and goes on serving", async () => {
   const body = largeBody();
   const answers = await Promise.all(Array.from({ length: 6 }, () => service.render(body)));
   const verdicts = await Promise.all(

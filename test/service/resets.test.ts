@@ -1,11 +1,10 @@
-/** Clients that reset their connections while the real backend renders: what they held is free again. */
-import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeAll, expect, it } from "vitest";
-import { ENDLESS, NO_TIME_LIMIT } from "../backend/attacks/bombs.ts";
-import { parseMetrics, sampleValue } from "../backend/support/metrics-text.ts";
-import { startTestService, type TestService } from "./support/local.ts";
-import { chunk, RawClient, renderHead } from "./support/raw-client.ts";
+import { ENDLESS, NO_TIME_LIMIT } from "../support/bombs.ts";
+import { parseMetrics, sampleValue } from "../support/metrics-text.ts";
+import { processIds, processStatus, residentBytes } from "../support/processes.ts";
+import { chunk, RawConnection, renderHead } from "../support/raw-connection.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
 
 const MEBIBYTE = 1024 * 1024;
 const RESETS = 300;
@@ -27,21 +26,19 @@ async function backendMetric(name: string): Promise<number> {
 }
 
 /** The resident memory of the workerd that this process has started. */
-async function workerdBytes(): Promise<number> {
-  let bytes = 0;
-  for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
-    const status = await readFile(`/proc/${pid}/status`, "latin1").catch(() => "");
-    if (!status.startsWith("Name:\tworkerd") || !status.includes(`\nPPid:\t${process.pid}\n`)) continue;
-    bytes += 1024 * Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]);
-  }
-  return bytes;
+function workerdBytes(): number {
+  const ours = processIds().filter((pid) => {
+    const { Name, PPid } = processStatus(pid);
+    return Name === "workerd" && PPid === String(process.pid);
+  });
+  return ours.map(residentBytes).reduce((sum, bytes) => sum + bytes, 0);
 }
 
 const endlessBody = (paddingBytes: number) => JSON.stringify({ source: ENDLESS, data: "x".repeat(paddingBytes) });
 
 it("a render ends when its client at the edge has gone", async () => {
   const body = endlessBody(10);
-  const client = await RawClient.open(service.edge.url);
+  const client = await RawConnection.open(service.edge.url);
   await client.write(renderHead({ "Content-Length": String(body.length) }) + body);
   await expect.poll(() => backendMetric("service_renders_running")).toBe(1);
   client.reset();
@@ -50,13 +47,13 @@ it("a render ends when its client at the edge has gone", async () => {
 
 it("hundreds of resets at random moments leave room, slots and memory as they were", async () => {
   expect((await service.render({ source: "x" })).status).toBe(200);
-  const before = await workerdBytes();
+  const before = workerdBytes();
   expect(before).toBeGreaterThan(0);
   let left = RESETS;
   const leave = async () => {
     while (left-- > 0) {
       const body = endlessBody(Math.random() < 0.2 ? Math.floor(Math.random() * MEBIBYTE) : 10);
-      const client = await RawClient.open(service.edge.url);
+      const client = await RawConnection.open(service.edge.url);
       const isChunked = Math.random() < 0.5;
       const framing = isChunked ? { "Transfer-Encoding": "chunked" } : { "Content-Length": String(body.length) };
       void client.write(renderHead(framing));
@@ -70,9 +67,9 @@ it("hundreds of resets at random moments leave room, slots and memory as they we
   for (const name of ["service_renders_running", "service_renders_waiting", "service_temp_reserved_bytes"]) {
     await expect.poll(() => backendMetric(name), { message: name }).toBe(0);
   }
-  expect((await workerdBytes()) - before).toBeLessThan(MAX_GROWTH_BYTES);
-  // One caller's share is two of the largest bodies and a little: if anything were held, the second would be refused.
-  const holders = await Promise.all([1, 2].map(() => RawClient.open(service.edge.url)));
+  expect(workerdBytes() - before).toBeLessThan(MAX_GROWTH_BYTES);
+  // One caller's share is two of the largest bodies and a little: if anything were held, the second would be rejected.
+  const holders = await Promise.all([1, 2].map(() => RawConnection.open(service.edge.url)));
   const whole = [...holders].map((client) =>
     client.write(renderHead({ "Content-Length": String(20 * MEBIBYTE) }) + " ".repeat(20 * MEBIBYTE - 1)),
   );

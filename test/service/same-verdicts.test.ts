@@ -1,12 +1,12 @@
 /**
- * The edge and the backend validate by the same functions: each request that one refuses, the other refuses in the same
+ * The edge and the backend validate by the same functions: each request that one rejects, the other rejects in the same
  * words. Only `instance` differs, which names where the request was received.
  */
 import { beforeAll, describe, expect, it } from "vitest";
-import { type ContractCode, expectProblem } from "../backend/support/problems.ts";
-import { renderInit } from "../backend/support/test-backend.ts";
-import { API_TOKEN } from "../tokens.ts";
-import { startTestService, type TestService } from "./support/local.ts";
+import { type ContractCode, expectProblem } from "../support/problems.ts";
+import { renderInit } from "../support/test-backend.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { API_TOKEN } from "../support/tokens.ts";
 
 const SETTINGS = {
   SERVICE_MAX_REQUEST_BODY_BYTES: "20000",
@@ -33,7 +33,7 @@ const encode = (body: string) => new TextEncoder().encode(body);
 
 type Body = object | string | Uint8Array<ArrayBuffer>;
 
-const REFUSED: readonly (readonly [what: string, code: ContractCode, body: Body])[] = [
+const REJECTED: readonly (readonly [what: string, code: ContractCode, body: Body])[] = [
   ["nothing", "invalid_request", ""],
   ["no JSON", "invalid_request", "source=x"],
   ["JSON that is cut off", "invalid_request", '{"source":"x"'],
@@ -114,7 +114,7 @@ const REFUSED: readonly (readonly [what: string, code: ContractCode, body: Body]
 
 interface Verdict {
   readonly answer: Response;
-  /** The body with `instance` taken out, byte by byte otherwise. */
+  /** The body without `instance`, otherwise byte for byte. */
   readonly text: string;
 }
 
@@ -136,8 +136,8 @@ async function expectSame(code: ContractCode, [edge, backend]: [Verdict, Verdict
   for (const { answer } of [edge, backend]) await expectProblem(answer, code);
 }
 
-describe("the edge and the backend refuse in the same words", () => {
-  it.each(REFUSED)("%s: %s", async (_what, code, body) => {
+describe("the edge and the backend reject in the same words", () => {
+  it.each(REJECTED)("%s: %s", async (_what, code, body) => {
     await expectSame(code, await bothVerdicts(body));
   });
 
@@ -145,7 +145,7 @@ describe("the edge and the backend refuse in the same words", () => {
     await expectSame("invalid_request", await bothVerdicts({ source: "x" }, { "Content-Type": type }));
   });
 
-  it("a coded body", async () => {
+  it("a body with a content coding", async () => {
     await expectSame("invalid_request", await bothVerdicts({ source: "x" }, { "Content-Encoding": "br" }));
   });
 
@@ -163,7 +163,7 @@ describe("the edge and the backend take the same", () => {
     ["data nested as deep as may be", `{"source":"x","data":${"[".repeat(127)}${"]".repeat(127)}}`],
     ["the largest double", '{"source":"#data.at(0)","data":[1.7976931348623157e308]}'],
     ["the reserved key with no date", withData({ $__toml_private_datetime: "soon" })],
-    ["blanks around everything", ' \n{ "source" : "x" }\t\r\n'],
+    ["whitespace around everything", ' \n{ "source" : "x" }\t\r\n'],
     ["the pages of an archive at their limit", withOutput({ format: "svg", archive: "zip", pages: "1-5" })],
   ] as const)("%s", async (_what, body) => {
     const verdicts = await bothVerdicts(body);

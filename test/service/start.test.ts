@@ -1,13 +1,14 @@
 /** `npm start`, without its set-up: the programs that it starts, what it says, and what it leaves behind. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { LOOPBACK } from "../../scripts/local-service.ts";
+import { processIds, readProc } from "../support/processes.ts";
+import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const SECRET = "secret-token-5f0c2b";
@@ -23,7 +24,7 @@ interface Start {
 
 /** Starts the service with a home and a temporary folder of its own. */
 async function start(settings: Readonly<Record<string, string>>): Promise<Start> {
-  const folder = await mkdtemp(join(tmpdir(), "start-test-"));
+  const folder = await makeTemporaryFolder("start-test-");
   const child = spawn(process.execPath, [join(PROJECT, "scripts/start.ts")], {
     cwd: PROJECT,
     env: {
@@ -52,7 +53,6 @@ async function start(settings: Readonly<Record<string, string>>): Promise<Start>
   onTestFinished(async () => {
     child.kill("SIGTERM");
     await ended;
-    await rm(folder, { recursive: true, force: true });
   });
   return { folder, output: () => output, errors: () => errors, ended, stop: () => child.kill("SIGTERM") };
 }
@@ -78,10 +78,10 @@ async function filesWith(folder: string, wanted: string): Promise<string[]> {
 }
 
 /** The command lines of all processes. */
-async function commandLines(): Promise<string> {
-  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "latin1").catch(() => "")));
-  return lines.join("\n");
+function commandLines(): string {
+  return processIds()
+    .map((pid) => readProc(`${pid}/cmdline`))
+    .join("\n");
 }
 
 const temporary = async ({ folder }: Start) => (await readdir(folder)).filter((name) => name !== ".cache");
@@ -97,8 +97,8 @@ describe("npm start", () => {
     const answer = await fetch(new URL("/v1/render", url), { method: "POST", headers, body: '{"source":"x"}' });
     expect([answer.status, await answer.text()]).toEqual([200, expect.stringMatching(/^%PDF-/)]);
 
-    expect(await commandLines()).toContain("workerd");
-    expect(await commandLines()).not.toContain(SECRET);
+    expect(commandLines()).toContain("workerd");
+    expect(commandLines()).not.toContain(SECRET);
     expect((await temporary(service)).length).toBeGreaterThan(0);
     expect(await filesWith(service.folder, SECRET)).toEqual([]);
     expect(await readdir(PROJECT)).toEqual(before);
@@ -135,7 +135,7 @@ describe("npm start", () => {
     ["SERVICE_BODY_TIMEOUT_SECONDS", "0"],
     ["SERVICE_MAX_OUTPUT_FILES", "many"],
     ["SERVICE_API_TOKENS", `a/b:${SECRET}`],
-  ])("refuses a wrong %s before anything else, and quotes no token", async (setting, value) => {
+  ])("rejects a wrong %s before anything else, and quotes no token", async (setting, value) => {
     const service = await start({ [setting]: value, SERVICE_TYPST_BIN: "/nonexistent/typst" });
     expect(await service.ended).toBe(1);
     expect(service.errors()).toMatch(new RegExp(`^${setting} must [^\\n]*\\n$`));

@@ -1,7 +1,7 @@
 /**
- * Problems as section 7.3 of the contract lists them, written down once more by hand, apart from the service's own
- * catalogue: a change of that catalogue must fail against this. The titles are the service's own; they stand here so that
- * nobody changes one by accident.
+ * The problems of docs/api.md#codes, written by hand and independently of the service's catalogue: a change of
+ * the catalogue must fail against this table. The titles are the service's own and are here so that nobody changes one by
+ * accident.
  *
  * Used inside workerd too: nothing of Node.
  */
@@ -50,13 +50,13 @@ export const CONTRACT = {
 
 export type ContractCode = keyof typeof CONTRACT;
 
-/** The members that the body of a problem of that code must have, but for those that only its request knows. */
+/** The members of a problem of that code that do not depend on the request. */
 export function contractMembers(code: ContractCode) {
   const { status, origin, title }: ContractProblem = CONTRACT[code];
   return { code, status, origin, title };
 }
 
-/** Those members of a context that the contract does not know for the code. */
+/** The members of a context that docs/api.md does not list for the code. */
 export function foreignMembers(code: ContractCode, context: object): string[] {
   const { context: known }: ContractProblem = CONTRACT[code];
   return Object.keys(context).filter((member) => !known.includes(member));

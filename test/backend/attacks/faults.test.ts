@@ -1,6 +1,6 @@
 /**
  * Faults of the machine and of clients: a backend that is killed, a disk that is full or read-only, clients that go away
- * at every stage, and far more of them than can be served. Nothing may be lost, hang, leak, or be answered wrongly.
+ * at every stage, and far more of them than can be served. Nothing may be lost, hang, leak, or get a wrong answer.
  */
 import { once } from "node:events";
 import { mkdtemp, readdir, rm, statfs, unlink, writeFile } from "node:fs/promises";
@@ -12,33 +12,30 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { type LocalBackend, startBackend, takeFreePort } from "../../../scripts/local-service.ts";
 import { runMountCommand } from "../../attack-suite/mount-helper.ts";
-import { backendEnvironment } from "../../service/support/local.ts";
-import { BACKEND_TOKEN } from "../../tokens.ts";
-import { parseMetrics, sampleValue } from "../support/metrics-text.ts";
-import { readPdf } from "../support/pdf-reader.ts";
-import { expectProblem } from "../support/problems.ts";
-import { renderInit, startTestBackend, type TestBackend } from "../support/test-backend.ts";
-import { readZip } from "../support/zip-reader.ts";
-import { binaryFile, ENDLESS, NO_TIME_LIMIT, noisePng, svg, textFile } from "./bombs.ts";
-import { expectNothingLeft, processesOf, typstProcessesOf } from "./leftovers.ts";
-import { landlockObstacle } from "./own-sandbox.ts";
+import { ENDLESS, NO_TIME_LIMIT, noisePng, svg } from "../../support/bombs.ts";
+import { expectNothingLeft } from "../../support/leftovers.ts";
+import { parseMetrics, sampleValue } from "../../support/metrics-text.ts";
+import { readPdf } from "../../support/pdf-reader.ts";
+import { expectProblem } from "../../support/problems.ts";
+import { processesOf, typstProcessesOf } from "../../support/processes.ts";
+import { binaryFile, textFile } from "../../support/request-files.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import {
+  projectsIn,
+  renderInit,
+  startTemporaryBackend,
+  startTestBackend,
+  type TestBackend,
+} from "../../support/test-backend.ts";
+import { landlockObstacle } from "../../support/test-sandbox.ts";
+import { backendEnvironment } from "../../support/test-service.ts";
+import { BACKEND_TOKEN } from "../../support/tokens.ts";
+import { readZip } from "../../support/zip-reader.ts";
 
 const MEBIBYTE = 1024 ** 2;
 const ZIP_OF_SVG = { format: "svg", archive: "zip" };
 
 type Settings = Readonly<Record<string, string>>;
-
-async function backendFor(settings: Settings): Promise<TestBackend> {
-  const backend = await startTestBackend(settings);
-  onTestFinished(() => backend.close());
-  return backend;
-}
-
-async function temporaryFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "faults-test-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 async function startProcess(settings: Settings): Promise<LocalBackend> {
   const environment = { SERVICE_SETPRIV_BIN: inject("setprivPath") ?? "", ...backendEnvironment() };
@@ -50,13 +47,11 @@ async function startProcess(settings: Settings): Promise<LocalBackend> {
 const send = ({ url }: LocalBackend, body: object) =>
   fetch(new URL("/v1/render", url), renderInit(body, { headers: { Connection: "close" } }));
 
-const projectsIn = async (folder: string) => (await readdir(folder)).filter((name) => /^(?:render|output)-/.test(name));
-
 describe("a backend that is killed in the middle of renders", () => {
   it.each([["bubblewrap", "0"], ["bubblewrap", "2"], ...(landlockObstacle === null ? [["landlock", "0"]] : [])])(
-    "takes every Typst with it (%s, %s warm), and the next one cleans up",
+    "takes every Typst with it, and the next backend cleans up (%s, %s warm)",
     async (sandbox = "", warm = "") => {
-      const folder = await temporaryFolder();
+      const folder = await makeTemporaryFolder("faults-test-");
       const settings = {
         SERVICE_WORK_DIRECTORY: folder,
         SERVICE_SANDBOX: sandbox,
@@ -86,7 +81,7 @@ describe("a backend that is killed in the middle of renders", () => {
   );
 });
 
-/** Whether this process may mount. The attack suite brings a helper that may. */
+/** Whether this process may mount, itself or by the attack suite's helper. */
 const canMount = await (async () => {
   const folder = await mkdtemp(join(tmpdir(), "mount-test-"));
   const isMounted = await mount("-t", "tmpfs", "-o", "size=1m", "tmpfs", folder);
@@ -103,12 +98,12 @@ function unmount(folder: string): Promise<boolean> {
   return runMountCommand({ program: "umount", arguments: ["--lazy", folder] });
 }
 
-describe.skipIf(!canMount)("a work directory (skipped for who may not mount)", () => {
-  /** A backend whose work directory is on a file system of its own, with so much left of it. */
+describe.skipIf(!canMount)("a work directory (skipped without the right to mount)", () => {
+  /** A backend whose work directory is on a file system of its own with this much space left. */
   async function backendOnSmallDisk(left: Left): Promise<TestBackend> {
-    const disk = await temporaryFolder();
+    const disk = await makeTemporaryFolder("faults-test-");
     expect(await mount("-t", "tmpfs", "tmpfs", disk)).toBe(true);
-    // The root of the file system belongs to whoever has mounted it.
+    // The root of the file system belongs to the user that mounted it.
     const backend = await startTestBackend({ SERVICE_WORK_DIRECTORY: join(disk, `on-${basename(disk)}`) });
     onTestFinished(async () => {
       await backend.close().catch(() => {});
@@ -118,7 +113,7 @@ describe.skipIf(!canMount)("a work directory (skipped for who may not mount)", (
     return backend;
   }
 
-  /** With these options alone: those that the kernel lists may name users that a user namespace does not know. */
+  /** With these options alone: those that the kernel lists may name users unknown to a user namespace. */
   function remount({ workDirectory }: TestBackend, options: string): Promise<boolean> {
     const alone = ["--options-mode", "ignore", "--options-source", "disable", "-t", "tmpfs"];
     return mount(...alone, "-o", `remount,${options}`, "tmpfs", dirname(workDirectory));
@@ -143,7 +138,7 @@ describe.skipIf(!canMount)("a work directory (skipped for who may not mount)", (
     return path;
   }
 
-  it("that is read-only makes the service unavailable, until it is not", async () => {
+  it("that is read-only makes the service unavailable until it is writable again", async () => {
     const backend = await backendOnSmallDisk({ bytes: MEBIBYTE });
     expect(await remount(backend, "ro")).toBe(true);
     await expectProblem(await backend.render({ source: "x" }), "service_unavailable");
@@ -152,20 +147,20 @@ describe.skipIf(!canMount)("a work directory (skipped for who may not mount)", (
     await expectNothingLeft(backend);
   });
 
-  it("without room for a file of the request makes the service unavailable, until there is", async () => {
+  it("without room for a file of the request makes the service unavailable until there is room", async () => {
     const backend = await backendOnSmallDisk({ bytes: MEBIBYTE });
     const filler = await fill(backend, 65_536);
     const body = { source: "x", files: { "a.txt": textFile("x".repeat(300_000)) } };
     await expectProblem(await backend.render(body), "service_unavailable");
     await expect.poll(() => backend.projects()).toEqual([]);
-    // What needs no room is served meanwhile.
+    // A render that needs no room is served meanwhile.
     expect((await backend.render({ source: "x" })).status).toBe(200);
     await unlink(filler);
     expect((await backend.render(body)).status).toBe(200);
     await expectNothingLeft(backend);
   });
 
-  it("without a name left makes the service unavailable, until there is", async () => {
+  it("without a free inode makes the service unavailable until there is one", async () => {
     const backend = await backendOnSmallDisk({ bytes: MEBIBYTE, names: 12 });
     const names = Array.from({ length: 11 }, (_, index) => join(backend.workDirectory, `filler-${index}`));
     for (const name of names) await writeFile(name, "");
@@ -175,7 +170,7 @@ describe.skipIf(!canMount)("a work directory (skipped for who may not mount)", (
     await expectNothingLeft(backend);
   });
 
-  it("without room for the pages of an archive makes the service unavailable, and is no fault of the template", async () => {
+  it("without room for the pages of an archive makes the service unavailable, and does not blame the template", async () => {
     const backend = await backendOnSmallDisk({ bytes: MEBIBYTE });
     const shapes = { "a.svg": textFile(svg('<rect width="1" height="1"/>'.repeat(9000))) };
     const body = { source: '#for i in range(9) { page(image("a.svg")) }', files: shapes, output: ZIP_OF_SVG };
@@ -192,7 +187,7 @@ describe("clients that go away leave nothing", () => {
   const SETTINGS = { SERVICE_MAX_CONCURRENT_RENDERS: "2", SERVICE_QUEUE_DEADLINE_SECONDS: "300", ...NO_TIME_LIMIT };
   const CLIENTS = 8;
 
-  /** Those whose request was never whole. */
+  /** Clients that leave before their request is complete. */
   const gone = (backend: TestBackend) =>
     backend.metric("service_render_requests_total", { format: "none", outcome: "client_gone" });
 
@@ -201,7 +196,7 @@ describe("clients that go away leave nothing", () => {
    * second time adds would be lost each time.
    */
   async function expectNoLoss(scenario: (backend: TestBackend) => Promise<void>): Promise<void> {
-    const backend = await backendFor(SETTINGS);
+    const backend = await startTemporaryBackend(SETTINGS);
     const run = async (): Promise<void> => {
       await scenario(backend);
       await expectNothingLeft(backend);
@@ -256,7 +251,7 @@ describe("clients that go away leave nothing", () => {
   });
 
   it("at any moment of a short render", async () => {
-    const backend = await backendFor({ ...SETTINGS, SERVICE_WARM_RENDERS: "2" });
+    const backend = await startTemporaryBackend({ ...SETTINGS, SERVICE_WARM_RENDERS: "2" });
     for (let milliseconds = 0; milliseconds < 40; milliseconds++) {
       const signal = AbortSignal.timeout(milliseconds);
       await backend.render({ source: "x" }, { signal }).then(
@@ -295,9 +290,9 @@ describe("clients that go away leave nothing", () => {
 });
 
 describe("two hundred clients at once, ten times what can be served or wait", () => {
-  /** The least of each outcome, however long a machine takes for them. */
+  /** At least this many of each outcome, however slow the machine is. */
   const ENOUGH = 20;
-  /** `npm run soak` goes on for so long all the same: it looks for what only shows in time. */
+  /** `npm run soak` goes on for this long in any case, to find what shows only with time. */
   const SECONDS = Number(process.env.SOAK_SECONDS ?? 0);
   const OUTCOMES = ["ok", "template_compile_failed", "render_queue_full"];
   const SLOTS = 2;
@@ -305,8 +300,10 @@ describe("two hundred clients at once, ten times what can be served or wait", ()
   const CLIENTS = 10 * (SLOTS + PLACES);
   const WARM = 2;
 
-  it("each get a right render or a right problem, and nothing leaks", { timeout: (SECONDS + 300) * 1000 }, async () => {
-    const folder = await temporaryFolder();
+  it("each get a correct render or a correct problem, and nothing leaks", {
+    timeout: (SECONDS + 300) * 1000,
+  }, async () => {
+    const folder = await makeTemporaryFolder("faults-test-");
     const backend = await startProcess({
       SERVICE_WORK_DIRECTORY: folder,
       SERVICE_MAX_CONCURRENT_RENDERS: String(SLOTS),
@@ -363,7 +360,7 @@ describe("two hundred clients at once, ten times what can be served or wait", ()
     const samples = parseMetrics(await (await fetch(new URL("/metrics", backend.url))).text());
     const gauges = ["service_renders_running", "service_renders_waiting", "service_temp_reserved_bytes"];
     expect(gauges.map((name) => sampleValue(samples, name, {}))).toEqual([0, 0, 0]);
-    // One for the connection by which the metrics were asked for.
+    // One is the connection that asked for the metrics.
     await expect.poll(descriptors).toBeLessThanOrEqual(before + 1);
     await backend.stop();
     expect(processesOf(folder)).toEqual([]);

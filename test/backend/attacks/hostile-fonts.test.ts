@@ -1,12 +1,13 @@
 /**
- * Fonts that attack by way of `files`. Most are no fonts to Typst, which then takes another one; some are fonts and cannot
- * be put into a PDF; those that are too much run into the limits of every render. The service lives on in any case.
+ * Hostile fonts among the `files` of a request. Typst ignores most of them and uses another font; some load but cannot be
+ * embedded in a PDF; the expensive ones run into the limits of every render. The service survives all of them.
  */
-import { describe, expect, it, onTestFinished } from "vitest";
-import { fontNamesOf, LIBERATION_FAMILY, liberation } from "../support/fonts.ts";
-import { expectProblem } from "../support/problems.ts";
-import { startTestBackend, type TestBackend } from "../support/test-backend.ts";
-import { binaryFile, type SentFile, textFile } from "./bombs.ts";
+import { describe, expect, it } from "vitest";
+import { fontNamesOf, LIBERATION_FAMILY, liberation } from "../../support/fonts.ts";
+import { expectNothingLeft } from "../../support/leftovers.ts";
+import { expectProblem } from "../../support/problems.ts";
+import { binaryFile, type SentFile, textFile } from "../../support/request-files.ts";
+import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
 import {
   boundlessCollection,
   recursiveCollection,
@@ -19,7 +20,6 @@ import {
   withoutOutlines,
   withTableRecords,
 } from "./hostile-fonts.ts";
-import { expectNothingLeft } from "./leftovers.ts";
 
 const MEBIBYTE = 1024 ** 2;
 const MAX_UINT16 = 0xffff;
@@ -30,17 +30,15 @@ const PNG = { format: "png" };
 
 const LIMITS = {
   SERVICE_MAX_CONCURRENT_RENDERS: "2",
-  // The limit on memory or on processor time is what stops a render here, however slow the machine is.
+  // The limits on memory and on processor time stop the renders here, however slow the machine is.
   SERVICE_RENDER_TIMEOUT_SECONDS: "60",
   SERVICE_RENDER_MEMORY_BYTES: String(256 * MEBIBYTE),
 };
 
 type Files = Readonly<Record<string, SentFile>>;
 
-async function backendFor(settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
-  const backend = await startTestBackend({ ...LIMITS, ...settings });
-  onTestFinished(() => backend.close());
-  return backend;
+function startLimitedBackend(settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
+  return startTemporaryBackend({ ...LIMITS, ...settings });
 }
 
 const sent = (fonts: readonly Buffer[], extension = "ttf"): Files =>
@@ -61,11 +59,11 @@ async function expectOrdinaryRender(backend: TestBackend): Promise<void> {
 
 const SOUND = await liberation("Regular");
 
-it("a sound font is used, so that the others can be told from it", async () => {
-  expect(await fontsUsed(await backendFor(), sent([SOUND]))).toEqual(new Set(["LiberationSans"]));
+it("a valid font is used, so the tests below can tell when another one is", async () => {
+  expect(await fontsUsed(await startLimitedBackend(), sent([SOUND]))).toEqual(new Set(["LiberationSans"]));
 });
 
-describe("what is no font to Typst is passed over", () => {
+describe("a file that Typst cannot load as a font is ignored", () => {
   const GARBAGE = textFile("x".repeat(MEBIBYTE - 8192));
 
   it.each<[string, () => Files, Readonly<Record<string, string>>?]>([
@@ -90,16 +88,16 @@ describe("what is no font to Typst is passed over", () => {
         ),
     ],
   ])("%s", async (_what, files, settings) => {
-    const backend = await backendFor(settings);
+    const backend = await startLimitedBackend(settings);
     const [used] = await Promise.all([fontsUsed(backend, files()), expectOrdinaryRender(backend)]);
     expect(used).not.toContain("LiberationSans");
     await expectNothingLeft(backend);
   });
 });
 
-describe("a font that lies", () => {
-  it("about its tables spoils the render at most, which is never a failure of the service", async () => {
-    const backend = await backendFor();
+describe("a font with false tables", () => {
+  it("fails its own render at most, and never as a failure of the service", async () => {
+    const backend = await startLimitedBackend();
     const requests = [
       ...withBrokenTables(SOUND).map((font) => [font]),
       withTableRecords(SOUND, 8, MAX_UINT32),
@@ -113,22 +111,22 @@ describe("a font that lies", () => {
       else await expectProblem(answer, "template_compile_failed");
       codes.add(String(answer.status));
     }
-    // Some of them can be used, and some cannot.
+    // Typst can use some of them, and not others.
     expect(codes).toEqual(new Set(["200", "422"]));
     await expectOrdinaryRender(backend);
     await expectNothingLeft(backend);
   });
 
-  it("beside a sound one of the same name does not keep that from being found", async () => {
-    const backend = await backendFor();
+  it("does not hide a valid font of the same name", async () => {
+    const backend = await startLimitedBackend();
     const files = sent([...truncations(SOUND, 32), SOUND, withMostTables(SOUND)]);
     expect(await fontsUsed(backend, files)).toEqual(new Set(["LiberationSans"]));
   });
 });
 
 describe("a thousand fonts", () => {
-  it("cost time, and the document is made", async () => {
-    const backend = await backendFor({
+  it("take time, but the document is rendered", async () => {
+    const backend = await startLimitedBackend({
       SERVICE_MAX_INLINE_FILES: "1024",
       SERVICE_MAX_REQUEST_BODY_BYTES: String(64 * MEBIBYTE),
     });
@@ -142,7 +140,7 @@ describe("a thousand fonts", () => {
   });
 });
 
-describe("a font that is too much is stopped by the limits of every render", () => {
+describe("an expensive font is stopped by the limits of every render", () => {
   interface Attack {
     readonly files: Files;
     readonly control: Files;
@@ -179,7 +177,7 @@ describe("a font that is too much is stopped by the limits of every render", () 
       },
     ],
   ])("memory: %s", async (_what, { files, control, output = {} }) => {
-    const backend = await backendFor({ SERVICE_RENDER_CPU_SECONDS: "60" });
+    const backend = await startLimitedBackend({ SERVICE_RENDER_CPU_SECONDS: "60" });
     expect((await backend.render({ source: SOURCE, files: control, output })).status).toBe(200);
     const attack = backend.render({ source: SOURCE, files, output });
     const [problem] = await Promise.all([
@@ -191,7 +189,7 @@ describe("a font that is too much is stopped by the limits of every render", () 
   });
 
   it("processor time: a collection of sixteen bytes that claims four thousand million fonts", async () => {
-    const backend = await backendFor({ SERVICE_RENDER_CPU_SECONDS: "1" });
+    const backend = await startLimitedBackend({ SERVICE_RENDER_CPU_SECONDS: "1" });
     const files = sent([boundlessCollection()], "otc");
     const attack = backend.render({ source: SOURCE, files });
     const [problem] = await Promise.all([
@@ -199,7 +197,7 @@ describe("a font that is too much is stopped by the limits of every render", () 
       expectOrdinaryRender(backend),
     ]);
     expect(problem.detail).toContain("processor time");
-    // It is the font alone: nobody looks into it by another name.
+    // The font alone is the cause: under another name Typst does not read it.
     expect((await backend.render({ source: SOURCE, files: sent([boundlessCollection()], "bin") })).status).toBe(200);
     await expectNothingLeft(backend);
   });

@@ -1,18 +1,14 @@
 /**
- * Templates that attack: the host's files, the network, processor, memory, disk, and the parsers that Typst is made of.
+ * Hostile templates: they attack the host's files, the network, processor, memory, disk, and the parsers inside Typst.
  *
- * Each runs in the real Typst in the real sandbox, with an ordinary render beside it, which must not notice. Limits are
- * smaller than in production, so that each shows within seconds. Of every attack is known what stops it, and so its code.
+ * Each runs in the real Typst in the real sandbox, with an ordinary render beside it that must not be affected. Limits are
+ * smaller than in production, so each attack takes seconds. What stops each attack is known, and so is its error code.
  */
 import { existsSync } from "node:fs";
-import { describe, expect, it, onTestFinished } from "vitest";
-import { readPdf } from "../support/pdf-reader.ts";
-import { type ContractCode, expectProblem } from "../support/problems.ts";
-import { startTestBackend, type TestBackend } from "../support/test-backend.ts";
+import { describe, expect, it } from "vitest";
 import {
   anchorBomb,
-  binaryFile,
-  compressedBlanks,
+  compressedSpaces,
   compressedSvg,
   ENDLESS,
   entityBomb,
@@ -20,14 +16,16 @@ import {
   noisePng,
   png,
   referenceBomb,
-  type SentFile,
   svg,
-  textFile,
-} from "./bombs.ts";
-import { expectNothingLeft } from "./leftovers.ts";
-import { growingPlugin, loopingPlugin } from "./wasm.ts";
+} from "../../support/bombs.ts";
+import { expectNothingLeft } from "../../support/leftovers.ts";
+import { readPdf } from "../../support/pdf-reader.ts";
+import { type ContractCode, expectProblem } from "../../support/problems.ts";
+import { binaryFile, type SentFile, textFile } from "../../support/request-files.ts";
+import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
+import { growingPlugin, loopingPlugin } from "../../support/wasm.ts";
 
-/** Much longer than an ordinary render takes, on a machine that is busy too. */
+/** Much longer than an ordinary render takes, even on a busy machine. */
 const RENDER_TIMEOUT_SECONDS = 3;
 const MAX_OUTPUT_BYTES = 10_000_000;
 const MEBIBYTE = 1024 ** 2;
@@ -38,7 +36,7 @@ const LIMITS = {
   SERVICE_RENDER_MEMORY_BYTES: String(512 * MEBIBYTE),
   SERVICE_MAX_OUTPUT_BYTES: String(MAX_OUTPUT_BYTES),
 };
-/** For what ends by itself, however slow the machine is. */
+/** For attacks that end by themselves, however slow the machine is. */
 const PATIENT = NO_TIME_LIMIT;
 
 interface Template {
@@ -48,15 +46,13 @@ interface Template {
 }
 
 interface Attack extends Template {
-  /** What is different where the same template is harmless. It compiles, so it is the attack alone that does not. */
+  /** The change that makes the template harmless. That one compiles, so the attack alone is what fails. */
   readonly control: Partial<Template>;
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-async function backendFor(settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
-  const backend = await startTestBackend({ ...LIMITS, ...settings });
-  onTestFinished(() => backend.close());
-  return backend;
+function startLimitedBackend(settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
+  return startTemporaryBackend({ ...LIMITS, ...settings });
 }
 
 async function expectOrdinaryRender(backend: TestBackend): Promise<void> {
@@ -68,7 +64,7 @@ async function expectOrdinaryRender(backend: TestBackend): Promise<void> {
 /** Runs an attack beside an ordinary render; expects the code, not before its time, and nothing left. */
 async function expectStopped(attack: Attack, code: ContractCode): Promise<void> {
   const { control, settings = {}, ...body } = attack;
-  const backend = await backendFor(settings);
+  const backend = await startLimitedBackend(settings);
   expect((await backend.render({ ...body, ...control })).status).toBe(200);
   const started = performance.now();
   const [{ problem, seconds }] = await Promise.all([
@@ -88,7 +84,7 @@ async function expectStopped(attack: Attack, code: ContractCode): Promise<void> 
 }
 
 const nested = (open: string, close: string, depth: number) => open.repeat(depth) + close.repeat(depth);
-/** The plugin itself is right, as long as nobody calls it. */
+/** The plugin itself is valid as long as nobody calls it. */
 const plugin = (bytes: Buffer): Attack => ({
   source: '#plugin("bad.wasm").run()',
   files: { "bad.wasm": binaryFile(bytes) },
@@ -161,8 +157,8 @@ describe("a template does not read", () => {
     ["a package by a name that is a path", importing("@../secrets:0.1.0")],
   ])("%s", (_what, attack) => expectStopped({ ...attack, ...patient(attack) }, "template_compile_failed"));
 
-  it("another render's project, whose path it knows", async () => {
-    const backend = await backendFor();
+  it("the directory of another render, even if it knows the path", async () => {
+    const backend = await startLimitedBackend();
     const victim = backend.render({ source: ENDLESS, files: { "secret.txt": textFile("the secret") } });
     await expect.poll(() => backend.projects()).toHaveLength(1);
     const [directory = ""] = await backend.projects();
@@ -175,8 +171,8 @@ describe("a template does not read", () => {
     await expectNothingLeft(backend);
   });
 
-  it("anything but its own files, and those it does", async () => {
-    const backend = await backendFor();
+  it("anything but its own files, which it can read", async () => {
+    const backend = await startLimitedBackend();
     const source = '#assert.eq(read("/etc/passwd"), "mine")\n#assert.eq(read("etc/passwd"), "mine")';
     const answer = await backend.render({ source, files: { "etc/passwd": textFile("mine") } });
     expect(answer.status).toBe(200);
@@ -184,7 +180,7 @@ describe("a template does not read", () => {
 });
 
 const ENDLESS_WORK: Attack = { source: ENDLESS, control: { source: ENDLESS.replaceAll("1000000", "10") } };
-/** No result can be remembered, because no call is like another: each makes two. */
+/** Each call makes two different ones, so Typst cannot reuse a remembered result. */
 const branching = (depth: number) =>
   `#let f(path) = if path.len() > ${depth} { 0 } else { f(path + "a") + f(path + "b") }\n#f("")`;
 
@@ -198,7 +194,7 @@ describe("a template that never ends is stopped at the render timeout", () => {
       {
         source: branching(60),
         control: { source: branching(6) },
-        // What it has been through it keeps: half a gigabyte in two or three seconds.
+        // It keeps what it has read: half a gigabyte in two or three seconds.
         settings: { SERVICE_RENDER_MEMORY_BYTES: String(8192 * MEBIBYTE) },
       },
     ],
@@ -306,7 +302,7 @@ describe("a template that Typst itself refuses has failed to compile", () => {
     ],
     ["references that multiply in an SVG", image("a.svg", textFile(referenceBomb(9)), textFile(referenceBomb(1)))],
     ["entities that multiply in an SVG", image("a.svg", textFile(entityBomb(9)), textFile(entityBomb(1)))],
-    ["an SVGZ of 700 MB", image("a.svg", binaryFile(compressedBlanks(700_000_000)), binaryFile(compressedBlanks(700)))],
+    ["an SVGZ of 700 MB", image("a.svg", binaryFile(compressedSpaces(700_000_000)), binaryFile(compressedSpaces(700)))],
     ["a PDF whose pages are their own parents", image("a.pdf", textFile(pdfOf("2 0 R")), textFile(pdfOf("3 0 R")))],
     [
       "anchors that multiply in YAML",
@@ -341,8 +337,8 @@ describe("a template that Typst itself refuses has failed to compile", () => {
   ])("%s", (_what, attack) => expectStopped({ ...attack, ...patient(attack) }, "template_compile_failed"));
 });
 
-/** The contract: a signal that the memory limit does not explain is a failure of the service. The service lives on. */
-describe("a template that overflows Typst's stack is a render that failed", () => {
+/** A signal that the memory limit does not explain is a failure of the service (docs/api.md#codes). */
+describe("a template that overflows Typst's stack is a failed render, and the service goes on", () => {
   it.each<[string, Attack]>([
     [
       "by content in content",
@@ -445,8 +441,8 @@ describe("a template that makes too much is stopped by the limits of its output"
     await expectStopped({ ...attack, ...patient(attack) }, code);
   });
 
-  it("and 64 large pages within the limits are made", async () => {
-    const backend = await backendFor(PATIENT);
+  it("and 64 large pages within the limits are rendered", async () => {
+    const backend = await startLimitedBackend(PATIENT);
     const source = "#set page(width: 1500pt, height: 1500pt)\n#for i in range(64) { [#i]; pagebreak(weak: true) }";
     const [answer] = await Promise.all([backend.render({ source, output: ZIP_OF_PNG }), expectOrdinaryRender(backend)]);
     expect(answer.status).toBe(200);
@@ -456,7 +452,7 @@ describe("a template that makes too much is stopped by the limits of its output"
   });
 });
 
-/** These end by themselves, on a slow machine too. */
+/** These end by themselves, even on a slow machine. */
 function patient({ settings = {} }: Pick<Attack, "settings">): Pick<Attack, "settings"> {
   return { settings: { ...PATIENT, ...settings } };
 }

@@ -1,6 +1,6 @@
 /**
- * What a Typst that has been taken over could ask of the kernel: Perl in its place, in the real sandboxes, makes the
- * calls. Every Debian has Perl; its `syscall` takes numbers, so nothing is compiled.
+ * What a compromised Typst could ask of the kernel: Perl in its place, in the real sandboxes, makes the system calls.
+ * Every Debian has Perl, whose `syscall` takes numbers, so nothing needs to be compiled.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -8,8 +8,8 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { type TypstEnd, TypstProcess } from "../../../backend/typst/process.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
-import { isRunning } from "../support/running-process.ts";
-import { openOwnSandbox, SANDBOXES } from "./own-sandbox.ts";
+import { isRunning } from "../../support/processes.ts";
+import { openTestSandbox, SANDBOXES } from "../../support/test-sandbox.ts";
 
 const PERL = "/usr/bin/perl";
 
@@ -21,9 +21,9 @@ function numbers(): (typeof NUMBERS)["x64"] {
   return NUMBERS[arch];
 }
 
-/** Runs a Perl program as Typst is run: from standard input, in the sandbox, under its limits. */
+/** Runs a Perl program as Typst is run: from standard input, in the sandbox, under the same limits. */
 async function runPerl(mode: SandboxMode, program: string): Promise<{ end: TypstEnd; output: string }> {
-  const { settings, sandbox, spawner } = await openOwnSandbox(mode, { SERVICE_TYPST_BIN: PERL });
+  const { settings, sandbox, spawner } = await openTestSandbox(mode, { SERVICE_TYPST_BIN: PERL });
   const project = await RenderDirectory.create(settings.workDirectory, false);
   const running = new TypstProcess(spawner, sandbox.spawnCommand(project, ["-"]), settings.limits.max_output_bytes);
   const pieces: Buffer[] = [];
@@ -42,7 +42,7 @@ async function runPerl(mode: SandboxMode, program: string): Promise<{ end: Typst
   return { end, output: Buffer.concat(pieces).toString("latin1") };
 }
 
-/** A process of this user to aim at. */
+/** A process of this user as the target. */
 async function startVictim(): Promise<number> {
   const victim = spawn("sleep", ["60"], { stdio: "ignore" });
   await once(victim, "spawn");
@@ -56,12 +56,12 @@ const SIGNALS: [name: "tkill" | "tgkill", call: (number: number, pid: number) =>
 ];
 
 describe.each(SANDBOXES)("a program in %s", (mode) => {
-  it("runs, so what follows shows something", async () => {
+  it("runs, so the tests below are meaningful", async () => {
     const { end, output } = await runPerl(mode, 'print "it runs"; exit 3');
     expect([end, output]).toEqual([{ kind: "exited", exitCode: 3 }, "it runs"]);
   });
 
-  it.each(SIGNALS)("that sends another process a signal by %s ends itself alone", async (name, call) => {
+  it.each(SIGNALS)("is killed itself if it sends another process a signal by %s", async (name, call) => {
     const victim = await startVictim();
     const { end, output } = await runPerl(
       mode,
@@ -72,12 +72,12 @@ describe.each(SANDBOXES)("a program in %s", (mode) => {
   });
 
   it.each([
-    ["the interfaces of the host", 0x8912],
-    ["the input that waits", 0x541b],
-    ["the window of a terminal", 0x5413],
-    ["to put words into a terminal", 0x5412],
-    ["to have signals sent to others", 0x8901],
-  ])("asks its streams in vain for %s", async (_what, request) => {
+    ["list the interfaces of the host", 0x8912],
+    ["count the waiting input", 0x541b],
+    ["read the size of a terminal", 0x5413],
+    ["insert input into a terminal", 0x5412],
+    ["have signals sent to others", 0x8901],
+  ])("cannot use an ioctl of its streams to %s", async (_what, request) => {
     const ask = `my $room = "\\0" x 64; my $answer = syscall(${numbers().ioctl}, $_, ${request}, $room);`;
     const { end, output } = await runPerl(mode, `for (0..2) { ${ask} print $answer, " ", $! + 0, "\\n" }`);
     expect([end, output]).toEqual([{ kind: "exited", exitCode: 0 }, "-1 1\n".repeat(3)]);

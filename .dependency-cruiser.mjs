@@ -1,0 +1,116 @@
+/**
+ * The layers of the project, as `npm run check:layers` enforces them. docs/architecture.md draws them.
+ *
+ * Type imports count like all others: who knows the type of another layer depends on that layer.
+ */
+
+/** The packages that the rules may import: small, pure, and the same in browsers, workerd and Node. */
+const PACKAGES_OF_RULES = ["content-type", "valibot"];
+
+/** The folders of the backend from the outermost inwards. Each may import those after it, never those before it. */
+const BACKEND_FOLDERS = ["http", "render", "typst", "sandbox", "spawner", "work-directory"];
+
+/** Files whose imports break this order and are still to be mended. What is mended leaves the list. */
+const EXCEPTIONS = [
+  // Imports the type `Extension` of http/: it belongs to the formats of an output, in render/.
+  "^backend/render/render\\.ts$",
+  // Imports the type of the spool that takes the output: typst/ can say itself what it writes to.
+  "^backend/typst/process\\.ts$",
+  // Import the types of commands to start from sandbox/: they belong to the spawner, which starts any program.
+  "^backend/spawner/(messages|spawner)\\.ts$",
+  // Runs Typst inside the sandbox to see that it holds: it stands above both folders.
+  "^backend/sandbox/probe\\.ts$",
+];
+
+export default {
+  forbidden: [
+    {
+      name: "rules-are-pure",
+      comment: `rules/ imports itself and ${PACKAGES_OF_RULES.join(" and ")}: no node:*, no platform, no I/O.`,
+      severity: "error",
+      from: { path: "^rules/" },
+      to: { pathNot: ["^rules/", `^node_modules/(${PACKAGES_OF_RULES.join("|")})/`] },
+    },
+    {
+      name: "json-stands-alone",
+      comment: "rules/json/ reads bytes; it knows nothing of render requests.",
+      severity: "error",
+      from: { path: "^rules/json/" },
+      to: { pathNot: "^rules/json/" },
+    },
+    {
+      name: "edge-without-backend",
+      comment: "The edge runs in workerd, in another process than the backend: they share rules/ alone.",
+      severity: "error",
+      from: { path: "^edge/" },
+      to: { path: "^(backend|scripts|test|bench)/" },
+    },
+    {
+      name: "edge-without-node",
+      comment: "The edge runs in workerd: nothing of node:*.",
+      severity: "error",
+      from: { path: "^edge/" },
+      to: { dependencyTypes: ["core"] },
+    },
+    {
+      name: "backend-without-edge",
+      comment: "The backend imports rules/ and packages for Node, nothing of the edge, the scripts or the tests.",
+      severity: "error",
+      from: { path: "^backend/" },
+      to: { path: "^(edge|scripts|test|bench)/" },
+    },
+    {
+      name: "admission-knows-nobody",
+      comment: "Slots, queue and budgets are counted without knowing what a render is.",
+      severity: "error",
+      from: { path: "^backend/admission/" },
+      to: { path: "^backend/", pathNot: "^backend/admission/" },
+    },
+    {
+      name: "admission-is-above-typst",
+      comment: "What starts Typst never asks for a slot: whoever calls it has one.",
+      severity: "error",
+      from: { path: "^backend/(typst|spawner|sandbox|work-directory)/" },
+      to: { path: "^backend/admission/" },
+    },
+    ...BACKEND_FOLDERS.slice(1).map((folder, index) => {
+      const outer = BACKEND_FOLDERS.slice(0, index + 1);
+      return {
+        name: `${folder}-imports-inwards`,
+        comment: `backend/${folder}/ imports nothing of ${outer.join("/, ")}/.`,
+        severity: "error",
+        from: { path: `^backend/${folder}/`, pathNot: EXCEPTIONS },
+        to: { path: `^backend/(${outer.join("|")})/` },
+      };
+    }),
+    {
+      name: "nobody-imports-the-program",
+      comment: "main.ts puts the backend together and starts it; importing it would start one.",
+      severity: "error",
+      from: {},
+      to: { path: "^(backend/main|scripts/start)\\.ts$" },
+    },
+    {
+      name: "set-up-runs-on-a-bare-machine",
+      comment: "The set-up runs before node_modules exists and on a Node that reads no TypeScript.",
+      severity: "error",
+      from: { path: "^scripts/set-up\\.mjs$" },
+      to: { path: "(^node_modules/|\\.ts$)", reachable: true },
+    },
+    {
+      name: "every-import-is-found",
+      comment: "An import that this check cannot follow is one that it cannot check.",
+      severity: "error",
+      from: {},
+      to: { couldNotResolve: true },
+    },
+  ],
+  options: {
+    // TypeScript 7 has no interface for other programs; swc reads the same syntax.
+    parser: "swc",
+    doNotFollow: { path: "^node_modules/" },
+    // A node_modules that is a symbolic link is one too.
+    preserveSymlinks: true,
+    enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "node", "default"] },
+  },
+};

@@ -1,0 +1,38 @@
+/**
+ * The answer to bytes that are not valid HTTP, or not a complete request in time.
+ */
+import { randomUUID } from "node:crypto";
+import type { Socket } from "node:net";
+import { COMMON_HEADERS, NOT_STORED_HEADERS, REQUEST_ID_HEADER } from "../../rules/http/headers.ts";
+import { PROBLEM_MEDIA_TYPE, problem, problemDocument } from "../../rules/problem.ts";
+
+/** How long a client has to read the last answer on its connection. */
+const LINGER_MILLISECONDS = 1000;
+
+/**
+ * Answers with a problem and closes the connection, since nothing tells where a next request would begin.
+ *
+ * @param pendingAnswers resolved when the requests that came before on the connection have their own answers.
+ */
+export function answerMalformedHttp(socket: Socket, pendingAnswers: Promise<unknown>): void {
+  void pendingAnswers.then(() => closeWithProblem(socket));
+}
+
+function closeWithProblem(socket: Socket): void {
+  if (!socket.writable) return;
+  const requestId = randomUUID();
+  const malformed = problem("invalid_request", "The request is not valid HTTP, or did not arrive in time.", {});
+  const body = JSON.stringify(problemDocument(malformed, `#${requestId}`));
+  const headers = {
+    ...COMMON_HEADERS,
+    ...NOT_STORED_HEADERS,
+    "Content-Type": PROBLEM_MEDIA_TYPE,
+    "Content-Length": Buffer.byteLength(body),
+    [REQUEST_ID_HEADER]: requestId,
+    Connection: "close",
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 400 Bad Request\r\n${lines.join("")}\r\n${body}`);
+  // The client may never close its side.
+  setTimeout(() => socket.destroy(), LINGER_MILLISECONDS).unref();
+}

@@ -1,0 +1,31 @@
+/**
+ * Problems as responses of a backend.
+ */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { COMMON_HEADERS, NOT_STORED_HEADERS, REQUEST_ID_HEADER } from "../../rules/http/headers.ts";
+import {
+  PROBLEM_MEDIA_TYPE,
+  PROBLEMS,
+  type Problem,
+  problemDocument,
+  problemInstance,
+  serviceUnavailable,
+} from "../../rules/problem.ts";
+
+/** Answers with a problem. `instance` is the URL that the client requested, as the edge passes it on. */
+export function sendProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem): FastifyReply {
+  const instance = problemInstance(`${request.protocol}://${request.host}${request.url}`, request.id);
+  if (problem.code === "render_queue_full") reply.header("Retry-After", problem.context.retry_after);
+  return reply
+    .code(PROBLEMS[problem.code].status)
+    .headers({ ...COMMON_HEADERS, ...NOT_STORED_HEADERS, [REQUEST_ID_HEADER]: request.id })
+    .type(PROBLEM_MEDIA_TYPE)
+    .serializer((payload: unknown) => JSON.stringify(payload))
+    .send(problemDocument(problem, instance));
+}
+
+/** Logs why the service failed. The client only learns that it did. */
+export function reportFailure(request: FastifyRequest, error: unknown): Problem {
+  request.log.error({ err: error }, "request failed");
+  return serviceUnavailable();
+}

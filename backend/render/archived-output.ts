@@ -1,0 +1,75 @@
+/**
+ * The pages that Typst has written as files, checked against the limits and packed into a ZIP.
+ */
+import { readdir, statfs } from "node:fs/promises";
+import { join } from "node:path";
+import type { Output } from "../../rules/output-options.ts";
+import { ServiceFailure } from "../error-log.ts";
+import type { BackendSettings } from "../settings.ts";
+import { directoryBytes } from "../typst/process.ts";
+import { packPages } from "./archive.ts";
+import {
+  noPageWritten,
+  noTemporarySpace,
+  notRendered,
+  outputTooLarge,
+  type RenderOutcome,
+  tooManyOutputFiles,
+} from "./outcome.ts";
+import type { Spool } from "./spool.ts";
+import type { TimeLimit } from "./time-limit.ts";
+
+/** With less than this left, a page that could not be written is the disk's failure, not the template's. */
+const FULL_DISK_BYTES = 1024 * 1024;
+
+/** The pages of one render, before they are packed. */
+export interface WrittenPages {
+  /** Holds nothing else; each file is named by the number of its page. */
+  readonly directory: string;
+  readonly wanted: Output;
+  /** Reserves disk space for so many bytes of pages. */
+  readonly hasRoomFor: (bytes: number) => boolean;
+}
+
+/**
+ * Packs pages into `archive`.
+ *
+ * @throws where the machine fails.
+ */
+export async function archiveOutcome(
+  settings: BackendSettings,
+  { directory, wanted, hasRoomFor }: WrittenPages,
+  archive: Spool,
+  time: TimeLimit,
+): Promise<RenderOutcome> {
+  const { max_output_bytes, max_output_files } = settings.limits;
+  const names = await readdir(directory);
+  if (names.length === 0) return notRendered(noPageWritten(wanted));
+  if (names.length > max_output_files) return notRendered(tooManyOutputFiles(settings));
+  const pages = names.map((name) => ({ number: Number(name), path: join(directory, name) }));
+  const size = await directoryBytes(directory);
+  if (size > max_output_bytes) return notRendered(outputTooLarge(size, settings));
+  if (!hasRoomFor(size)) return notRendered(noTemporarySpace());
+  const extension = wanted.format === "png" ? "png" : "svg";
+  const { result, pageBytes } = await packPages(pages, extension, archive, max_output_bytes, time.over);
+  switch (result) {
+    case "kept":
+      return { kind: "rendered", file: { output: archive, extension: "zip" } };
+    case "too-large":
+      return notRendered(outputTooLarge(Math.max(pageBytes, archive.size), settings));
+    case "no-room":
+      return notRendered(noTemporarySpace());
+    case "stopped":
+      return notRendered(time.failure);
+  }
+}
+
+/**
+ * Typst says no more than "failed" where it cannot write a page, so the disk is looked at.
+ *
+ * @throws where the disk of the work directory is full.
+ */
+export async function throwIfDiskIsFull({ workDirectory }: BackendSettings): Promise<void> {
+  const { bavail, bsize } = await statfs(workDirectory);
+  if (bavail * bsize < FULL_DISK_BYTES) throw new ServiceFailure("the disk of the work directory is full");
+}

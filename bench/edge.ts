@@ -1,0 +1,164 @@
+/**
+ * `npm run bench:edge`: what the edge costs. `/v1/constraints` against a bare Hono route that returns the same bytes, in
+ * requests per second; and what the edge adds to a render, against a backend that answers at once and a Worker that does
+ * nothing but forward. Writes bench/edge.md.
+ *
+ * Everything runs in workerd under Miniflare. Only ratios and differences of one run count, so all take turns.
+ */
+import { Agent, request } from "node:http";
+import { fileURLToPath } from "node:url";
+import { exampleRequest } from "../scripts/example-request.ts";
+import { startEdge, startWorkerFile } from "../scripts/local-service.ts";
+import { startStandInBackend } from "../test/support/stand-in-backend.ts";
+import { API_TOKEN, BACKEND_TOKEN } from "../test/support/tokens.ts";
+import { describeMachine } from "./machine.ts";
+import { median } from "./median.ts";
+import { markdown, publish, type Table } from "./report.ts";
+
+const CLIENTS = 8;
+const THROUGHPUT_ROUNDS = 15;
+const ROUND_MILLISECONDS = 1000;
+const RENDERS = 400;
+const WARM_UP_RENDERS = 100;
+const TOKEN_HEADER = { "X-Service-Api-Token": API_TOKEN };
+
+const agent = new Agent({ keepAlive: true });
+
+/** The answer's body has been read; another status than 200 is an error. */
+function ask(
+  url: URL,
+  method: "GET" | "POST",
+  headers: Readonly<Record<string, string>>,
+  body?: string,
+): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const call = request(url, { method, agent, headers: { ...headers } }, (answer) => {
+    answer.resume().on("end", () => {
+      if (answer.statusCode === 200) resolve();
+      else reject(new Error(`${url.pathname}: ${answer.statusCode}`));
+    });
+  });
+  call.on("error", reject).end(body);
+  return promise;
+}
+
+async function requestsPerSecond(url: URL): Promise<number> {
+  let count = 0;
+  const started = performance.now();
+  const clients = Array.from({ length: CLIENTS }, async () => {
+    while (performance.now() - started < ROUND_MILLISECONDS) {
+      await ask(url, "GET", TOKEN_HEADER);
+      count++;
+    }
+  });
+  await Promise.all(clients);
+  return (1000 * count) / (performance.now() - started);
+}
+
+async function constraintsTable(edge: URL, bare: URL): Promise<Table> {
+  const rounds: { edge: number; bare: number }[] = [];
+  for (let round = -2; round < THROUGHPUT_ROUNDS; round++) {
+    const figures = {
+      edge: await requestsPerSecond(new URL("/v1/constraints", edge)),
+      bare: await requestsPerSecond(new URL("/v1/constraints", bare)),
+    };
+    if (round >= 0) rounds.push(figures);
+  }
+  const cells = [
+    median(rounds.map((figures) => figures.edge)),
+    median(rounds.map((figures) => figures.bare)),
+    median(rounds.map((figures) => figures.edge / figures.bare)),
+  ];
+  return {
+    subject: "",
+    columns: [
+      { title: "edge", digits: 0 },
+      { title: "bare Hono route", digits: 0 },
+      { title: "ratio", better: "higher" },
+    ],
+    rows: [{ name: "`/v1/constraints`, requests per second", cells }],
+  };
+}
+
+const RENDER_BODIES: readonly (readonly [name: string, make: () => string | Promise<string>])[] = [
+  ["`= Hello`", () => JSON.stringify({ source: "= Hello" })],
+  ["the invoice of `examples/`", () => exampleRequest("invoice")],
+  ["1 MiB of text", () => JSON.stringify({ source: "= Text", data: "Lorem ipsum dolor ".repeat(58_000) })],
+];
+
+async function renderTable(edge: URL, bare: URL, backend: URL): Promise<Table> {
+  const forward = new URL("/forward", bare);
+  forward.searchParams.set("to", new URL("/v1/render", backend).href);
+  const ways = { backend: new URL("/v1/render", backend), forward, edge: new URL("/v1/render", edge) };
+  const rows: Table["rows"] = [];
+  for (const [name, make] of RENDER_BODIES) {
+    const body = await make();
+    const headers = {
+      ...TOKEN_HEADER,
+      "Content-Type": "application/json",
+      "Content-Length": String(Buffer.byteLength(body)),
+    };
+    const times = { backend: [] as number[], forward: [] as number[], edge: [] as number[] };
+    for (let index = -WARM_UP_RENDERS; index < RENDERS; index++) {
+      for (const way of ["backend", "forward", "edge"] as const) {
+        const started = performance.now();
+        await ask(ways[way], "POST", headers, body);
+        if (index >= 0) times[way].push(performance.now() - started);
+      }
+    }
+    const p50 = { backend: median(times.backend), forward: median(times.forward), edge: median(times.edge) };
+    rows.push({
+      name,
+      cells: [p50.backend, p50.forward, p50.edge, p50.edge - p50.backend, p50.edge - p50.forward],
+    });
+  }
+  return {
+    subject: "Request",
+    columns: [
+      { title: "backend alone" },
+      { title: "bare Worker that forwards" },
+      { title: "edge" },
+      { title: "added by the edge", better: "lower" },
+      { title: "of it more than the bare Worker", better: "lower" },
+    ],
+    rows,
+  };
+}
+
+async function main(): Promise<void> {
+  const backend = await startStandInBackend();
+  const edge = await startEdge(
+    {
+      SERVICE_API_TOKENS: API_TOKEN,
+      SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
+      SERVICE_BACKEND_URLS: backend.url.origin,
+    },
+    0,
+  );
+  const bare = await startWorkerFile(fileURLToPath(new URL("edge-worker.ts", import.meta.url)));
+  try {
+    const constraints = await constraintsTable(edge.url, bare.url);
+    const renders = await renderTable(edge.url, bare.url, backend.url);
+    const page = `# What the edge costs
+
+Made by \`npm run bench:edge\` on ${describeMachine()}. Clients, Workers and backend share the machine.
+
+${CLIENTS} clients, each asking again as soon as it is answered; rounds of a second in turn, the median of ${THROUGHPUT_ROUNDS}:
+
+${markdown(constraints)}
+
+A render whose backend answers at once, one request after the other, p50 of ${RENDERS} in ms. The bare Worker forwards the body
+as it comes and validates nothing: what it takes is workerd's own, for a second hop.
+
+${markdown(renders)}
+`;
+    await publish("edge", page, [constraints, renders]);
+  } finally {
+    agent.destroy();
+    await bare.stop();
+    await edge.stop();
+    await backend.stop();
+  }
+}
+
+await main();

@@ -1,0 +1,93 @@
+/**
+ * Where every benchmark reports: its tables as a Markdown page for people and as JSON for `npm run bench`, which compares
+ * them with the figures checked in.
+ *
+ * Without arguments a benchmark writes `bench/<name>.md` and `bench/results/<name>.json`; with `--json FILE` it writes that
+ * file alone. The page goes to standard output either way.
+ */
+import { mkdir, writeFile } from "node:fs/promises";
+import { parseArgs } from "node:util";
+import * as v from "valibot";
+import { type MachineKind, machineKind } from "./machine.ts";
+
+const COLUMN = v.object({
+  title: v.string(),
+  /** Digits after the point on the page; the JSON has all of them. */
+  digits: v.optional(v.number()),
+  /** Written after the figure on the page, such as " ms". */
+  unit: v.optional(v.string()),
+  /** Which way the figures improve. Columns that do not say are not compared. */
+  better: v.optional(v.picklist(["lower", "higher"])),
+});
+
+const TABLE = v.object({
+  /** What the rows are: the head of their names' column. */
+  subject: v.string(),
+  columns: v.array(COLUMN),
+  /** One figure or text for each column; null where there is none. */
+  rows: v.array(v.object({ name: v.string(), cells: v.array(v.nullable(v.union([v.number(), v.string()]))) })),
+});
+
+/** What is checked in of one run of a benchmark. */
+export const RESULT = v.object({
+  benchmark: v.string(),
+  machine: v.object({
+    processor: v.string(),
+    processorCount: v.number(),
+    memoryGibibytes: v.number(),
+    platform: v.string(),
+    node: v.string(),
+  }),
+  date: v.string(),
+  tables: v.array(TABLE),
+});
+
+export type Table = v.InferOutput<typeof TABLE>;
+export type Result = Omit<v.InferOutput<typeof RESULT>, "machine"> & { machine: MachineKind };
+
+/** A table as it stands on a page. */
+export function markdown({ subject, columns, rows }: Table): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`.replaceAll("|  |", "| |");
+  const heads = [subject, ...columns.map(({ title }) => title)];
+  return [
+    line(heads),
+    line(heads.map(() => "---")),
+    ...rows.map(({ name, cells }) => {
+      return line([
+        name,
+        ...cells.map((cell, index) => {
+          const { digits = 2, unit = "" } = columns[index] ?? {};
+          return typeof cell === "number" ? cell.toFixed(digits) + unit : (cell ?? "");
+        }),
+      ]);
+    }),
+  ].join("\n");
+}
+
+/** Writes a page and its tables where the command line says. `page` ends with a line break. */
+export async function publish(benchmark: string, page: string, tables: readonly Table[]): Promise<void> {
+  const date = new Date().toISOString().slice(0, 10);
+  const result: Result = { benchmark, machine: machineKind(), date, tables: [...tables] };
+  const json = `${JSON.stringify(result, roundFigures, 2)}\n`;
+  const { json: file } = parseArgs({ options: { json: { type: "string" } }, allowPositionals: true }).values;
+  if (file === undefined) {
+    await mkdir(new URL("results/", import.meta.url), { recursive: true });
+    await writeFile(resultFile(benchmark), json);
+    await writeFile(new URL(`${benchmark}.md`, import.meta.url), page);
+  } else {
+    await writeFile(file, json);
+  }
+  process.stdout.write(page);
+}
+
+/** The checked-in figures of a benchmark. */
+export function resultFile(benchmark: string): URL {
+  return new URL(`results/${benchmark}.json`, import.meta.url);
+}
+
+const SIGNIFICANT_DIGITS = 4;
+
+/** More digits would be noise, and every line of the file would change with every run. */
+function roundFigures(_key: string, value: unknown): unknown {
+  return typeof value === "number" ? Number(value.toPrecision(SIGNIFICANT_DIGITS)) : value;
+}

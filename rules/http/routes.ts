@@ -1,0 +1,55 @@
+/**
+ * Which path takes which method, at the edge and at a backend. Both register their routes from these lists, and answer 405
+ * and OPTIONS by them: a route that is listed has a handler, and one that is not listed cannot be served.
+ */
+import { OPENAPI_DOCUMENT_NAME, STATIC_DOCUMENTS } from "../constraints.ts";
+
+export interface Route {
+  readonly path: string;
+  /** A path that takes GET takes HEAD as well, and every path takes OPTIONS. */
+  readonly method: "GET" | "POST";
+}
+
+/** The edge's routes that have a handler each. */
+export const EDGE_ROUTES = [
+  { path: "/v1/render", method: "POST" },
+  { path: "/v1/constraints", method: "GET" },
+  { path: "/health", method: "GET" },
+  { path: "/metrics", method: "GET" },
+] as const satisfies readonly Route[];
+
+/** The edge's routes for the static documents. */
+export const STATIC_ROUTES: readonly Route[] = [...Object.keys(STATIC_DOCUMENTS), OPENAPI_DOCUMENT_NAME].map(
+  (name) => ({
+    path: `/${name}`,
+    method: "GET",
+  }),
+);
+
+/** The page that shows the interface description to people. Its files are below its path. */
+export const REFERENCE_PATH = "/reference";
+
+/** The edge's routes for that page. */
+export const REFERENCE_ROUTES: readonly Route[] = [
+  "",
+  "/reference.css",
+  "/reference.js",
+  "/swagger-ui.css",
+  "/swagger-ui-bundle.js",
+  "/swagger-ui-bundle.js.LICENSE.txt",
+].map((file) => ({ path: `${REFERENCE_PATH}${file}`, method: "GET" }));
+
+/** The routes of a backend. */
+export const BACKEND_ROUTES = [
+  { path: "/v1/render", method: "POST" },
+  { path: "/health", method: "GET" },
+  { path: "/ready", method: "GET" },
+  { path: "/metrics", method: "GET" },
+] as const satisfies readonly Route[];
+
+/** The methods of a path as the `Allow` header lists them (RFC 9110, section 10.2.1); null where nothing is served. */
+export function allowedMethods(routes: readonly Route[], path: string): string | null {
+  const methods = routes.filter((route) => route.path === path).map(({ method }) => method);
+  if (methods.length === 0) return null;
+  return [...methods.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method])), "OPTIONS"].join(", ");
+}

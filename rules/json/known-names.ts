@@ -1,0 +1,30 @@
+/**
+ * The names that an object's fields may have, told from the bytes of the body: no string is made of a name that is known.
+ */
+import { decodeJsonString, type StringSpan } from "./string.ts";
+
+export class KnownNames<Name extends string> {
+  readonly #names: readonly Name[];
+
+  /** @param names ASCII. */
+  constructor(names: readonly Name[]) {
+    this.#names = names;
+  }
+
+  /** The known name that a scanned JSON string is, or null. */
+  find(body: Uint8Array, span: StringSpan): Name | null {
+    const { start, size, hasEscapes } = span;
+    for (const name of this.#names) {
+      if (name.length !== size) continue;
+      if (hasEscapes ? decodeJsonString(body, span, size + 1) === name : isAt(body, start, name)) return name;
+    }
+    return null;
+  }
+}
+
+function isAt(body: Uint8Array, start: number, name: string): boolean {
+  for (let index = 0; index < name.length; index++) {
+    if (body[start + index] !== name.charCodeAt(index)) return false;
+  }
+  return true;
+}

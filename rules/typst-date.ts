@@ -1,0 +1,34 @@
+/**
+ * Objects in `data` that Typst turns into a date: a trace of its TOML support.
+ *
+ * Such an object would not reach the source as it was sent, so it is rejected. All of this was measured on 0.15.1.
+ */
+
+/**
+ * Typst reads an object as a date when this is its only key, which may be repeated, and the last value is a string that
+ * is a date, a time or both.
+ */
+export const RESERVED_KEY = "$__toml_private_datetime";
+
+/** The date formats that Typst reads. The only zone is `Z`; a year has four digits and may have a sign. */
+const DATE_FORMAT =
+  /^(?:[+-]?(?<year>\d{4})-(?<month>\d\d)-(?<day>\d\d)(?:T(?<time>\d\d:\d\d:\d\d)Z?)?|(?<timeAlone>\d\d:\d\d:\d\d))$/;
+const TIME_FORMAT = /^(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d$/;
+
+/** The length of the longest date. */
+export const MAX_DATE_LENGTH = "+2020-01-01T00:00:00Z".length;
+
+/** Whether Typst reads the text as a date, a time or both. */
+export function readsAsDate(text: string): boolean {
+  const { year, month, day, time, timeAlone } = DATE_FORMAT.exec(text)?.groups ?? {};
+  const clock = time ?? timeAlone;
+  if (clock !== undefined && !TIME_FORMAT.test(clock)) return false;
+  if (year === undefined) return clock !== undefined;
+  return Number(day) >= 1 && Number(day) <= daysIn(Number(year), Number(month));
+}
+
+/** The days of a month in the proleptic Gregorian calendar; 0 when there is no such month. */
+function daysIn(year: number, month: number): number {
+  const isLeapYear = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
+  return [31, isLeapYear ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1] ?? 0;
+}

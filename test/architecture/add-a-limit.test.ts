@@ -1,0 +1,89 @@
+/**
+ * The recipe "A limit" of docs/architecture.md, walked: in a copy of the project with one limit more, and nothing else done,
+ * the checks name exactly the files of which the recipe says so.
+ */
+import { spawnSync } from "node:child_process";
+import { cp, mkdtemp, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, it } from "vitest";
+
+const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
+const COPIED = [
+  ...["rules", "edge", "backend", "scripts", "bench", "test", "static", "docs"],
+  ...["README.md", "package.json", "tsconfig.json", "vitest.config.ts"],
+];
+const LIMITS = "rules/limits.ts";
+const MADE_UP_LIMIT = `
+  max_data_bytes: {
+    setting: "SERVICE_MAX_DATA_BYTES",
+    unit: "bytes",
+    appliesTo: "\`data\` as JSON text",
+    code: "request_too_large",
+    default: MEBIBYTE,
+    min: 1,
+    max: 64 * MEBIBYTE,
+  },
+`;
+
+let copy: string;
+
+beforeAll(async () => {
+  copy = await realpath(await mkdtemp(join(tmpdir(), "add-a-limit-")));
+  for (const path of COPIED) await cp(join(PROJECT, path), join(copy, path), { recursive: true });
+  await symlink(join(PROJECT, "node_modules"), join(copy, "node_modules"));
+  const limits = await readFile(join(copy, LIMITS), "utf8");
+  const start = "export const LIMIT_SETTINGS = {";
+  expect(limits).toContain(start);
+  await writeFile(join(copy, LIMITS), limits.replace(start, start + MADE_UP_LIMIT));
+});
+
+afterAll(() => rm(copy, { recursive: true, force: true }));
+
+function run(script: string, ...args: string[]): string {
+  const { stdout, stderr } = spawnSync(process.execPath, [script, ...args], { cwd: copy, encoding: "utf8" });
+  return stdout + stderr;
+}
+
+/** All but the edge's own tests in one program: each by itself, as `npm run check` takes them, would take longer. */
+const ALL_IN_ONE = {
+  extends: "./test/tsconfig.json",
+  include: ["rules", "backend", "scripts", "bench", "test"].map((folder) => `${folder}/**/*.ts`),
+  exclude: ["test/edge"],
+};
+
+/** The files that the compiler complains of. */
+async function namedByTsc(): Promise<Set<string>> {
+  await writeFile(join(copy, "tsconfig.all.json"), JSON.stringify(ALL_IN_ONE));
+  const output = run(join(PROJECT, "node_modules/typescript/bin/tsc"), "-p", "tsconfig.all.json");
+  return new Set(Array.from(output.matchAll(/^(\S+)\(\d+,\d+\): error TS/gm), ([, file = ""]) => file));
+}
+
+function namedByGeneratedCheck(): Set<string> {
+  const output = run(join(copy, "scripts/generate.ts"), "--check");
+  return new Set(Array.from(output.matchAll(/^stale: (.+)$/gm), ([, path = ""]) => path.slice(copy.length + 1)));
+}
+
+/** The files of the recipe's table that a check names, by the check. */
+async function recipe(): Promise<Map<string, Set<string>>> {
+  const page = await readFile(join(PROJECT, "docs/architecture.md"), "utf8");
+  const [, section = ""] = page.split("\n### A limit\n");
+  const [table = ""] = section.split("\n### ");
+  const files = new Map<string, Set<string>>();
+  for (const [, file = "", check = ""] of table.matchAll(/^\| `([^`]+)` \|.*\| (?:`([^`]+)`|-) \|$/gm)) {
+    files.set(check, (files.get(check) ?? new Set()).add(file));
+  }
+  return files;
+}
+
+it("the checks name every file that the recipe says they name, and no other", async () => {
+  const expected = await recipe();
+  expect([...expected.keys()].toSorted()).toEqual(["", "check:generated", "tsc"]);
+  expect(await namedByTsc()).toEqual(expected.get("tsc"));
+  expect(namedByGeneratedCheck()).toEqual(expected.get("check:generated"));
+});
+
+it("the recipe's other files exist", async () => {
+  for (const file of (await recipe()).get("") ?? []) await readFile(join(PROJECT, file));
+});

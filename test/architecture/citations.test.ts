@@ -1,0 +1,47 @@
+/**
+ * Citations of the pages in code and tests, such as docs/api.md#limits: page and heading exist. Links between the pages
+ * themselves are checked by `npm run check:links`.
+ */
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+
+const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
+const CITATION = /\b((?:docs|bench)\/[\w/-]+\.md)(?:#([\w-]+))?/g;
+
+/** The anchors that GitHub makes of a page's headings; null where there is no such page. */
+function anchorsOf(page: string): Set<string> | null {
+  if (!existsSync(`${PROJECT}${page}`)) return null;
+  const headings = readFileSync(`${PROJECT}${page}`, "utf8").match(/^#+ .*$/gm) ?? [];
+  return new Set(
+    headings.map((heading) => {
+      const text = heading.replace(/^#+ /, "").toLowerCase();
+      return text.replace(/[^\p{L}\p{N}\p{M}_ -]/gu, "").replaceAll(" ", "-");
+    }),
+  );
+}
+
+/** Each citation with the file that it is in. */
+function citations(): { file: string; page: string; anchor: string | undefined }[] {
+  const folders = ["rules", "edge", "backend", "scripts", "test", "bench", "deploy"];
+  const listing = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard", ...folders], {
+    cwd: PROJECT,
+    encoding: "utf8",
+  });
+  const files = listing.split("\0").filter((file) => /\.(?:ts|mjs|yml)$/.test(file) && existsSync(`${PROJECT}${file}`));
+  return files.flatMap((file) => {
+    const text = readFileSync(`${PROJECT}${file}`, "utf8");
+    return [...text.matchAll(CITATION)].map(([, page = "", anchor]) => ({ file, page, anchor }));
+  });
+}
+
+it("every page and heading that code or a test cites is there", () => {
+  const found = citations();
+  expect(found.length).toBeGreaterThan(10);
+  const broken = found.filter(({ page, anchor }) => {
+    const anchors = anchorsOf(page);
+    return anchors === null || (anchor !== undefined && !anchors.has(anchor));
+  });
+  expect(broken).toEqual([]);
+});

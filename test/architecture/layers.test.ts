@@ -1,0 +1,127 @@
+/**
+ * The layers that `npm run check:layers` enforces: every rule of the real configuration refuses the import that it is for.
+ * The imports stand in a made-up project of empty files.
+ */
+import { spawnSync } from "node:child_process";
+import { copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
+const CONFIGURATION = ".dependency-cruiser.mjs";
+
+/** Files that exist in the made-up project, to be imported. */
+const TARGETS = [
+  "rules/problem.ts",
+  "rules/json/cursor.ts",
+  "edge/app.ts",
+  "backend/main.ts",
+  "backend/settings.ts",
+  ...["admission", "http", "render", "typst", "spawner", "sandbox", "work-directory"].map((folder) => {
+    return `backend/${folder}/target.ts`;
+  }),
+];
+
+/** Importing file, imported name, and the rule that must refuse it. */
+const REFUSED: readonly (readonly [importer: string, imported: string, rule: string])[] = [
+  ["rules/with-node.ts", "node:fs", "rules-are-pure"],
+  ["rules/with-package.ts", "hono", "rules-are-pure"],
+  ["rules/with-backend.ts", "../backend/settings.ts", "rules-are-pure"],
+  ["rules/with-edge.ts", "../edge/app.ts", "rules-are-pure"],
+  ["rules/http/with-node.ts", "node:fs", "rules-are-pure"],
+  ["rules/json/with-problem.ts", "../problem.ts", "json-stands-alone"],
+  ["edge/with-backend.ts", "../backend/settings.ts", "edge-without-backend"],
+  ["edge/with-node.ts", "node:fs", "edge-without-node"],
+  ["backend/with-edge.ts", "../edge/app.ts", "backend-without-edge"],
+  ["backend/http/with-edge.ts", "../../edge/app.ts", "backend-without-edge"],
+  ["backend/admission/with-render.ts", "../render/target.ts", "admission-knows-nobody"],
+  ["backend/typst/with-admission.ts", "../admission/target.ts", "admission-is-above-typst"],
+  ["backend/render/with-http.ts", "../http/target.ts", "render-imports-inwards"],
+  ["backend/typst/with-render.ts", "../render/target.ts", "typst-imports-inwards"],
+  ["backend/typst/with-http.ts", "../http/target.ts", "typst-imports-inwards"],
+  ["backend/sandbox/with-typst.ts", "../typst/target.ts", "sandbox-imports-inwards"],
+  ["backend/spawner/with-sandbox.ts", "../sandbox/target.ts", "spawner-imports-inwards"],
+  ["backend/work-directory/with-sandbox.ts", "../sandbox/target.ts", "work-directory-imports-inwards"],
+  ["backend/http/with-main.ts", "../main.ts", "nobody-imports-the-program"],
+  ["backend/http/with-nothing.ts", "./absent.ts", "every-import-is-found"],
+];
+
+const ALLOWED: readonly (readonly [importer: string, imported: string])[] = [
+  ["rules/with-valibot.ts", "valibot"],
+  ["rules/http/with-problem.ts", "../problem.ts"],
+  ["rules/with-json.ts", "./json/cursor.ts"],
+  ["edge/with-rules.ts", "../rules/problem.ts"],
+  ["edge/with-hono.ts", "hono"],
+  ["backend/http/with-admission.ts", "../admission/target.ts"],
+  ["backend/http/with-render.ts", "../render/target.ts"],
+  ["backend/render/with-typst.ts", "../typst/target.ts"],
+  ["backend/typst/with-work-directory.ts", "../work-directory/target.ts"],
+  ["backend/sandbox/with-spawner.ts", "../spawner/target.ts"],
+  ["backend/sandbox/with-settings.ts", "../settings.ts"],
+];
+
+interface Violation {
+  readonly from: string;
+  readonly rule: { readonly name: string };
+}
+
+let folder: string;
+let violations: readonly Violation[];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "layers-"));
+  await copyFile(join(PROJECT, CONFIGURATION), join(folder, CONFIGURATION));
+  await copyFile(join(PROJECT, "package.json"), join(folder, "package.json"));
+  await symlink(join(PROJECT, "node_modules"), join(folder, "node_modules"));
+  for (const target of TARGETS) await write(target, "export interface Target {}\n");
+  for (const [importer, imported] of [...REFUSED, ...ALLOWED]) {
+    await write(importer, `import type * as imported from "${imported}";\nexport type Imported = typeof imported;\n`);
+  }
+  await write("scripts/set-up.mjs", 'import "./set-up/step.mjs";\n');
+  await write("scripts/set-up/step.mjs", 'import "../../backend/settings.ts";\nimport "valibot";\n');
+  violations = cruise();
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function write(path: string, text: string): Promise<void> {
+  await mkdir(dirname(join(folder, path)), { recursive: true });
+  await writeFile(join(folder, path), text);
+}
+
+function cruise(): readonly Violation[] {
+  const program = join(PROJECT, "node_modules/.bin/depcruise");
+  const folders = ["rules", "edge", "backend", "scripts"];
+  const { stdout, stderr } = spawnSync(process.execPath, [program, ...folders, "--output-type", "json"], {
+    cwd: folder,
+    encoding: "utf8",
+  });
+  expect(stderr).toBe("");
+  return JSON.parse(stdout).summary.violations;
+}
+
+function rulesBrokenBy(importer: string): string[] {
+  return [...new Set(violations.filter(({ from }) => from === importer).map(({ rule }) => rule.name))];
+}
+
+describe("the layers", () => {
+  it.each(REFUSED)("refuse that %s imports the types of %s", (importer, _imported, rule) => {
+    expect(rulesBrokenBy(importer)).toEqual([rule]);
+  });
+
+  it.each(ALLOWED)("let %s import %s", (importer) => {
+    expect(rulesBrokenBy(importer)).toEqual([]);
+  });
+
+  it("refuse what the set-up cannot load on a bare machine, however far away", () => {
+    expect(rulesBrokenBy("scripts/set-up.mjs")).toEqual(["set-up-runs-on-a-bare-machine"]);
+  });
+
+  it("have no rule that these imports do not break", async () => {
+    const { default: configuration } = await import(join(PROJECT, CONFIGURATION));
+    const names = configuration.forbidden.map(({ name }: { name: string }) => name);
+    expect(new Set(violations.map(({ rule }) => rule.name))).toEqual(new Set(names));
+  });
+});

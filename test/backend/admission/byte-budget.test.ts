@@ -1,0 +1,28 @@
+/** Memory and temporary space as byte budgets that callers share. */
+import { describe, expect, it } from "vitest";
+import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
+
+describe("a budget of bytes", () => {
+  it("gives a caller all but the maximum of one request of another caller", () => {
+    const budget = new ByteBudget({ maxBytes: 100, maxBytesPerRequest: 30 });
+    const [first, second, other] = [budget.open("a"), budget.open("a"), budget.open("b")];
+    expect(first.resize(40)).toBe(true);
+    expect(second.resize(31)).toBe(false);
+    expect(second.resize(30)).toBe(true);
+    expect(other.resize(31)).toBe(false);
+    expect(other.resize(30)).toBe(true);
+    expect(budget.reservedBytes).toBe(100);
+    first.release();
+    first.release();
+    expect(first.resize(1)).toBe(false);
+    expect(budget.reservedBytes).toBe(60);
+    second.release();
+    other.release();
+    expect(budget.reservedBytes).toBe(0);
+  });
+
+  it("has room for one request, however small the budget is", () => {
+    const budget = new ByteBudget({ maxBytes: 40, maxBytesPerRequest: 30 });
+    expect(budget.open("a").resize(30)).toBe(true);
+  });
+});

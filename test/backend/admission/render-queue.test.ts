@@ -1,0 +1,179 @@
+/** The queue for render slots by itself: cap, order, deadline, clients that leave, and work that throws. */
+import { setTimeout as delay } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { type Applicant, RenderQueue, type RenderQueueOptions } from "../../../backend/admission/render-queue.ts";
+
+/** The deadline is longer than any test, so nothing here waits for it. */
+const OPTIONS: RenderQueueOptions = { slots: 1, maxWaiting: 10, deadlineMilliseconds: 600_000 };
+const NEVER = new AbortController().signal;
+const ANYONE: Applicant = { caller: "anyone", signal: NEVER };
+
+interface Gate {
+  readonly passed: Promise<void>;
+  open(): void;
+}
+
+function makeGate(): Gate {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return { passed: promise, open: resolve };
+}
+
+it("runs at most as many tasks as there are slots", async () => {
+  const queue = new RenderQueue({ ...OPTIONS, slots: 2 });
+  let running = 0;
+  let most = 0;
+  const work = async () => {
+    running++;
+    most = Math.max(most, running);
+    await delay(5);
+    running--;
+  };
+  const admissions = await Promise.all(Array.from({ length: 8 }, () => queue.run(ANYONE, work)));
+  expect(most).toBe(2);
+  expect(admissions.every(({ kind }) => kind === "done")).toBe(true);
+  expect([queue.running, queue.waiting]).toEqual([0, 0]);
+});
+
+it("returns the result of a task and how long the task waited", async () => {
+  const queue = new RenderQueue(OPTIONS);
+  const gate = makeGate();
+  const first = queue.run(ANYONE, () => gate.passed);
+  const started = performance.now();
+  const second = queue.run(ANYONE, async () => "result");
+  await delay(50);
+  gate.open();
+  expect(await first).toMatchObject({ kind: "done", result: undefined });
+  const admission = await second;
+  const passedSeconds = (performance.now() - started) / 1000;
+  expect(admission).toMatchObject({ kind: "done", result: "result" });
+  expect(admission.kind === "done" && admission.waitedSeconds).toBeGreaterThan(0.04);
+  expect(admission.kind === "done" && admission.waitedSeconds).toBeLessThanOrEqual(passedSeconds);
+});
+
+it("serves tasks in the order in which they came", async () => {
+  const queue = new RenderQueue(OPTIONS);
+  const gate = makeGate();
+  const served: number[] = [];
+  const first = queue.run(ANYONE, () => gate.passed);
+  const others = [1, 2, 3, 4].map((number) => queue.run(ANYONE, async () => served.push(number)));
+  expect([queue.running, queue.waiting]).toEqual([1, 4]);
+  gate.open();
+  await Promise.all([first, ...others]);
+  expect(served).toEqual([1, 2, 3, 4]);
+});
+
+it("frees the slot of a task that throws, and passes the error on", async () => {
+  const queue = new RenderQueue(OPTIONS);
+  const failure = new Error("the machine failed");
+  const gate = makeGate();
+  const failing = queue.run(ANYONE, async () => {
+    await gate.passed;
+    throw failure;
+  });
+  const next = queue.run(ANYONE, async () => "next");
+  gate.open();
+  await expect(failing).rejects.toBe(failure);
+  expect(await next).toMatchObject({ kind: "done", result: "next" });
+  expect(queue.running).toBe(0);
+});
+
+it("frees the slot of a task that throws synchronously", async () => {
+  const queue = new RenderQueue(OPTIONS);
+  const throwing = () => {
+    throw new Error("at once");
+  };
+  await expect(queue.run(ANYONE, throwing)).rejects.toThrow("at once");
+  expect(queue.running).toBe(0);
+});
+
+it("turns a task away at the deadline, and says when to try again", async () => {
+  const queue = new RenderQueue({ ...OPTIONS, deadlineMilliseconds: 30 });
+  const gate = makeGate();
+  const first = queue.run(ANYONE, () => gate.passed);
+  const second = await queue.run(ANYONE, async () => "never");
+  expect(second).toEqual({ kind: "full", retryAfterSeconds: expect.any(Number), waitedSeconds: expect.any(Number) });
+  expect(second.kind === "full" && Number.isInteger(second.retryAfterSeconds)).toBe(true);
+  expect(second.kind === "full" && second.retryAfterSeconds).toBeGreaterThanOrEqual(1);
+  expect(queue.waiting).toBe(0);
+  gate.open();
+  await first;
+});
+
+it("turns a task away at once if the queue is full", async () => {
+  const queue = new RenderQueue({ ...OPTIONS, maxWaiting: 1 });
+  const gate = makeGate();
+  const first = queue.run(ANYONE, () => gate.passed);
+  const second = queue.run(ANYONE, async () => "second");
+  expect(await queue.run(ANYONE, async () => "third")).toMatchObject({ kind: "full" });
+  expect([queue.running, queue.waiting]).toEqual([1, 1]);
+  gate.open();
+  expect(await second).toMatchObject({ result: "second" });
+  await first;
+});
+
+it("queues nothing with a queue length of 0, and still fills its slots", async () => {
+  const queue = new RenderQueue({ ...OPTIONS, maxWaiting: 0 });
+  const gate = makeGate();
+  const first = queue.run(ANYONE, () => gate.passed);
+  expect(await queue.run(ANYONE, async () => "second")).toMatchObject({ kind: "full" });
+  gate.open();
+  await first;
+  expect(await queue.run(ANYONE, async () => "third")).toMatchObject({ result: "third" });
+});
+
+it("lets a waiting client leave, and never runs its task", async () => {
+  const queue = new RenderQueue(OPTIONS);
+  const gate = makeGate();
+  const leaving = new AbortController();
+  let hasRun = false;
+  const first = queue.run(ANYONE, () => gate.passed);
+  const second = queue.run({ ...ANYONE, signal: leaving.signal }, async () => {
+    hasRun = true;
+  });
+  const third = queue.run(ANYONE, async () => "third");
+  leaving.abort();
+  expect(await second).toEqual({ kind: "left" });
+  expect(queue.waiting).toBe(1);
+  gate.open();
+  await first;
+  expect(await third).toMatchObject({ result: "third" });
+  expect(hasRun).toBe(false);
+});
+
+it("gives no slot to a client that has already left", async () => {
+  const queue = new RenderQueue(OPTIONS);
+  expect(await queue.run({ ...ANYONE, signal: AbortSignal.abort() }, async () => "never")).toEqual({ kind: "left" });
+  expect(queue.running).toBe(0);
+});
+
+it("keeps no listener on the signal of a task that has run", async () => {
+  const queue = new RenderQueue(OPTIONS);
+  const signal = new AbortController().signal;
+  let listeners = 0;
+  const counted = new Proxy(signal, {
+    get: (target, property) => {
+      if (property === "addEventListener") listeners++;
+      if (property === "removeEventListener") listeners--;
+      const value: unknown = Reflect.get(target, property);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  const gate = makeGate();
+  const first = queue.run(ANYONE, () => gate.passed);
+  const second = queue.run({ ...ANYONE, signal: counted }, async () => "second");
+  expect(listeners).toBe(1);
+  gate.open();
+  await Promise.all([first, second]);
+  expect(listeners).toBe(0);
+});
+
+it("suggests a longer wait the more tasks there are", async () => {
+  const queue = new RenderQueue({ ...OPTIONS, deadlineMilliseconds: 60_000 });
+  const gate = makeGate();
+  const few = queue.estimateRetryAfterSeconds();
+  const works = Array.from({ length: 6 }, () => queue.run(ANYONE, () => gate.passed));
+  expect(queue.estimateRetryAfterSeconds()).toBeGreaterThan(few);
+  gate.open();
+  await Promise.all(works);
+  expect(queue.estimateRetryAfterSeconds()).toBe(1);
+});

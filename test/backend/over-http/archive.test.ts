@@ -1,0 +1,234 @@
+/** ZIP archives of pages: names, order, selections, and the limits on their number and size. */
+import { setTimeout as delay } from "node:timers/promises";
+import { PNG } from "pngjs";
+import { beforeAll, describe, expect, it } from "vitest";
+import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
+import { expectProblem } from "../../support/problems.ts";
+import { readSvgSize } from "../../support/svg-reader.ts";
+import { startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { readZip, type ZipEntry } from "../../support/zip-reader.ts";
+
+const MEBIBYTE = 1024 ** 2;
+
+let backend: TestBackend;
+
+beforeAll(async () => {
+  backend = await startTestBackend();
+  return () => backend.close();
+});
+
+/** Empty pages, each ten points wider than the one before, so the size identifies the page. */
+const pagesOf = (count: number) =>
+  `#for number in range(1, ${count + 1}) { page(width: number * 10pt, height: 10pt, margin: 0pt)[] }`;
+
+const svgZip = (pages: string | null = null) => ({ format: "svg", archive: "zip", pages });
+
+async function renderZip(source: string, output: object, from: TestBackend = backend): Promise<ZipEntry[]> {
+  const answer = await from.render({ source, output });
+  const bytes = Buffer.from(await answer.bytes());
+  expect(answer.status, bytes.toString("utf8")).toBe(200);
+  return readZip(bytes);
+}
+
+/** The physical page that an entry shows. */
+const pageNumber = ({ bytes }: ZipEntry) => readSvgSize(bytes)[0] / 10;
+const range = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, index) => first + index);
+const names = (entries: readonly ZipEntry[]) => entries.map(({ name }) => name);
+
+describe("the entries of an archive", () => {
+  it("are all pages in order, named by their numbers, if none are selected", async () => {
+    const entries = await renderZip(pagesOf(12), svgZip());
+    expect(names(entries)).toEqual(
+      Array.from({ length: 12 }, (_, index) => `page-${String(index + 1).padStart(2, "0")}.svg`),
+    );
+    expect(entries.map(pageNumber)).toEqual(Array.from({ length: 12 }, (_, index) => index + 1));
+  });
+
+  it.each([
+    ["2", [2]],
+    ["3,1", [1, 3]],
+    ["4-", [4, 5]],
+    ["2-3,5,2", [2, 3, 5]],
+    ["5-,1", [1, 5]],
+    ["2-,4-", [2, 3, 4, 5]],
+    ["5,99", [5]],
+    ["4-64", [4, 5]],
+  ])("are the selected pages that exist: %s", async (pages, numbers) => {
+    const entries = await renderZip(pagesOf(5), svgZip(pages));
+    expect(entries.map(pageNumber)).toEqual(numbers);
+    expect(names(entries)).toEqual(numbers.map((number) => `page-0${number}.svg`));
+  });
+
+  it("have names as wide as the highest page number needs", async () => {
+    const entries = await renderZip(pagesOf(110), svgZip("98-101"));
+    expect(names(entries)).toEqual(["page-098.svg", "page-099.svg", "page-100.svg", "page-101.svg"]);
+    expect(entries.map(pageNumber)).toEqual([98, 99, 100, 101]);
+  });
+
+  it("have two digits if the document has more than a hundred pages but the selection stays below", async () => {
+    expect(names(await renderZip(pagesOf(110), svgZip("1,99")))).toEqual(["page-01.svg", "page-99.svg"]);
+  });
+
+  it("are PNG images of the requested resolution, hardly larger in the archive", async () => {
+    const entries = await renderZip(pagesOf(3), { format: "png", archive: "zip", ppi: 144 });
+    const sizes = entries.map(({ bytes }) => {
+      const { width, height } = PNG.sync.read(bytes);
+      return [width, height];
+    });
+    expect(sizes).toEqual([20, 40, 60].map((width) => [width, 20]));
+    for (const { bytes, packedBytes } of entries) expect(packedBytes - bytes.length).toBeLessThan(16);
+  });
+
+  it("are SVG images, compressed", async () => {
+    const [entry] = await renderZip(`${"#square()".repeat(200)}`, svgZip());
+    expect(entry?.packedBytes).toBeLessThan((entry?.bytes.length ?? 0) / 2);
+  });
+
+  it("may be a single one", async () => {
+    expect(names(await renderZip(pagesOf(1), svgZip()))).toEqual(["page-01.svg"]);
+  });
+});
+
+describe("the bytes of an archive", () => {
+  it("are equal for equal requests", async () => {
+    const archives = async () =>
+      Promise.all(
+        ["png", "svg"].map(async (format) => {
+          const source = `${pagesOf(3)}\n= Title\nText`;
+          const answer = await backend.render({ source, output: { format, archive: "zip" } });
+          return Buffer.from(await answer.bytes()).toString("base64");
+        }),
+      );
+    const first = await archives();
+    // ZIP counts time in steps of two seconds, so a time in it would show only after that.
+    await delay(2100);
+    expect(await archives()).toEqual(first);
+  });
+});
+
+describe("the number of pages in an archive", () => {
+  it("may be 64", async () => {
+    expect(await renderZip(pagesOf(64), svgZip())).toHaveLength(64);
+  });
+
+  it.each([
+    ["all of a document of 65 pages", 65, null],
+    ["all of a document of 500 pages", 500, null],
+    ["an open range", 100, "2-"],
+    ["a page and an open range", 100, "1,37-"],
+    ["ranges that overlap", 100, "60-64,1-"],
+    ["an open range inside another", 100, "5-,1-"],
+    ["a range that the open one holds partly", 100, "1-40,30-"],
+  ])("may not be more: %s", async (_what, count, pages) => {
+    const answer = await backend.render({ source: pagesOf(count), output: svgZip(pages) });
+    const { context } = await expectProblem(answer, "too_many_output_files");
+    expect(context).toEqual({ limit: 64 });
+  });
+
+  it.each([
+    ["37-", 100, range(37, 100)],
+    ["1,38-", 100, [1, ...range(38, 100)]],
+    ["1-40,30-", 64, range(1, 64)],
+  ])("may be exactly 64 in an open-ended selection: %s of %i pages", async (pages, count, numbers) => {
+    expect(numbers).toHaveLength(64);
+    expect((await renderZip(pagesOf(count), svgZip(pages))).map(pageNumber)).toEqual(numbers);
+  });
+
+  it("is validated before rendering if the selection determines it", async () => {
+    const answer = await backend.render({ source: "#panic()", output: svgZip("1-65") });
+    const { context } = await expectProblem(answer, "page_selection_too_large");
+    expect(context).toEqual({ count: 65, limit: 64 });
+  });
+
+  it("is counted in distinct pages", async () => {
+    expect(await renderZip(pagesOf(64), svgZip("1-64,10-20,64"))).toHaveLength(64);
+  });
+
+  it("is limited by its setting", async () => {
+    const small = await startTemporaryBackend({ SERVICE_MAX_OUTPUT_FILES: "2" });
+    expect(await renderZip(pagesOf(2), svgZip(), small)).toHaveLength(2);
+    const answer = await small.render({ source: pagesOf(3), output: svgZip() });
+    expect((await expectProblem(answer, "too_many_output_files")).context).toEqual({ limit: 2 });
+  });
+});
+
+describe("a selection that matches no page", () => {
+  it.each(["6", "6-", "64-70"])("is a problem: %s", async (pages) => {
+    await expectProblem(await backend.render({ source: pagesOf(5), output: svgZip(pages) }), "template_compile_failed");
+  });
+});
+
+describe("the size of an archive", () => {
+  const LIMIT = 50_000;
+  // Noise that compression hardly makes smaller, about 20 kB per page.
+  const noisyPages = (count: number) => `#set page(width: 100pt, height: 100pt, margin: 0pt)
+#let noise(seed) = range(12).map(y => range(12).map(x => {
+  let shade = calc.rem(seed * 7919 + x * 104729 + y * 15485863 + x * y * 31337, 256)
+  place(dx: x * 8.3pt, dy: y * 8.3pt, circle(radius: 3pt + 0.01pt * shade, fill: rgb(shade, 255 - shade, calc.rem(shade * 37, 256))))
+}).join()).join()
+#for number in range(${count}) { page(noise(number)) }`;
+
+  it("is validated on the pages before compression", async () => {
+    const small = await startTemporaryBackend({ SERVICE_MAX_OUTPUT_BYTES: String(LIMIT) });
+    const output = { format: "png", archive: "zip", ppi: 100 };
+    const [entry] = await renderZip(noisyPages(1), output, small);
+    expect(entry?.bytes.length).toBeGreaterThan(LIMIT / 3);
+    expect(entry?.bytes.length).toBeLessThan(LIMIT);
+    const answer = await small.render({ source: noisyPages(3), output });
+    const { context } = await expectProblem(answer, "output_too_large");
+    expect(context).toEqual({ size: expect.any(Number), limit: LIMIT });
+    expect(context.size).toBeGreaterThan(LIMIT);
+  });
+});
+
+describe("an archive of pages that take long to compress", () => {
+  /** Writes pages of noise into the output directory, which compress slowly. */
+  const writePages = (count: number) =>
+    `cat > /dev/null; head -c 4194304 /dev/urandom > "$here/noise"; n=1
+while [ $n -le ${count} ]; do cp "$here/noise" "$(dirname "$target")/$n"; n=$((n + 1)); done`;
+
+  const SPACE = { SERVICE_MAX_OUTPUT_BYTES: String(256 * MEBIBYTE), SERVICE_MAX_TEMP_BYTES: String(1024 * MEBIBYTE) };
+
+  it("is abandoned at the render timeout", async () => {
+    const typst = await makeFakeTypst(`${writePages(50)}; sleep 2.5`);
+    const backend = await startTemporaryBackend({
+      SERVICE_TYPST_BIN: typst.path,
+      SERVICE_RENDER_TIMEOUT_SECONDS: "4",
+      ...SPACE,
+    });
+    await expectProblem(await backend.render({ source: "x", output: svgZip() }), "render_timeout");
+    await expect.poll(() => backend.projects()).toEqual([]);
+    await expect.poll(() => backend.metric("service_temp_reserved_bytes")).toBe(0);
+  });
+
+  it("is abandoned when its client leaves, and does not block others meanwhile", async () => {
+    const typst = await makeFakeTypst(`${writePages(50)}; : > "$here/written"`);
+    const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: typst.path, ...SPACE });
+    const leaving = new AbortController();
+    const answer = backend.render({ source: "x", output: svgZip() }, { signal: leaving.signal });
+    answer.catch(() => {});
+    await expect.poll(() => typst.read("written")).not.toBeNull();
+    for (let count = 0; count < 5; count++) expect((await backend.fetch("/health")).status).toBe(200);
+    expect(await backend.metric("service_renders_running")).toBe(1);
+    leaving.abort();
+    await expect(answer).rejects.toThrow();
+    await expect.poll(() => backend.metric("service_renders_running")).toBe(0);
+    expect(await backend.metric("service_render_requests_total", { outcome: "client_gone" })).toBe(1);
+    await expect.poll(() => backend.projects()).toEqual([]);
+  });
+});
+
+describe("temporary space", () => {
+  it("is reserved as it is used: with default settings, 32 slots can all make archives", async () => {
+    const typst = await makeFakeTypst(`cat > /dev/null; ${waitFor("go")}; printf '<svg/>' > "$(dirname "$target")/1"`);
+    const backend = await startTemporaryBackend({
+      SERVICE_TYPST_BIN: typst.path,
+      SERVICE_MAX_CONCURRENT_RENDERS: "32",
+    });
+    const answers = Array.from({ length: 32 }, () => backend.render({ source: "x", output: svgZip() }));
+    await expect.poll(() => backend.metric("service_renders_running")).toBe(32);
+    await typst.signal("go");
+    const statuses = (await Promise.all(answers)).map(({ status }) => status);
+    expect(statuses).toEqual(statuses.map(() => 200));
+  });
+});

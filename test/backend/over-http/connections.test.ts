@@ -1,0 +1,55 @@
+/** Several requests on one connection, and clients that write before they read. */
+import { describe, expect, it } from "vitest";
+import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
+import { backendRenderHead, declared, RawConnection } from "../../support/raw-connection.ts";
+import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
+
+const MEBIBYTE = 1024 ** 2;
+
+describe("on one connection", () => {
+  /** Everything that the server sends until it closes the connection. */
+  async function exchange(backend: TestBackend, text: string): Promise<string> {
+    const connection = new RawConnection(backend.url);
+    void connection.write(text);
+    return (await connection.readToEnd()).toString("latin1");
+  }
+
+  const request = (body: string, fields: Readonly<Record<string, string>> = {}) =>
+    backendRenderHead({ ...declared(body.length), ...fields }) + body;
+  const CLOSE = { Connection: "close" };
+
+  it("garbage after a valid request is answered after it, and does not replace its answer", async () => {
+    const backend = await startTemporaryBackend();
+    const received = await exchange(backend, `${request('{"source":"x"}')}\x01\x02 garbage\r\n\r\n`);
+    expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 400"]);
+    expect(received).toContain("%PDF-");
+    expect(received).toContain('"code":"invalid_request"');
+  });
+
+  it("a short render behind a long one is answered after it", async () => {
+    const typst = await makeFakeTypst(`read=$(tail -n 1); [ "$read" = slow ] && { ${waitFor("go")}; }; printf "$read"`);
+    const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: typst.path, SERVICE_MAX_CONCURRENT_RENDERS: "2" });
+    const slow = request(JSON.stringify({ source: "slow\n" }));
+    const answer = exchange(backend, slow + request(JSON.stringify({ source: "quick\n" }), CLOSE));
+    await expect.poll(() => backend.metric("service_deliveries_underway")).toBe(1);
+    await typst.signal("go");
+    const received = await answer;
+    expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 200"]);
+    expect(received.indexOf("slow")).toBeLessThan(received.indexOf("quick"));
+    expect(await backend.metric("service_render_requests_total", { outcome: "ok" })).toBe(2);
+  });
+
+  it("an unknown expectation is ignored, and the request is answered", async () => {
+    const backend = await startTemporaryBackend();
+    const received = await exchange(backend, request('{"source":"x"}', { Expect: "a-miracle", ...CLOSE }));
+    expect(received).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it("a refusal reaches a client that sends its whole body before it reads", async () => {
+    const backend = await startTemporaryBackend({ SERVICE_MAX_REQUEST_BODY_BYTES: String(MEBIBYTE) });
+    const body = "x".repeat(20 * MEBIBYTE);
+    const received = await exchange(backend, request(body, CLOSE));
+    expect(received).toMatch(/^HTTP\/1\.1 413 /);
+    expect(received).toContain('"code":"request_too_large"');
+  });
+});

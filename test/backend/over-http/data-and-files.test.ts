@@ -1,0 +1,272 @@
+/**
+ * What Typst receives of a request: `data`, `source` and `files`.
+ *
+ * The documents check it themselves by assertions, so a wrong value gives a 422.
+ */
+
+import { PNG } from "pngjs";
+import { beforeAll, describe, expect, it } from "vitest";
+import { KEY_RULES } from "../../../rules/files-rules.ts";
+import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
+import { readPdf } from "../../support/pdf-reader.ts";
+import { expectProblem } from "../../support/problems.ts";
+import { binaryFile, textFile } from "../../support/request-files.ts";
+import { type RenderBody, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+
+let backend: TestBackend;
+
+beforeAll(async () => {
+  backend = await startTestBackend();
+  return () => backend.close();
+});
+
+/** The file of a request that must succeed. */
+async function rendered(body: RenderBody): Promise<Uint8Array> {
+  const answer = await backend.render(body);
+  const bytes = await answer.bytes();
+  expect(answer.status, Buffer.from(bytes).toString("utf8")).toBe(200);
+  return bytes;
+}
+
+async function expectRendered(body: RenderBody): Promise<void> {
+  await rendered(body);
+}
+
+/** Expects that every assertion of the source holds for data of this JSON text. */
+async function expectData(json: string, ...assertions: readonly string[]): Promise<void> {
+  const source = assertions.map((assertion) => `#assert(${assertion})`).join("\n");
+  await expectRendered(`{"source":${JSON.stringify(source)},"data":${json}}`);
+}
+
+describe("data", () => {
+  it("fails these tests if it is wrong", async () => {
+    await expectProblem(await backend.render({ source: "#assert(data == 1)", data: 2 }), "template_compile_failed");
+  });
+
+  it("is none if it is null", () => expectData("null", "data == none"));
+
+  it("is an empty dictionary if it is absent", () =>
+    expectRendered({ source: "#assert(type(data) == dictionary)\n#assert(data == (:))" }));
+
+  it("is the same value under both of its names", () => expectData('{"a":[1,{"b":null}]}', "data == request"));
+
+  it.each([
+    ['"text"', 'data == "text"'],
+    ['""', 'data == ""'],
+    ["true", "data == true"],
+    ["false", "data == false"],
+    ["[]", "data == ()"],
+    ['[1,"a",null,[true]]', 'data == (1, "a", none, (true,))'],
+    ["{}", "data == (:)"],
+    ['{"a":{"b":{"c":1}}}', "data.a.b.c == 1"],
+    ['{"":1,"with blank":2}', 'data.at("") == 1', 'data.at("with blank") == 2'],
+    ['{"b":1,"a":2}', 'data.keys() == ("b", "a")'],
+  ])("keeps its structure: %s", (json, ...assertions) => expectData(json, ...assertions));
+
+  it.each([
+    ["0", "data == 0"],
+    ["-1", "data == -1"],
+    ["9007199254740993", "data == 9007199254740993"],
+    ["9223372036854775807", "data == 9223372036854775807"],
+    ["-9223372036854775808", "data == -9223372036854775807 - 1"],
+  ])("keeps the integer %s to its last digit", (json, assertion) => expectData(json, "type(data) == int", assertion));
+
+  it.each([
+    ["1.0", "data == 1.0"],
+    ["0.1", "data == 0.1"],
+    ["1e3", "data == 1000.0"],
+    ["-0.0", "data == 0.0"],
+    ["1.7976931348623157e308", "data > 1e308"],
+    ["5e-324", "data > 0.0"],
+    ["9223372036854775808", "data > 9.2e18"],
+  ])("keeps %s a float", (json, assertion) => expectData(json, "type(data) == float", assertion));
+
+  it("keeps numbers inside structures too", () =>
+    expectData('{"x":[9007199254740993,1.0]}', "type(data.x.at(1)) == float", "data.x.at(0) == 9007199254740993"));
+
+  it.each([
+    ['"\\"\\\\\\/\\b\\f\\n\\r\\t"', 'data == "\\"\\\\/\\u{8}\\u{c}\\n\\r\\t"'],
+    ['"\\u00e9\\ud83d\\udcc4"', 'data == "é📄"'],
+    ['"é📄 العربية"', 'data == "é📄 العربية"'],
+    ['"#panic() $x$ */ //"', "data.len() == 18"],
+    ['"\\u0000"', 'data == "\\u{0}"'],
+  ])("keeps text with escapes and non-ASCII characters: %s", (json, assertion) => expectData(json, assertion));
+
+  it("is read with any layout of the JSON and at any place in the request", () =>
+    expectRendered(' {\n\t"data" : { "a" :\r\n [ 1 , 2 ] } ,\n"source" : "#assert(data.a == (1, 2))" }\n'));
+
+  it("may be nested 127 deep", () =>
+    expectData(`${"[".repeat(127)}${"]".repeat(127)}`, "type(data) == array", "data.len() == 1"));
+
+  it("is not evaluated as code", () =>
+    expectData('{"x":"#panic(\\"no\\")"}', 'eval("1 + 1") == 2', "data.x.len() == 12"));
+});
+
+describe("the source", () => {
+  const ASSERTION = "#assert(data.x == 1)\nbody";
+  const data = { x: 1 };
+
+  it.each([
+    ["begins with a #! line", `#!/usr/bin/env typst\n${ASSERTION}`],
+    ["begins with a #! line that ends as on Windows", `#!/usr/bin/env typst\r\n${ASSERTION}`],
+    ["begins with a byte order mark", `\ufeff${ASSERTION}`],
+    ["begins with a byte order mark and a #! line", `\ufeff#!/usr/bin/env typst\n${ASSERTION}`],
+    ["has lines that end as on Windows", ASSERTION.replaceAll("\n", "\r\n")],
+  ])("may be one that %s", async (_what, source) => {
+    expect((await readPdf(await rendered({ source, data }))).pageTexts).toEqual(["body"]);
+  });
+
+  it.each(["\r", "\v", "\f", "\u0085", "\u2028", "\u2029"])("may begin with a #! line that ends in %j", async (end) => {
+    const source = `#!/usr/bin/env typst${end}${ASSERTION}`;
+    expect((await readPdf(await rendered({ source, data }))).pageTexts).toEqual(["body"]);
+  });
+
+  it.each(["#!/usr/bin/env typst", "\ufeff", "\ufeff#!", " ", "\n"])(
+    "may have no visible content: %j",
+    async (source) => {
+      expect((await readPdf(await rendered({ source }))).pageTexts).toEqual([""]);
+    },
+  );
+
+  it("may begin with a page rule without an empty page before it", async () => {
+    const pdf = await readPdf(
+      await rendered({ source: '#set page(width: 50pt, height: 40pt)\n#set text(lang: "de")' }),
+    );
+    expect(pdf.pageSizes).toEqual([[50, 40]]);
+  });
+
+  it("may use any names for its own variables", () =>
+    expectRendered({ source: "#let data = 5\n#let json = 6\n#assert(request.x == 1)", data }));
+
+  it("may be as long as its limit", async () => {
+    const source = `${ASSERTION}\n/*${"é".repeat(262_000)}*/`;
+    expect(Buffer.byteLength(source)).toBeGreaterThan(520_000);
+    await expectRendered({ source, data });
+  });
+
+  it("keeps escapes and non-ASCII characters as they were sent", async () => {
+    const body = '{"source":"#assert(\\"\\u00e9\\" == \\"é\\")\\n\\ud83d\\udcc4 \\"x\\\\\\\\y\\" \\/ caf\\u00e9"}';
+    expect((await readPdf(await rendered(body))).pageTexts[0]).toContain("café");
+  });
+});
+
+describe("files", () => {
+  it("may be named main.typ or any other usual name of a source", async () => {
+    const files = {
+      "main.typ": textFile("#let x = 1"),
+      "source.typ": textFile("#let y = 2"),
+      "data.json": textFile("[3]"),
+    };
+    const source =
+      '#import "main.typ": x\n#import "source.typ": y\n#assert((x, y) == (1, 2))\n#assert(json("data.json") == (3,))';
+    await expectRendered({ source, files });
+  });
+
+  it("are found in folders by the source and by each other", async () => {
+    const files = {
+      "lib/a.typ": textFile('#import "sub/b.typ": b\n#let a = "a" + b'),
+      "lib/sub/b.typ": textFile('#let b = read("../../texts/c.txt") + read("/texts/c.txt")'),
+      "texts/c.txt": textFile("c"),
+      "chapters/one.typ": textFile("Chapter one"),
+    };
+    const source = '#import "lib/a.typ": a\n#assert(a == "acc")\n#include "chapters/one.typ"';
+    expect((await readPdf(await rendered({ source, files }))).pageTexts).toEqual(["Chapter one"]);
+  });
+
+  it("do not see data unless it is passed to them", async () => {
+    const files = { "lib.typ": textFile("#let x = data") };
+    const answer = await backend.render({ source: '#import "lib.typ"', files, data: 1 });
+    await expectProblem(answer, "template_compile_failed");
+  });
+
+  it("may be images in Base64", async () => {
+    const image = new PNG({ width: 3, height: 2 });
+    const files = { "logo.png": binaryFile(PNG.sync.write(image)) };
+    const source = '#set page(width: auto, height: auto, margin: 0pt)\n#image("logo.png", width: 30pt)';
+    expect((await readPdf(await rendered({ source, files }))).pageSizes).toEqual([[30, 20]]);
+  });
+
+  it("may contain every byte value in Base64", async () => {
+    const bytes = Uint8Array.from({ length: 256 }, (_, index) => index);
+    const source = '#let bytes = read("all.bin", encoding: none)\n#assert(array(bytes) == range(256))';
+    await expectRendered({ source, files: { "all.bin": binaryFile(bytes) } });
+  });
+
+  it("may be Base64 with escaped slashes", async () => {
+    const body = {
+      source: '#assert(array(read("x", encoding: none)) == (255, 255, 255))',
+      files: { x: { encoding: "base64", content: "////" } },
+    };
+    await expectRendered(JSON.stringify(body).replace('"////"', '"\\/\\u002f//"'));
+  });
+
+  it("may contain text with escapes and non-ASCII characters", async () => {
+    const body =
+      '{"source":"#assert(read(\\"x.txt\\") == \\"é\\\\n\\\\\\"📄\\")","files":{"x.txt":{"encoding":"text","content":"\\u00e9\\n\\"\\ud83d\\udcc4"}}}';
+    await expectRendered(body);
+  });
+
+  it.each([textFile(""), binaryFile(new Uint8Array())])("may be empty: %j", (file) =>
+    expectRendered({ source: '#assert(read("empty") == "")', files: { empty: file } }),
+  );
+
+  it("may be as many as the limit", async () => {
+    const names = Array.from({ length: DEFAULT_LIMITS.max_inline_files }, (_, index) => `dir-${index}/file.txt`);
+    const files = Object.fromEntries(names.map((name) => [name, textFile(name)]));
+    const source = `#for name in ${JSON.stringify(names).replace("[", "(").replace("]", ")")} { assert(read(name) == name) }`;
+    await expectRendered({ source, files });
+  });
+
+  it("may have a key of the maximum length", async () => {
+    const { max_key_length, max_segment_length } = KEY_RULES;
+    const folders = `${"d".repeat(max_segment_length)}/`.repeat(max_key_length).slice(0, max_key_length - 2);
+    const key = `${folders.replace(/\/$/, "d")}/f`;
+    expect(key).toHaveLength(max_key_length);
+    await expectRendered({ source: `#assert(read("${key}") == "x")`, files: { [key]: textFile("x") } });
+  });
+
+  it("with a key of maximum length and depth are written, read and removed", async () => {
+    const key = "a/"
+      .repeat(KEY_RULES.max_key_length)
+      .slice(0, KEY_RULES.max_key_length - 1)
+      .replace(/\/$/, "");
+    expect(key).toHaveLength(KEY_RULES.max_key_length - 1);
+    await expectRendered({ source: `#assert(read("${key}") == "x")`, files: { [key]: textFile("x") } });
+    await expect.poll(() => backend.projects()).toEqual([]);
+  });
+
+  it("may have names that look like options, drafts or hidden files", async () => {
+    const files = {
+      "-": textFile("a"),
+      "--root": textFile("b"),
+      ".hidden": textFile("c"),
+      "a..b": textFile("d"),
+      CON: textFile("e"),
+    };
+    const source = '#assert(("-", "--root", ".hidden", "a..b", "CON").map(read) == ("a", "b", "c", "d", "e"))';
+    await expectRendered({ source, files });
+  });
+});
+
+describe("what a document can reach", () => {
+  it.each([
+    ["a file above the project", '#read("../../../../../../../../etc/passwd")'],
+    ["a file by its absolute path", '#read("/etc/passwd")'],
+    ["a file beside the project", '#read("../seccomp.bpf", encoding: none)'],
+    ["a package that is not there", '#import "@preview/cetz:0.4.2"'],
+    ["a local package", '#import "@local/x:0.1.0"'],
+  ])("does not include %s", async (_what, source) => {
+    await expectProblem(await backend.render({ source }), "template_compile_failed");
+  });
+
+  it("does not include inputs from the command line", async () => {
+    await expectRendered({ source: "#assert(sys.inputs == (:))" });
+  });
+
+  it("includes the date of today in UTC", async () => {
+    const today = new Date().toISOString().slice(0, 10);
+    const pdf = await readPdf(await rendered({ source: "#datetime.today().display()" }));
+    const later = new Date().toISOString().slice(0, 10);
+    expect([today, later]).toContain(pdf.pageTexts[0]);
+  });
+});

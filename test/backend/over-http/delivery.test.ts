@@ -1,0 +1,132 @@
+/** Delivery of outputs to clients that read slowly or not at all: what it holds, for how long, and whom it affects. */
+import { describe, expect, it, onTestFinished } from "vitest";
+import { makeFakeTypst } from "../../support/fake-typst.ts";
+import { expectProblem } from "../../support/problems.ts";
+import { sendWithoutReading } from "../../support/raw-connection.ts";
+import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
+
+const MEBIBYTE = 1024 ** 2;
+/** More than the kernel buffers for a connection that nobody reads. */
+const LARGE_BYTES = 24 * MEBIBYTE;
+
+/** A backend whose every render is an output of this size. */
+async function backendOf(outputBytes: number, settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
+  const typst = await makeFakeTypst(`cat > /dev/null
+if [ "$target" = - ]; then head -c ${outputBytes} /dev/zero; else head -c ${outputBytes} /dev/zero > "$(dirname "$target")/1"; fi`);
+  return startTemporaryBackend({
+    SERVICE_TYPST_BIN: typst.path,
+    // Longer than any test, so no delivery here ends at this deadline.
+    SERVICE_DELIVERY_SILENCE_SECONDS: "3600",
+    ...settings,
+  });
+}
+
+const held = (backend: TestBackend) =>
+  Promise.all(
+    ["service_deliveries_underway", "service_output_memory_bytes", "service_temp_reserved_bytes"].map((name) =>
+      backend.metric(name),
+    ),
+  );
+
+describe("an output that is not read", () => {
+  it("takes a file if it is large, and neither memory nor a slot", async () => {
+    const backend = await backendOf(LARGE_BYTES, { SERVICE_MAX_CONCURRENT_RENDERS: "1" });
+    const readers = [1, 2, 3].map(() => sendWithoutReading(backend.url, { source: "x" }));
+    await expect.poll(() => held(backend)).toEqual([3, 0, 3 * LARGE_BYTES]);
+    expect(await backend.metric("service_renders_running")).toBe(0);
+    for (const { socket } of readers) socket.destroy();
+    await expect.poll(() => held(backend)).toEqual([0, 0, 0]);
+    expect(await backend.metric("service_deliveries_total", { end: "client_gone" })).toBe(3);
+  });
+
+  it("is abandoned at the deadline for silence", async () => {
+    const backend = await backendOf(LARGE_BYTES, { SERVICE_DELIVERY_SILENCE_SECONDS: "1" });
+    const { socket } = sendWithoutReading(backend.url, { source: "x" });
+    onTestFinished(() => void socket.destroy());
+    await expect.poll(() => backend.metric("service_deliveries_total", { end: "silent" })).toBe(1);
+    expect(await held(backend)).toEqual([0, 0, 0]);
+    expect(await backend.metric("service_render_requests_total", { outcome: "client_gone" })).toBe(1);
+  });
+
+  it("is abandoned at the deadline for the whole delivery, however steadily it is read", async () => {
+    const backend = await backendOf(LARGE_BYTES, {
+      SERVICE_DELIVERY_SILENCE_SECONDS: "60",
+      SERVICE_DELIVERY_TIMEOUT_SECONDS: "2",
+    });
+    const { socket } = sendWithoutReading(backend.url, { source: "x" });
+    const trickle = setInterval(() => socket.read(1), 50);
+    onTestFinished(() => clearInterval(trickle));
+    await expect.poll(() => backend.metric("service_deliveries_total", { end: "timed_out" })).toBe(1);
+    await expect.poll(() => held(backend)).toEqual([0, 0, 0]);
+    socket.destroy();
+  });
+
+  it("of one caller leaves room for the outputs of others", async () => {
+    const backend = await backendOf(LARGE_BYTES, {
+      SERVICE_MAX_REQUEST_BODY_BYTES: String(MEBIBYTE),
+      SERVICE_MAX_OUTPUT_BYTES: String(LARGE_BYTES),
+      // The largest render needs 113 MiB, which is then what one caller may hold: four outputs, not five.
+      SERVICE_MAX_TEMP_BYTES: String(226 * MEBIBYTE),
+    });
+    const readers = [1, 2, 3, 4].map(() => sendWithoutReading(backend.url, { source: "x" }, "hoarder"));
+    onTestFinished(() => {
+      for (const { socket } of readers) socket.destroy();
+    });
+    await expect.poll(() => held(backend)).toEqual([4, 0, 4 * LARGE_BYTES]);
+    const render = (caller: string, output = {}) =>
+      backend.render({ source: "x", output }, { headers: { "X-Service-Caller": caller } });
+    for (const output of [{}, { format: "svg", archive: "zip" }]) {
+      const refused = await expectProblem(await render("hoarder", output), "render_queue_full");
+      expect(refused.context).toEqual({ retry_after: expect.any(Number) });
+    }
+    expect((await (await render("other")).bytes()).length).toBe(LARGE_BYTES);
+    for (const { socket } of readers) socket.destroy();
+    await expect.poll(() => held(backend)).toEqual([0, 0, 0]);
+    expect((await (await render("hoarder")).bytes()).length).toBe(LARGE_BYTES);
+  });
+});
+
+describe("an output that breaks off between Typst and the backend", () => {
+  it("is never delivered as complete", async () => {
+    // A program that ends without reading its input may break the connection while its output is still on the way.
+    const typst = await makeFakeTypst(`head -c ${LARGE_BYTES} /dev/zero`);
+    const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: typst.path });
+    for (let round = 0; round < 5; round++) {
+      const answer = await backend.render({ source: "x".repeat(100_000) });
+      if (answer.status === 200) expect((await answer.bytes()).length).toBe(LARGE_BYTES);
+      else await expectProblem(answer, "service_unavailable");
+    }
+  });
+});
+
+describe("an output that is read", () => {
+  it.each([
+    ["in memory, at most", MEBIBYTE],
+    ["in a file, at least", MEBIBYTE + 1],
+    ["in a file of many pieces", LARGE_BYTES],
+  ])("arrives complete with its length: %s", async (_what, bytes) => {
+    const backend = await backendOf(bytes);
+    const answer = await backend.render({ source: "x" });
+    expect(answer.headers.get("Content-Length")).toBe(String(bytes));
+    const received = Buffer.from(await answer.bytes());
+    expect(received.equals(Buffer.alloc(bytes))).toBe(true);
+    await expect.poll(() => held(backend)).toEqual([0, 0, 0]);
+    expect(await backend.metric("service_deliveries_total", { end: "delivered" })).toBe(1);
+  });
+
+  it("is a file if there is no memory for it", async () => {
+    const backend = await backendOf(1000, { SERVICE_MAX_OUTPUT_MEMORY_BYTES: "0" });
+    expect((await (await backend.render({ source: "x" })).bytes()).length).toBe(1000);
+    await expect.poll(() => held(backend)).toEqual([0, 0, 0]);
+  });
+
+  it("has no name in the work directory while it is delivered", async () => {
+    const backend = await backendOf(LARGE_BYTES);
+    const reader = sendWithoutReading(backend.url, { source: "x" });
+    onTestFinished(() => void reader.socket.destroy());
+    await expect.poll(() => held(backend)).toEqual([1, 0, LARGE_BYTES]);
+    await expect.poll(() => backend.projects()).toEqual([]);
+    expect((await backend.workFiles()).filter((name) => name.startsWith("spool-"))).toEqual([]);
+    expect((await reader.readBody()).length).toBe(LARGE_BYTES);
+  });
+});

@@ -1,0 +1,213 @@
+/**
+ * From the end of Typst to the answer: exits, signals, timeouts, outputs that are too large or missing. Faults that the
+ * real Typst cannot be made to show come from programs that stand in for it.
+ */
+import { mkdir, rm } from "node:fs/promises";
+import { describe, expect, it } from "vitest";
+import { ENDLESS, NO_TIME_LIMIT } from "../../support/bombs.ts";
+import { type FakeTypst, makeFakeTypst, writtenPids } from "../../support/fake-typst.ts";
+import { type ContractCode, expectProblem, type ReceivedProblem } from "../../support/problems.ts";
+import { isRunning } from "../../support/processes.ts";
+import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
+
+interface FakeRun {
+  readonly backend: TestBackend;
+  readonly typst: FakeTypst;
+}
+
+async function backendWithFake(script: string, environment: Readonly<Record<string, string>> = {}): Promise<FakeRun> {
+  const typst = await makeFakeTypst(script);
+  return { typst, backend: await startTemporaryBackend({ SERVICE_TYPST_BIN: typst.path, ...environment }) };
+}
+
+/** Expects the problem without Typst's diagnostics, the outcome counted once and no render directory left behind. */
+async function expectOutcome(backend: TestBackend, answer: Response, code: ContractCode): Promise<ReceivedProblem> {
+  const problem = await expectProblem(answer, code);
+  const everything = JSON.stringify([problem, Object.fromEntries(answer.headers)]);
+  expect(everything).not.toContain("SECRET");
+  expect(everything).not.toContain("secret");
+  expect(everything).not.toContain(backend.workDirectory);
+  expect(await backend.metric("service_render_requests_total", { outcome: code })).toBe(1);
+  await expect.poll(() => backend.projects()).toEqual([]);
+  return problem;
+}
+
+/** A flood of one second is far more. Not a small number, because dropped buffers are garbage collected late. */
+const MOST_MEBIBYTES = 256;
+
+describe("Typst that fails", () => {
+  it.each([
+    ["exits with 1", "exit 1", "template_compile_failed"],
+    ["exits with 1 after half an output", "printf %%PDF-1.7; exit 1", "template_compile_failed"],
+    ["panics", "exit 101", "template_compile_failed"],
+    ["is killed by SIGSEGV", "kill -SEGV $$", "render_failed"],
+    ["is killed by SIGKILL from outside", "kill -KILL $$", "render_failed"],
+    ["is killed by SIGABRT for another reason than memory", "kill -ABRT $$", "render_failed"],
+    ["runs out of memory", "echo 'memory allocation of 8 bytes failed' >&2; kill -ABRT $$", "template_compile_failed"],
+    ["reports success without an output", "exit 0", "render_failed"],
+    ["closes its output and reports success", "exec 1>&-; cat; exit 0", "render_failed"],
+  ] as const)("and %s", async (_what, script, code) => {
+    const { backend } = await backendWithFake(script);
+    expect((await expectOutcome(backend, await backend.render({ source: "x" }), code)).context).toEqual({});
+  });
+
+  it("without reading its input, however large the input is", async () => {
+    const { backend } = await backendWithFake("exit 1");
+    const answer = await backend.render({ source: "x".repeat(500_000) });
+    await expectOutcome(backend, answer, "template_compile_failed");
+  });
+
+  it("and leaves no page for an archive", async () => {
+    const { backend } = await backendWithFake("exit 0");
+    const output = { format: "svg", archive: "zip" };
+    await expectOutcome(backend, await backend.render({ source: "x", output }), "render_failed");
+  });
+
+  it("on an invalid source gets an answer that shows nothing of the source", async () => {
+    const backend = await startTemporaryBackend();
+    const answer = await backend.render({ source: '#let secret-name = 1\n#panic("SECRET text")' });
+    await expectOutcome(backend, answer, "template_compile_failed");
+  });
+
+  it("and the next render is not affected", async () => {
+    const backend = await startTemporaryBackend();
+    await expectProblem(await backend.render({ source: "#nothing" }), "template_compile_failed");
+    expect((await backend.render({ source: "x" })).status).toBe(200);
+  });
+});
+
+describe("Typst that takes too long", () => {
+  /** Enough time to start the processes to be killed, even on a busy machine. */
+  const TIMEOUT_SECONDS = 2;
+  const TIMEOUT = { SERVICE_RENDER_TIMEOUT_SECONDS: String(TIMEOUT_SECONDS) };
+  const FAMILY =
+    'sleep 300 & echo $! > "$here/child"; (sleep 300 & echo $! > "$here/grandchild"; wait) & echo $$ > "$here/self"; wait';
+
+  it("is killed with everything that it started", async () => {
+    const { backend, typst } = await backendWithFake(FAMILY, TIMEOUT);
+    const started = performance.now();
+    const answer = await backend.render({ source: "x" });
+    const seconds = (performance.now() - started) / 1000;
+    const { context } = await expectOutcome(backend, answer, "render_timeout");
+    expect(context).toEqual({ timeout_secs: TIMEOUT_SECONDS });
+    expect(seconds).toBeGreaterThan(TIMEOUT_SECONDS - 0.05);
+    const pids = await writtenPids(typst, "self", "child", "grandchild");
+    await expect.poll(() => pids.filter(isRunning)).toEqual([]);
+  });
+
+  it("is killed even if it ignores every signal that can be ignored", async () => {
+    const { backend, typst } = await backendWithFake(
+      `trap '' TERM INT HUP PIPE ABRT; echo $$ > "$here/self"; while :; do sleep 1; done`,
+      TIMEOUT,
+    );
+    await expectOutcome(backend, await backend.render({ source: "x" }), "render_timeout");
+    const pids = await writtenPids(typst, "self");
+    await expect.poll(() => pids.filter(isRunning)).toEqual([]);
+  });
+
+  it("is killed while it floods its diagnostics, which are not kept", async () => {
+    const { backend } = await backendWithFake("exec yes SECRET >&2", TIMEOUT);
+    const peak = watchMemory();
+    await expectOutcome(backend, await backend.render({ source: "x" }), "render_timeout");
+    expect(peak.stop()).toBeLessThan(MOST_MEBIBYTES);
+  });
+
+  it("is killed if it is the real one with an endless template", async () => {
+    const backend = await startTemporaryBackend(TIMEOUT);
+    await expectOutcome(backend, await backend.render({ source: ENDLESS }), "render_timeout");
+  });
+
+  it("is abandoned if it has ended but a process that it started keeps its output open", async () => {
+    const { backend, typst } = await backendWithFake('sleep 300 & echo $! > "$here/child"; exit 1', TIMEOUT);
+    await expectOutcome(backend, await backend.render({ source: "x" }), "template_compile_failed");
+    const pids = await writtenPids(typst, "child");
+    await expect.poll(() => pids.filter(isRunning)).toEqual([]);
+  });
+});
+
+describe("an output over the limit", () => {
+  const LIMIT = 1_000_000;
+  // No other limit stops an endless output.
+  const SMALL = { SERVICE_MAX_OUTPUT_BYTES: String(LIMIT), ...NO_TIME_LIMIT };
+
+  it("that never ends is cut off at once and never kept in memory", async () => {
+    const { backend, typst } = await backendWithFake('echo $$ > "$here/self"; exec cat /dev/zero', SMALL);
+    const peak = watchMemory();
+    const answer = await backend.render({ source: "x" });
+    const { context } = await expectOutcome(backend, answer, "output_too_large");
+    expect(peak.stop()).toBeLessThan(MOST_MEBIBYTES);
+    expect(context).toEqual({ size: expect.any(Number), limit: LIMIT });
+    expect(context.size).toBeGreaterThan(LIMIT);
+    const pids = await writtenPids(typst, "self");
+    await expect.poll(() => pids.filter(isRunning)).toEqual([]);
+  });
+
+  it("is a problem of its size even if Typst wrote it at once and has ended", async () => {
+    const { backend } = await backendWithFake("cat > /dev/null; printf %02000d 0", {
+      SERVICE_MAX_OUTPUT_BYTES: "1024",
+    });
+    for (const answer of await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map(() => backend.render({ source: "x" })))) {
+      const { context } = await expectProblem(answer, "output_too_large");
+      expect(context).toEqual({ size: 2000, limit: 1024 });
+    }
+  });
+
+  it("by the real Typst is a problem of its size", async () => {
+    const backend = await startTemporaryBackend({ SERVICE_MAX_OUTPUT_BYTES: "1024" });
+    const { context } = await expectOutcome(backend, await backend.render({ source: "x" }), "output_too_large");
+    expect(context.size).toBeGreaterThan(1024);
+  });
+
+  it("in several files is cut off while it grows", async () => {
+    const script = 'cat /dev/zero > "$(dirname "$target")/1"';
+    const { backend } = await backendWithFake(script, SMALL);
+    const answer = await backend.render({ source: "x", output: { format: "png", archive: "zip" } });
+    const { context } = await expectOutcome(backend, answer, "output_too_large");
+    expect(context).toEqual({ size: expect.any(Number), limit: LIMIT });
+    expect(context.size).toBeGreaterThan(LIMIT);
+  });
+
+  it("is one byte more than an output that is delivered", async () => {
+    const { backend } = await backendWithFake("cat > /dev/null; printf %01024d 0", {
+      SERVICE_MAX_OUTPUT_BYTES: "1024",
+    });
+    expect((await (await backend.render({ source: "x" })).bytes()).length).toBe(1024);
+  });
+});
+
+describe("a broken machine", () => {
+  it("without Typst makes the service unavailable", async () => {
+    const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: "/nonexistent/typst" });
+    await expectOutcome(backend, await backend.render({ source: "x" }), "service_unavailable");
+  });
+
+  it("with a Typst that is not a program makes the service unavailable", async () => {
+    const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: import.meta.filename });
+    await expectOutcome(backend, await backend.render({ source: "x" }), "service_unavailable");
+  });
+
+  it("without its work directory makes the service unavailable until the directory is back", async () => {
+    const backend = await startTemporaryBackend();
+    await rm(backend.workDirectory, { recursive: true });
+    await expectProblem(await backend.render({ source: "x" }), "service_unavailable");
+    const labels = { format: "pdf", outcome: "service_unavailable" };
+    expect(await backend.metric("service_render_requests_total", labels)).toBe(1);
+    await mkdir(backend.workDirectory);
+    await expect.poll(async () => (await backend.render({ source: "x" })).status).toBe(200);
+  });
+});
+
+/** Measures the peak growth from now on, in MiB, of this process's memory; the backend runs in it. */
+function watchMemory(): { stop(): number } {
+  const before = process.memoryUsage.rss();
+  let peak = before;
+  const timer = setInterval(() => {
+    peak = Math.max(peak, process.memoryUsage.rss());
+  }, 5);
+  return {
+    stop: () => {
+      clearInterval(timer);
+      return (peak - before) / 2 ** 20;
+    },
+  };
+}

@@ -1,0 +1,154 @@
+/** Answers in every output format: bytes that an independent reader accepts, and their headers. */
+import { PNG } from "pngjs";
+import { beforeAll, describe, expect, it } from "vitest";
+import { readDisposition } from "../../support/content-disposition.ts";
+import { readPdf } from "../../support/pdf-reader.ts";
+import { readSvgSize } from "../../support/svg-reader.ts";
+import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { readZip } from "../../support/zip-reader.ts";
+
+let backend: TestBackend;
+
+beforeAll(async () => {
+  backend = await startTestBackend();
+  return () => backend.close();
+});
+
+/** 144 by 72 points, which is 288 by 144 pixels at the default of 144 pixels per inch. */
+const SOURCE = "#set page(width: 144pt, height: 72pt, margin: 6pt)\nHello";
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+interface RenderedAnswer {
+  readonly answer: Response;
+  readonly headers: Headers;
+  readonly bytes: Buffer;
+}
+
+/** Renders the source and expects the headers that all formats have in common. */
+async function renderOk(output: object): Promise<RenderedAnswer> {
+  const answer = await backend.render({ source: SOURCE, output });
+  const bytes = Buffer.from(await answer.arrayBuffer());
+  expect(answer.status, bytes.toString("utf8")).toBe(200);
+  expect(answer.headers.get("Cache-Control")).toBe("no-store");
+  expect(answer.headers.get("Content-Length")).toBe(String(bytes.length));
+  expect(answer.headers.get("X-Content-Type-Options")).toBe("nosniff");
+  expect(answer.headers.get("X-Request-Id")).toMatch(UUID);
+  return { answer, headers: answer.headers, bytes };
+}
+
+describe("a PDF", () => {
+  it("is the default output", async () => {
+    const answer = await backend.render({ source: SOURCE });
+    expect(answer.headers.get("Content-Type")).toBe("application/pdf");
+    const pdf = await readPdf(await answer.bytes());
+    expect(pdf).toMatchObject({ headerVersion: "1.7", pageTexts: ["Hello"], pageSizes: [[144, 72]] });
+  });
+
+  it("is shown inline under a default name", async () => {
+    const { answer, headers, bytes } = await renderOk({ format: "pdf" });
+    expect(headers.get("Content-Type")).toBe("application/pdf");
+    expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "document.pdf" });
+    expect(headers.has("Content-Security-Policy")).toBe(false);
+    expect((await readPdf(bytes)).pageTexts).toEqual(["Hello"]);
+  });
+});
+
+describe("a PNG", () => {
+  it("has 144 pixels per inch by default", async () => {
+    const { answer, headers, bytes } = await renderOk({ format: "png" });
+    expect(headers.get("Content-Type")).toBe("image/png");
+    expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "document.png" });
+    const { width, height } = PNG.sync.read(bytes);
+    expect([width, height]).toEqual([288, 144]);
+  });
+
+  it.each([
+    [1, 2, 1],
+    [72, 144, 72],
+    [300, 600, 300],
+  ])("has the size that %i pixels per inch give", async (ppi, expectedWidth, expectedHeight) => {
+    const { bytes } = await renderOk({ format: "png", ppi });
+    const { width, height } = PNG.sync.read(bytes);
+    expect([width, height]).toEqual([expectedWidth, expectedHeight]);
+  });
+});
+
+describe("an SVG", () => {
+  it("is well-formed and must not run or load anything", async () => {
+    const { answer, headers, bytes } = await renderOk({ format: "svg" });
+    expect(headers.get("Content-Type")).toBe("image/svg+xml");
+    expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "document.svg" });
+    expect(readSvgSize(bytes)).toEqual([144, 72]);
+    const policy = headers.get("Content-Security-Policy") ?? "";
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toMatch(/(?:^|; )sandbox(?:;|$)/);
+    expect(policy).not.toMatch(/script-src|allow-scripts|http/);
+  });
+});
+
+describe("a ZIP", () => {
+  it.each(["png", "svg"])("of %s pages is an attachment", async (format) => {
+    const { answer, headers, bytes } = await renderOk({ format, archive: "zip" });
+    expect(headers.get("Content-Type")).toBe("application/zip");
+    expect(readDisposition(answer)).toMatchObject({ type: "attachment", name: "document.zip" });
+    expect(readZip(bytes).map(({ name }) => name)).toEqual([`page-01.${format}`]);
+  });
+});
+
+describe("the name of an answer", () => {
+  const offered = async (output: object) => readDisposition((await renderOk(output)).answer);
+
+  it.each([
+    [{ filename: "report.pdf" }, "report.pdf"],
+    [{ filename: "report" }, "report.pdf"],
+    [{ filename: "report.png" }, "report.pdf"],
+    [{ filename: "report.v2" }, "report.v2.pdf"],
+    [{ filename: null }, "document.pdf"],
+    [{ filename: "" }, "document.pdf"],
+    [{ format: "png", filename: "page.svg" }, "page.png"],
+    [{ format: "svg", archive: "zip", filename: "pages.svg" }, "pages.zip"],
+    [{ filename: "../../etc/passwd" }, "etcpasswd.pdf"],
+  ])("is the suggestion made safe: %j becomes %s", async (output, expected) => {
+    expect((await offered(output)).name).toBe(expected);
+  });
+
+  it("is exact for new clients and readable for old ones if it is not ASCII", async () => {
+    const { name, plainName } = await offered({ filename: "Größe 東京.pdf" });
+    expect(name).toBe("Größe 東京.pdf");
+    expect(plainName).toMatch(/^[\x20-\x7e]+\.pdf$/);
+  });
+
+  it("cannot break out of its header", async () => {
+    const { answer, headers } = await renderOk({ filename: 'a"; filename="evil.exe\r\nSet-Cookie: x=1' });
+    expect(readDisposition(answer).name).toBe("a filename=evil.exeSet-Cookie x=1.pdf");
+    expect(headers.has("Set-Cookie")).toBe(false);
+  });
+
+  it("is the default if the suggestion is a lone surrogate", async () => {
+    const answer = await backend.render('{"source":"x","output":{"filename":"\\ud800"}}');
+    expect(readDisposition(answer).name).toBe("document.pdf");
+  });
+
+  it("is cut if the suggestion is as long as a request allows", async () => {
+    const { name } = await offered({ filename: "é".repeat(100_000) });
+    expect(name).toBe(`${"é".repeat(73)}.pdf`);
+  });
+});
+
+describe("the request id", () => {
+  const REQUEST_ID = "0b6cb2a4-6e0f-4a0b-9d5c-3a3c7f4f7b11";
+
+  it("is that of the edge if the edge sent one", async () => {
+    const answer = await backend.render({ source: SOURCE }, { headers: { "X-Request-Id": REQUEST_ID } });
+    expect(answer.headers.get("X-Request-Id")).toBe(REQUEST_ID);
+  });
+
+  it.each(["1", `${REQUEST_ID}x`, REQUEST_ID.toUpperCase(), "<script>"])(
+    "is a new one where %j was sent",
+    async (id) => {
+      const answer = await backend.fetch("/health", { headers: { "X-Request-Id": id } });
+      expect(answer.headers.get("X-Request-Id")).toMatch(UUID);
+      expect(answer.headers.get("X-Request-Id")).not.toBe(id);
+    },
+  );
+});

@@ -1,0 +1,343 @@
+/** The backend's routes: authentication, requests that are refused before a render, and what operators see. */
+import { beforeAll, describe, expect, it } from "vitest";
+import { DEFAULT_LIMITS, limitsFingerprint } from "../../../rules/limits.ts";
+import { expectProblem } from "../../support/problems.ts";
+import { expectRawProblem, sendRaw } from "../../support/raw-connection.ts";
+import { renderInit, startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { BACKEND_TOKEN } from "../../support/tokens.ts";
+
+const MAX_BODY_BYTES = 100_000;
+
+let backend: TestBackend;
+
+beforeAll(async () => {
+  backend = await startTestBackend({ SERVICE_MAX_REQUEST_BODY_BYTES: String(MAX_BODY_BYTES) });
+  return () => backend.close();
+});
+
+const TOKEN_FIELD = `X-Service-Backend-Token: ${BACKEND_TOKEN}`;
+const JSON_FIELD = "Content-Type: application/json";
+
+const sendHead = (...fields: readonly string[]) =>
+  sendRaw({ url: backend.url, head: ["POST /v1/render HTTP/1.1", ...fields] });
+
+describe("the backend's token", () => {
+  it.each([
+    ["none", {}],
+    ["a wrong one", { "X-Service-Backend-Token": "wrong" }],
+    ["an empty one", { "X-Service-Backend-Token": "" }],
+    ["the beginning of the right one", { "X-Service-Backend-Token": BACKEND_TOKEN.slice(0, -1) }],
+    ["the right one and more", { "X-Service-Backend-Token": `${BACKEND_TOKEN}x` }],
+    ["the right one twice", { "X-Service-Backend-Token": `${BACKEND_TOKEN}, ${BACKEND_TOKEN}` }],
+    ["a client's", { "X-Service-Api-Token": BACKEND_TOKEN }],
+  ])("is required: %s is refused", async (_what, headers) => {
+    const answer = await backend.fetch("/v1/render", {
+      method: "POST",
+      headers: { "Content-Type": "application/json", ...headers },
+      body: '{"source":"x"}',
+    });
+    expect((await expectProblem(answer, "forbidden")).context).toEqual({});
+  });
+
+  it("is checked before the body is read, whatever length the body declares", async () => {
+    for (const field of ["Content-Length: 1000", "Content-Length: 999999999", "Transfer-Encoding: chunked"]) {
+      await expectRawProblem(await sendHead(JSON_FIELD, field), "forbidden");
+    }
+  });
+
+  it.each(["nonsense", "a/b/c", "application/json, text/plain"])(
+    "is checked before the media type: %s",
+    async (type) => {
+      const answer = await backend.fetch("/v1/render", {
+        method: "POST",
+        headers: { "Content-Type": type },
+        body: "x",
+      });
+      await expectProblem(answer, "forbidden");
+    },
+  );
+
+  it("may be any of the configured ones", async () => {
+    const other = await startTemporaryBackend({ SERVICE_BACKEND_TOKENS: "old, new" });
+    for (const token of ["old", "new"]) {
+      const answer = await other.render({ source: "x" }, { headers: { "X-Service-Backend-Token": token } });
+      expect(answer.status).toBe(200);
+    }
+    await expectProblem(await other.render({ source: "x" }), "forbidden");
+  });
+
+  it("is still required if none is configured", async () => {
+    const open = await startTemporaryBackend({ SERVICE_BACKEND_TOKENS: "" });
+    await expectProblem(await open.render({ source: "x" }), "service_unavailable");
+    await expectProblem(
+      await open.render({ source: "x" }, { headers: { "X-Service-Backend-Token": "" } }),
+      "service_unavailable",
+    );
+  });
+});
+
+describe("paths and methods", () => {
+  it.each([
+    "/",
+    "/v1",
+    "/v1/render/",
+    "/v1/constraints",
+    "/v2/render",
+    "/V1/RENDER",
+    "/%zz",
+    "/constructor",
+    "/%2e%2e",
+  ])("that do not exist are not found: %s", async (path) => {
+    expect((await expectProblem(await backend.fetch(path), "not_found")).context).toEqual({});
+  });
+
+  it.each([
+    ["GET", "/v1/render", "POST, OPTIONS"],
+    ["HEAD", "/v1/render", "POST, OPTIONS"],
+    ["PUT", "/v1/render", "POST, OPTIONS"],
+    ["DELETE", "/v1/render?x=1", "POST, OPTIONS"],
+    ["PROPFIND", "/v1/render", "POST, OPTIONS"],
+    ["POST", "/health", "GET, HEAD, OPTIONS"],
+    ["PATCH", "/ready", "GET, HEAD, OPTIONS"],
+    ["POST", "/metrics", "GET, HEAD, OPTIONS"],
+  ])("that do not match are refused with the allowed methods: %s %s", async (method, path, allowed) => {
+    const answer = await backend.fetch(path, { method, ...(method === "PUT" && { body: "x" }) });
+    expect(answer.headers.get("Allow")).toBe(allowed);
+    if (method === "HEAD") expect(answer.status).toBe(405);
+    else expect((await expectProblem(answer, "method_not_allowed")).context).toEqual({});
+  });
+
+  it.each(["QUERY", "SEARCH", "MKCOL"])("do not match with a rare method either: %s", async (method) => {
+    await expectProblem(await backend.fetch("/v1/render", { method }), "method_not_allowed");
+  });
+
+  it.each([
+    ["/v1/render", "POST, OPTIONS"],
+    ["/health", "GET, HEAD, OPTIONS"],
+    ["/ready", "GET, HEAD, OPTIONS"],
+    ["/metrics", "GET, HEAD, OPTIONS"],
+  ])("answer OPTIONS with what they allow: %s", async (path, allowed) => {
+    const answer = await backend.fetch(path, { method: "OPTIONS" });
+    expect([answer.status, answer.headers.get("Allow"), await answer.text()]).toEqual([204, allowed, ""]);
+    expect(answer.headers.get("X-Request-Id")).not.toBeNull();
+  });
+
+  it("answer HEAD like GET, without the body", async () => {
+    const answer = await backend.fetch("/health", { method: "HEAD" });
+    expect([answer.status, await answer.text()]).toEqual([200, ""]);
+  });
+});
+
+describe("a body over the limit", () => {
+  it("is refused by its declared length without waiting for the body", async () => {
+    const length = MAX_BODY_BYTES + 1;
+    const answer = await sendHead(TOKEN_FIELD, JSON_FIELD, `Content-Length: ${length}`);
+    const { context } = await expectRawProblem(answer, "request_too_large");
+    expect(context).toEqual({ limit: MAX_BODY_BYTES, declared_size: length });
+  });
+
+  it("is refused while it arrives if it declares no length", async () => {
+    const piece = "x".repeat(0x4000);
+    const chunk = `4000\r\n${piece}\r\n`;
+    const answer = await sendRaw({
+      url: backend.url,
+      head: ["POST /v1/render HTTP/1.1", TOKEN_FIELD, JSON_FIELD, "Transfer-Encoding: chunked"],
+      // Seven chunks are over the limit, and the last chunk never comes.
+      body: chunk.repeat(7),
+    });
+    const { context } = await expectRawProblem(answer, "request_too_large");
+    expect(context).toEqual({ limit: MAX_BODY_BYTES });
+  });
+
+  it("gets an answer while the client is still sending it", async () => {
+    const answer = await backend.render("x".repeat(5_000_000));
+    const { context } = await expectProblem(answer, "request_too_large");
+    expect(context).toEqual({ limit: MAX_BODY_BYTES, declared_size: 5_000_000 });
+  });
+
+  it("is one byte larger than a body that is accepted", async () => {
+    const shell = '{"source":"x","data":""}';
+    const full = shell.replace('""', `"${" ".repeat(MAX_BODY_BYTES - shell.length)}"`);
+    expect(full).toHaveLength(MAX_BODY_BYTES);
+    expect((await backend.render(full)).status).toBe(200);
+    await expectProblem(await backend.render(`${full} `), "request_too_large");
+  });
+});
+
+describe("a body with a false length", () => {
+  it("is read up to its declared length, and the rest is not taken for another request", async () => {
+    const head = ["POST /v1/render HTTP/1.1", TOKEN_FIELD, JSON_FIELD, "Content-Length: 10"];
+    await expectRawProblem(await sendRaw({ url: backend.url, head, body: '{"source":' }), "invalid_request");
+    const answer = await sendRaw({ url: backend.url, head, body: '{"source":"x"}' });
+    expect(answer?.status).toBe(400);
+  });
+
+  it("is dropped if the connection ends before it is complete", async () => {
+    const before = await backend.metric("service_render_requests_total", { outcome: "client_gone" });
+    const answer = await sendRaw({
+      url: backend.url,
+      head: ["POST /v1/render HTTP/1.1", TOKEN_FIELD, JSON_FIELD, "Content-Length: 1000"],
+      body: '{"source":"x"}',
+      leavesAfterBody: true,
+    });
+    expect(answer).toBeNull();
+    await expect
+      .poll(() => backend.metric("service_render_requests_total", { outcome: "client_gone" }))
+      .toBe(before + 1);
+  });
+
+  it.each([
+    ["a length and chunks", ["Content-Length: 14", "Transfer-Encoding: chunked"]],
+    ["two lengths", ["Content-Length: 14", "Content-Length: 15"]],
+    ["a length that is no number", ["Content-Length: 1e1"]],
+    ["a negative length", ["Content-Length: -1"]],
+  ])("is a bad request: %s", async (_what, fields) => {
+    const answer = await sendHead(TOKEN_FIELD, JSON_FIELD, ...fields);
+    expect(answer?.status).toBe(400);
+  });
+});
+
+describe("the media type of a body", () => {
+  it.each([
+    "application/json",
+    "Application/JSON",
+    "application/json; charset=utf-8",
+    'application/json;charset="UTF-8"',
+    "application/json; charset=utf8; x=y",
+    "application/json;",
+  ])("may be JSON: %s", async (type) => {
+    const answer = await backend.render({ source: "x" }, { headers: { "Content-Type": type } });
+    expect(answer.status).toBe(200);
+  });
+
+  it.each([
+    "text/plain",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data; boundary=x",
+    "application/problem+json",
+    "application/jsonp",
+    "application/json; charset=latin1",
+    "application/json, text/plain",
+    "json",
+    "/",
+    "a/b/c",
+    "application/",
+  ])("must not be anything else: %s", async (type) => {
+    const answer = await backend.render({ source: "x" }, { headers: { "Content-Type": type } });
+    expect((await expectProblem(answer, "invalid_request")).context).toEqual({});
+  });
+
+  it("must not be missing", async () => {
+    const answer = await sendRaw({
+      url: backend.url,
+      head: ["POST /v1/render HTTP/1.1", TOKEN_FIELD, "Content-Length: 14"],
+      body: '{"source":"x"}',
+    });
+    expect((await expectRawProblem(answer, "invalid_request")).context).toEqual({});
+  });
+
+  it.each(["gzip", "br", "deflate", "gzip, identity", "x"])("does not go with a content coding: %s", async (coding) => {
+    const answer = await backend.render({ source: "x" }, { headers: { "Content-Encoding": coding } });
+    expect((await expectProblem(answer, "invalid_request")).context).toEqual({});
+  });
+
+  it("goes with the identity coding", async () => {
+    const answer = await backend.render({ source: "x" }, { headers: { "Content-Encoding": "identity" } });
+    expect(answer.status).toBe(200);
+  });
+});
+
+describe("a problem's instance", () => {
+  const REQUEST_ID = "0b6cb2a4-6e0f-4a0b-9d5c-3a3c7f4f7b11";
+
+  it("is the URL that the client requested, as forwarded by the edge, without its query", async () => {
+    const answer = await backend.fetch("/v1/render?token=secret", {
+      ...renderInit("{", {
+        headers: {
+          "X-Forwarded-Proto": "https",
+          "X-Forwarded-Host": "render.example",
+          "X-Request-Id": REQUEST_ID,
+        },
+      }),
+    });
+    const { instance } = await expectProblem(answer, "invalid_request");
+    expect(instance).toBe(`https://render.example/v1/render#${REQUEST_ID}`);
+  });
+
+  it("is the backend's own URL if nothing is forwarded", async () => {
+    const { instance } = await expectProblem(await backend.fetch("/nowhere"), "not_found");
+    expect(instance.startsWith(new URL("/nowhere#", backend.url).href)).toBe(true);
+  });
+
+  it.each(["a b", "", "<script>", "x/../y"])("is a valid URL even for the forwarded host %j", async (host) => {
+    const answer = await backend.fetch("/nowhere", { headers: { "X-Forwarded-Host": host } });
+    const { instance } = JSON.parse(await answer.text());
+    expect(URL.canParse(instance, "http://base.example")).toBe(true);
+    expect(instance).not.toContain("<");
+  });
+});
+
+describe("operators", () => {
+  it("see the health of the backend with the version of Typst", async () => {
+    const answer = await backend.fetch("/health");
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("Content-Type")).toMatch(/^application\/json/);
+    expect(answer.headers.get("X-Content-Type-Options")).toBe("nosniff");
+    expect(await answer.json()).toEqual({ status: "ok", typst: "0.15.1", sandbox: "bubblewrap" });
+  });
+
+  it("see readiness until draining begins", async () => {
+    const draining = await startTemporaryBackend();
+    expect((await draining.fetch("/ready")).status).toBe(200);
+    draining.startDraining();
+    await expectProblem(await draining.fetch("/ready"), "service_unavailable");
+    await expectProblem(await draining.render({ source: "x" }), "service_unavailable");
+    expect((await draining.fetch("/health")).status).toBe(200);
+    expect((await draining.fetch("/metrics")).status).toBe(200);
+  });
+
+  it("see metrics that can be parsed, including those of the process", async () => {
+    const answer = await backend.fetch("/metrics");
+    expect(answer.headers.get("Content-Type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+    const names = new Set((await backend.metrics()).map(({ name }) => name));
+    for (const name of [
+      "service_render_slots",
+      "service_renders_running",
+      "service_renders_waiting",
+      "service_limits_mismatches_total",
+      "process_cpu_seconds_total",
+    ]) {
+      expect(names).toContain(name);
+    }
+  });
+
+  it("see each render counted once, with its phases and its size", async () => {
+    const own = await startTemporaryBackend();
+    const total = async (labels: Record<string, string>) => own.metric("service_render_requests_total", labels);
+    await (await own.render({ source: "x" })).bytes();
+    await (await own.render({ source: "x", output: { format: "svg", archive: "zip" } })).bytes();
+    await own.render({ source: "#nothing", output: { format: "png" } });
+    await own.render({ source: "" });
+    await own.render("x", { headers: { "X-Service-Backend-Token": "" } });
+    expect(await total({ format: "pdf", outcome: "ok" })).toBe(1);
+    expect(await total({ format: "svg", outcome: "ok" })).toBe(1);
+    expect(await total({ format: "png", outcome: "template_compile_failed" })).toBe(1);
+    expect(await total({ format: "none", outcome: "invalid_request" })).toBe(1);
+    expect(await total({ format: "none", outcome: "forbidden" })).toBe(1);
+    const samples = await own.metrics();
+    const counted = samples.filter(({ name }) => name === "service_render_requests_total");
+    expect(counted.reduce((sum, { value }) => sum + value, 0)).toBe(5);
+    expect(await own.metric("service_render_phase_seconds_count", { phase: "compile" })).toBe(3);
+    expect(await own.metric("service_render_phase_seconds_count", { phase: "archive" })).toBe(1);
+    expect(await own.metric("service_render_output_bytes_count", { format: "pdf" })).toBe(1);
+  });
+
+  it("see that an edge has other limits", async () => {
+    const own = await startTemporaryBackend();
+    const send = (limits: string) => own.render({ source: "x" }, { headers: { "X-Service-Limits": limits } });
+    expect((await send(limitsFingerprint(DEFAULT_LIMITS))).status).toBe(200);
+    expect(await own.metric("service_limits_mismatches_total")).toBe(0);
+    expect((await send(limitsFingerprint({ ...DEFAULT_LIMITS, max_output_files: 63 }))).status).toBe(200);
+    expect(await own.metric("service_limits_mismatches_total")).toBe(1);
+  });
+});

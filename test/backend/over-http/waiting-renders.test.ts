@@ -1,0 +1,187 @@
+/**
+ * The render queue over HTTP: order, deadline, a full queue, and clients that leave.
+ *
+ * A program stands in for Typst, and holds each render until the test signals it.
+ */
+import { describe, expect, it, onTestFinished } from "vitest";
+import { NO_TIME_LIMIT } from "../../support/bombs.ts";
+import { type FakeTypst, makeFakeTypst, waitFor, writtenPids } from "../../support/fake-typst.ts";
+import { expectProblem } from "../../support/problems.ts";
+import { isRunning } from "../../support/processes.ts";
+import { sendRaw } from "../../support/raw-connection.ts";
+import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { BACKEND_TOKEN } from "../../support/tokens.ts";
+
+/** Records its process id and its document, waits for a signal of the test, and answers. */
+const HELD_RENDER = `echo $$ > "$here/pid"; tail -n 1 >> "$here/served"; ${waitFor("go")}; printf done`;
+
+interface HeldBackend {
+  readonly backend: TestBackend;
+  readonly typst: FakeTypst;
+}
+
+async function heldBackend(environment: Readonly<Record<string, string>> = {}): Promise<HeldBackend> {
+  const typst = await makeFakeTypst(HELD_RENDER);
+  const backend = await startTestBackend({
+    SERVICE_TYPST_BIN: typst.path,
+    SERVICE_MAX_CONCURRENT_RENDERS: "1",
+    // Longer than any test, so nothing here waits for the deadline.
+    SERVICE_QUEUE_DEADLINE_SECONDS: "300",
+    ...NO_TIME_LIMIT,
+    ...environment,
+  });
+  onTestFinished(async () => {
+    await typst.signal("go");
+    await expect.poll(() => running(backend)).toBe(0);
+    await backend.close();
+  });
+  return { backend, typst };
+}
+
+const running = (backend: TestBackend) => backend.metric("service_renders_running");
+const waiting = (backend: TestBackend) => backend.metric("service_renders_waiting");
+const named = (name: string) => ({ source: `${name}\n` });
+
+/** Sends a request and waits until it has a slot or a place in the queue. */
+async function enqueue(
+  backend: TestBackend,
+  name: string,
+  signal?: AbortSignal,
+): Promise<{ answer: Promise<Response> }> {
+  const before = (await running(backend)) + (await waiting(backend));
+  const answer = backend.render(named(name), signal === undefined ? {} : { signal });
+  // Tests that abort it expect the rejection; until then it must not count as unhandled.
+  answer.catch(() => {});
+  await expect.poll(async () => (await running(backend)) + (await waiting(backend))).toBe(before + 1);
+  return { answer };
+}
+
+describe("renders beyond the cap", () => {
+  it("wait and are served in the order in which they arrived", async () => {
+    const { backend, typst } = await heldBackend();
+    const answers: Promise<Response>[] = [];
+    for (const name of ["first", "second", "third", "fourth"]) answers.push((await enqueue(backend, name)).answer);
+    expect([await running(backend), await waiting(backend)]).toEqual([1, 3]);
+    await typst.signal("go");
+    const statuses = (await Promise.all(answers)).map(({ status }) => status);
+    expect(statuses).toEqual([200, 200, 200, 200]);
+    expect(await typst.read("served")).toBe("first\nsecond\nthird\nfourth\n");
+    expect([await running(backend), await waiting(backend)]).toEqual([0, 0]);
+  });
+
+  it("run at once up to the cap", async () => {
+    const { backend, typst } = await heldBackend({ SERVICE_MAX_CONCURRENT_RENDERS: "3" });
+    const answers: Promise<Response>[] = [];
+    for (const name of ["a", "b", "c", "d"]) answers.push((await enqueue(backend, name)).answer);
+    expect([await running(backend), await waiting(backend)]).toEqual([3, 1]);
+    expect(await backend.metric("service_render_slots")).toBe(3);
+    await typst.signal("go");
+    await Promise.all(answers);
+  });
+
+  it("are turned away at the deadline with Retry-After in the header and in the body", async () => {
+    const { backend, typst } = await heldBackend({ SERVICE_QUEUE_DEADLINE_SECONDS: "1" });
+    const { answer: held } = await enqueue(backend, "held");
+    const started = performance.now();
+    const refused = await backend.render(named("late"));
+    const seconds = (performance.now() - started) / 1000;
+    expect(seconds).toBeGreaterThan(0.95);
+    const { context } = await expectProblem(refused, "render_queue_full");
+    expect(context).toEqual({ retry_after: expect.any(Number) });
+    expect(context.retry_after).toBeGreaterThanOrEqual(1);
+    expect(refused.headers.get("Retry-After")).toBe(String(context.retry_after));
+    expect(await waiting(backend)).toBe(0);
+    await typst.signal("go");
+    expect((await held).status).toBe(200);
+    expect(await typst.read("served")).toBe("held\n");
+    expect(await backend.metric("service_render_phase_seconds_count", { phase: "queue" })).toBe(2);
+    expect(await backend.metric("service_render_phase_seconds_sum", { phase: "queue" })).toBeGreaterThan(0.95);
+    const labels = { format: "pdf", outcome: "render_queue_full" };
+    expect(await backend.metric("service_render_requests_total", labels)).toBe(1);
+  });
+
+  it("are turned away at once if the queue is full", async () => {
+    const { backend, typst } = await heldBackend({ SERVICE_MAX_QUEUED_RENDERS: "1" });
+    const { answer: held } = await enqueue(backend, "held");
+    const { answer: queued } = await enqueue(backend, "queued");
+    await expectProblem(await backend.render(named("late")), "render_queue_full");
+    expect([await running(backend), await waiting(backend)]).toEqual([1, 1]);
+    await typst.signal("go");
+    expect([(await held).status, (await queued).status]).toEqual([200, 200]);
+  });
+
+  it("are validated before they wait", async () => {
+    const { backend } = await heldBackend();
+    await enqueue(backend, "held");
+    await expectProblem(await backend.render({ source: "" }), "invalid_request");
+    await expectProblem(await backend.render("x", { headers: { "X-Service-Backend-Token": "wrong" } }), "forbidden");
+  });
+});
+
+describe("a client that leaves", () => {
+  it("while it waits frees its place and is never rendered", async () => {
+    const { backend, typst } = await heldBackend();
+    const leaving = new AbortController();
+    const { answer: held } = await enqueue(backend, "held");
+    const { answer: left } = await enqueue(backend, "left", leaving.signal);
+    const { answer: stays } = await enqueue(backend, "stays");
+    leaving.abort();
+    await expect(left).rejects.toThrow();
+    await expect.poll(() => waiting(backend)).toBe(1);
+    await typst.signal("go");
+    expect([(await held).status, (await stays).status]).toEqual([200, 200]);
+    expect(await typst.read("served")).toBe("held\nstays\n");
+    expect(await backend.metric("service_render_requests_total", { outcome: "client_gone" })).toBe(1);
+    await expect.poll(() => backend.projects()).toEqual([]);
+  });
+
+  it("during its render stops Typst and frees the slot for the next client", async () => {
+    const { backend, typst } = await heldBackend();
+    const leaving = new AbortController();
+    const { answer: left } = await enqueue(backend, "left", leaving.signal);
+    const pids = await writtenPids(typst, "pid");
+    const { answer: next } = await enqueue(backend, "next");
+    expect(pids.filter(isRunning)).toEqual(pids);
+    leaving.abort();
+    await expect(left).rejects.toThrow();
+    await expect.poll(() => pids.filter(isRunning)).toEqual([]);
+    await expect.poll(() => typst.read("served")).toBe("left\nnext\n");
+    await typst.signal("go");
+    expect((await next).status).toBe(200);
+    expect(await backend.metric("service_render_requests_total", { outcome: "client_gone" })).toBe(1);
+    expect(await backend.metric("service_render_requests_total", { outcome: "ok" })).toBe(1);
+    await expect.poll(() => backend.projects()).toEqual([]);
+  });
+
+  it("in the middle of its body takes no slot", async () => {
+    const { backend } = await heldBackend();
+    const answer = await sendRaw({
+      url: backend.url,
+      head: [
+        "POST /v1/render HTTP/1.1",
+        `X-Service-Backend-Token: ${BACKEND_TOKEN}`,
+        "Content-Type: application/json",
+        "Transfer-Encoding: chunked",
+      ],
+      body: 'a\r\n{"source":\r\n',
+      leavesAfterBody: true,
+    });
+    expect(answer).toBeNull();
+    await expect
+      .poll(() => backend.metric("service_render_requests_total", { format: "none", outcome: "client_gone" }))
+      .toBe(1);
+    expect([await running(backend), await waiting(backend)]).toEqual([0, 0]);
+  });
+});
+
+describe("a backend that is stopped", () => {
+  it("serves the waiting renders before it closes, and accepts no others", async () => {
+    const { backend, typst } = await heldBackend();
+    const { answer: held } = await enqueue(backend, "held");
+    const { answer: queued } = await enqueue(backend, "queued");
+    backend.startDraining();
+    await expectProblem(await backend.render(named("late")), "service_unavailable");
+    await typst.signal("go");
+    expect([(await held).status, (await queued).status]).toEqual([200, 200]);
+  });
+});

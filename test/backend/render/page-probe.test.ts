@@ -1,0 +1,101 @@
+/** When a document is compiled a second time, and what that says. `formats` and `pages` do it with the real Typst. */
+import { tmpdir } from "node:os";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
+import { CLIENT_GONE, compileFailed } from "../../../backend/render/outcome.ts";
+import { explainFailure, failureOfSelection } from "../../../backend/render/page-probe.ts";
+import { Spool } from "../../../backend/render/spool.ts";
+import { readBackendSettings } from "../../../backend/settings.ts";
+import type { TypstEnd, TypstResult } from "../../../backend/typst/process.ts";
+import type { Output } from "../../../rules/output-options.ts";
+
+const FAILURE = compileFailed({ kind: "refused-by-typst" });
+const SETTINGS = readBackendSettings({});
+
+const resultOf = (end: TypstEnd, outputBytes = 0): TypstResult => ({
+  end,
+  outputTaken: "kept",
+  outputBytes,
+  ranOutOfMemory: false,
+  peakMemoryBytes: null,
+});
+
+const IMAGE: Output = { format: "png", filename: null, page: null, pages: null, archive: null, ppi: 144 };
+const REFUSED = resultOf({ kind: "exited", exitCode: 1 });
+const PRINTED = resultOf({ kind: "exited", exitCode: 0 }, 100);
+const NOTHING = resultOf({ kind: "exited", exitCode: 0 });
+
+describe("a single image that Typst refuses", () => {
+  const explain = (wanted: Output, result: TypstResult, secondPage: TypstResult, isClientGone = false) => {
+    const printPage = vi.fn(async () => secondPage);
+    const clientGone = isClientGone ? AbortSignal.abort() : new AbortController().signal;
+    return { printPage, explained: explainFailure(FAILURE, wanted, result, printPage, clientGone) };
+  };
+
+  it("has several pages where the second one can be printed", async () => {
+    const { explained, printPage } = explain(IMAGE, REFUSED, PRINTED);
+    expect(await explained).toEqual(compileFailed({ kind: "several-pages" }));
+    expect(printPage.mock.calls).toEqual([[2]]);
+  });
+
+  it("has failed for itself where it cannot", async () => {
+    expect(await explain(IMAGE, REFUSED, REFUSED).explained).toBe(FAILURE);
+    expect(await explain(IMAGE, REFUSED, NOTHING).explained).toBe(FAILURE);
+  });
+
+  it("is nobody's where the client has gone by then", async () => {
+    expect(await explain(IMAGE, REFUSED, PRINTED, true).explained).toBe(CLIENT_GONE);
+  });
+
+  it.each([
+    ["a page was chosen", { ...IMAGE, page: 2 }, REFUSED],
+    ["an archive was wanted", { ...IMAGE, archive: "zip" }, REFUSED],
+    ["Typst panicked", IMAGE, resultOf({ kind: "exited", exitCode: 101 })],
+    ["Typst was killed", IMAGE, resultOf({ kind: "signalled", signal: "SIGKILL" })],
+    ["there is output", IMAGE, resultOf({ kind: "exited", exitCode: 1 }, 1)],
+  ] as [string, Output, TypstResult][])("is not compiled again where %s", async (_why, wanted, result) => {
+    const { explained, printPage } = explain(wanted, result, PRINTED);
+    expect(await explained).toBe(FAILURE);
+    expect(printPage).not.toHaveBeenCalled();
+  });
+});
+
+describe("a PDF of selected pages", () => {
+  const PAGES = "7-9,3-4";
+  const PLACEHOLDER = "%PDF-1.7 /MediaBox[0 0 595 842]";
+
+  async function spoolOf(text: string): Promise<Spool> {
+    const budget = new ByteBudget({ maxBytes: 1000, maxBytesPerRequest: 1000 });
+    const spool = new Spool({ directory: tmpdir(), maxOutputBytes: 1000, memory: budget, disk: budget }, "caller");
+    onTestFinished(() => spool.close());
+    expect(await spool.append(Buffer.from(text))).toBe("kept");
+    return spool;
+  }
+
+  it("matches nothing where it looks like the blank page and its lowest page cannot be printed", async () => {
+    const printPage = vi.fn(async () => NOTHING);
+    const failure = await failureOfSelection(PAGES, await spoolOf(PLACEHOLDER), printPage, SETTINGS);
+    expect(failure).toEqual(compileFailed({ kind: "selection-empty" }));
+    expect(printPage.mock.calls).toEqual([[3]]);
+  });
+
+  it("matches where that page can be printed, however large it is", async () => {
+    const tooLarge = resultOf({ kind: "stopped", reason: "output-too-large" }, 10_000);
+    for (const page of [PRINTED, tooLarge]) {
+      expect(await failureOfSelection(PAGES, await spoolOf(PLACEHOLDER), async () => page, SETTINGS)).toBeNull();
+    }
+  });
+
+  it("fails as the second compile does", async () => {
+    const timedOut = resultOf({ kind: "stopped", reason: "render-timeout" });
+    const failure = await failureOfSelection(PAGES, await spoolOf(PLACEHOLDER), async () => timedOut, SETTINGS);
+    expect(failure).toMatchObject({ code: "render_timeout" });
+  });
+
+  it("is not compiled again where it does not look like the blank page", async () => {
+    const printPage = vi.fn(async () => NOTHING);
+    const a4 = await spoolOf("%PDF-1.7 /MediaBox[0 0 595.27563 841.8898]");
+    expect(await failureOfSelection(PAGES, a4, printPage, SETTINGS)).toBeNull();
+    expect(printPage).not.toHaveBeenCalled();
+  });
+});

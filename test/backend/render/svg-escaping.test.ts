@@ -1,0 +1,300 @@
+/** Typst's SVG made well-formed, as a strict parser reads it, compared with what the author wrote. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { escapeSvg, SvgEscaper } from "../../../backend/render/svg-escaping.ts";
+import { writeExampleProject } from "../../../scripts/example-project.ts";
+import { exampleNames } from "../../../scripts/example-request.ts";
+import { expectProblem } from "../../support/problems.ts";
+import { expectWellFormed, readSvg } from "../../support/svg-reader.ts";
+import { startTemporaryBackend } from "../../support/test-backend.ts";
+import { typstString, typstSvg, typstSvgPages } from "../../support/typst-svg.ts";
+import { readZip } from "../../support/zip-reader.ts";
+
+const PAGE = "#set page(width: 200pt, height: auto, margin: 5pt)\n";
+const link = (target: string) => `#box(link(${typstString(target)})[x])`;
+const label = (name: string) => `#[#box[y]#label(${typstString(name)})]`;
+
+/** The chunk size with which the pages of an archive are read. */
+const CHUNK_BYTES = 256 * 1024;
+
+async function* inChunks(svg: Buffer): AsyncGenerator<Buffer> {
+  for (let start = 0; start < svg.length; start += CHUNK_BYTES) yield svg.subarray(start, start + CHUNK_BYTES);
+}
+
+async function escapedBytes(svg: Buffer): Promise<Buffer> {
+  const pieces = await Array.fromAsync(escapeSvg(inChunks(svg)));
+  return Buffer.concat(pieces);
+}
+
+function escapeInChunks(chunks: readonly Buffer[]): Buffer {
+  const escaper = new SvgEscaper();
+  return Buffer.concat([...chunks.flatMap((chunk) => escaper.push(chunk)), ...escaper.end()]);
+}
+
+/** What a parser finds in the SVG, in document order. */
+function readTargetsAndLabels(svg: Buffer) {
+  const elements = readSvg(svg);
+  const links = elements.filter(({ name }) => name === "a");
+  return {
+    targets: links.map((element) => element.attributes.href),
+    oldTargets: links.map((element) => element.attributes["xlink:href"]),
+    labels: elements.flatMap(({ attributes }) => attributes["data-typst-label"] ?? []),
+  };
+}
+
+/** The scalar values that a Typst string can contain and that are not a Char of XML 1.0, section 2.2. */
+const isForbidden = (character: string) => /[^\t\n\r\u{20}-\u{fffd}\u{10000}-\u{10ffff}]/u.test(character);
+/** Typst writes `&quot;` for `"`, so an author's own `&quot;` cannot be told from it. */
+const asWritten = (text: string) => text.replaceAll("&quot;", '"');
+const expectedTarget = (target: string) =>
+  Array.from(asWritten(target), (character) =>
+    isForbidden(character) ? encodeURIComponent(character) : character,
+  ).join("");
+const expectedLabel = (name: string) =>
+  Array.from(asWritten(name), (character) => (isForbidden(character) ? "\ufffd" : character)).join("");
+
+const NASTY_PIECES = [
+  ...["&", "<", ">", '"', "'", "&amp;", "&lt;", "&quot;", "&quot", "&quo", "&#10;", "&#x26;", ";", "quot;", "amp;"],
+  ...["\0", "\u0001", "\t", "\n", "\r", "\r\n", "\u001f", "\u007f", "\u0085", "\u2028", "\ufeff", " "],
+  ...["\ufffd", "\ufffe", "\uffff", "\uffbe", "ï", "¿¾", "\u{1fffe}", "\u{10ffff}", "é", "漢", "😀"],
+  ...["-->", "<!--", "]]>", "<![CDATA[", "<?xml", "<a ", "<a href=", '<a href="', "</a>", "/>", "<script>"],
+  ...[
+    " href=",
+    " xlink:href=",
+    " data-typst-label=",
+    ' data-typst-label="',
+    "data-typst-label",
+    "https://e.org/?a=1&b=2",
+  ],
+];
+/** The parser drops a byte order mark at the beginning of a value; a test on bytes shows that the SVG keeps it. */
+const nastyText = fc
+  .oneof(
+    { weight: 3, arbitrary: fc.string({ unit: fc.constantFrom(...NASTY_PIECES), minLength: 1, maxLength: 12 }) },
+    { weight: 1, arbitrary: fc.string({ unit: "binary", minLength: 1, maxLength: 40 }) },
+  )
+  .filter((text) => !text.startsWith("\ufeff"));
+
+/** The SVG of links and labels as Typst's exporter writes it, for more cases than Typst could be started for. */
+function modelSvg(texts: readonly { kind: "link" | "label"; text: string }[]): Buffer {
+  const elements = texts.map(({ kind, text }) => {
+    const value = text.replaceAll('"', "&quot;");
+    return kind === "link"
+      ? `<a transform="translate(5 1)" href="${value}" xlink:href="${value}"><rect width="3" fill="transparent"/></a>`
+      : `<g transform="scale(1)" data-typst-label="${value}" clip-path="url(#c1)"><path d="m 0 0 Z "/></g>`;
+  });
+  const namespaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"';
+  return Buffer.from(`<svg viewBox="0 0 1 1" ${namespaces}>${elements.join("")}</svg>`);
+}
+
+describe("Typst alone", () => {
+  it("still writes SVG that is not XML (if this fails, the escaping can be removed)", async () => {
+    for (const text of ["a&b", "a<b", "a\u0001b", "a\uffffb"]) {
+      const linked = await typstSvg(PAGE + link(text));
+      expect(() => expectWellFormed(linked)).toThrow();
+      const labelled = await typstSvg(PAGE + label(text));
+      expect(() => expectWellFormed(labelled)).toThrow();
+    }
+    expect((await typstSvg(PAGE + link("https://e.org/?a=1&b=2"))).toString()).toContain(
+      ' href="https://e.org/?a=1&b=2"',
+    );
+  });
+});
+
+describe("an SVG with links and labels", () => {
+  it.each([
+    ["https://e.org/?a=1&b=2", 'href="https://e.org/?a=1&amp;b=2"'],
+    ["https://e.org/?a=1&amp;b=2", 'href="https://e.org/?a=1&amp;amp;b=2"'],
+    ['https://e.org/?q="x"&r', 'href="https://e.org/?q=&quot;x&quot;&amp;r"'],
+    ['https://e.org/&"', 'href="https://e.org/&amp;&quot;"'],
+    ["https://e.org/<x>", 'href="https://e.org/&lt;x>"'],
+    ["https://e.org/\0\u001b\ufffe", 'href="https://e.org/%00%1B%EF%BF%BE"'],
+    ["https://e.org/\t\r\n", 'href="https://e.org/&#9;&#13;&#10;"'],
+    ["../part two.svg?a&b#c", 'href="../part two.svg?a&amp;b#c"'],
+    ["mailto:a@e.org?subject=x&body=y", 'href="mailto:a@e.org?subject=x&amp;body=y"'],
+  ])("links to the target that its author wrote: %j", async (target, expected) => {
+    const svg = await escapedBytes(await typstSvg(PAGE + link(target)));
+    expect(svg.toString()).toContain(` ${expected} xlink:${expected}>`);
+    expect(readTargetsAndLabels(svg).targets).toEqual([expectedTarget(target)]);
+  });
+
+  it.each([
+    ["a & b", "a &amp; b"],
+    ["a\u0007\uffff<", "a\ufffd\ufffd&lt;"],
+    ['say "a"\n', "say &quot;a&quot;&#10;"],
+  ])("keeps the name of a label: %j", async (name, expected) => {
+    const svg = await escapedBytes(await typstSvg(PAGE + label(name)));
+    expect(svg.toString()).toContain(` data-typst-label="${expected}"`);
+    expect(readTargetsAndLabels(svg).labels).toEqual([expectedLabel(name)]);
+  });
+
+  it("is correct even if values look like markup", async () => {
+    const names = [" xlink:href=", " data-typst-label=", "<a ", "<a href=", "&", ">", "x"];
+    const svg = await escapedBytes(await typstSvg(PAGE + names.map((name) => label(name) + link(name)).join(" ")));
+    expect(readTargetsAndLabels(svg)).toEqual({ targets: names, oldTargets: names, labels: names });
+  });
+
+  it("keeps a byte order mark", async () => {
+    const svg = await escapedBytes(await typstSvg(PAGE + link("\ufeffx&") + label("\ufeffx&")));
+    for (const name of ["href", "xlink:href", "data-typst-label"]) {
+      expect(svg.toString()).toContain(` ${name}="\ufeffx&amp;"`);
+    }
+  });
+
+  it("keeps links within the document, which have no target in SVG", async () => {
+    const written = await typstSvg(`${PAGE}#box[x]<x> #link(<x>)[a & b] #link((page: 1, x: 0pt, y: 0pt))[c]`);
+    expect(written.includes("<a ")).toBe(true);
+    expect((await escapedBytes(written)).equals(written)).toBe(true);
+  });
+
+  it("has the values that the author wrote, whatever they are", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(nastyText, { minLength: 1, maxLength: 60 }),
+        fc.array(nastyText, { minLength: 1, maxLength: 60 }),
+        async (targets, labels) => {
+          const source = PAGE + [...targets.map(link), ...labels.map(label)].join(" ");
+          const svg = await escapedBytes(await typstSvg(source));
+          const expectedTargets = targets.map(expectedTarget);
+          expect(readTargetsAndLabels(svg)).toEqual({
+            targets: expectedTargets,
+            oldTargets: expectedTargets,
+            labels: labels.map(expectedLabel),
+          });
+        },
+      ),
+      { numRuns: 25 },
+    );
+  });
+
+  it("has the values that the author wrote, however its bytes are split into chunks", () => {
+    const texts = fc.array(fc.record({ kind: fc.constantFrom("link", "label"), text: nastyText }), { maxLength: 8 });
+    fc.assert(
+      fc.property(texts, fc.array(fc.nat(), { maxLength: 20 }), (written, cuts) => {
+        const model = modelSvg(written);
+        const places = [...cuts.map((cut) => cut % (model.length + 1)), 0, model.length].toSorted((a, b) => a - b);
+        const svg = escapeInChunks(places.slice(1).map((place, index) => model.subarray(places[index], place)));
+        const ofKind = (kind: string) => written.filter((one) => one.kind === kind).map(({ text }) => text);
+        const targets = ofKind("link").map(expectedTarget);
+        expect(readTargetsAndLabels(svg)).toEqual({
+          targets,
+          oldTargets: targets,
+          labels: ofKind("label").map(expectedLabel),
+        });
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it("is the same for every split in two, and byte by byte", async () => {
+    const texts = ["&quot;&quot<\ufffe\uffff", '"', " data-typst-label=", "<a ", "&&&"];
+    const svg = await typstSvg(PAGE + texts.map((text) => label(text) + link(text)).join(" "));
+    const expected = await escapedBytes(svg);
+    expect(readTargetsAndLabels(expected).targets).toEqual(texts.map(expectedTarget));
+    for (let cut = 0; cut <= svg.length; cut++) {
+      const inTwo = escapeInChunks([svg.subarray(0, cut), svg.subarray(cut)]);
+      expect(inTwo.equals(expected), `cut at ${cut}`).toBe(true);
+    }
+    const bytes = Array.from(svg, (_, index) => svg.subarray(index, index + 1));
+    expect(escapeInChunks(bytes).equals(expected)).toBe(true);
+  });
+
+  it("is the same in many chunks and in one, however long it is", async () => {
+    const written = modelSvg(
+      Array.from({ length: 5000 }, (_, index) => ({ kind: index % 2 ? "link" : "label", text: `${index}&<"\ufffe` })),
+    );
+    expect(written.length).toBeGreaterThan(4 * 64 * 1024);
+    expect((await escapedBytes(written)).equals(escapeInChunks([written]))).toBe(true);
+  });
+});
+
+describe("an SVG that is well-formed", () => {
+  /** Everything that the exporter writes except the links and labels that it does not escape. */
+  const plainDocument = (page: number) => `
+    #set page(width: ${100 + page}pt, height: 150pt, margin: 5pt, fill: rgb(${page % 255}, 250, 250))
+    = Page ${page} & more <page${page}>
+    "Quoted" < text > & 'apostrophes' \\u{1}é漢 \`a & b\`
+    #box(clip: true, width: 10pt)[clipped] <label-${page}> #rotate(${page}deg)[turned]
+    #rect(fill: gradient.linear(red, blue), stroke: (dash: "dashed", paint: green))
+    #circle(radius: ${1 + (page % 9)}pt, fill: gradient.${page % 50 === 0 ? "conic" : "radial"}(..color.map.rainbow))
+    #rect(fill: tiling(size: (5pt, 5pt))[#line(end: (5pt, 5pt))])
+    #image(bytes("<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'><a href='x'/></svg>"), width: ${page}pt)
+    $ sum_(i < ${page}) sqrt(i) $ #table(columns: 2)[a & b][${page}]
+    #link("https://example.org/${page}?q=a%26b#c")[a link] #link(${typstString(`x"${page}"`)})[quotes]`;
+
+  it("is unchanged: hundreds of plain pages", async () => {
+    const source = Array.from({ length: 200 }, (_, index) => plainDocument(index + 1)).join(
+      "\n#pagebreak(weak: true)\n",
+    );
+    const pages = await typstSvgPages(source);
+    expect(pages.length).toBeGreaterThanOrEqual(200);
+    for (const page of pages) {
+      expectWellFormed(page);
+      expect((await escapedBytes(page)).equals(page)).toBe(true);
+    }
+  });
+
+  it("is unchanged: every page of every example", async () => {
+    for (const name of await exampleNames()) {
+      const project = await mkdtemp(join(tmpdir(), "svg-example-"));
+      try {
+        await writeExampleProject(name, project);
+        const pages = await typstSvgPages({ project });
+        expect(pages.length, name).toBeGreaterThan(0);
+        for (const page of pages) {
+          expectWellFormed(page);
+          expect((await escapedBytes(page)).equals(page), name).toBe(true);
+        }
+      } finally {
+        await rm(project, { recursive: true, force: true });
+      }
+    }
+  });
+
+  it("is not even copied", () => {
+    const svg = modelSvg([]);
+    const [piece, ...others] = new SvgEscaper().push(svg);
+    expect(others).toEqual([]);
+    expect(piece?.buffer).toBe(svg.buffer);
+  });
+});
+
+describe("the size of an escaped SVG", () => {
+  it("is at most five times what Typst wrote", async () => {
+    const written = modelSvg([{ kind: "label", text: "&".repeat(100_000) }]);
+    const { length } = await escapedBytes(written);
+    expect(length).toBeGreaterThan(4.9 * written.length);
+    expect(length).toBeLessThan(5 * written.length);
+  });
+});
+
+describe("an SVG with a link to an address with &", () => {
+  const source = `${PAGE}${link("https://e.org/?a=1&b=2")}`;
+
+  it("is delivered well-formed with its target, by itself and in an archive", async () => {
+    const backend = await startTemporaryBackend();
+    const direct = await backend.render({ source, output: { format: "svg" } });
+    const archive = await backend.render({ source, output: { format: "svg", archive: "zip" } });
+    const [page] = readZip(Buffer.from(await archive.bytes()));
+    const svg = Buffer.from(await direct.bytes());
+    expect(page?.bytes.equals(svg)).toBe(true);
+    expect(readTargetsAndLabels(svg)).toEqual(readTargetsAndLabels(await escapedBytes(await typstSvg(source))));
+    expect(svg.toString()).toContain("https://e.org/?a=1&amp;b=2");
+  });
+
+  it("is refused if escaping takes it over the output limit", async () => {
+    const manyAmpersands = `#[#box[y]#label("${"&".repeat(5000)}")]`;
+    const written = await typstSvg(`${PAGE}${manyAmpersands}`);
+    const limit = written.length + 10_000;
+    const backend = await startTemporaryBackend({ SERVICE_MAX_OUTPUT_BYTES: String(limit) });
+    for (const output of [{ format: "svg" }, { format: "svg", archive: "zip" }]) {
+      const answer = await backend.render({ source: `${PAGE}${manyAmpersands}`, output });
+      const { context } = await expectProblem(answer, "output_too_large");
+      expect(context).toEqual({ size: expect.any(Number), limit });
+      expect(context.size).toBeGreaterThan(limit);
+    }
+  });
+});

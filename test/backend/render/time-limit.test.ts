@@ -1,0 +1,34 @@
+/** How long a render may go on, and what it is answered when it may not. */
+import { setTimeout as delay } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { CLIENT_GONE } from "../../../backend/render/outcome.ts";
+import { TimeLimit } from "../../../backend/render/time-limit.ts";
+import { readBackendSettings } from "../../../backend/settings.ts";
+
+const settingsOf = (timeoutSeconds: string, cpuSeconds: string) =>
+  readBackendSettings({ SERVICE_RENDER_TIMEOUT_SECONDS: timeoutSeconds, SERVICE_RENDER_CPU_SECONDS: cpuSeconds });
+
+it("is the render timeout, and for a second process the processor time, both from the start", () => {
+  const time = new TimeLimit(settingsOf("600", "300"), new AbortController().signal);
+  expect(time.millisecondsLeft).toBeLessThanOrEqual(600_000);
+  expect(time.millisecondsLeft).toBeGreaterThan(300_000);
+  expect(time.probeMillisecondsLeft).toBeLessThanOrEqual(300_000);
+  expect(time.probeMillisecondsLeft).toBeGreaterThan(0);
+  expect(time.over.aborted).toBe(false);
+});
+
+it("ends after the render timeout, with a problem", async () => {
+  const time = new TimeLimit(settingsOf("1", "1"), new AbortController().signal);
+  await expect.poll(() => time.over.aborted).toBe(true);
+  await delay(10);
+  expect([time.millisecondsLeft, time.probeMillisecondsLeft]).toEqual([1, 1]);
+  expect(time.failure).toMatchObject({ code: "render_timeout", context: { timeout_secs: 1 } });
+});
+
+it("ends when the client goes away, of which nobody is told", () => {
+  const client = new AbortController();
+  const time = new TimeLimit(settingsOf("600", "300"), client.signal);
+  client.abort();
+  expect(time.over.aborted).toBe(true);
+  expect(time.failure).toBe(CLIENT_GONE);
+});

@@ -1,0 +1,206 @@
+/**
+ * What a backend says if its sandbox cannot start: from facts about the machine, and on this machine for causes that a test
+ * can create.
+ */
+import { execFile } from "node:child_process";
+import { chmod, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, inject, it } from "vitest";
+import { type BubblewrapFacts, describeObstacle, type LandlockFacts } from "../../../backend/sandbox/obstacle.ts";
+import { takeFreePort } from "../../../scripts/local-service.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { landlockObstacle } from "../../support/test-sandbox.ts";
+
+const BUBBLEWRAP: BubblewrapFacts = {
+  mode: "bubblewrap",
+  isSuperuser: false,
+  prlimit: { kind: "works" },
+  isFiltered: false,
+  bubblewrap: { kind: "fails", complaint: "bwrap: No permissions to create new namespace" },
+  canReadProcSys: true,
+  maxUserNamespaces: 96_365,
+  unprivilegedUserNamespaces: null,
+  apparmorRestriction: null,
+  isWorkDirectoryExecutable: true,
+};
+
+const LANDLOCK: LandlockFacts = {
+  mode: "landlock",
+  isSuperuser: false,
+  prlimit: { kind: "works" },
+  isFiltered: false,
+  setprivVersion: "util-linux 2.41",
+  knowsLandlock: true,
+  setpriv: { kind: "works" },
+  securityModules: null,
+};
+
+const complaint = (answer: string) =>
+  ({ kind: "fails", complaint: `setpriv: landlock_create_ruleset failed: ${answer}` }) as const;
+
+describe("the explanation for bubblewrap", () => {
+  it.each<[string, Partial<BubblewrapFacts>, string]>([
+    ["prlimit is missing", { prlimit: { kind: "missing" } }, "prlimit is missing"],
+    ["it is missing", { bubblewrap: { kind: "missing" } }, "bubblewrap is missing"],
+    ["/proc is masked", { canReadProcSys: false, maxUserNamespaces: null }, "/proc is masked"],
+    ["the kernel allows no user namespace", { maxUserNamespaces: 0 }, "sysctl user.max_user_namespaces=0"],
+    ["ordinary users may make none", { unprivilegedUserNamespaces: 0 }, "sysctl kernel.unprivileged_userns_clone=0"],
+    ["a container's filter closes them", { isFiltered: true }, "Docker's default seccomp profile"],
+    ["AppArmor closes them", { apparmorRestriction: 1 }, "deploy/apparmor-bubblewrap"],
+    [
+      "AppArmor is the host's, and the filter the container's",
+      { apparmorRestriction: 1, isFiltered: true },
+      "Docker's",
+    ],
+    ["nothing usual is found", { apparmorRestriction: 0, unprivilegedUserNamespaces: 1 }, "no usual cause was found"],
+    ["rules for ordinary users do not bind the superuser", { isSuperuser: true, apparmorRestriction: 1 }, "no usual"],
+    [
+      "the work directory is mounted noexec",
+      { bubblewrap: { kind: "works" }, isWorkDirectoryExecutable: false },
+      "mounted noexec",
+    ],
+    ["it works", { bubblewrap: { kind: "works" } }, "does SERVICE_TYPST_BIN run"],
+  ])("names the cause: %s", (_what, facts, words) => {
+    expect(describeObstacle({ ...BUBBLEWRAP, ...facts })).toContain(words);
+  });
+
+  it("ends with bubblewrap's own message", () => {
+    expect(describeObstacle(BUBBLEWRAP)).toMatch(/ \(bwrap: No permissions to create new namespace\)$/);
+  });
+});
+
+describe("the explanation for Landlock", () => {
+  it.each<[string, Partial<LandlockFacts>, string]>([
+    ["prlimit is missing", { prlimit: { kind: "missing" } }, "prlimit is missing"],
+    ["setpriv is missing", { setpriv: { kind: "missing" } }, "setpriv is missing"],
+    [
+      "setpriv is too old",
+      { knowsLandlock: false, setprivVersion: "util-linux 2.38.1", setpriv: { kind: "fails", complaint: "usage" } },
+      "setpriv is too old (this is util-linux 2.38.1): util-linux 2.41",
+    ],
+    ["the kernel has none", { setpriv: complaint("Function not implemented") }, "The kernel has no Landlock"],
+    ["the kernel's is off", { setpriv: complaint("Operation not supported") }, "not switched on"],
+    [
+      "the kernel's list of modules lacks it",
+      { setpriv: complaint("Function not implemented"), securityModules: ["lockdown", "apparmor"] },
+      "not switched on",
+    ],
+    [
+      "a container's filter refuses it",
+      { setpriv: complaint("Operation not permitted"), isFiltered: true },
+      "older than Landlock",
+    ],
+    ["nothing usual is found", { setpriv: complaint("Invalid argument") }, "no usual cause was found"],
+    ["it works", {}, "does SERVICE_TYPST_BIN run"],
+  ])("names the cause: %s", (_what, facts, words) => {
+    expect(describeObstacle({ ...LANDLOCK, ...facts })).toContain(words);
+  });
+});
+
+/** The command line of the backend of this checkout. */
+const BACKEND = [process.execPath, join(import.meta.dirname, "../../../backend/main.ts")];
+
+/** Starts the backend through a command that takes something away from it; returns its message once it has ended. */
+async function refusal(sandbox: string, command: readonly string[], setting: Record<string, string> = {}) {
+  const workDirectory = await makeTemporaryFolder("obstacle-test-");
+  const [program = "", ...options] = [...command, ...BACKEND];
+  const environment = {
+    PATH: process.env.PATH,
+    SERVICE_SANDBOX: sandbox,
+    SERVICE_TYPST_BIN: inject("typstPath"),
+    SERVICE_BUBBLEWRAP_BIN: inject("bubblewrapPath"),
+    SERVICE_SETPRIV_BIN: inject("setprivPath") ?? undefined,
+    SERVICE_WORK_DIRECTORY: workDirectory,
+    SERVICE_PORT: String(await takeFreePort()),
+    ...setting,
+  };
+  return new Promise<{ exitCode: unknown; text: string }>((resolve) => {
+    execFile(program, options, { env: environment, timeout: 250_000 }, (error, _stdout, text) =>
+      resolve({ exitCode: error?.code, text }),
+    );
+  });
+}
+
+const ENOSYS = 38;
+const EOPNOTSUPP = 95;
+const EPERM = 1;
+
+type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, operand: number];
+
+const LOAD_NUMBER: Instruction = [0x20, 0, 0, 0];
+const LOAD_FIRST_ARGUMENT: Instruction = [0x20, 0, 0, 16];
+const ALLOW: Instruction = [0x06, 0, 0, 0x7fff_0000];
+const refuse = (error: number): Instruction => [0x06, 0, 0, 0x0005_0000 | error];
+
+/** A command that runs another one behind a seccomp filter, as a container's runtime does. */
+async function behindFilter(program: readonly Instruction[]): Promise<readonly string[]> {
+  const bytes = program.map(([code, ifTrue, ifFalse, operand]) => {
+    const instruction = Buffer.alloc(8);
+    instruction.writeUInt16LE(code);
+    instruction.set([ifTrue, ifFalse], 2);
+    instruction.writeUInt32LE(operand, 4);
+    return instruction;
+  });
+  const folder = await makeTemporaryFolder("filter-test-");
+  const path = join(folder, "filter.bpf");
+  await writeFile(path, Buffer.concat(bytes));
+  return [inject("setprivPath") ?? "setpriv", "--no-new-privs", "--seccomp-filter", path, "--"];
+}
+
+const CLONE = process.arch === "arm64" ? 220 : 56;
+/** Every CLONE_NEW* flag of <linux/sched.h>. */
+const NEW_NAMESPACES = 0x7e02_0000;
+const LANDLOCK_CREATE_RULESET = 444;
+
+describe("a backend ends and names the cause", () => {
+  it("if it may create no user namespace", async () => {
+    // The limit is set in a user namespace, so the machine keeps its own.
+    const none = ["unshare", "--user", "--map-root-user", "sh", "-c"];
+    const command = [...none, 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"', "sh"];
+    const { exitCode, text } = await refusal("bubblewrap", command);
+    expect([exitCode, text]).toEqual([1, expect.stringContaining("sysctl user.max_user_namespaces=0")]);
+  });
+
+  it("if /proc is masked", async () => {
+    const command = [inject("bubblewrapPath"), "--dev-bind", "/", "/", "--tmpfs", "/proc/sys", "--"];
+    const { exitCode, text } = await refusal("bubblewrap", command);
+    expect([exitCode, text]).toEqual([1, expect.stringContaining("/proc is masked")]);
+  });
+
+  it("if bubblewrap is missing", async () => {
+    const { exitCode, text } = await refusal("bubblewrap", [], { SERVICE_BUBBLEWRAP_BIN: "/nonexistent/bwrap" });
+    expect([exitCode, text]).toEqual([1, expect.stringContaining("bubblewrap is missing")]);
+  });
+
+  it("if setpriv is too old", async () => {
+    const folder = await makeTemporaryFolder("setpriv-test-");
+    const old = join(folder, "setpriv");
+    await writeFile(old, '#!/bin/sh\n[ "$1" = --version ] && echo "setpriv from util-linux 2.38.1"\n');
+    await chmod(old, 0o755);
+    const { exitCode, text } = await refusal("landlock", [], { SERVICE_SETPRIV_BIN: old });
+    expect([exitCode, text]).toEqual([1, expect.stringContaining("too old (this is util-linux 2.38.1)")]);
+  });
+
+  it.skipIf(landlockObstacle !== null)("if a container's seccomp filter refuses user namespaces", async () => {
+    const filter = await behindFilter([
+      LOAD_NUMBER,
+      [0x15, 0, 3, CLONE],
+      LOAD_FIRST_ARGUMENT,
+      [0x45, 0, 1, NEW_NAMESPACES],
+      refuse(EPERM),
+      ALLOW,
+    ]);
+    const { exitCode, text } = await refusal("bubblewrap", filter);
+    expect([exitCode, text]).toEqual([1, expect.stringContaining("Docker's default seccomp profile")]);
+  });
+
+  it.skipIf(landlockObstacle !== null).each([
+    ["knows no Landlock", ENOSYS, "The kernel has no Landlock"],
+    ["has switched it off", EOPNOTSUPP, "not switched on"],
+    ["is behind a filter that refuses it", EPERM, "refuses Landlock"],
+  ])("if the kernel %s", async (_what, error, words) => {
+    const filter = await behindFilter([LOAD_NUMBER, [0x15, 0, 1, LANDLOCK_CREATE_RULESET], refuse(error), ALLOW]);
+    const { exitCode, text } = await refusal("landlock", filter);
+    expect([exitCode, text]).toEqual([1, expect.stringContaining(words)]);
+  });
+});

@@ -1,0 +1,279 @@
+/**
+ * The sandboxes themselves: the probe can tell a working sandbox from none, and a Typst that waits for its input in one
+ * has, as the host sees it, the right namespaces, capabilities, environment, descriptors, limits and mounts.
+ */
+import { mkdir, readdir, readlink, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { probeSandbox } from "../../../backend/sandbox/probe.ts";
+import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
+import { renderArguments } from "../../../backend/typst/command-line.ts";
+import { DISCARD_OUTPUT, type TypstEnd, TypstProcess } from "../../../backend/typst/process.ts";
+import { TypstStarter } from "../../../backend/typst/starter.ts";
+import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
+import type { Output } from "../../../rules/output-options.ts";
+import { openDescriptors, processesOf, processStatus, readProc, typstProcessesOf } from "../../support/processes.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { landlockObstacle, openTestSandbox, PAGES, PDF, type TestSandbox } from "../../support/test-sandbox.ts";
+
+const landlockTitle = landlockObstacle === null ? "landlock" : `landlock (skipped: ${landlockObstacle})`;
+
+const ESCAPES = ["reads a file of the host", "writes outside of its output", "opens a socket"];
+
+describe("the probe", () => {
+  it("escapes in every way if there is no sandbox", async () => {
+    const { settings, sandbox, spawner } = await openTestSandbox("none");
+    expect(await probeSandbox(settings, sandbox, spawner)).toEqual({ compiles: true, escapes: ESCAPES });
+  });
+
+  it("stays inside bubblewrap and compiles there", () => expectHeld("bubblewrap"));
+
+  it.skipIf(landlockObstacle !== null)(`stays inside ${landlockTitle} and compiles there`, () =>
+    expectHeld("landlock"),
+  );
+
+  it("finds a hole in a sandbox", async () => {
+    const { settings, sandbox, spawner } = await openTestSandbox("bubblewrap");
+    // The root is read-only, so the mount point must exist.
+    await mkdir(join(settings.workDirectory, "sandbox-root", tmpdir()), { recursive: true });
+    const leaky = {
+      ...sandbox,
+      spawnCommand: (...parts: Parameters<typeof sandbox.spawnCommand>) => {
+        const spawnCommand = sandbox.spawnCommand(...parts);
+        const end = spawnCommand.arguments.indexOf("--chdir");
+        return { ...spawnCommand, arguments: spawnCommand.arguments.toSpliced(end, 0, "--bind", tmpdir(), tmpdir()) };
+      },
+    };
+    const { escapes } = await probeSandbox(settings, leaky, spawner);
+    expect(escapes).toEqual(["reads a file of the host", "writes outside of its output"]);
+  });
+
+  it("leaves nothing behind", async () => {
+    const { settings, sandbox, spawner } = await openTestSandbox("bubblewrap");
+    const host = await makeTemporaryFolder("probe-test-");
+    // The host files of the probe go where no other test's probe puts them.
+    vi.stubEnv("TMPDIR", host);
+    onTestFinished(() => {
+      vi.unstubAllEnvs();
+    });
+    await probeSandbox(settings, sandbox, spawner);
+    expect((await readdir(settings.workDirectory)).filter((name) => name.startsWith("render-"))).toEqual([]);
+    expect(await readdir(host)).toEqual([]);
+    expect(processesOf(settings.workDirectory)).toEqual([]);
+  });
+});
+
+async function expectHeld(mode: SandboxMode): Promise<void> {
+  const { settings, sandbox, spawner } = await openTestSandbox(mode);
+  expect(await probeSandbox(settings, sandbox, spawner)).toEqual({ compiles: true, escapes: [] });
+}
+
+describe("a symbolic link in a render directory", () => {
+  const SECRET = "a secret of the host";
+
+  /** The end of a compilation that reads through the link. */
+  async function readThrough(mode: SandboxMode, linkTo: (folder: string) => string, path = "link"): Promise<TypstEnd> {
+    const { settings, sandbox, spawner } = await openTestSandbox(mode);
+    const folder = await makeTemporaryFolder("link-test-");
+    await writeFile(join(folder, "secret.txt"), SECRET);
+    const project = await RenderDirectory.create(settings.workDirectory, false);
+    await symlink(linkTo(folder), join(project.root, "link"));
+    const spawnCommand = sandbox.spawnCommand(
+      project,
+      renderArguments(settings, sandbox.view(project), { output: PDF, bringsFonts: false }),
+    );
+    const running = new TypstProcess(spawner, spawnCommand, settings.limits.max_output_bytes);
+    const { end } = await running.perform({
+      input: [Buffer.from(`#assert.ne(read("${path}", encoding: none).len(), 0)`)],
+      timeoutMilliseconds: 10_000,
+      signal: new AbortController().signal,
+      output: DISCARD_OUTPUT,
+      files: null,
+    });
+    return end;
+  }
+
+  const LINKS: [string, (folder: string) => string, string?][] = [
+    ["to a file of the host", (folder) => join(folder, "secret.txt")],
+    ["to a folder of the host", (folder) => folder, "link/secret.txt"],
+    ["to a file of the host, relatively", (folder) => join("../..", folder.slice(tmpdir().length), "secret.txt")],
+    ["to the host's list of users", () => "/etc/passwd"],
+    ["to the environment of its process", () => "/proc/self/environ"],
+    ["to a device", () => "/dev/zero"],
+  ];
+
+  it.each(LINKS)("%s leads nowhere in bubblewrap", async (_what, linkTo, path) => {
+    expect(await readThrough("bubblewrap", linkTo, path)).toEqual({ kind: "exited", exitCode: 1 });
+  });
+
+  it.skipIf(landlockObstacle !== null).each(LINKS)(
+    `%s leads nowhere in ${landlockTitle}`,
+    async (_what, linkTo, path) => {
+      expect(await readThrough("landlock", linkTo, path)).toEqual({ kind: "exited", exitCode: 1 });
+    },
+  );
+
+  it.each(LINKS.slice(0, 3))(
+    "%s is followed without a sandbox, so the tests above are meaningful",
+    async (_what, linkTo, path) => {
+      expect(await readThrough("none", linkTo, path)).toEqual({ kind: "exited", exitCode: 0 });
+    },
+  );
+});
+
+interface WaitingTypst extends TestSandbox {
+  readonly pid: number;
+}
+
+/** A Typst that waits for its input in a sandbox. */
+async function waitingTypst(
+  mode: SandboxMode,
+  environment: Readonly<Record<string, string>> = {},
+  output: Output = PDF,
+): Promise<WaitingTypst> {
+  const own = await openTestSandbox(mode, environment);
+  const starter = new TypstStarter(own.settings, own.sandbox, own.spawner);
+  const started = await starter.take({ output, bringsFonts: false });
+  onTestFinished(async () => {
+    await starter.discardLater(started);
+    await starter.close();
+  });
+  const waiting = () => typstProcessesOf(own.settings.workDirectory);
+  await expect.poll(waiting).toHaveLength(1);
+  const [pid = 0] = waiting();
+  // The seccomp filter is the last thing that is set up before Typst starts.
+  await expect.poll(() => processStatus(pid).Seccomp).toBe("2");
+  return { ...own, pid };
+}
+
+const NO_CAPABILITIES = Object.fromEntries(
+  ["CapInh", "CapPrm", "CapEff", "CapAmb"].map((name) => [name, "0000000000000000"]),
+);
+/** Whether the bounding set, which an exec could bring back, can be emptied. An ordinary user has no-new-privs instead. */
+const canEmptyBoundingSet = (mode: SandboxMode) => mode === "bubblewrap" || process.getuid?.() === 0;
+
+function limitsOf(pid: number): Record<string, string> {
+  const lines = readProc(`${pid}/limits`).split("\n").slice(1);
+  return Object.fromEntries(
+    lines.map((line): [string, string] => [line.slice(0, 26).trim(), line.slice(26, 68).trim().replace(/\s+/g, " ")]),
+  );
+}
+
+describe.each<[string, SandboxMode, boolean]>([
+  ["bubblewrap", "bubblewrap", false],
+  [landlockTitle, "landlock", landlockObstacle !== null],
+])("a Typst in %s", (_title, mode, isSkipped) => {
+  const test = it.skipIf(isSkipped);
+
+  test("has no capability, can get none, and has a seccomp filter", async () => {
+    const { pid } = await waitingTypst(mode);
+    expect(processStatus(pid)).toMatchObject({ ...NO_CAPABILITIES, NoNewPrivs: "1", Seccomp: "2" });
+    if (canEmptyBoundingSet(mode)) expect(processStatus(pid).CapBnd).toBe("0000000000000000");
+  });
+
+  test("has no environment variables but its time zone and those of its allocator", async () => {
+    const { pid } = await waitingTypst(mode, { TYPST_ROOT: "/", SERVICE_BACKEND_TOKENS: "secret" });
+    const variables = readProc(`${pid}/environ`).split("\0");
+    // bubblewrap adds the working directory, and so does a shell script in place of setpriv.
+    // glibc splits its variable in place.
+    const own = variables.filter((variable) => variable !== "" && !/^(?:PWD=|glibc[.])/.test(variable));
+    const allocator = mode === "bubblewrap" ? [expect.stringMatching(/^GLIBC_TUNABLES=glibc[.]malloc[.]/)] : [];
+    expect(own.toSorted()).toEqual([...allocator, "TZ=UTC"]);
+  });
+
+  test("has its resource limits and cannot raise them", async () => {
+    const { pid } = await waitingTypst(mode, {
+      SERVICE_RENDER_MEMORY_BYTES: "268435456",
+      SERVICE_MAX_OUTPUT_BYTES: "1000000",
+      SERVICE_RENDER_CPU_SECONDS: "7",
+    });
+    const limits = limitsOf(pid);
+    expect(limits).toMatchObject({
+      "Max address space": "268435456 268435456",
+      "Max file size": "1000001 1000001",
+      "Max open files": "256 256",
+      "Max core file size": "0 0",
+    });
+    // The hard limit kills without a message, so it may be a little above the soft one.
+    const [soft = Number.NaN, hard = Number.NaN] = (limits["Max cpu time"] ?? "").split(" ").map(Number);
+    expect(soft).toBe(7);
+    expect(hard).toBeLessThanOrEqual(soft + 5);
+  });
+
+  test("has no open descriptors but its streams", async () => {
+    const { pid } = await waitingTypst(mode);
+    // Descriptors that this process has inherited are open in every child too.
+    const inherited = new Set(openDescriptors(process.pid));
+    const descriptors = openDescriptors(pid).filter((descriptor) => !inherited.has(descriptor));
+    expect(descriptors.filter((descriptor) => !/^[0-4] -> (?:socket|pipe):/.test(descriptor))).toEqual([]);
+  });
+});
+
+const HUGE_PAGE_FILES = ["enabled", "hpage_pmd_size"].map((name) => `kernel/mm/transparent_hugepage/${name}`);
+
+describe("a Typst in bubblewrap", () => {
+  it("has namespaces of its own", async () => {
+    const { pid } = await waitingTypst("bubblewrap");
+    for (const namespace of ["user", "pid", "net", "ipc", "uts", "mnt", "cgroup"]) {
+      const [own, ours] = await Promise.all([
+        readlink(`/proc/${pid}/ns/${namespace}`),
+        readlink(`/proc/self/ns/${namespace}`),
+      ]);
+      expect(own, namespace).not.toBe(ours);
+    }
+  });
+
+  it("sees no process but bubblewrap's own", async () => {
+    const { pid } = await waitingTypst("bubblewrap");
+    const inside = processStatus(pid).NSpid?.split("\t").at(-1);
+    expect(Number(inside)).toBeLessThanOrEqual(2);
+    expect(await readdir(`/proc/${pid}/root`)).not.toContain("proc");
+  });
+
+  it("runs as nobody", async () => {
+    const { pid } = await waitingTypst("bubblewrap");
+    expect(readProc(`${pid}/uid_map`).trim().split(/\s+/)[0]).toBe("65534");
+    expect(readProc(`${pid}/gid_map`).trim().split(/\s+/)[0]).toBe("65534");
+  });
+
+  it.each<[string, Output, string[]]>([
+    ["nowhere, where its output goes to a stream", PDF, []],
+    ["nowhere but to its output, where that is files", PAGES, ["/output"]],
+  ])("can write %s", async (_what, output, places) => {
+    const { pid } = await waitingTypst("bubblewrap", {}, output);
+    const mounts = readProc(`${pid}/mountinfo`)
+      .trim()
+      .split("\n")
+      .map((line) => line.split(" "));
+    expect(mounts.length).toBeGreaterThanOrEqual(3);
+    const writable = mounts
+      .filter(([, , , , , options]) => options?.split(",").includes("rw"))
+      .map(([, , , , target]) => target);
+    expect(writable).toEqual(places);
+    const unsafe = mounts.filter(
+      ([, , , , , options = ""]) => !options.includes("nosuid") || !options.includes("nodev"),
+    );
+    expect(unsafe).toEqual([]);
+  });
+
+  it("sees Typst, its libraries, its render directory, and nothing else", async () => {
+    const { pid } = await waitingTypst("bubblewrap");
+    const names = await readdir(`/proc/${pid}/root`);
+    const known = ["typst", "project", "output", "packages", "fonts", "lib", "lib64", "usr", "sys"];
+    expect(names.filter((name) => !known.includes(name))).toEqual([]);
+    const kernel = await readdir(`/proc/${pid}/root/sys`, { recursive: true }).catch(() => []);
+    expect(kernel.filter((name) => !"kernel/mm/transparent_hugepage".startsWith(name)).toSorted()).toEqual(
+      kernel.length === 0 ? [] : HUGE_PAGE_FILES,
+    );
+    expect(await readdir(`/proc/${pid}/root/project`)).toEqual([]);
+    expect(await readdir(`/proc/${pid}/root/packages`)).toEqual([]);
+  });
+
+  it("has only the loopback interface of its own network, which is down", async () => {
+    const { pid } = await waitingTypst("bubblewrap");
+    const interfaces = readProc(`${pid}/net/dev`).trim().split("\n").slice(2);
+    expect(interfaces.map((line) => line.trim().split(":")[0])).toEqual(["lo"]);
+    expect(readProc(`${pid}/net/route`).trim().split("\n").slice(1)).toEqual([]);
+  });
+});

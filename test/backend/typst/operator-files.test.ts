@@ -1,0 +1,110 @@
+/**
+ * What an operator provides for every render: fonts, packages, a creation date. Each sandbox has these and no others.
+ */
+import { copyFile, mkdir, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { execa } from "execa";
+import { describe, expect, inject, it, onTestFinished, vi } from "vitest";
+import { LIBERATION_FAMILY, LIBERATION_FOLDER } from "../../support/fonts.ts";
+import { readPdf } from "../../support/pdf-reader.ts";
+import { expectProblem } from "../../support/problems.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
+import { SANDBOXES } from "../../support/test-sandbox.ts";
+
+const REGULAR = "LiberationSans-Regular.ttf";
+
+function startBackendIn(sandbox: string, settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
+  return startTemporaryBackend({ SERVICE_SANDBOX: sandbox, ...settings });
+}
+
+/** The width tells fonts apart, whatever Typst uses for a missing one. */
+async function widthIn(backend: TestBackend, family: string): Promise<string> {
+  const source = `#context [#measure(text(font: "${family}", size: 100pt)[Wimmer]).width]`;
+  const answer = await backend.render({ source });
+  expect(answer.status).toBe(200);
+  return (await readPdf(await answer.bytes())).pageTexts.join();
+}
+
+const PACKAGE_MANIFEST = '[package]\nname = "letter"\nversion = "1.0.0"\nentrypoint = "lib.typ"\n';
+
+/** A folder of vendored packages with one in it. */
+async function packageFolder(): Promise<string> {
+  const folder = await makeTemporaryFolder("operator-test-");
+  const place = join(folder, "preview/letter/1.0.0");
+  await mkdir(place, { recursive: true });
+  await writeFile(join(place, "typst.toml"), PACKAGE_MANIFEST);
+  await writeFile(join(place, "lib.typ"), '#let greeting = read("greeting.txt")');
+  await writeFile(join(place, "greeting.txt"), "of the package");
+  return folder;
+}
+
+describe.each([...SANDBOXES, "none"])("in %s", (sandbox) => {
+  it("every render can use a folder of fonts, and a PDF contains a font of it", async () => {
+    const [withFonts, without] = await Promise.all([
+      startBackendIn(sandbox, { SERVICE_FONT_PATHS: LIBERATION_FOLDER }),
+      startBackendIn(sandbox),
+    ]);
+    const source = `#set text(font: "${LIBERATION_FAMILY}")\nHello`;
+    const answer = await withFonts.render({ source });
+    expect(Buffer.from(await answer.bytes()).toString("latin1")).toContain("LiberationSans");
+    expect(await widthIn(withFonts, LIBERATION_FAMILY)).not.toBe(await widthIn(withFonts, "no such font"));
+    expect(await widthIn(without, LIBERATION_FAMILY)).toBe(await widthIn(without, "no such font"));
+  });
+
+  it("a second folder of fonts works like the first", async () => {
+    const folder = await makeTemporaryFolder("operator-test-");
+    await copyFile(join(LIBERATION_FOLDER, REGULAR), join(folder, REGULAR));
+    const backend = await startBackendIn(sandbox, {
+      SERVICE_FONT_PATHS: `${await makeTemporaryFolder("operator-test-")}:${folder}`,
+    });
+    expect(await widthIn(backend, LIBERATION_FAMILY)).not.toBe(await widthIn(backend, "no such font"));
+  });
+
+  it("a font of the host cannot be used, although Typst would find it", async () => {
+    const home = await makeTemporaryFolder("operator-test-");
+    await mkdir(join(home, ".local/share/fonts"), { recursive: true });
+    await copyFile(join(LIBERATION_FOLDER, REGULAR), join(home, ".local/share/fonts", REGULAR));
+    const typst = await execa(inject("typstPath"), ["fonts"], { env: { HOME: home }, extendEnv: false });
+    expect(typst.stdout.split("\n")).toContain(LIBERATION_FAMILY);
+    vi.stubEnv("HOME", home);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const backend = await startBackendIn(sandbox);
+    expect(await widthIn(backend, LIBERATION_FAMILY)).toBe(await widthIn(backend, "no such font"));
+  });
+
+  it("the fonts of the operator cannot be read as files", async () => {
+    const backend = await startBackendIn(sandbox, { SERVICE_FONT_PATHS: LIBERATION_FOLDER });
+    for (const path of [join(LIBERATION_FOLDER, REGULAR), `/fonts/0/${REGULAR}`, `../fonts/0/${REGULAR}`]) {
+      const attack = { source: `#read("${path}", encoding: none)` };
+      await expectProblem(await backend.render(attack), "template_compile_failed");
+    }
+  });
+
+  it("a vendored package can be imported, and no other", async () => {
+    const backend = await startBackendIn(sandbox, { SERVICE_PACKAGE_PATH: await packageFolder() });
+    const answer = await backend.render({ source: '#import "@preview/letter:1.0.0": greeting\n#greeting' });
+    expect(answer.status).toBe(200);
+    expect((await readPdf(await answer.bytes())).pageTexts).toEqual(["of the package"]);
+    for (const name of ["@preview/letter:1.0.1", "@preview/other:1.0.0", "@local/letter:1.0.0"]) {
+      await expectProblem(await backend.render({ source: `#import "${name}"` }), "template_compile_failed");
+    }
+  });
+
+  it("a package cannot be written to", async () => {
+    const packages = await packageFolder();
+    const backend = await startBackendIn(sandbox, { SERVICE_PACKAGE_PATH: packages });
+    const before = await readdir(packages, { recursive: true });
+    await backend.render({ source: '#import "@preview/other:1.0.0"' });
+    expect(await readdir(packages, { recursive: true })).toEqual(before);
+  });
+
+  it("equal requests give equal files with a creation date", async () => {
+    const backend = await startBackendIn(sandbox, { SERVICE_CREATION_TIMESTAMP: "1000000000" });
+    const body = { source: "#datetime.today().display()" };
+    const [first, second] = [await (await backend.render(body)).bytes(), await (await backend.render(body)).bytes()];
+    expect(Buffer.compare(first, second)).toBe(0);
+    expect(Buffer.from(first).toString("latin1")).toContain("20010909014640");
+    expect((await readPdf(first)).pageTexts).toEqual(["2001-09-09"]);
+  });
+});

@@ -1,0 +1,249 @@
+/**
+ * Fonts among the files of a request: in each sandbox Typst finds them for that render alone, and a request without any is
+ * not affected.
+ */
+import { existsSync } from "node:fs";
+import { readdir, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
+import { parseRenderRequest } from "../../../rules/render-request.ts";
+import { makeFakeTypst } from "../../support/fake-typst.ts";
+import {
+  collectionOf,
+  doubledFont,
+  fontNamesOf,
+  LIBERATION_FAMILY,
+  LIBERATION_FOLDER,
+  liberation,
+} from "../../support/fonts.ts";
+import { expectNothingLeft } from "../../support/leftovers.ts";
+import { readPdf } from "../../support/pdf-reader.ts";
+import { expectProblem } from "../../support/problems.ts";
+import { binaryFile, type SentFile, textFile } from "../../support/request-files.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { openTestSandbox, SANDBOXES } from "../../support/test-sandbox.ts";
+
+type Files = Readonly<Record<string, SentFile>>;
+
+const REGULAR = binaryFile(await liberation("Regular"));
+const HELLO = `#set text(font: "${LIBERATION_FAMILY}")\nHello`;
+
+async function namesIn(backend: TestBackend, source: string, files: Files = {}): Promise<Set<string>> {
+  const answer = await backend.render({ source, files });
+  expect(answer.status).toBe(200);
+  return fontNamesOf(await answer.bytes());
+}
+
+/** A Typst expression: whether Liberation Sans is available. The width tells, whatever Typst uses instead. */
+const HAS_FONT = `(() => {
+  let width(family) = measure(text(font: family, size: 100pt)[Wimmer]).width
+  width("${LIBERATION_FAMILY}") != width("no such font")
+})()`;
+
+/** Compiles only with Liberation Sans. */
+const ASSERT_FONT = `#context assert(${HAS_FONT})`;
+
+async function statusOf(backend: TestBackend, body: object): Promise<number> {
+  const answer = await backend.render(body);
+  await answer.bytes();
+  return answer.status;
+}
+
+describe.each([...SANDBOXES, "none"])("in %s a font of the files", (sandbox) => {
+  let backend: TestBackend;
+
+  beforeAll(async () => {
+    backend = await startTestBackend({ SERVICE_SANDBOX: sandbox });
+    return () => backend.close();
+  });
+
+  it("is in the document of its request and in no other", async () => {
+    expect(await namesIn(backend, HELLO)).not.toContain("LiberationSans");
+    expect(await namesIn(backend, HELLO, { "brand.ttf": REGULAR })).toEqual(new Set(["LiberationSans"]));
+    expect(await namesIn(backend, HELLO)).not.toContain("LiberationSans");
+    expect(await namesIn(backend, HELLO, { "brand.txt": REGULAR })).not.toContain("LiberationSans");
+    await expectNothingLeft(backend);
+  });
+
+  it.each(["brand.ttf", "BRAND.TTF", "brand.otf", "a.b.OTF", "brand.ttc", "a/deep/place/of/-brand.otc", "x/brand.OTC"])(
+    "is found as %s",
+    async (key) => {
+      expect(await namesIn(backend, HELLO, { [key]: REGULAR })).toContain("LiberationSans");
+    },
+  );
+
+  it.each(["Brand.Ttf", "fonts/brand.oTF", "brand.tTc", "brand.otC"])(
+    "is found as %s, which Typst does not look for",
+    async (key) => {
+      expect(await namesIn(backend, HELLO, { [key]: REGULAR })).toContain("LiberationSans");
+      await expectNothingLeft(backend);
+    },
+  );
+
+  it("may be any member of a collection", async () => {
+    const collection = collectionOf([await liberation("Regular"), await liberation("Bold")]);
+    const source = `${HELLO} *loud*`;
+    const names = await namesIn(backend, source, { "fonts/brand.ttc": binaryFile(collection) });
+    expect(names).toEqual(new Set(["LiberationSans", "LiberationSans-Bold"]));
+  });
+
+  it("is available to the next request that brings it, even with a warm process", async () => {
+    const backend = await startTemporaryBackend({ SERVICE_SANDBOX: sandbox, SERVICE_WARM_RENDERS: "1" });
+    const taken = () => backend.metric("service_warm_renders_used_total");
+    const isWaiting = () =>
+      expect.poll(async () => [await taken(), (await backend.projects()).length]).toEqual([expect.any(Number), 1]);
+    const files = { "brand.ttf": REGULAR };
+    await namesIn(backend, HELLO);
+    await isWaiting();
+    expect(await namesIn(backend, HELLO, files)).toContain("LiberationSans");
+    expect(await taken()).toBe(0);
+    await isWaiting();
+    expect(await namesIn(backend, HELLO, files)).toContain("LiberationSans");
+    expect(await taken()).toBe(1);
+    await isWaiting();
+    expect(await namesIn(backend, HELLO)).not.toContain("LiberationSans");
+    expect(await taken()).toBe(1);
+  });
+});
+
+describe("a font of the files", () => {
+  let backend: TestBackend;
+
+  beforeAll(async () => {
+    backend = await startTestBackend();
+    return () => backend.close();
+  });
+
+  it.each([{}, { format: "png" }, { format: "svg" }, { format: "png", page: 1 }, { format: "svg", archive: "zip" }])(
+    "works for every output: %j",
+    async (output) => {
+      expect(await statusOf(backend, { source: ASSERT_FONT, output })).toBe(422);
+      expect(await statusOf(backend, { source: ASSERT_FONT, output, files: { "a.ttf": REGULAR } })).toBe(200);
+    },
+  );
+
+  it("can be used by a file of the request", async () => {
+    const files = { "lib/letter.typ": textFile(HELLO), "lib/brand.ttf": REGULAR };
+    expect(await namesIn(backend, '#include "lib/letter.typ"', files)).toContain("LiberationSans");
+  });
+
+  it("can also be read as a file by its key", async () => {
+    const source = '#assert.eq(read("Brand.Ttf", encoding: none).slice(0, 4), bytes((0, 1, 0, 0)))';
+    expect(await statusOf(backend, { source, files: { "Brand.Ttf": REGULAR } })).toBe(200);
+  });
+
+  it("is used when pages of a PDF are selected", async () => {
+    // Pages that look like the placeholder for no page, so that the document is compiled again.
+    const source = `#set page(width: 595pt, height: 842pt)\n#context if ${HAS_FONT} { pagebreak() }`;
+    const body = { source, output: { pages: "2" } };
+    expect(await statusOf(backend, { ...body, files: { "brand.ttf": REGULAR } })).toBe(200);
+    expect(await statusOf(backend, body)).toBe(422);
+  });
+
+  it("is used when the pages for a single image are counted", async () => {
+    const source = `a #context if ${HAS_FONT} { pagebreak() } b`;
+    const body = { source, output: { format: "svg" } };
+    const answer = await backend.render({ ...body, files: { "brand.ttf": REGULAR } });
+    expect((await expectProblem(answer, "template_compile_failed")).detail).toContain("several pages");
+    expect(await statusOf(backend, body)).toBe(200);
+  });
+
+  it.each(["brand.woff", "brand.woff2", "brand.ttf.bak", "brandttf", ".ttf", "brand.ttf/readme.txt"])(
+    "does not count as a font with the name %s",
+    async (key) => {
+      expect(await namesIn(backend, HELLO, { [key]: REGULAR })).not.toContain("LiberationSans");
+    },
+  );
+
+  it("is found even if the path of the work directory contains a colon", async () => {
+    const folder = await makeTemporaryFolder("fonts:test-");
+    const backend = await startTemporaryBackend({ SERVICE_WORK_DIRECTORY: folder, SERVICE_SANDBOX: "none" });
+    expect(await namesIn(backend, HELLO, { "brand.ttf": REGULAR })).toContain("LiberationSans");
+  });
+
+  it("takes its space once, under whatever name Typst finds it", async () => {
+    const { settings } = await openTestSandbox("none");
+    const body = Buffer.from(JSON.stringify({ source: "x", files: { "Brand.Ttf": REGULAR } }));
+    const validation = parseRenderRequest(body, settings.limits);
+    if (!validation.ok) throw new Error(validation.problem.detail);
+    const project = await RenderDirectory.create(settings.workDirectory, false);
+    await project.fill(body, validation.request, new AbortController().signal);
+    const names = (await readdir(project.root)).toSorted();
+    expect(names).toEqual([":data.json", ":font-0.ttf", "Brand.Ttf"]);
+    const inodes = await Promise.all(names.slice(1).map(async (name) => (await stat(join(project.root, name))).ino));
+    expect(new Set(inodes).size).toBe(1);
+    await project.remove();
+    expect(existsSync(project.root)).toBe(false);
+  });
+});
+
+describe("of fonts of one family and style", () => {
+  const widthOf = async (backend: TestBackend, family: string, files: Files = {}) => {
+    const source = `#context [#measure(text(font: "${family}", size: 100pt)[Wimmer]).width]`;
+    const answer = await backend.render({ source, files });
+    return (await readPdf(await answer.bytes())).pageTexts.join();
+  };
+
+  it("the operator's has priority over one of the files, which adds what the operator does not have", async () => {
+    const folder = await makeTemporaryFolder("fonts-test-");
+    await writeFile(join(folder, "regular.ttf"), await liberation("Regular"));
+    const backend = await startTemporaryBackend({ SERVICE_FONT_PATHS: folder });
+    const operators = await widthOf(backend, LIBERATION_FAMILY);
+    const own = binaryFile(await doubledFont(LIBERATION_FAMILY));
+    expect(await widthOf(backend, LIBERATION_FAMILY, { "own.ttf": own })).toBe(operators);
+    expect(await widthOf(await startTemporaryBackend(), LIBERATION_FAMILY, { "own.ttf": own })).not.toBe(operators);
+    const bold = binaryFile(await liberation("Bold"));
+    expect(await namesIn(backend, `${HELLO} *loud*`, { "bold.ttf": bold })).toEqual(
+      new Set(["LiberationSans", "LiberationSans-Bold"]),
+    );
+  });
+
+  it("Typst's own has priority over one of the files", async () => {
+    const backend = await startTemporaryBackend();
+    const [serif, other] = [await doubledFont("Libertinus Serif"), await doubledFont("Other Serif")].map(binaryFile);
+    if (serif === undefined || other === undefined) throw new Error("no fonts");
+    const typsts = await widthOf(backend, "Libertinus Serif");
+    expect(await widthOf(backend, "Libertinus Serif", { "own.ttf": serif })).toBe(typsts);
+    expect(await widthOf(backend, "Other Serif", { "own.ttf": other })).not.toBe(typsts);
+  });
+
+  it("the operator's are used beside those of the files", async () => {
+    const backend = await startTemporaryBackend({ SERVICE_FONT_PATHS: LIBERATION_FOLDER });
+    const files = { "own.ttf": binaryFile(await doubledFont("Other Sans")) };
+    expect(await namesIn(backend, `${HELLO} #text(font: "Other Sans")[x]`, files)).toEqual(
+      new Set(["LiberationSans", "OtherSans"]),
+    );
+  });
+});
+
+describe("the command line", () => {
+  async function commandLine(body: object): Promise<string[]> {
+    const typst = await makeFakeTypst('printf "%s\\n" "$@" > "$here/arguments"; cat > /dev/null; printf %%PDF');
+    const folder = await makeTemporaryFolder("fonts-test-");
+    const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: typst.path, SERVICE_WORK_DIRECTORY: folder });
+    expect(await statusOf(backend, { source: "x", ...body })).toBe(200);
+    const lines = ((await typst.read("arguments")) ?? "").trim().split("\n");
+    return lines.map((line) => line.replace(folder, "WORK").replace(/render-\w+/, "PROJECT"));
+  }
+
+  const WITHOUT_FONTS = [
+    ...["compile", "--format", "pdf", "--root", "WORK/PROJECT", "--jobs", "1"],
+    ...["--package-path", "WORK/no-packages", "--package-cache-path", "WORK/no-packages"],
+    ...["--ignore-system-fonts", "-", "-"],
+  ];
+
+  it.each([{}, { files: { "a.txt": textFile("x"), "fonts/brand.woff2": REGULAR, "a.ttf/b.typ": textFile("") } }])(
+    "of a request without fonts has no font path",
+    async (body) => {
+      expect(await commandLine(body)).toEqual(WITHOUT_FONTS);
+    },
+  );
+
+  it("of a request with fonts has the render directory as its one font path, however many fonts there are", async () => {
+    expect(await commandLine({ files: { "a.ttf": REGULAR, "b/c.OTC": REGULAR } })).toEqual(
+      WITHOUT_FONTS.toSpliced(-2, 0, "--font-path", "."),
+    );
+  });
+});

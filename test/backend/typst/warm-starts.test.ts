@@ -1,0 +1,189 @@
+/**
+ * Processes that are started before their request: each serves a single render, their number is bounded, and losing one
+ * affects no request. Real Typst in the real sandbox, observed from the host.
+ */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { killIfThere } from "../../../backend/proc.mjs";
+import { readPdf } from "../../support/pdf-reader.ts";
+import { expectProblem } from "../../support/problems.ts";
+import { isRunning, processesOf, processStatus, typstProcessesOf } from "../../support/processes.ts";
+import { textFile } from "../../support/request-files.ts";
+import { startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+
+function startWarmBackend(warmRenders: number): Promise<TestBackend> {
+  return startTemporaryBackend({
+    SERVICE_WARM_RENDERS: String(warmRenders),
+    SERVICE_MAX_CONCURRENT_RENDERS: "2",
+  });
+}
+
+const warmTakes = (backend: TestBackend) => backend.metric("service_warm_renders_used_total");
+
+/** The waiting processes, once there are `count` of them and all renders have ended. */
+async function waitingPids(backend: TestBackend, count: number): Promise<number[]> {
+  const pids = () => typstProcessesOf(backend.workDirectory);
+  await expect.poll(async () => [pids().length, (await backend.projects()).length]).toEqual([count, count]);
+  return pids();
+}
+
+async function expectText(backend: TestBackend, text: string): Promise<void> {
+  const answer = await backend.render({ source: text });
+  expect(answer.status).toBe(200);
+  expect((await readPdf(await answer.bytes())).pageTexts).toEqual([text]);
+}
+
+/** Leaves one process waiting for each of two kinds of request. */
+async function renderTwoKinds(backend: TestBackend): Promise<void> {
+  const answers = await Promise.all([{}, { format: "svg" }].map((output) => backend.render({ source: "x", output })));
+  expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+}
+
+describe("a process that waits", () => {
+  it("serves the next request of its kind and no other", async () => {
+    const backend = await startWarmBackend(1);
+    const seenPids = new Set<number>();
+    const seenProjects = new Set<string>();
+    for (let round = 0; round < 5; round++) {
+      await expectText(backend, `letter ${round}`);
+      const [pid = 0] = await waitingPids(backend, 1);
+      const [project = ""] = await backend.projects();
+      expect([seenPids.has(pid), seenProjects.has(project)]).toEqual([false, false]);
+      expect([...seenPids].filter(isRunning)).toEqual([]);
+      seenPids.add(pid);
+      seenProjects.add(project);
+    }
+    expect(await warmTakes(backend)).toBe(4);
+  });
+
+  it("serves only one of two simultaneous requests", async () => {
+    const backend = await startWarmBackend(2);
+    await expectText(backend, "the first");
+    await waitingPids(backend, 1);
+    await Promise.all([expectText(backend, "left"), expectText(backend, "right")]);
+    // The second gets the process that was started after the first, or none.
+    expect([1, 2]).toContain(await warmTakes(backend));
+  });
+
+  it.each([
+    ["another format", { format: "svg" }],
+    ["other pages", { pages: "1" }],
+    ["another version", { version: "1.4" }],
+    ["a standard", { standards: ["a-2b"] }],
+  ])("serves no request for %s", async (_what, output) => {
+    const backend = await startWarmBackend(2);
+    await expectText(backend, "x");
+    await waitingPids(backend, 1);
+    expect((await backend.render({ source: "x", output })).status).toBe(200);
+    expect(await warmTakes(backend)).toBe(0);
+  });
+
+  it("serves a request that differs only in its file name", async () => {
+    const backend = await startWarmBackend(1);
+    await expectText(backend, "x");
+    await waitingPids(backend, 1);
+    const answer = await backend.render({ source: "x", output: { filename: "other" } });
+    expect(answer.headers.get("Content-Disposition")).toContain("other.pdf");
+    expect(await warmTakes(backend)).toBe(1);
+  });
+
+  it("gives way to a newer one if there is no room for both", async () => {
+    const backend = await startWarmBackend(2);
+    for (const output of [{}, { format: "svg" }, { format: "png" }, { format: "png", ppi: 10 }, { format: "svg" }]) {
+      expect((await backend.render({ source: "x", output })).status).toBe(200);
+      expect(await backend.metric("service_warm_renders_waiting")).toBeLessThanOrEqual(2);
+    }
+    await waitingPids(backend, 2);
+  });
+
+  const VICTIMS: [string, (pid: number) => number[]][] = [
+    ["alone", (pid) => [pid]],
+    ["with its sandbox", (pid) => [Number(processStatus(pid).PPid), pid]],
+  ];
+
+  it.each(VICTIMS)("is replaced if it is killed meanwhile, %s", async (_what, victims) => {
+    const backend = await startWarmBackend(1);
+    await expectText(backend, "x");
+    const [pid = 0] = await waitingPids(backend, 1);
+    for (const victim of victims(pid)) killIfThere(victim);
+    await delay(300);
+    await expectText(backend, "later");
+    await waitingPids(backend, 1);
+    expect(await warmTakes(backend)).toBe(0);
+  });
+
+  it.each(VICTIMS)("is replaced if it is killed just before its request, %s", async (_what, victims) => {
+    const backend = await startWarmBackend(1);
+    await expectText(backend, "x");
+    const [pid = 0] = await waitingPids(backend, 1);
+    for (const victim of victims(pid)) killIfThere(victim);
+    await expectText(backend, "at once");
+    await waitingPids(backend, 1);
+  });
+
+  it("is started after a failed render too", async () => {
+    const backend = await startWarmBackend(1);
+    await expectProblem(await backend.render({ source: "#panic()" }), "template_compile_failed");
+    await waitingPids(backend, 1);
+    await expectText(backend, "next");
+    expect(await warmTakes(backend)).toBe(1);
+  });
+
+  it("has nothing of the request before", async () => {
+    const backend = await startWarmBackend(1);
+    const files = { "secret.txt": textFile("the secret") };
+    for (let round = 0; round < 3; round++) {
+      const own = { source: '#read("secret.txt") #sys.inputs.len()', files, data: { secret: "the secret" } };
+      expect((await backend.render(own)).status).toBe(200);
+      await waitingPids(backend, 1);
+      const spying = { source: '#read("secret.txt")' };
+      await expectProblem(await backend.render(spying), "template_compile_failed");
+      await waitingPids(backend, 1);
+      const data = { source: '#assert.eq(json(":data.json"), (:))' };
+      expect((await backend.render(data)).status).toBe(200);
+      await waitingPids(backend, 1);
+    }
+    expect(await warmTakes(backend)).toBe(8);
+  });
+
+  it("does not see files of other renders meanwhile", async () => {
+    const backend = await startWarmBackend(2);
+    await renderTwoKinds(backend);
+    await waitingPids(backend, 2);
+    const [project = ""] = await backend.projects();
+    await writeFile(join(backend.workDirectory, project, "planted.txt"), "planted");
+    const spying = [{}, { format: "svg" }].map((output) => backend.render({ source: '#read("planted.txt")', output }));
+    const statuses = (await Promise.all(spying)).map(({ status }) => status);
+    expect(statuses.toSorted()).toEqual([200, 422]);
+    expect(await warmTakes(backend)).toBe(2);
+  });
+});
+
+describe("processes that wait", () => {
+  it("are gone with their folders when the backend closes", async () => {
+    const backend = await startTestBackend({ SERVICE_WARM_RENDERS: "2" });
+    await renderTwoKinds(backend);
+    const pids = await waitingPids(backend, 2);
+    await backend.close();
+    expect(pids.filter(isRunning)).toEqual([]);
+    expect(processesOf(backend.workDirectory)).toEqual([]);
+    await expect(backend.projects()).rejects.toThrow();
+  });
+
+  it("are gone even if the backend closes while they start", async () => {
+    const backend = await startTestBackend({ SERVICE_WARM_RENDERS: "2" });
+    await renderTwoKinds(backend);
+    await backend.close();
+    expect(processesOf(backend.workDirectory)).toEqual([]);
+  });
+
+  it("do not exist with the setting 0", async () => {
+    const backend = await startWarmBackend(0);
+    await expectText(backend, "a");
+    await expectText(backend, "b");
+    await waitingPids(backend, 0);
+    expect([await warmTakes(backend), await backend.metric("service_warm_renders_waiting")]).toEqual([0, 0]);
+  });
+});

@@ -1,0 +1,48 @@
+/** Files whose keys name many folders: the folders are made and removed without holding up anybody else. */
+import { readdir, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { countNamedDirectories, directoriesOf } from "../../../backend/work-directory/directory-paths.ts";
+import { makeDirectories, removeDirectories } from "../../../backend/work-directory/directory-tree.ts";
+import { NO_TIME_LIMIT } from "../../support/bombs.ts";
+import { textFile } from "../../support/request-files.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { startTemporaryBackend } from "../../support/test-backend.ts";
+
+describe("keys of many folders", () => {
+  const deepKey = (root: string) => `${root}/${"a/".repeat(248)}x`;
+  const ROOTS = Array.from({ length: 64 }, (_, index) => `r${index}`);
+  const deepFiles = () => Object.fromEntries(ROOTS.map((root) => [deepKey(root), textFile("x")]));
+
+  it("are written, read by Typst and removed, 16,000 folders at a time", async () => {
+    const backend = await startTemporaryBackend(NO_TIME_LIMIT);
+    const source = `#assert.eq(read("${deepKey("r63")}"), "x")\nread`;
+    expect((await backend.render({ source, files: deepFiles() })).status).toBe(200);
+    // On ext4 removing a folder takes ten times as long as creating one.
+    await expect.poll(() => backend.projects(), { timeout: 250_000 }).toEqual([]);
+  });
+
+  it("create folders one by one, parents first, and stop when the client leaves", async () => {
+    const root = await makeTemporaryFolder("directory-tree-test-");
+    const keys = ROOTS.map(deepKey);
+    expect(directoriesOf(keys)).toHaveLength(64 * 249);
+    expect(countNamedDirectories(keys)).toBe(64 * 249);
+    const leaving = new AbortController();
+    const making = makeDirectories(root, keys, leaving.signal);
+    await expect.poll(() => readdir(root), { interval: 1 }).not.toEqual([]);
+    leaving.abort();
+    await making;
+    expect((await readdir(root)).length).toBeLessThan(ROOTS.length);
+  });
+
+  it("fail with the name of the folder that cannot be created", async () => {
+    const root = await makeTemporaryFolder("directory-tree-test-");
+    await writeFile(join(root, "taken"), "");
+    const keys = [...Array.from({ length: 20 }, (_, index) => `d${index}/x`), "taken/x"];
+    const failure = { code: "EEXIST", path: "taken" };
+    await expect(makeDirectories(root, keys, new AbortController().signal)).rejects.toMatchObject(failure);
+    await removeDirectories(root, keys.slice(0, 20));
+    expect(await readdir(root)).toEqual(["taken"]);
+    expect((await stat(join(root, "taken"))).size).toBe(0);
+  });
+});

@@ -1,0 +1,122 @@
+/** The work directory: its contents while a render runs, and that no render leaves anything in it, however it ended. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, readdir, stat, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { readBackendSettings } from "../../../backend/settings.ts";
+import { Spawner } from "../../../backend/spawner/spawner.ts";
+import { prepareWorkDirectory } from "../../../backend/work-directory/claim.ts";
+import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
+import { textFile } from "../../support/request-files.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { startTemporaryBackend } from "../../support/test-backend.ts";
+
+it("the work directory holds nothing of a render that has ended, however it ended", async () => {
+  // The last line of the source tells this Typst what to do.
+  const typst = await makeFakeTypst(`order=$(tail -n 1); case "$order" in
+    ok) printf done;;
+    pages) printf one > "$(dirname "$target")/1"; printf two > "$(dirname "$target")/2";;
+    fail) exit 1;;
+    crash) kill -SEGV $$;;
+    flood) exec cat /dev/zero;;
+    *) echo $$ > "$here/hanging"; exec sleep 300;;
+  esac`);
+  const backend = await startTemporaryBackend({
+    SERVICE_TYPST_BIN: typst.path,
+    SERVICE_RENDER_TIMEOUT_SECONDS: "3",
+    SERVICE_MAX_OUTPUT_BYTES: "100000",
+    SERVICE_MAX_CONCURRENT_RENDERS: "4",
+  });
+  const files = { "deep/er/file.txt": textFile("x") };
+  const render = async (order: string, output = {}) =>
+    (await backend.render({ source: `${order}\n`, files, output })).status;
+
+  const leaving = new AbortController();
+  const left = backend.render({ source: "leave\n", files }, { signal: leaving.signal });
+  left.catch(() => {});
+  await expect.poll(() => typst.read("hanging")).not.toBeNull();
+  leaving.abort();
+  const statuses = await Promise.all([
+    render("ok"),
+    render("pages", { format: "svg", archive: "zip" }),
+    render("fail"),
+    render("crash"),
+    render("flood"),
+    render("hang"),
+  ]);
+  expect(statuses).toEqual([200, 200, 422, 500, 413, 408]);
+  await expect(left).rejects.toThrow();
+  await expect.poll(() => backend.projects()).toEqual([]);
+  expect(await readdir(backend.workDirectory)).toEqual(["claim", "no-packages", "streams"]);
+});
+
+it("the work directory holds one directory per render, which no other user can read", async () => {
+  const typst = await makeFakeTypst(`cat > /dev/null; echo > "$here/started"; ${waitFor("go")}; printf done`);
+  const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: typst.path });
+  const answer = backend.render({ source: "x" });
+  await expect.poll(() => typst.read("started")).not.toBeNull();
+  const projects = await backend.projects();
+  expect(projects).toHaveLength(1);
+  const { mode } = await stat(join(backend.workDirectory, projects[0] ?? ""));
+  expect(mode & 0o077).toBe(0);
+  await typst.signal("go");
+  expect((await answer).status).toBe(200);
+});
+
+it("the work directory is emptied at start without following links out of it", async () => {
+  const folder = await makeTemporaryFolder("work-directory-test-");
+  const workDirectory = join(folder, "work");
+  const outside = join(folder, "outside");
+  await mkdir(join(workDirectory, "render-crashed", "project"), { recursive: true });
+  await writeFile(join(workDirectory, "render-crashed", "project", "x"), "x");
+  await mkdir(outside);
+  await writeFile(join(outside, "precious"), "x");
+  await symlink(outside, join(workDirectory, "link"));
+  await prepareWorkDirectory(readBackendSettings({ SERVICE_WORK_DIRECTORY: workDirectory }));
+  expect(await readdir(workDirectory)).toEqual(["claim"]);
+  expect(await readdir(outside)).toEqual(["precious"]);
+});
+
+it("the work directory is created if it is missing, for this user alone", async () => {
+  const folder = await makeTemporaryFolder("work-directory-test-");
+  const workDirectory = join(folder, "a", "b");
+  await prepareWorkDirectory(readBackendSettings({ SERVICE_WORK_DIRECTORY: workDirectory }));
+  expect((await stat(workDirectory)).mode & 0o777).toBe(0o700);
+});
+
+it.each([
+  [94, true],
+  [95, false],
+])("a work directory with a path of %i bytes leaves room for its sockets: %s", async (bytes, isTaken) => {
+  const folder = await makeTemporaryFolder("work-directory-test-");
+  const workDirectory = join(folder, "x".repeat(bytes - Buffer.byteLength(folder) - 1));
+  const settings = readBackendSettings({ SERVICE_WORK_DIRECTORY: workDirectory });
+  const taking = prepareWorkDirectory(settings);
+  if (!isTaken) {
+    await expect(taking).rejects.toThrow("is longer than 94 bytes. Set SERVICE_WORK_DIRECTORY.");
+    return;
+  }
+  const claim = await taking;
+  const spawner = await Spawner.open(workDirectory);
+  await spawner.close();
+  await claim.release();
+});
+
+it("processes that a crash has left in the work directory are killed, and no others", async () => {
+  const folder = await makeTemporaryFolder("work-directory-test-");
+  const workDirectory = join(folder, "work");
+  const start = (path: string) =>
+    spawn("/bin/sh", ["-c", "read line", "sh", path], { stdio: ["pipe", "ignore", "ignore"] });
+  const left = start(join(workDirectory, "render-crashed"));
+  const other = start(join(folder, "work-of-another", "render-busy"));
+  onTestFinished(() => {
+    for (const child of [left, other]) child.kill("SIGKILL");
+  });
+  await Promise.all([once(left, "spawn"), once(other, "spawn")]);
+  const ended = once(left, "exit");
+  const claim = await prepareWorkDirectory(readBackendSettings({ SERVICE_WORK_DIRECTORY: workDirectory }));
+  expect(await ended).toEqual([null, "SIGKILL"]);
+  expect([other.exitCode, other.signalCode]).toEqual([null, null]);
+  await claim.release();
+});

@@ -1,0 +1,89 @@
+/**
+ * Objects that Typst would turn into dates: they are rejected if and only if the slow validator rejects them.
+ */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { DEFAULT_LIMITS } from "../../rules/limits.ts";
+import { bodyOf, errorsOf, problemOf } from "../support/rules/bodies.ts";
+import { dateObjectText } from "../support/rules/request-arbitraries.ts";
+import { runs } from "../support/rules/runs.ts";
+import { disagreement } from "../support/rules/verdicts.ts";
+
+const KEY = '"$__toml_private_datetime"';
+const isRefused = (value: string) =>
+  errorsOf(problemOf(`{"source":"x","data":{${KEY}:"${value}"}}`)).includes(
+    "data.$__toml_private_datetime: reserved_key",
+  );
+
+describe("a date", () => {
+  it.each([
+    ...["2020-01-31", "2021-02-28", "2020-02-29", "2000-02-29", "1996-02-29", "0000-02-29", "2021-03-31", "2021-04-30"],
+    ...["2021-05-31", "2021-06-30", "2021-07-31", "2021-08-31", "2021-09-30", "2021-10-31", "2021-11-30", "2021-12-31"],
+    ...["2021-12-01", "+2021-12-01", "-2021-12-01", "9999-12-31", "00:00:00", "23:59:59", "19:00:00", "20:00:00"],
+    ...["2021-12-01T00:00:00", "2021-12-01T23:59:59Z", "+2021-12-01T23:59:59Z"],
+  ])("is %s", (value) => {
+    expect(isRefused(value)).toBe(true);
+  });
+
+  it.each([
+    ...["2020-01-32", "2021-02-29", "2020-02-30", "1900-02-29", "2100-02-29", "2021-03-32", "2021-04-31", "2021-06-31"],
+    ...["2021-09-31", "2021-11-31", "2021-12-32", "2021-00-01", "2021-13-01", "2021-01-00", "2021-1-01", "2021-01-1"],
+    ...[
+      "20210-01-01",
+      "24:00:00",
+      "23:60:00",
+      "23:59:60",
+      "30:00:00",
+      "1:00:00",
+      "00:00",
+      "+00:00:00",
+      "00:00:00Z",
+      "",
+    ],
+    ...["2021-12-01T24:00:00", "2021-12-01T", "2021-12-01Z", "2021-12-01t00:00:00", "2021-12-01T00:00:00z"],
+    ...[
+      "2021-12-01T00:00:00ZZ",
+      "+2021-12-01T23:59:59Zx",
+      " 2021-12-01",
+      "2021-12-01 ",
+      "x2021-12-01",
+      "2021-12-01\\n",
+    ],
+  ])("is not %j", (value) => {
+    expect(isRefused(value)).toBe(false);
+  });
+});
+
+describe("an object with the reserved key", () => {
+  it("has the verdict of the slow formulation", () => {
+    fc.assert(
+      fc.property(dateObjectText, (text) => {
+        expect(disagreement(bodyOf(`{"source":"x","data":[${text},1e999]}`), DEFAULT_LIMITS)).toBeNull();
+      }),
+      { numRuns: runs(20_000) },
+    );
+  });
+
+  it.each([
+    [`{${KEY}:"12:00:00",${KEY}:"12:00:00"}`, 1],
+    [`{${KEY}:"x",${KEY}:"12:00:00"}`, 1],
+    [`{${KEY}:"12:00:00",${KEY}:"x"}`, 0],
+    [`{${KEY}:"12:00:00",${KEY}:1}`, 0],
+    [`{${KEY}:["12:00:00"]}`, 0],
+    [`{${KEY}:{"a":"12:00:00"}}`, 0],
+    [`{"a":1,${KEY}:"12:00:00"}`, 0],
+    [`{${KEY}:"12:00:00","a":1}`, 0],
+    [`{${KEY}:"12:00:00","a":1,${KEY}:"12:00:00"}`, 0],
+    [`{${KEY}:{"a":1,${KEY}:"12:00:00"},${KEY}:"12:00:00"}`, 1],
+    [`{${KEY}:{${KEY}:"12:00:00","a":1},${KEY}:"12:00:00"}`, 1],
+    [`{${KEY}:{${KEY}:{${KEY}:"12:00:00"}}}`, 1],
+    [`{${KEY}:[{${KEY}:"12:00:00"},{${KEY}:"12:00:00"}],${KEY}:"12:00:00"}`, 3],
+    [`{"$__toml_private_datetimf":"12:00:00"}`, 0],
+    [`{"a":{${KEY}:"12:00:00"},${KEY}:"12:00:00"}`, 1],
+    [`${"[".repeat(126)}{${KEY}:"12:00:00"}${"]".repeat(126)}`, 1],
+  ])("in %s makes so many dates: %i", (data, count) => {
+    const errors = errorsOf(problemOf(`{"source":"x","data":${data}}`));
+    expect(errors.filter((error) => error.endsWith("reserved_key"))).toHaveLength(count);
+    expect(errors).toHaveLength(count);
+  });
+});

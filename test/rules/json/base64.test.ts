@@ -1,0 +1,120 @@
+/**
+ * Base64: text is accepted if and only if decoding and encoding it returns the same text.
+ */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { base64DecodedSize } from "../../../rules/json/base64.ts";
+import { JsonCursor } from "../../../rules/json/cursor.ts";
+import { bodyOf, placedAt } from "../../support/rules/bodies.ts";
+import { base64Text } from "../../support/rules/request-arbitraries.ts";
+import { runs } from "../../support/rules/runs.ts";
+
+/** The decoded size of the JSON string that `written` is, read at a given alignment. */
+function sizeOf(written: string, alignment = 0): number | null {
+  const cursor = new JsonCursor(placedAt(alignment, bodyOf(written)));
+  if (!cursor.readString()) throw new Error(`no JSON string: ${written}`);
+  return base64DecodedSize(cursor.body, cursor.stringSpan());
+}
+
+/** The same computed by Node: text that decodes and encodes to itself is canonical. */
+function canonicalSize(text: string): number | null {
+  const bytes = Buffer.from(text, "base64");
+  return bytes.toString("base64") === text ? bytes.length : null;
+}
+
+const asEscapes = (text: string) =>
+  `"${Array.from({ length: text.length }, (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, "0")}`).join("")}"`;
+const withSolidusEscaped = (text: string) => JSON.stringify(text).replaceAll("/", "\\/");
+
+const nearlyBase64 = fc.oneof(
+  fc.string({ unit: fc.constantFrom(..."ABCDwxyz0189+/", "="), maxLength: 24 }),
+  fc.string({ unit: fc.constantFrom(..."AQgw="), maxLength: 12 }),
+  base64Text,
+  fc
+    .tuple(
+      fc.uint8Array({ minLength: 1, maxLength: 3000 }),
+      fc.nat(),
+      fc.constantFrom(..."=-_ \n.", "é", "\u0141", "\ud800", "A"),
+    )
+    .map(([bytes, place, character]) => {
+      const text = Buffer.from(bytes).toString("base64");
+      const at = place % text.length;
+      return text.slice(0, at) + character + text.slice(at + 1);
+    }),
+);
+
+describe("Base64", () => {
+  it("is accepted exactly where it is canonical, and measured once decoded, at every alignment", () => {
+    fc.assert(
+      fc.property(nearlyBase64, fc.nat(3), (text, alignment) => {
+        expect(sizeOf(JSON.stringify(text), alignment)).toBe(canonicalSize(text));
+      }),
+      { numRuns: runs(6000) },
+    );
+  });
+
+  it("may be written with JSON escapes", () => {
+    fc.assert(
+      fc.property(nearlyBase64, (text) => {
+        const expected = canonicalSize(text);
+        expect(sizeOf(withSolidusEscaped(text))).toBe(expected);
+        if (text.length < 100) expect(sizeOf(asEscapes(text))).toBe(expected);
+      }),
+      { numRuns: runs(3000) },
+    );
+  });
+
+  it("has the right verdict for every text of four characters of a small alphabet", () => {
+    const letters = [..."AQgw/+9=", "-", " "];
+    for (const a of letters) {
+      for (const b of letters) {
+        for (const c of letters) {
+          for (const d of letters) {
+            const text = a + b + c + d;
+            if (sizeOf(`"${text}"`, 1) !== canonicalSize(text)) throw new Error(text);
+            if (sizeOf(asEscapes(text)) !== canonicalSize(text)) throw new Error(`escaped ${text}`);
+          }
+        }
+      }
+    }
+  });
+
+  it("is rejected for one wrong byte, wherever it is", () => {
+    const text = "A".repeat(1200);
+    for (let at = 0; at < text.length; at++) {
+      const spoilt = `"${text.slice(0, at)}.${text.slice(at + 1)}"`;
+      if (sizeOf(spoilt, at & 3) !== null) throw new Error(`a point at ${at} is accepted`);
+    }
+    expect(sizeOf(`"${text}"`)).toBe(900);
+  });
+
+  it.each([...'\\"\b\f\n\r\t', "\u0000", "\u00c1", "\u0141", "\u4141", "\ud83d\ude00"])(
+    "is rejected with %j in it",
+    (character) => {
+      expect(sizeOf(JSON.stringify(`AAA${character}`))).toBeNull();
+      expect(sizeOf(JSON.stringify(`${character}AAA`))).toBeNull();
+      expect(sizeOf(JSON.stringify(`AA${character}A\u002f/`))).toBeNull();
+      expect(sizeOf(asEscapes(`AAA${character}`))).toBeNull();
+    },
+  );
+
+  it("may be empty", () => {
+    for (const alignment of [0, 1, 2, 3]) expect(sizeOf('""', alignment)).toBe(0);
+  });
+
+  it.each([
+    ["without padding", "QQ"],
+    ["with too little padding", "QQ="],
+    ["with padding alone", "===="],
+    ["with three bytes of padding", "A==="],
+    ["with padding in the middle", "QQ==QUJD"],
+    ["with bits left over by one byte of padding", "QUJ="],
+    ["with bits left over by two", "QR=="],
+    ["of the alphabet for file names", "_-A="],
+    ["with a line break", "QUJD\nQUJD"],
+    ["with a space at its end", "QQ== "],
+  ])("is rejected %s", (_name, text) => {
+    expect(sizeOf(JSON.stringify(text))).toBeNull();
+    expect(sizeOf(asEscapes(text))).toBeNull();
+  });
+});

@@ -1,0 +1,139 @@
+/**
+ * Numbers that Typst rejects, found without parsing them, compared with arithmetic on big integers.
+ */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { isReadByTypst } from "../../../rules/json/number.ts";
+import { bodyOf } from "../../support/rules/bodies.ts";
+import { borderNumberText, numberText } from "../../support/rules/request-arbitraries.ts";
+import { runs } from "../../support/rules/runs.ts";
+import { isReadByTypstSlowly } from "../../support/rules/slow-number.ts";
+
+/** The verdict on a number between other bytes: the digits before and after it must not count. */
+function isRead(text: string): boolean {
+  const body = bodyOf(`9${text}9`);
+  return isReadByTypst(body, 1, body.length - 1);
+}
+
+const digits = (maxLength: number) => fc.string({ unit: fc.constantFrom(..."0123456789"), minLength: 1, maxLength });
+const integer = fc.oneof(
+  fc.constant("0"),
+  fc.tuple(fc.constantFrom(..."123456789"), digits(330)).map(([first, rest]) => first + rest),
+  fc
+    .tuple(fc.constantFrom("1", "17976931348623157", "17976931348623158", "17976931348623159", "2"), fc.nat(320))
+    .map(([first, zeros]) => first + "0".repeat(zeros)),
+);
+const fraction = fc.oneof(
+  fc.constant(""),
+  digits(30).map((text) => `.${text}`),
+  fc.tuple(fc.nat(340), digits(340)).map(([zeros, text]) => `.${"0".repeat(zeros)}${text}`),
+);
+const exponent = fc.oneof(
+  fc.constant(""),
+  fc
+    .tuple(
+      fc.constantFrom("e", "E"),
+      fc.constantFrom("", "+", "-"),
+      fc.oneof(fc.integer({ min: 0, max: 700 }), fc.constantFrom(307, 308, 309, 400)),
+    )
+    .map(([letter, sign, value]) => letter + sign + value),
+  fc.constantFrom(
+    "e0000308",
+    "e99999999999999999999",
+    "e-99999999999999999999",
+    "e1000000000",
+    "e-1000000000",
+    "e+000",
+  ),
+);
+const anyNumber = fc.tuple(fc.constantFrom("", "-"), integer, fraction, exponent).map((parts) => parts.join(""));
+
+/** Spellings around the largest number that Typst accepts. */
+const SPELLINGS: readonly (readonly [text: string, isRead: boolean])[] = [
+  ["1.7976931348623157e308", true],
+  ["1.79769313486231570e308", true],
+  // The same value: with 19 or 20 digits the first factor rounds another way.
+  ["1.797693134862315700e308", false],
+  ["1.7976931348623157000e308", false],
+  ["1.7976931348623156e308", true],
+  // It rounds to the largest double, and Typst rejects it.
+  ["1.7976931348623158e308", false],
+  ["-1.7976931348623158e308", false],
+  ["17976931348623158e292", false],
+  ["1.7976931348623159e308", false],
+  ["179769313486231570.00e291", false],
+  ["179769313486231570e291", true],
+  ["0.00017976931348623159e312", false],
+  ["1e308", true],
+  ["1E+308", true],
+  ["9.99e307", true],
+  ["1e309", false],
+  ["-1e309", false],
+  ["0.1e309", true],
+  ["0.9e309", false],
+  ["1e-400", true],
+  ["0e400", true],
+  ["-0.000e99999", true],
+  [`0.${"0".repeat(400)}1e700`, true],
+  [`0.${"0".repeat(400)}1e710`, false],
+  [`1${"0".repeat(400)}e-100`, true],
+  [`1${"0".repeat(400)}e-92`, true],
+  [`1${"0".repeat(400)}e-91`, false],
+  [`1${"0".repeat(308)}`, true],
+  [`1${"0".repeat(308)}.5`, true],
+  [`2${"0".repeat(308)}`, false],
+];
+
+describe("a number", () => {
+  it("is read exactly where the formulation with big integers reads it", () => {
+    fc.assert(
+      fc.property(fc.oneof(anyNumber, numberText, borderNumberText), (text) => {
+        expect(isRead(text)).toBe(isReadByTypstSlowly(text));
+      }),
+      { numRuns: runs(30_000) },
+    );
+  });
+
+  it.each(SPELLINGS)("has the right verdict for %s: %s", (text, expected) => {
+    expect(isRead(text)).toBe(expected);
+    expect(isReadByTypstSlowly(text)).toBe(expected);
+  });
+
+  it("has one border among the integers of 309 digits, whatever digits follow the 20th", () => {
+    const reads = (first: string) => isRead(first.padEnd(309, "9"));
+    expect(reads("17976931348623157")).toBe(isReadByTypstSlowly("17976931348623157".padEnd(309, "9")));
+    let low = 17_976_931_348_623_100_000n;
+    let high = 17_976_931_348_623_200_000n;
+    expect([reads(String(low)), reads(String(high))]).toEqual([true, false]);
+    while (high - low > 1n) {
+      const middle = (low + high) / 2n;
+      if (reads(String(middle))) low = middle;
+      else high = middle;
+    }
+    for (const tail of ["0", "5", "9"]) {
+      expect(isRead(`${low}${tail.repeat(289)}`)).toBe(true);
+      expect(isRead(`${high}${tail.repeat(289)}`)).toBe(false);
+      expect(isRead(`0.${low}${tail.repeat(1000)}e309`)).toBe(true);
+      expect(isRead(`${high}.${tail.repeat(1000)}E+289`)).toBe(false);
+      expect(isReadByTypstSlowly(`${low}${tail.repeat(289)}`)).toBe(true);
+      expect(isReadByTypstSlowly(`${high}${tail.repeat(289)}`)).toBe(false);
+    }
+  });
+
+  it.each(SPELLINGS)(
+    "has the right verdict for %s at the start of a body and with a digit or a sign after it",
+    (text, expected) => {
+      expect(isReadByTypst(bodyOf(text), 0, text.length)).toBe(expected);
+      expect(isReadByTypst(bodyOf(`${text}-999`), 0, text.length)).toBe(expected);
+      expect(isReadByTypst(bodyOf(`${text}e999`), 0, text.length)).toBe(expected);
+    },
+  );
+
+  it("may be as long as a body", () => {
+    expect(isRead(`0.${"0".repeat(1_000_000)}1e1000309`)).toBe(true);
+    expect(isRead(`0.${"0".repeat(1_000_000)}1e1000310`)).toBe(false);
+    expect(isRead(`${"1".repeat(1_000_000)}e-999691`)).toBe(true);
+    expect(isRead(`${"9".repeat(1_000_000)}e-999692`)).toBe(true);
+    expect(isRead(`${"9".repeat(1_000_000)}e-999691`)).toBe(false);
+  });
+});

@@ -1,0 +1,169 @@
+/**
+ * UTF-8: the validator against the platform's decoder, and invalid UTF-8 in every part of a request.
+ */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { JsonCursor } from "../../../rules/json/cursor.ts";
+import { bodyOf, placedAt, problemOf } from "../../support/rules/bodies.ts";
+import { runs } from "../../support/rules/runs.ts";
+
+/** What the cursor says of a JSON string of these bytes, those written as escapes that must be. */
+function isUtf8(bytes: Uint8Array, offset = 0): boolean {
+  const written = [0x22];
+  for (const byte of bytes) {
+    const mustBeEscaped = byte < 0x20 || byte === 0x22 || byte === 0x5c;
+    if (mustBeEscaped) written.push(...bodyOf(`\\u${byte.toString(16).padStart(4, "0")}`));
+    else written.push(byte);
+  }
+  written.push(0x22);
+  const cursor = new JsonCursor(placedAt(offset, Uint8Array.from(written)));
+  if (!cursor.readString()) throw new Error("the string is not JSON");
+  return cursor.isUtf8;
+}
+
+function isDecodable(bytes: Uint8Array): boolean {
+  try {
+    new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The bytes at and next to every bound in RFC 3629, section 4. */
+const BOUNDS = [
+  0x00, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xc1, 0xc2, 0xdf, 0xe0, 0xe1, 0xec, 0xed, 0xee, 0xef,
+  0xf0, 0xf1, 0xf3, 0xf4, 0xf5, 0xf7, 0xf8, 0xff,
+];
+
+/** Validates bytes at the beginning, in the middle and at the end of a text, at every alignment. */
+function expectAsDecoded(bytes: readonly number[]): void {
+  const expected = isDecodable(Uint8Array.from(bytes));
+  const wrong = [[], [0x61], [0x61, 0x61, 0x61, 0x61, 0x61]].flatMap((before) =>
+    [[], [0x61], [0x61, 0x61, 0x61, 0x61]].flatMap((after) =>
+      [0, 1, 2, 3].filter((offset) => isUtf8(Uint8Array.from([...before, ...bytes, ...after]), offset) !== expected),
+    ),
+  );
+  if (wrong.length > 0) throw new Error(`${bytes.map((byte) => byte.toString(16)).join(" ")} should be ${expected}`);
+}
+
+describe("the UTF-8 validator agrees with the platform's decoder", () => {
+  it("on every sequence of one and two bytes", () => {
+    for (let first = 0; first < 256; first++) {
+      expectAsDecoded([first]);
+      for (let second = 0; second < 256; second++) {
+        const bytes = Uint8Array.from([first, second]);
+        if (isUtf8(bytes) !== isDecodable(bytes)) throw new Error(`${first} ${second}`);
+      }
+    }
+  });
+
+  it("on every sequence of three bytes at the bounds", () => {
+    for (const first of BOUNDS) {
+      for (const second of BOUNDS) for (const third of BOUNDS) expectAsDecoded([first, second, third]);
+    }
+  });
+
+  it("on every sequence of four bytes at the bounds", () => {
+    for (const first of BOUNDS.filter((byte) => byte >= 0xc0)) {
+      for (const second of BOUNDS) {
+        for (const third of [0x41, 0x7f, 0x80, 0xbf, 0xc0, 0xe0]) {
+          for (const fourth of [0x41, 0x7f, 0x80, 0xbf, 0xc0, 0xf0]) {
+            const bytes = Uint8Array.from([first, second, third, fourth]);
+            if (isUtf8(bytes) !== isDecodable(bytes)) throw new Error(bytes.toHex());
+          }
+        }
+      }
+    }
+  });
+
+  it("on random text cut and spoilt anywhere", () => {
+    const text = fc.string({
+      unit: fc.constantFrom("a", "b".repeat(7), "é", "€", "\u{1f600}", "\u{10ffff}"),
+      maxLength: 20,
+    });
+    const spoilt = fc.tuple(text, fc.nat(), fc.constantFrom(...BOUNDS), fc.nat(3), fc.nat(3));
+    fc.assert(
+      fc.property(spoilt, ([value, place, byte, kind, offset]) => {
+        const bytes = bodyOf(value === "" ? "a" : value);
+        const at = place % bytes.length;
+        const changed = [bytes, bytes.with(at, byte), bytes.subarray(0, at), bytes.subarray(at)][kind] ?? bytes;
+        expect(isUtf8(changed, offset)).toBe(isDecodable(changed));
+      }),
+      { numRuns: runs(5000) },
+    );
+  });
+
+  it("on every code point", () => {
+    for (let code = 0; code <= 0x10ffff; code += code < 0x3000 || code > 0x10fff0 ? 1 : 7) {
+      if (code >= 0xd800 && code <= 0xdfff) continue;
+      if (!isUtf8(bodyOf(String.fromCodePoint(code)))) throw new Error(`U+${code.toString(16)}`);
+    }
+  });
+
+  it("on an empty text", () => {
+    expect(isUtf8(new Uint8Array())).toBe(true);
+  });
+});
+
+const BROKEN_SEQUENCES: readonly [name: string, bytes: readonly number[]][] = [
+  ["a continuation byte alone", [0x80]],
+  ["a lead byte alone", [0xc3]],
+  ["an overlong solidus", [0xc0, 0xaf]],
+  ["an overlong form of three bytes", [0xe0, 0x80, 0xaf]],
+  ["an encoded surrogate", [0xed, 0xa0, 0x80]],
+  ["an encoded pair of surrogates", [0xed, 0xa0, 0xbd, 0xed, 0xb8, 0x80]],
+  ["a sequence cut short", [0xf0, 0x9f, 0x98]],
+  ["a value past U+10FFFF", [0xf4, 0x90, 0x80, 0x80]],
+  ["a lead byte past F4", [0xf7, 0xbf, 0xbf, 0xbf]],
+  ["a lead byte of a sequence of five", [0xf8, 0x88, 0x80, 0x80, 0x80]],
+  ["FF", [0xff]],
+];
+
+/** Requests with a place, marked by ☃, where any text may stand. */
+const PLACES: readonly [place: string, request: string][] = [
+  ["source", '{"source":"☃"}'],
+  ["a field's name", '{"source":"a","☃":1}'],
+  ["an unknown field", '{"source":"a","x":["☃"]}'],
+  ["a files key", '{"source":"a","files":{"☃":{"encoding":"text","content":"x"}}}'],
+  ["the name of a file's field", '{"source":"a","files":{"a":{"encoding":"text","content":"x","☃":1}}}'],
+  ["an encoding", '{"source":"a","files":{"a":{"encoding":"☃","content":"x"}}}'],
+  ["a text", '{"source":"a","files":{"a":{"encoding":"text","content":"☃"}}}'],
+  ["Base64", '{"source":"a","files":{"a":{"encoding":"base64","content":"☃"}}}'],
+  ["a string of data", '{"source":"a","data":["☃"]}'],
+  ["a key of data", '{"source":"a","data":{"☃":1}}'],
+  ["a key of data on the way to an error", '{"source":"a","data":{"☃":"\\ud800"}}'],
+  ["a file name", '{"source":"a","output":{"filename":"☃"}}'],
+  ["pages", '{"source":"a","output":{"pages":"☃"}}'],
+  ["a standard", '{"source":"a","output":{"standards":["☃"]}}'],
+  ["a format", '{"source":"a","output":{"format":"☃"}}'],
+  ["the name of an output field", '{"source":"a","output":{"☃":1}}'],
+];
+
+describe.each(PLACES)("in %s", (_place, request) => {
+  it.each(BROKEN_SEQUENCES)("%s makes the body malformed", (_name, sequence) => {
+    const [before = "", after = ""] = request.split("☃");
+    const body = Uint8Array.from([...bodyOf(before), ...sequence, ...bodyOf(after)]);
+    const problem = problemOf(body);
+    expect(problem?.code).toBe("invalid_request");
+    expect(problem?.context).toEqual({});
+  });
+});
+
+describe("a byte order mark", () => {
+  it("makes the body malformed, in UTF-8 and in UTF-16", () => {
+    for (const mark of [
+      [0xef, 0xbb, 0xbf],
+      [0xff, 0xfe],
+      [0xfe, 0xff],
+    ]) {
+      const problem = problemOf(Uint8Array.from([...mark, ...bodyOf('{"source":"a"}')]));
+      expect(problem?.code).toBe("invalid_request");
+      expect(problem?.context).toEqual({});
+    }
+  });
+
+  it("is a character like any other inside a string", () => {
+    expect(problemOf('{"source":"\ufeffa"}')).toBeNull();
+  });
+});

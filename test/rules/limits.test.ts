@@ -1,0 +1,275 @@
+/**
+ * The limits on sizes and counts, at the limit and one past it: what is measured, and what the problem says.
+ */
+import { describe, expect, it } from "vitest";
+import { DEFAULT_LIMITS } from "../../rules/limits.ts";
+import { problemOf } from "../support/rules/bodies.ts";
+import { limitsWith } from "../support/rules/limits-for-tests.ts";
+
+/** Spellings of text with the size in UTF-8 of the decoded text. */
+const UNITS: readonly [name: string, written: string, size: number][] = [
+  ["ASCII", "a", 1],
+  ["ASCII as an escape", "\\u0061", 1],
+  ["NUL as an escape", "\\u0000", 1],
+  ["a line feed as a short escape", "\\n", 1],
+  ["a solidus as a short escape", "\\/", 1],
+  ["a backslash", "\\\\", 1],
+  ["a quotation mark", '\\"', 1],
+  ["é", "é", 2],
+  ["é as an escape", "\\u00e9", 2],
+  ["é as an escape in capitals", "\\u00E9", 2],
+  ["U+07FF as an escape", "\\u07ff", 2],
+  ["U+0800 as an escape", "\\u0800", 3],
+  ["a euro sign", "€", 3],
+  ["U+FFFF as an escape", "\\uffff", 3],
+  ["an astral character", "\u{1f600}", 4],
+  ["an astral character as a pair of escapes", "\\ud83d\\ude00", 4],
+  ["a short text of all kinds", "aé€\\u0061\\u00e9\\u20ac\\ud83d\\ude00\\n", 1 + 2 + 3 + 1 + 2 + 3 + 4 + 1],
+];
+
+/** Numbers of units that put the end of the string at every offset in a word. */
+const COUNTS = [1, 2, 3, 4, 5, 8, 33];
+
+describe.each(UNITS)("%s", (_name, written, unitSize) => {
+  it("counts in source by its UTF-8 bytes", () => {
+    for (const count of COUNTS) {
+      const size = count * unitSize;
+      const body = `{"source":"${written.repeat(count)}"}`;
+      expect(problemOf(body, limitsWith({ max_template_source_bytes: size }))).toBeNull();
+      expect(problemOf(body, limitsWith({ max_template_source_bytes: size - 1 }))).toMatchObject({
+        code: "template_source_too_large",
+        context: { size, limit: size - 1 },
+      });
+    }
+  });
+
+  it("counts in a text file by its UTF-8 bytes", () => {
+    for (const count of COUNTS) {
+      const size = count * unitSize;
+      const body = `{"source":"a","files":{"lib/b.typ":{"encoding":"text","content":"${written.repeat(count)}"}}}`;
+      expect(problemOf(body, limitsWith({ max_inline_file_bytes: size }))).toBeNull();
+      expect(problemOf(body, limitsWith({ max_inline_file_bytes: size - 1 }))).toMatchObject({
+        code: "template_file_too_large",
+        context: { key: "lib/b.typ", size, limit: size - 1 },
+      });
+    }
+  });
+
+  it("counts in a string of data by its UTF-8 bytes", () => {
+    for (const count of COUNTS) {
+      const size = count * unitSize;
+      const body = `{"source":"a","data":"${written.repeat(count)}"}`;
+      expect(problemOf(body, limitsWith({ max_string_bytes: size }))).toBeNull();
+      expect(problemOf(body, limitsWith({ max_string_bytes: size - 1 }))).toMatchObject({
+        code: "string_too_large",
+        context: { path: [], subject: "value", size, limit: size - 1 },
+      });
+    }
+  });
+
+  it("counts in a key of data by its UTF-8 bytes", () => {
+    const size = 5 * unitSize;
+    const body = `{"source":"a","data":{"${written.repeat(5)}":1}}`;
+    expect(problemOf(body, limitsWith({ max_string_bytes: size }))).toBeNull();
+    expect(problemOf(body, limitsWith({ max_string_bytes: size - 1 }))).toMatchObject({
+      code: "string_too_large",
+      context: { path: [JSON.parse(`"${written.repeat(5)}"`)], subject: "key", size, limit: size - 1 },
+    });
+  });
+});
+
+describe("half a surrogate pair", () => {
+  it.each([
+    "\\ud83d\\ndc00",
+    "\\ud83dxudc00",
+    "\\ud83d\\ue000",
+    "\\ud83d\\udbff",
+    "\\ud83d\\u0041",
+    "\\udc00\\ud83d",
+    "\\ud83d",
+  ])("is no character, whatever follows it: %s", (written) => {
+    expect(problemOf(`{"source":"${written}"}`)).toMatchObject({
+      code: "invalid_file_data",
+      context: { errors: [{ type: "lone_surrogate" }] },
+    });
+  });
+});
+
+describe("source", () => {
+  it("may have 524288 bytes by default, and no more", () => {
+    const source = "a".repeat(524_288);
+    expect(problemOf({ source })).toBeNull();
+    expect(problemOf({ source: `${source}a` })).toMatchObject({
+      code: "template_source_too_large",
+      context: { size: 524_289, limit: 524_288 },
+    });
+  });
+});
+
+describe("a file in Base64", () => {
+  it.each([
+    ["QUJD", 3],
+    ["QUI=", 2],
+    ["QQ==", 1],
+    ["\\/\\/\\/\\u002f", 3],
+    ["\\u0051\\u0051\\u003d\\u003D", 1],
+    ["AAAA".repeat(100), 300],
+    [`${"AAAA".repeat(100)}AA==`, 301],
+  ])("is measured once decoded: %s", (content, size) => {
+    const body = `{"source":"a","files":{"b":{"content":"${content}","encoding":"base64"}}}`;
+    expect(problemOf(body, limitsWith({ max_inline_file_bytes: size }))).toBeNull();
+    if (size === 1) return;
+    expect(problemOf(body, limitsWith({ max_inline_file_bytes: size - 1 }))).toMatchObject({
+      code: "template_file_too_large",
+      context: { key: "b", size, limit: size - 1 },
+    });
+  });
+
+  it("may have 1048576 bytes by default, and no more", () => {
+    const content = (size: number) => Buffer.alloc(size).toString("base64");
+    const files = (size: number) => ({ b: { encoding: "base64", content: content(size) } });
+    expect(problemOf({ source: "a", files: files(1_048_576) })).toBeNull();
+    expect(problemOf({ source: "a", files: files(1_048_577) })).toMatchObject({
+      code: "template_file_too_large",
+      context: { key: "b", size: 1_048_577, limit: 1_048_576 },
+    });
+  });
+
+  it("may be empty", () => {
+    expect(problemOf({ source: "a", files: { b: { encoding: "base64", content: "" } } })).toBeNull();
+  });
+});
+
+describe("the first file over its limit", () => {
+  it("is the one that is named", () => {
+    const files = Object.fromEntries(
+      ["a", "bb", "ccc", "dddd"].map((key) => [key, { encoding: "text", content: key }]),
+    );
+    expect(problemOf({ source: "a", files }, limitsWith({ max_inline_file_bytes: 2 }))?.context).toMatchObject({
+      key: "ccc",
+      size: 3,
+    });
+  });
+});
+
+describe("a string in data over its limit", () => {
+  const limits = limitsWith({ max_string_bytes: 4 });
+  const contextOf = (data: unknown) => {
+    const problem = problemOf({ source: "a", data }, limits);
+    expect(problem?.code).toBe("string_too_large");
+    return problem?.context;
+  };
+
+  it.each([
+    ["a value by its keys and indices", { a: [0, { b: ["okay", "large"] }] }, ["a", 1, "b", 1], "value"],
+    ["a key as the last segment of its own path", { a: [{ large: 1 }] }, ["a", 0, "large"], "key"],
+    ["the key before its value", { large: "larger" }, ["large"], "key"],
+    ["the value before the key after it", { a: "large", large: 1 }, ["a"], "value"],
+    ["the first of several in the order of the text", [["okay"], ["large", "large"], "large"], [1, 0], "value"],
+    ["a string after deep and empty containers", [[], {}, [[[]]], [{ a: {} }], "large"], [4], "value"],
+    ["a key __proto__", JSON.parse('{"__proto__":"large"}'), ["__proto__"], "key"],
+    ["an empty key on the way", { "": { "": "large" } }, ["", ""], "value"],
+  ])("is found by its path: %s", (_name, data, path, subject) => {
+    expect(contextOf(data)).toMatchObject({ path, subject, limit: 4 });
+  });
+
+  it("is found beneath 127 containers", () => {
+    const body = `{"source":"a","data":${"[".repeat(127)}"large"${"]".repeat(127)}}`;
+    expect(problemOf(body, limits)?.context).toMatchObject({ path: Array(127).fill(0), subject: "value", size: 5 });
+  });
+
+  it("shows a path segment of 80 characters whole and shortens one of 81", () => {
+    expect(contextOf({ ["k".repeat(80)]: 1 })).toMatchObject({ path: ["k".repeat(80)], size: 80 });
+    expect(contextOf({ ["k".repeat(81)]: 1 })).toMatchObject({ path: [`${"k".repeat(79)}…`], size: 81 });
+    expect(contextOf({ ["\u{1f600}".repeat(81)]: 1 })).toMatchObject({
+      path: [`${"\u{1f600}".repeat(79)}…`],
+      size: 324,
+    });
+  });
+
+  it("may have 1048576 bytes by default, and no more", () => {
+    expect(problemOf({ source: "a", data: "s".repeat(1_048_576) })).toBeNull();
+    expect(problemOf({ source: "a", data: "s".repeat(1_048_577) })).toMatchObject({
+      code: "string_too_large",
+      context: { path: [], subject: "value", size: 1_048_577, limit: 1_048_576 },
+    });
+  });
+
+  it("is no matter outside of data", () => {
+    const files = { longer: { encoding: "text", content: "longer" } };
+    expect(problemOf({ source: "longer", files, output: { filename: "longer" } }, limits)).toBeNull();
+  });
+});
+
+describe("the number of files", () => {
+  const files = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`f${index}`, { encoding: "text", content: "" }]));
+  const validate = (count: number, maxInlineFiles: number) =>
+    problemOf({ source: "a", files: files(count) }, limitsWith({ max_inline_files: maxInlineFiles }));
+
+  it("may be 64 by default, and 65 is rejected without a rule", () => {
+    expect(problemOf({ source: "a", files: files(64) })).toBeNull();
+    expect(problemOf({ source: "a", files: files(65) })).toMatchObject({ code: "invalid_file_data" });
+    expect(problemOf({ source: "a", files: files(65) })?.context).toEqual({ count: 65, limit: 64 });
+  });
+
+  it.each([1024, 5000])("may be 1024 where %i are configured, and 1025 breaks the rule too_many_keys", (configured) => {
+    expect(validate(1024, configured)).toBeNull();
+    expect(validate(1025, configured)).toMatchObject({ code: "invalid_file_data" });
+    expect(validate(1025, configured)?.context).toEqual({ count: 1025, limit: 1024, rule: "too_many_keys" });
+  });
+
+  it("breaks the rule too_many_keys past 1024, however low the deployment's cap", () => {
+    expect(validate(1024, 64)?.context).toEqual({ count: 1024, limit: 64 });
+    expect(validate(1025, 64)?.context).toEqual({ count: 1025, limit: 1024, rule: "too_many_keys" });
+  });
+
+  it("may be capped to none", () => {
+    expect(problemOf({ source: "a", files: {} }, limitsWith({ max_inline_files: 0 }))).toBeNull();
+    expect(validate(0, 0)).toBeNull();
+    expect(validate(1, 0)?.context).toEqual({ count: 1, limit: 0 });
+  });
+
+  it("is counted through a set far larger than the cap", () => {
+    expect(DEFAULT_LIMITS.effective_max_files).toBe(64);
+    expect(problemOf({ source: "a", files: files(50_000) })?.context).toMatchObject({
+      count: 50_000,
+      rule: "too_many_keys",
+    });
+  });
+
+  it("does not grow by a key that is there twice", () => {
+    const body = '{"source":"a","files":{"a":{"encoding":"text","content":""},"a":{"encoding":"text","content":""}}}';
+    expect(problemOf(body, limitsWith({ max_inline_files: 1 }))).toMatchObject({ code: "invalid_request" });
+  });
+});
+
+describe("a page selection", () => {
+  const validate = (pages: string, limit = 64) =>
+    problemOf(
+      { source: "a", output: { format: "svg", archive: "zip", pages } },
+      limitsWith({ max_output_files: limit }),
+    );
+
+  it.each([
+    ["1-64", null],
+    ["1-65", 65],
+    ["1-64,1-64,7", null],
+    ["1-64,64-65", 65],
+    ["1-32,33-64", null],
+    ["40-64,1-32,20-50", null],
+    ["1-64,3-", null],
+    ["1-64,66-", 65],
+    ["999999999-,1-63", null],
+    ["1-999999999", 999_999_999],
+    ["1,3,5-69", 67],
+  ])("of %s counts the distinct pages it names", (pages, count) => {
+    const problem = validate(pages);
+    if (count === null) expect(problem).toBeNull();
+    else expect(problem).toMatchObject({ code: "page_selection_too_large", context: { count, limit: 64 } });
+  });
+
+  it("is not counted for a PDF", () => {
+    expect(problemOf({ source: "a", output: { pages: "1-999999999" } })).toBeNull();
+  });
+});

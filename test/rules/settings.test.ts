@@ -1,0 +1,91 @@
+/**
+ * Integer settings, and the limits that are read as such.
+ */
+import { describe, expect, it } from "vitest";
+import { DEFAULT_LIMITS, LIMIT_SETTINGS, limitsFingerprint, limitsFrom, MAX_KEYS } from "../../rules/limits.ts";
+import { PROBLEMS } from "../../rules/problem.ts";
+import { readIntegerSettings, SettingError } from "../../rules/settings.ts";
+import { limitsWith } from "../support/rules/limits-for-tests.ts";
+
+const TABLE = { count: { setting: "SERVICE_COUNT", default: 7, min: 1, max: 1000 } };
+const read = (text: string | undefined) =>
+  readIntegerSettings(TABLE, { SERVICE_COUNT: text, SERVICE_OTHER: "x" }).count;
+
+describe("a whole-number setting", () => {
+  it.each([
+    [undefined, 7],
+    ["", 7],
+    ["  ", 7],
+    ["1", 1],
+    ["1000", 1000],
+    ["007", 7],
+    [" 12\n", 12],
+  ])("of %j is %i", (text, value) => {
+    expect(read(text)).toBe(value);
+  });
+
+  it.each([
+    "0",
+    "1001",
+    "-1",
+    "+1",
+    "1.0",
+    "1e2",
+    "0x10",
+    "1_000",
+    "1,000",
+    "1 2",
+    "ten",
+    "NaN",
+    "Infinity",
+    "٣",
+    "9".repeat(16),
+  ])("of %j is rejected with its name and range", (text) => {
+    expect(() => read(text)).toThrow(SettingError);
+    expect(() => read(text)).toThrow(/^SERVICE_COUNT .*1 to 1000/);
+  });
+
+  it("is read for every entry of the table", () => {
+    const table = { a: { ...TABLE.count, setting: "A" }, b: { ...TABLE.count, setting: "B" } };
+    expect(readIntegerSettings(table, { B: "9" })).toEqual({ a: 7, b: 9 });
+  });
+});
+
+describe("the limits", () => {
+  it("are, when no setting is there, the default ones", () => {
+    expect(limitsFrom(readIntegerSettings(LIMIT_SETTINGS, {}))).toEqual(DEFAULT_LIMITS);
+  });
+
+  it.each(Object.entries(LIMIT_SETTINGS))(
+    "take %s from its setting, within its range",
+    (name, { setting, min, max, code }) => {
+      for (const value of [min, max]) {
+        expect(limitsFrom(readIntegerSettings(LIMIT_SETTINGS, { [setting]: String(value) }))).toMatchObject({
+          [name]: value,
+        });
+      }
+      for (const value of [min - 1, max + 1]) {
+        expect(() => readIntegerSettings(LIMIT_SETTINGS, { [setting]: String(value) })).toThrow(setting);
+      }
+      expect(Object.keys(PROBLEMS)).toContain(code);
+    },
+  );
+
+  it("never allow more files than the rules do", () => {
+    expect(limitsWith({ max_inline_files: 100_000 }).effective_max_files).toBe(MAX_KEYS);
+  });
+
+  it("are named in their fingerprint in alphabetical order", () => {
+    const names = limitsFingerprint(DEFAULT_LIMITS)
+      .split(",")
+      .map((part) => part.split("=")[0]);
+    expect(names).toEqual(Object.keys(DEFAULT_LIMITS).toSorted());
+  });
+
+  it("have one fingerprint for equal limits in any order, and another for each that differs", () => {
+    const reversed = Object.fromEntries(Object.entries(DEFAULT_LIMITS).toReversed());
+    expect(limitsFingerprint({ ...DEFAULT_LIMITS, ...reversed })).toBe(limitsFingerprint(DEFAULT_LIMITS));
+    const others = Object.keys(LIMIT_SETTINGS).map((name) => limitsFingerprint(limitsWith({ [name]: 1 })));
+    expect(new Set([...others, limitsFingerprint(DEFAULT_LIMITS)]).size).toBe(others.length + 1);
+  });
+});

@@ -1,0 +1,83 @@
+/**
+ * Templates and files that are small on the wire and large, or endless, once they are read.
+ */
+import { crc32, deflateSync, gzipSync } from "node:zlib";
+
+/** Runs longer than any test, in constant memory (79 MB after 2 s and after 8 s). */
+export const ENDLESS = "#for a in range(1000000) { for b in range(1000000) { let c = a + b } }";
+
+/** Time limits that no test reaches, so that only the test itself ends `ENDLESS`. */
+export const NO_TIME_LIMIT = { SERVICE_RENDER_TIMEOUT_SECONDS: "600", SERVICE_RENDER_CPU_SECONDS: "3600" };
+
+/** A PNG with this size in its header and `raw` as its uncompressed pixel data. */
+export function png(width: number, height: number, raw: Uint8Array): Buffer {
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(width, 0);
+  header.writeUInt32BE(height, 4);
+  // Eight bits per channel: red, green and blue.
+  header.set([8, 2], 8);
+  const signature = Buffer.from("\x89PNG\r\n\x1a\n", "latin1");
+  const pixels = deflateSync(raw, { level: 1 });
+  return Buffer.concat([signature, chunk("IHDR", header), chunk("IDAT", pixels), chunk("IEND", Buffer.alloc(0))]);
+}
+
+/** A PNG of noise, so that a page with it is as large as the PNG, even compressed. */
+export function noisePng(side: number): Buffer {
+  const rowBytes = side * 3 + 1;
+  const raw = Buffer.alloc(side * rowBytes);
+  let state = 1;
+  for (let index = 0; index < raw.length; index++) {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
+    // The first byte of a row is its filter: none.
+    raw[index] = index % rowBytes === 0 ? 0 : state >> 16;
+  }
+  return png(side, side, raw);
+}
+
+function chunk(type: string, data: Buffer): Buffer {
+  const body = Buffer.concat([Buffer.from(type, "latin1"), data]);
+  const [length, checksum] = [data.length, crc32(body)].map((value) => {
+    const bytes = Buffer.alloc(4);
+    bytes.writeUInt32BE(value);
+    return bytes;
+  });
+  return Buffer.concat([length ?? Buffer.alloc(0), body, checksum ?? Buffer.alloc(0)]);
+}
+
+export function svg(content: string): string {
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10">${content}</svg>`;
+}
+
+/** An SVG whose groups each show the one before ten times: 10^depth rectangles. */
+export function referenceBomb(depth: number): string {
+  const group = (level: number) => `<g id="g${level}">${`<use href="#g${level - 1}"/>`.repeat(10)}</g>`;
+  const groups = Array.from({ length: depth }, (_, index) => group(index + 1)).join("");
+  return svg(`<defs><rect id="g0" width="1" height="1"/>${groups}</defs><use href="#g${depth}"/>`);
+}
+
+/** An SVG whose entities each hold the one before ten times. */
+export function entityBomb(depth: number): string {
+  const entity = (level: number) => `<!ENTITY e${level} "${`&e${level - 1};`.repeat(10)}">`;
+  const entities = Array.from({ length: depth }, (_, index) => entity(index + 1)).join("");
+  return `<!DOCTYPE svg [<!ENTITY e0 "ha">${entities}]>${svg(`<text>&e${depth};</text>`)}`;
+}
+
+/** YAML whose anchors each hold the one before nine times. */
+export function anchorBomb(depth: number): string {
+  const line = (level: number) =>
+    `a${level}: &a${level} [${Array(9)
+      .fill(`*a${level - 1}`)
+      .join(",")}]`;
+  return ["a0: &a0 [x]", ...Array.from({ length: depth }, (_, index) => line(index + 1))].join("\n");
+}
+
+/** An SVG of this many rectangles, compressed. */
+export function compressedSvg(rectangles: number): Buffer {
+  return gzipSync(svg('<rect width="1" height="1"/>'.repeat(rectangles)));
+}
+
+/** A valid SVG with this many spaces, compressed. */
+export function compressedSpaces(bytes: number): Buffer {
+  const [start = "", end = ""] = svg("|").split("|");
+  return gzipSync(Buffer.concat([Buffer.from(start), Buffer.alloc(bytes, " "), Buffer.from(end)]));
+}

@@ -1,0 +1,23 @@
+/**
+ * A reader of the `Content-Disposition` field (RFC 6266), independent of the library with which the service writes it.
+ */
+
+export interface Disposition {
+  readonly type: string;
+  /** The name for clients that do not know the extended notation. */
+  readonly plainName: string;
+  /** The name for current clients. */
+  readonly name: string;
+}
+
+const FIELD =
+  /^(inline|attachment); filename=(?:"([^"\\]*)"|([A-Za-z0-9!#$%&'*+.^_`|~-]+))(?:; filename\*=UTF-8''(\S+))?$/;
+
+/** Reads the field; throws if it does not have the form that every client understands. */
+export function readDisposition(answer: Response): Disposition {
+  const field = answer.headers.get("Content-Disposition") ?? "";
+  const [, type, quoted, token, extended] = FIELD.exec(field) ?? [];
+  const plainName = quoted ?? token;
+  if (type === undefined || plainName === undefined) throw new Error(`not a content disposition: ${field}`);
+  return { type, plainName, name: extended === undefined ? plainName : decodeURIComponent(extended) };
+}

@@ -1,0 +1,43 @@
+/**
+ * The edge between real sockets: the Worker runs in workerd without a proxy in front, because a proxy would hide clients
+ * that leave. The backend is a stand-in.
+ */
+import { onTestFinished } from "vitest";
+import { startEdge } from "../../scripts/local-service.ts";
+import { RawConnection } from "./raw-connection.ts";
+import { type StandInBackend, startStandInBackend } from "./stand-in-backend.ts";
+import { API_TOKEN, BACKEND_TOKEN } from "./tokens.ts";
+
+export interface EdgeStage {
+  readonly backend: StandInBackend;
+  /** Opens a connection to the edge and writes this. It is reset when the test has finished. */
+  open(...writes: readonly (Uint8Array | string)[]): Promise<RawConnection>;
+  stop(): Promise<void>;
+}
+
+/** Starts both, with settings that differ from the edge's defaults. */
+export async function startEdgeStage(settings: Readonly<Record<string, string>> = {}): Promise<EdgeStage> {
+  const backend = await startStandInBackend();
+  const edge = await startEdge(
+    {
+      SERVICE_API_TOKENS: API_TOKEN,
+      SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
+      SERVICE_BACKEND_URLS: backend.url.origin,
+      ...settings,
+    },
+    0,
+  );
+  return {
+    backend,
+    open: async (...writes) => {
+      const client = await RawConnection.open(edge.url);
+      onTestFinished(() => client.reset());
+      for (const bytes of writes) await client.write(bytes);
+      return client;
+    },
+    stop: async () => {
+      await edge.stop();
+      await backend.stop();
+    },
+  };
+}

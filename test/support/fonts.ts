@@ -1,0 +1,130 @@
+/**
+ * Fonts for tests: Liberation Sans, which Typst does not bring itself, from a package that the tests use anyway, and fonts
+ * and collections made of it table by table.
+ */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** A folder with the faces of Liberation Sans. */
+export const LIBERATION_FOLDER = fileURLToPath(
+  new URL("../../node_modules/pdfjs-dist/standard_fonts", import.meta.url),
+);
+export const LIBERATION_FAMILY = "Liberation Sans";
+
+export function liberation(style: "Regular" | "Bold" | "Italic"): Promise<Buffer> {
+  return readFile(join(LIBERATION_FOLDER, `LiberationSans-${style}.ttf`));
+}
+
+/** The tables of a font by their tags, in its order. */
+export type FontTables = ReadonlyMap<string, Buffer>;
+
+const FONT_HEADER_BYTES = 12;
+const TABLE_RECORD_BYTES = 16;
+const TRUETYPE_VERSION = 0x00010000;
+
+/** The tables of a single font. */
+export function tablesOf(font: Buffer): FontTables {
+  const count = font.readUInt16BE(4);
+  const records = Array.from({ length: count }, (_, index) => FONT_HEADER_BYTES + index * TABLE_RECORD_BYTES);
+  return new Map(
+    records.map((at) => {
+      const offset = font.readUInt32BE(at + 8);
+      const length = font.readUInt32BE(at + 12);
+      return [font.toString("latin1", at, at + 4), font.subarray(offset, offset + length)];
+    }),
+  );
+}
+
+/** A font of these tables, which may lie: nothing of them is checked. Checksums are left out, as readers ignore them. */
+export function fontOf(tables: FontTables): Buffer {
+  return fontAt(tables, 0);
+}
+
+/** The font with some of its tables replaced. */
+export function withTables(font: Buffer, replacements: Readonly<Record<string, Buffer>>): Buffer {
+  return fontOf(new Map([...tablesOf(font), ...Object.entries(replacements)]));
+}
+
+/** A collection of whole fonts. */
+export function collectionOf(fonts: readonly Buffer[]): Buffer {
+  let end = 12 + 4 * fonts.length;
+  const offsets: number[] = [];
+  const bodies = fonts.map((font) => {
+    const body = fontAt(tablesOf(font), end);
+    offsets.push(end);
+    end += body.length;
+    return body;
+  });
+  return Buffer.concat([collectionHeader(offsets), ...bodies]);
+}
+
+/** The header of a collection with fonts at these offsets. */
+export function collectionHeader(offsets: readonly number[]): Buffer {
+  const header = Buffer.alloc(12 + 4 * offsets.length);
+  header.write("ttcf", "latin1");
+  header.writeUInt32BE(TRUETYPE_VERSION, 4);
+  header.writeUInt32BE(offsets.length, 8);
+  for (const [index, offset] of offsets.entries()) header.writeUInt32BE(offset, 12 + 4 * index);
+  return header;
+}
+
+/** A font as it is written at an offset of a file. */
+export function fontAt(tables: FontTables, fileOffset: number): Buffer {
+  const entries = [...tables].toSorted(([left], [right]) => (left < right ? -1 : 1));
+  const header = Buffer.alloc(FONT_HEADER_BYTES + entries.length * TABLE_RECORD_BYTES);
+  header.writeUInt32BE(TRUETYPE_VERSION, 0);
+  header.writeUInt16BE(entries.length, 4);
+  let end = header.length;
+  const bodies = entries.map(([tag, table], index) => {
+    const at = FONT_HEADER_BYTES + index * TABLE_RECORD_BYTES;
+    header.write(tag, at, "latin1");
+    header.writeUInt32BE(fileOffset + end, at + 8);
+    header.writeUInt32BE(table.length, at + 12);
+    const padded = Buffer.alloc(Math.ceil(table.length / 4) * 4);
+    table.copy(padded);
+    end += padded.length;
+    return padded;
+  });
+  return Buffer.concat([header, ...bodies]);
+}
+
+/** A table of names that gives a font its family, in the style Regular. */
+export function nameTable(family: string): Buffer {
+  const names = [
+    [1, family],
+    [2, "Regular"],
+    [4, family],
+    [6, family.replaceAll(" ", "")],
+  ] as const;
+  const texts = names.map(([, text]) => Buffer.from(text, "utf16le").swap16());
+  const header = Buffer.alloc(6 + 12 * names.length);
+  header.writeUInt16BE(names.length, 2);
+  header.writeUInt16BE(header.length, 4);
+  let offset = 0;
+  for (const [index, [id]] of names.entries()) {
+    const length = texts[index]?.length ?? 0;
+    // Windows, Unicode, English (United States).
+    for (const [place, value] of [3, 1, 0x409, id, length, offset].entries()) {
+      header.writeUInt16BE(value, 6 + 12 * index + 2 * place);
+    }
+    offset += length;
+  }
+  return Buffer.concat([header, ...texts]);
+}
+
+/** Liberation Sans under another name, twice as large at the same size: it can be told from every other font by that. */
+export async function doubledFont(family: string): Promise<Buffer> {
+  const regular = await liberation("Regular");
+  const head = Buffer.from(tablesOf(regular).get("head") ?? []);
+  const UNITS_PER_EM = 18;
+  head.writeUInt16BE(head.readUInt16BE(UNITS_PER_EM) / 2, UNITS_PER_EM);
+  return withTables(regular, { head, name: nameTable(family) });
+}
+
+/** The names of the fonts in a PDF, without the tags of subsets and the encodings of composite fonts. */
+export function fontNamesOf(pdf: Uint8Array): Set<string> {
+  const text = Buffer.from(pdf).toString("latin1");
+  const names = [...text.matchAll(/\/BaseFont\s*\/(?:[A-Z]{6}\+)?([^\s/>]+)/g)].map(([, name = ""]) => name);
+  return new Set(names.map((name) => name.replace(/-Identity-H$/, "")));
+}

@@ -1,0 +1,62 @@
+/**
+ * The contents of a PDF as pdf.js reads them: pages, text, and the standards that its XMP metadata claims.
+ */
+import { XMLParser } from "fast-xml-parser";
+import { getDocument, VerbosityLevel } from "pdfjs-dist/legacy/build/pdf.mjs";
+
+export interface PdfContents {
+  /** The version of the `%PDF-` header. */
+  readonly headerVersion: string | null;
+  /** The text of each page, with single spaces between its pieces. */
+  readonly pageTexts: readonly string[];
+  /** Width and height of each page in points. */
+  readonly pageSizes: readonly (readonly [number, number])[];
+  /** Whether the document claims to be tagged. */
+  readonly isTagged: boolean;
+  /** The XMP properties of PDF/A and PDF/UA that are present, such as `pdfaid:part`. */
+  readonly claims: Readonly<Record<string, string>>;
+}
+
+const CLAIM = /^pdf(?:a|ua)id:/;
+
+/** Reads a PDF; throws if pdf.js cannot. */
+export async function readPdf(bytes: Uint8Array): Promise<PdfContents> {
+  const headerVersion = /^%PDF-(\d\.\d)/.exec(Buffer.from(bytes.subarray(0, 8)).toString("latin1"))?.[1] ?? null;
+  // pdf.js takes the buffer over, so it gets a copy.
+  const task = getDocument({ data: Uint8Array.from(bytes), verbosity: VerbosityLevel.ERRORS, useSystemFonts: false });
+  try {
+    const document = await task.promise;
+    const pageTexts: string[] = [];
+    const pageSizes: [number, number][] = [];
+    for (let number = 1; number <= document.numPages; number++) {
+      const page = await document.getPage(number);
+      const { items } = await page.getTextContent();
+      const pieces = items.map((item) => ("str" in item ? item.str : ""));
+      pageTexts.push(pieces.join(" ").replace(/\s+/g, " ").trim());
+      const [left = 0, bottom = 0, right = 0, top = 0] = page.view;
+      pageSizes.push([right - left, top - bottom]);
+    }
+    const markInfo: unknown = await document.getMarkInfo();
+    // Declared as an object, but really a Map.
+    const isTagged = markInfo instanceof Map && markInfo.get("Marked") === true;
+    const { metadata } = await document.getMetadata();
+    return { headerVersion, pageTexts, pageSizes, isTagged, claims: readClaims(metadata?.getRaw() ?? "") };
+  } finally {
+    await task.destroy();
+  }
+}
+
+/** The claims in an XMP packet, whether they are written as elements or as attributes. */
+function readClaims(xmp: unknown): Record<string, string> {
+  const parser = new XMLParser({ ignoreAttributes: false, attributeNamePrefix: "", parseTagValue: false });
+  const claims: Record<string, string> = {};
+  const visit = (node: unknown): void => {
+    if (typeof node !== "object" || node === null) return;
+    for (const [name, value] of Object.entries(node)) {
+      if (CLAIM.test(name)) claims[name] = String(value);
+      else visit(value);
+    }
+  };
+  visit(parser.parse(String(xmp)));
+  return claims;
+}

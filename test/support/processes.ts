@@ -1,0 +1,59 @@
+/** Processes that are not our children, as /proc shows them. Used outside of vitest too: nothing of it. */
+import { readdirSync, readlinkSync } from "node:fs";
+import { basename } from "node:path";
+import { processIds, readProc } from "../../backend/proc.mjs";
+
+export { processIds, readProc };
+
+/** Whether a process runs. One that has ended and whose parent has not asked yet does not. */
+export function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+  if (process.platform !== "linux") return true;
+  const stat = readProc(`${pid}/stat`);
+  return stat !== "" && !stat.slice(stat.lastIndexOf(")")).startsWith(") Z");
+}
+
+/**
+ * The processes that have to do with a work directory: those whose command line or mounts name it. Inside bubblewrap a
+ * command line names nothing of the host, and the mounts still do.
+ */
+export function processesOf(workDirectory: string): number[] {
+  const name = basename(workDirectory);
+  return processIds().filter(
+    (pid) => readProc(`${pid}/cmdline`).includes(name) || readProc(`${pid}/mountinfo`).includes(`${name}/render-`),
+  );
+}
+
+/** The processes of a work directory that are Typst itself, waiting or at work. */
+export function typstProcessesOf(workDirectory: string): number[] {
+  return processesOf(workDirectory).filter((pid) => readProc(`${pid}/comm`).trim() === "typst");
+}
+
+/** The fields of /proc/…/status, none where the process is gone. */
+export function processStatus(pid: number): Readonly<Record<string, string>> {
+  const lines = readProc(`${pid}/status`).split("\n");
+  return Object.fromEntries(
+    lines.map((line) => line.split(":\t")).map(([name = "", value = ""]) => [name, value.trim()]),
+  );
+}
+
+/** The resident memory of a process in bytes, 0 where it is gone. */
+export function residentBytes(pid: number): number {
+  // In kilobytes, with the unit behind the number.
+  return 1024 * Number.parseInt(processStatus(pid).VmRSS ?? "0", 10);
+}
+
+/** What a process has open, as `number -> target`. */
+export function openDescriptors(pid: number): string[] {
+  return readdirSync(`/proc/${pid}/fd`).map((name) => {
+    try {
+      return `${name} -> ${readlinkSync(`/proc/${pid}/fd/${name}`)}`;
+    } catch {
+      return `${name} -> closed`;
+    }
+  });
+}

@@ -1,0 +1,229 @@
+/**
+ * An independent implementation of the published rules, written from the documents and not from `rules/`. Every number,
+ * list and step is a parameter, so that tests can make the mistakes that implementers make.
+ */
+
+export interface Verdict {
+  readonly code: string | null;
+  readonly rule: string | null;
+}
+
+const ACCEPTED: Verdict = { code: null, rule: null };
+const INVALID: Verdict = { code: "invalid_request", rule: null };
+
+export interface KeyRules {
+  readonly isCharacter: (character: string) => boolean;
+  readonly minSegmentLength: number;
+  readonly maxSegmentLength: number;
+  readonly minKeyLength: number;
+  readonly maxKeyLength: number;
+  readonly isOnlyDots: (segment: string) => boolean;
+  readonly prepare: (key: string) => string;
+  readonly maxKeys: number;
+  readonly fold: (key: string) => string;
+  /** Whether a file of this name is a directory of the key. */
+  readonly isAncestor: (file: string, key: string) => boolean;
+  readonly order: readonly ("too_many_keys" | "case_collision" | "ancestor_collision")[];
+}
+
+export const KEY_RULES: KeyRules = {
+  isCharacter: (character) => /^[A-Za-z0-9._-]$/.test(character) && character !== "\n",
+  minSegmentLength: 1,
+  maxSegmentLength: 255,
+  minKeyLength: 1,
+  maxKeyLength: 512,
+  isOnlyDots: (segment) => /^\.+$/.test(segment),
+  prepare: (key) => key,
+  maxKeys: 1024,
+  fold: (key) => key.toLowerCase(),
+  isAncestor: (file, key) => key.startsWith(`${file}/`),
+  order: ["too_many_keys", "case_collision", "ancestor_collision"],
+};
+
+export function validateKeys(keys: readonly string[], rules: KeyRules): Verdict {
+  if (!keys.every((key) => isValidKey(rules.prepare(key), rules))) return { code: "invalid_template_path", rule: null };
+  const folded = keys.map(rules.fold);
+  const isBroken = {
+    too_many_keys: () => keys.length > rules.maxKeys,
+    case_collision: () => new Set(folded).size < keys.length,
+    ancestor_collision: () => hasAncestor(folded, rules),
+  };
+  const rule = rules.order.find((id) => isBroken[id]());
+  return rule === undefined ? ACCEPTED : { code: "invalid_file_data", rule };
+}
+
+function hasAncestor(folded: readonly string[], { isAncestor }: KeyRules): boolean {
+  return folded.some((file) => folded.some((key) => isAncestor(file, key)));
+}
+
+function isValidKey(key: string, rules: KeyRules): boolean {
+  if (key.length < rules.minKeyLength || key.length > rules.maxKeyLength) return false;
+  return key.split("/").every((segment) => {
+    if (segment.length < rules.minSegmentLength || segment.length > rules.maxSegmentLength) return false;
+    return [...segment].every(rules.isCharacter) && !rules.isOnlyDots(segment);
+  });
+}
+
+export type Output = Readonly<Record<string, unknown>>;
+
+export interface OutputRules {
+  readonly formats: readonly string[];
+  readonly defaultFormat: string;
+  readonly fields: Readonly<Record<string, readonly string[]>>;
+  readonly nullable: readonly string[];
+  readonly versions: readonly string[];
+  readonly standards: readonly string[];
+  readonly maxStandards: number;
+  readonly archives: readonly string[];
+  readonly minPage: number;
+  readonly minPpi: number;
+  readonly maxPpi: number;
+  readonly isInteger: (value: number) => boolean;
+  readonly maxLength: number;
+  readonly lengthOf: (pages: string) => number;
+  readonly maxSelections: number;
+  readonly split: (pages: string) => readonly string[];
+  readonly selection: RegExp;
+  readonly isBackwards: (first: string, last: string) => boolean;
+  readonly pdfAVersion: Readonly<Record<string, string>>;
+  readonly taggedStandards: readonly string[];
+  readonly pdfA4Standards: readonly string[];
+  readonly rules: readonly OutputRule[];
+}
+
+export interface OutputRule {
+  readonly id: string;
+  readonly isBroken: (output: Output, rules: OutputRules) => boolean;
+}
+
+const pagesOf = (output: Output): string | null => (typeof output.pages === "string" ? output.pages : null);
+const selectionsOf = (output: Output, rules: OutputRules): readonly string[] => {
+  const pages = pagesOf(output);
+  return pages === null ? [] : rules.split(pages);
+};
+const standardsOf = (output: Output): readonly unknown[] => (Array.isArray(output.standards) ? output.standards : []);
+const profilesOf = (output: Output, { pdfAVersion }: OutputRules): string[] =>
+  standardsOf(output)
+    .map(String)
+    .filter((standard) => standard in pdfAVersion);
+const isImage = ({ format }: Output) => format === "png" || format === "svg";
+const isGiven = (value: unknown) => value !== undefined && value !== null;
+
+export const OUTPUT_RULES: OutputRules = {
+  formats: ["pdf", "png", "svg"],
+  defaultFormat: "pdf",
+  fields: {
+    pdf: ["format", "filename", "version", "standards", "pages"],
+    png: ["format", "filename", "page", "pages", "archive", "ppi"],
+    svg: ["format", "filename", "page", "pages", "archive"],
+  },
+  nullable: ["filename", "version", "page", "pages", "archive"],
+  versions: ["1.4", "1.5", "1.6", "1.7", "2.0"],
+  standards: ["a-1b", "a-1a", "a-2b", "a-2u", "a-2a", "a-3b", "a-3u", "a-3a", "a-4", "a-4f", "a-4e", "ua-1"],
+  maxStandards: 2,
+  archives: ["zip"],
+  minPage: 1,
+  minPpi: 1,
+  maxPpi: 300,
+  isInteger: Number.isInteger,
+  maxLength: 256,
+  lengthOf: (pages) => [...pages].length,
+  maxSelections: 64,
+  split: (pages) => pages.split(","),
+  selection: /^[1-9][0-9]{0,8}(?:-(?:[1-9][0-9]{0,8})?)?$/,
+  isBackwards: (first, last) => Number(last) < Number(first),
+  pdfAVersion: {
+    ...{ "a-1b": "1.4", "a-1a": "1.4", "a-2b": "1.7", "a-2u": "1.7", "a-2a": "1.7" },
+    ...{ "a-3b": "1.7", "a-3u": "1.7", "a-3a": "1.7", "a-4": "2.0", "a-4f": "2.0", "a-4e": "2.0" },
+  },
+  taggedStandards: ["ua-1", "a-1a", "a-2a", "a-3a"],
+  pdfA4Standards: ["a-4", "a-4f", "a-4e"],
+  rules: [
+    {
+      id: "page_selection_too_long",
+      isBroken: (output, { lengthOf, maxLength }) => lengthOf(pagesOf(output) ?? "") > maxLength,
+    },
+    {
+      id: "page_selection_too_many_segments",
+      isBroken: (output, rules) => selectionsOf(output, rules).length > rules.maxSelections,
+    },
+    {
+      id: "page_selection_malformed",
+      isBroken: (output, rules) => selectionsOf(output, rules).some((selection) => !rules.selection.test(selection)),
+    },
+    {
+      id: "page_range_end_precedes_start",
+      isBroken: (output, rules) =>
+        selectionsOf(output, rules).some((selection) => {
+          const [first = "", last = ""] = selection.split("-");
+          return last !== "" && rules.isBackwards(first, last);
+        }),
+    },
+    { id: "duplicate_standards", isBroken: (output) => new Set(standardsOf(output)).size < standardsOf(output).length },
+    { id: "multiple_pdf_a_standards", isBroken: (output, rules) => profilesOf(output, rules).length > 1 },
+    {
+      id: "ua_1_with_pdf_a_4",
+      isBroken: (output, { pdfA4Standards }) =>
+        standardsOf(output).includes("ua-1") &&
+        pdfA4Standards.some((standard) => standardsOf(output).includes(standard)),
+    },
+    {
+      id: "version_conflicts_with_standard",
+      isBroken: (output, rules) =>
+        isGiven(output.version) &&
+        profilesOf(output, rules).some((profile) => rules.pdfAVersion[profile] !== output.version),
+    },
+    {
+      id: "ua_1_with_pdf_2_0",
+      isBroken: (output) => standardsOf(output).includes("ua-1") && output.version === "2.0",
+    },
+    {
+      id: "pages_with_tagged_standard",
+      isBroken: (output, { taggedStandards }) =>
+        pagesOf(output) !== null && taggedStandards.some((standard) => standardsOf(output).includes(standard)),
+    },
+    {
+      id: "pages_requires_archive",
+      isBroken: (output) => isImage(output) && isGiven(output.pages) && !isGiven(output.archive),
+    },
+    {
+      id: "page_with_archive",
+      isBroken: (output) => isImage(output) && isGiven(output.page) && isGiven(output.archive),
+    },
+  ],
+};
+
+export function validateOutput(given: Output, rules: OutputRules): Verdict {
+  const format = given.format === undefined ? rules.defaultFormat : given.format;
+  if (typeof format !== "string") return INVALID;
+  if (!rules.formats.includes(format)) return { code: "unsupported_format", rule: null };
+  const output = { ...given, format };
+  if (!Object.entries(output).every(([name, value]) => isValidField(format, name, value, rules))) return INVALID;
+  const rule = rules.rules.find(({ isBroken }) => isBroken(output, rules));
+  return rule === undefined ? ACCEPTED : { code: "invalid_request", rule: rule.id };
+}
+
+function isValidField(format: string, name: string, value: unknown, rules: OutputRules): boolean {
+  if (!rules.fields[format]?.includes(name)) return false;
+  if (value === null) return rules.nullable.includes(name);
+  const isIntegerFrom = (min: number, max: number) =>
+    typeof value === "number" && rules.isInteger(value) && value >= min && value <= max;
+  switch (name) {
+    case "version":
+      return rules.versions.includes(value as string);
+    case "standards":
+      return (
+        Array.isArray(value) &&
+        value.length <= rules.maxStandards &&
+        value.every((standard) => rules.standards.includes(standard))
+      );
+    case "archive":
+      return rules.archives.includes(value as string);
+    case "page":
+      return isIntegerFrom(rules.minPage, Number.POSITIVE_INFINITY);
+    case "ppi":
+      return isIntegerFrom(rules.minPpi, rules.maxPpi);
+    default:
+      return typeof value === "string";
+  }
+}

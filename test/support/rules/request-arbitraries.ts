@@ -1,0 +1,672 @@
+/**
+ * Generators of request bodies: nearly valid ones, broken ones, mutated ones, and the limits to validate them by.
+ *
+ * They make JSON text, not values, because the parser must handle every spelling of a value (escapes, whitespace, duplicate
+ * keys, long numbers). The tests run them for seconds; `npm run fuzz` may run them for hours.
+ */
+import fc, { type Arbitrary } from "fast-check";
+import { type Limits, limitsFrom } from "../../../rules/limits.ts";
+import { bodyOf, placedAt } from "./bodies.ts";
+
+/** One of several arbitraries, chosen by weight. */
+function weighted<T>(...choices: readonly [weight: number, arbitrary: Arbitrary<T>][]): Arbitrary<T> {
+  return fc.oneof(...choices.map(([weight, arbitrary]) => ({ weight, arbitrary })));
+}
+
+// Limits
+
+/** Limits that are low enough for small requests to reach. */
+export const lowLimits: Arbitrary<Limits> = fc
+  .record({
+    max_inline_files: weighted([1, fc.nat(4)], [3, fc.constantFrom(5, 64, 1024, 5000)]),
+    max_inline_file_bytes: weighted([1, fc.integer({ min: 1, max: 12 })], [2, fc.constantFrom(24, 1024)]),
+    max_template_source_bytes: weighted([1, fc.integer({ min: 1, max: 12 })], [2, fc.constantFrom(24, 1024)]),
+    max_string_bytes: weighted([1, fc.integer({ min: 1, max: 12 })], [2, fc.constantFrom(24, 1024)]),
+    max_request_body_bytes: fc.constant(20_971_520),
+    max_output_bytes: fc.constant(52_428_800),
+    max_output_files: weighted([1, fc.integer({ min: 1, max: 8 })], [1, fc.constant(64)]),
+  })
+  .map(limitsFrom);
+
+// Text and how it is written
+
+const AWKWARD_UNITS = [
+  ...'aZ09 /\\"{}[],:=+-_.…é€',
+  "\u0000",
+  "\u001f",
+  "\u007f",
+  "\u0080",
+  "\u07ff",
+  "\u0800",
+  "\u2028",
+  "\ufeff",
+  "\uffff",
+  "\b",
+  "\f",
+  "\n",
+  "\r",
+  "\t",
+  "\u{10000}",
+  "\u{1f600}",
+  "\u{10ffff}",
+];
+const SURROGATES = ["\ud800", "\udbff", "\udc00", "\udfff"];
+
+/** Text of awkward characters, all of them Unicode. */
+const encodableText = fc.string({ unit: fc.constantFrom(...AWKWARD_UNITS), maxLength: 24 });
+/** The same, with some lone surrogates. */
+const brokenText = fc.string({ unit: fc.constantFrom(...AWKWARD_UNITS, ...SURROGATES), maxLength: 12 });
+/** Text around the length at which a segment of a path is shortened. */
+const longText = fc.string({ unit: fc.constantFrom("a", "é", "\u{1f600}"), minLength: 76, maxLength: 84 });
+
+const SHORT_ESCAPES: Readonly<Record<string, string>> = {
+  '"': '\\"',
+  "\\": "\\\\",
+  "/": "\\/",
+  "\b": "\\b",
+  "\f": "\\f",
+  "\n": "\\n",
+  "\r": "\\r",
+  "\t": "\\t",
+};
+
+type UnitStyle = "raw" | "short" | "lower" | "upper";
+const UNIT_STYLES: readonly UnitStyle[] = ["raw", "raw", "short", "lower", "upper"];
+
+/** A string as JSON text. The styles are used in turn, one per character. */
+function written(text: string, styles: readonly UnitStyle[]): string {
+  const characters = Array.from(text, (character, index) => writtenCharacter(character, styles[index % styles.length]));
+  return `"${characters.join("")}"`;
+}
+
+function writtenCharacter(character: string, style: UnitStyle | undefined): string {
+  const mustBeEscaped = character < " " || character === '"' || character === "\\" || !character.isWellFormed();
+  if (style === "raw" && !mustBeEscaped) return character;
+  const short = SHORT_ESCAPES[character];
+  if (short !== undefined && style !== "lower" && style !== "upper") return short;
+  if (style === "short" && !mustBeEscaped) return character;
+  return Array.from({ length: character.length }, (_, index) => {
+    const digits = character.charCodeAt(index).toString(16).padStart(4, "0");
+    return `\\u${style === "upper" ? digits.toUpperCase() : digits}`;
+  }).join("");
+}
+
+const styles: Arbitrary<readonly UnitStyle[]> = weighted(
+  [4, fc.constant<readonly UnitStyle[]>(["raw"])],
+  [3, fc.array(fc.constantFrom(...UNIT_STYLES), { minLength: 1, maxLength: 5 })],
+);
+
+/** JSON text of a string of the given texts. */
+function stringOf(text: Arbitrary<string>): Arbitrary<string> {
+  return fc.tuple(text, styles).map(([value, chosen]) => written(value, chosen));
+}
+
+const whitespace = weighted([8, fc.constant("")], [1, fc.constantFrom(" ", "\n", "\t", "\r\n", "  \n\t")]);
+
+interface WrittenMember {
+  readonly key: string;
+  readonly value: string;
+}
+
+function objectOf(members: Arbitrary<readonly WrittenMember[]>): Arbitrary<string> {
+  return fc.tuple(members, styles, whitespace, whitespace).map(([list, chosen, before, after]) => {
+    const texts = list.map(({ key, value }) => `${before}${written(key, chosen)}${after}:${before}${value}${after}`);
+    return `{${texts.join(",")}${before}}`;
+  });
+}
+
+function arrayOf(items: Arbitrary<readonly string[]>): Arbitrary<string> {
+  return fc.tuple(items, whitespace).map(([list, space]) => `[${space}${list.join(`${space},${space}`)}${space}]`);
+}
+
+// Numbers
+
+const digits = (minLength: number, maxLength: number) =>
+  fc.string({ unit: fc.constantFrom(..."0123456789"), minLength, maxLength });
+
+/** 2^1024 - 2^970, the least integer that rounds to infinity, and its neighbours. */
+const LEAST_INFINITE = 2n ** 1024n - 2n ** 970n;
+
+/** The text of numbers, including some around the largest double. */
+export const numberText: Arbitrary<string> = weighted(
+  [4, fc.integer().map(String)],
+  [2, fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => JSON.stringify(value))],
+  [1, fc.constantFrom("0", "-0", "-0.0", "0e0", "1E+2", "1e-2", "1.0", "1.50", "144", "300", "301")],
+  [1, fc.constantFrom("1e308", "1e309", "-1e309", "1.8e308", "1.7976931348623157e308", "1.7976931348623159e308")],
+  [1, fc.constantFrom("1e400", "1e-400", "0e999999", "1e99999999999", "-1e-99999999999", "0.1e310", "100e307")],
+  [1, fc.bigInt({ min: LEAST_INFINITE - 3n, max: LEAST_INFINITE + 3n }).map(String)],
+  [
+    1,
+    fc
+      .tuple(fc.bigInt({ min: LEAST_INFINITE - 3n, max: LEAST_INFINITE + 3n }).map(String), fc.nat(330), digits(0, 4))
+      .map(([integer, places, tail]) => shiftedPoint(`${integer}${tail}`, places, 309)),
+  ],
+  [
+    1,
+    fc
+      .tuple(fc.constantFrom("", "-"), digits(305, 312), fc.constantFrom("", ".0", ".999", "e0", "e-3", "e+2"))
+      .map(([sign, text, rest]) => `${sign}${text.replace(/^0+(?=.)/, "")}${rest}`),
+  ],
+  [
+    1,
+    fc
+      .tuple(fc.nat(320), digits(1, 8), fc.integer({ min: -30, max: 640 }))
+      .map(([zeros, text, exponent]) => `0.${"0".repeat(zeros)}${text}e${exponent}`),
+  ],
+);
+
+/**
+ * Spellings close to the largest double: more or fewer of its first digits, and zeros that do not change the value but
+ * the way in which Typst rounds it.
+ */
+export const borderNumberText: Arbitrary<string> = fc
+  .tuple(
+    fc.constantFrom("", "-"),
+    fc.oneof(
+      fc.bigInt({ min: 179_769_313_486_231n, max: 179_769_313_486_232n }),
+      fc.bigInt({ min: 1_797_693_134_862_315n, max: 1_797_693_134_862_316n }),
+      fc.bigInt({ min: 17_976_931_348_623_150n, max: 17_976_931_348_623_165n }),
+      fc.bigInt({ min: 179_769_313_486_231_560n, max: 179_769_313_486_231_590n }),
+      fc.bigInt({ min: 1_797_693_134_862_315_600n, max: 1_797_693_134_862_315_900n }),
+      fc.bigInt({ min: 17_976_931_348_623_156_000n, max: 17_976_931_348_623_159_000n }),
+    ),
+    digits(0, 6),
+    fc.nat(5),
+    fc.nat(25),
+    fc.constantFrom("e", "E", "e+"),
+  )
+  .map(([sign, first, tail, zeros, places, letter]) => {
+    const shifted = shiftedPoint(`${first}${tail}${"0".repeat(zeros)}`, places, 309);
+    return sign + shifted.replace(/e(?!-)/, letter);
+  });
+
+/** The number of 309 integer digits at the start of `text`, with its point elsewhere and an exponent that compensates. */
+function shiftedPoint(text: string, places: number, integerDigits: number): string {
+  if (places >= text.length)
+    return `0.${"0".repeat(places - text.length)}${text}e${places - text.length + integerDigits}`;
+  const point = text.length - places;
+  return `${text.slice(0, point)}${places > 0 ? `.${text.slice(point)}` : ""}e${integerDigits - point}`;
+}
+
+// JSON values
+
+const scalarText = weighted(
+  [3, stringOf(encodableText)],
+  [1, numberText],
+  [1, fc.constantFrom("null", "true", "false", "[]", "{}", "[ ]", "{\n}")],
+);
+/** Values, including some that Typst cannot read. */
+const wildScalarText = weighted([6, scalarText], [1, stringOf(brokenText)], [1, numberText], [1, borderNumberText]);
+
+function valueText(scalar: Arbitrary<string>, key: Arbitrary<string>): Arbitrary<string> {
+  return fc.letrec<{ value: string }>((tie) => ({
+    value: fc.oneof(
+      { depthSize: "small", withCrossShrink: true },
+      { weight: 4, arbitrary: scalar },
+      { weight: 2, arbitrary: arrayOf(fc.array(tie("value"), { maxLength: 4 })) },
+      { weight: 2, arbitrary: objectOf(fc.array(fc.record({ key, value: tie("value") }), { maxLength: 4 })) },
+    ),
+  })).value;
+}
+
+const memberName = weighted(
+  [4, fc.constantFrom("a", "b", "", "__proto__", "content", "é", "toString")],
+  [1, fc.constantFrom("$__toml_private_datetime", "$__toml_private_datetimf")],
+  [2, encodableText],
+  [1, longText],
+);
+
+const twoDigits = (max: number) => fc.nat(max).map((value) => String(value).padStart(2, "0"));
+const timeText = fc.tuple(twoDigits(25), twoDigits(61), twoDigits(61)).map((parts) => parts.join(":"));
+const dayText = fc
+  .tuple(
+    fc.constantFrom("", "", "", "+", "-", " "),
+    fc.oneof(fc.integer({ min: 1895, max: 2005 }), fc.nat(10_100)),
+    twoDigits(13),
+    weighted([2, twoDigits(32)], [3, fc.constantFrom("28", "29", "30", "31")]),
+  )
+  .map(([sign, year, month, day]) => `${sign}${String(year).padStart(4, "0")}-${month}-${day}`);
+
+/** Text that is a date or a time for Typst, or nearly so. */
+export const dateText: Arbitrary<string> = weighted(
+  [4, dayText],
+  [2, timeText],
+  [
+    3,
+    fc
+      .tuple(dayText, fc.constantFrom("T", "T", "t", " "), timeText, fc.constantFrom("", "Z", "z", "+00:00", ".5"))
+      .map((parts) => parts.join("")),
+  ],
+  [1, fc.constantFrom("", "2020-1-1", "1-1-1", "2020-02-30T00:00:00", "24:00:00", "00:00", "2020-01-01Z", "00:00:00Z")],
+);
+
+/** JSON text of objects that Typst reads as dates, or nearly so. */
+export const dateObjectText: Arbitrary<string> = fc.letrec<{ value: string }>((tie) => ({
+  value: objectOf(
+    fc.array(
+      fc.record({
+        key: weighted(
+          [8, fc.constant("$__toml_private_datetime")],
+          [1, fc.constantFrom("a", "$__toml_private_datetimf")],
+        ),
+        value: fc.oneof(
+          { depthSize: "small" },
+          { weight: 6, arbitrary: stringOf(dateText) },
+          { weight: 1, arbitrary: fc.constantFrom("1", "[]", '["2020-01-01"]') },
+          { weight: 2, arbitrary: tie("value") },
+        ),
+      }),
+      { minLength: 1, maxLength: 3 },
+    ),
+  ),
+})).value;
+
+/** Any JSON value that Typst can read. */
+export const tidyValueText = valueText(stringOf(encodableText), memberName);
+/** Any JSON value. */
+export const wildValueText = valueText(wildScalarText, weighted([3, memberName], [1, brokenText]));
+
+/** A value inside nested containers: an array or an object for each bit. */
+function nested(depth: number, bits: readonly boolean[], leaf: string): string {
+  const isObject = (level: number) => bits[level % bits.length] === true;
+  const opening = Array.from({ length: depth }, (_, level) => (isObject(level) ? '{"k":' : "["));
+  const closing = Array.from({ length: depth }, (_, level) => (isObject(depth - 1 - level) ? "}" : "]"));
+  return `${opening.join("")}${leaf}${closing.join("")}`;
+}
+
+/** Values nested about as deep as Typst reads, with errors below, beside and after the deepest container. */
+const deepValueText = fc
+  .tuple(
+    fc.integer({ min: 123, max: 131 }),
+    fc.array(fc.boolean(), { minLength: 1, maxLength: 7 }),
+    wildValueText,
+    wildScalarText,
+    fc.nat(2),
+  )
+  .map(([depth, bits, leaf, sibling, count]) => {
+    const deep = nested(depth, bits, `[${leaf}]`);
+    return `[${[sibling, ...Array.from({ length: count }, () => deep), sibling].join(",")}]`;
+  });
+
+// The fields of a request
+
+const GOOD_KEYS = ["main.typ", "a", "A", "b", "lib", "lib/x.typ", "LIB/x.typ", "a/b", "A/b/c", "a/b/c/d", "a.b", "..a"];
+const BAD_KEYS = [
+  "",
+  "/",
+  "/a",
+  "a/",
+  "a//b",
+  ".",
+  "..",
+  "a/../b",
+  "a/...",
+  "a\n",
+  "é",
+  "a b",
+  "a\\b",
+  "\u0000",
+  "\ud800",
+];
+const LONG_KEYS = [
+  "s".repeat(255),
+  "s".repeat(256),
+  `${"k/".repeat(255)}k`,
+  `${"k/".repeat(255)}kk`,
+  `${"k/".repeat(256)}k`,
+  `${"s".repeat(255)}/${"s".repeat(255)}`,
+];
+
+/** Keys of about the maximum length: segments of one length, and an end that may be invalid. */
+export const longKeyText: Arbitrary<string> = fc
+  .tuple(fc.integer({ min: 508, max: 516 }), fc.integer({ min: 1, max: 257 }), fc.constantFrom("k", "k", ".", "/", "é"))
+  .map(
+    ([length, segmentLength, last]) => `${`${"k".repeat(segmentLength)}/`.repeat(length).slice(0, length - 2)}k${last}`,
+  );
+
+/** Keys that test the key rules: valid ones that collide, invalid ones, and random combinations of segments. */
+export const keyText: Arbitrary<string> = weighted(
+  [12, fc.constantFrom(...GOOD_KEYS)],
+  [1, fc.constantFrom(...BAD_KEYS)],
+  [1, fc.constantFrom(...LONG_KEYS)],
+  [1, longKeyText],
+  [
+    1,
+    fc.array(fc.string({ unit: fc.constantFrom(..."ab.-_0"), maxLength: 4 }), { maxLength: 5 }).map((s) => s.join("/")),
+  ],
+);
+
+const goodKeyText = weighted(
+  [3, fc.constantFrom("main.typ", "b", "lib/x.typ", "a/b", "assets/logo.png")],
+  [
+    1,
+    fc
+      .array(fc.string({ unit: fc.constantFrom(..."abcdefghij"), minLength: 1, maxLength: 3 }), {
+        minLength: 1,
+        maxLength: 3,
+      })
+      .map((segments) => segments.join("/")),
+  ],
+  [1, keyText],
+);
+
+/** Base64 and text that is nearly Base64. */
+export const base64Text: Arbitrary<string> = weighted(
+  [6, fc.uint8Array({ maxLength: 20 }).map((bytes) => Buffer.from(bytes).toString("base64"))],
+  [2, fc.string({ unit: fc.constantFrom(..."AQgwZ/+9="), maxLength: 12 })],
+  [1, fc.string({ unit: fc.constantFrom(..."AQ==/-_ \n", "é", "\ud800", "\u0141"), maxLength: 8 })],
+);
+
+const goodBase64Text = fc.uint8Array({ maxLength: 20 }).map((bytes) => Buffer.from(bytes).toString("base64"));
+
+const goodFile = fc.oneof(
+  fc.tuple(fc.constant("text"), stringOf(encodableText)),
+  fc.tuple(fc.constant("base64"), stringOf(goodBase64Text)),
+);
+
+const tidyFileText = fc.tuple(goodFile, fc.boolean()).chain(([[encoding, content], isSwapped]) => {
+  const members = [
+    { key: "encoding", value: JSON.stringify(encoding) },
+    { key: "content", value: content },
+  ];
+  return objectOf(fc.constant(isSwapped ? members.toReversed() : members));
+});
+
+const wildFileMember: Arbitrary<WrittenMember> = weighted(
+  [
+    5,
+    fc.record({
+      key: fc.constant("encoding"),
+      value: stringOf(fc.constantFrom("text", "base64", "base64", "TEXT", "")),
+    }),
+  ],
+  [5, fc.record({ key: fc.constant("content"), value: stringOf(fc.oneof(base64Text, base64Text, brokenText)) })],
+  [1, fc.record({ key: fc.constantFrom("encoding", "content", "name", "\ud800"), value: wildScalarText })],
+);
+const wildFileText = weighted(
+  [4, tidyFileText],
+  [6, objectOf(fc.array(wildFileMember, { maxLength: 4 }))],
+  [
+    6,
+    fc
+      .tuple(stringOf(fc.constantFrom("text", "base64")), stringOf(fc.oneof(base64Text, brokenText)))
+      .map(([encoding, content]) => `{"encoding":${encoding},"content":${content}}`),
+  ],
+  [1, wildScalarText],
+);
+
+const selectionText = weighted(
+  [4, fc.integer({ min: 1, max: 12 }).map(String)],
+  [4, fc.tuple(fc.integer({ min: 1, max: 9 }), fc.nat(6)).map(([first, more]) => `${first}-${first + more}`)],
+  [2, fc.integer({ min: 1, max: 12 }).map((first) => `${first}-`)],
+);
+const tidyPages = fc.array(selectionText, { minLength: 1, maxLength: 5 }).map((list) => list.join(","));
+const wildPages = weighted(
+  [4, tidyPages],
+  [1, fc.constantFrom("", "0", "01", "1,", "-1", "5-2", "1-999999999", "1000000000", "1\n", "\ud800", "1,2-1,x")],
+  [1, fc.integer({ min: 62, max: 66 }).map((count) => Array.from({ length: count }, () => "1").join(","))],
+  [1, fc.integer({ min: 254, max: 258 }).map((length) => "\u{1f4c4}".repeat(length))],
+  [1, fc.integer({ min: 254, max: 258 }).map((length) => `${"1234,".repeat(50)}${"9".repeat(length - 250)}`)],
+);
+
+const STANDARD_NAMES = ["ua-1", "ua-1", "a-1b", "a-1a", "a-2b", "a-2a", "a-3b", "a-3a", "a-4", "a-4f", "a-4e"];
+
+function quoted(...texts: readonly string[]): Arbitrary<string> {
+  return fc.constantFrom(...texts).map((text) => JSON.stringify(text));
+}
+
+const tidyStandards = arrayOf(fc.array(quoted(...STANDARD_NAMES), { maxLength: 2 }));
+const wildStandards = arrayOf(
+  fc.array(weighted([6, quoted(...STANDARD_NAMES)], [1, wildScalarText], [1, quoted("a-5", "UA-1")]), { maxLength: 4 }),
+);
+
+const integerText = weighted(
+  [3, fc.integer({ min: 1, max: 300 }).map(String)],
+  [1, fc.constantFrom("1.0", "1e2", "300")],
+);
+const wildNumberText = weighted(
+  [2, fc.constantFrom("0", "301", "-1", "0.5", "300.5", "-0", "1e400", "-1e400", "1e300", "9007199254740993", '"144"')],
+  [1, numberText],
+  [1, fc.integer({ min: 1020, max: 1028 }).map((length) => `1.${"0".repeat(length - 2)}`)],
+);
+const filenameText = stringOf(
+  weighted(
+    [4, encodableText],
+    [1, brokenText],
+    [1, fc.integer({ min: 4090, max: 4100 }).map((length) => `${"n".repeat(length - 1)}\u{1f600}`)],
+  ),
+);
+
+function field(key: string, value: Arbitrary<string>): Arbitrary<WrittenMember> {
+  return fc.record({ key: fc.constant(key), value });
+}
+
+const NULL = fc.constant("null");
+
+/** Output members of one format, each valid by itself. */
+function tidyOutput(format: "pdf" | "png" | "svg"): Arbitrary<string> {
+  const shared = [
+    field("format", fc.constant(JSON.stringify(format))),
+    field("filename", weighted([3, filenameText], [1, NULL])),
+    field("pages", weighted([4, stringOf(tidyPages)], [1, NULL])),
+  ];
+  const own = {
+    pdf: [field("version", weighted([3, quoted("1.4", "1.7", "2.0")], [1, NULL])), field("standards", tidyStandards)],
+    png: [
+      field("page", weighted([1, integerText], [1, NULL])),
+      field("archive", weighted([3, quoted("zip")], [1, NULL])),
+      field("ppi", integerText),
+    ],
+    svg: [
+      field("page", weighted([1, integerText], [1, NULL])),
+      field("archive", weighted([3, quoted("zip")], [1, NULL])),
+    ],
+  }[format];
+  return objectOf(
+    fc.tuple(fc.tuple(...shared, ...own), fc.infiniteStream(fc.nat(3))).map(([members, keep]) =>
+      // The format is kept, except `pdf`, which is the default. Every other member is kept with a probability of 3/4.
+      members.filter(({ key }) => (key === "format" && format !== "pdf") || keep.next().value !== 0),
+    ),
+  );
+}
+
+const wildOutputMember: Arbitrary<WrittenMember> = weighted(
+  [3, field("format", quoted("pdf", "png", "svg", "png", "svg", "PDF", "html"))],
+  [1, field("filename", weighted([3, filenameText], [1, wildScalarText]))],
+  [2, field("version", weighted([3, quoted("1.4", "1.7", "2.0", "1.3")], [1, wildScalarText]))],
+  [2, field("standards", weighted([3, wildStandards], [1, wildScalarText]))],
+  [3, field("pages", weighted([5, stringOf(wildPages)], [1, wildScalarText]))],
+  [2, field("page", fc.oneof(integerText, wildNumberText, wildScalarText))],
+  [2, field("archive", weighted([3, quoted("zip", "tar")], [1, wildScalarText]))],
+  [2, field("ppi", fc.oneof(integerText, wildNumberText, wildScalarText))],
+  [1, fc.record({ key: fc.constantFrom("colour", "", "Format", "\udfff"), value: wildScalarText })],
+);
+
+const tidyOutputText = fc.oneof(tidyOutput("pdf"), tidyOutput("png"), tidyOutput("svg"));
+const wildOutputText = weighted(
+  [4, objectOf(fc.array(wildOutputMember, { maxLength: 5 }))],
+  [3, objectOf(fc.uniqueArray(wildOutputMember, { maxLength: 5, selector: ({ key }) => key }))],
+  [2, tidyOutputText],
+  [1, wildScalarText],
+);
+
+// Requests
+
+interface RequestParts {
+  readonly source: Arbitrary<string>;
+  readonly files: Arbitrary<string>;
+  readonly data: Arbitrary<string>;
+  readonly output: Arbitrary<string>;
+  /** Members in addition to the four, or in place of them. */
+  readonly extra: Arbitrary<readonly WrittenMember[]>;
+}
+
+function requestOf({ source, files, data, output, extra }: RequestParts): Arbitrary<string> {
+  const optional = (member: Arbitrary<WrittenMember>) => fc.option(member, { nil: null, freq: 2 });
+  const members = fc
+    .tuple(
+      fc.option(field("source", source), { nil: null, freq: 40 }),
+      optional(field("files", files)),
+      optional(field("data", data)),
+      optional(field("output", output)),
+      extra,
+    )
+    .chain(([first, second, third, fourth, more]) => {
+      const list = [first, second, third, fourth, ...more].filter((member) => member !== null);
+      return fc.shuffledSubarray(list, { minLength: list.length });
+    });
+  return fc.tuple(whitespace, objectOf(members), whitespace).map(([before, text, after]) => `${before}${text}${after}`);
+}
+
+const shortText = fc.string({ unit: fc.constantFrom(...AWKWARD_UNITS), minLength: 1, maxLength: 14 });
+
+function filesText(key: Arbitrary<string>, file: Arbitrary<string>): Arbitrary<string> {
+  return objectOf(fc.array(fc.record({ key, value: file }), { maxLength: 5 }));
+}
+
+/** Requests whose fields are valid: they can only break a set rule, a size limit or an output rule. */
+export const tidyRequest: Arbitrary<string> = requestOf({
+  source: stringOf(shortText),
+  files: filesText(goodKeyText, tidyFileText),
+  data: tidyValueText,
+  output: tidyOutputText,
+  extra: fc.constant([]),
+});
+
+/** Requests with errors anywhere, often more than 20. */
+export const wildRequest: Arbitrary<string> = requestOf({
+  source: weighted([6, stringOf(shortText)], [1, stringOf(brokenText)], [1, wildScalarText]),
+  files: weighted([9, filesText(keyText, wildFileText)], [1, wildScalarText]),
+  data: weighted(
+    [6, wildValueText],
+    [2, deepValueText],
+    [2, arrayOf(fc.array(fc.oneof(dateObjectText, wildScalarText), { maxLength: 4 }))],
+    [1, arrayOf(fc.array(stringOf(brokenText), { minLength: 15, maxLength: 30 }))],
+  ),
+  output: wildOutputText,
+  extra: fc.oneof(
+    { weight: 6, arbitrary: fc.constant([]) },
+    {
+      weight: 1,
+      arbitrary: fc.array(
+        fc.record({
+          key: fc.constantFrom("source", "files", "data", "output", "Source", "\ud83d"),
+          value: wildScalarText,
+        }),
+        { minLength: 1, maxLength: 2 },
+      ),
+    },
+  ),
+});
+
+/** Requests in which one part is arbitrary and the others are valid. */
+const mixedRequest: Arbitrary<string> = fc.oneof(
+  requestOf({
+    source: stringOf(shortText),
+    files: filesText(keyText, wildFileText),
+    data: fc.constant("{}"),
+    output: tidyOutputText,
+    extra: fc.constant([]),
+  }),
+  requestOf({
+    source: stringOf(shortText),
+    files: fc.constant("{}"),
+    data: fc.constant("null"),
+    output: wildOutputText,
+    extra: fc.constant([]),
+  }),
+  requestOf({
+    source: stringOf(shortText),
+    files: fc.constant("{}"),
+    data: fc.oneof(wildValueText, deepValueText, dateObjectText),
+    output: fc.constant("{}"),
+    extra: fc.constant([]),
+  }),
+);
+
+/** The JSON text of a request, or rarely of another value. */
+export const requestText: Arbitrary<string> = weighted(
+  [8, tidyRequest],
+  [8, mixedRequest],
+  [8, wildRequest],
+  [1, wildValueText],
+);
+
+const alignment = fc.nat(3);
+
+/** The bytes of a request at some offset in a buffer. */
+export const requestBody: Arbitrary<Uint8Array> = fc
+  .tuple(requestText, alignment)
+  .map(([text, offset]) => placedAt(offset, bodyOf(text)));
+
+/** Bytes that matter to a JSON or UTF-8 parser: those of the grammar, and the beginnings of invalid sequences. */
+const INTERESTING_BYTES: readonly (readonly number[])[] = [
+  ...Array.from('"\\{}[]:,0123456789+-.eEtfnu/ \n\t\r', (character) => [character.charCodeAt(0)]),
+  [0x00],
+  [0x1f],
+  [0x7f],
+  [0x80],
+  [0xbf],
+  [0xc0, 0x80],
+  [0xc3],
+  [0xc3, 0xa9],
+  [0xe0, 0x80, 0x80],
+  [0xe2, 0x82],
+  [0xed, 0xa0, 0x80],
+  [0xef, 0xbb, 0xbf],
+  [0xf0, 0x9f, 0x98, 0x80],
+  [0xf4, 0x90, 0x80, 0x80],
+  [0xf7, 0xbf, 0xbf, 0xbf],
+  [0xff],
+  ...['\\"', "\\u", "\\ud800", "\\udc00", "\\u0000", "null", "1e999", '""', "[]", "{}", '"a":1,', ",,"].map((text) => [
+    ...bodyOf(text),
+  ]),
+];
+
+type Mutation = (bytes: readonly number[]) => number[];
+
+const mutation: Arbitrary<Mutation> = fc
+  .tuple(fc.nat(), fc.constantFrom(...INTERESTING_BYTES), fc.nat(255), fc.nat(12), fc.nat(6))
+  .map(([place, piece, byte, length, kind]) => (bytes) => {
+    const at = place % (bytes.length + 1);
+    const before = bytes.slice(0, at);
+    if (kind === 0) return [...before, byte, ...bytes.slice(at + 1)];
+    if (kind === 1) return [...before, (bytes[at] ?? 0) ^ (1 << (length & 7)), ...bytes.slice(at + 1)];
+    if (kind === 2) return [...before, ...bytes.slice(at + 1 + length)];
+    if (kind === 3) return [...before, ...bytes.slice(at, at + length), ...bytes.slice(at)];
+    if (kind === 4) return [...before, ...piece, ...bytes.slice(at + piece.length)];
+    return [...before, ...piece, ...bytes.slice(at)];
+  });
+
+/** The bytes of a request with a few bytes changed, added or removed. */
+export const mutatedBody: Arbitrary<Uint8Array> = fc
+  .tuple(requestText, fc.array(mutation, { minLength: 1, maxLength: 3 }), alignment)
+  .map(([text, mutations, offset]) => {
+    const bytes = mutations.reduce((current, mutate) => mutate(current), [...bodyOf(text)]);
+    return placedAt(offset, Uint8Array.from(bytes));
+  });
+
+/** Bytes that are rarely JSON: random ones, and tokens of the grammar in random order. */
+export const randomBody: Arbitrary<Uint8Array> = fc
+  .tuple(
+    weighted(
+      [1, fc.uint8Array({ maxLength: 64 }).map((bytes) => [...bytes])],
+      [3, fc.array(fc.constantFrom(...INTERESTING_BYTES), { maxLength: 24 }).map((pieces) => pieces.flat())],
+    ),
+    alignment,
+  )
+  .map(([bytes, offset]) => placedAt(offset, Uint8Array.from(bytes)));
+
+/** Text that is JSON or nearly JSON. */
+export const jsonLikeText: Arbitrary<string> = weighted(
+  [3, wildValueText],
+  [
+    3,
+    fc
+      .tuple(wildValueText, fc.array(mutation, { minLength: 1, maxLength: 2 }))
+      .map(([text, mutations]) =>
+        Buffer.from(mutations.reduce((current, mutate) => mutate(current), [...bodyOf(text)])).toString("utf8"),
+      ),
+  ],
+  [1, fc.string({ unit: fc.constantFrom(...'[]{}":,0123456789+-.eEtrufalsn\\ \n'), maxLength: 16 })],
+);

@@ -1,0 +1,549 @@
+/**
+ * A second implementation of the validation: it decodes everything, builds a tree and walks it.
+ *
+ * It shares only the type of the limits with `rules/`, and every number is written out, so that a mistake there cannot
+ * be repeated here. The result is the code and the context, or the decoded contents of an accepted request. `msg` and
+ * `detail` are prose and are left out. It is slow and takes much memory.
+ *
+ * It shares these documented bounds of the fast parser: a number in `output` of more than 1024 bytes is out of range;
+ * duplicates of a key of `files` are found among the first `effective_max_files` valid keys; a string in `output` is read
+ * up to 4096 UTF-16 units.
+ */
+import type { Limits } from "../../../rules/limits.ts";
+import { type JsonMember, type JsonNode, readJson } from "./slow-json.ts";
+import { isReadByTypstSlowly } from "./slow-number.ts";
+
+type Loc = readonly (string | number)[];
+
+/** An error without its prose. */
+export interface BareError {
+  readonly loc: Loc;
+  readonly type: string;
+}
+
+/** An accepted request, decoded. */
+export interface SlowRequest {
+  readonly source: string;
+  readonly files: readonly {
+    readonly key: string;
+    readonly encoding: string;
+    readonly content: string;
+    readonly size: number;
+  }[];
+  /** The text of `data` as it stands in the body. */
+  readonly data: string | null;
+  readonly output: Readonly<Record<string, unknown>>;
+}
+
+export type Verdict =
+  | { readonly code: null; readonly request: SlowRequest }
+  | { readonly code: string; readonly context: Readonly<Record<string, unknown>> };
+
+/** Validates a body as `parseRenderRequest` must. */
+export function validateSlowly(body: Uint8Array, limits: Limits): Verdict {
+  const text = decodeUtf8(body);
+  const root = text === null || text.startsWith("\ufeff") ? null : readJson(text);
+  if (text === null || root === null) return { code: "invalid_request", context: {} };
+  return new SlowValidator(text, limits).validate(root);
+}
+
+function decodeUtf8(body: Uint8Array): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body);
+  } catch {
+    return null;
+  }
+}
+
+/** Of several field errors, the one of the lowest rank determines the code. */
+type Rank = 0 | 1 | 2 | 3;
+const CODE_OF_RANK = ["invalid_request", "unsupported_format", "invalid_template_path", "invalid_file_data"] as const;
+const PLAIN: Rank = 0;
+const FORMAT: Rank = 1;
+const KEY: Rank = 2;
+const DATA: Rank = 3;
+
+interface Found extends BareError {
+  readonly rank: Rank;
+  /** Of bad file data: the key of the file, null for `source`. */
+  readonly file?: string | null;
+}
+
+interface SlowFile {
+  readonly key: string;
+  readonly encoding: string;
+  readonly content: string;
+  readonly size: number;
+}
+
+class SlowValidator {
+  readonly #text: string;
+  readonly #limits: Limits;
+  readonly #errors: Found[] = [];
+
+  constructor(text: string, limits: Limits) {
+    this.#text = text;
+    this.#limits = limits;
+  }
+
+  validate(root: JsonNode): Verdict {
+    let source = "";
+    let files: { count: number; valid: readonly SlowFile[] } = { count: 0, valid: [] };
+    let data: JsonNode | null = null;
+    let output: Readonly<Record<string, unknown>> | null = null;
+
+    if (root.kind !== "object") {
+      this.#field([], "wrong_type");
+    } else {
+      for (const { key, value, isFirst } of withRepetition(root.members)) {
+        if (!["source", "files", "data", "output"].includes(key)) this.#field([key], "unknown_field");
+        else if (!isFirst) this.#field([key], "duplicate_field");
+        else if (key === "source") source = this.#readSource(value);
+        else if (key === "files") files = this.#readFiles(value);
+        else if (key === "data") data = this.#readData(value);
+        else output = this.#readOutput(value);
+      }
+      if (!root.members.some(({ key }) => key === "source")) this.#field(["source"], "missing");
+    }
+    if (this.#errors.length > 0) return this.#shapeVerdict();
+    output ??= { format: "pdf", filename: null, version: null, standards: [], pages: null };
+
+    return (
+      validateFileSet(
+        files.valid.map(({ key }) => key),
+        files.count,
+        this.#limits,
+      ) ??
+      this.#validateSizes(source, files.valid, data) ??
+      validateOutput(output, this.#limits) ?? {
+        code: null,
+        request: {
+          source,
+          files: files.valid,
+          data: data === null ? null : this.#text.slice(data.start, data.end),
+          output,
+        },
+      }
+    );
+  }
+
+  #field(loc: Loc, type: string): void {
+    this.#errors.push({ loc, type, rank: PLAIN });
+  }
+
+  #shapeVerdict(): Verdict {
+    const rank = Math.min(...this.#errors.map((error) => error.rank));
+    const badData = this.#errors.find((error) => error.rank === DATA);
+    return {
+      code: CODE_OF_RANK[rank] ?? "",
+      context: {
+        errors: this.#errors.slice(0, 20).map(({ loc, type }) => ({ loc: shortened(loc), type })),
+        ...(this.#errors.length > 20 && { errors_total: this.#errors.length }),
+        ...(rank === DATA && typeof badData?.file === "string" && { key: badData.file }),
+      },
+    };
+  }
+
+  #readSource(node: JsonNode): string {
+    const source = this.#readString(node, ["source"]);
+    if (source === null) return "";
+    if (source === "") this.#field(["source"], "too_short");
+    if (!source.isWellFormed()) {
+      this.#errors.push({ loc: ["source"], type: "lone_surrogate", rank: DATA, file: null });
+    }
+    return source;
+  }
+
+  #readString(node: JsonNode, loc: Loc): string | null {
+    if (node.kind === "string") return node.value;
+    this.#field(loc, "wrong_type");
+    return null;
+  }
+
+  #readFiles(node: JsonNode): { count: number; valid: SlowFile[] } {
+    const valid: SlowFile[] = [];
+    let count = 0;
+    if (node.kind !== "object") {
+      this.#field(["files"], "wrong_type");
+      return { count, valid };
+    }
+    const remembered: string[] = [];
+    for (const { key, value } of node.members) {
+      const isValid = isValidKeySlowly(key);
+      if (!isValid) {
+        this.#errors.push({ loc: ["files"], type: "invalid_key", rank: KEY });
+      } else if (remembered.includes(key)) {
+        this.#field(["files", key], "duplicate_field");
+        continue;
+      } else if (remembered.length < this.#limits.effective_max_files) {
+        remembered.push(key);
+      }
+      count++;
+      const file = this.#readFile(key, isValid, value);
+      if (file !== null && isValid) valid.push(file);
+    }
+    return { count, valid };
+  }
+
+  #readFile(key: string, isValid: boolean, node: JsonNode): SlowFile | null {
+    const loc = isValid ? ["files", key] : ["files"];
+    if (node.kind !== "object") {
+      this.#field(loc, "wrong_type");
+      return null;
+    }
+    let encoding: string | null = null;
+    let content: string | null = null;
+    for (const { key: name, value, isFirst } of withRepetition(node.members)) {
+      if (name !== "encoding" && name !== "content") {
+        this.#field([...loc, name], "unknown_field");
+      } else if (!isFirst) {
+        this.#field([...loc, name], "duplicate_field");
+      } else if (name === "content") {
+        content = this.#readString(value, [...loc, name]);
+      } else {
+        encoding = this.#readString(value, [...loc, name]);
+        if (encoding !== null && encoding !== "text" && encoding !== "base64") {
+          this.#field([...loc, name], "not_allowed");
+          encoding = null;
+        }
+      }
+    }
+    for (const name of ["encoding", "content"]) {
+      if (!node.members.some((member) => member.key === name)) this.#field([...loc, name], "missing");
+    }
+    if (encoding === null || content === null) return null;
+    const size = encoding === "text" ? textSize(content) : base64Size(content);
+    if (size !== null) return { key, encoding, content, size };
+    this.#errors.push({
+      // An invalid key must not appear in the context.
+      loc: isValid ? [...loc, "content"] : ["files"],
+      type: encoding === "text" ? "lone_surrogate" : "invalid_base64",
+      rank: DATA,
+      file: key,
+    });
+    return null;
+  }
+
+  #readData(node: JsonNode): JsonNode {
+    forEachInData(node, ({ path, string, isDateKey, number, depth }) => {
+      if (depth === 128) this.#field(["data", ...path], "nesting_too_deep");
+      if (string !== null && !string.isWellFormed()) this.#field(["data", ...path], "lone_surrogate");
+      if (isDateKey) this.#field(["data", ...path], "reserved_key");
+      if (number !== null && !isReadByTypstSlowly(number)) this.#field(["data", ...path], "number_out_of_range");
+    });
+    return node;
+  }
+
+  #readOutput(node: JsonNode): Readonly<Record<string, unknown>> | null {
+    if (node.kind !== "object") {
+      this.#field(["output"], "wrong_type");
+      return null;
+    }
+    const known: JsonMember[] = [];
+    for (const { key, value, isFirst } of withRepetition(node.members)) {
+      if (!OUTPUT_FIELDS.includes(key)) this.#field(["output", key], "unknown_field");
+      else if (!isFirst) this.#field(["output", key], "duplicate_field");
+      else known.push({ key, value });
+    }
+    const format = known.find(({ key }) => key === "format")?.value ?? { kind: "string", value: "pdf" };
+    if (format.kind !== "string") {
+      this.#field(["output", "format"], "wrong_type");
+      return null;
+    }
+    const fields = Object.hasOwn(FIELDS_OF_FORMAT, format.value) ? FIELDS_OF_FORMAT[format.value] : undefined;
+    if (fields === undefined) {
+      this.#errors.push({ loc: ["output", "format"], type: "unsupported_format", rank: FORMAT });
+      return null;
+    }
+    for (const { key } of known) if (!fields.includes(key)) this.#field(["output", key], "unknown_field");
+    const output: Record<string, unknown> = { format: format.value };
+    for (const name of fields) {
+      const value = known.find(({ key }) => key === name)?.value;
+      if (name !== "format") output[name] = this.#readOutputField(name, value);
+    }
+    return output;
+  }
+
+  #readOutputField(name: string, node: JsonNode | undefined): unknown {
+    const loc = ["output", name];
+    if (node === undefined) return name === "ppi" ? 144 : name === "standards" ? [] : null;
+    switch (name) {
+      case "ppi":
+        return this.#readInteger(node, loc, 1, 300);
+      case "standards":
+        return this.#readStandards(node, loc);
+    }
+    if (node.kind === "null") return null;
+    switch (name) {
+      case "page":
+        return this.#readInteger(node, loc, 1, Number.POSITIVE_INFINITY);
+      case "version":
+        return this.#readChoice(node, loc, ["1.4", "1.5", "1.6", "1.7", "2.0"]);
+      case "archive":
+        return this.#readChoice(node, loc, ["zip"]);
+    }
+    return this.#readString(node, loc)?.slice(0, 4096);
+  }
+
+  /** A number that is no integer, or is too long to be read, is out of range like one beyond the ends. */
+  #readInteger(node: JsonNode, loc: Loc, min: number, max: number): number {
+    if (node.kind !== "number") {
+      this.#field(loc, "wrong_type");
+      return Number.NaN;
+    }
+    const value = node.text.length > 1024 ? Number.NaN : Number(node.text);
+    if (!Number.isInteger(value) || value < min || value > max) this.#field(loc, "out_of_range");
+    return value;
+  }
+
+  #readChoice(node: JsonNode, loc: Loc, choices: readonly string[]): string {
+    if (node.kind === "string" && choices.includes(node.value)) return node.value;
+    this.#field(loc, node.kind === "string" ? "not_allowed" : "wrong_type");
+    return "";
+  }
+
+  #readStandards(node: JsonNode, loc: Loc): string[] {
+    if (node.kind !== "array") {
+      this.#field(loc, "wrong_type");
+      return [];
+    }
+    if (node.items.length > 2) {
+      this.#field(loc, "too_long");
+      return [];
+    }
+    return node.items.map((item, index) => this.#readChoice(item, [...loc, index], STANDARDS));
+  }
+
+  #validateSizes(source: string, files: readonly SlowFile[], data: JsonNode | null): Verdict | null {
+    const sourceSize = Buffer.byteLength(source);
+    const sourceLimit = this.#limits.max_template_source_bytes;
+    if (sourceSize > sourceLimit)
+      return rejected("template_source_too_large", { size: sourceSize, limit: sourceLimit });
+
+    const fileLimit = this.#limits.max_inline_file_bytes;
+    const file = files.find(({ size }) => size > fileLimit);
+    if (file) return rejected("template_file_too_large", { key: file.key, size: file.size, limit: fileLimit });
+
+    const limit = this.#limits.max_string_bytes;
+    const oversize: Verdict[] = [];
+    if (data !== null) {
+      forEachInData(data, ({ path, string, isKey }) => {
+        const size = string === null ? 0 : Buffer.byteLength(string);
+        const subject = isKey ? "key" : "value";
+        if (size > limit) oversize.push(rejected("string_too_large", { path: shortened(path), subject, size, limit }));
+      });
+    }
+    return oversize[0] ?? null;
+  }
+}
+
+function rejected(code: string, context: Readonly<Record<string, unknown>>): Verdict {
+  return { code, context };
+}
+
+/** Each member with whether it is the first of its key. */
+function withRepetition(members: readonly JsonMember[]): (JsonMember & { readonly isFirst: boolean })[] {
+  const seen = new Set<string>();
+  return members.map((member) => {
+    const isFirst = !seen.has(member.key);
+    seen.add(member.key);
+    return { ...member, isFirst };
+  });
+}
+
+interface DataPlace {
+  readonly path: Loc;
+  /** The string that is here: a value, or the key that is the last segment of `path`. */
+  readonly string: string | null;
+  readonly isKey: boolean;
+  /** Whether it is the last key of an object that Typst reads as a date. */
+  readonly isDateKey: boolean;
+  readonly number: string | null;
+  /** How many containers are open, this one included; 0 where no container begins. */
+  readonly depth: number;
+}
+
+/** Visits `data` in the order of its text. Of a container 128 deep the beginning is visited and nothing in it. */
+function forEachInData(node: JsonNode, visit: (place: DataPlace) => void, path: Loc = [], depth = 0): void {
+  const isContainer = node.kind === "array" || node.kind === "object";
+  visit({
+    path,
+    string: node.kind === "string" ? node.value : null,
+    isKey: false,
+    isDateKey: false,
+    number: node.kind === "number" ? node.text : null,
+    depth: isContainer ? depth + 1 : 0,
+  });
+  if (depth === 127) return;
+  if (node.kind === "array") {
+    for (const [index, item] of node.items.entries()) forEachInData(item, visit, [...path, index], depth + 1);
+  }
+  if (node.kind === "object") {
+    const isDate = isDateForTypst(node.members);
+    for (const [index, { key, value }] of node.members.entries()) {
+      const isDateKey = isDate && index === node.members.length - 1;
+      visit({ path: [...path, key], string: key, isKey: true, isDateKey, number: null, depth: 0 });
+      forEachInData(value, visit, [...path, key], depth + 1);
+    }
+  }
+}
+
+/** Whether Typst makes a date of an object: one key, however often, and a string that is a day, a time or both. */
+function isDateForTypst(members: readonly JsonMember[]): boolean {
+  const last = members.at(-1)?.value;
+  if (last?.kind !== "string" || !members.every(({ key }) => key === "$__toml_private_datetime")) return false;
+  const text = last.value;
+  if (isTimeForTypst(text)) return true;
+  const [day = "", time, ...rest] = text.split("T");
+  if (rest.length > 0 || (time !== undefined && !isTimeForTypst(time.replace(/Z$/, "")))) return false;
+  if (!/^[+-]?[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test(day)) return false;
+  // Four hundred years later every month is as long, and no year is below 100, which Date would take for 1900 and more.
+  const [year = 0, month = 0, date = 0] = day.slice(-10).split("-").map(Number);
+  const found = new Date(Date.UTC(year + 400, month - 1, date));
+  return found.getUTCFullYear() === year + 400 && found.getUTCMonth() === month - 1 && found.getUTCDate() === date;
+}
+
+function isTimeForTypst(text: string): boolean {
+  if (!/^[0-9]{2}:[0-9]{2}:[0-9]{2}$/.test(text)) return false;
+  const [hour = 0, minute = 0, second = 0] = text.split(":").map(Number);
+  return hour < 24 && minute < 60 && second < 60;
+}
+
+/** A path as in a response: lone surrogates are escaped, then each segment is cut to 80 characters with an ellipsis. */
+function shortened(path: Loc): Loc {
+  return path.map((segment) => {
+    if (typeof segment === "number") return segment;
+    const characters = Array.from(segment).flatMap((character) =>
+      character.isWellFormed() ? [character] : [..."\\u", ...character.charCodeAt(0).toString(16)],
+    );
+    return characters.length > 80 ? `${characters.slice(0, 79).join("")}…` : characters.join("");
+  });
+}
+
+function textSize(content: string): number | null {
+  return content.isWellFormed() ? Buffer.byteLength(content) : null;
+}
+
+/** Canonical Base64 is what comes back unchanged from decoding and encoding. */
+function base64Size(content: string): number | null {
+  const bytes = Buffer.from(content, "base64");
+  return bytes.toString("base64") === content ? bytes.length : null;
+}
+
+export function isValidKeySlowly(key: string): boolean {
+  if (key.length < 1 || key.length > 512) return false;
+  for (const segment of key.split("/")) {
+    if (segment.length < 1 || segment.length > 255) return false;
+    if ([...segment].every((character) => character === ".")) return false;
+    for (const character of segment) {
+      if (!"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-".includes(character)) return false;
+    }
+  }
+  return true;
+}
+
+/** The set rules, comparing each key with each other. */
+export function validateFileSet(keys: readonly string[], count: number, limits: Limits): Verdict | null {
+  if (count > 1024) return rejected("invalid_file_data", { count, limit: 1024, rule: "too_many_keys" });
+  const limit = limits.effective_max_files;
+  if (count > limit) return rejected("invalid_file_data", { count, limit });
+  const folded = keys.map((key) => key.replace(/[A-Z]/g, (letter) => letter.toLowerCase()));
+  for (const [index, key] of keys.entries()) {
+    const isTaken = folded.slice(0, index).includes(folded[index] ?? "");
+    if (isTaken) return rejected("invalid_file_data", { key, rule: "case_collision" });
+  }
+  for (const [index, key] of keys.entries()) {
+    const isDirectory = folded.some((other) => other.startsWith(`${folded[index]}/`));
+    if (isDirectory) return rejected("invalid_file_data", { key, rule: "ancestor_collision" });
+  }
+  return null;
+}
+
+const FIELDS_OF_FORMAT: Readonly<Record<string, readonly string[]>> = {
+  pdf: ["format", "filename", "version", "standards", "pages"],
+  png: ["format", "filename", "page", "pages", "archive", "ppi"],
+  svg: ["format", "filename", "page", "pages", "archive"],
+};
+const OUTPUT_FIELDS = ["format", "filename", "version", "standards", "pages", "page", "archive", "ppi"];
+
+const REQUIRED_VERSION: Readonly<Record<string, string>> = {
+  "a-1b": "1.4",
+  "a-1a": "1.4",
+  "a-2b": "1.7",
+  "a-2u": "1.7",
+  "a-2a": "1.7",
+  "a-3b": "1.7",
+  "a-3u": "1.7",
+  "a-3a": "1.7",
+  "a-4": "2.0",
+  "a-4f": "2.0",
+  "a-4e": "2.0",
+};
+const STANDARDS = [...Object.keys(REQUIRED_VERSION), "ua-1"];
+
+/** The output rules in the order of docs/api.md#output-rules; the number of pages goes before those that are not about its text. */
+function validateOutput(output: Readonly<Record<string, unknown>>, limits: Limits): Verdict | null {
+  const [rule, field] = brokenRule(output) ?? [];
+  const isCountable = output.archive === "zip" && typeof output.pages === "string" && !rule?.startsWith("page_sel");
+  if (isCountable && rule !== "page_range_end_precedes_start") {
+    const count = countPagesSlowly(String(output.pages));
+    const limit = limits.max_output_files;
+    if (count > limit) return rejected("page_selection_too_large", { count, limit });
+  }
+  return rule === undefined
+    ? null
+    : rejected("invalid_request", { rule, errors: [{ loc: ["output", field], type: rule }] });
+}
+
+function brokenRule(output: Readonly<Record<string, unknown>>): [rule: string, field: string] | null {
+  const { format, version, page, archive } = output;
+  const standards = Array.isArray(output.standards) ? output.standards.map(String) : [];
+  const profiles = standards.filter((standard) => standard !== "ua-1");
+  const hasUa1 = standards.includes("ua-1");
+  const pages = typeof output.pages === "string" ? output.pages : null;
+
+  if (pages !== null) {
+    const selections = pages.split(",");
+    if (Array.from(pages).length > 256) return ["page_selection_too_long", "pages"];
+    if (selections.length > 64) return ["page_selection_too_many_segments", "pages"];
+    if (!selections.every((selection) => /^[1-9][0-9]{0,8}(-([1-9][0-9]{0,8})?)?$/.test(selection))) {
+      return ["page_selection_malformed", "pages"];
+    }
+    if (pagesOf(pages).some(([first, last]) => last < first)) return ["page_range_end_precedes_start", "pages"];
+  }
+  if (standards.some((standard, index) => standards.indexOf(standard) !== index)) {
+    return ["duplicate_standards", "standards"];
+  }
+  if (profiles.length > 1) return ["multiple_pdf_a_standards", "standards"];
+  if (hasUa1 && profiles.some((profile) => profile.startsWith("a-4"))) return ["ua_1_with_pdf_a_4", "standards"];
+  if (version && profiles.some((profile) => REQUIRED_VERSION[profile] !== version)) {
+    return ["version_conflicts_with_standard", "version"];
+  }
+  if (hasUa1 && version === "2.0") return ["ua_1_with_pdf_2_0", "version"];
+  if (pages !== null && standards.some((standard) => ["ua-1", "a-1a", "a-2a", "a-3a"].includes(standard))) {
+    return ["pages_with_tagged_standard", "pages"];
+  }
+  if (format !== "pdf" && pages !== null && archive === null) return ["pages_requires_archive", "pages"];
+  if (format !== "pdf" && page !== null && archive !== null) return ["page_with_archive", "page"];
+  return null;
+}
+
+/** The first and last page of each selection. An open range counts as its first page. */
+function pagesOf(pages: string): [first: number, last: number][] {
+  return pages.split(",").map((selection) => {
+    const [first, last] = selection.split("-");
+    return [Number(first), Number(last || first)];
+  });
+}
+
+/** How many pages are selected: cut at every bound into stretches that are selected as a whole or not at all. */
+function countPagesSlowly(pages: string): number {
+  const ranges = pagesOf(pages);
+  const bounds = [...new Set(ranges.flatMap(([first, last]) => [first, last + 1]))].sort((a, b) => a - b);
+  let count = 0;
+  for (const [index, from] of bounds.entries()) {
+    const next = bounds[index + 1] ?? from;
+    if (ranges.some(([first, last]) => first <= from && from <= last)) count += next - from;
+  }
+  return count;
+}

@@ -1,0 +1,57 @@
+/**
+ * A backend that a test controls: it reads bodies, answers when it is told to, and counts.
+ */
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { LOOPBACK } from "../../scripts/local-service.ts";
+
+export interface StandInBackend {
+  readonly url: URL;
+  /** The number of renders with an open connection and no answer yet. */
+  readonly openRenders: () => number;
+  /** The heads of all renders so far. */
+  readonly renders: IncomingMessage[];
+  /** Whether renders are answered as soon as their body has arrived; otherwise they wait. */
+  answersAtOnce: boolean;
+  scrapes: number;
+  /** Answers `/metrics`. */
+  metrics: (response: ServerResponse) => void;
+  stop(): Promise<void>;
+}
+
+export async function startStandInBackend(): Promise<StandInBackend> {
+  const open = new Set<ServerResponse>();
+  const server = createServer((request, response) => {
+    if (request.url === "/metrics") {
+      backend.scrapes++;
+      backend.metrics(response);
+      return;
+    }
+    backend.renders.push(request);
+    open.add(response);
+    response.once("close", () => open.delete(response));
+    request.on("error", () => {});
+    request.resume().once("end", () => {
+      if (!backend.answersAtOnce) return;
+      response.writeHead(200, { "Content-Type": "application/pdf", "Content-Length": "5" }).end("%PDF-");
+    });
+  });
+  server.listen(0, LOOPBACK);
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the stand-in has no port");
+  const backend: StandInBackend = {
+    url: new URL(`http://${LOOPBACK}:${address.port}`),
+    openRenders: () => open.size,
+    renders: [],
+    answersAtOnce: true,
+    scrapes: 0,
+    metrics: (response) => response.end("# HELP up Up.\n# TYPE up gauge\nup 1\n"),
+    stop: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+  return backend;
+}

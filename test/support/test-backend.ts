@@ -1,0 +1,111 @@
+/**
+ * A backend for a test: built from settings as the program builds it, listening on a free port, with a temporary work
+ * directory that is removed with it.
+ */
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { inject, onTestFinished } from "vitest";
+import { type Backend, buildBackend } from "../../backend/http/app.ts";
+import { openSandbox } from "../../backend/sandbox/open-sandbox.ts";
+import { readBackendSettings } from "../../backend/settings.ts";
+import { Spawner } from "../../backend/spawner/spawner.ts";
+import { prepareWorkDirectory } from "../../backend/work-directory/claim.ts";
+import { type MetricSample, parseMetrics, sampleValue } from "./metrics-text.ts";
+import { BACKEND_TOKEN } from "./tokens.ts";
+
+/** The names of the render directories and outputs in a work directory. */
+export async function projectsIn(workDirectory: string): Promise<string[]> {
+  return (await readdir(workDirectory)).filter((name) => /^(?:render|output)-/.test(name));
+}
+
+/** What a render request is made of: an object to be sent as JSON, or the body's own text or bytes. */
+export type RenderBody = object | string | Uint8Array<ArrayBuffer>;
+
+export interface TestBackend {
+  readonly url: URL;
+  readonly workDirectory: string;
+  startDraining(): void;
+  /** Sends a render request as the edge does. */
+  render(body: RenderBody, init?: RequestInit): Promise<Response>;
+  fetch(path: string, init?: RequestInit): Promise<Response>;
+  metrics(): Promise<MetricSample[]>;
+  /** The value of one sample, 0 if it does not exist yet. */
+  metric(name: string, labels?: Readonly<Record<string, string>>): Promise<number>;
+  /** The names of the render directories and outputs that exist now. */
+  projects(): Promise<string[]>;
+  /** The names in the work directory. */
+  workFiles(): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+/**
+ * Starts a backend. The environment contains what differs from the defaults of the tests.
+ *
+ * @param spawnerAnswerTimeoutMilliseconds for tests of a spawner that hangs
+ */
+export async function startTestBackend(
+  environment: Readonly<Record<string, string>> = {},
+  spawnerAnswerTimeoutMilliseconds?: number,
+): Promise<TestBackend> {
+  const workDirectory = environment.SERVICE_WORK_DIRECTORY ?? (await mkdtemp(join(tmpdir(), "backend-test-")));
+  const settings = readBackendSettings({
+    SERVICE_PORT: "0",
+    SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
+    SERVICE_TYPST_BIN: inject("typstPath"),
+    SERVICE_BUBBLEWRAP_BIN: inject("bubblewrapPath"),
+    SERVICE_WORK_DIRECTORY: workDirectory,
+    SERVICE_LOG_LEVEL: "silent",
+    // The attack suite runs once in each sandbox.
+    SERVICE_SANDBOX: process.env.SERVICE_SANDBOX,
+    SERVICE_SETPRIV_BIN: inject("setprivPath") ?? undefined,
+    // A program that stands in for Typst is a shell script, and there is no shell in a sandbox.
+    ...(environment.SERVICE_TYPST_BIN && { SERVICE_SANDBOX: "none" }),
+    // Only processes that a test asks for; warm starts have their own tests.
+    SERVICE_WARM_RENDERS: "0",
+    ...environment,
+  });
+  const claim = await prepareWorkDirectory(settings);
+  const spawner = await Spawner.open(workDirectory, spawnerAnswerTimeoutMilliseconds);
+  const sandbox = await openSandbox(settings);
+  const { app, startDraining }: Backend = buildBackend(settings, "0.15.1", sandbox, spawner);
+  const url = new URL(await app.listen({ host: settings.host, port: settings.port }));
+  const send = (path: string, init?: RequestInit) => fetch(new URL(path, url), init);
+  const metrics = async () => parseMetrics(await (await send("/metrics")).text());
+  return {
+    url,
+    workDirectory,
+    startDraining,
+    render: (body, init = {}) => send("/v1/render", renderInit(body, init)),
+    fetch: send,
+    metrics,
+    metric: async (name, labels = {}) => sampleValue(await metrics(), name, labels),
+    projects: () => projectsIn(workDirectory),
+    workFiles: () => readdir(workDirectory),
+    close: async () => {
+      await app.close();
+      await spawner.close();
+      await claim.release();
+      await rm(workDirectory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Starts a backend that is closed when the running test has finished. */
+export async function startTemporaryBackend(...options: Parameters<typeof startTestBackend>): Promise<TestBackend> {
+  const backend = await startTestBackend(...options);
+  onTestFinished(() => backend.close());
+  return backend;
+}
+
+/** The request that the edge sends for a body. */
+export function renderInit(body: RenderBody, init: RequestInit = {}): RequestInit {
+  const headers = new Headers({ "Content-Type": "application/json", "X-Service-Backend-Token": BACKEND_TOKEN });
+  for (const [name, value] of new Headers(init.headers)) headers.set(name, value);
+  return {
+    ...init,
+    method: "POST",
+    headers,
+    body: typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body),
+  };
+}

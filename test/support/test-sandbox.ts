@@ -1,0 +1,54 @@
+/**
+ * A sandbox for a test, without a backend, to observe Typst inside it from the host.
+ */
+import { inject, onTestFinished } from "vitest";
+import { openSandbox } from "../../backend/sandbox/open-sandbox.ts";
+import type { Sandbox, SandboxMode } from "../../backend/sandbox/sandbox.ts";
+import { type BackendSettings, readBackendSettings } from "../../backend/settings.ts";
+import { Spawner } from "../../backend/spawner/spawner.ts";
+import { prepareWorkDirectory } from "../../backend/work-directory/claim.ts";
+import type { Output } from "../../rules/output-options.ts";
+import { makeTemporaryFolder } from "./temporary-folder.ts";
+
+export interface TestSandbox {
+  readonly settings: BackendSettings;
+  readonly sandbox: Sandbox;
+  readonly spawner: Spawner;
+}
+
+/** An output that Typst writes to its standard output. */
+export const PDF: Output = { format: "pdf", filename: null, version: null, standards: [], pages: null };
+/** An output of several files. */
+export const PAGES: Output = { format: "svg", filename: null, archive: "zip", page: null, pages: null };
+
+/** Opens a sandbox in a work directory that is removed when the test has finished. */
+export async function openTestSandbox(
+  mode: SandboxMode,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<TestSandbox> {
+  const workDirectory = await makeTemporaryFolder("sandbox-test-");
+  const settings = readBackendSettings({
+    PATH: process.env.PATH,
+    SERVICE_BUBBLEWRAP_BIN: inject("bubblewrapPath"),
+    SERVICE_TYPST_BIN: inject("typstPath"),
+    SERVICE_SETPRIV_BIN: inject("setprivPath") ?? undefined,
+    SERVICE_WORK_DIRECTORY: workDirectory,
+    SERVICE_SANDBOX: mode,
+    ...environment,
+  });
+  const claim = await prepareWorkDirectory(settings);
+  const spawner = await Spawner.open(workDirectory);
+  onTestFinished(async () => {
+    await spawner.close();
+    await claim.release();
+  });
+  return { settings, sandbox: await openSandbox(settings), spawner };
+}
+
+/** Why Landlock cannot be tested on this machine, or null if it can. `npm run test:attacks` fetches what it needs. */
+export const landlockObstacle =
+  inject("setprivPath") === null ? "no setpriv of util-linux 2.41 or newer; npm run test:attacks fetches one" : null;
+
+/** The sandboxes that can be tested on this machine. */
+export const SANDBOXES: readonly SandboxMode[] =
+  landlockObstacle === null ? ["bubblewrap", "landlock"] : ["bubblewrap"];

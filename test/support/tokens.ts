@@ -1,0 +1,6 @@
+/** Tokens and addresses that the tests share. Used inside workerd too: nothing of Node. */
+
+export const API_TOKEN = "test-api-token";
+export const BACKEND_TOKEN = "test-backend-token";
+/** Port 9 (discard): nothing listens there. */
+export const UNREACHABLE_BACKEND_URL = "http://127.0.0.1:9";
