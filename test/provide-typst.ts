@@ -1,10 +1,6 @@
-/**
- * Finds Typst, bubblewrap and a setpriv with Landlock once, and provides their paths to the tests; completes the static
- * files, with which the Worker is tested.
- */
+/** Finds Typst, bubblewrap and a setpriv with Landlock once, and provides their paths to the tests. */
 import type { TestProject } from "vitest/node";
 import { locateBubblewrap } from "../scripts/bubblewrap-location.mjs";
-import { provideReferenceViewer } from "../scripts/reference-viewer.mjs";
 import { locateTypst } from "../scripts/typst-location.mjs";
 import { locateSetpriv } from "./debian-13/setpriv.ts";
 
@@ -19,7 +15,6 @@ declare module "vitest" {
 }
 
 export default async function provideTypst(project: TestProject): Promise<void> {
-  await provideReferenceViewer();
   const bubblewrap = await locateBubblewrap();
   project.provide("bubblewrapPath", "path" in bubblewrap ? bubblewrap.path : "");
   const typst = await locateTypst();
