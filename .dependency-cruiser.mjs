@@ -12,12 +12,8 @@ const BACKEND_FOLDERS = ["http", "render", "typst", "sandbox", "spawner", "work-
 
 /** Files whose imports break this order and are still to be mended. What is mended leaves the list. */
 const EXCEPTIONS = [
-  // Imports the type `Extension` of http/: it belongs to the formats of an output, in render/.
-  "^backend/render/render\\.ts$",
   // Imports the type of the spool that takes the output: typst/ can say itself what it writes to.
   "^backend/typst/process\\.ts$",
-  // Import the types of commands to start from sandbox/: they belong to the spawner, which starts any program.
-  "^backend/spawner/(messages|spawner)\\.ts$",
   // Runs Typst inside the sandbox to see that it holds: it stands above both folders.
   "^backend/sandbox/probe\\.ts$",
 ];

@@ -22,10 +22,13 @@ COPY package.json LICENSE ./
 COPY rules rules
 COPY backend backend
 USER node
+# In a container nothing removes old files from /tmp, and any user may write there: also one given by `docker run --user`,
+# and with a root that is read-only but for a tmpfs (which must not be noexec where Typst loads shared libraries).
 ENV NODE_ENV=production \
   SERVICE_HOST=0.0.0.0 \
   SERVICE_PORT=8788 \
-  SERVICE_SANDBOX=landlock
+  SERVICE_SANDBOX=landlock \
+  SERVICE_WORK_DIRECTORY=/tmp/document-rendering-service
 EXPOSE 8788
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:8788/ready').then(r => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]

@@ -1,19 +1,19 @@
 /**
  * The backend as a program: reads its settings, listens, and on SIGTERM or SIGINT drains and ends.
  *
- * A setting that cannot be used, a missing Typst or a port in use is one line on standard error and exit code 1.
+ * A setting that cannot be used, a missing Typst or a port in use is one line on standard error and exit code 1. So is a
+ * work directory that is removed while the backend runs: whoever supervises it starts it again, in a new one.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { SettingError } from "../rules/settings.ts";
 import { type Backend, buildBackend } from "./http/app.ts";
-import { findSandboxFacts } from "./sandbox/machine-facts.ts";
-import { describeObstacle } from "./sandbox/obstacle.ts";
 import { openSandbox } from "./sandbox/open-sandbox.ts";
 import { probeSandbox } from "./sandbox/probe.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
 import { type BackendSettings, readBackendSettings } from "./settings.ts";
 import { Spawner } from "./spawner/spawner.ts";
-import { readTypstVersion } from "./typst/version.ts";
+import { TYPST_VERSION } from "./typst/release.mjs";
+import { typstProblem } from "./typst/version.mjs";
 import { prepareWorkDirectory } from "./work-directory/claim.ts";
 
 const IDLE_POLL_MILLISECONDS = 20;
@@ -24,44 +24,69 @@ let isStopping = false;
 
 async function main(): Promise<void> {
   const settings = readBackendSettings(process.env);
-  const typstVersion = await readTypstVersion(settings);
+  await expectTypst(settings);
   const claim = await prepareWorkDirectory(settings);
   const spawner = await Spawner.open(settings.workDirectory);
   const release = async () => {
-    // First the spawner: what it has started writes into the directory that the claim empties.
+    // Another backend may have been started in a directory that was removed. Closing a socket removes the file of that
+    // name, which would be the other's. The spawner ends with this process.
+    if (!(await claim.isHeld())) return;
+    // The claim empties the directory, so nothing may write there any more.
     await spawner.close();
     await claim.release();
   };
   try {
     const sandbox = await openSandbox(settings);
     await refuseLeakySandbox(settings, sandbox, spawner);
-    const backend = buildBackend(settings, typstVersion, sandbox, spawner);
+    const backend = buildBackend(settings, TYPST_VERSION, sandbox, spawner);
     await backend.app.listen({ host: settings.host, port: settings.port });
-    for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => void drain(backend, settings, release));
+    for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => void drain(backend, settings, release, 0));
+    void backend.workDirectoryLost.then((name) => {
+      const { workDirectory } = settings;
+      process.stderr.write(
+        `The work directory ${workDirectory} has lost "${name}": the backend ends. Start it again.\n`,
+      );
+      void drain(backend, settings, release, 1);
+    });
   } catch (error) {
     await release();
     throw error;
   }
 }
 
-/** Lets the running renders finish, then exits: with code 0 if all finished within the grace time. */
-async function drain(backend: Backend, settings: BackendSettings, release: () => Promise<void>): Promise<void> {
+/**
+ * Lets the running renders finish, then ends.
+ *
+ * @param exitCode where all of them finish within the grace time; otherwise it is 1.
+ */
+async function drain(
+  backend: Backend,
+  settings: BackendSettings,
+  release: () => Promise<void>,
+  exitCode: 0 | 1,
+): Promise<void> {
   if (isStopping) return;
   isStopping = true;
   backend.startDraining();
   const deadline = performance.now() + settings.graceSeconds * 1000;
-  // Until then the backend still listens: `/ready` answers 503, and new renders are refused with a problem.
+  // Meanwhile the backend still answers: 503 on `/ready` and for new renders.
   while (!backend.isIdle() && performance.now() < deadline) await delay(IDLE_POLL_MILLISECONDS);
   const isClosed = await Promise.race([
     backend.app.close().then(() => true),
-    // If the backend is idle, all answers are delivered, and the connections left have no complete request.
+    // All answers are delivered. The connections that are left have sent no complete request.
     delay(CLOSE_MILLISECONDS, backend.isIdle(), { ref: false }),
   ]);
   await release();
-  process.exit(isClosed ? 0 : 1);
+  process.exit(isClosed ? exitCode : 1);
 }
 
-/** Ends the start where Typst can get out of its sandbox, or does not run in it. */
+async function expectTypst({ typstPath }: BackendSettings): Promise<void> {
+  const problem = await typstProblem(typstPath, {});
+  if (problem === undefined) return;
+  throw new SettingError(`Typst ${TYPST_VERSION} is needed: ${problem}. Set SERVICE_TYPST_BIN.`);
+}
+
+/** Refuses to serve from a sandbox that Typst can get out of, or in which it does not run. */
 async function refuseLeakySandbox(settings: BackendSettings, sandbox: Sandbox, spawner: Spawner): Promise<void> {
   if (sandbox.mode === "none") {
     process.stderr.write("WARNING: SERVICE_SANDBOX=none: a flaw in Typst would open this machine to every caller.\n");
@@ -71,8 +96,7 @@ async function refuseLeakySandbox(settings: BackendSettings, sandbox: Sandbox, s
   if (escapes.length > 0)
     throw new SettingError(`The ${sandbox.mode} sandbox does not hold: Typst ${escapes.join(", ")}.`);
   if (compiles) return;
-  const obstacle = describeObstacle(await findSandboxFacts(settings, sandbox.mode));
-  throw new SettingError(`Typst does not run in the ${sandbox.mode} sandbox. ${obstacle}`);
+  throw new SettingError(`Typst does not run in the ${sandbox.mode} sandbox. ${await sandbox.findObstacle()}`);
 }
 
 try {

@@ -10,7 +10,7 @@ import type { Deliveries, Delivery } from "./http/delivery.ts";
 import type { RenderOutcome } from "./render/outcome.ts";
 import type { PhaseSeconds } from "./render/phases.ts";
 import type { SandboxMode } from "./sandbox/sandbox.ts";
-import type { TypstStarter } from "./typst/starter.ts";
+import type { WarmPool } from "./typst/warm-pool.ts";
 
 /** How one render request ended: `ok`, the code of a problem, or `client_gone` where the client did not wait. */
 export type RequestOutcome = "ok" | "client_gone" | ProblemCode;
@@ -35,7 +35,7 @@ export interface RequestEnd {
 /** What the metrics read when they are scraped, and what they say of the deployment. */
 export interface MetricSources {
   readonly queue: RenderQueue;
-  readonly starter: TypstStarter;
+  readonly warmPool: WarmPool;
   readonly tempSpace: ByteBudget;
   readonly bodyMemory: ByteBudget;
   readonly outputMemory: ByteBudget;
@@ -57,7 +57,7 @@ export class BackendMetrics {
   readonly #limitsMismatches: Counter;
 
   constructor(sources: MetricSources) {
-    const { queue, starter, tempSpace, bodyMemory, outputMemory, deliveries, slots } = sources;
+    const { queue, warmPool, tempSpace, bodyMemory, outputMemory, deliveries, slots } = sources;
     const registers = [this.#registry];
     collectDefaultMetrics({ register: this.#registry });
     this.#renders = new Counter({
@@ -128,14 +128,14 @@ export class BackendMetrics {
       () => outputMemory.reservedBytes,
     );
     gauge("service_deliveries_underway", "Outputs that are being delivered.", () => deliveries.underWay);
-    gauge("service_warm_renders_waiting", "Typst processes that wait for a request.", () => starter.waiting);
+    gauge("service_warm_renders_waiting", "Typst processes that wait for a request.", () => warmPool.waiting);
     new Counter({
       name: "service_warm_renders_used_total",
       help: "Renders that found a Typst process waiting for them.",
       registers,
       collect() {
         this.reset();
-        this.inc(starter.warmTakes);
+        this.inc(warmPool.takes);
       },
     });
   }

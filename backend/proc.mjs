@@ -1,5 +1,5 @@
 /**
- * Other processes: what /proc says of them, and killing them.
+ * Other processes: reading /proc, and killing.
  *
  * Plain JavaScript, because the spawner loads it.
  */
@@ -26,8 +26,7 @@ export function readProc(path) {
 }
 
 /**
- * Kills a process, or a process group by its number with a minus sign. What has ended meanwhile, or belongs to another
- * user, is left to itself.
+ * Kills a process, or a process group by its negative number. Does nothing where it has ended or belongs to another user.
  *
  * @param {number} pid
  */

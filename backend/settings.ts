@@ -1,13 +1,13 @@
 /**
  * The backend's settings: the one place where its environment is read, parsed and checked against ranges.
  */
-import { existsSync } from "node:fs";
-import { availableParallelism, tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { availableParallelism } from "node:os";
 import { parseTokens } from "../rules/http/authentication.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
 import { type Environment, readIntegerSettings, SettingError } from "../rules/settings.ts";
+import { findOnPath } from "./programs.mjs";
 import { parseSandboxMode, SANDBOX_MODE_ADVICE, type SandboxMode } from "./sandbox/modes.mjs";
+import { defaultWorkDirectory } from "./work-directory/default-place.ts";
 import { MAX_DIRECTORY_BYTES } from "./work-directory/directory-paths.ts";
 
 /**
@@ -172,14 +172,14 @@ export function readBackendSettings(environment: Environment): BackendSettings {
     ...integers,
     host: environment.SERVICE_HOST || "127.0.0.1",
     backendTokens: parseTokens("SERVICE_BACKEND_TOKENS", environment.SERVICE_BACKEND_TOKENS),
-    typstPath: environment.SERVICE_TYPST_BIN || findOnPath("typst", environment.PATH),
+    typstPath: environment.SERVICE_TYPST_BIN || pathOf("typst", environment),
     sandboxMode: readSandboxMode(environment.SERVICE_SANDBOX),
-    bubblewrapPath: environment.SERVICE_BUBBLEWRAP_BIN || findOnPath("bwrap", environment.PATH),
-    setprivPath: environment.SERVICE_SETPRIV_BIN || findOnPath("setpriv", environment.PATH),
-    prlimitPath: findOnPath("prlimit", environment.PATH),
+    bubblewrapPath: environment.SERVICE_BUBBLEWRAP_BIN || pathOf("bwrap", environment),
+    setprivPath: environment.SERVICE_SETPRIV_BIN || pathOf("setpriv", environment),
+    prlimitPath: pathOf("prlimit", environment),
     fontPaths: (environment.SERVICE_FONT_PATHS ?? "").split(":").filter((path) => path !== ""),
     packagePath: environment.SERVICE_PACKAGE_PATH || null,
-    workDirectory: environment.SERVICE_WORK_DIRECTORY || join(tmpdir(), `document-rendering-service-${integers.port}`),
+    workDirectory: environment.SERVICE_WORK_DIRECTORY || defaultWorkDirectory(environment, integers.port),
     creationTimestampSeconds: readTimestamp(environment.SERVICE_CREATION_TIMESTAMP),
     logLevel: readLogLevel(environment.SERVICE_LOG_LEVEL),
     limits,
@@ -197,10 +197,9 @@ function readSandboxMode(text: string | undefined): SandboxMode {
   throw new SettingError(SANDBOX_MODE_ADVICE);
 }
 
-/** The full path of a program, since Typst runs without an environment and so without PATH; its name if it is not found. */
-function findOnPath(name: string, path: string | undefined): string {
-  const directories = (path ?? "").split(delimiter).filter((directory) => directory !== "");
-  return directories.map((directory) => join(directory, name)).find((candidate) => existsSync(candidate)) ?? name;
+/** The absolute path of a program, because Typst runs without PATH; its name where it is not found. */
+function pathOf(name: string, environment: Environment): string {
+  return findOnPath(name, environment)[0] ?? name;
 }
 
 function readTimestamp(text: string | undefined): number | null {

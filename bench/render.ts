@@ -1,7 +1,6 @@
 /**
  * `npm run bench:render`: what the service adds to Typst. The invoice example through the backend against `typst compile`
- * of the same project, alone, at full capacity and under overload; and what each part of the sandbox costs. Writes
- * bench/render.md.
+ * of the same project, alone, at full capacity and under overload; and what each sandbox costs. Writes bench/render.md.
  *
  * Only ratios of one run count, so the two sides of each ratio take turns.
  */
@@ -17,7 +16,6 @@ import { type LocalBackend, startBackend, takeFreePort } from "../scripts/local-
 import { locateTypst } from "../scripts/typst-location.mjs";
 import { describeMachine } from "./machine.ts";
 import { median } from "./median.ts";
-import { sandboxPartCosts } from "./sandbox-parts.ts";
 
 const BACKEND_TOKEN = "bench";
 const CAP = availableParallelism();
@@ -124,7 +122,7 @@ async function main(): Promise<void> {
       overload.push(await goodAnswersPerSecond(sandboxed, body, CAP * OVERLOAD_FACTOR));
     }
 
-    progress("the sandbox's parts …");
+    progress("the sandboxes …");
     const modes: [string, Record<string, string>][] = [
       ["none, cold", { SERVICE_SANDBOX: "none", SERVICE_WARM_RENDERS: "0" }],
       ["none, warm", { SERVICE_SANDBOX: "none" }],
@@ -151,17 +149,6 @@ async function main(): Promise<void> {
       return `| ${name} | ${milliseconds.toFixed(1)} | ${(milliseconds - bare).toFixed(1)} | ${(milliseconds / commandLine).toFixed(2)} |`;
     });
 
-    progress("what each part of bubblewrap costs …");
-    const workDirectory = await mkdtemp(join(tmpdir(), "bench-sandbox-"));
-    const writeInvoice = (project: string) => writeExampleProject("invoice", project);
-    const parts = await sandboxPartCosts(typst.path, workDirectory, writeInvoice).finally(() =>
-      rm(workDirectory, { recursive: true, force: true }),
-    );
-    const whole = parts.find(({ name }) => name === "all of it")?.milliseconds ?? 0;
-    const partRows = parts.map(({ name, milliseconds }) => {
-      return `| ${name} | ${milliseconds.toFixed(1)} | ${(milliseconds - whole).toFixed(1)} |`;
-    });
-
     const report = `# What the service adds to Typst
 
 Made by \`npm run bench:render\` on ${describeMachine()}. The document is the invoice of \`examples/\`; the backend is asked
@@ -182,13 +169,6 @@ What the sandbox costs, one request after the other:
 | Sandbox | median, ms | more than none, cold | ÷ \`typst compile\` |
 | --- | --- | --- | --- |
 ${rows.join("\n")}
-
-Where that goes: the sandbox's command line, run from a shell with one part of it left out. Under a millisecond or two no
-part is told from the noise, and none is left out.
-
-| bubblewrap | median, ms | more than all of it |
-| --- | --- | --- |
-${partRows.join("\n")}
 `;
     await writeFile(fileURLToPath(new URL("render.md", import.meta.url)), report);
     process.stdout.write(report);

@@ -33,7 +33,8 @@ export interface LocalBackend {
 }
 
 /**
- * Starts the backend and waits until it is ready. Of this process's environment it gets only PATH.
+ * Starts the backend and waits until it is ready. Of this process's environment it gets PATH, and nothing else. Where the
+ * environment names no work directory, the backend gets a temporary one, which is removed with it.
  *
  * @param onErrorText called with the backend's standard error, once it is ready
  * @throws ServiceStartError with the backend's standard error when it does not start
@@ -44,13 +45,15 @@ export async function startBackend(
   onErrorText: (text: string) => void = () => {},
 ): Promise<LocalBackend> {
   const bubblewrap = await locateBubblewrap();
-  const workDirectory = await mkdtemp(join(tmpdir(), "document-rendering-service-"));
+  const temporary = environment.SERVICE_WORK_DIRECTORY
+    ? null
+    : await mkdtemp(join(tmpdir(), "document-rendering-service-"));
   const child = spawn(process.execPath, [BACKEND_PROGRAM], {
     env: {
       PATH: process.env.PATH ?? "",
-      SERVICE_WORK_DIRECTORY: workDirectory,
       ...("path" in bubblewrap && { SERVICE_BUBBLEWRAP_BIN: bubblewrap.path }),
       ...environment,
+      ...(temporary !== null && { SERVICE_WORK_DIRECTORY: temporary }),
       SERVICE_HOST: LOOPBACK,
       SERVICE_PORT: String(port),
     },
@@ -71,7 +74,7 @@ export async function startBackend(
         child.kill("SIGTERM");
         await once(child, "exit");
       }
-      await rm(workDirectory, { recursive: true, force: true });
+      if (temporary !== null) await rm(temporary, { recursive: true, force: true });
     },
   };
   try {

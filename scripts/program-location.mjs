@@ -1,27 +1,22 @@
 /**
  * Where a program of the service may already be: named by a setting, on PATH, or in the user's cache, in this order.
  *
- * It only looks. It never downloads, builds or writes, and it runs before node_modules exists: node:* imports
- * only, and only such as Node 14 has too, so that an old Node gets as far as the sentence that refuses it.
+ * It only looks. It never downloads, builds or writes, and it runs before node_modules exists: node:* imports only, and
+ * only such as Node 14 has too, so that an old Node gets as far as the sentence that refuses it.
  */
 
-import { execFile } from "node:child_process";
-import { constants } from "node:fs";
-import { access, realpath, stat } from "node:fs/promises";
-import { homedir } from "node:os";
+import { realpath } from "node:fs/promises";
 import path from "node:path";
+import { findOnPath, isExecutableFile } from "../backend/programs.mjs";
 
-/** `typst --version` takes 3 ms; a program that needs longer than this is not the one that is meant. */
-const VERSION_CHECK_LIMIT_MILLISECONDS = 10_000;
-
-/** @typedef {Readonly<Record<string, string | undefined>>} Environment */
+/** @typedef {import("../backend/programs.mjs").Environment} Environment */
 
 /**
  * @typedef {object} Program
  * @property {string} title its own name, with the version where only one will do
  * @property {string} name of its file on PATH
  * @property {string} setting the variable that names its file
- * @property {(env: Environment) => string} cachedPath where the set-up puts it
+ * @property {string} cachedPath where the set-up puts it
  * @property {(file: string, env: Environment) => Promise<string | undefined>} problem
  *   why a file is not this program; undefined when it is
  *
@@ -30,23 +25,6 @@ const VERSION_CHECK_LIMIT_MILLISECONDS = 10_000;
  * @typedef {{ error: string, reason: "wrong_setting" | "not_found" }} MissingProgram
  *   `wrong_setting` must stop the caller: who names a binary does not want another one
  */
-
-/**
- * The project's folder in the user's cache: outside the checkout, so that a fresh clone does not build Typst
- * again.
- *
- * @param {Environment} env
- * @param {string} platform
- */
-export function cacheFolder(env = process.env, platform = process.platform) {
-  const xdgCacheHome = env.XDG_CACHE_HOME ?? "";
-  const home = env.HOME || homedir();
-  const platformCache = path.join(home, ...(platform === "darwin" ? ["Library", "Caches"] : [".cache"]));
-  // The XDG specification says to ignore a relative path: each working directory would have a cache of its
-  // own.
-  const cache = path.isAbsolute(xdgCacheHome) ? xdgCacheHome : platformCache;
-  return path.join(cache, "document-rendering-service");
-}
 
 /**
  * Finds a program where it may already be. Every candidate is run, since a name proves nothing.
@@ -70,39 +48,6 @@ export async function locateProgram(program, env) {
 }
 
 /**
- * Every executable file of that name on PATH, first one first.
- *
- * @param {string} name
- * @param {Environment} env
- * @returns {Promise<string[]>}
- */
-export async function findOnPath(name, env = process.env) {
-  // A relative or empty entry means "the folder I happen to be in": a program from there is never meant.
-  const folders = (env.PATH ?? "").split(path.delimiter).filter((folder) => path.isAbsolute(folder));
-  const files = [...new Set(folders)].map((folder) => path.join(folder, name));
-  const executable = await Promise.all(files.map(isExecutableFile));
-  return files.filter((_, index) => executable[index]);
-}
-
-/**
- * @param {string} file
- * @param {Environment} env
- * @returns {Promise<{ line: string, error?: undefined } | { error: string }>} the first line of `--version`
- */
-export function firstLineOfVersion(file, env) {
-  const options = {
-    env,
-    timeout: VERSION_CHECK_LIMIT_MILLISECONDS,
-    killSignal: /** @type {const} */ ("SIGKILL"),
-  };
-  return new Promise((resolve) => {
-    execFile(file, ["--version"], options, (error, stdout) => {
-      resolve(error === null ? { line: (stdout.split("\n")[0] ?? "").trim() } : { error: runProblem(error) });
-    });
-  });
-}
-
-/**
  * @param {Program} program
  * @param {string} setting
  * @param {Environment} env
@@ -121,18 +66,17 @@ async function locateBySetting(program, setting, env) {
  * @param {Environment} env
  * @returns {Promise<LocatedProgram[]>}
  */
-async function searchCandidates(program, env) {
+async function searchCandidates({ name, cachedPath }, env) {
   /** @type {LocatedProgram[]} */
   const candidates = [];
   const seen = new Set();
-  for (const file of await findOnPath(program.name, env)) {
+  for (const file of findOnPath(name, env)) {
     // /bin and /usr/bin are often one folder: one check, and one complaint, is enough.
     const real = await realpath(file).catch(() => file);
     if (!seen.has(real)) candidates.push({ path: file, source: "path" });
     seen.add(real);
   }
-  const cached = program.cachedPath(env);
-  if (await isExecutableFile(cached)) candidates.push({ path: cached, source: "cache" });
+  if (isExecutableFile(cachedPath)) candidates.push({ path: cachedPath, source: "cache" });
   return candidates;
 }
 
@@ -140,26 +84,4 @@ async function searchCandidates(program, env) {
 function notFoundMessage(program, rejected) {
   const found = rejected.length > 0 ? ` (${rejected.join("; ")})` : "";
   return `${program.title} is not installed${found}. Run \`node scripts/set-up.mjs\` to install it.`;
-}
-
-/**
- * @param {string} file
- * @returns {Promise<boolean>}
- */
-async function isExecutableFile(file) {
-  try {
-    await access(file, constants.X_OK);
-    return (await stat(file)).isFile();
-  } catch {
-    return false;
-  }
-}
-
-/** @param {import("node:child_process").ExecFileException} error */
-function runProblem(error) {
-  if (error.code === "ENOENT") return "there is no such file, or not the loader that it needs";
-  if (error.code === "EACCES") return "it is not an executable file";
-  if (error.killed) return `no answer within ${VERSION_CHECK_LIMIT_MILLISECONDS / 1000} s`;
-  if (typeof error.code === "number") return `exit code ${error.code}`;
-  return error.code ?? error.signal ?? "it cannot be started";
 }

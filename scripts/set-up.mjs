@@ -8,8 +8,8 @@
  * node_modules, to .local and to the user's cache.
  */
 import { constants } from "node:os";
+import { cacheFolder } from "../backend/cache-folder.mjs";
 import { TYPST_VERSION } from "../backend/typst/release.mjs";
-import { cacheFolder } from "./program-location.mjs";
 import { libraryObstacle } from "./set-up/libraries.mjs";
 import { ensurePackages, PROJECT_FOLDER, packagesAreCurrent } from "./set-up/packages.mjs";
 import { failOnProblems, SetUpError, say } from "./set-up/report.mjs";

@@ -3,10 +3,12 @@
  *
  * When the service cannot run, it prints the cause as one line on standard error and exits with 1.
  */
+import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { enableCompileCache, getCompileCacheDir } from "node:module";
 import { join } from "node:path";
+import { cacheFolder } from "../backend/cache-folder.mjs";
 import { readBackendSettings } from "../backend/settings.ts";
 import { readEdgeSettings } from "../edge/settings.ts";
 import { readIntegerSettings, SettingError } from "../rules/settings.ts";
@@ -22,7 +24,6 @@ import {
   takeFreePort,
 } from "./local-service.ts";
 import { localToken, localTokens } from "./local-token.ts";
-import { cacheFolder } from "./program-location.mjs";
 import { START_INTEGER_SETTINGS } from "./start-settings.ts";
 import { locateTypst } from "./typst-location.mjs";
 
@@ -44,18 +45,21 @@ async function run(): Promise<void> {
   const settings = serviceSettings();
   // Edge and backend read their settings again; reading all of them here reports an invalid one before anything starts.
   const { edgePort } = readIntegerSettings(START_INTEGER_SETTINGS, settings);
-  const { port } = readBackendSettings({ ...settings, PATH: process.env.PATH });
+  const { port } = readBackendSettings(process.env);
   readEdgeSettings(settings);
   await expectFree(edgePort, "SERVICE_EDGE_PORT");
   await expectFree(port, "SERVICE_PORT");
   const typst = await locateTypst();
   if ("error" in typst) throw new ServiceStartError(typst.error);
   const tokens = await localTokens();
-  const service = await startBoth(settings, { typstPath: typst.path, tokens, edgePort, backendPort: port });
+  const backendPort = port === 0 ? await takeFreePort() : port;
+  const { workDirectory } = readBackendSettings({ ...process.env, SERVICE_PORT: String(backendPort) });
+  const service = await startBoth(settings, { typstPath: typst.path, tokens, edgePort, backendPort, workDirectory });
   try {
     process.stdout.write(welcome(service.edge.url.origin, (await localToken()) ?? ""));
-    const ended = await Promise.race([stopped, once(service.backend.process, "exit")]);
-    if (ended !== "signal") throw new ServiceStartError("The backend has ended unexpectedly.");
+    // Not before "close": by then, its last words have been passed on.
+    const ended = await Promise.race([stopped, once(service.backend.process, "close")]);
+    if (ended !== "signal") throw new ServiceStartError(`The backend has ended (${endOf(service.backend.process)}).`);
   } finally {
     await service.edge.stop();
     await service.backend.stop();
@@ -73,22 +77,22 @@ interface LocalSetting {
   readonly tokens: string;
   readonly edgePort: number;
   readonly backendPort: number;
+  readonly workDirectory: string;
 }
 
 /** Starts edge and backend in parallel, because each takes a second. When one cannot start, the other is stopped. */
 async function startBoth(
   settings: Readonly<Record<string, string>>,
-  { typstPath, tokens, edgePort, backendPort }: LocalSetting,
+  { typstPath, tokens, edgePort, backendPort, workDirectory }: LocalSetting,
 ): Promise<{ readonly edge: LocalEdge; readonly backend: LocalBackend }> {
   const backendToken = randomBytes(24).toString("base64url");
-  const port = backendPort === 0 ? await takeFreePort() : backendPort;
   const starts = [
     startEdge(
       {
         ...settings,
         SERVICE_API_TOKENS: tokens,
         SERVICE_BACKEND_TOKEN: backendToken,
-        SERVICE_BACKEND_URLS: `http://${LOOPBACK}:${port}`,
+        SERVICE_BACKEND_URLS: `http://${LOOPBACK}:${backendPort}`,
       },
       edgePort,
     ),
@@ -100,9 +104,10 @@ async function startBoth(
         SERVICE_API_TOKENS: "",
         SERVICE_TYPST_BIN: typstPath,
         SERVICE_BACKEND_TOKENS: backendToken,
+        SERVICE_WORK_DIRECTORY: workDirectory,
         NODE_COMPILE_CACHE: getCompileCacheDir() ?? "",
       },
-      port,
+      backendPort,
       (text) => process.stderr.write(text),
     ),
   ] as const;
@@ -115,7 +120,11 @@ async function startBoth(
   }
 }
 
-/** The settings of the service in the environment. Edge and backend use the same names. */
+function endOf({ exitCode, signalCode }: ChildProcess): string {
+  return signalCode ?? `exit code ${exitCode}`;
+}
+
+/** The service's own settings from the environment: the same names at the edge and in the backend. */
 function serviceSettings(): Record<string, string> {
   return Object.fromEntries(
     Object.entries(process.env).flatMap(([name, value]) =>

@@ -26,7 +26,7 @@ export class ByteBudget {
     return this.#reservedBytes;
   }
 
-  /** An empty reservation of a caller. Whoever opens it must release it. */
+  /** An empty reservation of a caller. It must be released. */
   open(caller: string): Reservation {
     return new Reservation((difference) => this.#change(caller, difference));
   }

@@ -191,8 +191,8 @@ export class RenderQueue {
   }
 
   #loadOf(caller: string): CallerLoad<Waiter> {
-    const known = this.#callers.get(caller);
-    if (known !== undefined) return known;
+    const remembered = this.#callers.get(caller);
+    if (remembered !== undefined) return remembered;
     const load = new CallerLoad<Waiter>(now());
     this.#callers.set(caller, load);
     if (this.#callers.size > MAX_KNOWN_CALLERS) this.#forgetIdle(caller);

@@ -18,7 +18,10 @@ import { MAX_MEMORY_BYTES_PER_OUTPUT } from "../render/spool.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { type BackendSettings, maxTempBytesPerRender } from "../settings.ts";
 import type { Spawner } from "../spawner/spawner.ts";
-import { TypstStarter } from "../typst/starter.ts";
+import { RenderStarter } from "../typst/render-starter.ts";
+import { WarmPool } from "../typst/warm-pool.ts";
+import { workDirectoryPath } from "../work-directory/paths.ts";
+import { WorkDirectoryWatch } from "../work-directory/watch.ts";
 import { Deliveries } from "./delivery.ts";
 import { answerMalformedHttp } from "./malformed-http.ts";
 import { PendingAnswers } from "./pending-answers.ts";
@@ -37,6 +40,8 @@ export interface Backend {
   startDraining(): void;
   /** Whether no render request is being received, waits, runs or is being answered. */
   isIdle(): boolean;
+  /** Resolves with the name of something that is gone from the work directory: the backend must end. */
+  readonly workDirectoryLost: Promise<string>;
 }
 
 /** Builds the application. The work directory must have been prepared, Typst found and the sandbox probed. */
@@ -51,7 +56,13 @@ export function buildBackend(
     maxWaiting: settings.maxQueuedRenders,
     deadlineMilliseconds: settings.queueDeadlineSeconds * 1000,
   });
-  const starter = new TypstStarter(settings, sandbox, spawner);
+  const starter = new RenderStarter(settings, sandbox, spawner);
+  const warmPool = new WarmPool(starter, settings.warmRenders);
+  const workDirectoryWatch = new WorkDirectoryWatch([
+    workDirectoryPath(settings.workDirectory, "claim"),
+    workDirectoryPath(settings.workDirectory, "streams"),
+    ...sandbox.workFiles,
+  ]);
   const tempSpace = new ByteBudget({
     maxBytes: settings.maxTempBytes,
     maxBytesPerRequest: maxTempBytesPerRender(settings.limits),
@@ -70,7 +81,7 @@ export function buildBackend(
   });
   const metrics = new BackendMetrics({
     queue,
-    starter,
+    warmPool,
     tempSpace,
     bodyMemory,
     outputMemory,
@@ -117,7 +128,10 @@ export function buildBackend(
 
   const route = renderRoute({
     settings,
+    sandbox,
     starter,
+    warmPool,
+    workDirectoryWatch,
     tempSpace,
     outputMemory,
     bodyMemory,
@@ -150,13 +164,18 @@ export function buildBackend(
   };
   for (const { method, path } of BACKEND_ROUTES) app.route({ method, url: path, ...handlers[path] });
 
-  app.addHook("onClose", () => starter.close());
+  app.addHook("onClose", async () => {
+    workDirectoryWatch.stop();
+    await warmPool.close();
+    await starter.close();
+  });
   return {
     app,
     startDraining: () => {
       isDraining = true;
     },
     isIdle: () => route.underWay() === 0,
+    workDirectoryLost: workDirectoryWatch.lost,
   };
 }
 

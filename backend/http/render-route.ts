@@ -126,17 +126,22 @@ async function receive(
 ): Promise<Reception> {
   const token = request.headers[BACKEND_TOKEN_HEADER.toLowerCase()];
   const forbidden = validateToken(typeof token === "string" ? token : null, settings.backendTokens);
-  if (forbidden !== null) return { kind: "refused", problem: forbidden };
-  if (isDraining()) return { kind: "refused", problem: serviceUnavailable() };
+  const problem = forbidden ?? (isDraining() ? serviceUnavailable() : null);
+  if (problem !== null) return { kind: "refused", problem };
   const reading = await readBody(request.raw, settings.limits, memory);
-  if (reading.kind === "aborted") return { kind: CLIENT_GONE };
-  if (reading.kind === "refused") return reading;
-  return validateBody(request, reading.body, settings.limits);
+  switch (reading.kind) {
+    case "aborted":
+      return { kind: CLIENT_GONE };
+    case "refused":
+      return reading;
+    case "body":
+      return validateBody(request, reading.body, settings.limits);
+  }
 }
 
 function validateBody(request: FastifyRequest, body: Uint8Array, limits: Limits): Reception {
-  const wrongMediaType = validateMediaType(requestHead(request.raw));
-  if (wrongMediaType !== null) return { kind: "refused", problem: wrongMediaType };
+  const problem = validateMediaType(requestHead(request.raw));
+  if (problem !== null) return { kind: "refused", problem };
   const validation = parseRenderRequest(body, limits);
   if (!validation.ok) return { kind: "refused", problem: validation.problem, requestBytes: body.length };
   return { kind: "received", body, renderRequest: validation.request };

@@ -8,7 +8,7 @@ import type { BackendSettings } from "../settings.ts";
 import type { TypstResult } from "../typst/process.ts";
 import type { Spool } from "./spool.ts";
 
-/** The client went away: nobody is there to answer, and nothing has failed. */
+/** The client went away: there is no one to answer, and nothing has failed. */
 export const CLIENT_GONE = "client-gone";
 
 /** Why a render has no output. */

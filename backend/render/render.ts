@@ -4,6 +4,7 @@
  */
 import type { RenderRequest } from "../../rules/render-request.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../settings.ts";
 import { pageProbeArguments, type RenderCommand } from "../typst/command-line.ts";
 import {
@@ -14,9 +15,11 @@ import {
   type TypstTask,
 } from "../typst/process.ts";
 import { programText } from "../typst/program-text.ts";
-import type { StartedRender, TypstStarter } from "../typst/starter.ts";
+import type { RenderStarter, StartedRender } from "../typst/render-starter.ts";
+import type { WarmPool } from "../typst/warm-pool.ts";
 import { isFont } from "../work-directory/font-links.ts";
 import { projectBytes, stringBytes } from "../work-directory/render-directory.ts";
+import type { WorkDirectoryWatch } from "../work-directory/watch.ts";
 import { archiveOutcome, throwIfDiskIsFull } from "./archived-output.ts";
 import { EscapedOutput } from "./escaped-output.ts";
 import { noPageWritten, noTemporarySpace, notRendered, outcomeOfEnd, type RenderOutcome } from "./outcome.ts";
@@ -34,7 +37,10 @@ const MAX_FILL_MILLISECONDS = 5000;
 /** What all renders share. */
 export interface RenderResources {
   readonly settings: BackendSettings;
-  readonly starter: TypstStarter;
+  readonly sandbox: Sandbox;
+  readonly starter: RenderStarter;
+  readonly warmPool: WarmPool;
+  readonly workDirectoryWatch: WorkDirectoryWatch;
   /** The disk space of all render directories and outputs. */
   readonly tempSpace: ByteBudget;
   /** The memory of all outputs that are small enough to stay in it. */
@@ -136,12 +142,15 @@ class RenderJob {
 
   /** Lets Typst compile, in a process that waits for such a request or in a new one; an outcome where it never compiles. */
   async #compile(output: Spool): Promise<Compilation | RenderOutcome> {
-    const { starter } = this.#resources;
-    const started = await this.phases.time("start", () => starter.take(this.#command));
+    const { starter, warmPool } = this.#resources;
+    const { started, isWarm } = await this.phases.time("start", async () => {
+      const waiting = await warmPool.take(this.#command);
+      return { started: waiting ?? (await starter.start(this.#command)), isWarm: waiting !== null };
+    });
     const compilation = await this.phases.time("compile", () => this.#compileIn(started, output));
-    if (!started.isWarm || output.size > 0 || !this.#wasLostWhileWaiting(compilation)) return compilation;
+    if (!isWarm || output.size > 0 || !wasLostWhileWaiting(compilation)) return compilation;
     // What ended it while it waited has nothing to do with this request, which gets a new process.
-    void starter.discardLater(started);
+    void starter.discard(started);
     const restarted = await starter.start(this.#command);
     return this.phases.time("compile", () => this.#compileIn(restarted, output));
   }
@@ -161,7 +170,7 @@ class RenderJob {
     const pages = directory === null ? null : { directory, hasRoomFor: this.#hasRoomFor };
     const performing = this.#perform(started.process, escaped ?? output, pages, this.#time.millisecondsLeft);
     // While Typst compiles there is time to start the next process. Earlier or later, a client would wait for that.
-    this.#resources.starter.prepareNext(this.#command);
+    this.#resources.warmPool.prepareNext(this.#command);
     const result = await performing;
     const isWhole = result.outputTaken === "kept" && result.end.kind === "exited" && result.end.exitCode === 0;
     const outputTaken = isWhole && escaped !== null ? await escaped.complete() : result.outputTaken;
@@ -183,34 +192,16 @@ class RenderJob {
     });
   }
 
-  /** Whether something other than the render and its limits ended a process, possibly before its request came. */
-  #wasLostWhileWaiting(compilation: Compilation | RenderOutcome): boolean {
-    if (compilation.kind !== "compiled") return false;
-    const { started, result } = compilation;
-    const { end, ranOutOfMemory } = result;
-    switch (end.kind) {
-      case "not-started":
-        return true;
-      case "signalled":
-        return end.signal === "SIGKILL" && !ranOutOfMemory;
-      case "exited":
-        // The template may have failed only because the sandbox was removed from below the process.
-        return end.exitCode !== 0 && !this.#resources.starter.hasSeenWholeSandbox(started);
-      case "output-lost":
-      case "stopped":
-        return false;
-    }
-  }
-
   /** Decides by how the process ended, and by its output where it succeeded. */
   async #outcomeOf({ started, result }: Compilation, output: Spool): Promise<RenderOutcome> {
-    const { settings } = this.#resources;
+    const { settings, workDirectoryWatch } = this.#resources;
     const wanted = this.#valid.request.output;
     const directory = started.renderDirectory.outputDirectory;
     const printPage = (page: number) => this.#printPage(started, page);
     this.peakMemoryBytes = result.peakMemoryBytes;
     const failure = outcomeOfEnd(result, settings);
     if (failure !== null) {
+      await workDirectoryWatch.expectWhole();
       if (directory !== null) await throwIfDiskIsFull(settings);
       return notRendered(await explainFailure(failure, wanted, result, printPage, this.#time.clientGone));
     }
@@ -228,8 +219,8 @@ class RenderJob {
 
   /** Compiles the document once more and prints one page, if the document has it. */
   #printPage({ renderDirectory }: StartedRender, page: number): Promise<TypstResult> {
-    const { settings, starter } = this.#resources;
-    const probe = pageProbeArguments(settings, starter.view(renderDirectory), this.#command, page);
+    const { settings, sandbox, starter } = this.#resources;
+    const probe = pageProbeArguments(settings, sandbox.view(renderDirectory), this.#command, page);
     const process = starter.startIn(renderDirectory, probe);
     return this.#perform(process, DISCARD_OUTPUT, null, this.#time.probeMillisecondsLeft);
   }
@@ -238,6 +229,13 @@ class RenderJob {
   end(): void {
     const started = this.#started;
     if (started === null) this.#space.release();
-    else void this.#resources.starter.discardLater(started).then(() => this.#space.release());
+    else void this.#resources.starter.discard(started).then(() => this.#space.release());
   }
+}
+
+/** Whether something other than the render and its limits ended a process, possibly before its request came. */
+function wasLostWhileWaiting(compilation: Compilation | RenderOutcome): boolean {
+  if (compilation.kind !== "compiled") return false;
+  const { end, ranOutOfMemory } = compilation.result;
+  return end.kind === "not-started" || (end.kind === "signalled" && end.signal === "SIGKILL" && !ranOutOfMemory);
 }

@@ -1,18 +1,19 @@
 /**
  * The sandbox by bubblewrap: namespaces of its own for everything, no capabilities, a file system that holds Typst, its
- * libraries, fonts and packages and this render's project, read-only, and the render's output directory.
+ * libraries, fonts and packages and the files of this render, read-only, and the render's output directory.
  */
-import { existsSync } from "node:fs";
-import { basename, join } from "node:path";
+import { constants } from "node:os";
+import { basename } from "node:path";
 import type { BackendSettings } from "../settings.ts";
-import type { RenderDirectory } from "../work-directory/render-directory.ts";
-import { resourceLimitCommand } from "./resource-limits.ts";
-import { RENDER_ENVIRONMENT, type Sandbox, type SandboxView, type SpawnCommand } from "./sandbox.ts";
+import { type ExtraDescriptor, FIRST_EXTRA_DESCRIPTOR, type ProgramEnd } from "../spawner/messages.ts";
+import { NAMESPACE_ARGUMENTS } from "./bubblewrap-needs.mjs";
+import { describeBubblewrapObstacle, findBubblewrapFacts } from "./bubblewrap-obstacle.ts";
+import { hasFailedToLaunch, sandboxFailed } from "./launch-end.ts";
+import { LIMITER_NAME, resourceLimitCommand } from "./resource-limits.ts";
+import { RENDER_ENVIRONMENT, type Sandbox, type SandboxedEnd, type SandboxView } from "./sandbox.ts";
 import { makeSandboxRoot, SANDBOX_PATHS, sandboxRootPath } from "./sandbox-root.ts";
-import type { SeccompFilterFile } from "./seccomp-filter-file.ts";
-
-/** Nobody: the number has no meaning outside the sandbox's own user namespace. */
-const USER_ID = "65534";
+import { writeSeccompFilter } from "./seccomp-filter-file.ts";
+import { sharedLibraries } from "./shared-libraries.ts";
 
 /**
  * A Typst that is linked with glibc takes its heap in steps of 16 MiB and in huge pages, where the host has them to give:
@@ -21,58 +22,52 @@ const USER_ID = "65534";
  */
 const HUGE_PAGES = { GLIBC_TUNABLES: "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=16777216" } as const;
 
-/** What makes the namespaces, and the user in them. */
-export const NAMESPACE_ARGUMENTS: readonly string[] = [
-  ...["--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
-  ...["--uid", USER_ID, "--gid", USER_ID, "--hostname", "sandbox"],
-];
+const SECCOMP_DESCRIPTOR = FIRST_EXTRA_DESCRIPTOR;
+const REPORT_DESCRIPTOR = FIRST_EXTRA_DESCRIPTOR + 1;
 
-const SECCOMP_DESCRIPTOR = "3";
-const STATUS_DESCRIPTOR = "4";
+/** The programs that may fail before Typst runs, by the names with which they begin their complaints. */
+const LAUNCHERS = [LIMITER_NAME, "bwrap"];
+/** What bubblewrap adds to the number of the signal that ended its child. */
+const SIGNAL_EXIT_CODE_BASE = 128;
+const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
 
-/**
- * @param libraries what the Typst binary loads.
- * @param seccompFilter a file with the filter.
- */
-export function bubblewrapSandbox(
-  settings: BackendSettings,
-  libraries: readonly string[],
-  seccompFilter: SeccompFilterFile,
-): Sandbox {
+/** The sandbox, with its root and its filter written into the work directory. */
+export async function openBubblewrap(settings: BackendSettings): Promise<Sandbox> {
+  const seccompPath = await writeSeccompFilter(settings);
+  const rootFiles = await makeSandboxRoot(settings, await sharedLibraries(settings.typstPath));
   const fontPaths = settings.fontPaths.map((_, index) => SANDBOX_PATHS.font(index));
   const environment = { ...RENDER_ENVIRONMENT, ...HUGE_PAGES };
   const commonArguments = [
     ...NAMESPACE_ARGUMENTS,
     ...["--cap-drop", "ALL", "--new-session", "--die-with-parent"],
-    ...["--clearenv", ...Object.entries(environment).flatMap(([name, value]) => ["--setenv", name, value])],
-    ...["--seccomp", SECCOMP_DESCRIPTOR, "--json-status-fd", STATUS_DESCRIPTOR],
+    "--clearenv",
+    ...["--seccomp", String(SECCOMP_DESCRIPTOR), "--json-status-fd", String(REPORT_DESCRIPTOR)],
     ...readOnly(sandboxRootPath(settings), "/"),
     ...readOnly(settings.typstPath, SANDBOX_PATHS.typst),
     ...(settings.packagePath === null ? [] : readOnly(settings.packagePath, SANDBOX_PATHS.packages)),
     ...settings.fontPaths.flatMap((path, index) => readOnly(path, SANDBOX_PATHS.font(index))),
   ];
+  // In the order of the two descriptors above.
+  const extraDescriptors: readonly ExtraDescriptor[] = [{ kind: "file", path: seccompPath }, { kind: "report" }];
   const [file = "", ...limitArguments] = resourceLimitCommand(settings);
 
   return {
     mode: "bubblewrap",
-    prepare: async () => {
-      await seccompFilter.write();
-      await makeSandboxRoot(settings, libraries);
-    },
-    isWhole: () => existsSync(join(sandboxRootPath(settings), SANDBOX_PATHS.project)),
+    workFiles: [seccompPath, ...rootFiles],
     view: ({ outputDirectory }): SandboxView => ({
       root: SANDBOX_PATHS.project,
       outputDirectory: outputDirectory === null ? null : SANDBOX_PATHS.output,
       fontPaths,
       packagePath: SANDBOX_PATHS.packages,
     }),
-    spawnCommand: (renderDirectory: RenderDirectory, typstArguments): SpawnCommand => ({
+    spawnCommand: (renderDirectory, typstArguments, variables = {}) => ({
       typstName: basename(SANDBOX_PATHS.typst),
       file,
       arguments: [
         ...limitArguments,
         settings.bubblewrapPath,
         ...commonArguments,
+        ...Object.entries({ ...environment, ...variables }).flatMap(([name, value]) => ["--setenv", name, value]),
         ...readOnly(renderDirectory.root, SANDBOX_PATHS.project),
         ...(renderDirectory.outputDirectory === null
           ? []
@@ -82,13 +77,23 @@ export function bubblewrapSandbox(
         SANDBOX_PATHS.typst,
         ...typstArguments,
       ],
-      // bubblewrap's own; it sets the render's.
+      // Of bubblewrap itself, which sets that of the render.
       environment: {},
       workingDirectory: renderDirectory.root,
-      descriptor3Path: seccompFilter.path,
-      statusReport: "json",
+      extraDescriptors,
     }),
+    interpretEnd,
+    findObstacle: async () => describeBubblewrapObstacle(await findBubblewrapFacts(settings)),
   };
+}
+
+/** Only by its report is a bubblewrap that failed, or was killed, told from a Typst that did. */
+function interpretEnd(end: ProgramEnd): SandboxedEnd {
+  if (end.kind !== "exited" || hasFailedToLaunch(end, LAUNCHERS)) return sandboxFailed(end);
+  const reported = /"exit-code": (\d+)/.exec(end.status)?.[1];
+  if (reported === undefined) return sandboxFailed(end);
+  const signal = SIGNAL_NAMES.get(Number(reported) - SIGNAL_EXIT_CODE_BASE);
+  return signal === undefined ? { kind: "exited", exitCode: Number(reported) } : { kind: "signalled", signal };
 }
 
 function readOnly(source: string, target: string): string[] {

@@ -8,22 +8,22 @@
 import { basename } from "node:path";
 import { readProc } from "../proc.mjs";
 import type { BackendSettings } from "../settings.ts";
-import { emptyPackageDirectory, makeEmptyPackageDirectory } from "../work-directory/claim.ts";
-import type { RenderDirectory } from "../work-directory/render-directory.ts";
-import { resourceLimitCommand } from "./resource-limits.ts";
-import { RENDER_ENVIRONMENT, type Sandbox, type SandboxView, type SpawnCommand } from "./sandbox.ts";
-import type { SeccompFilterFile } from "./seccomp-filter-file.ts";
+import { describeLandlockObstacle, findLandlockFacts } from "./landlock-obstacle.ts";
+import { endOfReplacedProgram } from "./launch-end.ts";
+import { preparePackageDirectory } from "./package-directory.ts";
+import { LIMITER_NAME, resourceLimitCommand } from "./resource-limits.ts";
+import { RENDER_ENVIRONMENT, type Sandbox, type SandboxView } from "./sandbox.ts";
+import { writeSeccompFilter } from "./seccomp-filter-file.ts";
+import { sharedLibraries } from "./shared-libraries.ts";
 
-/**
- * @param libraries what the Typst binary loads.
- * @param seccompFilter a file with the filter.
- */
-export function landlockSandbox(
-  settings: BackendSettings,
-  libraries: readonly string[],
-  seccompFilter: SeccompFilterFile,
-): Sandbox {
-  const packagePath = settings.packagePath ?? emptyPackageDirectory(settings);
+/** The programs that may fail before Typst runs, by the names with which they begin their complaints. */
+const LAUNCHERS = [LIMITER_NAME, "setpriv"];
+
+/** The sandbox, with its filter written into the work directory. */
+export async function openLandlock(settings: BackendSettings): Promise<Sandbox> {
+  const seccompPath = await writeSeccompFilter(settings);
+  const libraries = await sharedLibraries(settings.typstPath);
+  const packages = await preparePackageDirectory(settings);
   const commonArguments = [
     // There is no namespace that would end with the backend, so Typst is killed when its parent goes.
     ...["--pdeathsig", "KILL"],
@@ -33,25 +33,21 @@ export function landlockSandbox(
     ...["--landlock-access", "fs"],
     ...rule("execute,read-file", settings.typstPath),
     ...libraries.flatMap((library) => rule("execute,read-file", library)),
-    ...[packagePath, ...settings.fontPaths].flatMap((path) => rule("read-file,read-dir", path)),
-    ...["--seccomp-filter", seccompFilter.path],
+    ...[packages.path, ...settings.fontPaths].flatMap((path) => rule("read-file,read-dir", path)),
+    ...["--seccomp-filter", seccompPath],
   ];
   const [file = "", ...limitArguments] = resourceLimitCommand(settings);
 
   return {
     mode: "landlock",
-    prepare: async () => {
-      await seccompFilter.write();
-      await makeEmptyPackageDirectory(settings);
-    },
-    isWhole: () => true,
+    workFiles: [seccompPath, ...packages.workFiles],
     view: (renderDirectory): SandboxView => ({
       root: renderDirectory.root,
       outputDirectory: renderDirectory.outputDirectory,
       fontPaths: settings.fontPaths,
-      packagePath,
+      packagePath: packages.path,
     }),
-    spawnCommand: (renderDirectory: RenderDirectory, typstArguments): SpawnCommand => ({
+    spawnCommand: (renderDirectory, typstArguments, variables = {}) => ({
       typstName: basename(settings.typstPath),
       file,
       arguments: [
@@ -65,11 +61,12 @@ export function landlockSandbox(
         settings.typstPath,
         ...typstArguments,
       ],
-      environment: RENDER_ENVIRONMENT,
+      environment: { ...RENDER_ENVIRONMENT, ...variables },
       workingDirectory: renderDirectory.root,
-      descriptor3Path: null,
-      statusReport: "direct",
+      extraDescriptors: [],
     }),
+    interpretEnd: (end) => endOfReplacedProgram(end, LAUNCHERS),
+    findObstacle: async () => describeLandlockObstacle(await findLandlockFacts(settings)),
   };
 }
 

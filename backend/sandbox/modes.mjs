@@ -11,7 +11,7 @@ export const SANDBOX_MODES = /** @type {const} */ (["bubblewrap", "landlock", "n
 export const SANDBOX_MODE_ADVICE = `SERVICE_SANDBOX must be one of ${SANDBOX_MODES.join(", ")}.`;
 
 /**
- * The sandbox must be left out by name: forgetting a setting must never open the service.
+ * Only `none` by name turns the sandbox off: a setting that is missing must never open the service.
  *
  * @param {string | undefined} setting
  * @returns {SandboxMode | undefined} undefined where the setting names none

@@ -1,31 +1,24 @@
 /**
- * Setting up the sandbox that the settings name: what it needs is looked up and written at start.
+ * Opening the sandbox that the settings name.
  */
-import { SettingError } from "../../rules/settings.ts";
 import type { BackendSettings } from "../settings.ts";
-import { bubblewrapSandbox } from "./bubblewrap.ts";
-import { landlockSandbox } from "./landlock.ts";
+import { openBubblewrap } from "./bubblewrap.ts";
+import { openLandlock } from "./landlock.ts";
 import type { Sandbox } from "./sandbox.ts";
-import { seccompFilter } from "./seccomp.ts";
-import { seccompFilterFile } from "./seccomp-filter-file.ts";
-import { sharedLibraries } from "./shared-libraries.ts";
-import { unconfined } from "./unconfined.ts";
+import { openUnconfined } from "./unconfined.ts";
 
 /**
- * The sandbox, prepared and not yet probed. The work directory must be ready.
+ * The sandbox, with everything that it needs written into the work directory, which must be ready. It is not probed yet.
  *
- * @throws SettingError where it cannot be had on this machine.
+ * @throws SettingError where no filter of system calls is known for this machine's processor.
  */
-export async function openSandbox(settings: BackendSettings): Promise<Sandbox> {
-  const sandbox = await chooseSandbox(settings);
-  await sandbox.prepare();
-  return sandbox;
-}
-
-async function chooseSandbox(settings: BackendSettings): Promise<Sandbox> {
-  if (settings.sandboxMode === "none") return unconfined(settings);
-  const filter = seccompFilter(process.arch);
-  if (filter === null) throw new SettingError(`No system call filter is known for ${process.arch}.`);
-  const open = { bubblewrap: bubblewrapSandbox, landlock: landlockSandbox }[settings.sandboxMode];
-  return open(settings, await sharedLibraries(settings.typstPath), seccompFilterFile(settings, filter));
+export function openSandbox(settings: BackendSettings): Promise<Sandbox> {
+  switch (settings.sandboxMode) {
+    case "bubblewrap":
+      return openBubblewrap(settings);
+    case "landlock":
+      return openLandlock(settings);
+    case "none":
+      return openUnconfined(settings);
+  }
 }

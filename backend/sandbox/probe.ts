@@ -15,7 +15,7 @@ import type { Spawner } from "../spawner/spawner.ts";
 import { compileArguments } from "../typst/command-line.ts";
 import { DISCARD_OUTPUT, TypstProcess } from "../typst/process.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
-import type { Sandbox, SpawnCommand } from "./sandbox.ts";
+import type { Sandbox } from "./sandbox.ts";
 
 /** What the probe found: the escapes that succeeded, and whether an ordinary document compiles. */
 export interface ProbeReport {
@@ -62,7 +62,7 @@ export async function probeSandbox(
   }
 }
 
-/** What every attempt stands on. */
+/** What every attempt needs. */
 interface Prober {
   readonly settings: BackendSettings;
   readonly sandbox: Sandbox;
@@ -71,28 +71,22 @@ interface Prober {
 
 interface Attempt {
   readonly source: string;
-  /** The target of a symbolic link `link.txt` in the project. */
+  /** The target of a symbolic link `link.txt` among the files of the render. */
   readonly linkTo?: string;
   readonly outputPath?: string;
   /** The port of a proxy by which packages are to be fetched. */
   readonly proxyPort?: number;
 }
 
-/** Whether Typst, in a project of its own, exits 0. */
+/** Whether Typst, in a render directory of its own, exits 0. */
 async function attempt({ settings, sandbox, spawner }: Prober, task: Attempt): Promise<boolean> {
   const renderDirectory = await RenderDirectory.create(settings.workDirectory, false);
   try {
     if (task.linkTo !== undefined) await symlink(task.linkTo, join(renderDirectory.root, "link.txt"));
     const view = sandbox.view(renderDirectory);
-    const spawnCommand = sandbox.spawnCommand(
-      renderDirectory,
-      compileArguments(settings, view, task.outputPath ?? "-", "pdf", []),
-    );
-    const process = new TypstProcess(
-      spawner,
-      task.proxyPort === undefined ? spawnCommand : withProxy(spawnCommand, task.proxyPort),
-      settings.limits.max_output_bytes,
-    );
+    const typstArguments = compileArguments(settings, view, task.outputPath ?? "-", "pdf", []);
+    const spawnCommand = sandbox.spawnCommand(renderDirectory, typstArguments, proxyVariables(task.proxyPort));
+    const process = new TypstProcess(spawner, sandbox, spawnCommand, settings.limits.max_output_bytes);
     const { end } = await process.perform({
       input: [Buffer.from(task.source)],
       timeoutMilliseconds: ATTEMPT_TIMEOUT_MILLISECONDS,
@@ -125,16 +119,9 @@ async function connectsToHost(prober: Prober): Promise<boolean> {
   }
 }
 
-/** The same launch with a proxy in Typst's environment: the way by which its downloader can be led anywhere. */
-function withProxy(spawnCommand: SpawnCommand, port: number): SpawnCommand {
+/** The environment variables that lead Typst's downloader anywhere. */
+function proxyVariables(port: number | undefined): Readonly<Record<string, string>> {
+  if (port === undefined) return {};
   const url = `http://127.0.0.1:${port}`;
-  const variables = { HTTP_PROXY: url, HTTPS_PROXY: url, ALL_PROXY: url };
-  // bubblewrap clears the environment and sets its own; the other launches pass theirs on.
-  const clear = spawnCommand.arguments.indexOf("--clearenv");
-  const setenv = Object.entries(variables).flatMap(([name, value]) => ["--setenv", name, value]);
-  return {
-    ...spawnCommand,
-    environment: { ...spawnCommand.environment, ...variables },
-    arguments: clear < 0 ? spawnCommand.arguments : spawnCommand.arguments.toSpliced(clear + 1, 0, ...setenv),
-  };
+  return { HTTP_PROXY: url, HTTPS_PROXY: url, ALL_PROXY: url };
 }

@@ -3,11 +3,14 @@
  */
 import type { BackendSettings } from "../settings.ts";
 
-/** What Typst has open at once: its streams, and the files of the project one after the other. Measured: under 20. */
+/** What Typst has open at once: its streams, and the files of the render one after the other. Measured: under 20. */
 const MAX_OPEN_FILES = 256;
 
 /** Threads and processes of this user; seccomp leaves Typst threads only. The superuser is exempt from this limit. */
 const MAX_PROCESSES = 1024;
+
+/** How prlimit begins its complaints. */
+export const LIMITER_NAME = "prlimit";
 
 /** prlimit and its arguments; the command to run under the limits follows them. */
 export function resourceLimitCommand(settings: BackendSettings): readonly string[] {

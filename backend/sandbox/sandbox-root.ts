@@ -4,11 +4,10 @@
  * mounted one by one cost every render 1.5 to 2 ms (measured).
  */
 import { existsSync } from "node:fs";
-import { mkdir, readFile, stat } from "node:fs/promises";
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { BackendSettings } from "../settings.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
-import { writeMissing } from "./write-missing.ts";
 
 /** Paths in the sandbox. */
 export const SANDBOX_PATHS = {
@@ -28,27 +27,36 @@ export function sandboxRootPath({ workDirectory }: BackendSettings): string {
 }
 
 /**
- * Makes the root in the work directory, or what is missing of it: a cleaner of old files takes what nobody reads.
+ * Makes the root in the work directory.
  *
  * @param libraries what the Typst binary loads.
+ * @returns the paths of all that a render needs of it, on the host.
  * @throws where a file cannot be read or written.
  */
-export async function makeSandboxRoot(settings: BackendSettings, libraries: readonly string[]): Promise<void> {
+export async function makeSandboxRoot(
+  settings: BackendSettings,
+  libraries: readonly string[],
+): Promise<readonly string[]> {
   const root = sandboxRootPath(settings);
-  for (const path of [SANDBOX_PATHS.project, SANDBOX_PATHS.output, SANDBOX_PATHS.packages]) {
+  const made = [root];
+  const makeDirectory = async (path: string) => {
     await mkdir(join(root, path), { recursive: true });
-  }
-  await writeMissing(join(root, SANDBOX_PATHS.typst), "");
+    made.push(join(root, path));
+  };
+  const makeFile = async (path: string, content: string | Uint8Array) => {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    // Executable, because one of the libraries is the loader of programs.
+    await writeFile(join(root, path), content, { mode: 0o555 });
+    made.push(join(root, path));
+  };
+  for (const path of [SANDBOX_PATHS.project, SANDBOX_PATHS.output, SANDBOX_PATHS.packages]) await makeDirectory(path);
+  await makeFile(SANDBOX_PATHS.typst, "");
   for (const [index, fontPath] of settings.fontPaths.entries()) {
-    const path = join(root, SANDBOX_PATHS.font(index));
-    await mkdir(dirname(path), { recursive: true });
-    if ((await stat(fontPath)).isDirectory()) await mkdir(path, { recursive: true });
-    else await writeMissing(path, "");
+    const path = SANDBOX_PATHS.font(index);
+    await ((await stat(fontPath)).isDirectory() ? makeDirectory(path) : makeFile(path, ""));
   }
-  for (const file of [...libraries, ...HUGE_PAGE_FILES.filter((path) => existsSync(path))]) {
-    const path = join(root, file);
-    await mkdir(dirname(path), { recursive: true });
-    // Read whole: files of /sys say that they are longer than they are, and copyFile waits for the rest.
-    await writeMissing(path, await readFile(file));
-  }
+  // Read whole: files of /sys say that they are longer than they are, and copyFile waits for the rest.
+  for (const file of libraries) await makeFile(file, await readFile(file));
+  for (const file of HUGE_PAGE_FILES.filter((path) => existsSync(path))) await makeFile(file, await readFile(file));
+  return made;
 }

@@ -1,6 +1,8 @@
 /**
- * What a sandbox is to the rest of the backend: how a project looks from inside it, and how Typst is started in it.
+ * What a sandbox is to the rest of the backend: how a render directory looks from inside it, how Typst is started in it,
+ * how Typst ended, and why it does not run. Everything that differs between the sandboxes is behind this interface.
  */
+import type { ProgramEnd, SpawnCommand } from "../spawner/messages.ts";
 import type { RenderDirectory } from "../work-directory/render-directory.ts";
 import type { SandboxMode } from "./modes.mjs";
 
@@ -15,31 +17,35 @@ export interface SandboxView {
   readonly packagePath: string;
 }
 
-/** A program to start so that Typst runs in the sandbox. */
-export interface SpawnCommand {
+/** A command that runs Typst in the sandbox. */
+export interface TypstCommand extends SpawnCommand {
   /** What the kernel calls the process of Typst: the file name of its program. */
   readonly typstName: string;
-  readonly file: string;
-  readonly arguments: readonly string[];
-  readonly environment: Readonly<Record<string, string>>;
-  readonly workingDirectory: string;
-  /** The file that the program reads from file descriptor 3, or null. */
-  readonly descriptor3Path: string | null;
-  /**
-   * How the end of Typst shows: `direct`, as the end of the started program itself, or `json`, as bubblewrap's status
-   * reports on file descriptor 4. Only by the latter is a sandbox that failed told from a Typst that did.
-   */
-  readonly statusReport: "direct" | "json";
 }
+
+/** How Typst ended by itself. */
+export type TypstExit =
+  | { readonly kind: "exited"; readonly exitCode: number }
+  | { readonly kind: "signalled"; readonly signal: string };
+
+/** How Typst ended, or why it never ran or its end is not known. `reason` is for the log. */
+export type SandboxedEnd = TypstExit | { readonly kind: "sandbox-failed"; readonly reason: string };
 
 export interface Sandbox {
   readonly mode: SandboxMode;
-  /** Writes into the work directory what launches need there, as far as it is missing. */
-  prepare(): Promise<void>;
-  /** Whether a process that waits still sees its project: what is removed below it in the work directory, it loses. */
-  isWhole(): boolean;
+  /** Files and directories of the work directory that must stay there for Typst to run in it. */
+  readonly workFiles: readonly string[];
   view(renderDirectory: RenderDirectory): SandboxView;
-  spawnCommand(renderDirectory: RenderDirectory, typstArguments: readonly string[]): SpawnCommand;
+  /** @param variables environment variables of Typst, beside those of every render. */
+  spawnCommand(
+    renderDirectory: RenderDirectory,
+    typstArguments: readonly string[],
+    variables?: Readonly<Record<string, string>>,
+  ): TypstCommand;
+  /** How Typst ended, by the end of the program that `spawnCommand` names. */
+  interpretEnd(end: ProgramEnd): SandboxedEnd;
+  /** Why Typst does not run in it on this machine, and what to do about it, in sentences for the operator. */
+  findObstacle(): Promise<string>;
 }
 
 /**

@@ -1,17 +1,22 @@
 /**
- * The filter of system calls as a file of the work directory: bubblewrap reads it by a descriptor, setpriv by its path.
+ * The filter of system calls as a file of the work directory: bubblewrap reads it from a descriptor, setpriv by its path.
  */
+import { writeFile } from "node:fs/promises";
+import { SettingError } from "../../rules/settings.ts";
 import type { BackendSettings } from "../settings.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
-import { writeMissing } from "./write-missing.ts";
+import { seccompFilter } from "./seccomp.ts";
 
-export interface SeccompFilterFile {
-  readonly path: string;
-  /** Writes the file where it is missing. */
-  write(): Promise<void>;
-}
-
-export function seccompFilterFile({ workDirectory }: BackendSettings, filter: Uint8Array): SeccompFilterFile {
+/**
+ * Writes the filter for this machine's processor.
+ *
+ * @returns the path of the file.
+ * @throws SettingError where no filter is known for the processor.
+ */
+export async function writeSeccompFilter({ workDirectory }: BackendSettings): Promise<string> {
+  const filter = seccompFilter(process.arch);
+  if (filter === null) throw new SettingError(`No system call filter is known for ${process.arch}.`);
   const path = workDirectoryPath(workDirectory, "seccompFilter");
-  return { path, write: () => writeMissing(path, filter) };
+  await writeFile(path, filter);
+  return path;
 }

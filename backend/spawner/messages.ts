@@ -1,17 +1,36 @@
 /**
  * What the backend and its spawner say to each other, over the channel between a Node process and its child.
  */
-import type { SpawnCommand } from "../sandbox/sandbox.ts";
 
-/** Tells a program from all others that one backend has started. */
+/** Identifies one program among all that a backend has started. */
 export type ProgramId = number;
+
+/** A program to start. */
+export interface SpawnCommand {
+  readonly file: string;
+  readonly arguments: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  /** No two programs that run at once may share it: processes left behind are recognised by it. */
+  readonly workingDirectory: string;
+  /** What it gets beside its standard streams: file descriptors from `FIRST_EXTRA_DESCRIPTOR` on, in this order. */
+  readonly extraDescriptors: readonly ExtraDescriptor[];
+}
+
+/** After standard input, output and error. */
+export const FIRST_EXTRA_DESCRIPTOR = 3;
+
+export type ExtraDescriptor =
+  /** A file, opened for reading. */
+  | { readonly kind: "file"; readonly path: string }
+  /** A pipe for what it reports of itself. There may be one. */
+  | { readonly kind: "report" };
 
 /** From the backend. */
 export type SpawnerRequest =
   | { readonly kind: "start"; readonly id: ProgramId; readonly spawnCommand: SpawnCommand }
   | { readonly kind: "kill"; readonly id: ProgramId };
 
-/** From the spawner. `killed` answers every kill; `ended` is the last word on a program, and comes for every one. */
+/** From the spawner. `killed` answers every kill; `ended` comes once for every program, as the last report on it. */
 export type SpawnerReport =
   | { readonly kind: "started"; readonly id: ProgramId; readonly pid: number }
   | { readonly kind: "killed"; readonly id: ProgramId }
@@ -28,6 +47,6 @@ export type ProgramEnd =
 export interface ProgramWords {
   /** The first bytes of its standard error, one character each. */
   readonly diagnostics: string;
-  /** The first bytes of what it wrote to file descriptor 4. */
+  /** The first bytes of its report; empty where it has no descriptor for one. */
   readonly status: string;
 }

@@ -2,12 +2,12 @@
  * The spawner: a small process beside the backend that starts and kills programs for it.
  *
  * Node starts a program by fork(2), which copies the page tables of all its memory: 1 ms from a process of 50 MB, 8 ms
- * from a backend of 160 MB, each time with its event loop at a stand (measured). So this process stays small: it imports
- * little but Node, no standard output passes through it, and it is plain JavaScript, because reading TypeScript doubles
- * what there is to copy.
+ * from a backend of 160 MB, and the event loop stands still meanwhile (measured). So this process stays small: it
+ * imports little but Node, no standard output passes through it, and it is plain JavaScript, because loading TypeScript
+ * doubles the memory that is copied.
  *
- * For each program it connects to the backend's socket, says which program it is, and gives the connection away as the
- * program's standard input and output. It ends with the backend, and takes with it what still runs.
+ * For each program it connects to the backend's socket, sends the program's number, and hands the connection over as the
+ * program's standard input and output. It ends with the backend, and kills what still runs.
  */
 import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
@@ -18,16 +18,16 @@ import { killStrayProcesses } from "../work-directory/stray-processes.mjs";
 /** @import { ChildProcess } from "node:child_process" */
 /** @import { Socket } from "node:net" */
 /** @import { Readable } from "node:stream" */
-/** @import { SpawnCommand } from "../sandbox/sandbox.ts" */
-/** @import { ProgramEnd, ProgramId, ProgramWords, SpawnerReport, SpawnerRequest } from "./messages.ts" */
+/** @import { ExtraDescriptor, ProgramEnd, ProgramId, ProgramWords, SpawnCommand } from "./messages.ts" */
+/** @import { SpawnerReport, SpawnerRequest } from "./messages.ts" */
 
-/** Enough for what tells one end from another; the rest of what a program says is dropped. */
+/** Enough to tell one end from another; the rest of what a program says is dropped. */
 const MAX_TEXT_LENGTH = 4096;
 
-/** Where the backend waits for the streams of programs. In the environment, so that command lines do not show it. */
+/** Where the backend accepts the streams of programs. In the environment, so that no command line shows it. */
 const socketPath = process.env.SPAWNER_SOCKET_PATH ?? "";
 
-/** What runs, and null for what is about to. @type {Map<ProgramId, ChildProcess | null>} */
+/** What runs; null for a program that is about to be started. @type {Map<ProgramId, ChildProcess | null>} */
 const children = new Map();
 
 process.on("message", (/** @type {SpawnerRequest} */ request) => {
@@ -41,7 +41,7 @@ process.on("disconnect", () => {
   for (const id of children.keys()) kill(id);
   process.exit(0);
 });
-// A terminal sends these to every process of its group. The backend decides what they mean, and ends this one last.
+// A terminal sends these to every process of its group. The backend handles them, and ends this process last.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => {});
 
 /** @param {ProgramId} id @param {SpawnCommand} spawnCommand */
@@ -52,7 +52,7 @@ function start(id, spawnCommand) {
   socket.pause();
   socket.on("error", (error) => reportFailure(id, error));
   socket.on("connect", () => {
-    // Flushed before the program can write: the backend finds the number first.
+    // Flushed before the program can write, so that the backend reads the number first.
     socket.write(`${id}\n`, (error) => {
       if (error) reportFailure(id, error);
       else run(id, spawnCommand, socket);
@@ -75,28 +75,30 @@ function run(id, spawnCommand, socket) {
 
 /** @param {ProgramId} id @param {SpawnCommand} spawnCommand @param {Socket} socket */
 function spawnOn(id, spawnCommand, socket) {
-  // Opened for each anew: processes that share a descriptor share its position.
-  const descriptor3 = spawnCommand.descriptor3Path === null ? null : openSync(spawnCommand.descriptor3Path, "r");
+  /** @type {number[]} */
+  const opened = [];
+  /** @param {ExtraDescriptor} descriptor */
+  const stdioOf = (descriptor) => {
+    if (descriptor.kind === "report") return "pipe";
+    // Each program opens the file anew: processes that share a descriptor share its position.
+    const fd = openSync(descriptor.path, "r");
+    opened.push(fd);
+    return fd;
+  };
   try {
     const child = spawn(spawnCommand.file, spawnCommand.arguments, {
       cwd: spawnCommand.workingDirectory,
       env: spawnCommand.environment,
-      stdio: [
-        socket,
-        socket,
-        "pipe",
-        descriptor3 ?? "ignore",
-        spawnCommand.statusReport === "json" ? "pipe" : "ignore",
-      ],
+      stdio: [socket, socket, "pipe", ...spawnCommand.extraDescriptors.map(stdioOf)],
       // A process group of its own, to be killed as one.
       detached: true,
     });
     child.on("error", (error) => reportFailure(id, error));
-    // Without descriptors left, Node gives a child without streams.
+    // When this process runs out of descriptors, Node returns a child without streams.
     const diagnostics = readHead(child.stdio?.[2]);
-    const status = readHead(child.stdio?.[4]);
+    const status = readHead(child.stdio?.slice(3).find(isReadable));
     child.on("exit", (_exitCode, signal) => {
-      // Without its inner process, which may have been too young to end with it, its streams would never close.
+      // A bubblewrap that is killed early may leave its inner process, which would keep the streams open for ever.
       if (signal !== null) killStrayProcesses((argument) => argument === spawnCommand.workingDirectory);
     });
     child.on("close", (exitCode, signal) => {
@@ -105,7 +107,7 @@ function spawnOn(id, spawnCommand, socket) {
     if (child.pid !== undefined) report({ kind: "started", id, pid: child.pid });
     return child;
   } finally {
-    if (descriptor3 !== null) closeSync(descriptor3);
+    for (const fd of opened) closeSync(fd);
   }
 }
 
@@ -113,7 +115,7 @@ function spawnOn(id, spawnCommand, socket) {
 function kill(id) {
   const child = children.get(id);
   if (child === null) reportFailure(id, "killed before it was started");
-  // Where the group has ended by itself, its end is about to be reported.
+  // A group that has ended by itself is about to be reported.
   if (child?.pid !== undefined) killIfThere(-child.pid);
 }
 
@@ -143,7 +145,7 @@ function reportEnd(id, end) {
 
 /** @param {SpawnerReport} message */
 function report(message) {
-  // Whom it cannot reach has ended, which is told by the channel's own end.
+  // A failure to send means that the backend has ended; `disconnect` deals with that.
   process.send?.(message, undefined, undefined, () => {});
 }
 
@@ -158,7 +160,7 @@ function readHead(stream) {
     stream.on("data", (chunk) => {
       if (head.length < MAX_TEXT_LENGTH) head += chunk.toString("latin1").slice(0, MAX_TEXT_LENGTH - head.length);
     });
-    // A killed process may break its pipes; how it ended is told by its exit, not by them.
+    // A killed process may break its pipes. Its exit says how it ended.
     stream.on("error", () => {});
   }
   return () => head;

@@ -1,28 +1,29 @@
 /**
- * The backend's side of the spawner: starts programs through it, and starts it anew should it end.
+ * The backend's side of the spawner: starts programs through it, and replaces it when it ends.
+ *
+ * A program's end (a message of the spawner) and its streams (a connection from the program) arrive separately and in
+ * any order; a program is settled when both are here, or when one of them can no longer come.
  */
 
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { describeError, ServiceFailure } from "../error-log.ts";
 import { killIfThere } from "../proc.mjs";
-import type { SpawnCommand } from "../sandbox/sandbox.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
 import { killStrayProcesses } from "../work-directory/stray-processes.mjs";
-import type { ProgramEnd, ProgramId, SpawnerReport, SpawnerRequest } from "./messages.ts";
+import type { ProgramEnd, ProgramId, SpawnCommand, SpawnerReport, SpawnerRequest } from "./messages.ts";
 
 const PROGRAM = fileURLToPath(new URL("spawner-program.mjs", import.meta.url));
-/** It makes little garbage, and each page of its memory costs each start. */
+/** The spawner makes little garbage, and every page of its memory adds to the cost of every start. */
 const SPAWNER_NODE_ARGUMENTS = ["--max-semi-space-size=1"];
-/** A spawner that has not even heard of a kill by then is stuck. */
+/** A spawner that has not acknowledged a kill by then is stuck. */
 const ANSWER_TIMEOUT_MILLISECONDS = 5000;
-/** For the connection of a program that has ended. It was made before the program ran, so it comes at once or never. */
+/** For the connection of a program that has ended: it was made before the program ran, so it arrives at once or never. */
 const CONNECTION_TIMEOUT_MILLISECONDS = 1000;
-/** By then a program that was about to start when its spawner died has started. */
+/** By then, a program that was about to start when its spawner died has started. */
 const LATE_START_MILLISECONDS = 1000;
 
 /** A program that was started, or could not be. */
@@ -31,15 +32,15 @@ export interface SpawnedProgram {
   readonly stream: Promise<Duplex | null>;
   /** Its process id; null where it could not be started. */
   readonly pid: Promise<number | null>;
-  /** How it ended. Never rejects: with a spawner that ends, its programs have failed. */
+  /** How it ended. Never rejects: when the spawner ends, its programs count as failed. */
   readonly end: Promise<ProgramEnd>;
   /** Kills its process group. */
   kill(): void;
 }
 
-/** What is known of a program until both its end and its connection are here. */
+/** What is known of a program until it is settled. */
 class Program {
-  /** Where it runs: no other program runs there. */
+  /** Its working directory, which no other running program has. */
   readonly directory: string;
   readonly stream = Promise.withResolvers<Duplex | null>();
   readonly pid = Promise.withResolvers<number | null>();
@@ -47,7 +48,7 @@ class Program {
   /** Its process group, once it is started. */
   groupId: number | null = null;
   socket: Socket | null = null;
-  /** Its end, where that came before its connection. */
+  /** Its end, where that arrived before its connection. */
   earlyEnd: ProgramEnd | null = null;
   killTimer: NodeJS.Timeout | null = null;
   connectionTimer: NodeJS.Timeout | null = null;
@@ -59,7 +60,7 @@ class Program {
 
 export class Spawner {
   readonly #socketPath: string;
-  #server: Server;
+  readonly #server: Server;
   readonly #answerTimeoutMilliseconds: number;
   readonly #programs = new Map<ProgramId, Program>();
   #child: ChildProcess | null = null;
@@ -76,7 +77,7 @@ export class Spawner {
   /**
    * A spawner whose socket lies in `workDirectory`, which must be there.
    *
-   * @param answerTimeoutMilliseconds after which a process that does not do as it is told is killed itself.
+   * @param answerTimeoutMilliseconds after which a spawner process that does not respond is killed.
    */
   static async open(workDirectory: string, answerTimeoutMilliseconds = ANSWER_TIMEOUT_MILLISECONDS): Promise<Spawner> {
     const socketPath = workDirectoryPath(workDirectory, "streams");
@@ -88,7 +89,7 @@ export class Spawner {
     return this.#isClosed;
   }
 
-  /** Starts a program. Never throws: its end says what becomes of it, whatever that is. */
+  /** Starts a program. Never throws: a failure to start is an end of the program. */
   start(spawnCommand: SpawnCommand): SpawnedProgram {
     const id = ++this.#lastId;
     const program = new Program(spawnCommand.workingDirectory);
@@ -102,20 +103,7 @@ export class Spawner {
     };
   }
 
-  /**
-   * Listens again where the socket has been removed. Programs that run keep their connections.
-   *
-   * @throws where the work directory is gone.
-   */
-  async repair(): Promise<void> {
-    if (this.#isClosed || existsSync(this.#socketPath)) return;
-    // Before the new one is there: it would remove the socket of that name.
-    this.#server.close();
-    this.#server = (await listen(this.#socketPath)).on("connection", this.#takeConnection);
-    if (this.#isClosed) this.#server.close();
-  }
-
-  /** Ends the spawner and all that it has started, for good. */
+  /** Ends the spawner and everything that it has started, for good. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#server.close();
@@ -144,7 +132,7 @@ export class Spawner {
       if (this.#isClosed) throw new ServiceFailure("the spawner is closed");
       this.#child ??= this.#startProgram();
       if (!this.#child.connected) throw new ServiceFailure("the spawner cannot be reached");
-      // Whom it cannot reach has ended, which is told by the end.
+      // A failure to send means that the child has ended; its `exit` event settles the program.
       this.#child.send(request, () => {});
     } catch (error) {
       const { message, code } = describeError(error);
@@ -164,7 +152,7 @@ export class Spawner {
     return child;
   }
 
-  /** A spawner that ended can kill nobody any more, and not all of its programs end with it. */
+  /** A spawner that has ended can kill nothing any more, and not all of its programs end with it. */
   #forget(child: ChildProcess, reason: string): void {
     if (this.#child !== child) return;
     this.#child = null;
@@ -187,7 +175,7 @@ export class Spawner {
         program.pid.resolve(report.pid);
         break;
       case "killed":
-        // The spawner is well. How long the kernel takes to end the program is no matter of the spawner's.
+        // The spawner responds. How long the kernel takes to end the program is not its concern.
         if (program.killTimer !== null) clearTimeout(program.killTimer);
         break;
       case "ended":
@@ -196,7 +184,6 @@ export class Spawner {
     }
   }
 
-  /** The news of an end and the program's connection come by different ways, in any order. */
   #hearEnd(id: ProgramId, program: Program, end: ProgramEnd): void {
     if (end.kind === "failed" || program.socket !== null) {
       this.#settle(id, end);
@@ -221,17 +208,17 @@ export class Spawner {
     program.end.resolve(end);
   }
 
-  /** The first line of a connection says whose it is; what follows is the program's output. */
+  /** The first line of a connection is the program's number; what follows is the program's output. */
   readonly #takeConnection = (socket: Socket): void => {
-    // A reader gets it as an exception of its own.
+    // Whoever reads the socket gets the error as an exception.
     socket.on("error", () => {});
     socket.once("readable", () => {
       const head: Buffer | null = socket.read();
-      // Written as one piece, so it comes as one.
+      // Written in one piece, so it arrives in one.
       const lineEnd = head?.indexOf("\n") ?? -1;
       const id: ProgramId = Number(head?.toString("latin1", 0, Math.max(0, lineEnd)));
       const program = this.#programs.get(id);
-      // Nobody waits for it where its program was given up, or has its connection.
+      // The program has been given up, has a connection already, or never existed.
       if (head === null || program === undefined || program.socket !== null) {
         socket.destroy();
         return;

@@ -1,7 +1,7 @@
 /**
  * The Typst command line: the only place that builds one.
  *
- * No text of the caller's reaches it but numbers, enum values and page ranges that the rules have validated.
+ * Nothing of a request reaches it but numbers, enum values and page ranges that the rules have validated.
  */
 import { join } from "node:path";
 import type { Output } from "../../rules/output-options.ts";
@@ -12,33 +12,33 @@ import type { BackendSettings } from "../settings.ts";
 const STANDARD_STREAM = "-";
 
 /**
- * The project as a folder of fonts: it is the working directory in every sandbox. Its path would not do where it holds a
- * colon, at which Typst splits the value of `--font-path`.
+ * The project root as a folder of fonts: it is the working directory in every sandbox. Its path would not do, because
+ * Typst splits the value of `--font-path` at colons.
  */
-const PROJECT_FOLDER = ".";
+const PROJECT_ROOT = ".";
 
-/** All of a request that its command lines depend on. */
+/** Everything in a request that its command lines depend on. */
 export interface RenderCommand {
   readonly output: Output;
-  /** Whether there are fonts among the files of the project. */
+  /** Whether there are fonts among the files of the request. */
   readonly bringsFonts: boolean;
 }
 
 /**
- * The arguments that render the output of the project in view, reading the program text from standard input: to standard
- * output, or to a file a page where the view has a directory for them.
+ * The arguments that render an output from the program text on standard input: to standard output, or to one file per
+ * page where the view has a directory for them.
  */
 export function renderArguments(settings: BackendSettings, view: SandboxView, command: RenderCommand): string[] {
   const { output } = command;
-  // {p} is the physical page number. Typst replaces it anywhere in the path, and nothing else of the path is a brace.
+  // Typst replaces {p} by the physical page number, anywhere in the path. The rest of the path has no braces.
   const path = view.outputDirectory === null ? STANDARD_STREAM : join(view.outputDirectory, "{p}");
   return compileArguments(settings, fontView(view, command), path, output.format, outputArguments(settings, output));
 }
 
 /**
- * The arguments that tell whether the document has a page: it is printed, or nothing is.
+ * The arguments that find out whether the document has a page: Typst prints it, or nothing.
  *
- * @param page from one on.
+ * @param page counted from one.
  */
 export function pageProbeArguments(
   settings: BackendSettings,
@@ -55,11 +55,11 @@ export function lowestPage(pages: string): number {
 }
 
 /**
- * The view with the project's own fonts, if there are any. Of fonts of one family that fit equally well Typst takes the
- * first that it found: its own, the operator's, and then these.
+ * The view with the request's own fonts, if there are any. Of several fonts of one family that fit equally well, Typst
+ * takes the first that it has found: its own, then the operator's, then these.
  */
 function fontView(view: SandboxView, { bringsFonts }: RenderCommand): SandboxView {
-  return bringsFonts ? { ...view, fontPaths: [...view.fontPaths, PROJECT_FOLDER] } : view;
+  return bringsFonts ? { ...view, fontPaths: [...view.fontPaths, PROJECT_ROOT] } : view;
 }
 
 /** Whether the output is a ZIP of pages, which Typst writes as files. */
@@ -96,16 +96,16 @@ function timestampArguments({ creationTimestampSeconds }: BackendSettings): stri
 }
 
 /**
- * What the format asks for. A command line can be read by every user who sees the process in /proc, and here it holds a
- * choice of the caller's: pages, resolution, standards. Typst 0.15 takes them nowhere else: neither its environment nor a
- * file names pages. So nothing but numbers and words of our own list goes there, and docs/operations.md says who sees it.
+ * The arguments for the caller's choice of pages, resolution and standards. Every user who sees the process in /proc can
+ * read its command line, and Typst 0.15 takes these options in no other way, neither from its environment nor from a
+ * file. So they are numbers and words from our own lists, and docs/operations.md says who sees them.
  */
 function outputArguments(settings: BackendSettings, output: Output): string[] {
   switch (output.format) {
     case "pdf":
       return [
         ...standardArguments([...(output.version === null ? [] : [output.version]), ...output.standards]),
-        // A selection of pages cannot be tagged; saying so keeps Typst from warning about it.
+        // A selection of pages cannot be tagged. Without this option Typst would warn about it.
         ...(output.pages === null ? [] : ["--no-pdf-tags", "--pages", output.pages]),
       ];
     case "png":
@@ -124,13 +124,13 @@ function imagePageArguments(settings: BackendSettings, output: Exclude<Output, {
     const ranges = output.pages === null ? [{ first: 1, last: null }] : parsePageSelection(output.pages);
     return ["--pages", boundedSelection(ranges, settings.limits.max_output_files)];
   }
-  // No document has so many pages; larger numbers would be beyond Typst's own range, which it does not say of a page.
+  // No document has so many pages, and Typst reports a number beyond its range as a wrong argument, not a missing page.
   return output.page === null ? [] : ["--pages", String(Math.min(output.page, Number.MAX_SAFE_INTEGER))];
 }
 
 /**
- * The selection with its open end closed so that at most one page over the limit is made: enough to know that there are
- * too many, and never thousands of files. Of several open ranges the lowest holds all the others.
+ * The selection with its open end closed, so that Typst writes at most one page over the limit: enough to know that there
+ * are too many, and never thousands of files. Of several open ranges, the lowest contains the others.
  */
 function boundedSelection(ranges: readonly PageRange[], maxPages: number): string {
   const openFirst = Math.min(...ranges.filter(({ last }) => last === null).map(({ first }) => first));

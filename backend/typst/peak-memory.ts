@@ -1,31 +1,31 @@
 /**
- * The most memory that a render's Typst has had, read from /proc while it runs.
+ * The peak memory of a render's Typst, read from /proc while it runs.
  *
- * The kernel's own last word on it, the resource usage of a process that has ended, goes to the parent, and bubblewrap
- * does not pass it on. So what is known is the high-water mark at the last look. There is one at the first byte of the
- * output, when Typst has done its work, and one every few milliseconds: fewer later, when little is missed between two.
+ * The kernel reports the final figure only to the parent of a process, and bubblewrap does not pass it on. So the figure
+ * is the high-water mark at the last look. There is one look at the first byte of the output, when Typst has done most of
+ * its work, and one every few milliseconds, less often in longer renders.
  */
 import { readProc } from "../proc.mjs";
 
 const INTERVAL_MILLISECONDS = 20;
 const LATER_INTERVAL_MILLISECONDS = 100;
-/** After so many. */
+/** The number of looks after which the later interval applies. */
 const LATER_LOOK = 50;
-/** Longer than any chain of programs that ends in Typst; the rest would be no launch of ours. */
+/** More than the programs between the spawner and Typst in any sandbox. */
 const MAX_LAUNCH_DEPTH = 8;
 /** The kernel cuts the names of processes. */
 const MAX_NAME_LENGTH = 15;
 
 export class PeakMemory {
   readonly #name: string;
-  /** Of the program that was started; later, of Typst. */
+  /** Of the program that was started; once it is known, of Typst. */
   #pid: number | null = null;
   #bytes: number | null = null;
   #timer: NodeJS.Timeout;
 
   /**
-   * @param pid of the program that was started: Typst, or what starts it; null where nothing was.
-   * @param typstName what the kernel calls the process of Typst. Nothing is counted of those before it.
+   * @param pid of the program that was started, Typst or a launcher; null where nothing was started.
+   * @param typstName what the kernel calls the process of Typst. The memory of launchers is not counted.
    */
   constructor(pid: Promise<number | null>, typstName: string) {
     this.#name = typstName.slice(0, MAX_NAME_LENGTH);
@@ -35,12 +35,12 @@ export class PeakMemory {
     });
   }
 
-  /** Bytes of resident memory; null where none could be read: of very short renders, and on systems without /proc. */
+  /** Bytes of resident memory; null where none could be read: in very short renders, and on systems without /proc. */
   get bytes(): number | null {
     return this.#bytes;
   }
 
-  /** Looks once. Reading /proc does not wait for a disk: 20 microseconds a file (measured). */
+  /** Looks once. Reading /proc does not wait for a disk: 20 microseconds per file (measured). */
   look(): void {
     if (this.#pid === null) return;
     this.#pid = lastDescendant(this.#pid);
@@ -63,7 +63,7 @@ export class PeakMemory {
   }
 }
 
-/** The end of the chain of first children: the sandbox's programs have one child, and Typst has none. */
+/** Follows first children to the last one: the sandbox's programs have one child each, and Typst has none. */
 function lastDescendant(pid: number): number {
   let last = pid;
   for (let depth = 0; depth < MAX_LAUNCH_DEPTH; depth++) {

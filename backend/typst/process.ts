@@ -2,43 +2,41 @@
  * The life of one Typst process: start, feed, count, stop, and how it ended. `outcome.ts` decides what an end means.
  *
  * A process may be started before its request comes; it waits for the program text on its standard input. Its output is
- * counted while it comes, its diagnostics are drained and forgotten but for the first bytes, and whatever stops it kills
- * its whole process group.
+ * counted as it arrives, its diagnostics are drained and dropped after the first bytes, and stopping it kills its whole
+ * process group.
  */
 
 import { readdir, stat } from "node:fs/promises";
-import { constants } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { ServiceFailure } from "../error-log.ts";
 import type { AppendResult } from "../render/spool.ts";
-import type { SpawnCommand } from "../sandbox/sandbox.ts";
+import type { Sandbox, TypstCommand, TypstExit } from "../sandbox/sandbox.ts";
 import type { ProgramEnd } from "../spawner/messages.ts";
 import type { SpawnedProgram, Spawner } from "../spawner/spawner.ts";
 import { PeakMemory } from "./peak-memory.ts";
 
-/** Why a process was stopped by us. */
+/** Why the backend stopped a process. */
 export type StopReason = "render-timeout" | "client-gone" | "output-too-large" | "no-room" | "not-needed";
 
 /** How a process ended. */
 export type TypstEnd =
-  | { readonly kind: "exited"; readonly exitCode: number }
-  | { readonly kind: "signalled"; readonly signal: string }
+  | TypstExit
   | { readonly kind: "stopped"; readonly reason: StopReason }
   /** The program or its sandbox could not be started: Typst itself never ran. */
   | { readonly kind: "not-started"; readonly cause: Error }
-  /** What it wrote could not be kept: the machine failed, not Typst. */
+  /** Its output could not be kept: the machine failed, not Typst. */
   | { readonly kind: "output-lost"; readonly cause: unknown };
 
 export interface TypstResult {
   readonly end: TypstEnd;
-  /** Whether what it wrote to its standard output was taken to the end. */
+  /** Whether its standard output was taken to the end. */
   readonly outputTaken: AppendResult;
-  /** Bytes counted in all outputs: over the limit when that stopped it. */
+  /** Bytes counted in all outputs; over the limit where that stopped it. */
   readonly outputBytes: number;
   /** Whether Typst said that memory ran out. */
   readonly ranOutOfMemory: boolean;
-  /** The most resident memory seen while it performed its task; null where none was. */
+  /** The peak resident memory seen while it performed its task; null where none was seen. */
   readonly peakMemoryBytes: number | null;
 }
 
@@ -55,12 +53,12 @@ export interface TypstTask {
   readonly files: FilesWatch | null;
 }
 
-/** Takes an output piece by piece; after any other answer than `kept` the process is stopped. */
+/** Takes an output piece by piece. Any answer other than `kept` stops the process. */
 export interface OutputTaker {
   append(piece: Buffer): Promise<AppendResult>;
 }
 
-/** Takes an output that is only counted. */
+/** For an output that is only counted. */
 export const DISCARD_OUTPUT: OutputTaker = { append: async () => "kept" };
 
 export interface FilesWatch {
@@ -82,51 +80,44 @@ interface WrittenOutput {
 /** Rust's allocator says this before it aborts (measured on 0.15.1); it is the only text of Typst's that is looked at. */
 const OUT_OF_MEMORY = /^memory allocation of \d+ bytes failed/m;
 const OUTPUT_DIRECTORY_POLL_MILLISECONDS = 25;
-/** What ends a launch before Typst runs, by the name with which it begins its complaint. Typst begins otherwise. */
-const LAUNCH_COMPLAINT = /^(?:bwrap|setpriv|prlimit): /;
-/** The exit codes of launchers and of the dynamic loader for a program that cannot be run. Typst exits with 0, 1 or 2. */
-const LAUNCH_FAILURE_EXIT_CODES: readonly number[] = [126, 127];
-/** What a shell and bubblewrap add to the number of the signal that ended their child. */
-const SIGNAL_EXIT_CODE_BASE = 128;
-
-const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
 
 export class TypstProcess {
   readonly #maxOutputBytes: number;
-  readonly #spawnCommand: SpawnCommand;
+  readonly #sandbox: Sandbox;
+  readonly #typstName: string;
   readonly #spawned: SpawnedProgram;
   readonly #result: Promise<TypstResult>;
-  /** Null once nobody will ever want what the process writes. */
+  /** Resolves with null once the output is no longer wanted. */
   readonly #output = Promise.withResolvers<OutputTaker | null>();
   #peakMemory: PeakMemory | null = null;
   #stopReason: StopReason | null = null;
   #filesBytes = 0;
   #hasEnded = false;
 
-  /** Starts Typst. It waits until it is fed. Never throws for what the program does; the result says it all. */
-  constructor(spawner: Spawner, spawnCommand: SpawnCommand, maxOutputBytes: number) {
+  /**
+   * Starts Typst, which waits until it is fed. Never throws: a program that fails to start has a result as well.
+   *
+   * @param sandbox the one that has made the command.
+   */
+  constructor(spawner: Spawner, sandbox: Sandbox, command: TypstCommand, maxOutputBytes: number) {
     this.#maxOutputBytes = maxOutputBytes;
-    this.#spawnCommand = spawnCommand;
-    this.#spawned = spawner.start(spawnCommand);
+    this.#sandbox = sandbox;
+    this.#typstName = command.typstName;
+    this.#spawned = spawner.start(command);
     this.#result = this.#followToEnd();
   }
 
-  /** How it ended. Never rejects. */
-  get end(): Promise<TypstEnd> {
-    return this.#result.then(({ end }) => end);
-  }
-
-  /** Whether it has ended already: before its request came, if it is asked then. */
+  /** Whether it has ended already. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
 
-  /** Feeds the process its task and waits for its end, or stops it for a reason of the task's. */
+  /** Feeds the process its task and waits for its end, or stops it at the task's limits. */
   async perform(task: TypstTask): Promise<TypstResult> {
     const onClientGone = () => this.stop("client-gone");
     task.signal.addEventListener("abort", onClientGone, { once: true });
     if (task.signal.aborted) onClientGone();
-    const peakMemory = new PeakMemory(this.#spawned.pid, this.#spawnCommand.typstName);
+    const peakMemory = new PeakMemory(this.#spawned.pid, this.#typstName);
     this.#peakMemory = peakMemory;
     const timer = setTimeout(() => this.stop("render-timeout"), task.timeoutMilliseconds);
     const stopWatching = task.files === null ? () => {} : this.#watchFiles(task.files);
@@ -172,7 +163,7 @@ export class TypstProcess {
     };
   }
 
-  /** A success counts only with its whole output: a connection that breaks may take the end of it along. */
+  /** A success counts only with its whole output: when a connection breaks, the end of the output may be lost. */
   #endWithOutput(end: ProgramEnd, { bytes, failure, isCutShort }: WrittenOutput): TypstEnd {
     if (failure !== null) return { kind: "output-lost", cause: failure };
     const typstEnd = this.#interpretEnd(end);
@@ -184,13 +175,14 @@ export class TypstProcess {
   }
 
   #interpretEnd(end: ProgramEnd): TypstEnd {
-    const typstEnd = hasFailedToLaunch(end) ? null : endOfTypst(end, this.#spawnCommand);
+    const sandboxed = this.#sandbox.interpretEnd(end);
     // A process that ended by itself just before it was to be stopped still ended by itself.
-    if (typstEnd?.kind === "exited") return typstEnd;
-    // A process that never ran has not run into its time-out, whoever was stopped for it.
-    const hasRunOut = this.#stopReason === "render-timeout" && end.kind === "failed";
-    if (this.#stopReason !== null && !hasRunOut) return { kind: "stopped", reason: this.#stopReason };
-    return typstEnd ?? { kind: "not-started", cause: new ServiceFailure(`the sandbox failed: ${describe(end)}`) };
+    if (sandboxed.kind === "exited") return sandboxed;
+    // A process that never ran has not used up its time, even where it was stopped for that.
+    const hasTimedOut = this.#stopReason === "render-timeout" && end.kind === "failed";
+    if (this.#stopReason !== null && !hasTimedOut) return { kind: "stopped", reason: this.#stopReason };
+    if (sandboxed.kind === "signalled") return sandboxed;
+    return { kind: "not-started", cause: new ServiceFailure(`the sandbox failed: ${sandboxed.reason}`) };
   }
 
   /** Passes standard output on for as long as it is taken, and counts it. */
@@ -215,7 +207,7 @@ export class TypstProcess {
         break;
       }
     } catch {
-      // A killed process breaks its connection too; how it ended is told by its exit, not by that.
+      // A killed process breaks its connection, too. Its exit says how it ended.
       isCutShort = true;
     }
     return { bytes, taken, failure, isCutShort };
@@ -226,7 +218,7 @@ export class TypstProcess {
     let isWatching = true;
     const poll = async (): Promise<void> => {
       const bytes = await directoryBytes(directory).catch(() => this.#filesBytes);
-      // Whoever stopped the watch counts for itself.
+      // Once the watch is stopped, its last count must not stop the process.
       if (!isWatching) return;
       this.#filesBytes = bytes;
       if (this.#filesBytes > this.#maxOutputBytes) this.stop("output-too-large");
@@ -238,38 +230,6 @@ export class TypstProcess {
       isWatching = false;
       clearTimeout(timer);
     };
-  }
-}
-
-/** Whether Typst never ran, by what its launcher said or by its exit code. */
-function hasFailedToLaunch(end: ProgramEnd): boolean {
-  if (end.kind !== "exited") return end.kind === "failed";
-  return LAUNCH_FAILURE_EXIT_CODES.includes(end.exitCode) || LAUNCH_COMPLAINT.test(end.diagnostics);
-}
-
-/** How Typst itself ended; null where bubblewrap, which reports it, was ended first. */
-function endOfTypst(end: ProgramEnd, { statusReport }: SpawnCommand): TypstEnd | null {
-  if (end.kind === "failed") return null;
-  if (statusReport === "direct") {
-    return end.kind === "exited"
-      ? { kind: "exited", exitCode: end.exitCode }
-      : { kind: "signalled", signal: end.signal };
-  }
-  const reported = end.kind === "exited" ? /"exit-code": (\d+)/.exec(end.status)?.[1] : undefined;
-  if (reported === undefined) return null;
-  const signal = SIGNAL_NAMES.get(Number(reported) - SIGNAL_EXIT_CODE_BASE);
-  return signal === undefined ? { kind: "exited", exitCode: Number(reported) } : { kind: "signalled", signal };
-}
-
-/** For the log: nothing of what the program said. */
-function describe(end: ProgramEnd): string {
-  switch (end.kind) {
-    case "failed":
-      return end.reason;
-    case "exited":
-      return `exit code ${end.exitCode}`;
-    case "signalled":
-      return `signal ${end.signal}`;
   }
 }
 

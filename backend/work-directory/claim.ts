@@ -1,33 +1,38 @@
 /**
- * The directory that holds the temporary projects: claimed by one process, and emptied at start, so that a crash leaves
- * nothing behind for long.
+ * The work directory, which holds the directories of the renders: claimed by one process, and emptied at start, so that
+ * what a crash leaves behind does not stay.
  */
 import { once } from "node:events";
-import { chmod, mkdir, readdir, rm, stat } from "node:fs/promises";
+import { chmod, mkdir, readdir, rm, rmdir, stat } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { SettingError } from "../../rules/settings.ts";
+import { describeError } from "../error-log.ts";
 import type { BackendSettings } from "../settings.ts";
+import { identityOf } from "./identity.ts";
 import { workDirectoryPath } from "./paths.ts";
-import { PROJECT_PREFIX } from "./render-directory.ts";
+import { RENDER_PREFIX } from "./render-directory.ts";
 import { killStrayProcesses } from "./stray-processes.mjs";
 
 /** A claim on the work directory, for as long as the process lives. */
 export interface WorkDirectoryClaim {
-  /** Empties the directory and gives it up. */
+  /** Whether the directory still holds this claim: it may have been removed, and be another backend's now. */
+  isHeld(): Promise<boolean>;
+  /** Empties the directory, removes it where the claim has made it, and gives it up. */
   release(): Promise<void>;
 }
 
 /**
- * For the sockets in the directory: an address has room for 103 bytes on macOS and 107 on Linux, and none of their names is
- * longer than 9 with the slash before it.
+ * The address of a socket has at most 103 bytes on macOS and 107 on Linux, and the longest name of one in the directory has
+ * 9 with the slash before it.
  */
 const MAX_PATH_BYTES = 103 - 9;
 
 /**
  * Makes the work directory, for this user alone, claims it and empties it.
  *
- * @throws SettingError where its path is too long, it belongs to somebody else, or another process works in it.
+ * @throws SettingError where its path is too long, it cannot be made, it belongs to another user, or another process
+ * works in it.
  */
 export async function prepareWorkDirectory(settings: BackendSettings): Promise<WorkDirectoryClaim> {
   const { workDirectory } = settings;
@@ -36,38 +41,46 @@ export async function prepareWorkDirectory(settings: BackendSettings): Promise<W
       `The path of the work directory ${workDirectory} is longer than ${MAX_PATH_BYTES} bytes. Set SERVICE_WORK_DIRECTORY.`,
     );
   }
-  await mkdir(workDirectory, { recursive: true, mode: 0o700 });
-  // In a directory for everybody, somebody may have been first with the name.
+  const isNew = await makeDirectory(workDirectory);
+  // In a directory that everybody may write to, another user may have taken the name first.
   if ((await stat(workDirectory)).uid !== process.getuid?.()) {
     throw new SettingError(`The work directory ${workDirectory} belongs to another user. Set SERVICE_WORK_DIRECTORY.`);
   }
   await chmod(workDirectory, 0o700);
-  // A socket: it answers while its process lives, and no process id can be mistaken.
+  // A socket answers exactly as long as its process lives. A file with a process id would be wrong after a crash.
   const claimPath = workDirectoryPath(workDirectory, "claim");
   if (await answers(claimPath)) {
     throw new SettingError(`Another backend works in ${workDirectory}. Set SERVICE_WORK_DIRECTORY for this one.`);
   }
-  killStrayProcesses((argument) => argument.startsWith(join(workDirectory, PROJECT_PREFIX)));
+  killStrayProcesses((argument) => argument.startsWith(join(workDirectory, RENDER_PREFIX)));
   await empty(workDirectory);
   const claim = createServer((socket) => socket.destroy());
   claim.listen(claimPath);
   await once(claim, "listening");
   claim.unref();
+  const identity = identityOf(await stat(claimPath));
   return {
+    isHeld: async () => {
+      const found = await stat(claimPath).catch(() => null);
+      return found !== null && identityOf(found) === identity;
+    },
     release: async () => {
       claim.close();
       await empty(workDirectory);
+      // Where somebody else has put something into it, it stays.
+      if (isNew) await rmdir(workDirectory).catch(() => {});
     },
   };
 }
 
-/** The package folder of a Typst for which none is set. */
-export function emptyPackageDirectory({ workDirectory }: BackendSettings): string {
-  return workDirectoryPath(workDirectory, "emptyPackages");
-}
-
-export async function makeEmptyPackageDirectory(settings: BackendSettings): Promise<void> {
-  await mkdir(emptyPackageDirectory(settings), { recursive: true });
+/** @returns whether it was not there before. */
+async function makeDirectory(path: string): Promise<boolean> {
+  try {
+    return (await mkdir(path, { recursive: true, mode: 0o700 })) !== undefined;
+  } catch (error) {
+    const { code } = describeError(error);
+    throw new SettingError(`The work directory ${path} cannot be made: ${code}. Set SERVICE_WORK_DIRECTORY.`);
+  }
 }
 
 async function answers(socketPath: string): Promise<boolean> {

@@ -1,5 +1,5 @@
 /**
- * Which directories the files of a project lie in.
+ * Which directories the files of a render lie in.
  */
 import { dirname } from "node:path";
 
@@ -16,7 +16,7 @@ export function directoriesOf(files: readonly string[]): string[] {
 
 /** Of an empty directory, on the file systems that one meets. */
 const DIRECTORY_BYTES = 4096;
-/** What the directories of one project are taken to need at most: 16,000 of them, which 64 keys of the longest name. */
+/** What the directories of one render are taken to need at most: 16,000 of them, as many as 64 of the longest keys name. */
 export const MAX_DIRECTORY_BYTES = 64 * 1024 ** 2;
 
 /** What the directories of these files need on disk, bounded by `MAX_DIRECTORY_BYTES`. */

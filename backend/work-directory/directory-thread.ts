@@ -1,11 +1,11 @@
 /**
- * The thread that makes and removes directories by the thousand, for projects whose keys name that many.
+ * The thread that makes and removes directories by the thousand, for requests whose keys name that many.
  *
  * 64 keys of 250 folders each are a request of 35 KB and 16,000 directories. Made one by one from the event loop, each
- * waits for a thread of the pool: 1.3 to 24 s in all, where this thread needs 0.2 to 0.5 s (measured). Even their paths are
- * put together here: 8 MB of text.
+ * waits for a thread of the pool: 1.3 to 24 s in all, where this thread needs 0.2 to 0.5 s (measured). Their paths alone are
+ * 8 MB of text, so they are put together here as well.
  *
- * Sent a `DirectoryJob`, it answers each with a `DirectoryAnswer`. Jobs take turns, so that a small one does not wait for
+ * It answers each `DirectoryJob` with a `DirectoryAnswer`. Jobs take turns, so that a small one does not wait for
  * a large one to end.
  */
 import { mkdirSync, rmdirSync } from "node:fs";
@@ -16,9 +16,9 @@ export interface DirectoryJob {
   readonly id: number;
   readonly kind: "make" | "remove";
   readonly root: string;
-  /** The relative paths of the files whose directories are meant. */
+  /** The relative paths of the files that lie in the directories. */
   readonly files: readonly string[];
-  /** One byte of shared memory; not zero once the job is not wanted any more. */
+  /** One byte of shared memory; not zero once the job is no longer wanted. */
   readonly stop: SharedArrayBuffer;
 }
 

@@ -1,5 +1,6 @@
 /**
- * The directories of one project: made and removed each by itself where they are few, on a thread where they are many.
+ * The directories below one render directory: made and removed on the main thread where they are few, on a thread of
+ * their own where they are many.
  */
 
 import { mkdir, rmdir } from "node:fs/promises";
@@ -21,7 +22,7 @@ export class DirectoryError extends Error {
   readonly path: string;
 
   constructor(code: string, path: string) {
-    super(`a directory of a project failed: ${code}`);
+    super(`a directory of a render failed: ${code}`);
     this.code = code;
     this.path = path;
   }

@@ -1,5 +1,5 @@
 /**
- * The fonts among a project's files: which they are, and by which name Typst finds them.
+ * The fonts among the files of a request: which they are, and by which name Typst finds them.
  *
  * Typst looks for fonts below a folder by the extension of their names alone, and 0.15.1 knows the extensions in lower and
  * in upper case, but no mixture of both. WOFF and WOFF2 it does not read at all.

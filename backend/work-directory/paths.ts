@@ -1,5 +1,5 @@
 /**
- * What the service itself keeps in its work directory, beside the projects of the renders. An address of a socket has
+ * What the service itself keeps in its work directory, beside the directories of the renders. The address of a socket has
  * room for few bytes, so names are short.
  */
 import { join } from "node:path";
@@ -7,11 +7,11 @@ import { join } from "node:path";
 const NAMES = {
   /** The socket that answers while the directory is claimed. */
   claim: "claim",
-  /** The socket at which the streams of programs arrive. */
+  /** The socket to which the streams of programs connect. */
   streams: "streams",
   sandboxRoot: "sandbox-root",
   seccompFilter: "seccomp.bpf",
-  /** The folder given to Typst as the package folder where none is set: it must have one, and it must be empty. */
+  /** Given to Typst as its package folder where none is set. */
   emptyPackages: "no-packages",
 } as const;
 

@@ -1,8 +1,9 @@
 /**
- * The temporary project of one render: the caller's files and data, written straight from the request's bytes.
+ * The temporary directory of one render, which Typst sees as its project root: the caller's files and data, written
+ * straight from the request's bytes.
  *
- * Only regular files of our own making: each is created exclusively, in a directory that was empty a moment ago, so
- * there is no link to follow. The source never touches the disk: Typst reads it from its standard input.
+ * Each file is created exclusively, in a directory that was empty a moment ago, so there is no link to follow. The source
+ * never touches the disk: Typst reads it from its standard input.
  */
 import { link, mkdir, mkdtemp, rm, rmdir, unlink, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -14,27 +15,27 @@ import { neededDirectoryBytes } from "./directory-paths.ts";
 import { DirectoryError, makeDirectories, removeDirectories } from "./directory-tree.ts";
 import { fontLinkName } from "./font-links.ts";
 
-/** Where `data` lies in the project. A colon is outside the character class of keys, so no file can take its name. */
+/** Where `data` lies below the root. A colon is outside the character class of keys, so no file can take its name. */
 export const DATA_FILE_NAME = ":data.json";
 
 const EMPTY_DATA = Buffer.from("{}");
 
-/** Every project's directory begins so. */
-export const PROJECT_PREFIX = "render-";
-/** And so the directory of its outputs, which has the same random end. */
+/** How the names of render directories begin. */
+export const RENDER_PREFIX = "render-";
+/** How the name of a directory for outputs begins; it ends like that of its render directory. */
 const OUTPUT_PREFIX = "output-";
 
-/** What a file system says to keys that pass the rules and still cannot all be written. */
+/** What a file system answers to keys that pass the rules and still cannot all be written. */
 const LAYOUT_ERRORS = new Set(["EEXIST", "ENOTDIR", "EISDIR", "ENAMETOOLONG"]);
 
 /** The directories of one render, and what has been written into them. */
 export class RenderDirectory {
-  /** The project's root as Typst sees it. */
+  /** The directory of the caller's files, as the host sees it. */
   readonly root: string;
   /** A directory for outputs of several files; null where the render makes none. */
   readonly outputDirectory: string | null;
   readonly #files: string[] = [];
-  /** Those whose directories are made. */
+  /** The keys of the files whose directories have been made. */
   #keys: readonly string[] = [];
 
   private constructor(root: string, outputDirectory: string | null) {
@@ -43,15 +44,15 @@ export class RenderDirectory {
   }
 
   /**
-   * Makes an empty project below `workDirectory`: before its request comes, where a render is started warm.
+   * Makes an empty render directory below `workDirectory`; for a warm start, before its request comes.
    *
    * @param makesFiles whether the render puts its output into files.
    * @throws where the machine fails: disk full, directory gone.
    */
   static async create(workDirectory: string, makesFiles: boolean): Promise<RenderDirectory> {
-    const root = await mkdtemp(join(workDirectory, PROJECT_PREFIX));
+    const root = await mkdtemp(join(workDirectory, RENDER_PREFIX));
     if (!makesFiles) return new RenderDirectory(root, null);
-    const outputDirectory = join(workDirectory, basename(root).replace(PROJECT_PREFIX, OUTPUT_PREFIX));
+    const outputDirectory = join(workDirectory, basename(root).replace(RENDER_PREFIX, OUTPUT_PREFIX));
     const renderDirectory = new RenderDirectory(root, outputDirectory);
     try {
       await mkdir(outputDirectory);
@@ -63,9 +64,9 @@ export class RenderDirectory {
   }
 
   /**
-   * Writes a request's data and files into the project, which must be empty.
+   * Writes a request's data and files into the directory, which must be empty.
    *
-   * @param signal aborted when nobody waits for the rest of them; what is written then stays.
+   * @param signal aborted when the rest of them is no longer wanted; what has been written then stays.
    * @returns the problem of a set of files that cannot be laid out, or null.
    * @throws where the machine fails: disk full, directory gone.
    */
@@ -99,10 +100,9 @@ export class RenderDirectory {
   }
 
   /**
-   * Removes what was written here, name by name: a third of the work of finding out what is there (measured), and each
-   * render does it.
+   * Removes what was written here, name by name: a third of the work of listing the directories first (measured).
    *
-   * @returns whether that was all.
+   * @returns whether nothing else was there.
    */
   async #removeKnown(): Promise<boolean> {
     await Promise.allSettled(this.#files.map((file) => unlink(join(this.root, file))));
@@ -120,14 +120,14 @@ export class RenderDirectory {
     await writeFile(join(this.root, path), bytes, { flag: "wx" });
   }
 
-  /** Gives a file that is there a second name: a hard link, which takes no space and leads nowhere else. */
+  /** Gives an existing file a second name by a hard link, which takes no space and leads nowhere else. */
   async #link(path: string, target: string): Promise<void> {
     this.#files.push(path);
     await link(join(this.root, target), join(this.root, path));
   }
 }
 
-/** What a project takes on disk at most: its data, its files, and a block for each folder that a key names. */
+/** What a render directory takes on disk at most: its data, its files, and a block for each folder that a key names. */
 export function projectBytes({ data, files }: RenderRequest): number {
   const dataBytes = data === null ? EMPTY_DATA.length : data.end - data.start;
   const filesBytes = files.reduce((sum, { size }) => sum + size, 0);

@@ -1,15 +1,15 @@
 /**
- * Processes that nobody holds any more: of a launcher that was killed, of a spawner that died, of a backend that crashed.
+ * Processes that have lost their parent: a launcher that was killed, a spawner that died, a backend that crashed.
  *
- * bubblewrap ends with its parent, but not in the first moment: killed then, it leaves its inner process waiting for ever
- * (seen). Such a process is known by its command line, which names the project it was started for.
+ * bubblewrap ends its inner process with itself, but not in the first moment: killed then, it leaves a process that waits
+ * for ever (seen). Its command line names the render directory that it was started for.
  *
  * Plain JavaScript, because the spawner loads it.
  */
 import { killIfThere, processIds, readProc } from "../proc.mjs";
 
 /**
- * Kills the processes that have an argument for which `isStray` holds. Others' processes are left to others.
+ * Kills the processes that have an argument for which `isStray` holds. Processes of other users are left alone.
  *
  * @param {(argument: string) => boolean} isStray
  */

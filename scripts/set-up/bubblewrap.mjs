@@ -4,8 +4,8 @@
  */
 import { mkdir, readdir } from "node:fs/promises";
 import path from "node:path";
+import { findOnPath } from "../../backend/programs.mjs";
 import { bubblewrapProblem, cachedBubblewrapPath } from "../bubblewrap-location.mjs";
-import { findOnPath } from "../program-location.mjs";
 import { ensureCached } from "./cached-program.mjs";
 import { SetUpError, say, withProgress } from "./report.mjs";
 import { runCommand } from "./run-command.mjs";

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { findOnPath } from "../program-location.mjs";
+import { findOnPath } from "../../backend/programs.mjs";
 import { missingLibraryAdvice } from "./libraries.mjs";
 import { withLock } from "./lock.mjs";
 import { SetUpError, say, withProgress } from "./report.mjs";
@@ -74,7 +74,7 @@ async function npmCommand() {
   // pnpm and yarn set this variable too.
   if (!/^npm.*\.[cm]?js$/.test(path.basename(cli))) return { file: "npm", args: [], env: npmEnv };
 
-  const nodes = [env.npm_node_execpath ?? "", process.execPath, ...(await findOnPath("node", npmEnv))];
+  const nodes = [env.npm_node_execpath ?? "", process.execPath, ...findOnPath("node", npmEnv)];
   const node = nodes.find((file) => file !== "" && !file.startsWith(NODE_MODULES + path.sep));
   return { file: node ?? process.execPath, args: [cli], env: npmEnv };
 }

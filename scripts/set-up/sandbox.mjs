@@ -1,21 +1,18 @@
 /**
- * What the sandbox of SERVICE_SANDBOX needs: bubblewrap is fetched where it can be had without root, everything else is
- * looked for and never installed, because that takes rights a set-up should not have.
+ * Whether this machine has what the sandbox of SERVICE_SANDBOX needs: bubblewrap is fetched where any user may have it,
+ * everything else is looked for and never installed, because that takes rights that a set-up should not have.
  */
+
+import { findOnPath } from "../../backend/programs.mjs";
+import { EMPTY_SANDBOX_ARGUMENTS, hasMadeEmptySandbox } from "../../backend/sandbox/bubblewrap-needs.mjs";
+import { landlockTrialArguments, OLDEST_UTIL_LINUX } from "../../backend/sandbox/landlock-needs.mjs";
 import { parseSandboxMode, SANDBOX_MODE_ADVICE } from "../../backend/sandbox/modes.mjs";
 import { locateBubblewrap } from "../bubblewrap-location.mjs";
-import { findOnPath } from "../program-location.mjs";
 import { canFetchBubblewrap, ensureCachedBubblewrap } from "./bubblewrap.mjs";
 import { SetUpError } from "./report.mjs";
 import { runCommand } from "./run-command.mjs";
 
 const DOCUMENTATION = "docs/operations.md#sandbox";
-
-/** The namespaces and the newest option that the backend asks of bubblewrap. */
-const BUBBLEWRAP_TRIAL = [
-  ...["--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
-  "--clearenv",
-];
 
 /**
  * Everything that keeps renders from being sandboxed on this machine, as far as it shows before anything is installed.
@@ -41,7 +38,7 @@ export async function sandboxProblems(signal, isTried, platform = process.platfo
 
 /** @returns {Promise<string | undefined>} */
 async function prlimitObstacle() {
-  if ((await findOnPath("prlimit")).length > 0) return undefined;
+  if (findOnPath("prlimit").length > 0) return undefined;
   return (
     "prlimit is missing: renders are limited by it. Install it and run this again; on Debian and Ubuntu: " +
     "sudo apt-get install -y util-linux"
@@ -69,29 +66,26 @@ async function bubblewrapObstacle(signal, isTried) {
 }
 
 /**
- * Whether bubblewrap can make a sandbox. It is given no program to run in it: that the program is missing is what it says
- * last, and in no other case.
+ * Why bubblewrap cannot make a sandbox.
  *
  * @param {string} bubblewrap @param {AbortSignal} signal @returns {Promise<string | undefined>}
  */
 async function trialObstacle(bubblewrap, signal) {
-  const { output } = await runCommand(bubblewrap, [...BUBBLEWRAP_TRIAL, "--", "/none"], { signal });
+  const { output } = await runCommand(bubblewrap, EMPTY_SANDBOX_ARGUMENTS, { signal });
   const complaint = output[output.length - 1] ?? "it says nothing";
-  if (/execvp \/none\b/.test(complaint)) return undefined;
+  if (hasMadeEmptySandbox(complaint)) return undefined;
   return `bubblewrap cannot make a sandbox on this machine (${complaint}). What it needs: ${DOCUMENTATION}`;
 }
 
 /** @param {AbortSignal} signal @param {boolean} isTried @returns {Promise<string | undefined>} */
 async function landlockObstacle(signal, isTried) {
   const named = process.env.SERVICE_SETPRIV_BIN;
-  const [setpriv] = named ? [named] : await findOnPath("setpriv");
+  const [setpriv] = named ? [named] : findOnPath("setpriv");
   const advice =
-    "SERVICE_SANDBOX=landlock needs the setpriv of util-linux 2.41 or newer (Debian 13), on PATH or named in " +
+    `SERVICE_SANDBOX=landlock needs the setpriv of ${OLDEST_UTIL_LINUX} or newer (Debian 13), on PATH or named in ` +
     "SERVICE_SETPRIV_BIN, and a kernel with Landlock";
   if (setpriv === undefined) return `${advice}: there is no setpriv`;
   if (!isTried) return undefined;
-  // It denies one thing that nobody does, and starts itself.
-  const trial = ["--no-new-privs", "--landlock-access", "fs:make-block", setpriv, "--version"];
-  const { problem, output } = await runCommand(setpriv, trial, { signal });
+  const { problem, output } = await runCommand(setpriv, landlockTrialArguments(setpriv), { signal });
   return problem === undefined ? undefined : `${advice}: ${output[0] ?? problem}`;
 }

@@ -5,9 +5,9 @@ import { existsSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
+import { findOnPath } from "../../backend/programs.mjs";
 import { TYPST_VERSION } from "../../backend/typst/release.mjs";
-import { findOnPath } from "../program-location.mjs";
-import { typstProblem } from "../typst-location.mjs";
+import { typstProblem } from "../../backend/typst/version.mjs";
 import { SetUpError, say, withProgress } from "./report.mjs";
 import { runCommand } from "./run-command.mjs";
 
@@ -85,7 +85,7 @@ async function findCargo(signal) {
   const rustupBin = path.join(env.HOME || homedir(), ".cargo", "bin");
   const searchPath = [env.PATH ?? "", rustupBin].join(path.delimiter);
   const rejected = [];
-  for (const cargo of await findOnPath("cargo", { ...env, PATH: searchPath })) {
+  for (const cargo of findOnPath("cargo", { ...env, PATH: searchPath })) {
     const problem = await cargoProblem(cargo, signal);
     if (problem === undefined) return { cargo, rejected };
     rejected.push(problem);

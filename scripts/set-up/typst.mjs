@@ -1,10 +1,11 @@
 /** Puts Typst into the user's cache: the official release, or a build from source when the release cannot be used. */
 import { TYPST_RELEASES, TYPST_VERSION } from "../../backend/typst/release.mjs";
-import { cachedTypstPath, typstProblem } from "../typst-location.mjs";
+import { typstProblem } from "../../backend/typst/version.mjs";
+import { cachedTypstPath } from "../typst-location.mjs";
 import { ensureCached } from "./cached-program.mjs";
 import { say } from "./report.mjs";
 import { buildTypst, findBuildTools } from "./typst-build.mjs";
-import { fetchRelease, releaseObstacle } from "./typst-release.mjs";
+import { fetchRelease, releaseObstacle } from "./typst-download.mjs";
 
 const RELEASE = TYPST_RELEASES[`${process.platform}-${process.arch}`];
 

@@ -55,6 +55,24 @@ describe("a setting", () => {
   });
 });
 
+describe("the work directory, where no setting names it", () => {
+  const HOME = "/home/me";
+
+  it.each<[string, Record<string, string>, string]>([
+    ["in the user's cache", {}, "/home/me/.cache/document-rendering-service/work-8788"],
+    ["of its port alone", { SERVICE_PORT: "9000" }, "/home/me/.cache/document-rendering-service/work-9000"],
+    ["in XDG's cache", { XDG_CACHE_HOME: "/xdg" }, "/xdg/document-rendering-service/work-8788"],
+    ["in no relative cache", { XDG_CACHE_HOME: "xdg" }, "/home/me/.cache/document-rendering-service/work-8788"],
+    ["in what systemd made for the service", { CACHE_DIRECTORY: "/var/cache/pdf" }, "/var/cache/pdf/work-8788"],
+    ["in the first of several", { STATE_DIRECTORY: "/var/lib/a:/var/lib/b" }, "/var/lib/a/work-8788"],
+    ["on disk before memory", { RUNTIME_DIRECTORY: "/run/a", STATE_DIRECTORY: "/var/lib/a" }, "/var/lib/a/work-8788"],
+    ["in memory if there is nothing else", { RUNTIME_DIRECTORY: "/run/a" }, "/run/a/work-8788"],
+    ["elsewhere than a variable that is empty", { CACHE_DIRECTORY: "", STATE_DIRECTORY: "/s" }, "/s/work-8788"],
+  ])("is %s", (_what, environment, path) => {
+    expect(readBackendSettings({ HOME, ...environment }).workDirectory).toBe(path);
+  });
+});
+
 describe("tokens", () => {
   it("are separated by commas or spaces", () => {
     expect(readBackendSettings({ SERVICE_BACKEND_TOKENS: " a, b\tc,,d\n" }).backendTokens).toEqual([

@@ -12,8 +12,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { type Copy, DockerfileParser, type Env, type From, type Instruction } from "dockerfile-ast";
 import { execa } from "execa";
+import { cacheFolder } from "../../backend/cache-folder.mjs";
+import { findOnPath } from "../../backend/programs.mjs";
 import { TYPST_VERSION } from "../../backend/typst/release.mjs";
-import { cacheFolder, findOnPath } from "../../scripts/program-location.mjs";
 import { locateTypst } from "../../scripts/typst-location.mjs";
 import { downloadWithDependencies, ensureFolder, sourcesLine } from "./archive.ts";
 
@@ -138,7 +139,7 @@ async function standIn(image: string, place: string): Promise<Stage> {
 }
 
 async function installNpm(root: string): Promise<void> {
-  const [npm] = await findOnPath("npm");
+  const [npm] = findOnPath("npm");
   if (npm === undefined) throw new Error("npm is not on PATH");
   const source = dirname(dirname(await realpath(npm)));
   await cp(source, join(root, "usr/local/lib/npm"), { recursive: true });

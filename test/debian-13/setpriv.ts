@@ -5,7 +5,8 @@
 import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
-import { cacheFolder, findOnPath } from "../../scripts/program-location.mjs";
+import { cacheFolder } from "../../backend/cache-folder.mjs";
+import { findOnPath } from "../../backend/programs.mjs";
 import { downloadWithDependencies, ensureFolder } from "./archive.ts";
 
 /** The packages, among the dependencies of util-linux, whose files setpriv loads. */
@@ -17,7 +18,7 @@ const cachedPath = () => join(cachedFolder(), "setpriv");
 /** The path of a setpriv with Landlock, or null if there is none on this machine. */
 export async function locateSetpriv(): Promise<string | null> {
   const setting = process.env.SERVICE_SETPRIV_BIN;
-  const candidates = setting ? [setting] : [...(await findOnPath("setpriv")), cachedPath()];
+  const candidates = setting ? [setting] : [...findOnPath("setpriv"), cachedPath()];
   for (const candidate of candidates) if (await knowsLandlock(candidate)) return candidate;
   return null;
 }

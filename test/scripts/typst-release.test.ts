@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { TYPST_VERSION } from "../../backend/typst/release.mjs";
-import { fetchRelease } from "../../scripts/set-up/typst-release.mjs";
+import { fetchRelease } from "../../scripts/set-up/typst-download.mjs";
 
 const run = promisify(execFile);
 

@@ -1,7 +1,7 @@
 /** `npm start`, without its set-up: the programs that it starts, what it says, and what it leaves behind. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -106,6 +106,9 @@ describe("npm start", () => {
     service.stop();
     expect(await service.ended).toBe(0);
     expect(await temporary(service)).toEqual([]);
+    expect(await readdir(join(service.folder, ".cache"), { recursive: true })).not.toContainEqual(
+      expect.stringContaining("work-"),
+    );
     expect(
       service
         .output()
@@ -141,6 +144,23 @@ describe("npm start", () => {
     expect(service.errors()).toMatch(new RegExp(`^${setting} must [^\\n]*\\n$`));
     expect(service.errors()).not.toContain(SECRET);
     expect(service.output()).toBe("");
+  });
+
+  it("keeps its work directory in the user's cache, and ends with both reasons when that is removed", async () => {
+    const service = await start({});
+    await ready(service);
+    const cache = join(service.folder, ".cache", "document-rendering-service");
+    const [name = "", ...others] = (await readdir(cache)).filter((entry) => entry.startsWith("work-"));
+    expect([name, others]).toEqual([expect.stringMatching(/^work-\d+$/), []]);
+    const workDirectory = join(cache, name);
+    await rm(workDirectory, { recursive: true });
+    expect(await service.ended).toBe(1);
+    const lines = service.errors().split("\n");
+    expect(lines.filter((line) => !/^$|^WARNING: /.test(line))).toEqual([
+      `The work directory ${workDirectory} has lost "claim": the backend ends. Start it again.`,
+      "The backend has ended (exit code 1).",
+    ]);
+    expect(await temporary(service)).toEqual([]);
   });
 
   it("says once why the backend does not start", async () => {

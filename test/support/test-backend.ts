@@ -85,7 +85,7 @@ export async function startTestBackend(
     close: async () => {
       await app.close();
       await spawner.close();
-      await claim.release();
+      if (await claim.isHeld()) await claim.release();
       await rm(workDirectory, { recursive: true, force: true });
     },
   };

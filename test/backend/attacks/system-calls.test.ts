@@ -25,7 +25,8 @@ function numbers(): (typeof NUMBERS)["x64"] {
 async function runPerl(mode: SandboxMode, program: string): Promise<{ end: TypstEnd; output: string }> {
   const { settings, sandbox, spawner } = await openTestSandbox(mode, { SERVICE_TYPST_BIN: PERL });
   const project = await RenderDirectory.create(settings.workDirectory, false);
-  const running = new TypstProcess(spawner, sandbox.spawnCommand(project, ["-"]), settings.limits.max_output_bytes);
+  const command = sandbox.spawnCommand(project, ["-"]);
+  const running = new TypstProcess(spawner, sandbox, command, settings.limits.max_output_bytes);
   const pieces: Buffer[] = [];
   const { end } = await running.perform({
     input: [Buffer.from(program)],

@@ -6,13 +6,13 @@ import { execFile } from "node:child_process";
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, inject, it } from "vitest";
-import { type BubblewrapFacts, describeObstacle, type LandlockFacts } from "../../../backend/sandbox/obstacle.ts";
+import { type BubblewrapFacts, describeBubblewrapObstacle } from "../../../backend/sandbox/bubblewrap-obstacle.ts";
+import { describeLandlockObstacle, type LandlockFacts } from "../../../backend/sandbox/landlock-obstacle.ts";
 import { takeFreePort } from "../../../scripts/local-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { landlockObstacle } from "../../support/test-sandbox.ts";
 
 const BUBBLEWRAP: BubblewrapFacts = {
-  mode: "bubblewrap",
   isSuperuser: false,
   prlimit: { kind: "works" },
   isFiltered: false,
@@ -25,7 +25,6 @@ const BUBBLEWRAP: BubblewrapFacts = {
 };
 
 const LANDLOCK: LandlockFacts = {
-  mode: "landlock",
   isSuperuser: false,
   prlimit: { kind: "works" },
   isFiltered: false,
@@ -60,12 +59,12 @@ describe("the explanation for bubblewrap", () => {
       "mounted noexec",
     ],
     ["it works", { bubblewrap: { kind: "works" } }, "does SERVICE_TYPST_BIN run"],
-  ])("names the cause: %s", (_what, facts, words) => {
-    expect(describeObstacle({ ...BUBBLEWRAP, ...facts })).toContain(words);
+  ])("where %s", (_what, facts, words) => {
+    expect(describeBubblewrapObstacle({ ...BUBBLEWRAP, ...facts })).toContain(words);
   });
 
-  it("ends with bubblewrap's own message", () => {
-    expect(describeObstacle(BUBBLEWRAP)).toMatch(/ \(bwrap: No permissions to create new namespace\)$/);
+  it("ends with its own complaint", () => {
+    expect(describeBubblewrapObstacle(BUBBLEWRAP)).toMatch(/ \(bwrap: No permissions to create new namespace\)$/);
   });
 });
 
@@ -92,8 +91,8 @@ describe("the explanation for Landlock", () => {
     ],
     ["nothing usual is found", { setpriv: complaint("Invalid argument") }, "no usual cause was found"],
     ["it works", {}, "does SERVICE_TYPST_BIN run"],
-  ])("names the cause: %s", (_what, facts, words) => {
-    expect(describeObstacle({ ...LANDLOCK, ...facts })).toContain(words);
+  ])("where %s", (_what, facts, words) => {
+    expect(describeLandlockObstacle({ ...LANDLOCK, ...facts })).toContain(words);
   });
 });
 

@@ -10,7 +10,7 @@ import { probeSandbox } from "../../../backend/sandbox/probe.ts";
 import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { renderArguments } from "../../../backend/typst/command-line.ts";
 import { DISCARD_OUTPUT, type TypstEnd, TypstProcess } from "../../../backend/typst/process.ts";
-import { TypstStarter } from "../../../backend/typst/starter.ts";
+import { RenderStarter } from "../../../backend/typst/render-starter.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import type { Output } from "../../../rules/output-options.ts";
 import { openDescriptors, processesOf, processStatus, readProc, typstProcessesOf } from "../../support/processes.ts";
@@ -83,7 +83,7 @@ describe("a symbolic link in a render directory", () => {
       project,
       renderArguments(settings, sandbox.view(project), { output: PDF, bringsFonts: false }),
     );
-    const running = new TypstProcess(spawner, spawnCommand, settings.limits.max_output_bytes);
+    const running = new TypstProcess(spawner, sandbox, spawnCommand, settings.limits.max_output_bytes);
     const { end } = await running.perform({
       input: [Buffer.from(`#assert.ne(read("${path}", encoding: none).len(), 0)`)],
       timeoutMilliseconds: 10_000,
@@ -133,11 +133,10 @@ async function waitingTypst(
   output: Output = PDF,
 ): Promise<WaitingTypst> {
   const own = await openTestSandbox(mode, environment);
-  const starter = new TypstStarter(own.settings, own.sandbox, own.spawner);
-  const started = await starter.take({ output, bringsFonts: false });
+  const starter = new RenderStarter(own.settings, own.sandbox, own.spawner);
+  const started = await starter.start({ output, bringsFonts: false });
   onTestFinished(async () => {
-    await starter.discardLater(started);
-    await starter.close();
+    await starter.discard(started);
   });
   const waiting = () => typstProcessesOf(own.settings.workDirectory);
   await expect.poll(waiting).toHaveLength(1);

@@ -1,18 +1,17 @@
 /**
- * The spawner, the process that starts all others: what it passes on, how it reports an end, and what happens to
- * renders when it dies, or when somebody tidies up in the work directory.
+ * The spawner: the process that starts all others. What it hands over, what it says of an end, and what becomes of
+ * renders when it dies.
  */
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync } from "node:fs";
-import { rm, unlink, writeFile } from "node:fs/promises";
+import { unlink, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
-import { describe, expect, inject, it, onTestFinished } from "vitest";
-import type { SandboxMode, SpawnCommand } from "../../../backend/sandbox/sandbox.ts";
-import { sharedLibraries } from "../../../backend/sandbox/shared-libraries.ts";
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { ExtraDescriptor, SpawnCommand } from "../../../backend/spawner/messages.ts";
 import { type SpawnedProgram, Spawner } from "../../../backend/spawner/spawner.ts";
 import { renderArguments } from "../../../backend/typst/command-line.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
@@ -40,14 +39,12 @@ async function openSpawner(answerTimeoutMilliseconds?: number): Promise<{ spawne
 
 function shell(script: string, more: Partial<SpawnCommand> = {}): SpawnCommand {
   return {
-    typstName: "sh",
     file: "/bin/sh",
     arguments: ["-c", script],
     environment: {},
     // Not a shared folder: tests take processes that name it for those that run in it.
     workingDirectory: import.meta.dirname,
-    descriptor3Path: null,
-    statusReport: "direct",
+    extraDescriptors: [],
     ...more,
   };
 }
@@ -97,18 +94,20 @@ describe("a program that is started", () => {
     expect((await exchange(spawner.start(shell("cat")), input)) === input).toBe(true);
   });
 
-  it("gets the file at descriptor 3 from its beginning each time", async () => {
+  it("gets a file as a descriptor, from its beginning each time", async () => {
     const { spawner, folder } = await openSpawner();
-    const descriptor3Path = join(folder, "three");
-    await writeFile(descriptor3Path, "third");
+    const path = join(folder, "three");
+    await writeFile(path, "third");
+    const extraDescriptors: ExtraDescriptor[] = [{ kind: "file", path }];
     for (let round = 0; round < 2; round++) {
-      expect(await exchange(spawner.start(shell("cat <&3", { descriptor3Path })))).toBe("third");
+      expect(await exchange(spawner.start(shell("cat <&3", { extraDescriptors })))).toBe("third");
     }
   });
 
-  it("can report its status at descriptor 4", async () => {
+  it("reports on a descriptor of its own where it is asked for", async () => {
     const { spawner } = await openSpawner();
-    const spawned = spawner.start(shell("echo state >&4", { statusReport: "json" }));
+    const extraDescriptors: ExtraDescriptor[] = [{ kind: "file", path: "/dev/null" }, { kind: "report" }];
+    const spawned = spawner.start(shell("echo state >&4", { extraDescriptors }));
     expect(await spawned.end).toEqual({ ...EXITED, status: "state\n" });
   });
 
@@ -159,8 +158,8 @@ describe("a program that is started", () => {
   it.each([
     ["a program that is not there", shell("", { file: "/nonexistent/program" })],
     ["a folder that is not there", shell("", { workingDirectory: "/nonexistent" })],
-    ["a file of descriptor 3 that is not there", shell("", { descriptor3Path: "/nonexistent/file" })],
-  ])("that cannot start is reported with its reason: %s", async (_what, spawnCommand) => {
+    ["a file that is not there", shell("", { extraDescriptors: [{ kind: "file", path: "/nonexistent/file" }] })],
+  ])("fails in words for %s", async (_what, spawnCommand) => {
     const { spawner } = await openSpawner();
     const spawned = spawner.start(spawnCommand);
     expect(await spawned.end).toEqual({ kind: "failed", reason: expect.stringContaining("ENOENT") });
@@ -196,7 +195,7 @@ describe("the socket of the streams", () => {
     thief.close();
   });
 
-  it("is created again after it was removed", async () => {
+  it("that is removed makes a failure of the next program, and of none that runs", async () => {
     const { spawner, folder } = await openSpawner();
     const before = spawner.start(shell("cat"));
     await before.stream;
@@ -204,8 +203,6 @@ describe("the socket of the streams", () => {
     const failed = spawner.start(shell("echo lost"));
     expect(await failed.end).toEqual({ kind: "failed", reason: expect.stringContaining("ENOENT") });
     expect(await failed.stream).toBeNull();
-    await spawner.repair();
-    expect(await exchange(spawner.start(shell("echo found")))).toBe("found\n");
     expect(await exchange(before, "kept")).toBe("kept");
   });
 });
@@ -295,59 +292,7 @@ describe("a spawner that dies", () => {
   });
 });
 
-/** The folder of the root that holds the libraries of Typst; the pinned release is static and has none. */
-const libraryFolders = new Set((await sharedLibraries(inject("typstPath"))).map((path) => path.split("/")[1]));
-
-const REMOVALS: [SandboxMode, string][] = [
-  ...["streams", "seccomp.bpf", "sandbox-root", "sandbox-root/typst", "sandbox-root/project"].map(
-    (name): [SandboxMode, string] => ["bubblewrap", name],
-  ),
-  ...[...libraryFolders].map((name): [SandboxMode, string] => ["bubblewrap", `sandbox-root/${name}`]),
-  ...["streams", "seccomp.bpf", "no-packages"].map((name): [SandboxMode, string] => ["landlock", name]),
-  ...["streams", "no-packages"].map((name): [SandboxMode, string] => ["none", name]),
-];
-
-describe("a work directory in which somebody has tidied up", () => {
-  it.each(REMOVALS.filter(([mode]) => mode === "none" || SANDBOXES.includes(mode)))(
-    "is whole again soon after a request (%s, %s)",
-    async (mode, name) => {
-      const backend = await startBackendWithTwoSlots({ SERVICE_SANDBOX: mode });
-      await rm(join(backend.workDirectory, name), { recursive: true });
-      expect([200, 503]).toContain((await backend.render({ source: "x" })).status);
-      // The repair goes on when the answer is there.
-      await expect.poll(async () => (await backend.render({ source: "x" })).status).toBe(200);
-      await expectNothingLeft(backend);
-      expect(processesOf(backend.workDirectory)).toEqual([]);
-    },
-  );
-});
-
-it("a sandbox that is removed from below a process that waits is no fault of the next template", async () => {
-  const backend = await startBackendWithTwoSlots({ SERVICE_SANDBOX: "bubblewrap", SERVICE_WARM_RENDERS: "1" });
-  expect((await backend.render({ source: "x" })).status).toBe(200);
-  await expect.poll(() => typstProcessesOf(backend.workDirectory)).toHaveLength(1);
-  // Until it waits, it has not read what it needs to start.
-  await expectAsleep(typstProcessesOf(backend.workDirectory)[0] ?? 0);
-  await rm(join(backend.workDirectory, "sandbox-root"), { recursive: true });
-  // 200 where the repair is done before another process is started.
-  expect([200, 503]).toContain((await backend.render({ source: "x" })).status);
-  await expect.poll(async () => (await backend.render({ source: "x" })).status).toBe(200);
-  await expectProblem(await backend.render({ source: "#panic()" }), "template_compile_failed");
-});
-
-/** Expects that a process sleeps and takes no more processor time. */
-async function expectAsleep(pid: number): Promise<void> {
-  let seen = "";
-  const isAsleep = () => {
-    const fields = readProc(`${pid}/stat`).split(") ")[1]?.split(" ") ?? [];
-    const [before, now] = [seen, `${fields[0]} ${fields[11]} ${fields[12]}`];
-    seen = now;
-    return now === before && now.startsWith("S ");
-  };
-  await expect.poll(isAsleep, { interval: 200 }).toBe(true);
-}
-
-it("a process that is killed at any moment of its start is gone and reported as ended", async () => {
+it("a process that is killed at any moment of its start is gone, and said to be", async () => {
   const { settings, sandbox, spawner } = await openTestSandbox("bubblewrap");
   const project = await RenderDirectory.create(settings.workDirectory, false);
   const spawnCommand = sandbox.spawnCommand(
@@ -377,7 +322,6 @@ describe("a spawner that is closed", () => {
     const late = spawner.start(shell("echo late"));
     expect([await late.stream, await late.pid]).toEqual([null, null]);
     expect(await late.end).toEqual({ kind: "failed", reason: expect.stringContaining("closed") });
-    await spawner.repair();
     await spawner.close();
   });
 

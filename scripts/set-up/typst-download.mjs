@@ -2,9 +2,9 @@
 import { createHash } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
+import { findOnPath } from "../../backend/programs.mjs";
 import { TYPST_VERSION } from "../../backend/typst/release.mjs";
-import { findOnPath } from "../program-location.mjs";
-import { typstProblem } from "../typst-location.mjs";
+import { typstProblem } from "../../backend/typst/version.mjs";
 import { SetUpError, say, withProgress } from "./report.mjs";
 import { runCommand } from "./run-command.mjs";
 
@@ -45,7 +45,7 @@ export async function releaseObstacle(release, signal, limits = DOWNLOAD_LIMITS)
   const answer = await download(release.url, signal, limits, "HEAD");
   if ("reason" in answer) return { reason: unreachable(release, answer.reason) };
   // The tar of macOS knows the format by itself.
-  if (process.platform === "darwin" || (await findOnPath("xz")).length > 0) return undefined;
+  if (process.platform === "darwin" || findOnPath("xz").length > 0) return undefined;
   return {
     reason: "there is no `xz`",
     remedy: "Install it and run the set-up again; on Debian and Ubuntu: sudo apt-get install -y xz-utils",

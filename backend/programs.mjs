@@ -1,0 +1,71 @@
+/**
+ * Finding a program and asking it which one it is, for the backend and the set-up alike.
+ *
+ * Plain JavaScript with node:* imports only, because the set-up loads it before node_modules exists and on any Node from
+ * 14 on.
+ */
+import { execFile } from "node:child_process";
+import { accessSync, constants, statSync } from "node:fs";
+import path from "node:path";
+
+/** @typedef {Readonly<Record<string, string | undefined>>} Environment */
+
+/** `typst --version` takes 3 ms. A program that needs longer than this is another one. */
+const ANSWER_TIMEOUT_MILLISECONDS = 10_000;
+const MAX_QUOTED_LENGTH = 80;
+
+/**
+ * Every executable file of that name on PATH, in the order of PATH.
+ *
+ * @param {string} name
+ * @param {Environment} env
+ * @returns {string[]} absolute paths
+ */
+export function findOnPath(name, env = process.env) {
+  // A relative or empty entry means the current folder, where nobody means a program to come from.
+  const folders = (env.PATH ?? "").split(path.delimiter).filter((folder) => path.isAbsolute(folder));
+  return [...new Set(folders)].map((folder) => path.join(folder, name)).filter(isExecutableFile);
+}
+
+/** @param {string} file */
+export function isExecutableFile(file) {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Says why a file is not the program whose `--version` begins with certain words.
+ *
+ * @param {string} file
+ * @param {string} words such as "typst 0.15.1"; whole words
+ * @param {Environment} env of the program
+ * @returns {Promise<string | undefined>} undefined when it is
+ */
+export function versionProblem(file, words, env) {
+  const options = {
+    env,
+    timeout: ANSWER_TIMEOUT_MILLISECONDS,
+    killSignal: /** @type {const} */ ("SIGKILL"),
+  };
+  return new Promise((resolve) => {
+    execFile(file, ["--version"], options, (error, stdout) => {
+      const line = (stdout.split("\n")[0] ?? "").trim();
+      if (error !== null) resolve(`${file} does not run (${runProblem(error)})`);
+      else if (`${line} `.startsWith(`${words} `)) resolve(undefined);
+      else resolve(`${file} says "${line.slice(0, MAX_QUOTED_LENGTH)}", not "${words}"`);
+    });
+  });
+}
+
+/** @param {import("node:child_process").ExecFileException} error */
+function runProblem(error) {
+  if (error.code === "ENOENT") return "there is no such file, or not the loader that it needs";
+  if (error.code === "EACCES") return "it is not an executable file";
+  if (error.killed) return `no answer within ${ANSWER_TIMEOUT_MILLISECONDS / 1000} s`;
+  if (typeof error.code === "number") return `exit code ${error.code}`;
+  return error.code ?? error.signal ?? "it cannot be started";
+}

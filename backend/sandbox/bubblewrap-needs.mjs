@@ -1,0 +1,30 @@
+/**
+ * What the bubblewrap sandbox needs of a machine, and how to try it, for the backend and the set-up alike.
+ *
+ * Plain JavaScript, without imports, because the set-up loads it before node_modules exists and on any Node from 14 on.
+ */
+
+/** Nobody: the number has no meaning outside the sandbox's own user namespace. */
+const USER_ID = "65534";
+
+/** What makes the namespaces of a render, and the user in them. @type {readonly string[]} */
+export const NAMESPACE_ARGUMENTS = [
+  ...["--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
+  ...["--uid", USER_ID, "--gid", USER_ID, "--hostname", "sandbox"],
+];
+
+/**
+ * Makes a sandbox with the namespaces of a render and the newest option that one uses, and no program in it.
+ *
+ * @type {readonly string[]}
+ */
+export const EMPTY_SANDBOX_ARGUMENTS = [...NAMESPACE_ARGUMENTS, "--clearenv", "--", "/none"];
+
+/**
+ * Whether an empty sandbox could be made: only then does bubblewrap get as far as to miss the program.
+ *
+ * @param {string} complaint its last line on standard error
+ */
+export function hasMadeEmptySandbox(complaint) {
+  return /execvp \/none\b/.test(complaint);
+}

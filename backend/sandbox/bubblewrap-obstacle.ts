@@ -1,0 +1,106 @@
+/**
+ * Why bubblewrap cannot make a sandbox on this machine: the facts, and the message for the operator that follows from
+ * them, with the cause and what to do.
+ */
+import { constants } from "node:fs";
+import { access, chmod, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { readProc } from "../proc.mjs";
+import type { BackendSettings } from "../settings.ts";
+import { NAMESPACE_ARGUMENTS } from "./bubblewrap-needs.mjs";
+import { findMachineFacts, type MachineFacts, PRLIMIT_MISSING, type Trial, tryProgram } from "./trial.ts";
+
+export interface BubblewrapFacts extends MachineFacts {
+  /** bubblewrap with the namespaces that renders get, and nothing else. */
+  readonly bubblewrap: Trial;
+  /** Whether the settings of the kernel can be read, as bubblewrap must. */
+  readonly canReadProcSys: boolean;
+  /** The settings of the kernel that close user namespaces; null where the kernel has no such setting. */
+  readonly maxUserNamespaces: number | null;
+  readonly unprivilegedUserNamespaces: number | null;
+  readonly apparmorRestriction: number | null;
+  /** Whether programs can be run from the file system of the work directory. */
+  readonly isWorkDirectoryExecutable: boolean;
+}
+
+/** Looks at the machine. The work directory must be ready. */
+export async function findBubblewrapFacts(settings: BackendSettings): Promise<BubblewrapFacts> {
+  // The namespaces of a render, around the host's files.
+  const trial = [...NAMESPACE_ARGUMENTS, "--ro-bind", "/", "/", "--", settings.prlimitPath, "--version"];
+  return {
+    ...(await findMachineFacts(settings)),
+    bubblewrap: await tryProgram(settings.bubblewrapPath, trial),
+    canReadProcSys: readProc("sys/kernel/overflowuid") !== "",
+    maxUserNamespaces: readSetting("user/max_user_namespaces"),
+    unprivilegedUserNamespaces: readSetting("kernel/unprivileged_userns_clone"),
+    apparmorRestriction: readSetting("kernel/apparmor_restrict_unprivileged_userns"),
+    isWorkDirectoryExecutable: await canExecuteIn(settings.workDirectory),
+  };
+}
+
+/** The cause, and what to do about it, in sentences. */
+export function describeBubblewrapObstacle(facts: BubblewrapFacts): string {
+  if (facts.prlimit.kind === "missing") return PRLIMIT_MISSING;
+  const { bubblewrap } = facts;
+  switch (bubblewrap.kind) {
+    case "missing":
+      return "bubblewrap is missing. Install it (Debian: apt-get install bubblewrap) or set SERVICE_BUBBLEWRAP_BIN.";
+    case "fails":
+      return `${namespaceObstacle(facts)} (${bubblewrap.complaint})`;
+    case "works":
+      return facts.isWorkDirectoryExecutable
+        ? "bubblewrap works, so the cause is elsewhere: does SERVICE_TYPST_BIN run, and can this user read it and its libraries?"
+        : "The file system of the work directory is mounted noexec. Set SERVICE_WORK_DIRECTORY.";
+  }
+}
+
+/** Why no namespaces can be made, the surest cause first. */
+function namespaceObstacle(facts: BubblewrapFacts): string {
+  if (!facts.canReadProcSys) {
+    return "/proc is masked: bubblewrap must read /proc/sys. Mount a whole /proc, or set SERVICE_SANDBOX=landlock.";
+  }
+  if (facts.maxUserNamespaces === 0) {
+    return "User namespaces are closed by sysctl user.max_user_namespaces=0. Raise it, or set SERVICE_SANDBOX=landlock.";
+  }
+  if (facts.unprivilegedUserNamespaces === 0 && !facts.isSuperuser) {
+    return (
+      "User namespaces are closed to ordinary users by sysctl kernel.unprivileged_userns_clone=0. Set it to 1, or set " +
+      "SERVICE_SANDBOX=landlock."
+    );
+  }
+  // Before AppArmor: a container sees the host's settings, and its filter comes first.
+  if (facts.isFiltered) {
+    return (
+      "A filter of system calls binds this process and closes user namespaces, as Docker's default seccomp profile does. " +
+      "Set SERVICE_SANDBOX=landlock, or run the container with a seccomp profile that allows them."
+    );
+  }
+  if (facts.apparmorRestriction === 1 && !facts.isSuperuser) {
+    return (
+      "User namespaces are closed by AppArmor (sysctl kernel.apparmor_restrict_unprivileged_userns=1, as on Ubuntu 24.04). " +
+      "Install deploy/apparmor-bubblewrap, or set SERVICE_SANDBOX=landlock."
+    );
+  }
+  return "Namespaces cannot be made here, and no usual cause was found. SERVICE_SANDBOX=landlock needs none.";
+}
+
+/** A whole number of /proc/sys; null where there is none. */
+function readSetting(path: string): number | null {
+  const text = readProc(`sys/${path}`).trim();
+  return text === "" ? null : Number(text);
+}
+
+/** Whether the file system lets programs run: access(2) asks the mount as well as the file. */
+async function canExecuteIn(folder: string): Promise<boolean> {
+  const path = join(folder, "executable");
+  try {
+    await writeFile(path, "");
+    await chmod(path, 0o700);
+    await access(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await rm(path, { force: true });
+  }
+}

@@ -1,0 +1,73 @@
+/**
+ * Why Landlock cannot be used on this machine: the facts, and the message for the operator that follows from them, with
+ * the cause and what to do.
+ */
+import { readFileSync } from "node:fs";
+import type { BackendSettings } from "../settings.ts";
+import { OLDEST_LINUX, OLDEST_UTIL_LINUX } from "./landlock-needs.mjs";
+import { findMachineFacts, type MachineFacts, outputOf, PRLIMIT_MISSING, type Trial, tryProgram } from "./trial.ts";
+
+export interface LandlockFacts extends MachineFacts {
+  /** The version that setpriv gives itself, null where there is none or it does not say. */
+  readonly setprivVersion: string | null;
+  readonly knowsLandlock: boolean;
+  /** setpriv with a rule set of Landlock, and nothing else. */
+  readonly setpriv: Trial;
+  /** The kernel's list of active security modules, null where it cannot be read. */
+  readonly securityModules: readonly string[] | null;
+}
+
+/** Looks at the machine. */
+export async function findLandlockFacts(settings: BackendSettings): Promise<LandlockFacts> {
+  const { setprivPath, prlimitPath } = settings;
+  const rules = ["--landlock-access", "fs", "--landlock-rule", "path-beneath:execute,read-file:/"];
+  return {
+    ...(await findMachineFacts(settings)),
+    setprivVersion: /util-linux \S+/.exec(await outputOf(setprivPath, "--version"))?.[0] ?? null,
+    knowsLandlock: (await outputOf(setprivPath, "--help")).includes("--landlock-access"),
+    setpriv: await tryProgram(setprivPath, ["--no-new-privs", ...rules, "--", prlimitPath, "--version"]),
+    securityModules: readSecurityModules(),
+  };
+}
+
+/** The cause, and what to do about it, in sentences. */
+export function describeLandlockObstacle(facts: LandlockFacts): string {
+  if (facts.prlimit.kind === "missing") return PRLIMIT_MISSING;
+  const { setpriv } = facts;
+  if (setpriv.kind === "missing") return `setpriv is missing. Install ${OLDEST_UTIL_LINUX} or newer.`;
+  if (!facts.knowsLandlock) {
+    const found = facts.setprivVersion === null ? "" : ` (this is ${facts.setprivVersion})`;
+    return `setpriv is too old${found}: ${OLDEST_UTIL_LINUX} is the first that knows Landlock. SERVICE_SETPRIV_BIN names another.`;
+  }
+  if (setpriv.kind === "works") {
+    return "Landlock works, so the cause is elsewhere: does SERVICE_TYPST_BIN run, and can this user read it and its libraries?";
+  }
+  return `${kernelObstacle(facts, setpriv.complaint)} (${setpriv.complaint})`;
+}
+
+/** Why Landlock fails: setpriv, run in English, ends its complaint with the kernel's answer. */
+function kernelObstacle({ securityModules, isFiltered }: LandlockFacts, complaint: string): string {
+  if (/^setpriv: landlock.*Operation not permitted$/.test(complaint) && isFiltered) {
+    return (
+      "A filter of system calls binds this process and refuses Landlock: the container's seccomp profile is older than " +
+      "Landlock. Update the container's runtime, or give it a profile that allows landlock_create_ruleset."
+    );
+  }
+  const isOff = securityModules !== null && !securityModules.includes("landlock");
+  if (isOff || complaint.endsWith("Operation not supported")) {
+    return "Landlock is in the kernel and not switched on. Add landlock to the lsm= list of the kernel's command line.";
+  }
+  if (complaint.endsWith("Function not implemented")) {
+    return `The kernel has no Landlock, or a container's seccomp profile hides it. It needs ${OLDEST_LINUX} or newer.`;
+  }
+  return "setpriv cannot set up Landlock here, and no usual cause was found.";
+}
+
+function readSecurityModules(): string[] | null {
+  try {
+    return readFileSync("/sys/kernel/security/lsm", "utf8").trim().split(",");
+  } catch {
+    // securityfs is not mounted, or for the superuser alone.
+    return null;
+  }
+}

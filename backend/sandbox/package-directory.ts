@@ -1,0 +1,20 @@
+/**
+ * The folder of packages for sandboxes that show Typst the host's own paths.
+ */
+import { mkdir } from "node:fs/promises";
+import type { BackendSettings } from "../settings.ts";
+import { workDirectoryPath } from "../work-directory/paths.ts";
+
+export interface PackageDirectory {
+  readonly path: string;
+  /** What of it lies in the work directory. */
+  readonly workFiles: readonly string[];
+}
+
+/** The operator's folder. Where none is set, an empty one is made: Typst must be given one, or it uses the user's. */
+export async function preparePackageDirectory(settings: BackendSettings): Promise<PackageDirectory> {
+  if (settings.packagePath !== null) return { path: settings.packagePath, workFiles: [] };
+  const path = workDirectoryPath(settings.workDirectory, "emptyPackages");
+  await mkdir(path, { recursive: true });
+  return { path, workFiles: [path] };
+}

@@ -1,0 +1,20 @@
+/**
+ * Where the work directory is if SERVICE_WORK_DIRECTORY does not say: in a place whose old files nothing removes, unlike
+ * /tmp and /var/tmp, and with room for the outputs of many renders, unlike `$XDG_RUNTIME_DIR`, which also goes when its
+ * user logs out.
+ */
+import { join } from "node:path";
+import type { Environment } from "../../rules/settings.ts";
+import { cacheFolder } from "../cache-folder.mjs";
+
+/**
+ * The directories that systemd makes for a service whose unit has CacheDirectory=, StateDirectory= or RuntimeDirectory=;
+ * the first on a disk, the last in memory. A variable with several paths separates them by colons.
+ */
+const SYSTEMD_VARIABLES = ["CACHE_DIRECTORY", "STATE_DIRECTORY", "RUNTIME_DIRECTORY"] as const;
+
+/** One directory per port, so that several backends of one user have their own. */
+export function defaultWorkDirectory(environment: Environment, port: number): string {
+  const [ofService] = SYSTEMD_VARIABLES.flatMap((name) => environment[name]?.split(":", 1)[0] || []);
+  return join(ofService ?? cacheFolder(environment), `work-${port}`);
+}

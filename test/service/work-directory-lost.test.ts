@@ -1,0 +1,139 @@
+/**
+ * A work directory from which something is removed while the backend runs: the backend says so, answers what it still
+ * can, and ends; the next one works.
+ */
+import { once } from "node:events";
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
+import type { SandboxMode } from "../../backend/sandbox/sandbox.ts";
+import { sharedLibraries } from "../../backend/sandbox/shared-libraries.ts";
+import { type LocalBackend, startBackend, takeFreePort } from "../../scripts/local-service.ts";
+import { makeFakeTypst, VERSION_ANSWER, waitFor } from "../support/fake-typst.ts";
+import { expectProblem } from "../support/problems.ts";
+import { processesOf, typstProcessesOf } from "../support/processes.ts";
+import { makeTemporaryFolder } from "../support/temporary-folder.ts";
+import { renderInit } from "../support/test-backend.ts";
+import { SANDBOXES } from "../support/test-sandbox.ts";
+import { backendEnvironment } from "../support/test-service.ts";
+
+type Settings = Readonly<Record<string, string>>;
+
+const temporaryFolder = () => makeTemporaryFolder("work-directory-lost-");
+
+async function start(workDirectory: string, settings: Settings): Promise<LocalBackend> {
+  const backend = await startBackend(
+    {
+      SERVICE_SETPRIV_BIN: inject("setprivPath") ?? "",
+      SERVICE_WARM_RENDERS: "0",
+      ...backendEnvironment(),
+      SERVICE_WORK_DIRECTORY: workDirectory,
+      ...settings,
+    },
+    await takeFreePort(),
+  );
+  onTestFinished(() => backend.stop());
+  return backend;
+}
+
+const render = ({ url }: LocalBackend, source = "x") =>
+  fetch(new URL("/v1/render", url), renderInit({ source }, { headers: { Connection: "close" } }));
+
+/** Waits for the end of a backend: its exit code, and what it has said beside the warning of SERVICE_SANDBOX=none. */
+async function endOf({ process, errorText }: LocalBackend): Promise<{ exitCode: number | null; errors: string[] }> {
+  if (process.exitCode === null) await once(process, "close");
+  const errors = errorText().split("\n");
+  return {
+    exitCode: process.exitCode,
+    errors: errors.filter((line) => !/^$|^WARNING: SERVICE_SANDBOX=none/.test(line)),
+  };
+}
+
+const lossOf = (name: string, workDirectory: string) => ({
+  exitCode: 1,
+  errors: [`The work directory ${workDirectory} has lost "${name}": the backend ends. Start it again.`],
+});
+
+/** The folder of the root that holds the libraries of Typst; the pinned release is static and has none. */
+const libraryFolders = new Set((await sharedLibraries(inject("typstPath"))).map((path) => path.split("/")[1]));
+
+const REMOVALS: [SandboxMode, string][] = [
+  ...["", "claim", "streams", "seccomp.bpf", "sandbox-root", "sandbox-root/typst", "sandbox-root/project"].map(
+    (name): [SandboxMode, string] => ["bubblewrap", name],
+  ),
+  ...[...libraryFolders].map((name): [SandboxMode, string] => ["bubblewrap", `sandbox-root/${name}`]),
+  ...["streams", "seccomp.bpf", "no-packages"].map((name): [SandboxMode, string] => ["landlock", name]),
+  ...["", "streams", "no-packages"].map((name): [SandboxMode, string] => ["none", name]),
+];
+
+describe("a work directory that loses something", () => {
+  it.each(REMOVALS.filter(([mode]) => mode === "none" || SANDBOXES.includes(mode)))(
+    "ends its idle backend with one line and exit code 1 (%s, '%s')",
+    async (mode, name) => {
+      const workDirectory = await temporaryFolder();
+      const backend = await start(workDirectory, { SERVICE_SANDBOX: mode });
+      await rm(join(workDirectory, name), { recursive: true });
+      const { exitCode, errors } = await endOf(backend);
+      expect([exitCode, errors]).toEqual([1, [expect.stringMatching(/^The work directory .* has lost "[^"]+": /)]]);
+    },
+  );
+
+  it.each([...SANDBOXES, "none"])("leaves no process behind, and the next backend serves (%s)", async (mode) => {
+    const workDirectory = await temporaryFolder();
+    const settings = { SERVICE_SANDBOX: mode, SERVICE_WARM_RENDERS: "1" };
+    const first = await start(workDirectory, settings);
+    expect((await render(first)).status).toBe(200);
+    await rm(workDirectory, { recursive: true });
+    expect((await endOf(first)).exitCode).toBe(1);
+    await expect.poll(() => processesOf(workDirectory)).toEqual([]);
+    const next = await start(workDirectory, settings);
+    expect((await render(next)).status).toBe(200);
+  });
+
+  it("lets the renders finish that run, and answers 503 to those that wait or come later", async () => {
+    const typst = await makeFakeTypst(
+      `${VERSION_ANSWER}\necho > "$here/started"; cat > /dev/null; ${waitFor("go")}; printf done`,
+    );
+    const workDirectory = await temporaryFolder();
+    const backend = await start(workDirectory, {
+      SERVICE_TYPST_BIN: typst.path,
+      SERVICE_SANDBOX: "none",
+      SERVICE_MAX_CONCURRENT_RENDERS: "1",
+    });
+    const running = render(backend);
+    await expect.poll(() => typst.read("started")).not.toBeNull();
+    const waiting = render(backend);
+    const metrics = async () => (await fetch(new URL("/metrics", backend.url))).text();
+    await expect.poll(metrics).toMatch(/^service_renders_waiting 1$/m);
+    await rm(join(workDirectory, "streams"));
+    await expect.poll(async () => (await fetch(new URL("/ready", backend.url))).status).toBe(503);
+    await expectProblem(await render(backend), "service_unavailable");
+    await typst.signal("go");
+    const finished = await running;
+    expect([finished.status, await finished.text()]).toEqual([200, "done"]);
+    await expectProblem(await waiting, "service_unavailable");
+    expect(await endOf(backend)).toEqual(lossOf("streams", workDirectory));
+    expect(await readdir(workDirectory)).toEqual([]);
+  });
+
+  it("while a process waits for its request, is no fault of that request's template", async () => {
+    const workDirectory = await temporaryFolder();
+    const backend = await start(workDirectory, { SERVICE_SANDBOX: "bubblewrap", SERVICE_WARM_RENDERS: "1" });
+    expect((await render(backend)).status).toBe(200);
+    await expect.poll(() => typstProcessesOf(workDirectory)).toHaveLength(1);
+    await rm(join(workDirectory, "sandbox-root"), { recursive: true });
+    await expectProblem(await render(backend), "service_unavailable");
+    expect(await endOf(backend)).toEqual(lossOf("sandbox-root", workDirectory));
+  });
+
+  it("and belongs to another backend now, is left to it", async () => {
+    const workDirectory = await temporaryFolder();
+    const settings = { SERVICE_SANDBOX: "none" };
+    const first = await start(workDirectory, settings);
+    await rm(workDirectory, { recursive: true });
+    const second = await start(workDirectory, settings);
+    expect(await endOf(first)).toEqual(lossOf("claim", workDirectory));
+    expect(await readdir(workDirectory)).toEqual(["claim", "no-packages", "streams"]);
+    expect((await render(second)).status).toBe(200);
+  });
+});
