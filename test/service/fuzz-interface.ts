@@ -12,8 +12,9 @@ import { access, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { cacheFolder } from "../../backend/cache-folder.mjs";
 import { LOOPBACK, startBackend, startEdge, takeFreePort } from "../../scripts/local-service.ts";
-import { cacheFolder } from "../../scripts/program-location.mjs";
+
 import { locateTypst } from "../../scripts/typst-location.mjs";
 
 const VERSION = "4.32.5";
