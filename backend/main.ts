@@ -8,11 +8,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import { SettingError } from "../rules/settings.ts";
 import { type Backend, buildBackend } from "./http/app.ts";
 import { openSandbox } from "./sandbox/open-sandbox.ts";
-import { probeSandbox } from "./sandbox/probe.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
 import { type BackendSettings, readBackendSettings } from "./settings.ts";
 import { Spawner } from "./spawner/spawner.ts";
 import { TYPST_VERSION } from "./typst/release.mjs";
+import { probeSandbox } from "./typst/sandbox-probe.ts";
 import { typstProblem } from "./typst/version.mjs";
 import { prepareWorkDirectory } from "./work-directory/claim.ts";
 

@@ -25,13 +25,13 @@ export function worsenings(before: Result, now: Result): Worsening[] | null {
 
 /** Rows and columns are matched by their names: a table may gain some, or lose some. */
 function worseIn(before: Table, now: Table): Worsening[] {
-  return now.rows.flatMap(({ name, cells }) => {
+  return now.rows.flatMap(({ name, better: betterInRow, cells }) => {
     const earlierCells = before.rows.find((row) => row.name === name)?.cells;
     return now.columns.flatMap(({ title, better }, index) => {
       const earlier = earlierCells?.[before.columns.findIndex((column) => column.title === title)];
       const cell = cells[index];
       if (better === undefined || typeof earlier !== "number" || typeof cell !== "number") return [];
-      const isWorse = better === "lower" ? cell > earlier * (1 + NOISE) : cell < earlier / (1 + NOISE);
+      const isWorse = (betterInRow ?? better) === "lower" ? cell > earlier * (1 + NOISE) : cell < earlier / (1 + NOISE);
       return isWorse ? [{ figure: `${name}, ${title}`, before: earlier, now: cell }] : [];
     });
   });

@@ -6,7 +6,7 @@ import { Hono } from "hono";
 import { constraintsDocument } from "../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../rules/limits.ts";
 
-const document = JSON.stringify(constraintsDocument(DEFAULT_LIMITS));
+const document = new TextEncoder().encode(JSON.stringify(constraintsDocument(DEFAULT_LIMITS)));
 const app = new Hono();
 
 app.get("/v1/constraints", () => new Response(document, { headers: { "Content-Type": "application/json" } }));

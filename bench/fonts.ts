@@ -4,12 +4,12 @@
  *
  * Only ratios of one run count, so all candidates take turns with one backend.
  */
-import { readFile, writeFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
+import { readFile } from "node:fs/promises";
 import { startBackend, takeFreePort } from "../scripts/local-service.ts";
 import { locateTypst } from "../scripts/typst-location.mjs";
 import { describeMachine } from "./machine.ts";
 import { median } from "./median.ts";
+import { markdown, publish, type Table } from "./report.ts";
 
 const BACKEND_TOKEN = "bench";
 const ROUNDS = 60;
@@ -71,31 +71,34 @@ async function main(): Promise<void> {
   } finally {
     await backend.stop();
   }
+  const [fontTable, failureTable] = [table(fonts), table(failures)];
   const report = `# What fonts in a request cost
 
 Made by \`npm run bench:fonts\` on ${describeMachine()}. One page of text as PDF; a font of
 ${Math.round(font.length / 1000)} KB; requests one after the other to a backend without warm starts, ${ROUNDS} of each in turn. A
 request without fonts has the command line that it had before there were any (a test compares it), so it pays nothing.
 
-${table(fonts)}
+${markdown(fontTable)}
 
 A single image without \`page\` that fails is compiled a second time, to tell several pages from an error of the template. The
 same page with an error at its end, as PNG:
 
-${table(failures)}
+${markdown(failureTable)}
 `;
-  await writeFile(fileURLToPath(new URL("fonts.md", import.meta.url)), report);
-  process.stdout.write(report);
+  await publish("fonts", report, [fontTable, failureTable]);
 }
 
 /** Medians, and how they relate to the first. */
-function table(candidates: readonly Candidate[]): string {
+function table(candidates: readonly Candidate[]): Table {
   const base = median(candidates[0]?.times ?? []);
-  const rows = candidates.map(({ name, times }) => {
-    const milliseconds = median(times);
-    return `| ${name} | ${milliseconds.toFixed(1)} | ${(milliseconds / base).toFixed(2)} |`;
-  });
-  return ["| | median, ms | ratio |", "| --- | --- | --- |", ...rows].join("\n");
+  return {
+    subject: "",
+    columns: [
+      { title: "median, ms", digits: 1 },
+      { title: "ratio", better: "lower" },
+    ],
+    rows: candidates.map(({ name, times }) => ({ name, cells: [median(times), median(times) / base] })),
+  };
 }
 
 await main();

@@ -2,12 +2,12 @@
  * `npm run bench:hostile`: the CPU time that hostile bodies take to validate, of 100 KB and of 20 MiB. Writes
  * bench/hostile-bodies.md. The goal is 10 ms for 100 KB.
  */
-import { writeFile } from "node:fs/promises";
 import { LIMIT_SETTINGS, limitsFrom } from "../rules/limits.ts";
 import { parseRenderRequest } from "../rules/render-request.ts";
 import { HOSTILE_BODIES, type HostileBody } from "../test/support/rules/hostile-bodies.ts";
 import { describeMachine } from "./machine.ts";
 import { median } from "./median.ts";
+import { markdown, publish, type Table } from "./report.ts";
 
 const SHORT_BYTES = 100_000;
 const LONG_BYTES = 20 * 1024 * 1024;
@@ -46,6 +46,14 @@ const rows = HOSTILE_BODIES.map((body) => ({
 })).toSorted((left, right) => right.short - left.short);
 
 const slowest = Math.max(...rows.map(({ long }) => long));
+const table: Table = {
+  subject: "Shape",
+  columns: [
+    { title: "100 KB", digits: 1, unit: " ms", better: "lower" },
+    { title: "20 MiB", digits: 0, unit: " ms", better: "lower" },
+  ],
+  rows: rows.slice(0, ROWS).map(({ name, short, long }) => ({ name, cells: [short, long] })),
+};
 const report = `# Hostile bodies
 
 The CPU time of one validation, the median of ${SHORT_RUNS} runs (100 KB) or of ${LONG_RUNS} (20 MiB), garbage collection included; the
@@ -53,15 +61,9 @@ ${ROWS} slowest of ${rows.length} shapes (test/support/rules/hostile-bodies.ts).
 
 ${describeMachine()}
 
-| Shape | 100 KB | 20 MiB |
-| --- | --- | --- |
-${rows
-  .slice(0, ROWS)
-  .map(({ name, short, long }) => `| ${name} | ${short.toFixed(1)} ms | ${long.toFixed(0)} ms |`)
-  .join("\n")}
+${markdown(table)}
 
 The slowest shape of 20 MiB takes ${slowest.toFixed(0)} ms.
 `;
-await writeFile(new URL("hostile-bodies.md", import.meta.url), report);
-process.stdout.write(report);
+await publish("hostile-bodies", report, [table]);
 if (rows.some(({ short }) => short > SHORT_GOAL_MILLISECONDS)) process.exitCode = 1;

@@ -5,17 +5,17 @@
  * Only ratios of one run count, so the two sides of each ratio take turns.
  */
 import { execFileSync } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { Agent, request } from "node:http";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { writeExampleProject } from "../scripts/example-project.ts";
 import { exampleRequest } from "../scripts/example-request.ts";
 import { type LocalBackend, startBackend, takeFreePort } from "../scripts/local-service.ts";
 import { locateTypst } from "../scripts/typst-location.mjs";
 import { describeMachine } from "./machine.ts";
 import { median } from "./median.ts";
+import { markdown, publish, type Table } from "./report.ts";
 
 const BACKEND_TOKEN = "bench";
 const CAP = availableParallelism();
@@ -144,10 +144,49 @@ async function main(): Promise<void> {
       }
     }
     const bare = median(candidates[0]?.times ?? []);
-    const rows = candidates.map(({ name, times }) => {
-      const milliseconds = median(times);
-      return `| ${name} | ${milliseconds.toFixed(1)} | ${(milliseconds - bare).toFixed(1)} | ${(milliseconds / commandLine).toFixed(2)} |`;
-    });
+    const capacity = { backend: median(atCap), typst: median(xargs), overload: median(overload) };
+    const typstTable: Table = {
+      subject: "",
+      columns: [
+        { title: "backend", digits: 1 },
+        { title: "Typst alone", digits: 1 },
+        { title: "ratio", better: "lower" },
+      ],
+      rows: [
+        { name: "one after the other: median, ms", cells: [backend, commandLine, backend / commandLine] },
+        {
+          name: `${CAP} at once: renders per second (\`xargs -P ${CAP}\`)`,
+          better: "higher",
+          cells: [capacity.backend, capacity.typst, capacity.backend / capacity.typst],
+        },
+      ],
+    };
+    const overloadTable: Table = {
+      subject: "",
+      columns: [
+        { title: `under ${OVERLOAD_FACTOR} × overload`, digits: 1 },
+        { title: "at capacity", digits: 1 },
+        { title: "ratio", better: "higher" },
+      ],
+      rows: [
+        {
+          name: "good answers per second",
+          cells: [capacity.overload, capacity.backend, capacity.overload / capacity.backend],
+        },
+      ],
+    };
+    const sandboxTable: Table = {
+      subject: "Sandbox",
+      columns: [
+        { title: "median, ms", digits: 1 },
+        { title: "more than none, cold", digits: 1 },
+        { title: "÷ `typst compile`", better: "lower" },
+      ],
+      rows: candidates.map(({ name, times }) => {
+        const milliseconds = median(times);
+        return { name, cells: [milliseconds, milliseconds - bare, milliseconds / commandLine] };
+      }),
+    };
 
     const report = `# What the service adds to Typst
 
@@ -155,23 +194,15 @@ Made by \`npm run bench:render\` on ${describeMachine()}. The document is the in
 over HTTP on the loopback interface, sandboxed by bubblewrap, with warm starts; \`typst compile\` reads the same project
 from disk.
 
-| | backend | Typst alone | ratio |
-| --- | --- | --- | --- |
-| one after the other: median, ms | ${backend.toFixed(1)} | ${commandLine.toFixed(1)} | ${(backend / commandLine).toFixed(2)} |
-| ${CAP} at once: renders a second (\`xargs -P ${CAP}\`) | ${median(atCap).toFixed(1)} | ${median(xargs).toFixed(1)} | ${(median(atCap) / median(xargs)).toFixed(2)} |
+${markdown(typstTable)}
 
-| | under ${OVERLOAD_FACTOR} × overload | at capacity | ratio |
-| --- | --- | --- | --- |
-| good answers a second | ${median(overload).toFixed(1)} | ${median(atCap).toFixed(1)} | ${(median(overload) / median(atCap)).toFixed(2)} |
+${markdown(overloadTable)}
 
 What the sandbox costs, one request after the other:
 
-| Sandbox | median, ms | more than none, cold | ÷ \`typst compile\` |
-| --- | --- | --- | --- |
-${rows.join("\n")}
+${markdown(sandboxTable)}
 `;
-    await writeFile(fileURLToPath(new URL("render.md", import.meta.url)), report);
-    process.stdout.write(report);
+    await publish("render", report, [typstTable, overloadTable, sandboxTable]);
   } finally {
     agent.destroy();
     await Promise.all(backends.map((running) => running.stop()));

@@ -10,6 +10,8 @@ import { parseArgs } from "node:util";
 import * as v from "valibot";
 import { type MachineKind, machineKind } from "./machine.ts";
 
+const DIRECTION = v.picklist(["lower", "higher"]);
+
 const COLUMN = v.object({
   title: v.string(),
   /** Digits after the point on the page; the JSON has all of them. */
@@ -17,15 +19,22 @@ const COLUMN = v.object({
   /** Written after the figure on the page, such as " ms". */
   unit: v.optional(v.string()),
   /** Which way the figures improve. Columns that do not say are not compared. */
-  better: v.optional(v.picklist(["lower", "higher"])),
+  better: v.optional(DIRECTION),
 });
 
 const TABLE = v.object({
   /** What the rows are: the head of their names' column. */
   subject: v.string(),
   columns: v.array(COLUMN),
-  /** One figure or text for each column; null where there is none. */
-  rows: v.array(v.object({ name: v.string(), cells: v.array(v.nullable(v.union([v.number(), v.string()]))) })),
+  rows: v.array(
+    v.object({
+      name: v.string(),
+      /** In place of what the columns say that are compared. */
+      better: v.optional(DIRECTION),
+      /** One figure or text for each column; null where there is none. */
+      cells: v.array(v.nullable(v.union([v.number(), v.string()]))),
+    }),
+  ),
 });
 
 /** What is checked in of one run of a benchmark. */
@@ -69,7 +78,7 @@ export async function publish(benchmark: string, page: string, tables: readonly 
   const date = new Date().toISOString().slice(0, 10);
   const result: Result = { benchmark, machine: machineKind(), date, tables: [...tables] };
   const json = `${JSON.stringify(result, roundFigures, 2)}\n`;
-  const { json: file } = parseArgs({ options: { json: { type: "string" } }, allowPositionals: true }).values;
+  const { file } = benchmarkArguments();
   if (file === undefined) {
     await mkdir(new URL("results/", import.meta.url), { recursive: true });
     await writeFile(resultFile(benchmark), json);
@@ -78,6 +87,12 @@ export async function publish(benchmark: string, page: string, tables: readonly 
     await writeFile(file, json);
   }
   process.stdout.write(page);
+}
+
+/** What a benchmark was started with: the file of `--json`, if any, and all else. */
+export function benchmarkArguments(): { readonly file: string | undefined; readonly others: readonly string[] } {
+  const { values, positionals } = parseArgs({ options: { json: { type: "string" } }, allowPositionals: true });
+  return { file: values.json, others: positionals };
 }
 
 /** The checked-in figures of a benchmark. */

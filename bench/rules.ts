@@ -5,14 +5,16 @@
  * Only ratios of one run count: the contestants take turns, so that the load of the machine affects all of them equally.
  */
 import { execFileSync } from "node:child_process";
-import { writeFile } from "node:fs/promises";
+import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { DEFAULT_LIMITS, limitsFrom } from "../rules/limits.ts";
 import { parseRenderRequest } from "../rules/render-request.ts";
 import { startWorkerFile } from "../scripts/local-service.ts";
 import { describeMachine } from "./machine.ts";
 import { median } from "./median.ts";
-import { BODIES } from "./rules-bodies.ts";
+import { benchmarkArguments, markdown, publish, type Table } from "./report.ts";
+import { BODIES, BODIES_BY_SIZE } from "./rules-bodies.ts";
 import { CONTESTANTS } from "./rules-contestants.ts";
 
 const NAMES = ["validate", "parse", "verdict"] as const;
@@ -22,6 +24,7 @@ const MEBIBYTE = 1024 * 1024;
 /** Runs per body: enough for a stable median, few enough for two minutes in all. */
 const BYTES_A_SERIES = 400 * MEBIBYTE;
 const ROUNDS = 9;
+const SETTLE_MILLISECONDS = 200;
 
 function repeatsFor(body: Uint8Array): number {
   return Math.min(20_000, Math.max(1, Math.floor(BYTES_A_SERIES / ROUNDS / 20 / body.length)));
@@ -54,6 +57,8 @@ async function measureInNode(body: Uint8Array): Promise<Times> {
 }
 
 async function measureInWorkerd(url: URL, body: Uint8Array<ArrayBuffer>): Promise<Times> {
+  // `fetch` must learn first that workerd has closed idle connections while this process was measuring.
+  await delay(SETTLE_MILLISECONDS);
   await fetch(url, { method: "POST", body });
   const ask = async (name: string, repeat: number) => {
     const started = performance.now();
@@ -126,7 +131,7 @@ const GROWTH_LIMITS = limitsFrom({
   max_request_body_bytes: 64 * MEBIBYTE,
 });
 
-function measureGrowth({ title, unit, sizes, make }: Growth): string {
+function measureGrowth({ title, unit, sizes, make }: Growth): Table["rows"][number] {
   const cells = sizes.map((size) => {
     const body = new TextEncoder().encode(make(size));
     const repeat = Math.max(3, Math.min(2000, Math.floor((20 * MEBIBYTE) / body.length)));
@@ -138,72 +143,167 @@ function measureGrowth({ title, unit, sizes, make }: Growth): string {
     });
     return `${size}: ${((median(times) * 1e6) / body.length).toFixed(2)}`;
   });
-  return `| ${title} (${unit}) | ${cells.join(" · ")} |`;
+  return { name: `${title} (${unit})`, cells: [cells.join(" · ")] };
 }
 
-const ratio = (part: number, whole: number) => (part / whole).toFixed(2);
+/** What Cloudflare lets a request take on the free plan, and by default on a paid one. */
+const CPU_LIMITS_MILLISECONDS = { free: 10, paid: 30_000 };
+const CPU_RUNS_MILLISECONDS = 900;
+const COLD_STARTS = 3;
 
-async function main(): Promise<void> {
-  const worker = await startWorkerFile(fileURLToPath(new URL("rules-worker.ts", import.meta.url)));
-  const rows: string[] = [];
-  const memoryRows: string[] = [];
-  const ratios = {
-    node: { verdict: [] as number[], parse: [] as number[] },
-    workerd: { verdict: [] as number[], parse: [] as number[] },
+/** CPU time of this process's workerd so far, all its threads together; it runs one Worker. Linux only. */
+function workerdCpuMilliseconds(): number {
+  const children = readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").split(" ");
+  const workerd = children.find((pid) => pid !== "" && readFileSync(`/proc/${pid}/comm`, "utf8").startsWith("workerd"));
+  if (workerd === undefined) throw new Error("workerd is not among the processes of the benchmark");
+  const tasks = `/proc/${workerd}/task`;
+  const nanoseconds = readdirSync(tasks).map((task) => {
+    return Number(readFileSync(`${tasks}/${task}/schedstat`, "utf8").split(" ")[0]);
+  });
+  return nanoseconds.reduce((sum, value) => sum + value, 0) / 1e6;
+}
+
+/** CPU time in workerd of so many validations in one request, without what such a request takes by itself. */
+async function cpuMilliseconds(url: URL, repeat: number): Promise<number> {
+  const spent = async (contestant: string) => {
+    const before = workerdCpuMilliseconds();
+    await (await fetch(new URL(`/?contestant=${contestant}&repeat=${repeat}`, url))).text();
+    return workerdCpuMilliseconds() - before;
   };
+  const nothing = await spent("none");
+  return Math.max(0, (await spent("validate")) - nothing);
+}
+
+async function measureCpu(name: string, body: Uint8Array<ArrayBuffer>): Promise<Table["rows"][number]> {
+  const cold: number[] = [];
+  const warm: number[] = [];
+  for (let start = 0; start < COLD_STARTS; start++) {
+    const worker = await startWorkerFile(fileURLToPath(new URL("rules-worker.ts", import.meta.url)));
+    try {
+      await fetch(worker.url, { method: "POST", body });
+      cold.push(await cpuMilliseconds(worker.url, 1));
+      const repeat = Math.max(
+        1,
+        Math.min(20_000, Math.round(CPU_RUNS_MILLISECONDS / COLD_STARTS / (cold.at(-1) ?? 1))),
+      );
+      await cpuMilliseconds(worker.url, repeat);
+      warm.push((await cpuMilliseconds(worker.url, repeat)) / repeat);
+    } finally {
+      await worker.stop();
+    }
+  }
+  const { free, paid } = CPU_LIMITS_MILLISECONDS;
+  const coldMilliseconds = median(cold);
+  return { name, cells: [coldMilliseconds, median(warm), coldMilliseconds / free, (100 * coldMilliseconds) / paid] };
+}
+
+async function measureAllCpu(): Promise<Table> {
+  const rows: Table["rows"] = [];
+  for (const [name, make] of Object.entries(BODIES_BY_SIZE).filter(isWanted)) {
+    process.stderr.write(`CPU time of ${name} …\n`);
+    rows.push(await measureCpu(name, make()));
+  }
+  return {
+    subject: "Body",
+    columns: [
+      { title: "first in a fresh isolate, CPU ms", digits: 1 },
+      { title: "later, CPU ms", digits: 3, better: "lower" },
+      { title: "first ÷ 10 ms (free)" },
+      { title: "first ÷ 30 s (paid)", unit: " %" },
+    ],
+    rows,
+  };
+}
+
+/** A part of a body's name as the argument: then only such bodies are measured, and nothing is written. */
+const [wanted = ""] = benchmarkArguments().others;
+const isWanted = ([name]: readonly [string, unknown]) => name.includes(wanted);
+
+/** Validation against its rivals, and what memory it takes. */
+async function measureBodies(): Promise<{ readonly times: Table; readonly memory: Table }> {
+  const worker = await startWorkerFile(fileURLToPath(new URL("rules-worker.ts", import.meta.url)));
+  const rows: { name: string; cells: number[] }[] = [];
+  const memoryRows: Table["rows"] = [];
   try {
-    for (const [name, make] of Object.entries(BODIES)) {
+    for (const [name, make] of Object.entries(BODIES).filter(isWanted)) {
       process.stderr.write(`${name} …\n`);
       const body = make();
+      const ratios = ({ validate, verdict, parse }: Times) => [validate / verdict, validate / parse];
       const node = await measureInNode(body);
       const workerd = await measureInWorkerd(worker.url, body);
-      for (const [place, times] of [
-        ["node", node],
-        ["workerd", workerd],
-      ] as const) {
-        ratios[place].verdict.push(times.validate / times.verdict);
-        ratios[place].parse.push(times.validate / times.parse);
-      }
-      rows.push(
-        `| ${name} | ${node.validate.toFixed(3)} | ${ratio(node.validate, node.verdict)} | ${ratio(node.validate, node.parse)} | ${ratio(workerd.validate, workerd.verdict)} | ${ratio(workerd.validate, workerd.parse)} |`,
-      );
-      const [validated, parsed] = [memoryOf(name, "validate"), memoryOf(name, "parse")];
-      memoryRows.push(
-        `| ${name} | ${(body.length / MEBIBYTE).toFixed(2)} | ${(validated / MEBIBYTE).toFixed(2)} | ${((0.1 * body.length) / MEBIBYTE + 2).toFixed(2)} | ${(parsed / MEBIBYTE).toFixed(2)} |`,
-      );
+      rows.push({ name, cells: [node.validate, ...ratios(node), ...ratios(workerd)] });
+      const bytes = [
+        body.length,
+        memoryOf(name, "validate"),
+        0.1 * body.length + 2 * MEBIBYTE,
+        memoryOf(name, "parse"),
+      ];
+      memoryRows.push({ name, cells: bytes.map((size) => size / MEBIBYTE) });
     }
   } finally {
     await worker.stop();
   }
-  const medians = (place: "node" | "workerd", kind: "verdict" | "parse") => median(ratios[place][kind]).toFixed(2);
-  const worst = (place: "node" | "workerd", kind: "verdict" | "parse") => Math.max(...ratios[place][kind]).toFixed(2);
-  const report = `# Validating a request
+  const summary = (name: string, of: (figures: number[]) => number) => {
+    const columns = [1, 2, 3, 4].map((column) => of(rows.map(({ cells }) => cells[column] ?? 0)));
+    return { name, cells: [null, ...columns] };
+  };
+  return {
+    times: {
+      subject: "Body",
+      columns: [
+        { title: "validate, ms in Node", digits: 3 },
+        { title: "÷ verdict, Node", better: "lower" },
+        { title: "÷ parse, Node", better: "lower" },
+        { title: "÷ verdict, workerd", better: "lower" },
+        { title: "÷ parse, workerd", better: "lower" },
+      ],
+      rows: [...rows, summary("median", median), summary("worst", (figures) => Math.max(...figures))],
+    },
+    memory: {
+      subject: "Body",
+      columns: [
+        { title: "body" },
+        { title: "validate", better: "lower" },
+        { title: "allowed: 0.1 × body + 2" },
+        { title: "parse" },
+      ],
+      rows: memoryRows,
+    },
+  };
+}
+
+async function main(): Promise<void> {
+  const { times, memory } = await measureBodies();
+  const cpu = await measureAllCpu();
+  const growth: Table = {
+    subject: "What grows",
+    columns: [{ title: "size: ns a byte" }],
+    rows: GROWTHS.map(measureGrowth),
+  };
+  const page = `# Validating a request
 
 Made by \`npm run bench:rules\` on ${describeMachine()}.
 
 \`validate\` is the service's verdict on a body, \`parse\` is \`JSON.parse(new TextDecoder().decode(body))\`, which validates
 nothing, and \`verdict\` is the same verdict by \`JSON.parse\`, a valibot schema and a walk for sizes, Base64 and surrogates.
 
-| Body | validate, ms in Node | ÷ verdict, Node | ÷ parse, Node | ÷ verdict, workerd | ÷ parse, workerd |
-| --- | --- | --- | --- | --- | --- |
-${rows.join("\n")}
-| median | | ${medians("node", "verdict")} | ${medians("node", "parse")} | ${medians("workerd", "verdict")} | ${medians("workerd", "parse")} |
-| worst | | ${worst("node", "verdict")} | ${worst("node", "parse")} | ${worst("workerd", "verdict")} | ${worst("workerd", "parse")} |
+${markdown(times)}
 
 Peak of the resident set above what it was with the body in memory, one run in a fresh process, in MiB:
 
-| Body | body | validate | allowed: 0.1 × body + 2 | parse |
-| --- | --- | --- | --- | --- |
-${memoryRows.join("\n")}
+${markdown(memory)}
+
+CPU time of one validation in workerd, all its threads together, compiling included, against the limits of Cloudflare's plans
+for a whole request:
+
+${markdown(cpu)}
 
 Growth, in nanoseconds a byte of the body; where it is linear the figures of a row are alike:
 
-| What grows | size: ns a byte |
-| --- | --- |
-${GROWTHS.map(measureGrowth).join("\n")}
+${markdown(growth)}
 `;
-  await writeFile(new URL("rules.md", import.meta.url), report);
-  process.stdout.write(report);
+  if (wanted === "") await publish("rules", page, [times, memory, cpu, growth]);
+  else process.stdout.write(page);
 }
 
 await main();

@@ -6,13 +6,13 @@
  * to the ordinary caller's renders alone, in the same run, count.
  */
 import { readFileSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { exampleRequest } from "../scripts/example-request.ts";
 import { type LocalBackend, type LocalEdge, startBackend, startEdge, takeFreePort } from "../scripts/local-service.ts";
 import { locateTypst } from "../scripts/typst-location.mjs";
 import { describeMachine } from "./machine.ts";
+import { benchmarkArguments, markdown, publish, type Table } from "./report.ts";
 
 const ATTACK_SECONDS = Number(process.env.SIEGE_SECONDS ?? 20);
 const QUIET_SECONDS = 6;
@@ -266,17 +266,33 @@ async function heldAfterwards({ backend }: Service): Promise<string> {
 const percentile = (values: readonly number[], share: number) =>
   values.toSorted((left, right) => left - right)[Math.min(values.length - 1, Math.floor(share * values.length))] ?? 0;
 
-function row({ name, healthMilliseconds, renders, memoryMebibytes }: Reading, aloneP99: number): string {
-  const p99 = percentile(renders.milliseconds, 0.99);
-  return `| ${[
-    name,
-    `${healthMilliseconds.edge.toFixed(0)} / ${healthMilliseconds.backend.toFixed(0)}`,
-    `${renders.served} of ${renders.sent}`,
-    percentile(renders.milliseconds, 0.5).toFixed(0),
-    p99.toFixed(0),
-    (p99 / aloneP99).toFixed(1),
-    `${memoryMebibytes.edge} / ${memoryMebibytes.backend}`,
-  ].join(" | ")} |`;
+function tableOf(readings: readonly Reading[]): Table {
+  const aloneP99 = percentile(readings[0]?.renders.milliseconds ?? [], 0.99);
+  return {
+    subject: "Attack",
+    columns: [
+      { title: "longest `/health`, edge / backend (ms)" },
+      { title: "ordinary renders served" },
+      { title: "their p50 (ms)", digits: 0 },
+      { title: "p99 (ms)", digits: 0 },
+      { title: "p99 ÷ alone", digits: 1, better: "lower" },
+      { title: "memory of edge / backend (MiB)" },
+    ],
+    rows: readings.map(({ name, healthMilliseconds, renders, memoryMebibytes }) => {
+      const p99 = percentile(renders.milliseconds, 0.99);
+      return {
+        name,
+        cells: [
+          `${healthMilliseconds.edge.toFixed(0)} / ${healthMilliseconds.backend.toFixed(0)}`,
+          `${renders.served} of ${renders.sent}`,
+          percentile(renders.milliseconds, 0.5),
+          p99,
+          p99 / aloneP99,
+          `${memoryMebibytes.edge} / ${memoryMebibytes.backend}`,
+        ],
+      };
+    }),
+  };
 }
 
 async function main(): Promise<void> {
@@ -301,37 +317,34 @@ async function main(): Promise<void> {
     await takeFreePort(),
   );
   const service = { edge, backend };
-  const wanted = process.argv[2];
+  const [wanted] = benchmarkArguments().others;
   try {
     const readings: Reading[] = [];
     for (const [name, attack] of Object.entries(ATTACKS)) {
       if (wanted !== undefined && readings.length > 0 && !name.includes(wanted)) continue;
       progress(`${name}: ${ATTACK_SECONDS} s`);
       readings.push(await measure(service, name, attack));
-      const latest = readings.at(-1);
-      if (latest !== undefined) progress(row(latest, percentile(readings[0]?.renders.milliseconds ?? [], 0.99)));
+      progress(markdown(tableOf(readings)).split("\n").at(-1) ?? "");
       await delay(QUIET_SECONDS * 1000);
     }
     // The longest that anything is held: until a delivery is given up for silence.
     progress("waiting until what is held is given back");
     await delay(25_000);
     const held = await heldAfterwards(service);
-    const aloneP99 = percentile(readings[0]?.renders.milliseconds ?? [], 0.99);
+    const table = tableOf(readings);
     const page = [
       "# What one caller can take from another",
       "",
       `Written by \`npm run bench:siege\` on ${describeMachine()}; each attack for ${ATTACK_SECONDS} s.`,
       "Attacker, clients and service share the cores. The ordinary caller renders the invoice of `examples/` once a second.",
       "",
-      "| Attack | longest `/health`, edge / backend (ms) | ordinary renders served | their p50 (ms) | p99 (ms) | p99 ÷ alone | memory of edge / backend (MiB) |",
-      "| --- | --- | --- | --- | --- | --- | --- |",
-      ...readings.map((reading) => row(reading, aloneP99)),
+      markdown(table),
       "",
       `Held by the backend 25 s after the last attack: ${held}.`,
       "",
     ].join("\n");
-    if (wanted === undefined) await writeFile(new URL("siege.md", import.meta.url), page);
-    process.stdout.write(page);
+    if (wanted === undefined) await publish("siege", page, [table]);
+    else process.stdout.write(page);
   } finally {
     await edge.stop();
     await backend.stop();

@@ -1,6 +1,6 @@
 /**
  * `npm run bench:svg`: what it costs to make an SVG of Typst's well-formed, against the render that made it. The two take
- * turns, and only their ratio counts.
+ * turns, and only their ratio counts. Writes bench/svg.md.
  */
 import { execFileSync } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -11,6 +11,7 @@ import { writeExampleProject } from "../scripts/example-project.ts";
 import { locateTypst } from "../scripts/typst-location.mjs";
 import { describeMachine } from "./machine.ts";
 import { median } from "./median.ts";
+import { markdown, publish, type Table } from "./report.ts";
 
 const ROUNDS = 11;
 const WARM_UPS = 3;
@@ -35,7 +36,7 @@ async function* inChunks(svg: Buffer): AsyncGenerator<Buffer> {
   for (let start = 0; start < svg.length; start += CHUNK_BYTES) yield svg.subarray(start, start + CHUNK_BYTES);
 }
 
-async function measure(name: string, typstPath: string, directory: string): Promise<string> {
+async function measure(name: string, typstPath: string, directory: string): Promise<Table["rows"][number]> {
   const output = join(directory, "out.svg");
   const renderArguments = ["compile", "--ignore-system-fonts", "--jobs", "1", "--pages", "1", "main.typ", output];
   const render = () => execFileSync(typstPath, renderArguments, { cwd: directory, stdio: "ignore" });
@@ -51,9 +52,9 @@ async function measure(name: string, typstPath: string, directory: string): Prom
     renders.push(await milliseconds(render));
     escapes.push(await milliseconds(complete));
   }
-  const percent = (100 * median(escapes)) / median(renders);
-  const megabytes = (svg.length / 1e6).toFixed(2);
-  return `| ${name} | ${megabytes} | ${median(renders).toFixed(1)} | ${median(escapes).toFixed(3)} | ${percent.toFixed(2)} % |`;
+  const [renderMilliseconds, escapeMilliseconds] = [median(renders), median(escapes)];
+  const percent = (100 * escapeMilliseconds) / renderMilliseconds;
+  return { name, cells: [svg.length / 1e6, renderMilliseconds, escapeMilliseconds, percent] };
 }
 
 async function milliseconds(work: () => unknown): Promise<number> {
@@ -73,12 +74,23 @@ async function main(): Promise<void> {
       await writeFile(join(directory, "main.typ"), source);
       rows.push(await measure(name, typst.path, directory));
     }
-    process.stdout.write(`Medians of ${ROUNDS} rounds on ${describeMachine()}.
+    const table: Table = {
+      subject: "SVG",
+      columns: [
+        { title: "MB" },
+        { title: "render, ms", digits: 1 },
+        { title: "escape, ms", digits: 3 },
+        { title: "ratio", unit: " %", better: "lower" },
+      ],
+      rows,
+    };
+    const page = `# What well-formed SVG costs
 
-| SVG | MB | render, ms | escape, ms | ratio |
-| --- | --- | --- | --- | --- |
-${rows.join("\n")}
-`);
+Made by \`npm run bench:svg\` on ${describeMachine()}. Medians of ${ROUNDS} rounds.
+
+${markdown(table)}
+`;
+    await publish("svg", page, [table]);
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

@@ -7,7 +7,8 @@ import { type EdgeContext, settingsOf } from "./context.ts";
 import type { EdgeSettings } from "./settings.ts";
 
 interface ConstraintsAnswer {
-  readonly body: string;
+  /** Bytes: a string would be encoded again for every request. */
+  readonly body: Uint8Array;
   readonly etag: string;
 }
 
@@ -32,7 +33,7 @@ export async function answerConstraints(context: EdgeContext): Promise<Response>
 }
 
 async function makeAnswer({ limits }: EdgeSettings): Promise<ConstraintsAnswer> {
-  const body = JSON.stringify(constraintsDocument(limits));
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(body)));
+  const body = new TextEncoder().encode(JSON.stringify(constraintsDocument(limits)));
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", body));
   return { body, etag: `"${digest.toHex().slice(0, 32)}"` };
 }

@@ -5,6 +5,7 @@
  * before it reads, never sees the response. So a bounded amount of the rest is read first, for a bounded time. Then the
  * response is sent, and the runtime closes the connection.
  */
+import { CHUNK_BYTES } from "./read-body.ts";
 import { readInTime } from "./read-in-time.ts";
 
 /** One and a half times the default limit of a body. */
@@ -18,12 +19,15 @@ export async function drainBody({ body, headers }: Request): Promise<void> {
   // A client that sent `Expect: 100-continue` (RFC 9110 section 10.1.1) has not sent its body yet. A stream stays locked
   // when `readBody` considers its client gone.
   if (body === null || body.locked || headers.has("Expect")) return;
-  const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
+  const reader = body.getReader({ mode: "byob" });
+  let chunk = new Uint8Array(CHUNK_BYTES);
   const deadline = Date.now() + MAX_DRAIN_MILLISECONDS;
   for (let drainedBytes = 0; drainedBytes < MAX_DRAINED_BYTES; ) {
     const patience = Math.min(SILENCE_MILLISECONDS, deadline - Date.now());
-    const reading = patience <= 0 ? "late" : await readInTime(reader, patience).catch(() => "late" as const);
+    const reading =
+      patience <= 0 ? "late" : await readInTime(reader.read(chunk), patience).catch(() => "late" as const);
     if (reading === "late" || reading.done) return;
     drainedBytes += reading.value.length;
+    chunk = new Uint8Array(reading.value.buffer);
   }
 }

@@ -76,7 +76,7 @@ async function readText(body: ReadableStream<Uint8Array>, deadline: number): Pro
   const decoder = new TextDecoder();
   let text = "";
   for (let size = 0; size <= MAX_METRICS_BYTES; ) {
-    const reading = await readInTime(reader, deadline - Date.now());
+    const reading = await readInTime(reader.read(), deadline - Date.now());
     if (reading === "late") break;
     if (reading.done) return text + decoder.decode();
     size += reading.value.length;

@@ -142,9 +142,9 @@ async function receive(
 function validateBody(request: FastifyRequest, body: Uint8Array, limits: Limits): Reception {
   const problem = validateMediaType(requestHead(request.raw));
   if (problem !== null) return { kind: "refused", problem };
-  const validation = parseRenderRequest(body, limits);
-  if (!validation.ok) return { kind: "refused", problem: validation.problem, requestBytes: body.length };
-  return { kind: "received", body, renderRequest: validation.request };
+  const parsed = parseRenderRequest(body, limits);
+  if (!parsed.ok) return { kind: "refused", problem: parsed.problem, requestBytes: body.length };
+  return { kind: "received", body, renderRequest: parsed.request };
 }
 
 /** Step 2: renders a valid request once it has a slot, or says why it gets none. */

@@ -8,7 +8,8 @@ import { createReadStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { crc32, createDeflateRaw } from "node:zlib";
 import { Zip, type ZipInputFile } from "fflate";
-import type { AppendResult, Spool } from "./spool.ts";
+import type { AppendResult } from "../typst/process.ts";
+import type { Spool } from "./spool.ts";
 import { escapeSvg } from "./svg-escaping.ts";
 
 /** A page that Typst has written. */

@@ -1,8 +1,8 @@
 /**
  * What takes the standard output of Typst where that is an SVG: it goes into the output of the render in escaped form.
  */
-import type { OutputTaker } from "../typst/process.ts";
-import type { AppendResult, Spool } from "./spool.ts";
+import type { AppendResult, OutputTaker } from "../typst/process.ts";
+import type { Spool } from "./spool.ts";
 import { SvgEscaper } from "./svg-escaping.ts";
 
 export class EscapedOutput implements OutputTaker {

@@ -163,3 +163,9 @@ export function renderTimeout({ renderTimeoutSeconds }: BackendSettings): Proble
   const detail = `The render took longer than ${renderTimeoutSeconds} seconds.`;
   return problem("render_timeout", detail, { timeout_secs: renderTimeoutSeconds });
 }
+
+/** The files of a request are too many or too deep for the disk to write them in time. */
+export function filesNotWritten(seconds: number, { renderTimeoutSeconds }: BackendSettings): Problem {
+  const detail = `The files of the request could not be written in ${seconds} seconds.`;
+  return problem("render_timeout", detail, { timeout_secs: renderTimeoutSeconds });
+}

@@ -22,7 +22,14 @@ import { projectBytes, stringBytes } from "../work-directory/render-directory.ts
 import type { WorkDirectoryWatch } from "../work-directory/watch.ts";
 import { archiveOutcome, throwIfDiskIsFull } from "./archived-output.ts";
 import { EscapedOutput } from "./escaped-output.ts";
-import { noPageWritten, noTemporarySpace, notRendered, outcomeOfEnd, type RenderOutcome } from "./outcome.ts";
+import {
+  filesNotWritten,
+  noPageWritten,
+  noTemporarySpace,
+  notRendered,
+  outcomeOfEnd,
+  type RenderOutcome,
+} from "./outcome.ts";
 import { explainFailure, failureOfSelection } from "./page-probe.ts";
 import { type PhaseSeconds, PhaseTimer } from "./phases.ts";
 import { Spool } from "./spool.ts";
@@ -148,9 +155,10 @@ class RenderJob {
       return { started: waiting ?? (await starter.start(this.#command)), isWarm: waiting !== null };
     });
     const compilation = await this.phases.time("compile", () => this.#compileIn(started, output));
-    if (!isWarm || output.size > 0 || !wasLostWhileWaiting(compilation)) return compilation;
-    // What ended it while it waited has nothing to do with this request, which gets a new process.
+    if (!isWarm || !wasLost(compilation)) return compilation;
+    // What ended it may have done so while it waited, and then has nothing to do with this request.
     void starter.discard(started);
+    await output.clear();
     const restarted = await starter.start(this.#command);
     return this.phases.time("compile", () => this.#compileIn(restarted, output));
   }
@@ -164,7 +172,9 @@ class RenderJob {
     const layoutProblem = await renderDirectory.fill(body, request, fillingOver);
     if (layoutProblem !== null) return notRendered(layoutProblem);
     // Without all its files, the template would fail for a reason that is not its own.
-    if (fillingOver.aborted) return notRendered(this.#time.failure);
+    if (this.#time.over.aborted) return notRendered(this.#time.failure);
+    if (fillingOver.aborted)
+      return notRendered(filesNotWritten(MAX_FILL_MILLISECONDS / 1000, this.#resources.settings));
     const escaped = request.output.format === "svg" ? new EscapedOutput(output) : null;
     const directory = renderDirectory.outputDirectory;
     const pages = directory === null ? null : { directory, hasRoomFor: this.#hasRoomFor };
@@ -233,8 +243,8 @@ class RenderJob {
   }
 }
 
-/** Whether something other than the render and its limits ended a process, possibly before its request came. */
-function wasLostWhileWaiting(compilation: Compilation | RenderOutcome): boolean {
+/** Whether something other than the render and its limits ended a process. */
+function wasLost(compilation: Compilation | RenderOutcome): boolean {
   if (compilation.kind !== "compiled") return false;
   const { end, ranOutOfMemory } = compilation.result;
   return end.kind === "not-started" || (end.kind === "signalled" && end.signal === "SIGKILL" && !ranOutOfMemory);

@@ -10,14 +10,12 @@ import { type FileHandle, open, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import { ServiceFailure } from "../error-log.ts";
+import type { AppendResult } from "../typst/process.ts";
 
 /** Outputs up to this size stay in memory if the budget has room. Most documents are smaller. */
 export const MAX_MEMORY_BYTES_PER_OUTPUT = 1024 ** 2;
 
 const READ_BYTES = 256 * 1024;
-
-/** Whether a piece of output was kept: within the limit of an output, and with room for it. */
-export type AppendResult = "kept" | "too-large" | "no-room";
 
 /** Where outputs are kept, and their bounds. */
 export interface SpoolSpace {
@@ -104,6 +102,20 @@ export class Spool {
       end = searched.subarray(Math.max(0, searched.length - text.length + 1));
     }
     return false;
+  }
+
+  /** Drops what was appended, so that the next piece is the first. */
+  async clear(): Promise<void> {
+    const file = this.#file;
+    this.#file = null;
+    this.#pieces = [];
+    this.#size = 0;
+    this.#memory.resize(0);
+    try {
+      await file?.close();
+    } finally {
+      this.#disk.resize(0);
+    }
   }
 
   /** Releases the memory and the file. May be called more than once. */

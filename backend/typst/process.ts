@@ -10,7 +10,6 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { ServiceFailure } from "../error-log.ts";
-import type { AppendResult } from "../render/spool.ts";
 import type { Sandbox, TypstCommand, TypstExit } from "../sandbox/sandbox.ts";
 import type { ProgramEnd } from "../spawner/messages.ts";
 import type { SpawnedProgram, Spawner } from "../spawner/spawner.ts";
@@ -52,6 +51,9 @@ export interface TypstTask {
   /** Where the command writes files: the directory to watch, and who is told of the bytes in it. Null where it writes none. */
   readonly files: FilesWatch | null;
 }
+
+/** What became of a piece of output. */
+export type AppendResult = "kept" | "too-large" | "no-room";
 
 /** Takes an output piece by piece. Any answer other than `kept` stops the process. */
 export interface OutputTaker {

@@ -67,6 +67,8 @@ describe("the token", () => {
     let pulledBytes = 0;
     const body = new ReadableStream(
       {
+        // As the body of every request that arrives over the network.
+        type: "bytes",
         pull(controller) {
           pulledBytes += 1024 * 1024;
           controller.enqueue(new Uint8Array(1024 * 1024));

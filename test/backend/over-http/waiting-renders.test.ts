@@ -13,7 +13,7 @@ import { startTestBackend, type TestBackend } from "../../support/test-backend.t
 import { BACKEND_TOKEN } from "../../support/tokens.ts";
 
 /** Records its process id and its document, waits for a signal of the test, and answers. */
-const HELD_RENDER = `echo $$ > "$here/pid"; tail -n 1 >> "$here/served"; ${waitFor("go")}; printf done`;
+const HELD_RENDER = `tail -n 1 >> "$here/served"; echo $$ > "$here/pid"; ${waitFor("go")}; printf done`;
 
 interface HeldBackend {
   readonly backend: TestBackend;

@@ -166,10 +166,10 @@ describe("a font of the files", () => {
   it("takes its space once, under whatever name Typst finds it", async () => {
     const { settings } = await openTestSandbox("none");
     const body = Buffer.from(JSON.stringify({ source: "x", files: { "Brand.Ttf": REGULAR } }));
-    const validation = parseRenderRequest(body, settings.limits);
-    if (!validation.ok) throw new Error(validation.problem.detail);
+    const parsed = parseRenderRequest(body, settings.limits);
+    if (!parsed.ok) throw new Error(parsed.problem.detail);
     const project = await RenderDirectory.create(settings.workDirectory, false);
-    await project.fill(body, validation.request, new AbortController().signal);
+    await project.fill(body, parsed.request, new AbortController().signal);
     const names = (await readdir(project.root)).toSorted();
     expect(names).toEqual([":data.json", ":font-0.ttf", "Brand.Ttf"]);
     const inodes = await Promise.all(names.slice(1).map(async (name) => (await stat(join(project.root, name))).ino));

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { killIfThere } from "../../../backend/proc.mjs";
+import { makeFakeTypst } from "../../support/fake-typst.ts";
 import { readPdf } from "../../support/pdf-reader.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { isRunning, processesOf, processStatus, typstProcessesOf } from "../../support/processes.ts";
@@ -121,6 +122,18 @@ describe("a process that waits", () => {
     for (const victim of victims(pid)) killIfThere(victim);
     await expectText(backend, "at once");
     await waitingPids(backend, 1);
+  });
+
+  it("is replaced if it is killed after it has begun to write", async () => {
+    const script = `
+      tail -n 1 > /dev/null
+      echo x >> "$here/runs"
+      if [ "$(wc -l < "$here/runs")" = 2 ]; then printf part; kill -9 $$; fi
+      printf whole`;
+    const { path } = await makeFakeTypst(script);
+    const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: path, SERVICE_WARM_RENDERS: "1" });
+    for (const _ of [1, 2]) expect(await (await backend.render({ source: "x" })).text()).toBe("whole");
+    expect(await warmTakes(backend)).toBe(1);
   });
 
   it("is started after a failed render too", async () => {

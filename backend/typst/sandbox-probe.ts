@@ -10,12 +10,12 @@ import { mkdtemp, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../settings.ts";
 import type { Spawner } from "../spawner/spawner.ts";
-import { compileArguments } from "../typst/command-line.ts";
-import { DISCARD_OUTPUT, TypstProcess } from "../typst/process.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
-import type { Sandbox } from "./sandbox.ts";
+import { compileArguments } from "./command-line.ts";
+import { DISCARD_OUTPUT, TypstProcess } from "./process.ts";
 
 /** What the probe found: the escapes that succeeded, and whether an ordinary document compiles. */
 export interface ProbeReport {
