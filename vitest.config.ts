@@ -40,7 +40,7 @@ export default defineConfig({
             },
           }),
         ],
-        test: { name: "workerd", include: ["test/edge/**/*.test.ts"] },
+        test: { name: "workerd", globalSetup: "./test/provide-static-files.ts", include: ["test/edge/**/*.test.ts"] },
       },
     ],
   },

@@ -80,3 +80,6 @@ export const STATIC_DOCUMENTS = {
   "output-rules.json": OUTPUT_RULES_DOCUMENT,
   "error-codes.json": ERROR_CODES_DOCUMENT,
 } as const;
+
+/** Served beside them: the interface description, which only the generator of `static/` can make. */
+export const OPENAPI_DOCUMENT_NAME = "openapi.json";

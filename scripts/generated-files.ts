@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { BACKEND_INTEGER_SETTINGS } from "../backend/settings.ts";
 import { EDGE_INTEGER_SETTINGS } from "../edge/settings.ts";
-import { STATIC_DOCUMENTS } from "../rules/constraints.ts";
+import { OPENAPI_DOCUMENT_NAME, STATIC_DOCUMENTS } from "../rules/constraints.ts";
 import { KEY_RULES, RULES_VERSION, SET_RULES } from "../rules/files-rules.ts";
 import { LIMIT_SETTINGS } from "../rules/limits.ts";
 import { PDF_STANDARDS } from "../rules/output-options.ts";
@@ -14,6 +14,7 @@ import { PAGE_SELECTION } from "../rules/page-selection.ts";
 import { ORIGINS, PROBLEMS } from "../rules/problem.ts";
 import type { IntegerSetting } from "../rules/settings.ts";
 import { ERROR_TYPES } from "../rules/validation-errors.ts";
+import { openApiDocument } from "./openapi/document.ts";
 import { START_INTEGER_SETTINGS } from "./start-settings.ts";
 
 export interface GeneratedFile {
@@ -24,7 +25,8 @@ export interface GeneratedFile {
 
 /** All generated files. In a page, only its generated tables differ from the file on disk. */
 export async function generatedFiles(): Promise<GeneratedFile[]> {
-  const documents = Object.entries(STATIC_DOCUMENTS).map(([name, document]) => ({
+  const served = { ...STATIC_DOCUMENTS, [OPENAPI_DOCUMENT_NAME]: await openApiDocument() };
+  const documents = Object.entries(served).map(([name, document]) => ({
     path: rootPath(`static/${name}`),
     content: `${JSON.stringify(document, null, 2)}\n`,
   }));

@@ -10,6 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { array, boolean, literal, object, parse, record, strictObject, string } from "valibot";
+import { provideReferenceViewer } from "./reference-viewer.mjs";
 
 export const LOOPBACK = "127.0.0.1";
 
@@ -26,6 +27,7 @@ const WRANGLER_CONFIG = strictObject({
   main: string(),
   compatibility_date: string(),
   compatibility_flags: array(string()),
+  build: strictObject({ command: literal("node scripts/build-assets.mjs") }),
   assets: strictObject({
     directory: string(),
     binding: string(),
@@ -52,6 +54,8 @@ export async function startConfiguredWorker(
   port: number,
 ): Promise<LocalWorker> {
   const { main, vars, assets } = await wranglerConfig();
+  // What `build.command` does for wrangler.
+  await provideReferenceViewer();
   return startInWorkerd(main, port, { ...vars, ...bindings }, assets);
 }
 

@@ -2,7 +2,7 @@
  * Which path takes which method, at the edge and at a backend. Both register their routes from these lists, and answer 405
  * and OPTIONS by them: a route that is listed has a handler, and one that is not listed cannot be served.
  */
-import { STATIC_DOCUMENTS } from "../constraints.ts";
+import { OPENAPI_DOCUMENT_NAME, STATIC_DOCUMENTS } from "../constraints.ts";
 
 export interface Route {
   readonly path: string;
@@ -19,10 +19,25 @@ export const EDGE_ROUTES = [
 ] as const satisfies readonly Route[];
 
 /** The edge's routes for the static documents. */
-export const STATIC_ROUTES: readonly Route[] = Object.keys(STATIC_DOCUMENTS).map((name) => ({
-  path: `/${name}`,
-  method: "GET",
-}));
+export const STATIC_ROUTES: readonly Route[] = [...Object.keys(STATIC_DOCUMENTS), OPENAPI_DOCUMENT_NAME].map(
+  (name) => ({
+    path: `/${name}`,
+    method: "GET",
+  }),
+);
+
+/** The page that shows the interface description to people. Its files are below its path. */
+export const REFERENCE_PATH = "/reference";
+
+/** The edge's routes for that page. */
+export const REFERENCE_ROUTES: readonly Route[] = [
+  "",
+  "/reference.css",
+  "/reference.js",
+  "/swagger-ui.css",
+  "/swagger-ui-bundle.js",
+  "/swagger-ui-bundle.js.LICENSE.txt",
+].map((file) => ({ path: `${REFERENCE_PATH}${file}`, method: "GET" }));
 
 /** The routes of a backend. */
 export const BACKEND_ROUTES = [

@@ -1,0 +1,20 @@
+/**
+ * `npm run check:openapi`: the interface description by the rules of Redocly, the strictest set that it recommends. Any
+ * finding fails.
+ *
+ * The linter's engine alone, without its command line: that looks for updates and reports its use over the network.
+ */
+import { readFile } from "node:fs/promises";
+import { createConfig, formatProblems, getTotals, lintFromString } from "@redocly/openapi-core";
+
+const NAME = "static/openapi.json";
+
+const source = await readFile(new URL(`../${NAME}`, import.meta.url), "utf8");
+const config = await createConfig({ extends: ["recommended-strict"] });
+const findings = await lintFromString({ source, absoluteRef: NAME, config });
+if (findings.length > 0) {
+  formatProblems(findings, { format: "codeframe", totals: getTotals(findings), version: "", maxProblems: 100 });
+  process.exitCode = 1;
+} else {
+  process.stdout.write(`${NAME}: nothing found\n`);
+}

@@ -1,0 +1,403 @@
+/**
+ * The interface description (OpenAPI 3.1) of the edge: every public route with its headers, responses and problems, made
+ * from the definitions in `rules/`.
+ *
+ * Made when files are generated and checked in as `static/openapi.json`: nothing of this is in the Worker.
+ */
+import { toJsonSchemaDefs } from "@valibot/to-json-schema";
+import { API_TOKEN_HEADER, COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../rules/http/headers.ts";
+import { PROBLEM_MEDIA_TYPE, PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
+import { constraintsExample, type Example, problemExample, requestExamples } from "./examples.ts";
+import { REQUEST_SCHEMAS } from "./request-schemas.ts";
+import { PROBLEM_CODES, problemSchemaName, RESPONSE_SCHEMAS } from "./response-schemas.ts";
+
+/** Contract section 9: the version of the interface description. */
+const INTERFACE_VERSION = "1.2.0";
+
+const DESCRIPTION = `Send Typst source with files and JSON data to \`POST /v1/render\` and get a finished PDF, PNG, SVG or a ZIP archive of pages.
+
+**Token.** \`/v1\` needs an API token in \`${API_TOKEN_HEADER}\`; everything else is open.
+
+**Problems.** Every error is \`${PROBLEM_MEDIA_TYPE}\` (RFC 9457). Branch on \`code\` or \`origin\`: \`request\` and \`template\` ask the caller to correct something, \`capacity\` to wait for \`Retry-After\`, and only \`service\` means that the service failed.
+
+**Every response** has a \`${REQUEST_ID_HEADER}\` and may gain members; ignore those that you do not know. Requests are strict: an unknown field is refused.
+
+**Methods.** Every \`GET\` route answers \`HEAD\` as well, and every route \`OPTIONS\` with 204 and \`Allow\`.
+
+**Beyond this description.** Sizes in bytes, the number of files and rules over several fields cannot be written as a schema. \`GET /v1/constraints\` publishes them, with conformance vectors, so that a request can be checked before it is sent.`;
+
+type Json = Readonly<Record<string, unknown>>;
+
+// References
+
+const reference = (section: string) => (name: string) => ({ $ref: `#/components/${section}/${name}` });
+const schema = reference("schemas");
+const header = reference("headers");
+const response = reference("responses");
+
+// Headers
+
+const HEADERS = {
+  RequestId: {
+    description: "The id of this request. Name it when you ask the operator about the request.",
+    required: true,
+    schema: { type: "string", pattern: REQUEST_ID_PATTERN.source },
+  },
+  NoSniff: {
+    description: "The content is what `Content-Type` says.",
+    required: true,
+    schema: { type: "string", const: COMMON_HEADERS["X-Content-Type-Options"] },
+  },
+  NoStore: {
+    description: "No cache may keep the response.",
+    required: true,
+    schema: { type: "string", const: "no-store" },
+  },
+  Revalidated: {
+    description: "The response may be kept, and must be revalidated with `If-None-Match` before it is used again.",
+    required: true,
+    schema: { type: "string" },
+  },
+  EntityTag: {
+    description: "Changes when the content does. Send it in `If-None-Match`.",
+    required: true,
+    schema: { type: "string", examples: ['"8b1a9953c4611296a827abf8c47804d7"'] },
+  },
+  Allow: {
+    description: "The methods of this path.",
+    required: true,
+    schema: { type: "string", examples: ["POST, OPTIONS", "GET, HEAD, OPTIONS"] },
+  },
+  RetryAfter: {
+    description: "Seconds to wait before the request is sent again.",
+    required: true,
+    schema: { type: "integer", minimum: 0 },
+  },
+  ContentDisposition: {
+    description: "The file name (RFC 6266): `inline` for a direct output, `attachment` for a ZIP archive.",
+    required: true,
+    schema: { type: "string", examples: ['inline; filename="invoice.pdf"', 'attachment; filename="slides.zip"'] },
+  },
+  ContentLength: {
+    description: "The size of the file in bytes.",
+    required: true,
+    schema: { type: "integer", minimum: 1 },
+  },
+  SvgPolicy: {
+    description: "With an SVG only: what is opened on its own runs nothing and loads nothing.",
+    schema: { type: "string" },
+  },
+} as const satisfies Record<string, Json>;
+
+type HeaderName = keyof typeof HEADERS;
+
+/** Headers by their field names; those of every response are added. */
+function headers(byField: Readonly<Record<string, HeaderName>> = {}): Json {
+  const all: Readonly<Record<string, HeaderName>> = {
+    [REQUEST_ID_HEADER]: "RequestId",
+    "X-Content-Type-Options": "NoSniff",
+    ...byField,
+  };
+  return Object.fromEntries(Object.entries(all).map(([field, name]) => [field, header(name)]));
+}
+
+// Problems
+
+interface ProblemResponse {
+  readonly status: number;
+  readonly description: string;
+  readonly headers?: Readonly<Record<string, HeaderName>>;
+}
+
+/** The responses that report problems, one per status. */
+const PROBLEM_RESPONSES = {
+  InvalidRequest: { status: 400, description: "The request is not valid." },
+  Forbidden: { status: 403, description: "The API token is missing or wrong." },
+  NotFound: { status: 404, description: "The path is misspelled: nothing is served there." },
+  MethodNotAllowed: {
+    status: 405,
+    description: "The path has no such method. `Allow` names those that it has.",
+    headers: { Allow: "Allow" },
+  },
+  RenderTimeout: { status: 408, description: "The render took too long, or too much processor time." },
+  TooLarge: { status: 413, description: "The request, something in it or the output is over its limit." },
+  CompileFailed: { status: 422, description: "Typst could not make the requested output of this template." },
+  QueueFull: {
+    status: 429,
+    description: "No room in time; nothing is broken. Wait, then send the request again.",
+    headers: { "Retry-After": "RetryAfter" },
+  },
+  RenderFailed: { status: 500, description: "The render failed for no reason in the template." },
+  Unavailable: { status: 503, description: "The service, or what it stands on, failed." },
+} as const satisfies Record<string, ProblemResponse>;
+
+type ProblemResponseName = keyof typeof PROBLEM_RESPONSES;
+
+const codesOf = (status: number) => PROBLEM_CODES.filter((code) => PROBLEMS[code].status === status);
+
+/** One schema for problems of several codes, told apart by `code`. */
+function problemsSchema(codes: readonly ProblemCode[]): Json {
+  const [only] = codes;
+  if (codes.length === 1 && only !== undefined) return schema(problemSchemaName(only));
+  const mapping = Object.fromEntries(codes.map((code) => [code, schema(problemSchemaName(code)).$ref]));
+  return {
+    oneOf: codes.map((code) => schema(problemSchemaName(code))),
+    discriminator: { propertyName: "code", mapping },
+  };
+}
+
+function problemResponse({ status, description, headers: own = {} }: ProblemResponse): Json {
+  const codes = codesOf(status);
+  return {
+    description,
+    headers: headers({ "Cache-Control": "NoStore", ...own }),
+    content: {
+      [PROBLEM_MEDIA_TYPE]: {
+        schema: problemsSchema(codes),
+        examples: Object.fromEntries(codes.map((code) => [code, problemExample(code)])),
+      },
+    },
+  };
+}
+
+/** The responses of an operation that report problems, by status. */
+function problems(...names: readonly ProblemResponseName[]): Json {
+  return Object.fromEntries(names.map((name) => [PROBLEM_RESPONSES[name].status, response(name)]));
+}
+
+/** What any route may respond with. */
+const ANYWHERE = ["NotFound", "MethodNotAllowed", "Unavailable"] as const;
+
+// Routes
+
+const TOKEN = [{ apiToken: [] }];
+const OPEN: readonly Json[] = [];
+
+const IF_NONE_MATCH = {
+  name: "If-None-Match",
+  in: "header",
+  description:
+    "Entity tags of responses that you have kept. Where one still matches, the response is 304 without a body.",
+  schema: { type: "string" },
+} as const;
+
+const CACHED = { ETag: "EntityTag", "Cache-Control": "Revalidated" } as const;
+const NOT_MODIFIED = {
+  304: { description: "The response that you have kept is still current.", headers: headers(CACHED) },
+};
+
+interface StaticDocument {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly schema: Json;
+  readonly example?: unknown;
+}
+
+function staticDocument({ operationId, summary, description, schema: of, example }: StaticDocument): Json {
+  return {
+    get: {
+      operationId,
+      tags: ["Rules"],
+      summary,
+      description,
+      security: OPEN,
+      parameters: [{ $ref: "#/components/parameters/IfNoneMatch" }],
+      responses: {
+        200: {
+          description: "The document.",
+          headers: headers(CACHED),
+          content: { "application/json": { schema: of, ...(example !== undefined && { example }) } },
+        },
+        ...NOT_MODIFIED,
+        ...problems(...ANYWHERE),
+      },
+    },
+  };
+}
+
+/** What a client gets from a render; a code generator makes bytes of `format: binary`. */
+const FILE = { schema: { type: "string", format: "binary" } } as const;
+
+function paths(requests: Readonly<Record<string, Example>>): Json {
+  const constraints = constraintsExample();
+  const { limits: _limits, output_rules, ...filesKeyRules } = constraints;
+  return {
+    "/v1/render": {
+      post: {
+        operationId: "render",
+        tags: ["Rendering"],
+        summary: "Render a document",
+        description:
+          "Compiles the source and responds with the finished file. The body is JSON in UTF-8 without a content coding. Every request is validated completely before a render starts.",
+        security: TOKEN,
+        requestBody: {
+          required: true,
+          content: { "application/json": { schema: schema("RenderRequest"), examples: requests } },
+        },
+        responses: {
+          200: {
+            description: "The file. `Content-Type` says what it is.",
+            headers: headers({
+              "Cache-Control": "NoStore",
+              "Content-Disposition": "ContentDisposition",
+              "Content-Length": "ContentLength",
+              "Content-Security-Policy": "SvgPolicy",
+            }),
+            content: { "application/pdf": FILE, "image/png": FILE, "image/svg+xml": FILE, "application/zip": FILE },
+          },
+          ...problems(
+            "InvalidRequest",
+            "Forbidden",
+            "RenderTimeout",
+            "TooLarge",
+            "CompileFailed",
+            "QueueFull",
+            "RenderFailed",
+            ...ANYWHERE,
+          ),
+        },
+      },
+    },
+    "/v1/constraints": {
+      get: {
+        operationId: "getConstraints",
+        tags: ["Rules"],
+        summary: "Get the rules and limits of this deployment",
+        description:
+          "Everything by which a request is validated. Fetch it once at start, and again when the deployment changes. It takes no render slot.",
+        security: TOKEN,
+        parameters: [{ $ref: "#/components/parameters/IfNoneMatch" }],
+        responses: {
+          200: {
+            description: "The rules, and the limits of this deployment.",
+            headers: headers(CACHED),
+            content: { "application/json": { schema: schema("Constraints"), example: constraints } },
+          },
+          ...NOT_MODIFIED,
+          ...problems("Forbidden", ...ANYWHERE),
+        },
+      },
+    },
+    "/files-key-rules.json": staticDocument({
+      operationId: "getFilesKeyRules",
+      summary: "Get the rules for file keys",
+      description: "The rules of `/v1/constraints` for keys, without limits: the same for every deployment.",
+      schema: schema("FilesKeyRules"),
+      example: filesKeyRules,
+    }),
+    "/output-rules.json": staticDocument({
+      operationId: "getOutputRules",
+      summary: "Get the rules for the output options",
+      description: "`output_rules` of `/v1/constraints`: the same for every deployment.",
+      schema: schema("OutputRules"),
+      example: output_rules,
+    }),
+    "/error-codes.json": staticDocument({
+      operationId: "getErrorCodes",
+      summary: "Get every error code",
+      description: "Every code with its status, its origin and its cause.",
+      schema: schema("ErrorCodes"),
+    }),
+    "/openapi.json": staticDocument({
+      operationId: "getInterfaceDescription",
+      summary: "Get this description",
+      description: "OpenAPI 3.1.",
+      schema: {
+        type: "object",
+        properties: {
+          openapi: { type: "string", pattern: "^3\\.1\\." },
+          info: { type: "object" },
+          paths: { type: "object" },
+        },
+        required: ["openapi", "info", "paths"],
+      },
+    }),
+    "/health": {
+      get: {
+        operationId: "getHealth",
+        tags: ["Operation"],
+        summary: "Ask whether the service is alive",
+        description: "Responds without asking a backend.",
+        security: OPEN,
+        responses: {
+          200: {
+            description: "The service is alive.",
+            headers: headers(),
+            content: { "application/json": { schema: schema("Health"), example: { status: "ok" } } },
+          },
+          ...problems(...ANYWHERE),
+        },
+      },
+    },
+    "/metrics": {
+      get: {
+        operationId: "getMetrics",
+        tags: ["Operation"],
+        summary: "Get metrics",
+        description: "The metrics of every backend, told apart by the label `origin`, at most a few seconds old.",
+        security: OPEN,
+        responses: {
+          200: {
+            description: "Metrics in the text format 0.0.4 of Prometheus.",
+            headers: headers({ "Cache-Control": "NoStore" }),
+            content: {
+              "text/plain": { schema: { type: "string" }, example: 'service_origin_up{origin="backend-1"} 1\n' },
+            },
+          },
+          ...problems(...ANYWHERE),
+        },
+      },
+    },
+  };
+}
+
+/** The schemas of requests and responses as JSON Schema 2020-12, which OpenAPI 3.1 uses. */
+function schemas(): Json {
+  return toJsonSchemaDefs(
+    { ...REQUEST_SCHEMAS, ...RESPONSE_SCHEMAS },
+    {
+      target: "draft-2020-12",
+      typeMode: "input",
+      errorMode: "throw",
+      overrideRef: ({ referenceId }) => schema(referenceId).$ref,
+    },
+  );
+}
+
+/** The description as a JSON value. */
+export async function openApiDocument(): Promise<Json> {
+  return {
+    openapi: "3.1.1",
+    info: {
+      title: "Document rendering service",
+      version: INTERFACE_VERSION,
+      summary: "Typst source, files and data in; PDF, PNG or SVG out",
+      description: DESCRIPTION,
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: "/", description: "The deployment that serves this description" }],
+    tags: [
+      { name: "Rendering", description: "Documents" },
+      { name: "Rules", description: "What a request must satisfy, to check it before it is sent" },
+      { name: "Operation", description: "For those who run the service" },
+    ],
+    paths: paths(await requestExamples()),
+    components: {
+      securitySchemes: {
+        apiToken: {
+          type: "apiKey",
+          in: "header",
+          name: API_TOKEN_HEADER,
+          description: "A token that the operator of the deployment has given you.",
+        },
+      },
+      parameters: { IfNoneMatch: IF_NONE_MATCH },
+      headers: HEADERS,
+      responses: Object.fromEntries(
+        Object.entries(PROBLEM_RESPONSES).map(([name, definition]) => [name, problemResponse(definition)]),
+      ),
+      schemas: schemas(),
+    },
+  };
+}

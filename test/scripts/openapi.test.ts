@@ -1,0 +1,89 @@
+/** The interface description against the rules it is made from; `test/service` holds the running service against it. */
+import { readFile } from "node:fs/promises";
+import { describe, expect, it } from "vitest";
+import { FILES_VECTORS, OUTPUT_VECTORS } from "../../rules/conformance-vectors.ts";
+import { constraintsDocument, ERROR_CODES_DOCUMENT } from "../../rules/constraints.ts";
+import { DEFAULT_LIMITS } from "../../rules/limits.ts";
+import { PROBLEMS } from "../../rules/problem.ts";
+import { problemExample } from "../../scripts/openapi/examples.ts";
+import { contextMembers, PROBLEM_CODES, problemSchemaName } from "../../scripts/openapi/response-schemas.ts";
+import { CONTRACT } from "../support/contract.ts";
+import { InterfaceDescription } from "../support/interface-description.ts";
+
+const description = new InterfaceDescription(
+  JSON.parse(await readFile(new URL("../../static/openapi.json", import.meta.url), "utf8")),
+);
+const validatorOf = (name: string) => description.validator(`/components/schemas/${name}`);
+
+describe("problems", () => {
+  it("are described for every code of the contract, with the context that the contract has", () => {
+    expect(PROBLEM_CODES.toSorted()).toEqual(Object.keys(CONTRACT).toSorted());
+    for (const code of PROBLEM_CODES) {
+      expect(contextMembers(code).toSorted(), code).toEqual(CONTRACT[code].context.toSorted());
+    }
+  });
+
+  it.each(PROBLEM_CODES)("have an example that is one: %s", (code) => {
+    const { value } = problemExample(code);
+    expect(value).toMatchObject({ code, status: PROBLEMS[code].status });
+    const validate = validatorOf(problemSchemaName(code));
+    expect(validate(value), JSON.stringify(validate.errors)).toBe(true);
+    expect(validate({ ...value, status: 418 })).toBe(false);
+    expect(validate({ ...value, context: "none" })).toBe(false);
+  });
+
+  it("may gain members", () => {
+    const { value } = problemExample("render_queue_full");
+    const more = { ...value, context: { ...value.context, later: 1 }, later: 1 };
+    expect(validatorOf(problemSchemaName("render_queue_full"))(more)).toBe(true);
+  });
+
+  it("are listed for the statuses that the contract has for a render", () => {
+    const { responses = {} } = description.document.paths["/v1/render"]?.post ?? {};
+    expect(Object.keys(responses)).toEqual("200 400 403 404 405 408 413 422 429 500 503".split(" "));
+  });
+});
+
+describe("the rules as documents", () => {
+  it("are as described", () => {
+    const validate = validatorOf("Constraints");
+    const document: unknown = JSON.parse(JSON.stringify(constraintsDocument(DEFAULT_LIMITS)));
+    expect(validate(document), JSON.stringify(validate.errors)).toBe(true);
+    expect(validatorOf("ErrorCodes")(ERROR_CODES_DOCUMENT)).toBe(true);
+  });
+});
+
+/** What one field is by itself can be written as a schema; rules over several cannot. */
+const RULES_OF_THE_SCHEMA = new Set([
+  "page_selection_too_long",
+  "page_selection_too_many_segments",
+  "page_selection_malformed",
+]);
+
+describe("the schema of a request", () => {
+  const validate = validatorOf("RenderRequest");
+  const isSet = <Value>(value: Value | null | undefined): value is Value => value !== null && value !== undefined;
+
+  it("takes every set of keys that the service takes, and refuses every key that it refuses", () => {
+    const verdicts = { taken: 0, refused: 0 };
+    for (const { keys, accepted, code } of FILES_VECTORS) {
+      const files = Object.fromEntries(keys.map((key) => [key, { encoding: "text", content: "" }]));
+      const isTaken = validate({ source: "x", files });
+      if (accepted) expect(isTaken, JSON.stringify(keys)).toBe(true);
+      if (code === "invalid_template_path") expect(isTaken, JSON.stringify(keys)).toBe(false);
+      verdicts[isTaken ? "taken" : "refused"]++;
+    }
+    expect(Math.min(verdicts.taken, verdicts.refused)).toBeGreaterThan(5);
+  });
+
+  it("takes every output that the service takes, and refuses every field that it refuses", () => {
+    const verdicts = { taken: 0, refused: 0 };
+    for (const { output, accepted, rule } of OUTPUT_VECTORS) {
+      const isTaken = validate({ source: "x", output });
+      const isOfTheSchema = !isSet(rule) || RULES_OF_THE_SCHEMA.has(rule);
+      expect(isTaken, JSON.stringify(output)).toBe(accepted || !isOfTheSchema);
+      verdicts[isTaken ? "taken" : "refused"]++;
+    }
+    expect(Math.min(verdicts.taken, verdicts.refused)).toBeGreaterThan(20);
+  });
+});
