@@ -109,7 +109,7 @@ class RequestReader {
   /** Reads the body in one pass. */
   read(): void {
     const cursor = this.#cursor;
-    cursor.skipBlanks();
+    cursor.skipWhitespace();
     const kind = cursor.peekKind();
     if (kind === "object") {
       this.#readRoot();

@@ -149,7 +149,7 @@ export class JsonCursor {
   }
 
   /** Goes to the next byte that is not a blank. */
-  skipBlanks(): void {
+  skipWhitespace(): void {
     const body = this.body;
     const end = body.length;
     let at = this.position;
@@ -199,7 +199,7 @@ export class JsonCursor {
    */
   enterObject(): boolean {
     this.position++;
-    this.skipBlanks();
+    this.skipWhitespace();
     if (this.body[this.position] === CLOSE_BRACE) {
       this.position++;
       return false;
@@ -210,11 +210,11 @@ export class JsonCursor {
   /** After a member's value: goes on to the next member as `enterObject` does, or leaves the object. */
   nextMember(): boolean {
     if (this.isMalformed) return false;
-    this.skipBlanks();
+    this.skipWhitespace();
     const byte = this.body[this.position];
     if (byte === COMMA) {
       this.position++;
-      this.skipBlanks();
+      this.skipWhitespace();
       return this.#readKey();
     }
     if (byte !== CLOSE_BRACE) return this.#fail(this.position);
@@ -225,7 +225,7 @@ export class JsonCursor {
   /** Enters the array at the cursor. Answers whether it has an item: then the cursor stands at it. */
   enterArray(): boolean {
     this.position++;
-    this.skipBlanks();
+    this.skipWhitespace();
     if (this.body[this.position] !== CLOSE_BRACKET) return true;
     this.position++;
     return false;
@@ -234,11 +234,11 @@ export class JsonCursor {
   /** After an item: goes on to the next one, or leaves the array. */
   nextItem(): boolean {
     if (this.isMalformed) return false;
-    this.skipBlanks();
+    this.skipWhitespace();
     const byte = this.body[this.position];
     if (byte === COMMA) {
       this.position++;
-      this.skipBlanks();
+      this.skipWhitespace();
       return true;
     }
     if (byte !== CLOSE_BRACKET) return this.#fail(this.position);
@@ -290,7 +290,7 @@ export class JsonCursor {
   /** After the outermost value: only blanks may follow. */
   expectEnd(): void {
     if (this.isMalformed) return;
-    this.skipBlanks();
+    this.skipWhitespace();
     if (this.position < this.body.length) this.#fail(this.position);
   }
 
@@ -382,10 +382,10 @@ export class JsonCursor {
   #readKey(): boolean {
     if (this.body[this.position] !== QUOTE) return this.#fail(this.position);
     if (!this.readString()) return false;
-    this.skipBlanks();
+    this.skipWhitespace();
     if (this.body[this.position] !== COLON) return this.#fail(this.position);
     this.position++;
-    this.skipBlanks();
+    this.skipWhitespace();
     return true;
   }
 

@@ -53,9 +53,9 @@ class Reader {
   }
 
   readDocument(): JsonNode {
-    this.#skipBlanks();
+    this.#skipWhitespace();
     const node = this.#readValue();
-    this.#skipBlanks();
+    this.#skipWhitespace();
     if (this.#at !== this.#text.length) throw new Malformed();
     return node;
   }
@@ -88,16 +88,16 @@ class Reader {
   #readMembers(): JsonMember[] {
     const members: JsonMember[] = [];
     this.#expect("{");
-    this.#skipBlanks();
+    this.#skipWhitespace();
     if (this.#takes("}")) return members;
     do {
-      this.#skipBlanks();
+      this.#skipWhitespace();
       const key = this.#readString();
-      this.#skipBlanks();
+      this.#skipWhitespace();
       this.#expect(":");
-      this.#skipBlanks();
+      this.#skipWhitespace();
       members.push({ key, value: this.#readValue() });
-      this.#skipBlanks();
+      this.#skipWhitespace();
     } while (this.#takes(","));
     this.#expect("}");
     return members;
@@ -106,12 +106,12 @@ class Reader {
   #readItems(): JsonNode[] {
     const items: JsonNode[] = [];
     this.#expect("[");
-    this.#skipBlanks();
+    this.#skipWhitespace();
     if (this.#takes("]")) return items;
     do {
-      this.#skipBlanks();
+      this.#skipWhitespace();
       items.push(this.#readValue());
-      this.#skipBlanks();
+      this.#skipWhitespace();
     } while (this.#takes(","));
     this.#expect("]");
     return items;
@@ -143,7 +143,7 @@ class Reader {
     return String.fromCharCode(Number.parseInt(digits, 16));
   }
 
-  #skipBlanks(): void {
+  #skipWhitespace(): void {
     while (this.#takes(" ") || this.#takes("\t") || this.#takes("\n") || this.#takes("\r"));
   }
 
