@@ -1,14 +1,16 @@
 /**
- * `npm run bench:render`: what the service adds to Typst. The invoice example through the backend against `typst compile`
- * of the same project, alone, at full capacity and under overload; and what each sandbox costs. Writes bench/render.md.
+ * `npm run bench:render`: rendering through the backend against `typst compile` of the same project, for a one-line document
+ * and for the invoice of `examples/`: alone, at full capacity and under overload; and what each sandbox costs. Writes
+ * bench/render.md.
  *
  * Only ratios of one run count, so the two sides of each ratio take turns.
  */
 import { execFileSync } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { Agent, request } from "node:http";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { writeExampleProject } from "../scripts/example-project.ts";
 import { exampleRequest } from "../scripts/example-request.ts";
 import { type LocalBackend, startBackend, takeFreePort } from "../scripts/local-service.ts";
@@ -20,8 +22,11 @@ import { markdown, publish, type Table } from "./report.ts";
 const BACKEND_TOKEN = "bench";
 const CAP = availableParallelism();
 const ROUNDS = 15;
-const RENDERS_A_ROUND = 8;
-const LOAD_SECONDS = 8;
+const RENDERS_PER_ROUND = 8;
+/** Between two requests: a process started ahead has time to be ready, as between the requests of people. */
+const PAUSE_MILLISECONDS = 50;
+const LOAD_ROUNDS = 5;
+const LOAD_SECONDS = 4;
 const OVERLOAD_FACTOR = 10;
 
 const progress = (line: string) => process.stderr.write(`${line}\n`);
@@ -39,26 +44,53 @@ function post(backend: LocalBackend, body: string): Promise<number> {
   return promise;
 }
 
-/** Milliseconds of one `typst compile`, as the mean of a few in one shell: its own start is not counted in full. */
-function commandLineMilliseconds(typstPath: string, directory: string, repeat: number): number {
-  const loop = `i=0; while [ $i -lt ${repeat} ]; do "$1" compile --ignore-system-fonts --jobs 1 main.typ out.pdf || exit 1; i=$((i+1)); done`;
-  const started = performance.now();
-  execFileSync("/bin/sh", ["-c", loop, "sh", typstPath], { cwd: directory, stdio: "ignore" });
-  return (performance.now() - started) / repeat;
+/** A document as a request and as a folder for the command line. */
+interface Document {
+  readonly name: string;
+  readonly body: string;
+  readonly directory: string;
 }
 
-async function backendMilliseconds(backend: LocalBackend, body: string, repeat: number): Promise<number> {
+async function makeDocuments(folder: string): Promise<Document[]> {
+  const hello = { name: "`= Hello`", body: JSON.stringify({ source: "= Hello" }), directory: join(folder, "hello") };
+  const invoice = {
+    name: "invoice",
+    body: await exampleRequest("invoice"),
+    directory: join(folder, "invoice"),
+  };
+  await mkdir(hello.directory);
+  await mkdir(invoice.directory);
+  await writeFile(join(hello.directory, "main.typ"), "= Hello");
+  await writeExampleProject("invoice", invoice.directory);
+  return [hello, invoice];
+}
+
+/** Milliseconds of each of some `typst compile` at a prompt: from the shell's fork to the end of the process. */
+function commandLineMilliseconds(typstPath: string, { directory }: Document): number[] {
+  const compile = '"$0" compile --ignore-system-fonts --jobs 1 main.typ out.pdf || exit 1';
+  const loop = `for i in {1..${RENDERS_PER_ROUND}}; do
+    start=\${EPOCHREALTIME//[^0-9]/}; ${compile}; echo $((\${EPOCHREALTIME//[^0-9]/} - start)); sleep ${PAUSE_MILLISECONDS / 1000}
+  done`;
+  const microseconds = execFileSync("bash", ["-c", loop, typstPath], { cwd: directory, encoding: "utf8" });
+  return microseconds
+    .trim()
+    .split("\n")
+    .map((line) => Number(line) / 1000);
+}
+
+async function backendMilliseconds(backend: LocalBackend, { body, name }: Document, count: number): Promise<number[]> {
   const times: number[] = [];
-  for (let index = 0; index < repeat; index++) {
+  for (let index = 0; index < count; index++) {
     const started = performance.now();
-    if ((await post(backend, body)) !== 200) throw new Error("the invoice was not rendered");
+    if ((await post(backend, body)) !== 200) throw new Error(`${name} was not rendered`);
     times.push(performance.now() - started);
+    await delay(PAUSE_MILLISECONDS);
   }
-  return median(times);
+  return times;
 }
 
-/** Good answers a second of so many clients, each asking again as soon as it is answered. */
-async function goodAnswersPerSecond(backend: LocalBackend, body: string, clients: number): Promise<number> {
+/** Good answers per second to so many clients, each asking again as soon as it is answered. */
+async function goodAnswersPerSecond(backend: LocalBackend, { body }: Document, clients: number): Promise<number> {
   let good = 0;
   const started = performance.now();
   const isOver = () => performance.now() - started > LOAD_SECONDS * 1000;
@@ -70,20 +102,85 @@ async function goodAnswersPerSecond(backend: LocalBackend, body: string, clients
   return good / LOAD_SECONDS;
 }
 
-/** Renders a second of `xargs -P <cap> typst compile`. */
-function xargsPerSecond(typstPath: string, directory: string, count: number): number {
+/** Renders per second of `xargs -P <cap> typst compile`. */
+function xargsPerSecond(typstPath: string, { directory }: Document, count: number): number {
   const command = `seq ${count} | xargs -P ${CAP} -I N "$1" compile --ignore-system-fonts --jobs 1 main.typ out-N.pdf`;
   const started = performance.now();
   execFileSync("/bin/sh", ["-c", command, "sh", typstPath], { cwd: directory, stdio: "ignore" });
   return count / ((performance.now() - started) / 1000);
 }
 
+async function aloneRow(backend: LocalBackend, typstPath: string, document: Document): Promise<Table["rows"][number]> {
+  const commandLine: number[] = [];
+  const service: number[] = [];
+  commandLineMilliseconds(typstPath, document);
+  await backendMilliseconds(backend, document, 20);
+  for (let round = 0; round < ROUNDS; round++) {
+    commandLine.push(...commandLineMilliseconds(typstPath, document));
+    service.push(...(await backendMilliseconds(backend, document, RENDERS_PER_ROUND)));
+  }
+  const [own, bare] = [median(service), median(commandLine)];
+  return { name: document.name, cells: [own, bare, own / bare] };
+}
+
+/** The rows of full capacity and of overload. Each ratio is the median of the rounds' ratios. */
+async function loadRows(backend: LocalBackend, typstPath: string, document: Document) {
+  const rounds: { atCap: number; xargs: number; overload: number }[] = [];
+  for (let round = -1; round < LOAD_ROUNDS; round++) {
+    const atCap = await goodAnswersPerSecond(backend, document, CAP);
+    const xargs = xargsPerSecond(typstPath, document, Math.round(atCap * LOAD_SECONDS));
+    const overload = await goodAnswersPerSecond(backend, document, CAP * OVERLOAD_FACTOR);
+    if (round >= 0) rounds.push({ atCap, xargs, overload });
+  }
+  const medianOf = (figure: (round: (typeof rounds)[number]) => number) => median(rounds.map(figure));
+  const atCap = medianOf((round) => round.atCap);
+  return {
+    capacity: {
+      name: document.name,
+      cells: [atCap, medianOf(({ xargs }) => xargs), medianOf((round) => round.atCap / round.xargs)],
+    },
+    overload: {
+      name: document.name,
+      cells: [medianOf(({ overload }) => overload), atCap, medianOf((round) => round.overload / round.atCap)],
+    },
+  };
+}
+
+const SANDBOXES: readonly (readonly [name: string, settings: Readonly<Record<string, string>>])[] = [
+  ["none, cold", { SERVICE_SANDBOX: "none", SERVICE_WARM_RENDERS: "0" }],
+  ["none, warm", { SERVICE_SANDBOX: "none" }],
+  ["bubblewrap, cold", { SERVICE_WARM_RENDERS: "0" }],
+  ["bubblewrap, warm", {}],
+  ["landlock, cold", { SERVICE_SANDBOX: "landlock", SERVICE_WARM_RENDERS: "0" }],
+  ["landlock, warm", { SERVICE_SANDBOX: "landlock" }],
+];
+
+type Start = (settings: Readonly<Record<string, string>>) => Promise<LocalBackend>;
+
+async function sandboxRows(start: Start, typstPath: string, document: Document): Promise<Table["rows"]> {
+  const candidates: { name: string; backend: LocalBackend; times: number[] }[] = [];
+  for (const [name, settings] of SANDBOXES) {
+    const backend = await start(settings).catch(() => null);
+    if (backend === null) progress(`${name}: not to be had on this machine`);
+    else candidates.push({ name, backend, times: [] });
+  }
+  for (const { backend } of candidates) await backendMilliseconds(backend, document, 10);
+  const commandLine: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    commandLine.push(...commandLineMilliseconds(typstPath, document));
+    for (const { backend, times } of candidates) {
+      times.push(...(await backendMilliseconds(backend, document, RENDERS_PER_ROUND)));
+    }
+  }
+  return candidates.map(({ name, times }) => ({ name, cells: [median(times), median(times) / median(commandLine)] }));
+}
+
 async function main(): Promise<void> {
   const typst = await locateTypst();
   if ("error" in typst) throw new Error(typst.error);
-  const directory = await mkdtemp(join(tmpdir(), "bench-render-"));
+  const folder = await mkdtemp(join(tmpdir(), "bench-render-"));
   const backends: LocalBackend[] = [];
-  const start = async (settings: Record<string, string>) => {
+  const start: Start = async (settings) => {
     const environment = {
       SERVICE_TYPST_BIN: typst.path,
       SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
@@ -96,117 +193,83 @@ async function main(): Promise<void> {
     return backend;
   };
   try {
-    await writeExampleProject("invoice", directory);
-    const body = await exampleRequest("invoice");
-    const sandboxed = await start({});
-
-    progress("alone …");
-    const alone = { commandLine: [] as number[], backend: [] as number[] };
-    commandLineMilliseconds(typst.path, directory, RENDERS_A_ROUND);
-    await backendMilliseconds(sandboxed, body, 20);
-    for (let round = 0; round < ROUNDS; round++) {
-      alone.commandLine.push(commandLineMilliseconds(typst.path, directory, RENDERS_A_ROUND));
-      alone.backend.push(await backendMilliseconds(sandboxed, body, RENDERS_A_ROUND));
+    const documents = await makeDocuments(folder);
+    const backend = await start({});
+    const aloneRows: Table["rows"] = [];
+    const capacityRows: Table["rows"] = [];
+    const overloadRows: Table["rows"] = [];
+    for (const document of documents) {
+      progress(`${document.name}: alone …`);
+      aloneRows.push(await aloneRow(backend, typst.path, document));
+      progress(`${document.name}: at full capacity and under overload …`);
+      const { capacity, overload } = await loadRows(backend, typst.path, document);
+      capacityRows.push(capacity);
+      overloadRows.push(overload);
     }
-    const commandLine = median(alone.commandLine);
-    const backend = median(alone.backend);
-
-    progress("at full capacity …");
-    const atCap: number[] = [];
-    const xargs: number[] = [];
-    const overload: number[] = [];
-    for (let round = 0; round < 3; round++) {
-      atCap.push(await goodAnswersPerSecond(sandboxed, body, CAP));
-      xargs.push(xargsPerSecond(typst.path, directory, Math.round(median(atCap) * LOAD_SECONDS)));
-      progress("under overload …");
-      overload.push(await goodAnswersPerSecond(sandboxed, body, CAP * OVERLOAD_FACTOR));
-    }
-
     progress("the sandboxes …");
-    const modes: [string, Record<string, string>][] = [
-      ["none, cold", { SERVICE_SANDBOX: "none", SERVICE_WARM_RENDERS: "0" }],
-      ["none, warm", { SERVICE_SANDBOX: "none" }],
-      ["bubblewrap, cold", { SERVICE_WARM_RENDERS: "0" }],
-      ["bubblewrap, warm", {}],
-      ["landlock, cold", { SERVICE_SANDBOX: "landlock", SERVICE_WARM_RENDERS: "0" }],
-      ["landlock, warm", { SERVICE_SANDBOX: "landlock" }],
-    ];
-    const candidates: { name: string; backend: LocalBackend; times: number[] }[] = [];
-    for (const [name, settings] of modes) {
-      const candidate = await start(settings).catch(() => null);
-      if (candidate === null) progress(`${name}: not to be had on this machine`);
-      else candidates.push({ name, backend: candidate, times: [] });
-    }
-    for (const { backend: candidate } of candidates) await backendMilliseconds(candidate, body, 10);
-    for (let round = 0; round < ROUNDS; round++) {
-      for (const candidate of candidates) {
-        candidate.times.push(await backendMilliseconds(candidate.backend, body, RENDERS_A_ROUND));
-      }
-    }
-    const bare = median(candidates[0]?.times ?? []);
-    const capacity = { backend: median(atCap), typst: median(xargs), overload: median(overload) };
-    const typstTable: Table = {
-      subject: "",
-      columns: [
-        { title: "backend", digits: 1 },
-        { title: "Typst alone", digits: 1 },
-        { title: "ratio", better: "lower" },
-      ],
-      rows: [
-        { name: "one after the other: median, ms", cells: [backend, commandLine, backend / commandLine] },
-        {
-          name: `${CAP} at once: renders per second (\`xargs -P ${CAP}\`)`,
-          better: "higher",
-          cells: [capacity.backend, capacity.typst, capacity.backend / capacity.typst],
-        },
-      ],
-    };
-    const overloadTable: Table = {
-      subject: "",
-      columns: [
-        { title: `under ${OVERLOAD_FACTOR} × overload`, digits: 1 },
-        { title: "at capacity", digits: 1 },
-        { title: "ratio", better: "higher" },
-      ],
-      rows: [
-        {
-          name: "good answers per second",
-          cells: [capacity.overload, capacity.backend, capacity.overload / capacity.backend],
-        },
-      ],
-    };
+    const [hello] = documents;
     const sandboxTable: Table = {
       subject: "Sandbox",
       columns: [
-        { title: "median, ms", digits: 1 },
-        { title: "more than none, cold", digits: 1 },
+        { title: "p50, ms", digits: 1 },
         { title: "÷ `typst compile`", better: "lower" },
       ],
-      rows: candidates.map(({ name, times }) => {
-        const milliseconds = median(times);
-        return { name, cells: [milliseconds, milliseconds - bare, milliseconds / commandLine] };
-      }),
+      rows: hello === undefined ? [] : await sandboxRows(start, typst.path, hello),
     };
+    const aloneTable: Table = {
+      subject: "One request at a time",
+      columns: [
+        { title: "backend, p50, ms", digits: 1 },
+        { title: "`typst compile`, p50, ms", digits: 1 },
+        { title: "ratio", better: "lower" },
+      ],
+      rows: aloneRows,
+    };
+    const capacityTable: Table = {
+      subject: `${CAP} at a time`,
+      columns: [
+        { title: "backend, renders per second", digits: 1 },
+        { title: `\`xargs -P ${CAP} typst compile\``, digits: 1 },
+        { title: "ratio", better: "higher" },
+      ],
+      rows: capacityRows,
+    };
+    const overloadTable: Table = {
+      subject: `${CAP * OVERLOAD_FACTOR} at a time`,
+      columns: [
+        { title: "good answers per second", digits: 1 },
+        { title: `with ${CAP} at a time`, digits: 1 },
+        { title: "ratio", better: "higher" },
+      ],
+      rows: overloadRows,
+    };
+    const report = `# Rendering, against Typst on the command line
 
-    const report = `# What the service adds to Typst
+Made by \`npm run bench:render\` on ${describeMachine()}. The backend is asked over HTTP on the loopback interface, sandboxed
+by bubblewrap, with processes started ahead; \`typst compile\` reads the same project from disk. The client runs on the same
+cores.
 
-Made by \`npm run bench:render\` on ${describeMachine()}. The document is the invoice of \`examples/\`; the backend is asked
-over HTTP on the loopback interface, sandboxed by bubblewrap, with warm starts; \`typst compile\` reads the same project
-from disk.
+Single requests and single compiles are ${PAUSE_MILLISECONDS} ms apart:
 
-${markdown(typstTable)}
+${markdown(aloneTable)}
+
+At full capacity, as many clients as slots, each asking again at once:
+
+${markdown(capacityTable)}
+
+Under overload, ${OVERLOAD_FACTOR} times as many clients as slots:
 
 ${markdown(overloadTable)}
 
-What the sandbox costs, one request after the other:
+What a sandbox and a start ahead mean for a single \`= Hello\`:
 
 ${markdown(sandboxTable)}
 `;
-    await publish("render", report, [typstTable, overloadTable, sandboxTable]);
+    await publish("render", report, [aloneTable, capacityTable, overloadTable, sandboxTable]);
   } finally {
     agent.destroy();
     await Promise.all(backends.map((running) => running.stop()));
-    await rm(directory, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true });
   }
 }
 

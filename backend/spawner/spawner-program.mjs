@@ -24,11 +24,15 @@ import { killStrayProcesses } from "../work-directory/stray-processes.mjs";
 /** Enough to tell one end from another; the rest of what a program says is dropped. */
 const MAX_TEXT_LENGTH = 4096;
 
+/** For the killed children to be gone, once the backend has ended. */
+const MAX_ENDING_MILLISECONDS = 2000;
+
 /** Where the backend accepts the streams of programs. In the environment, so that no command line shows it. */
 const socketPath = process.env.SPAWNER_SOCKET_PATH ?? "";
 
 /** What runs; null for a program that is about to be started. @type {Map<ProgramId, ChildProcess | null>} */
 const children = new Map();
+let isEnding = false;
 
 process.on("message", (/** @type {SpawnerRequest} */ request) => {
   if (request.kind === "start") start(request.id, request.spawnCommand);
@@ -38,8 +42,11 @@ process.on("message", (/** @type {SpawnerRequest} */ request) => {
   }
 });
 process.on("disconnect", () => {
-  for (const id of children.keys()) kill(id);
-  process.exit(0);
+  isEnding = true;
+  for (const id of [...children.keys()]) kill(id);
+  // A sandbox that is killed in its first moments leaves a process behind, which is found and killed when it has ended.
+  if (children.size === 0) process.exit(0);
+  setTimeout(() => process.exit(0), MAX_ENDING_MILLISECONDS);
 });
 // A terminal sends these to every process of its group. The backend handles them, and ends this process last.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => {});
@@ -141,6 +148,7 @@ function describe({ name, code, syscall }) {
 /** Reports the end of a program, once. @param {ProgramId} id @param {ProgramEnd} end */
 function reportEnd(id, end) {
   if (children.delete(id)) report({ kind: "ended", id, end });
+  if (isEnding && children.size === 0) process.exit(0);
 }
 
 /** @param {SpawnerReport} message */
