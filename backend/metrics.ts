@@ -9,6 +9,7 @@ import type { RenderQueue } from "./admission/render-queue.ts";
 import type { Deliveries, Delivery } from "./http/delivery.ts";
 import type { RenderOutcome } from "./render/outcome.ts";
 import type { PhaseSeconds } from "./render/phases.ts";
+import { TIMEOUT_CAUSES, timeoutCauseOf } from "./render/timeouts.ts";
 import type { SandboxMode } from "./sandbox/sandbox.ts";
 import type { WarmPool } from "./typst/warm-pool.ts";
 
@@ -50,6 +51,7 @@ export class BackendMetrics {
   /** The text of the scrape that runs now. */
   #scrape: Promise<string> | null = null;
   readonly #renders: Counter<"format" | "outcome">;
+  readonly #timeouts: Counter<"cause">;
   readonly #phaseSeconds: Histogram<"phase">;
   readonly #outputBytes: Histogram<"format">;
   readonly #peakMemoryBytes: Histogram<"format">;
@@ -66,11 +68,20 @@ export class BackendMetrics {
       labelNames: ["format", "outcome"],
       registers,
     });
+    this.#timeouts = new Counter({
+      name: "service_render_timeouts_total",
+      help: "Renders answered 408 by the limit that they exceeded: wall_clock, processor_time, writing_files or page_probe.",
+      labelNames: ["cause"],
+      registers,
+    });
+    // From the start, so that the first timeout is an increase.
+    for (const cause of TIMEOUT_CAUSES) this.#timeouts.inc({ cause }, 0);
     this.#phaseSeconds = new Histogram({
       name: "service_render_phase_seconds",
-      help: "Seconds of each phase of a render: queue; start, until a waiting process is taken or a new one is requested; compile; archive; delivery to the client.",
+      help: "Seconds of each phase of a render: queue; start, until a waiting process is taken or a new one is requested; files, until those of the request are written; compile; archive; probe, a second compile that asks for a page; delivery to the client.",
       labelNames: ["phase"],
-      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+      // Up to the longest render timeout that can be set.
+      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600],
       registers,
     });
     this.#outputBytes = new Histogram({
@@ -156,6 +167,8 @@ export class BackendMetrics {
   observeRender({ outcome, format, phases, peakMemoryBytes }: ObservedRender): void {
     for (const [phase, seconds] of Object.entries(phases)) this.#phaseSeconds.observe({ phase }, seconds);
     if (peakMemoryBytes) this.#peakMemoryBytes.observe({ format }, peakMemoryBytes);
+    const timeoutCause = outcome.kind === "refused" ? timeoutCauseOf(outcome.problem) : undefined;
+    if (timeoutCause !== undefined) this.#timeouts.inc({ cause: timeoutCause });
     if (outcome.kind === "rendered") this.#outputBytes.observe({ format }, outcome.file.output.size);
   }
 

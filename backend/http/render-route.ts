@@ -15,6 +15,7 @@ import type { RenderQueue } from "../admission/render-queue.ts";
 import type { BackendMetrics, ObservedRender, RequestEnd } from "../metrics.ts";
 import { CLIENT_GONE, notRendered, renderQueueFull } from "../render/outcome.ts";
 import { type RenderResources, render, type ValidRequest } from "../render/render.ts";
+import { timeoutCauseOf } from "../render/timeouts.ts";
 import type { Deliveries } from "./delivery.ts";
 import { reportFailure, sendProblem } from "./problem-response.ts";
 import { drainBody, readBody, requestHead } from "./read-body.ts";
@@ -196,8 +197,9 @@ async function sendReply(
 function logRecord(caller: string, processed: Processed, { outcome, delivery }: RequestEnd) {
   const { format, requestBytes, peakMemoryBytes, phases } = processed;
   const outputBytes = processed.outcome.kind === "rendered" ? processed.outcome.file.output.size : undefined;
+  const timeoutCause = processed.outcome.kind === "refused" ? timeoutCauseOf(processed.outcome.problem) : undefined;
   const allPhases = { ...phases, delivery: delivery?.seconds };
-  return { caller, format, outcome, requestBytes, outputBytes, phases: allPhases, peakMemoryBytes };
+  return { caller, format, outcome, timeoutCause, requestBytes, outputBytes, phases: allPhases, peakMemoryBytes };
 }
 
 /** The caller of a request, as the edge names it. */

@@ -60,7 +60,7 @@ export async function archiveOutcome(
     case "no-room":
       return notRendered(noTemporarySpace());
     case "stopped":
-      return notRendered(time.failure);
+      return notRendered(time.failure());
   }
 }
 

@@ -7,12 +7,13 @@ import { ServiceFailure } from "../error-log.ts";
 import type { BackendSettings } from "../settings.ts";
 import type { TypstResult } from "../typst/process.ts";
 import type { Spool } from "./spool.ts";
+import { type RenderTimeout, renderTimeout } from "./timeouts.ts";
 
 /** The client went away: there is no one to answer, and nothing has failed. */
 export const CLIENT_GONE = "client-gone";
 
 /** Why a render has no output. */
-export type RenderFailure = Problem | typeof CLIENT_GONE;
+export type RenderFailure = Problem | RenderTimeout | typeof CLIENT_GONE;
 
 /** The kinds of files that a render makes, by their extension. */
 export type Extension = "pdf" | "png" | "svg" | "zip";
@@ -25,7 +26,7 @@ export interface RenderedFile {
 
 export type RenderOutcome =
   | { readonly kind: "rendered"; readonly file: RenderedFile }
-  | { readonly kind: "refused"; readonly problem: Problem }
+  | { readonly kind: "refused"; readonly problem: Problem | RenderTimeout }
   | { readonly kind: typeof CLIENT_GONE };
 
 /** The outcome of a render that has no output. */
@@ -54,7 +55,7 @@ export function outcomeOfEnd(result: TypstResult, settings: BackendSettings): Re
         case "client-gone":
           return CLIENT_GONE;
         case "render-timeout":
-          return renderTimeout(settings);
+          return renderTimeout("wall_clock", settings);
         case "output-too-large":
           return outputTooLarge(result.outputBytes, settings);
         case "no-room":
@@ -71,11 +72,11 @@ export function outcomeOfEnd(result: TypstResult, settings: BackendSettings): Re
 }
 
 /** The signals of the render's own limits mean what the limit means. Any other is a failure of the service. */
-function outcomeOfSignal(signal: string, result: TypstResult, settings: BackendSettings): Problem {
+function outcomeOfSignal(signal: string, result: TypstResult, settings: BackendSettings): Problem | RenderTimeout {
   if (result.ranOutOfMemory) return compileFailed({ kind: "out-of-memory", limitBytes: settings.renderMemoryBytes });
   switch (signal) {
     case "SIGXCPU":
-      return cpuTimeout(settings);
+      return renderTimeout("processor_time", settings);
     case "SIGXFSZ":
       return outputTooLarge(result.outputBytes, settings);
     default:
@@ -152,20 +153,4 @@ export function noTemporarySpace(): Problem {
 export function renderQueueFull(cause: string, retryAfterSeconds: number): Problem {
   const detail = `${cause} Try again in ${retryAfterSeconds} seconds.`;
   return problem("render_queue_full", detail, { retry_after: retryAfterSeconds });
-}
-
-function cpuTimeout({ renderTimeoutSeconds, renderCpuSeconds }: BackendSettings): Problem {
-  const detail = `The render needed more than ${renderCpuSeconds} seconds of processor time.`;
-  return problem("render_timeout", detail, { timeout_secs: renderTimeoutSeconds });
-}
-
-export function renderTimeout({ renderTimeoutSeconds }: BackendSettings): Problem {
-  const detail = `The render took longer than ${renderTimeoutSeconds} seconds.`;
-  return problem("render_timeout", detail, { timeout_secs: renderTimeoutSeconds });
-}
-
-/** The files of a request are too many or too deep for the disk to write them in time. */
-export function filesNotWritten(seconds: number, { renderTimeoutSeconds }: BackendSettings): Problem {
-  const detail = `The files of the request could not be written in ${seconds} seconds.`;
-  return problem("render_timeout", detail, { timeout_secs: renderTimeoutSeconds });
 }

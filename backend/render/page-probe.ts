@@ -9,6 +9,7 @@ import { lowestPage } from "../typst/command-line.ts";
 import type { TypstResult } from "../typst/process.ts";
 import { CLIENT_GONE, compileFailed, outcomeOfEnd, type RenderFailure } from "./outcome.ts";
 import type { Spool } from "./spool.ts";
+import { renderTimeout, timeoutCauseOf } from "./timeouts.ts";
 
 /** Compiles the document again and prints one page. `outputBytes` of the result is 0 where there is no such page. */
 export type PrintPage = (page: number) => Promise<TypstResult>;
@@ -52,7 +53,9 @@ export async function failureOfSelection(
   const lowest = await printPage(lowestPage(pages));
   // The page exists, even if the probe was stopped because it was too large.
   if (lowest.outputBytes > 0) return null;
-  return outcomeOfEnd(lowest, settings) ?? compileFailed({ kind: "selection-empty" });
+  const failure = outcomeOfEnd(lowest, settings) ?? compileFailed({ kind: "selection-empty" });
+  const hasTimedOut = failure !== CLIENT_GONE && timeoutCauseOf(failure) !== undefined;
+  return hasTimedOut ? renderTimeout("page_probe", settings) : failure;
 }
 
 /** No proof, since a document may choose this page size too. Typst's own A4 has decimals. */

@@ -3,10 +3,11 @@
  */
 
 /**
- * `start` lasts until a waiting process is found or a new one is requested, which then starts while the files of its
- * request are written. `compile` lasts until Typst has ended, `archive` until the pages are packed.
+ * `start`: until a waiting process is taken or a new one is requested. `files`: writing the files of the request, while a
+ * new process starts. `compile`: from the program text to the end of Typst. `archive`: packing the pages. `probe`: compiling
+ * once more to find out whether the document has a page.
  */
-export type RenderPhase = "start" | "compile" | "archive";
+export type RenderPhase = "start" | "files" | "compile" | "archive" | "probe";
 
 /** Seconds of each phase that was reached. */
 export type PhaseSeconds = Readonly<Partial<Record<RenderPhase, number>>>;
@@ -18,13 +19,13 @@ export class PhaseTimer {
     return { ...this.#seconds };
   }
 
-  /** Runs `work` as a phase. A phase that runs twice counts as long as its second run. */
+  /** Runs `work` as a phase. A phase that runs again, because a process was lost, counts as long as all its runs. */
   async time<Result>(phase: RenderPhase, work: () => Promise<Result>): Promise<Result> {
     const started = performance.now();
     try {
       return await work();
     } finally {
-      this.#seconds[phase] = (performance.now() - started) / 1000;
+      this.#seconds[phase] = (this.#seconds[phase] ?? 0) + (performance.now() - started) / 1000;
     }
   }
 }

@@ -22,24 +22,11 @@ import { projectBytes, stringBytes } from "../work-directory/render-directory.ts
 import type { WorkDirectoryWatch } from "../work-directory/watch.ts";
 import { archiveOutcome, throwIfDiskIsFull } from "./archived-output.ts";
 import { EscapedOutput } from "./escaped-output.ts";
-import {
-  filesNotWritten,
-  noPageWritten,
-  noTemporarySpace,
-  notRendered,
-  outcomeOfEnd,
-  type RenderOutcome,
-} from "./outcome.ts";
+import { noPageWritten, noTemporarySpace, notRendered, outcomeOfEnd, type RenderOutcome } from "./outcome.ts";
 import { explainFailure, failureOfSelection } from "./page-probe.ts";
 import { type PhaseSeconds, PhaseTimer } from "./phases.ts";
 import { Spool } from "./spool.ts";
 import { TimeLimit } from "./time-limit.ts";
-
-/**
- * How long writing the files of a request may take: it takes milliseconds, unless there are thousands of folders on a busy
- * disk, and the limit on processor time covers only Typst.
- */
-const MAX_FILL_MILLISECONDS = 5000;
 
 /** What all renders share. */
 export interface RenderResources {
@@ -154,37 +141,40 @@ class RenderJob {
       const waiting = await warmPool.take(this.#command);
       return { started: waiting ?? (await starter.start(this.#command)), isWarm: waiting !== null };
     });
-    const compilation = await this.phases.time("compile", () => this.#compileIn(started, output));
+    const compilation = await this.#compileIn(started, output);
     if (!isWarm || !wasLost(compilation)) return compilation;
-    // What ended it may have done so while it waited, and then has nothing to do with this request.
+    // It may have died while it waited, so this request may not be to blame: once more, in a new process.
     void starter.discard(started);
     await output.clear();
-    const restarted = await starter.start(this.#command);
-    return this.phases.time("compile", () => this.#compileIn(restarted, output));
+    return this.#compileIn(await this.phases.time("start", () => starter.start(this.#command)), output);
   }
 
-  /** Writes the files of the request, then gives the process its program text and waits for its end. */
+  /** Writes the files of the request, then lets the process compile. */
   async #compileIn(started: StartedRender, output: Spool): Promise<Compilation | RenderOutcome> {
     this.#started = started;
     const { body, request } = this.#valid;
     const { renderDirectory } = started;
-    const fillingOver = AbortSignal.any([this.#time.over, AbortSignal.timeout(MAX_FILL_MILLISECONDS)]);
-    const layoutProblem = await renderDirectory.fill(body, request, fillingOver);
+    const fillOver = this.#time.fillOver();
+    const layoutProblem = await this.phases.time("files", () => renderDirectory.fill(body, request, fillOver));
     if (layoutProblem !== null) return notRendered(layoutProblem);
     // Without all its files, the template would fail for a reason that is not its own.
-    if (this.#time.over.aborted) return notRendered(this.#time.failure);
-    if (fillingOver.aborted)
-      return notRendered(filesNotWritten(MAX_FILL_MILLISECONDS / 1000, this.#resources.settings));
-    const escaped = request.output.format === "svg" ? new EscapedOutput(output) : null;
+    if (fillOver.aborted) return notRendered(this.#time.failure());
+    const result = await this.phases.time("compile", () => this.#feed(started, output));
+    return { kind: "compiled", started, result };
+  }
+
+  /** Gives the process its program text and waits for its end. */
+  async #feed({ process, renderDirectory }: StartedRender, output: Spool): Promise<TypstResult> {
+    const escaped = this.#command.output.format === "svg" ? new EscapedOutput(output) : null;
     const directory = renderDirectory.outputDirectory;
     const pages = directory === null ? null : { directory, hasRoomFor: this.#hasRoomFor };
-    const performing = this.#perform(started.process, escaped ?? output, pages, this.#time.millisecondsLeft);
+    const performing = this.#perform(process, escaped ?? output, pages, this.#time.millisecondsLeft);
     // While Typst compiles there is time to start the next process. Earlier or later, a client would wait for that.
     this.#resources.warmPool.prepareNext(this.#command);
     const result = await performing;
     const isWhole = result.outputTaken === "kept" && result.end.kind === "exited" && result.end.exitCode === 0;
     const outputTaken = isWhole && escaped !== null ? await escaped.complete() : result.outputTaken;
-    return { kind: "compiled", started, result: { ...result, outputTaken } };
+    return { ...result, outputTaken };
   }
 
   #perform(
@@ -232,7 +222,9 @@ class RenderJob {
     const { settings, sandbox, starter } = this.#resources;
     const probe = pageProbeArguments(settings, sandbox.view(renderDirectory), this.#command, page);
     const process = starter.startIn(renderDirectory, probe);
-    return this.#perform(process, DISCARD_OUTPUT, null, this.#time.probeMillisecondsLeft);
+    return this.phases.time("probe", () =>
+      this.#perform(process, DISCARD_OUTPUT, null, this.#time.probeMillisecondsLeft),
+    );
   }
 
   /** Discards the process and its directory. The answer does not wait for that. */

@@ -2,7 +2,8 @@
  * How long one render may go on: until its client goes away or its time is used up.
  */
 import type { BackendSettings } from "../settings.ts";
-import { CLIENT_GONE, type RenderFailure, renderTimeout } from "./outcome.ts";
+import { CLIENT_GONE, type RenderFailure } from "./outcome.ts";
+import { MAX_FILL_SECONDS, renderTimeout } from "./timeouts.ts";
 
 export class TimeLimit {
   /** Aborted when the client goes away. */
@@ -25,16 +26,22 @@ export class TimeLimit {
   }
 
   /**
-   * What is left for a second process, which has a processor time of its own; at least 1. With it, a render still computes
-   * no longer than `renderCpuSeconds`.
+   * What is left for the page probe; at least 1. Its process has a fresh limit of processor time, so the wall clock bounds
+   * both together: `renderCpuSeconds` from the start of the render.
    */
   get probeMillisecondsLeft(): number {
     return this.#leftOf(this.#settings.renderCpuSeconds);
   }
 
-  /** Why a render was stopped: its client has gone, or its time is used up. */
-  get failure(): RenderFailure {
-    return this.clientGone.aborted ? CLIENT_GONE : renderTimeout(this.#settings);
+  /** Aborted when the files of the request must be written: `MAX_FILL_SECONDS` from now, or when the render is over. */
+  fillOver(): AbortSignal {
+    return AbortSignal.any([this.over, AbortSignal.timeout(MAX_FILL_SECONDS * 1000)]);
+  }
+
+  /** Why a render was stopped by `over`, or by `fillOver` before. */
+  failure(): RenderFailure {
+    if (this.clientGone.aborted) return CLIENT_GONE;
+    return renderTimeout(this.over.aborted ? "wall_clock" : "writing_files", this.#settings);
   }
 
   #leftOf(seconds: number): number {

@@ -4,6 +4,7 @@
  */
 import { rm } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
+import { TIMEOUT_CAUSES } from "../../../backend/render/timeouts.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../../support/bombs.ts";
 import { type FakeTypst, makeFakeTypst, writtenPids } from "../../support/fake-typst.ts";
 import { type ContractCode, expectProblem, type ReceivedProblem } from "../../support/problems.ts";
@@ -76,6 +77,14 @@ describe("Typst that fails", () => {
   });
 });
 
+const NO_TIMEOUT = Object.fromEntries(TIMEOUT_CAUSES.map((cause) => [cause, 0]));
+
+/** The count of each cause in the metrics. */
+async function timeouts(backend: TestBackend): Promise<Record<string, number>> {
+  const samples = (await backend.metrics()).filter(({ name }) => name === "service_render_timeouts_total");
+  return Object.fromEntries(samples.map(({ labels, value }) => [labels.cause, value]));
+}
+
 describe("Typst that takes too long", () => {
   /** Enough time to start the processes to be killed, even on a busy machine. */
   const TIMEOUT_SECONDS = 2;
@@ -115,6 +124,26 @@ describe("Typst that takes too long", () => {
   it("is killed if it is the real one with an endless template", async () => {
     const backend = await startTemporaryBackend(TIMEOUT);
     await expectOutcome(backend, await backend.render({ source: ENDLESS }), "render_timeout");
+    expect(await timeouts(backend)).toEqual({ ...NO_TIMEOUT, wall_clock: 1 });
+  });
+
+  it("is killed by the limit of processor time, which the metrics count apart", async () => {
+    const backend = await startTemporaryBackend({ ...NO_TIME_LIMIT, SERVICE_RENDER_CPU_SECONDS: "1" });
+    const { detail } = await expectOutcome(backend, await backend.render({ source: ENDLESS }), "render_timeout");
+    expect(detail).toContain("1 seconds of processor time");
+    expect(await timeouts(backend)).toEqual({ ...NO_TIMEOUT, processor_time: 1 });
+  });
+
+  it("is killed in its second compile, which asks for a page, and the detail says so", async () => {
+    // The first compile writes what Typst writes for a selection that matches nothing, so there is a second one.
+    const script = `tail -n 1 > /dev/null
+      if [ -e "$here/first" ]; then sleep 300; fi
+      touch "$here/first"; printf '%%PDF-1.7 /MediaBox[0 0 595 842]'`;
+    const { backend } = await backendWithFake(script, { ...NO_TIME_LIMIT, SERVICE_RENDER_CPU_SECONDS: "1" });
+    const answer = await backend.render({ source: "x", output: { pages: "7" } });
+    const { detail } = await expectOutcome(backend, answer, "render_timeout");
+    expect(detail).toMatch(/longer than 1 seconds .*selected pages/);
+    expect(await timeouts(backend)).toEqual({ ...NO_TIMEOUT, page_probe: 1 });
   });
 
   it("is abandoned if it has ended but a process that it started keeps its output open", async () => {

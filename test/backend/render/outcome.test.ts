@@ -9,9 +9,9 @@ import {
   outcomeOfEnd,
   outputTooLarge,
   renderFailed,
-  renderTimeout,
   tooManyOutputFiles,
 } from "../../../backend/render/outcome.ts";
+import { renderTimeout, TIMEOUT_CAUSES, timeoutCauseOf } from "../../../backend/render/timeouts.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
 import type { TypstEnd, TypstResult } from "../../../backend/typst/process.ts";
 import type { Output } from "../../../rules/output-options.ts";
@@ -40,6 +40,26 @@ const outcome = (end: TypstEnd, result: Partial<TypstResult> = {}) => outcomeOfE
 
 const refused = { code: "template_compile_failed", context: {} };
 const tooLarge = (size: number) => ({ code: "output_too_large", context: { size, limit: LIMIT } });
+
+describe("a timeout", () => {
+  it.each([
+    ["wall_clock", "31 seconds"],
+    ["processor_time", "11 seconds of processor time"],
+    ["writing_files", "5 seconds"],
+    ["page_probe", "11 seconds"],
+  ] as const)("of %s says which limit it was, and its number", (cause, words) => {
+    const timeout = renderTimeout(cause, SETTINGS);
+    expect(timeout).toMatchObject({ code: "render_timeout", context: { timeout_secs: 31 } });
+    expect(timeout.detail).toContain(words);
+    expect(timeoutCauseOf(timeout)).toBe(cause);
+  });
+
+  it("is described differently for each cause, and no other problem has one", () => {
+    const details = TIMEOUT_CAUSES.map((cause) => renderTimeout(cause, SETTINGS).detail);
+    expect(new Set(details).size).toBe(TIMEOUT_CAUSES.length);
+    expect(timeoutCauseOf(renderFailed())).toBeUndefined();
+  });
+});
 
 describe("a process that exits", () => {
   it("with 0 has succeeded, and with any other code the template has failed", () => {
@@ -136,10 +156,6 @@ describe("a problem", () => {
       code: "too_many_output_files",
       context: { limit: 7 },
       detail: expect.stringContaining(" 7 "),
-    });
-    expect(renderTimeout(SETTINGS)).toMatchObject({
-      context: { timeout_secs: 31 },
-      detail: expect.stringContaining("31 seconds"),
     });
     const { context, detail } = noTemporarySpace();
     expect([context, detail]).toEqual([{ retry_after: 5 }, expect.stringMatching(/temporary space.*5 seconds/)]);

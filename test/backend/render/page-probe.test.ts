@@ -86,10 +86,10 @@ describe("a PDF of selected pages", () => {
     }
   });
 
-  it("fails as the second compile does", async () => {
+  it("has timed out where the second compile has, with a cause of its own", async () => {
     const timedOut = resultOf({ kind: "stopped", reason: "render-timeout" });
     const failure = await failureOfSelection(PAGES, await spoolOf(PLACEHOLDER), async () => timedOut, SETTINGS);
-    expect(failure).toMatchObject({ code: "render_timeout" });
+    expect(failure).toMatchObject({ code: "render_timeout", timeoutCause: "page_probe" });
   });
 
   it("is not compiled again where it does not look like the blank page", async () => {

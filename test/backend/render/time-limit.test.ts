@@ -22,7 +22,16 @@ it("ends after the render timeout, with a problem", async () => {
   await expect.poll(() => time.over.aborted).toBe(true);
   await delay(10);
   expect([time.millisecondsLeft, time.probeMillisecondsLeft]).toEqual([1, 1]);
-  expect(time.failure).toMatchObject({ code: "render_timeout", context: { timeout_secs: 1 } });
+  expect(time.failure()).toMatchObject({ timeoutCause: "wall_clock", context: { timeout_secs: 1 } });
+});
+
+it("is shorter for writing the files of a request, and says so", async () => {
+  const time = new TimeLimit(settingsOf("600", "300"), new AbortController().signal);
+  const fillOver = time.fillOver();
+  expect(fillOver.aborted).toBe(false);
+  await expect.poll(() => fillOver.aborted).toBe(true);
+  expect(time.over.aborted).toBe(false);
+  expect(time.failure()).toMatchObject({ timeoutCause: "writing_files", context: { timeout_secs: 600 } });
 });
 
 it("ends when the client goes away, of which nobody is told", () => {
@@ -30,5 +39,5 @@ it("ends when the client goes away, of which nobody is told", () => {
   const time = new TimeLimit(settingsOf("600", "300"), client.signal);
   client.abort();
   expect(time.over.aborted).toBe(true);
-  expect(time.failure).toBe(CLIENT_GONE);
+  expect(time.failure()).toBe(CLIENT_GONE);
 });
