@@ -168,10 +168,8 @@ class RenderJob {
     const escaped = this.#command.output.format === "svg" ? new EscapedOutput(output) : null;
     const directory = renderDirectory.outputDirectory;
     const pages = directory === null ? null : { directory, hasRoomFor: this.#hasRoomFor };
-    const performing = this.#perform(process, escaped ?? output, pages, this.#time.millisecondsLeft);
-    // While Typst compiles there is time to start the next process. Earlier or later, a client would wait for that.
+    const result = await this.#perform(process, escaped ?? output, pages, this.#time.millisecondsLeft);
     this.#resources.warmPool.prepareNext(this.#command);
-    const result = await performing;
     const isWhole = result.outputTaken === "kept" && result.end.kind === "exited" && result.end.exitCode === 0;
     const outputTaken = isWhole && escaped !== null ? await escaped.complete() : result.outputTaken;
     return { ...result, outputTaken };

@@ -56,13 +56,16 @@ describe("a backend that is killed in the middle of renders", () => {
         SERVICE_WORK_DIRECTORY: folder,
         SERVICE_SANDBOX: sandbox,
         SERVICE_WARM_RENDERS: warm,
-        SERVICE_MAX_CONCURRENT_RENDERS: "2",
+        SERVICE_MAX_CONCURRENT_RENDERS: "3",
         ...NO_TIME_LIMIT,
       };
       const first = await startProcess(settings);
       for (const output of [{}, ZIP_OF_SVG]) expect((await send(first, { source: "x", output })).status).toBe(200);
       const answers = [{}, ZIP_OF_SVG].map((output) => send(first, { source: ENDLESS, output }).catch(() => "lost"));
-      await expect.poll(() => typstProcessesOf(folder).length).toBe(2 + Number(warm));
+      await expect.poll(() => typstProcessesOf(folder).length).toBe(2);
+      // Leaves a process that waits, where processes are started ahead.
+      expect((await send(first, { source: "x" })).status).toBe(200);
+      await expect.poll(() => typstProcessesOf(folder).length).toBe(warm === "0" ? 2 : 3);
       const pids = typstProcessesOf(folder);
       onTestFinished(() => {
         for (const pid of pids) if (processesOf(folder).includes(pid)) process.kill(pid, "SIGKILL");
