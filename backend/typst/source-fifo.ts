@@ -6,10 +6,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describeError } from "../error-log.ts";
 
 /**
- * Until the next try, where Typst has not come so far as to open the FIFO or has not yet taken what was written. Both are
- * rare: a process that has waited has opened it, and most texts fit into a FIFO (64 KiB).
+ * Until the next try, if Typst has not opened the FIFO yet or has not taken what was written. A process that has waited has
+ * opened it, and most texts fit into a FIFO (64 KiB); but under full load a process is taken while it starts. A try costs
+ * 0.1 ms, so the wait grows with the time that has passed: the text comes an eighth later at most.
  */
-const RETRY_MILLISECONDS = 1;
+const MIN_RETRY_MILLISECONDS = 1;
+const RETRY_PART_OF_WAIT = 1 / 8;
 
 /** The process that reads the FIFO. */
 export interface FifoReader {
@@ -36,13 +38,14 @@ export async function writeFifo(path: string, pieces: readonly Buffer[], reader:
   });
   /** Tries until it succeeds; null where the reader ends before. */
   const retry = async <Result>(attempt: () => Result, retriedCode: string): Promise<Result | null> => {
+    const started = performance.now();
     while (!hasReaderEnded) {
       try {
         return attempt();
       } catch (error) {
         if (describeError(error).code !== retriedCode) throw error;
       }
-      await delay(RETRY_MILLISECONDS);
+      await delay(Math.max(MIN_RETRY_MILLISECONDS, (performance.now() - started) * RETRY_PART_OF_WAIT));
     }
     return null;
   };
