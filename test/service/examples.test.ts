@@ -108,6 +108,17 @@ describe("the e-invoice", () => {
     expect(textOf(pdf)).toContain("1236.77");
   });
 
+  it("writes negative amounts and prices of parts of a cent as XML does", async () => {
+    const request: { data: { lines: object[] } } = JSON.parse(await exampleRequest("e-invoice"));
+    request.data.lines.push({ name: "Discount", quantity: "-1.5", unit: "H87", price: "0.125", vat_rate: "19" });
+    const answer = await service.render(JSON.stringify(request));
+    const { attachments } = await readPdf(await answer.bytes());
+    const xml = Buffer.from(attachments[0]?.content ?? []).toString("utf8");
+    expect(xml).toContain('<ram:BilledQuantity unitCode="H87">-1.5<');
+    expect(xml).toContain("<ram:ChargeAmount>0.125<");
+    expect(xml).toContain("<ram:LineTotalAmount>-0.19<");
+  });
+
   it("is rejected as PDF/A-2b, which allows no such attachment", async () => {
     const request: { output: object } = JSON.parse(await exampleRequest("e-invoice"));
     const output = { ...request.output, standards: ["a-2b"] };
