@@ -232,8 +232,13 @@ async function expectToWork(command: string): Promise<void> {
   if (known === undefined) throw new Error(`beside a command that is not run here: ${command}`);
   if ("runBy" in known) return expect(await readPage(known.runBy)).toContain(command);
   const folder = await makeTemporaryFolder("documentation-test-");
+  // wrangler writes beside its configuration.
+  for (const name of ["edge", "node_modules", "package.json", "rules", "scripts", "static"]) {
+    await symlink(join(PROJECT, name), join(folder, name));
+  }
+  await cp(join(PROJECT, "wrangler.toml"), join(folder, "wrangler.toml"));
   const { all } = await execa("bash", ["--norc", "-c", known.instead], {
-    cwd: PROJECT,
+    cwd: folder,
     all: true,
     reject: false,
     extendEnv: false,
