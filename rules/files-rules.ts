@@ -74,18 +74,32 @@ export function isValidKey(key: string): boolean {
   return true;
 }
 
-/** Why a key is not valid, without quoting it: an invalid key must not appear in a problem's context. */
+const ALLOWED_CHARACTERS =
+  "allowed are the letters A-Z and a-z, digits, dots, underscores, hyphens, and slashes between folders";
+
+/**
+ * Why a key is not valid, in words that follow "a key": what its author most likely meant goes first. The key is not
+ * quoted, because an invalid key must not appear in a problem's context.
+ */
 export function describeInvalidKey(key: string): string {
   if (key.length === 0) return "a key must not be empty";
   if (key.length > KEY_RULES.max_key_length) return `a key has at most ${KEY_RULES.max_key_length} characters`;
+  if (key.includes("\\")) return "a key must separate folders by /, not by \\";
+  const mustBeRelative = "a key is a path within the project, not an absolute path or a URL";
+  if (/^[A-Za-z][A-Za-z0-9+.-]*:/.test(key)) return mustBeRelative;
+  if (/[^\0-\x7f]/.test(key)) return `a key has only ASCII, so no umlauts or accents: ${ALLOWED_CHARACTERS}`;
+  if (key.includes(" ")) return `a key must not contain spaces: ${ALLOWED_CHARACTERS}`;
   if ([...key].some((character) => character !== "/" && IS_SEGMENT_CHARACTER[character.charCodeAt(0)] !== 1)) {
-    return "a key may contain only the letters A-Z and a-z, digits, dots, underscores, hyphens, and slashes between folders";
+    return `a key contains a character that is not allowed: ${ALLOWED_CHARACTERS}`;
   }
+  if (key.startsWith("/")) return `${mustBeRelative}: leave out the slash at its beginning`;
   const segments = key.split("/");
-  if (segments.includes("")) return "a key must not begin or end with a slash, nor contain two in a row";
+  if (segments.includes("")) return "a key must not end with a slash, nor contain two in a row";
   if (segments.some((segment) => segment.length > KEY_RULES.max_segment_length)) {
     return `each part of a key between slashes has at most ${KEY_RULES.max_segment_length} characters`;
   }
+  if (segments.includes("..")) return 'a key must not contain "..": it cannot lead out of the project';
+  if (key.startsWith("./")) return 'a key must begin with the name itself, without "./"';
   return "no part of a key between slashes may consist of dots alone";
 }
 

@@ -70,11 +70,19 @@ const DATA_ERROR_MESSAGES: Record<DataErrorType, string> = {
   reserved_key: "the key is reserved: Typst would turn this object into a date",
 };
 
-const BASE64_MESSAGES: Readonly<Record<Base64Mistake, string>> = {
-  line_breaks: "content is not valid Base64: remove the line breaks",
-  data_url: 'content is not valid Base64: send what follows the comma of the data: URL, without "data:…;base64,"',
-  other: "content is not valid Base64 (RFC 4648 section 4: padded, no spaces, unused bits zero)",
+/** What is wrong with a content, in words that follow it. */
+const BASE64_FAULTS: Readonly<Record<Base64Mistake, string>> = {
+  data_url: "is a data: URL: send only what follows the comma",
+  line_breaks: "has line breaks: encode without them",
+  other_text: "is not Base64: send text with the encoding text",
+  spaces: "has spaces, perhaps where + was: Base64 has none",
+  url_safe: "is URL-safe Base64: use + for - and / for _, and pad with =",
+  cut_off: "is cut off: no Base64 has this length",
+  padding: "lacks padding: add = until its length is a multiple of four",
+  other: "is not valid Base64 (RFC 4648 section 4: padded, no spaces, unused bits zero)",
 };
+
+const LONE_SURROGATE_FAULT = "contains a lone surrogate, which UTF-8 cannot encode";
 
 /** The `loc` of errors in an entry whose key is not valid: such a key must not appear in a context. */
 const FILES_LOC: readonly string[] = ["files"];
@@ -178,7 +186,7 @@ class RequestReader {
     if (source === null) return;
     if (source.size === 0) this.#errors.addFieldError(["source"], "too_short", "source must not be empty");
     if (source.hasLoneSurrogates) {
-      this.#errors.addInvalidSource("source contains a lone surrogate, which UTF-8 cannot encode");
+      this.#errors.addInvalidSource(LONE_SURROGATE_FAULT);
     }
   }
 
@@ -247,18 +255,13 @@ class RequestReader {
   #contentSize(key: string, isValid: boolean, encoding: Encoding, content: StringSpan): number | null {
     if (encoding === "text") {
       if (!content.hasLoneSurrogates) return content.size;
-      this.#errors.addInvalidFile(
-        key,
-        isValid,
-        "lone_surrogate",
-        "content contains a lone surrogate, which UTF-8 cannot encode",
-      );
+      this.#errors.addInvalidFile(key, isValid, "lone_surrogate", LONE_SURROGATE_FAULT);
       return null;
     }
     const size = base64DecodedSize(this.#cursor.body, content);
     if (size !== null) return size;
     const mistake = this.#errors.isFull ? "other" : base64Mistake(this.#cursor.body, content);
-    this.#errors.addInvalidFile(key, isValid, "invalid_base64", BASE64_MESSAGES[mistake]);
+    this.#errors.addInvalidFile(key, isValid, "invalid_base64", BASE64_FAULTS[mistake]);
     return null;
   }
 

@@ -43,8 +43,8 @@ export class ValidationErrorList {
   #hasFieldError = false;
   #hasUnsupportedFormat = false;
   #firstInvalidKey: string | null = null;
-  /** The key of the first file with invalid data; null for `source`, undefined when there is none. */
-  #firstInvalidFile: string | null | undefined = undefined;
+  /** The first file with invalid data, or `source` (then the key is null), with what is wrong with it. */
+  #firstInvalidFile: { readonly key: string | null; readonly fault: string } | null = null;
 
   /** Whether further errors are only counted, so that their `loc` and `msg` need not be computed. */
   get isFull(): boolean {
@@ -75,16 +75,19 @@ export class ValidationErrorList {
     else this.#total++;
   }
 
-  /** Adds a `source` that is not Unicode text. */
-  addInvalidSource(msg: string): void {
-    if (this.#firstInvalidFile === undefined) this.#firstInvalidFile = null;
-    this.#add(["source"], "lone_surrogate", msg);
+  /** Adds a `source` that is not Unicode text. `fault` follows "source" in a sentence. */
+  addInvalidSource(fault: string): void {
+    this.#firstInvalidFile ??= { key: null, fault };
+    this.#add(["source"], "lone_surrogate", `source ${fault}`);
   }
 
-  /** Adds a file whose content is not valid for its encoding. An invalid key must not appear in the `loc`. */
-  addInvalidFile(key: string, isValidKey: boolean, type: "invalid_base64" | "lone_surrogate", msg: string): void {
-    if (isValidKey && this.#firstInvalidFile === undefined) this.#firstInvalidFile = key;
-    this.#add(isValidKey ? ["files", key, "content"] : ["files"], type, msg);
+  /**
+   * Adds a file whose content is not valid for its encoding. An invalid key must not appear in the `loc`. `fault` follows
+   * "content" in a sentence.
+   */
+  addInvalidFile(key: string, isValidKey: boolean, type: "invalid_base64" | "lone_surrogate", fault: string): void {
+    if (isValidKey) this.#firstInvalidFile ??= { key, fault };
+    this.#add(isValidKey ? ["files", key, "content"] : ["files"], type, `content ${fault}`);
   }
 
   /** The problem that reports all errors, or null when there are none. */
@@ -102,12 +105,9 @@ export class ValidationErrorList {
       const detail = `The files key ${quote(this.#firstInvalidKey)} is not valid: ${describeInvalidKey(this.#firstInvalidKey)}.`;
       return problem("invalid_template_path", detail, errors);
     }
-    const key = this.#firstInvalidFile ?? null;
+    const { key, fault } = this.#firstInvalidFile ?? { key: null, fault: "is not valid" };
     const place = key === null ? "source" : `The content of the file ${quote(key)}`;
-    return problem("invalid_file_data", `${place} is not valid for its encoding.`, {
-      ...errors,
-      ...(key !== null && { key }),
-    });
+    return problem("invalid_file_data", `${place} ${fault}.`, { ...errors, ...(key !== null && { key }) });
   }
 
   #add(loc: Path, type: ErrorType, msg: string): void {

@@ -1,5 +1,5 @@
 /**
- * Makes requests from the examples: `request.json` of a folder, with its markers replaced by files.
+ * Makes requests from folders such as the examples: `request.json` of a folder, with its markers replaced by files.
  *
  * `{"$file": path}` becomes the text of the file, `{"$textFile": path}` and `{"$base64File": path}` an entry of `files`,
  * and `{"$jsonFile": path}` the JSON text of the file, unchanged, so that no number is rounded.
@@ -17,7 +17,11 @@ export async function exampleNames(): Promise<string[]> {
 
 /** The body of the request that an example describes. */
 export async function exampleRequest(name: string): Promise<string> {
-  const folder = new URL(`${name}/`, EXAMPLES);
+  return folderRequest(new URL(`${name}/`, EXAMPLES));
+}
+
+/** The body of the request that a folder describes. The URL of the folder ends with a slash. */
+export async function folderRequest(folder: URL): Promise<string> {
   const skeleton: unknown = JSON.parse(await readFile(new URL("request.json", folder), "utf8"));
   return serialize(skeleton, folder);
 }

@@ -35,22 +35,41 @@ export function base64DecodedSize(body: Uint8Array, span: StringSpan): number | 
 }
 
 /** What a text that is no Base64 seems to be, so that its author can be told. */
-export type Base64Mistake = "line_breaks" | "data_url" | "other";
+export type Base64Mistake =
+  | "data_url"
+  | "line_breaks"
+  | "other_text"
+  | "url_safe"
+  | "spaces"
+  | "cut_off"
+  | "padding"
+  | "other";
 
-/** Looked at from the start of the text: a line of Base64 is 76 characters long, or 64. */
-const INSPECTED_CODE_UNITS = 100;
+/**
+ * How much of a text is looked at, from its start. A line of Base64 has 64 or 76 characters, and URL-safe Base64 of a
+ * compressed file has one of its own characters in 32.
+ */
+const INSPECTED_CODE_UNITS = 1024;
 
-/** The likely mistake in a text that `base64DecodedSize` refuses. */
+/** The likely mistake in a text that `base64DecodedSize` refuses. Only its start and its last character are read. */
 export function base64Mistake(body: Uint8Array, span: StringSpan): Base64Mistake {
   const start = decodeJsonString(body, span, INSPECTED_CODE_UNITS);
+  const last = lastCharacter(body, span);
+  const inspected = start + last;
   if (/^data:/i.test(start)) return "data_url";
-  return /[\r\n]/.test(start) || endsWithLineBreak(body, span) ? "line_breaks" : "other";
+  if (/[^A-Za-z0-9+/=\-_ \r\n\\]/.test(start)) return "other_text";
+  if (/[\r\n]/.test(inspected)) return "line_breaks";
+  if (inspected.includes(" ")) return "spaces";
+  if (/^[A-Za-z0-9_-]+=*$/.test(start) && /[-_]/.test(start)) return "url_safe";
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(inspected)) return "other";
+  if (span.size % 4 === 1) return "cut_off";
+  return span.size % 4 === 0 ? "other" : "padding";
 }
 
-/** Tools such as `base64` end their output with one. */
-function endsWithLineBreak(body: Uint8Array, { start, end }: StringSpan): boolean {
-  const lastEscape = decodeJsonString(body, { start: Math.max(start, end - 2), end }, 2);
-  return lastEscape === "\n" || lastEscape === "\r";
+/** The last character, where it is ASCII or a short escape: tools such as `base64` end their output with a line break. */
+function lastCharacter(body: Uint8Array, { start, end }: StringSpan): string {
+  const isEscape = end - start >= 2 && body[end - 2] === BACKSLASH;
+  return decodeJsonString(body, { start: Math.max(start, end - (isEscape ? 2 : 1)), end }, 1);
 }
 
 function plainDecodedSize(body: Uint8Array, start: number, end: number): number | null {

@@ -413,31 +413,80 @@ describe("invalid_file_data", () => {
 });
 
 describe("what a client is told of bad file data", () => {
+  const problemFor = (content: string) => problemOf({ source: "a", files: { "logo.png": base64File(content) } });
   const messageFor = (content: string) => {
-    const { context } = problemOf({ source: "a", files: { b: base64File(content) } }) ?? {};
+    const { context } = problemFor(content) ?? {};
     return context && "errors" in context ? context.errors?.[0]?.msg : undefined;
   };
+  /** Longer than every text that is looked at. */
+  const long = "QUJD".repeat(1000);
 
   it.each([
-    "QUJD\r\nQUJD",
-    "QUJD\n",
-    `${"QUJD".repeat(19)}\n${"QUJD".repeat(19)}\n`,
-    `${"A".repeat(400)}\n`,
-    `${"A".repeat(400)}\r\n`,
-  ])("names line breaks in Base64: %j", (content) => {
-    expect(messageFor(content)).toContain("remove the line breaks");
+    ["has line breaks: encode without them", "QUJD\r\nQUJD"],
+    ["has line breaks: encode without them", "QUJD\n"],
+    ["has line breaks: encode without them", `${"QUJD".repeat(19)}\n${"QUJD".repeat(19)}\n`],
+    ["has line breaks: encode without them", `${long}\n`],
+    ["has line breaks: encode without them", `${long}\r\n`],
+    ["is a data: URL: send only what follows the comma", "data:image/png;base64,QUJD"],
+    ["is a data: URL: send only what follows the comma", "DATA:,x"],
+    ["is a data: URL: send only what follows the comma", "data:"],
+    ["is URL-safe Base64: use + for - and / for _, and pad with =", "_-A="],
+    ["is URL-safe Base64: use + for - and / for _, and pad with =", "QU-_QQ"],
+    ["is URL-safe Base64: use + for - and / for _, and pad with =", `${"QUJD".repeat(200)}QU_D${long}`],
+    ["has spaces, perhaps where + was: Base64 has none", "QUJD QUJD"],
+    ["has spaces, perhaps where + was: Base64 has none", "QUJD "],
+    ["has spaces, perhaps where + was: Base64 has none", `${long} `],
+    ["lacks padding: add = until its length is a multiple of four", "QQ"],
+    ["lacks padding: add = until its length is a multiple of four", "QQ="],
+    ["lacks padding: add = until its length is a multiple of four", "QUJDQUI"],
+    ["lacks padding: add = until its length is a multiple of four", `${long}QUI`],
+    ["is cut off: no Base64 has this length", "QUJDQ"],
+    ["is cut off: no Base64 has this length", `${long}Q`],
+    ["is not Base64: send text with the encoding text", "<svg xmlns='http://www.w3.org/2000/svg'/>"],
+    ["is not Base64: send text with the encoding text", "#let x = 1"],
+    ["is not Base64: send text with the encoding text", "Grüße"],
+  ])("%s: %j", (fault, content) => {
+    expect(messageFor(content)).toBe(`content ${fault}`);
+    expect(problemFor(content)?.detail).toBe(`The content of the file "logo.png" ${fault}.`);
   });
 
-  it.each(["data:image/png;base64,QUJD", "DATA:,x", "data:"])("names a data: URL: %j", (content) => {
-    expect(messageFor(content)).toContain("data: URL");
-  });
-
-  it.each(["QUJ", "QUJD QUJD", "n", "AAn", "QUJDdata:", "\\"])(
+  it.each(["QR==", "QUJ=", "QQ==QUJD", "====", `${long}!!!!`, `${long}-_-_${long}`, "\\AAA"])(
     "says what Base64 is, of anything else: %j",
     (content) => {
-      expect(messageFor(content)).toContain("RFC 4648");
+      const fault = "is not valid Base64 (RFC 4648 section 4: padded, no spaces, unused bits zero)";
+      expect(messageFor(content)).toBe(`content ${fault}`);
+      expect(problemFor(content)?.detail).toBe(`The content of the file "logo.png" ${fault}.`);
     },
   );
+
+  it("is the same where the text has escapes", () => {
+    const body = '{"source":"a","files":{"b":{"encoding":"base64","content":"QUJD\\u000d\\u000a"}}}';
+    expect(problemOf(body)?.detail).toContain("has line breaks");
+  });
+
+  it("is never a part of the content", () => {
+    const secret = "secret".repeat(20);
+    for (const content of [`data:${secret}`, `${secret}\n`, `-${secret}`, `<${secret}>`, `${secret} `, `${secret}A`]) {
+      expect(JSON.stringify(problemFor(content))).not.toContain("secret");
+    }
+  });
+
+  it("names the first bad file of several, and its own mistake", () => {
+    const files = { a: TEXT_FILE, b: base64File("QQ"), c: base64File("data:,x") };
+    expect(problemOf({ source: "a", files })?.detail).toBe(
+      'The content of the file "b" lacks padding: add = until its length is a multiple of four.',
+    );
+  });
+
+  it("names lone surrogates in a text and in the source", () => {
+    const file = { encoding: "text", content: "\ud800" };
+    expect(problemOf({ source: "a", files: { b: file } })?.detail).toBe(
+      'The content of the file "b" contains a lone surrogate, which UTF-8 cannot encode.',
+    );
+    expect(problemOf({ source: "\ud800", files: { b: file } })?.detail).toBe(
+      "source contains a lone surrogate, which UTF-8 cannot encode.",
+    );
+  });
 });
 
 describe("the detail of a request with field errors", () => {
@@ -460,8 +509,11 @@ describe("the detail of a request with field errors", () => {
       { source: "s", files: Object.fromEntries(Array.from({ length: 21 }, (_, i) => [`${i}/`, TEXT_FILE])), x: 1 },
       "The request is not valid: a field is not valid.",
     ],
-    [{ source: "\ud800" }, "source is not valid for its encoding."],
-    [{ source: "s", files: { k: base64File("Q") } }, 'The content of the file "k" is not valid for its encoding.'],
+    [{ source: "\ud800" }, "source contains a lone surrogate, which UTF-8 cannot encode."],
+    [
+      { source: "s", files: { k: base64File("Q") } },
+      'The content of the file "k" is cut off: no Base64 has this length.',
+    ],
     ["{", "The body is not valid JSON: syntax error at byte 1."],
   ])("of %j says where the first is and how many there are", (request, detail) => {
     if (typeof detail === "string") expect(detailOf(request)).toBe(detail);
@@ -478,24 +530,37 @@ describe("the detail of a request with field errors", () => {
 
 describe("what a client is told of a bad key", () => {
   it.each([
-    ["a b", /only the letters A-Z and a-z, digits, dots, underscores, hyphens, and slashes/],
-    ["Gr\u00fc\u00dfe.typ", /only the letters A-Z/],
-    ["a\n", /only the letters A-Z/],
-    ["a\\b", /only the letters A-Z/],
-    ["\u{1f600}", /only the letters A-Z/],
-    ["\ud800", /only the letters A-Z/],
+    ["a b", /must not contain spaces: allowed are the letters A-Z and a-z, digits, dots, underscores, hyphens/],
+    ["my folder/a.png", /must not contain spaces: allowed are the letters A-Z/],
+    ["Gr\u00fc\u00dfe.typ", /only ASCII, so no umlauts or accents: allowed are the letters A-Z/],
+    ["Gr\u00fc\u00dfe an alle.typ", /only ASCII, so no umlauts or accents: allowed are the letters A-Z/],
+    ["a\n", /: allowed are the letters A-Z and a-z, digits, dots, underscores, hyphens, and slashes between folders/],
+    ["a%20b", /: allowed are the letters A-Z/],
+    ["@preview/x", /: allowed are the letters A-Z/],
+    ["a\\b", /separate folders by \/, not by \\/],
+    ["C:\\logos\\a b.png", /separate folders by \/, not by \\/],
+    ["C:/logos/a.png", /path within the project, not an absolute path or a URL/],
+    ["file:///a.png", /path within the project, not an absolute path or a URL/],
+    ["https://example.com/a.png", /path within the project, not an absolute path or a URL/],
+    ["\u{1f600}", /only ASCII/],
+    ["\ud800", /only ASCII/],
     ["", /must not be empty/],
-    ["/a", /begin or end with a slash/],
-    ["a/", /begin or end with a slash/],
+    ["/a", /path within the project, not an absolute path or a URL: leave out the slash at its beginning/],
+    ["/", /leave out the slash at its beginning/],
+    ["a/", /end with a slash/],
     ["a//b", /two in a row/],
-    ["../a", /dots alone/],
-    ["a/..", /dots alone/],
+    ["../a", /must not contain "\.\.": it cannot lead out of the project/],
+    ["a/..", /must not contain "\.\."/],
+    ["./a", /begin with the name itself, without "\.\/"/],
+    ["a/./b", /dots alone/],
+    [".", /dots alone/],
+    ["a/...", /dots alone/],
     ["s".repeat(256), /at most 255 characters/],
     [`a/${"s".repeat(256)}`, /at most 255 characters/],
     ["k/".repeat(300), /at most 512 characters/],
-    [`${"k/".repeat(255)} k`, /only the letters A-Z/],
-    [`${"s".repeat(255)}/..`, /dots alone/],
-    [`${"k/".repeat(254)}../`, /two in a row/],
+    [`${"k/".repeat(255)} k`, /must not contain spaces/],
+    [`${"s".repeat(255)}/..`, /must not contain "\.\."/],
+    [`${"k/".repeat(254)}../`, /end with a slash/],
   ])("says what is wrong with %j", (key, message) => {
     const found = problemOf({ source: "a", files: { [key]: TEXT_FILE } });
     expect(found?.detail).toMatch(message);

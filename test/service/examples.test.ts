@@ -1,5 +1,9 @@
 /** Every example through the whole service, its file read by programs that the service does not use. */
-import { readFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { execa } from "execa";
+import { XMLParser } from "fast-xml-parser";
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { exampleNames, exampleRequest } from "../../scripts/example-request.ts";
@@ -7,7 +11,9 @@ import { readDisposition } from "../support/content-disposition.ts";
 import { fontNamesOf } from "../support/fonts.ts";
 import { type PdfContents, readPdf } from "../support/pdf-reader.ts";
 import { readSvgSize } from "../support/svg-reader.ts";
+import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
+import { API_TOKEN } from "../support/tokens.ts";
 import { readZip } from "../support/zip-reader.ts";
 
 let service: TestService;
@@ -44,6 +50,7 @@ it("covers every example that there is", async () => {
     "accessible-letter",
     "brand-letter",
     "certificate",
+    "e-invoice",
     "invoice",
     "report",
     "slides",
@@ -65,6 +72,61 @@ describe("the invoice", () => {
     for (const { description } of lines as { description: string }[]) expect(text).toContain(squeezed(description));
     // 36 × 128.40 less 7.5 %: of the first line, by hand.
     expect(text).toContain("4,275.72");
+  });
+});
+
+describe("the e-invoice", () => {
+  it("is a PDF/A-3b with the XML of the same invoice attached", async () => {
+    const { answer, bytes } = await renderExample("e-invoice");
+    expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "invoice-WK-2026-0088.pdf" });
+    const pdf = await readPdf(bytes);
+    expect(pdf.claims).toMatchObject({ "pdfaid:part": "3", "pdfaid:conformance": "B" });
+    expect(pdf.attachments.map(({ name }) => name)).toEqual(["factur-x.xml"]);
+    // As PDF/A-3 asks of an attachment: how it is related to the document, and what it is. pdf.js does not tell.
+    expect(bytes.toString("latin1")).toMatch(/\/F\(factur-x\.xml\)[^>]*.{0,80}\/AFRelationship\/Alternative/);
+    expect(bytes.toString("latin1")).toMatch(/\/Type\/EmbeddedFile[^>]*\/Subtype\/text#2Fxml/);
+
+    const data = await exampleData("e-invoice");
+    const xml = Buffer.from(pdf.attachments[0]?.content ?? []).toString("utf8");
+    const parser = new XMLParser({ removeNSPrefix: true, ignoreAttributes: false, parseTagValue: false });
+    const { CrossIndustryInvoice: invoice } = parser.parse(xml);
+    const trade = invoice.SupplyChainTradeTransaction;
+    expect(invoice.ExchangedDocument.ID).toBe(data.number);
+    // A name with & and <, which are neither lost nor markup.
+    expect(trade.ApplicableHeaderTradeAgreement.BuyerTradeParty.Name).toBe((data.buyer as { name: string }).name);
+    expect(trade.IncludedSupplyChainTradeLineItem).toHaveLength((data.lines as unknown[]).length);
+    // By hand: 120 × 3.85 + 7.5 × 68.00 = 972.00 at 19 %, 3 × 24.95 = 74.85 at 7 %.
+    const settlement = trade.ApplicableHeaderTradeSettlement;
+    expect(settlement.ApplicableTradeTax).toMatchObject([
+      { BasisAmount: "972.00", CalculatedAmount: "184.68" },
+      { BasisAmount: "74.85", CalculatedAmount: "5.24" },
+    ]);
+    expect(settlement.SpecifiedTradeSettlementHeaderMonetarySummation).toMatchObject({
+      LineTotalAmount: "1046.85",
+      GrandTotalAmount: "1236.77",
+    });
+    expect(textOf(pdf)).toContain("1236.77");
+  });
+
+  it("writes negative amounts and prices of parts of a cent as XML does", async () => {
+    const request: { data: { lines: object[] } } = JSON.parse(await exampleRequest("e-invoice"));
+    request.data.lines.push({ name: "Discount", quantity: "-1.5", unit: "H87", price: "0.125", vat_rate: "19" });
+    const answer = await service.render(JSON.stringify(request));
+    const { attachments } = await readPdf(await answer.bytes());
+    const xml = Buffer.from(attachments[0]?.content ?? []).toString("utf8");
+    expect(xml).toContain('<ram:BilledQuantity unitCode="H87">-1.5<');
+    expect(xml).toContain("<ram:ChargeAmount>0.125<");
+    expect(xml).toContain("<ram:LineTotalAmount>-0.19<");
+  });
+
+  it("is rejected as PDF/A-2b, which allows no such attachment", async () => {
+    const request: { output: object } = JSON.parse(await exampleRequest("e-invoice"));
+    const output = { ...request.output, standards: ["a-2b"] };
+    const answer = await service.render(JSON.stringify({ ...request, output }));
+    expect([answer.status, await answer.json()]).toEqual([
+      422,
+      expect.objectContaining({ code: "template_compile_failed" }),
+    ]);
   });
 });
 
@@ -140,6 +202,45 @@ describe("the brand letter", () => {
     expect([answer.status, await answer.json()]).toEqual([
       422,
       expect.objectContaining({ code: "template_compile_failed" }),
+    ]);
+  });
+});
+
+describe("npm run example", () => {
+  const PROGRAM = fileURLToPath(new URL("../../scripts/example.ts", import.meta.url));
+
+  /** Runs the command in a folder, as if it had been typed there. */
+  const run = (folder: string, ...args: string[]) =>
+    execa(process.execPath, [PROGRAM, ...args], {
+      cwd: folder,
+      reject: false,
+      extendEnv: false,
+      env: { SERVICE_URL: service.edge.url.href, SERVICE_API_TOKENS: API_TOKEN },
+    });
+
+  it("saves an example below out/", async () => {
+    const folder = await makeTemporaryFolder("example-test-");
+    const { stdout, exitCode } = await run(folder, "certificate");
+    expect([exitCode, stdout]).toEqual([0, expect.stringContaining("out/certificate-LL-2026-0193.png: ")]);
+    expect(PNG.sync.read(await readFile(join(folder, "out/certificate-LL-2026-0193.png"))).width).toBe(2480);
+  });
+
+  it("takes any folder with a request.json", async () => {
+    const folder = await makeTemporaryFolder("example-test-");
+    await mkdir(join(folder, "mine"));
+    await writeFile(join(folder, "mine/main.typ"), "A page of my own, #data");
+    const request = { source: { $file: "main.typ" }, data: 7, output: { filename: "mine" } };
+    await writeFile(join(folder, "mine/request.json"), JSON.stringify(request));
+    expect(await run(folder, "mine")).toMatchObject({ exitCode: 0 });
+    const { pageTexts } = await readPdf(await readFile(join(folder, "out/mine.pdf")));
+    expect(pageTexts).toEqual(["A page of my own, 7"]);
+  });
+
+  it.each([[], ["nothing-here"], [""]])("names the examples where there is no such folder: %j", async (...args) => {
+    const { stderr, exitCode } = await run(await makeTemporaryFolder("example-test-"), ...args);
+    expect([exitCode, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^Name an example, .*invoice.*, or a folder with a request\.json\.$/),
     ]);
   });
 });

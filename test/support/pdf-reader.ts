@@ -1,8 +1,14 @@
 /**
- * The contents of a PDF as pdf.js reads them: pages, text, and the standards that its XMP metadata claims.
+ * The contents of a PDF as pdf.js reads them: pages, text, attached files, and the standards that its XMP metadata claims.
  */
 import { XMLParser } from "fast-xml-parser";
 import { getDocument, VerbosityLevel } from "pdfjs-dist/legacy/build/pdf.mjs";
+
+export interface PdfAttachment {
+  readonly name: string;
+  readonly description: string;
+  readonly content: Uint8Array;
+}
 
 export interface PdfContents {
   /** The version of the `%PDF-` header. */
@@ -15,6 +21,8 @@ export interface PdfContents {
   readonly isTagged: boolean;
   /** The XMP properties of PDF/A and PDF/UA that are present, such as `pdfaid:part`. */
   readonly claims: Readonly<Record<string, string>>;
+  /** The files attached to the document. */
+  readonly attachments: readonly PdfAttachment[];
 }
 
 const CLAIM = /^pdf(?:a|ua)id:/;
@@ -40,7 +48,14 @@ export async function readPdf(bytes: Uint8Array): Promise<PdfContents> {
     // Declared as an object, but really a Map.
     const isTagged = markInfo instanceof Map && markInfo.get("Marked") === true;
     const { metadata } = await document.getMetadata();
-    return { headerVersion, pageTexts, pageSizes, isTagged, claims: readClaims(metadata?.getRaw() ?? "") };
+    const claims = readClaims(metadata?.getRaw() ?? "");
+    const attachments: PdfAttachment[] = [];
+    for (const [id, { filename, description }] of (await document.getAttachments()) ?? []) {
+      const content = await document.getAttachmentContent(id);
+      if (content === null) throw new Error(`the attachment ${filename} has no content`);
+      attachments.push({ name: filename, description, content });
+    }
+    return { headerVersion, pageTexts, pageSizes, isTagged, claims, attachments };
   } finally {
     await task.destroy();
   }

@@ -1,0 +1,323 @@
+/**
+ * The snippets and commands of README.md and docs/templates.md: each Typst and JSON block is rendered by the real service,
+ * each row of mistakes is sent, and each shell command is run, or found among those that are run elsewhere.
+ */
+import { chmod, cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { execa } from "execa";
+import { PNG } from "pngjs";
+import { beforeAll, describe, expect, inject, it } from "vitest";
+import { BACKEND_INTEGER_SETTINGS } from "../../backend/settings.ts";
+import { DEFAULT_LIMITS } from "../../rules/limits.ts";
+import { readPdf } from "../support/pdf-reader.ts";
+import { makeTemporaryFolder } from "../support/temporary-folder.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { API_TOKEN } from "../support/tokens.ts";
+
+const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
+const SERVICE_IN_PAGES = "http://127.0.0.1:8787";
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startTestService();
+  return () => service.stop();
+});
+
+interface Block {
+  readonly language: string;
+  readonly text: string;
+  /** The heading above it, and the line where it begins, to find it again. */
+  readonly place: string;
+}
+
+async function readPage(name: string): Promise<string> {
+  return readFile(join(PROJECT, name), "utf8");
+}
+
+/** The fenced blocks of a page. A block without a language, or one that is not closed, is a mistake of its author. */
+function blocksOf(page: string): Block[] {
+  const blocks: Block[] = [];
+  let heading = "";
+  let open: { language: string; line: number; lines: string[] } | null = null;
+  for (const [index, line] of page.split("\n").entries()) {
+    const fence = /^```(\w*)$/.exec(line);
+    if (fence === null) {
+      if (open !== null) open.lines.push(line);
+      else if (line.startsWith("#")) heading = line.replace(/^#+ /, "");
+    } else if (open === null) {
+      if (fence[1] === "") throw new Error(`line ${index + 1}: a block without a language`);
+      open = { language: fence[1] ?? "", line: index + 1, lines: [] };
+    } else {
+      blocks.push({ language: open.language, text: open.lines.join("\n"), place: `${heading}, line ${open.line}` });
+      open = null;
+    }
+  }
+  if (open !== null) throw new Error(`line ${open.line}: a block that is not closed`);
+  return blocks;
+}
+
+interface Snippet {
+  readonly place: string;
+  readonly request: Readonly<Record<string, unknown>>;
+}
+
+/** Each Typst block, with the JSON block that follows it as the rest of its request. */
+function snippetsOf(page: string): Snippet[] {
+  const blocks = blocksOf(page);
+  return blocks.flatMap(({ language, text, place }, index) => {
+    if (language === "json" && blocks[index - 1]?.language !== "typst")
+      throw new Error(`${place}: JSON without source`);
+    if (language !== "typst") return [];
+    const next = blocks[index + 1];
+    const rest: Record<string, unknown> = next?.language === "json" ? JSON.parse(next.text) : {};
+    return [{ place, request: { source: text, ...rest } }];
+  });
+}
+
+interface Mistake {
+  readonly sent: string;
+  readonly status: number;
+  /** The code of the problem, and words of its detail or of its first error. */
+  readonly code: string | undefined;
+  readonly words: string;
+}
+
+const ROW = /^\| `(?<sent>.+?)` \| (?<status>\d+)(?: `(?<code>\w+)`)?(?:: (?<words>[^|]+))?[^|]* \|/;
+
+function mistakesOf(page: string): Mistake[] {
+  const [, table = ""] = /<!-- mistakes -->\n(.*?)<!-- end of mistakes -->/s.exec(page) ?? [];
+  const rows = table.split("\n").filter((line) => line.startsWith("| `"));
+  return rows.map((row) => {
+    const { sent = "", status, code, words = "" } = ROW.exec(row)?.groups ?? {};
+    if (status === undefined) throw new Error(`not a row of a mistake: ${row}`);
+    return { sent, status: Number(status), code, words: words.trim() };
+  });
+}
+
+const templates = await readPage("docs/templates.md");
+const readme = await readPage("README.md");
+
+describe("docs/templates.md", () => {
+  it.each(snippetsOf(templates))("renders: $place", async ({ request }) => {
+    const answer = await service.render(request);
+    const bytes = Buffer.from(await answer.bytes());
+    expect(answer.status, bytes.toString("utf8")).toBe(200);
+    expect(bytes.length).toBeGreaterThan(100);
+  });
+
+  it.each(mistakesOf(templates))("answers $status $code $words to $sent", async ({ sent, status, code, words }) => {
+    const request = sent.startsWith('"') ? { source: "x", ...JSON.parse(`{${sent}}`) } : { source: sent };
+    const answer = await service.render(request);
+    expect(answer.status).toBe(status);
+    if (status === 200) {
+      const { pageTexts } = await readPdf(await answer.bytes());
+      expect(pageTexts.join()).not.toContain(sent);
+      return;
+    }
+    const text = await answer.text();
+    const problem: { code: string; detail: string; context: { errors?: { msg: string }[] } } = JSON.parse(text);
+    expect(problem.code).toBe(code);
+    expect([problem.detail, ...(problem.context.errors ?? []).map(({ msg }) => msg)].join("\n")).toContain(words);
+  });
+
+  it("has snippets and mistakes that this test finds", () => {
+    expect(snippetsOf(templates).length).toBeGreaterThan(10);
+    expect(mistakesOf(templates).length).toBeGreaterThan(20);
+  });
+
+  it("names the default limits", () => {
+    const kibibytes = (bytes: number) => `${bytes / 1024} KiB`;
+    const mebibytes = (bytes: number) => `${bytes / 1024 / 1024} MiB`;
+    const { max_output_bytes, max_output_files } = DEFAULT_LIMITS;
+    const { renderTimeoutSeconds, renderCpuSeconds } = BACKEND_INTEGER_SETTINGS;
+    for (const cell of [
+      `\`source\` over ${kibibytes(DEFAULT_LIMITS.max_template_source_bytes)}`,
+      `a file over ${mebibytes(DEFAULT_LIMITS.max_inline_file_bytes)}`,
+      `over ${DEFAULT_LIMITS.max_inline_files} files`,
+      `a string in \`data\` over ${mebibytes(DEFAULT_LIMITS.max_string_bytes)}`,
+      `a body over ${mebibytes(DEFAULT_LIMITS.max_request_body_bytes)}`,
+      `${renderTimeoutSeconds.default} s, or ${renderCpuSeconds.default} s of processor time`,
+      `an archive of over ${max_output_files} pages`,
+      `over ${mebibytes(max_output_bytes)}`,
+    ]) {
+      expect(templates).toContain(`| ${cell} |`);
+    }
+  });
+
+  it("keeps in its snippets what it says of them", async () => {
+    const textOf = async (start: string) => {
+      const snippet = snippetsOf(templates).find(({ place }) => place.startsWith(start));
+      return (await readPdf(await (await service.render(snippet?.request ?? {})).bytes())).pageTexts;
+    };
+    expect(await textOf("Data")).toEqual([expect.stringMatching(/^Dear Ada, you ordered 2 items:.*2 × Paper/)]);
+    expect(await textOf("Files")).toEqual([expect.stringMatching(/^Dear Ada, The prices.*Paper 4\.50 Ink 12\.00$/)]);
+    expect(await textOf("Pages and images")).toEqual(["First", "third"]);
+    const dates = snippetsOf(templates).filter(({ place }) => place.startsWith("Data"))[1];
+    const { pageTexts } = await readPdf(await (await service.render(dates?.request ?? {})).bytes());
+    expect(pageTexts).toEqual(["Issued on 5 October 2026, total 0.30 EUR."]);
+  });
+});
+
+describe("README.md", () => {
+  it("shows the request that makes its picture", async () => {
+    const shown = blocksOf(readme).find(({ language }) => language === "json")?.text ?? "";
+    expect(JSON.parse(shown)).toEqual(JSON.parse(await readPage("docs/images/first-request.json")));
+    const answer = await service.render(shown);
+    const page = PNG.sync.read(Buffer.from(await answer.bytes()));
+    // The picture has a frame of one pixel, so that the page is seen on a white background.
+    const framed = PNG.sync.read(await readFile(join(PROJECT, "docs/images/first-request.png")));
+    expect([framed.width, framed.height]).toEqual([page.width + 2, page.height + 2]);
+    const picture = new PNG({ width: page.width, height: page.height });
+    PNG.bitblt(framed, picture, 1, 1, page.width, page.height, 0, 0);
+    // It has fewer colours than the page; other text would differ as black does from white.
+    const difference = picture.data.reduce(
+      (most, value, at) => Math.max(most, Math.abs(value - (page.data[at] ?? 0))),
+      0,
+    );
+    expect(difference).toBeLessThan(48);
+  });
+});
+
+/**
+ * Commands that need an account or minutes, with the test that runs them, or with a command of the same program that says
+ * whether they would work, and what it says.
+ */
+const NOT_RUN_HERE: Readonly<Record<string, { readonly runBy: string } | { readonly instead: string; says: string }>> =
+  {
+    "npm start": { runBy: "test/service/start.test.ts" },
+    "npm test": { runBy: ".ci/run" },
+    "npx wrangler secret put SERVICE_API_TOKENS": {
+      instead: "wrangler secret put SERVICE_API_TOKENS --help",
+      says: "wrangler secret put <key>",
+    },
+    "npx wrangler secret put SERVICE_BACKEND_TOKEN": {
+      instead: "wrangler secret put SERVICE_BACKEND_TOKEN --help",
+      says: "wrangler secret put <key>",
+    },
+    "npx wrangler deploy": {
+      instead: "wrangler deploy --dry-run --outdir $TMPDIR/bundle",
+      says: "--dry-run: exiting now",
+    },
+  };
+
+/** The commands of a shell block: a line that ends with a backslash goes on, and comments are left out. */
+function commandsOf(text: string): string[] {
+  const lines = text.replaceAll("\\\n", " ").split("\n");
+  return lines.map((line) => line.replace(/\s+#.*$/, "").trim()).filter((line) => line !== "");
+}
+
+/** A folder where the commands find what they find in a checkout, and where `npm run example` runs the project's own. */
+async function makeCheckout(): Promise<string> {
+  const folder = await makeTemporaryFolder("documentation-test-");
+  await mkdir(join(folder, ".local"));
+  await writeFile(join(folder, ".local/api-token"), `${API_TOKEN}\n`);
+  for (const name of ["docs", "examples"]) await cp(join(PROJECT, name), join(folder, name), { recursive: true });
+  const bin = join(folder, ".bin");
+  await mkdir(bin);
+  await symlink(inject("typstPath"), join(bin, "typst"));
+  await symlink(process.execPath, join(bin, "node"));
+  await writeFile(
+    join(bin, "npm"),
+    `#!/bin/sh\n[ "$1 $2 $3" = "run example --" ] || exit 64\nshift 3\nexec node ${PROJECT}scripts/example.ts "$@"\n`,
+  );
+  await chmod(join(bin, "npm"), 0o755);
+  return folder;
+}
+
+/** Expects that a command which is not run here would work. */
+async function expectToWork(command: string): Promise<void> {
+  const known = NOT_RUN_HERE[command];
+  if (known === undefined) throw new Error(`beside a command that is not run here: ${command}`);
+  if ("runBy" in known) return expect(await readPage(known.runBy)).toContain(command);
+  const folder = await makeTemporaryFolder("documentation-test-");
+  // wrangler writes beside its configuration.
+  for (const name of ["edge", "node_modules", "package.json", "rules", "scripts", "static"]) {
+    await symlink(join(PROJECT, name), join(folder, name));
+  }
+  await cp(join(PROJECT, "wrangler.toml"), join(folder, "wrangler.toml"));
+  const { all } = await execa("bash", ["--norc", "-c", known.instead], {
+    cwd: folder,
+    all: true,
+    reject: false,
+    extendEnv: false,
+    env: {
+      PATH: `${join(PROJECT, "node_modules/.bin")}:${dirname(process.execPath)}:/usr/bin:/bin`,
+      HOME: folder,
+      TMPDIR: folder,
+      WRANGLER_LOG_PATH: folder,
+      WRANGLER_SEND_METRICS: "false",
+    },
+  });
+  expect(all).toContain(known.says);
+}
+
+const PAGES = { "README.md": readme, "docs/templates.md": templates };
+const SHELL_BLOCKS = Object.entries(PAGES).flatMap(([page, text]) =>
+  blocksOf(text)
+    .filter(({ language }) => language === "sh")
+    .map((block) => ({ page, ...block })),
+);
+
+describe("the commands", () => {
+  it.each(SHELL_BLOCKS)("of $page do what they say: $place", async ({ text }) => {
+    const commands = commandsOf(text);
+    const { stderr } = await execa("bash", ["--norc", "-n"], { input: text, reject: false });
+    expect(stderr).toBe("");
+    // A block is run as a whole or not at all, since its later commands may need what its earlier ones made.
+    if (commands.some((command) => command in NOT_RUN_HERE)) {
+      for (const command of commands) await expectToWork(command);
+      return;
+    }
+    const folder = await makeCheckout();
+    const script = `set -eo pipefail\n${text.replaceAll(SERVICE_IN_PAGES, service.edge.url.origin)}\n`;
+    const run = await execa("bash", ["--norc", "-c", script], {
+      cwd: folder,
+      reject: false,
+      extendEnv: false,
+      env: {
+        PATH: `${join(folder, ".bin")}:/usr/local/bin:/usr/bin:/bin`,
+        SERVICE_URL: service.edge.url.href,
+        SERVICE_API_TOKENS: API_TOKEN,
+      },
+    });
+    // The only command that is there to fail: it shows where a mistake is.
+    if (text.includes("check.typ")) {
+      expect([run.exitCode, run.stderr]).toEqual([1, expect.stringContaining("dictionary does not contain key")]);
+      return;
+    }
+    expect(run.exitCode, run.stderr).toBe(0);
+    // A command says on its standard output what it did, or it makes the file that it names.
+    const made = /-o (\S+)/.exec(text)?.[1];
+    expect(made === undefined ? run.stdout.length : (await readFile(join(folder, made))).length).toBeGreaterThan(20);
+  });
+
+  it("that are not run here exist", async () => {
+    const {
+      scripts,
+      devDependencies,
+    }: Record<"scripts" | "devDependencies", Record<string, string>> = JSON.parse(await readPage("package.json"));
+    for (const [page, text] of Object.entries(PAGES)) {
+      for (const [, name = ""] of text.matchAll(/npm run ([\w:]+)/g)) expect(scripts, page).toHaveProperty([name]);
+      for (const [, name = ""] of text.matchAll(/npx ([\w-]+)/g)) expect(devDependencies, page).toHaveProperty([name]);
+      for (const [, path = ""] of text.matchAll(/node ((?:scripts|backend)\/[\w/.-]+)/g)) await readPage(path);
+    }
+  });
+
+  it("make the example that the README shows", async () => {
+    const command = /`(npm run example -- [\w-]+)` makes this one/.exec(readme)?.[1] ?? "";
+    const folder = await makeCheckout();
+    const run = await execa("bash", ["--norc", "-c", command], {
+      cwd: folder,
+      extendEnv: false,
+      env: {
+        PATH: `${join(folder, ".bin")}:/usr/bin:/bin`,
+        SERVICE_URL: service.edge.url.href,
+        SERVICE_API_TOKENS: API_TOKEN,
+      },
+    });
+    const path = run.stdout.split(":")[0] ?? "";
+    expect((await readPdf(await readFile(join(folder, path)))).pageTexts.join()).toContain("Tarn & Holloway");
+  });
+});
