@@ -3,6 +3,5 @@ import { DEFAULT_LIMITS, type LimitName, type Limits, limitsFrom } from "../../.
 
 /** The default limits with `changes`. `effective_max_files` is derived from them, as at start-up. */
 export function limitsWith(changes: Partial<Record<LimitName, number>>): Limits {
-  const { effective_max_files: _derived, ...configured } = DEFAULT_LIMITS;
-  return limitsFrom({ ...configured, ...changes });
+  return limitsFrom({ ...DEFAULT_LIMITS, ...changes });
 }
