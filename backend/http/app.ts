@@ -18,7 +18,7 @@ import { MAX_MEMORY_BYTES_PER_OUTPUT } from "../render/spool.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { type BackendSettings, maxTempBytesPerRender } from "../settings.ts";
 import type { Spawner } from "../spawner/spawner.ts";
-import { RenderStarter } from "../typst/render-starter.ts";
+import { TypstSupervisor } from "../typst/supervisor.ts";
 import { WarmPool } from "../typst/warm-pool.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
 import { WorkDirectoryWatch } from "../work-directory/watch.ts";
@@ -56,8 +56,8 @@ export function buildBackend(
     maxWaiting: settings.maxQueuedRenders,
     deadlineMilliseconds: settings.queueDeadlineSeconds * 1000,
   });
-  const starter = new RenderStarter(settings, sandbox, spawner);
-  const warmPool = new WarmPool(starter, settings.warmRenders);
+  const supervisor = new TypstSupervisor(settings, sandbox, spawner);
+  const warmPool = new WarmPool(supervisor, settings.warmRenders);
   const workDirectoryWatch = new WorkDirectoryWatch([
     workDirectoryPath(settings.workDirectory, "claim"),
     workDirectoryPath(settings.workDirectory, "streams"),
@@ -129,7 +129,7 @@ export function buildBackend(
   const route = renderRoute({
     settings,
     sandbox,
-    starter,
+    supervisor,
     warmPool,
     workDirectoryWatch,
     tempSpace,
@@ -167,7 +167,7 @@ export function buildBackend(
   app.addHook("onClose", async () => {
     workDirectoryWatch.stop();
     await warmPool.close();
-    await starter.close();
+    await supervisor.close();
   });
   return {
     app,

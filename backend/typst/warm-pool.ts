@@ -1,75 +1,75 @@
 /**
  * Typst processes that are started before their request comes, kept by command line.
  *
- * Creating the sandbox and starting the process take longer than many a compile, and need nothing of a request but its
- * command line. So while a request renders, a process with the same command line is started for the next one:
+ * Creating the sandbox and starting the process often take longer than compiling, and need nothing of a request but its
+ * command line. So while Typst compiles a request, a process with the same command line is started for the next one:
  *
  *     prepareNext ──> waiting ──take──────────> serves one request
  *                        └────no room, close──> discarded
  */
 
 import type { RenderCommand } from "./command-line.ts";
-import type { RenderStarter, StartedRender } from "./render-starter.ts";
+import type { PreparedRender, TypstSupervisor } from "./supervisor.ts";
 
-interface WaitingRender {
+interface WaitingProcess {
   /** Equal for commands with the same command line. */
   readonly key: string;
-  readonly started: Promise<StartedRender>;
+  readonly prepared: Promise<PreparedRender>;
 }
 
 export class WarmPool {
-  readonly #starter: RenderStarter;
+  readonly #supervisor: TypstSupervisor;
   readonly #maxWaiting: number;
   /** The oldest first. */
-  readonly #waiting: WaitingRender[] = [];
+  readonly #waiting: WaitingProcess[] = [];
   readonly #discarding = new Set<Promise<void>>();
   #isClosed = false;
   #takes = 0;
 
   /** @param maxWaiting processes that may wait at once; 0 turns warm starts off. */
-  constructor(starter: RenderStarter, maxWaiting: number) {
-    this.#starter = starter;
+  constructor(supervisor: TypstSupervisor, maxWaiting: number) {
+    this.#supervisor = supervisor;
     this.#maxWaiting = maxWaiting;
   }
 
-  /** Processes that wait for a request now. */
+  /** The number of processes that wait for a request. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** Requests that have found a process waiting so far. */
+  /** The number of requests so far that found a process waiting. */
   get takes(): number {
     return this.#takes;
   }
 
-  /** Takes a process that waits for such a command out of the pool; null where there is none. Never rejects. */
-  async take(command: RenderCommand): Promise<StartedRender | null> {
+  /** Takes a process with the same command line out of the pool; null if there is none. Never rejects. */
+  async take(command: RenderCommand): Promise<PreparedRender | null> {
     const key = commandKey(command);
     for (;;) {
       const index = this.#waiting.findIndex((candidate) => candidate.key === key);
       const [found] = index < 0 ? [] : this.#waiting.splice(index, 1);
       if (found === undefined) return null;
-      const started = await found.started.catch(() => null);
-      if (started !== null && !started.process.hasEnded) {
+      const prepared = await found.prepared.catch(() => null);
+      if (prepared !== null && !prepared.process.hasEnded) {
         this.#takes++;
-        return started;
+        return prepared;
       }
       // It could not be started, or has ended while it waited.
       this.#discard(found);
     }
   }
 
-  /** Starts a process for the next request with such a command. Without room, the one that has waited longest goes. */
+  /** Starts a process for the next request with this command line. If the pool is full, its oldest process is discarded. */
   prepareNext(command: RenderCommand): void {
     if (this.#isClosed || this.#maxWaiting === 0) return;
-    const started = this.#starter.startAhead(command);
-    // `take` finds out about a failure; until then it must not count as an unhandled rejection.
-    started.catch(() => {});
-    this.#waiting.push({ key: commandKey(command), started });
+    const prepared = this.#supervisor.startAhead(command);
+    // `take` handles a failure; until then it must not count as an unhandled rejection.
+    prepared.catch(() => {});
+    this.#waiting.push({ key: commandKey(command), prepared });
     this.#discardOldest(this.#waiting.length - this.#maxWaiting);
   }
 
-  /** Ends all processes that wait, and waits until they and their directories are gone. */
+  /** Ends all waiting processes, and waits until their directories are removed. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#discardOldest(this.#waiting.length);
@@ -80,11 +80,11 @@ export class WarmPool {
     for (const waiting of this.#waiting.splice(0, Math.max(0, count))) this.#discard(waiting);
   }
 
-  #discard({ started }: WaitingRender): void {
-    const discarding = started
+  #discard({ prepared }: WaitingProcess): void {
+    const discarding = prepared
       .then(
-        (render) => this.#starter.discard(render),
-        // What could not be started has left nothing.
+        (render) => this.#supervisor.discard(render),
+        // A process that could not be started has left nothing behind.
         () => {},
       )
       .finally(() => this.#discarding.delete(discarding));
@@ -92,7 +92,7 @@ export class WarmPool {
   }
 }
 
-/** All of a command counts but the suggested file name, which is no part of a command line. */
+/** Equal for commands with the same command line, which does not contain the suggested file name. */
 function commandKey({ output, bringsFonts }: RenderCommand): string {
   return JSON.stringify({ ...output, filename: null, bringsFonts });
 }
