@@ -14,7 +14,7 @@ export interface Worsening {
   readonly now: number;
 }
 
-/** Figures that got worse by more than the noise, or null where the two were measured on different kinds of machines. */
+/** Figures that got worse by more than the noise, or null if the two were measured on different kinds of machines. */
 export function worsenings(before: Result, now: Result): Worsening[] | null {
   if (!isDeepStrictEqual(before.machine, now.machine)) return null;
   return now.tables.flatMap((table, index) => {

@@ -31,7 +31,7 @@ const TABLE = v.object({
       name: v.string(),
       /** In place of what the columns say that are compared. */
       better: v.optional(DIRECTION),
-      /** One figure or text for each column; null where there is none. */
+      /** One figure or text for each column; null if there is none. */
       cells: v.array(v.nullable(v.union([v.number(), v.string()]))),
     }),
   ),

@@ -36,7 +36,7 @@ const READ_BYTES = 256 * 1024;
  *
  * @param maxPageBytes limit for all pages together, before compression. Escaping makes an SVG larger than Typst wrote it.
  * @param signal aborted when the render is over; packing then stops.
- * @throws where the machine fails.
+ * @throws if the machine fails.
  */
 export async function packPages(
   pages: readonly PageFile[],

@@ -34,7 +34,7 @@ export interface WrittenPages {
 /**
  * Packs pages into `archive`.
  *
- * @throws where the machine fails.
+ * @throws if the machine fails.
  */
 export async function archiveOutcome(
   settings: BackendSettings,
@@ -67,7 +67,7 @@ export async function archiveOutcome(
 /**
  * Typst says no more than "failed" where it cannot write a page, so the disk is looked at.
  *
- * @throws where the disk of the work directory is full.
+ * @throws if the disk of the work directory is full.
  */
 export async function throwIfDiskIsFull({ workDirectory }: BackendSettings): Promise<void> {
   const { bavail, bsize } = await statfs(workDirectory);

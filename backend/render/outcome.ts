@@ -34,9 +34,9 @@ export function notRendered(failure: RenderFailure): Exclude<RenderOutcome, { ki
 }
 
 /**
- * What the end of a process means; null where it succeeded and its output decides.
+ * What the end of a process means; null if it succeeded and its output decides.
  *
- * @throws where the machine failed: Typst never ran, or its output could not be kept.
+ * @throws if the machine failed: Typst never ran, or its output could not be kept.
  */
 export function outcomeOfEnd(result: TypstResult, settings: BackendSettings): RenderFailure | null {
   const { end } = result;

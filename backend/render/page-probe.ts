@@ -10,7 +10,7 @@ import type { TypstResult } from "../typst/process.ts";
 import { CLIENT_GONE, compileFailed, outcomeOfEnd, type RenderFailure } from "./outcome.ts";
 import type { Spool } from "./spool.ts";
 
-/** Compiles the document again and prints one page. `outputBytes` of the result is 0 where there is no such page. */
+/** Compiles the document again and prints one page. `outputBytes` of the result is 0 if there is no such page. */
 export type PrintPage = (page: number) => Promise<TypstResult>;
 
 /** The exit code for a template that Typst refuses. A panic and wrong arguments have others. */
@@ -39,7 +39,7 @@ export async function explainFailure(
 }
 
 /**
- * Whether a selection of pages matched nothing; null where it matched. For such a selection Typst exits with 0 and writes a
+ * Whether a selection of pages matched nothing; null if it matched. For such a selection Typst exits with 0 and writes a
  * PDF of one blank page. Pages are numbered without gaps, so a selection matches if its lowest page exists.
  */
 export async function failureOfSelection(

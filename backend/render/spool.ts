@@ -56,7 +56,7 @@ export class Spool {
   /**
    * Appends a piece. After any result but `kept` the output is incomplete, and nothing more may be appended.
    *
-   * @throws where the machine fails: disk full, work directory gone.
+   * @throws if the machine fails: disk full, work directory gone.
    */
   async append(piece: Buffer): Promise<AppendResult> {
     const size = this.#size + piece.length;

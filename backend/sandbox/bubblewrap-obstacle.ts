@@ -15,7 +15,7 @@ export interface BubblewrapFacts extends MachineFacts {
   readonly bubblewrap: Trial;
   /** Whether the settings of the kernel can be read, as bubblewrap must. */
   readonly canReadProcSys: boolean;
-  /** The settings of the kernel that close user namespaces; null where the kernel has no such setting. */
+  /** The settings of the kernel that close user namespaces; null if the kernel has no such setting. */
   readonly maxUserNamespaces: number | null;
   readonly unprivilegedUserNamespaces: number | null;
   readonly apparmorRestriction: number | null;
@@ -84,7 +84,7 @@ function namespaceObstacle(facts: BubblewrapFacts): string {
   return "Namespaces cannot be made here, and no usual cause was found. SERVICE_SANDBOX=landlock needs none.";
 }
 
-/** A whole number of /proc/sys; null where there is none. */
+/** A whole number of /proc/sys; null if there is none. */
 function readSetting(path: string): number | null {
   const text = readProc(`sys/${path}`).trim();
   return text === "" ? null : Number(text);

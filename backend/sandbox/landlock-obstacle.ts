@@ -8,12 +8,12 @@ import { OLDEST_LINUX, OLDEST_UTIL_LINUX } from "./landlock-needs.mjs";
 import { findMachineFacts, type MachineFacts, outputOf, PRLIMIT_MISSING, type Trial, tryProgram } from "./trial.ts";
 
 export interface LandlockFacts extends MachineFacts {
-  /** The version that setpriv gives itself, null where there is none or it does not say. */
+  /** The version that setpriv gives itself, null if there is none or it does not say. */
   readonly setprivVersion: string | null;
   readonly knowsLandlock: boolean;
   /** setpriv with a rule set of Landlock, and nothing else. */
   readonly setpriv: Trial;
-  /** The kernel's list of active security modules, null where it cannot be read. */
+  /** The kernel's list of active security modules, null if it cannot be read. */
   readonly securityModules: readonly string[] | null;
 }
 

@@ -14,7 +14,7 @@ export const SANDBOX_MODE_ADVICE = `SERVICE_SANDBOX must be one of ${SANDBOX_MOD
  * Only `none` by name turns the sandbox off: a setting that is missing must never open the service.
  *
  * @param {string | undefined} setting
- * @returns {SandboxMode | undefined} undefined where the setting names none
+ * @returns {SandboxMode | undefined} undefined if the setting names none
  */
 export function parseSandboxMode(setting) {
   return SANDBOX_MODES.find((mode) => mode === (setting || "bubblewrap"));

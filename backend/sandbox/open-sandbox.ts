@@ -10,7 +10,7 @@ import { openUnconfined } from "./unconfined.ts";
 /**
  * The sandbox, with everything that it needs written into the work directory, which must be ready. It is not probed yet.
  *
- * @throws SettingError where no filter of system calls is known for this machine's processor.
+ * @throws SettingError if no filter of system calls is known for this machine's processor.
  */
 export function openSandbox(settings: BackendSettings): Promise<Sandbox> {
   switch (settings.sandboxMode) {

@@ -31,7 +31,7 @@ export function sandboxRootPath({ workDirectory }: BackendSettings): string {
  *
  * @param libraries what the Typst binary loads.
  * @returns the paths of all that a render needs of it, on the host.
- * @throws where a file cannot be read or written.
+ * @throws if a file cannot be read or written.
  */
 export async function makeSandboxRoot(
   settings: BackendSettings,

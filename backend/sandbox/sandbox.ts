@@ -11,7 +11,7 @@ export type { SandboxMode };
 /** Paths as Typst sees them. */
 export interface SandboxView {
   readonly root: string;
-  /** Where files of output go; null where all of it goes to standard output. */
+  /** Where files of output go; null if all of it goes to standard output. */
   readonly outputDirectory: string | null;
   readonly fontPaths: readonly string[];
   readonly packagePath: string;

@@ -43,7 +43,7 @@ export async function tryProgram(program: string, options: readonly string[]): P
   return { kind: "fails", complaint: complaint.slice(0, MAX_COMPLAINT_LENGTH) || `exit code ${exitCode ?? code}` };
 }
 
-/** What a program writes to standard output; empty where it does not run. */
+/** What a program writes to standard output; empty if it does not run. */
 export async function outputOf(program: string, option: string): Promise<string> {
   return (await run(program, [option])).stdout ?? "";
 }

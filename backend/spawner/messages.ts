@@ -47,6 +47,6 @@ export type ProgramEnd =
 export interface ProgramWords {
   /** The first bytes of its standard error, one character each. */
   readonly diagnostics: string;
-  /** The first bytes of its report; empty where it has no descriptor for one. */
+  /** The first bytes of its report; empty if it has no descriptor for one. */
   readonly status: string;
 }

@@ -28,9 +28,9 @@ const LATE_START_MILLISECONDS = 1000;
 
 /** A program that was started, or could not be. */
 export interface SpawnedProgram {
-  /** Its standard input, written, and its standard output, read; null where it could not be started. */
+  /** Its standard input, written, and its standard output, read; null if it could not be started. */
   readonly stream: Promise<Duplex | null>;
-  /** Its process id; null where it could not be started. */
+  /** Its process id; null if it could not be started. */
   readonly pid: Promise<number | null>;
   /** How it ended. Never rejects: when the spawner ends, its programs count as failed. */
   readonly end: Promise<ProgramEnd>;

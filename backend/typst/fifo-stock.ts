@@ -35,7 +35,7 @@ export class FifoStock implements FifoSource {
   /**
    * Moves a FIFO into a directory. Its name begins with a colon, which no key of a request's file can hold.
    *
-   * @returns its name; null where none can be had. Never rejects.
+   * @returns its name; null if none can be had. Never rejects.
    */
   async moveInto(directory: string): Promise<string | null> {
     if (this.#names.length <= LOW_STOCK) this.#fillLater();

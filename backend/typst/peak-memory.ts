@@ -24,7 +24,7 @@ export class PeakMemory {
   #timer: NodeJS.Timeout;
 
   /**
-   * @param pid of the program that was started, Typst or a launcher; null where nothing was started.
+   * @param pid of the program that was started, Typst or a launcher; null if nothing was started.
    * @param typstName what the kernel calls the process of Typst. The memory of launchers is not counted.
    */
   constructor(pid: Promise<number | null>, typstName: string) {
@@ -35,7 +35,7 @@ export class PeakMemory {
     });
   }
 
-  /** Bytes of resident memory; null where none could be read: in very short renders, and on systems without /proc. */
+  /** Bytes of resident memory; null if none could be read: in very short renders, and on systems without /proc. */
   get bytes(): number | null {
     return this.#bytes;
   }

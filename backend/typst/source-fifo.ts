@@ -34,7 +34,7 @@ export async function writeFifo(path: string, pieces: readonly Buffer[], reader:
   void reader.end.then(() => {
     hasReaderEnded = true;
   });
-  /** Tries until it succeeds; null where the reader ends before. */
+  /** Tries until it succeeds; null if the reader ends before. */
   const retry = async <Result>(attempt: () => Result, retriedCode: string): Promise<Result | null> => {
     while (!hasReaderEnded) {
       try {

@@ -38,7 +38,7 @@ export class TypstSupervisor {
   /**
    * Creates a render directory and starts the process that renders `command` in it.
    *
-   * @throws where the machine fails, and where the backend is about to end.
+   * @throws if the machine fails or the backend is about to end.
    */
   start(command: RenderCommand): Promise<PreparedRender> {
     return this.#start(command, async () => ({ kind: "standard-input" }));
@@ -47,7 +47,7 @@ export class TypstSupervisor {
   /**
    * As `start`, before there is a request: the process finds and loads its fonts, then waits.
    *
-   * @throws where the machine fails, and where the backend is about to end.
+   * @throws if the machine fails or the backend is about to end.
    */
   startAhead(command: RenderCommand): Promise<PreparedRender> {
     return this.#start(command, async (renderDirectory) => {

@@ -31,7 +31,7 @@ const MAX_PATH_BYTES = 103 - 9;
 /**
  * Makes the work directory, for this user alone, claims it and empties it.
  *
- * @throws SettingError where its path is too long, it cannot be made, it belongs to another user, or another process
+ * @throws SettingError if its path is too long, it cannot be made, it belongs to another user, or another process
  * works in it.
  */
 export async function prepareWorkDirectory(settings: BackendSettings): Promise<WorkDirectoryClaim> {

@@ -24,7 +24,7 @@ export interface DirectoryJob {
 
 export interface DirectoryAnswer {
   readonly id: number;
-  /** The code of the system's error that ended the job, and the directory; null where all was done or stopped. */
+  /** The code of the system's error that ended the job, and the directory; null if all was done or stopped. */
   readonly failure: { readonly code: string; readonly path: string } | null;
 }
 

@@ -15,7 +15,7 @@ export function isFont(key: string): boolean {
 }
 
 /**
- * A second name, by which Typst finds a font that it would not find by its key; null where it needs none. A colon is
+ * A second name, by which Typst finds a font that it would not find by its key; null if it needs none. A colon is
  * outside the character class of keys, so no file can have the name.
  *
  * @param index of the file in its request.

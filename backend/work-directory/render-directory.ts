@@ -17,7 +17,7 @@ import { fontLinkName } from "./font-links.ts";
 
 /** Where FIFOs come from. */
 export interface FifoSource {
-  /** Moves a FIFO into a directory. @returns its name; null where none can be had. */
+  /** Moves a FIFO into a directory. @returns its name; null if none can be had. */
   moveInto(directory: string): Promise<string | null>;
 }
 
@@ -38,7 +38,7 @@ const LAYOUT_ERRORS = new Set(["EEXIST", "ENOTDIR", "EISDIR", "ENAMETOOLONG"]);
 export class RenderDirectory {
   /** The directory of the caller's files, as the host sees it. */
   readonly root: string;
-  /** A directory for outputs of several files; null where the render makes none. */
+  /** A directory for outputs of several files; null if the render makes none. */
   readonly outputDirectory: string | null;
   readonly #files: string[] = [];
   /** The keys of the files whose directories have been made. */
@@ -53,7 +53,7 @@ export class RenderDirectory {
    * Makes an empty render directory below `workDirectory`; for a warm start, before its request comes.
    *
    * @param makesFiles whether the render puts its output into files.
-   * @throws where the machine fails: disk full, directory gone.
+   * @throws if the machine fails: disk full, directory gone.
    */
   static async create(workDirectory: string, makesFiles: boolean): Promise<RenderDirectory> {
     const root = await mkdtemp(join(workDirectory, RENDER_PREFIX));
@@ -69,7 +69,7 @@ export class RenderDirectory {
     }
   }
 
-  /** Moves a FIFO into the directory. @returns its name; null where none can be had. */
+  /** Moves a FIFO into the directory. @returns its name; null if none can be had. */
   async addFifo(source: FifoSource): Promise<string | null> {
     const name = await source.moveInto(this.root);
     if (name !== null) this.#files.push(name);
@@ -81,7 +81,7 @@ export class RenderDirectory {
    *
    * @param signal aborted when the rest of them is no longer wanted; what has been written then stays.
    * @returns the problem of a set of files that cannot be laid out, or null.
-   * @throws where the machine fails: disk full, directory gone.
+   * @throws if the machine fails: disk full, directory gone.
    */
   async fill(body: Uint8Array, { data, files }: RenderRequest, signal: AbortSignal): Promise<Problem | null> {
     await this.#write(DATA_FILE_NAME, data === null ? EMPTY_DATA : body.subarray(data.start, data.end));

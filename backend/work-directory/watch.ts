@@ -23,7 +23,7 @@ export class WorkDirectoryWatch {
    * Begins to watch.
    *
    * @param paths files and directories that must stay what they are now.
-   * @throws where one is missing.
+   * @throws if one is missing.
    */
   constructor(paths: readonly string[]) {
     this.#identities = new Map(paths.map((path) => [path, identityOf(statSync(path))]));
@@ -38,7 +38,7 @@ export class WorkDirectoryWatch {
   /**
    * Looks now. A render calls it before it blames a template for a failure that a missing library would cause as well.
    *
-   * @throws ServiceFailure where something is gone.
+   * @throws ServiceFailure if something is gone.
    */
   async expectWhole(): Promise<void> {
     await this.#look();

@@ -26,7 +26,7 @@ for (const first of ALPHABET) {
 /**
  * Validates the Base64 text of a scanned JSON string.
  *
- * @returns the size of the decoded bytes, or null where the text is malformed.
+ * @returns the size of the decoded bytes, or null if the text is malformed.
  */
 export function base64DecodedSize(body: Uint8Array, span: StringSpan): number | null {
   if (span.hasLoneSurrogates || span.size % 4 !== 0) return null;
@@ -108,7 +108,7 @@ function escapedDecodedSize(body: Uint8Array, span: StringSpan): number | null {
   return paddingLength > 2 ? null : decodedSize(span.size, paddingLength, lastSextet);
 }
 
-/** The size of what a text of `length` characters decodes to, or null where bits left over by padding are set. */
+/** The size of what a text of `length` characters decodes to, or null if bits left over by padding are set. */
 function decodedSize(length: number, paddingLength: number, lastSextet: number): number | null {
   const bitsLeftOver = 2 * paddingLength;
   if (lastSextet === NOT_IN_ALPHABET || (lastSextet & ((1 << bitsLeftOver) - 1)) !== 0) return null;

@@ -297,7 +297,7 @@ export class JsonCursor {
   /**
    * Passes the value at the cursor, whatever it is and however deep. Answers whether it is well-formed.
    *
-   * @param observer hears of oversize strings, lone surrogates, huge numbers and deep nests; null where nobody cares.
+   * @param observer hears of oversize strings, lone surrogates, huge numbers and deep nests; null if nobody cares.
    */
   skipValue(observer: ValueObserver | null): boolean {
     const body = this.body;

@@ -68,7 +68,7 @@ function readAsTypst(body: Uint8Array, firstDigitOffset: number, mantissaEnd: nu
   return (high * UINT32_RANGE + low) * (POWERS_OF_TEN[digits - 1] ?? 0);
 }
 
-/** The value of the exponent part that begins at `at`, or 0 where there is none; capped. */
+/** The value of the exponent part that begins at `at`, or 0 if there is none; capped. */
 function exponentAt(body: Uint8Array, at: number, end: number): number {
   const sign = body[at + 1];
   let exponent = 0;

@@ -54,7 +54,7 @@ export class InterfaceDescription {
   readonly document: Description;
   readonly #ajv = new Ajv2020({ strict: true, allErrors: true, allowUnionTypes: true });
 
-  /** @throws where the value is no description that this can read. */
+  /** @throws if the value is no description that this can read. */
   constructor(value: unknown) {
     this.document = v.parse(description, value);
     addFormats.default(this.#ajv);

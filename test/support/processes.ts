@@ -33,7 +33,7 @@ export function typstProcessesOf(workDirectory: string): number[] {
   return processesOf(workDirectory).filter((pid) => readProc(`${pid}/comm`).trim() === "typst");
 }
 
-/** The fields of /proc/…/status, none where the process is gone. */
+/** The fields of /proc/…/status, none if the process is gone. */
 export function processStatus(pid: number): Readonly<Record<string, string>> {
   const lines = readProc(`${pid}/status`).split("\n");
   return Object.fromEntries(
@@ -41,7 +41,7 @@ export function processStatus(pid: number): Readonly<Record<string, string>> {
   );
 }
 
-/** The resident memory of a process in bytes, 0 where it is gone. */
+/** The resident memory of a process in bytes, 0 if it is gone. */
 export function residentBytes(pid: number): number {
   // In kilobytes, with the unit behind the number.
   return 1024 * Number.parseInt(processStatus(pid).VmRSS ?? "0", 10);

@@ -66,7 +66,7 @@ export class RawConnection {
     return connection;
   }
 
-  /** Writes and waits until the kernel has it all; false where the connection broke before. */
+  /** Writes and waits until the kernel has it all; false if the connection broke before. */
   write(bytes: Uint8Array | string): Promise<boolean> {
     return new Promise((resolve) => {
       this.socket.write(bytes, (error) => resolve(error === null || error === undefined));
@@ -78,7 +78,7 @@ export class RawConnection {
     this.socket.resetAndDestroy();
   }
 
-  /** Reads one answer with `Content-Length`, or what came until the connection ended; null where nothing came. */
+  /** Reads one answer with `Content-Length`, or what came until the connection ended; null if nothing came. */
   async answer(timeoutMilliseconds = ANSWER_TIMEOUT_MILLISECONDS): Promise<RawAnswer | null> {
     const timeout = AbortSignal.timeout(timeoutMilliseconds);
     this.#read();
@@ -99,7 +99,7 @@ export class RawConnection {
     return bytes.subarray(bytes.indexOf(HEAD_END) + HEAD_END.length);
   }
 
-  /** Waits until the other side has closed the connection; false where it did not in time. */
+  /** Waits until the other side has closed the connection; false if it did not in time. */
   async closed(timeoutMilliseconds = ANSWER_TIMEOUT_MILLISECONDS): Promise<boolean> {
     this.socket.resume();
     if (this.socket.closed) return true;
@@ -151,7 +151,7 @@ export interface RawRequest {
   readonly leavesAfterBody?: boolean;
 }
 
-/** Sends a request and reads the answer until the server closes the connection; null where none came. */
+/** Sends a request and reads the answer until the server closes the connection; null if none came. */
 export async function sendRaw({
   url,
   head,
