@@ -208,17 +208,7 @@ export class JsonCursor {
 
   /** After a member's value: goes to the next member as `enterObject` does, or leaves the object. */
   nextMember(): boolean {
-    if (this.isMalformed) return false;
-    this.skipWhitespace();
-    const byte = this.body[this.position];
-    if (byte === COMMA) {
-      this.position++;
-      this.skipWhitespace();
-      return this.#readKey();
-    }
-    if (byte !== CLOSE_BRACE) return this.#fail(this.position);
-    this.position++;
-    return false;
+    return this.#nextOrLeave(CLOSE_BRACE) && this.#readKey();
   }
 
   /** Enters the array at the cursor. Returns whether it has an item: then the cursor is at it. */
@@ -232,6 +222,11 @@ export class JsonCursor {
 
   /** After an item: goes to the next one, or leaves the array. */
   nextItem(): boolean {
+    return this.#nextOrLeave(CLOSE_BRACKET);
+  }
+
+  /** Returns whether a comma follows, and skips it; otherwise leaves the container, which must end with `close`. */
+  #nextOrLeave(close: number): boolean {
     if (this.isMalformed) return false;
     this.skipWhitespace();
     const byte = this.body[this.position];
@@ -240,7 +235,7 @@ export class JsonCursor {
       this.skipWhitespace();
       return true;
     }
-    if (byte !== CLOSE_BRACKET) return this.#fail(this.position);
+    if (byte !== close) return this.#fail(this.position);
     this.position++;
     return false;
   }
