@@ -1,7 +1,7 @@
 /**
  * The layers of the project, as `npm run check:layers` enforces them. docs/architecture.md draws them.
  *
- * Type imports count like all others: who knows the type of another layer depends on that layer.
+ * Type imports count like all others: code that uses a type of another layer depends on that layer.
  */
 
 /** The packages that the rules may import: small, pure, and the same in browsers, workerd and Node. */
@@ -21,28 +21,28 @@ export default {
     },
     {
       name: "json-stands-alone",
-      comment: "rules/json/ reads bytes; it knows nothing of render requests.",
+      comment: "rules/json/ reads bytes and does not depend on render requests.",
       severity: "error",
       from: { path: "^rules/json/" },
       to: { pathNot: "^rules/json/" },
     },
     {
       name: "edge-without-backend",
-      comment: "The edge runs in workerd, in another process than the backend: they share rules/ alone.",
+      comment: "The edge runs in workerd, in another process than the backend: they share only rules/.",
       severity: "error",
       from: { path: "^edge/" },
       to: { path: "^(backend|scripts|test|bench)/" },
     },
     {
       name: "edge-without-node",
-      comment: "The edge runs in workerd: nothing of node:*.",
+      comment: "The edge runs in workerd: no node:* modules.",
       severity: "error",
       from: { path: "^edge/" },
       to: { dependencyTypes: ["core"] },
     },
     {
       name: "backend-without-edge",
-      comment: "The backend imports rules/ and packages for Node, nothing of the edge, the scripts or the tests.",
+      comment: "The backend imports rules/ and packages for Node, never the edge, the scripts or the tests.",
       severity: "error",
       from: { path: "^backend/" },
       to: { path: "^(edge|scripts|test|bench)/" },
@@ -56,7 +56,7 @@ export default {
     },
     {
       name: "admission-is-above-typst",
-      comment: "What starts Typst never asks for a slot: whoever calls it has one.",
+      comment: "Code that starts Typst never asks for a slot: its caller has one.",
       severity: "error",
       from: { path: "^backend/(typst|spawner|sandbox|work-directory)/" },
       to: { path: "^backend/admission/" },
@@ -65,7 +65,7 @@ export default {
       const outer = BACKEND_FOLDERS.slice(0, index + 1);
       return {
         name: `${folder}-imports-inwards`,
-        comment: `backend/${folder}/ imports nothing of ${outer.join("/, ")}/.`,
+        comment: `backend/${folder}/ imports nothing from ${outer.join("/, ")}/.`,
         severity: "error",
         from: { path: `^backend/${folder}/` },
         to: { path: `^backend/(${outer.join("|")})/` },
@@ -97,7 +97,7 @@ export default {
     // TypeScript 7 has no interface for other programs; swc reads the same syntax.
     parser: "swc",
     doNotFollow: { path: "^node_modules/" },
-    // A node_modules that is a symbolic link is one too.
+    // node_modules may be a symbolic link.
     preserveSymlinks: true,
     enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "node", "default"] },
   },

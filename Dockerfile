@@ -1,14 +1,14 @@
 # The backend. The edge is a Worker and needs no image (see README.md).
 #
-# Debian 13 for its util-linux 2.41: setpriv knows Landlock there, which is the sandbox for hosts where user namespaces
-# are closed (SERVICE_SANDBOX=landlock), as Docker's default seccomp profile closes them.
+# Debian 13 because its util-linux 2.41 has a setpriv with Landlock. That is the sandbox for hosts without user namespaces
+# (SERVICE_SANDBOX=landlock): Docker's default seccomp profile disables them.
 
 FROM ghcr.io/typst/typst:0.15.1 AS typst
 
 FROM node:26-trixie-slim AS packages
 WORKDIR /service
 COPY package.json package-lock.json .npmrc ./
-# The image has a Node of its own: no install script is needed, the one that brings another Node least of all.
+# No install scripts: none is needed here, and one would install a second Node.
 RUN npm ci --omit=dev --ignore-scripts
 
 FROM node:26-trixie-slim
@@ -22,8 +22,9 @@ COPY package.json LICENSE ./
 COPY rules rules
 COPY backend backend
 USER node
-# In a container nothing removes old files from /tmp, and any user may write there: also one given by `docker run --user`,
-# and with a root that is read-only but for a tmpfs (which must not be noexec where Typst loads shared libraries).
+# In a container nothing removes old files from /tmp, and any user may write there, including one given by
+# `docker run --user`. It also works with a read-only root and a tmpfs, which must not be noexec if Typst loads shared
+# libraries.
 ENV NODE_ENV=production \
   SERVICE_HOST=0.0.0.0 \
   SERVICE_PORT=8788 \
@@ -32,5 +33,5 @@ ENV NODE_ENV=production \
 EXPOSE 8788
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:8788/ready').then(r => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-# No shell in between: SIGTERM must reach the backend, which then finishes its renders and ends.
+# No shell, so that SIGTERM reaches the backend, which then finishes its renders and ends.
 CMD ["node", "backend/main.ts"]

@@ -1,6 +1,6 @@
 /**
  * The service's folder in the user's cache, for the backend and the set-up alike: outside the checkout, so that a fresh
- * clone does not build Typst again, and in no place whose old files are removed.
+ * clone does not build Typst again, and in a place from which nothing removes old files.
  *
  * Plain JavaScript with node:* imports only, because the set-up loads it before node_modules exists and on any Node from
  * 14 on.
@@ -18,7 +18,7 @@ export function cacheFolder(env = process.env, platform = process.platform) {
   const xdgCacheHome = env.XDG_CACHE_HOME ?? "";
   const home = env.HOME || homedir();
   const platformCache = path.join(home, ...(platform === "darwin" ? ["Library", "Caches"] : [".cache"]));
-  // The XDG specification says to ignore a relative path: each working directory would have a cache of its own.
+  // The XDG specification says to ignore a relative path: each working directory would have its own cache.
   const cache = path.isAbsolute(xdgCacheHome) ? xdgCacheHome : platformCache;
   return path.join(cache, "document-rendering-service");
 }

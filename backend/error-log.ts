@@ -1,11 +1,11 @@
 /**
  * Which parts of an error may be logged.
  *
- * Messages of the system contain paths, paths contain the file names of callers, and JSON errors quote the input. So of an
- * error that is not the service's own, only its type, its code, the failed call and the places in the code are logged.
+ * Messages of the system contain paths, paths contain the file names of callers, and JSON errors quote the input. So for an
+ * error that is not the service's own, only its type, code, failed call and stack frames are logged.
  */
 
-/** A failure of the machine or of the deployment. Its message is the service's own and contains nothing of a request. */
+/** A failure of the machine or of the deployment. Its message is the service's own and contains no part of a request. */
 export class ServiceFailure extends Error {
   override readonly name = "ServiceFailure";
 }
@@ -15,10 +15,10 @@ export interface LoggedError {
   readonly type: string;
   /** The message of a `ServiceFailure`; empty for any other error. */
   readonly message: string;
-  /** The system's error code and the call that failed; empty where it is no system error. */
+  /** The system's error code and the call that failed; empty if it is not a system error. */
   readonly code: string;
   readonly syscall: string;
-  /** The places in the code, without the message above them. */
+  /** The stack frames, without the message above them. */
   readonly stack: string;
   /** Required by the type of Fastify's error serializer. */
   readonly [field: string]: string;
@@ -36,7 +36,7 @@ export function describeError(error: unknown): LoggedError {
   };
 }
 
-/** The stack below the message. A message can contain lines that look like places in the code, so it is cut off first. */
+/** The stack below the message, which is cut off first because its lines could look like stack frames. */
 function framesOf({ stack = "", message }: Error): string {
   const start = stack.indexOf(message);
   if (start < 0) return "";

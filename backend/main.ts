@@ -1,8 +1,8 @@
 /**
  * The backend as a program: reads its settings, listens, and on SIGTERM or SIGINT drains and ends.
  *
- * A setting that cannot be used, a missing Typst or a port in use is one line on standard error and exit code 1. So is a
- * work directory that is removed while the backend runs: whoever supervises it starts it again, in a new one.
+ * A setting that cannot be used, a missing Typst or a port in use ends it with one line on standard error and exit code 1.
+ * So does the removal of its work directory: the supervisor (systemd, for example) starts it again, in a new one.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { SettingError } from "../rules/settings.ts";
@@ -28,10 +28,10 @@ async function main(): Promise<void> {
   const claim = await prepareWorkDirectory(settings);
   const spawner = await Spawner.open(settings.workDirectory);
   const release = async () => {
-    // Another backend may have been started in a directory that was removed. Closing a socket removes the file of that
-    // name, which would be the other's. The spawner ends with this process.
+    // If our directory was removed, another backend may own that path. Closing our socket would delete its socket file.
+    // The spawner ends with this process.
     if (!(await claim.isHeld())) return;
-    // The claim empties the directory, so nothing may write there any more.
+    // Releasing the claim empties the directory, so everything that writes there must have ended.
     await spawner.close();
     await claim.release();
   };
@@ -57,7 +57,7 @@ async function main(): Promise<void> {
 /**
  * Lets the running renders finish, then ends.
  *
- * @param exitCode where all of them finish within the grace time; otherwise it is 1.
+ * @param exitCode used if all of them finish within the grace time; otherwise the exit code is 1.
  */
 async function drain(
   backend: Backend,
@@ -73,7 +73,7 @@ async function drain(
   while (!backend.isIdle() && performance.now() < deadline) await delay(IDLE_POLL_MILLISECONDS);
   const isClosed = await Promise.race([
     backend.app.close().then(() => true),
-    // All answers are delivered. The connections that are left have sent no complete request.
+    // If idle, all answers are delivered: the connections that are left have sent no complete request.
     delay(CLOSE_MILLISECONDS, backend.isIdle(), { ref: false }),
   ]);
   await release();
@@ -86,7 +86,7 @@ async function expectTypst({ typstPath }: BackendSettings): Promise<void> {
   throw new SettingError(`Typst ${TYPST_VERSION} is needed: ${problem}. Set SERVICE_TYPST_BIN.`);
 }
 
-/** Refuses to serve from a sandbox that Typst can get out of, or in which it does not run. */
+/** @throws SettingError if Typst can get out of the sandbox or does not run in it. */
 async function refuseLeakySandbox(settings: BackendSettings, sandbox: Sandbox, spawner: Spawner): Promise<void> {
   if (sandbox.mode === "none") {
     process.stderr.write("WARNING: SERVICE_SANDBOX=none: a flaw in Typst would open this machine to every caller.\n");

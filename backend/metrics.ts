@@ -13,13 +13,13 @@ import { TIMEOUT_CAUSES, timeoutCauseOf } from "./render/timeouts.ts";
 import type { SandboxMode } from "./sandbox/sandbox.ts";
 import type { WarmPool } from "./typst/warm-pool.ts";
 
-/** How one render request ended: `ok`, the code of a problem, or `client_gone` where the client did not wait. */
+/** How one render request ended: `ok`, the code of a problem, or `client_gone` if the client did not wait. */
 export type RequestOutcome = "ok" | "client_gone" | ProblemCode;
 
 /** What is measured of one render request before it is answered. */
 export interface ObservedRender {
   readonly outcome: RenderOutcome;
-  /** `none` where the request was refused before its format was known. */
+  /** `none` if the request was rejected before its format was known. */
   readonly format: OutputFormat | "none";
   /** `queue` lasts until the request has a slot, or is turned away. */
   readonly phases: PhaseSeconds & { readonly queue?: number };
@@ -29,11 +29,11 @@ export interface ObservedRender {
 /** How a render request ended for its client. */
 export interface RequestEnd {
   readonly outcome: RequestOutcome;
-  /** Null where there was no file to deliver. */
+  /** Null if there was no file to deliver. */
   readonly delivery: Delivery | null;
 }
 
-/** What the metrics read when they are scraped, and what they say of the deployment. */
+/** What is read at each scrape, and the labels of the deployment. */
 export interface MetricSources {
   readonly queue: RenderQueue;
   readonly warmPool: WarmPool;
@@ -48,7 +48,7 @@ export interface MetricSources {
 
 export class BackendMetrics {
   readonly #registry = new Registry();
-  /** The text of the scrape that runs now. */
+  /** The text of the current scrape. */
   #scrape: Promise<string> | null = null;
   readonly #renders: Counter<"format" | "outcome">;
   readonly #timeouts: Counter<"cause">;
@@ -163,7 +163,7 @@ export class BackendMetrics {
     return this.#scrape;
   }
 
-  /** Observes a render before its output is delivered, which may take minutes. */
+  /** To be called before the output is delivered, because delivery may take minutes. */
   observeRender({ outcome, format, phases, peakMemoryBytes }: ObservedRender): void {
     for (const [phase, seconds] of Object.entries(phases)) this.#phaseSeconds.observe({ phase }, seconds);
     if (peakMemoryBytes) this.#peakMemoryBytes.observe({ format }, peakMemoryBytes);

@@ -16,7 +16,7 @@ export function processIds() {
   }
 }
 
-/** A file of /proc, empty where the process is gone. @param {string} path below /proc */
+/** The text of a file in /proc; empty if the process has ended. @param {string} path below /proc */
 export function readProc(path) {
   try {
     return readFileSync(`/proc/${path}`, "utf8");
@@ -26,7 +26,7 @@ export function readProc(path) {
 }
 
 /**
- * Kills a process, or a process group by its negative number. Does nothing where it has ended or belongs to another user.
+ * Kills a process, or a process group by its negative number. Does nothing if it has ended or belongs to another user.
  *
  * @param {number} pid
  */

@@ -1,5 +1,5 @@
 /**
- * Finding a program and asking it which one it is, for the backend and the set-up alike.
+ * Finds a program and checks that it is the right one, for the backend and the set-up alike.
  *
  * Plain JavaScript with node:* imports only, because the set-up loads it before node_modules exists and on any Node from
  * 14 on.
@@ -10,19 +10,19 @@ import path from "node:path";
 
 /** @typedef {Readonly<Record<string, string | undefined>>} Environment */
 
-/** `typst --version` takes 3 ms. A program that needs longer than this is another one. */
+/** `typst --version` takes 3 ms. A program that takes longer than this is not the right one. */
 const ANSWER_TIMEOUT_MILLISECONDS = 10_000;
 const MAX_QUOTED_LENGTH = 80;
 
 /**
- * Every executable file of that name on PATH, in the order of PATH.
+ * All executable files of that name on PATH, in the order of PATH.
  *
  * @param {string} name
  * @param {Environment} env
  * @returns {string[]} absolute paths
  */
 export function findOnPath(name, env = process.env) {
-  // A relative or empty entry means the current folder, where nobody means a program to come from.
+  // A relative or empty entry depends on the current folder, from which no program should be run.
   const folders = (env.PATH ?? "").split(path.delimiter).filter((folder) => path.isAbsolute(folder));
   return [...new Set(folders)].map((folder) => path.join(folder, name)).filter(isExecutableFile);
 }

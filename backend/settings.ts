@@ -11,8 +11,8 @@ import { defaultWorkDirectory } from "./work-directory/default-place.ts";
 import { MAX_DIRECTORY_BYTES } from "./work-directory/directory-paths.ts";
 
 /**
- * The backend's whole-number settings, other than the limits that clients see. `defaultText` stands in the documentation
- * for a default that depends on the machine.
+ * The backend's integer settings, other than the limits that clients see. The documentation shows `defaultText` instead of
+ * a default that depends on the machine.
  */
 export const BACKEND_INTEGER_SETTINGS = {
   port: {
@@ -135,15 +135,15 @@ export interface BackendSettings extends Readonly<Record<keyof typeof BACKEND_IN
   readonly backendTokens: readonly string[];
   readonly typstPath: string;
   readonly sandboxMode: SandboxMode;
-  /** The programs of the sandboxes. Only those of the chosen mode have to exist. */
+  /** The programs of the sandboxes. Only those of the chosen mode need to exist. */
   readonly bubblewrapPath: string;
   readonly setprivPath: string;
   readonly prlimitPath: string;
   readonly mkfifoPath: string;
   readonly fontPaths: readonly string[];
-  /** A folder of vendored Typst packages; null where no package can be imported. */
+  /** A folder of vendored Typst packages; null if no package can be imported. */
   readonly packagePath: string | null;
-  /** Holds the render directories and what the sandbox is made of. It is emptied at start, so it must hold nothing else. */
+  /** Holds the render directories and the sandbox's files. It is emptied at start, so it must hold nothing else. */
   readonly workDirectory: string;
   /** A fixed creation date for documents, in seconds since 1970, or null for the current time. */
   readonly creationTimestampSeconds: number | null;
@@ -199,7 +199,7 @@ function readSandboxMode(text: string | undefined): SandboxMode {
   throw new SettingError(SANDBOX_MODE_ADVICE);
 }
 
-/** The absolute path of a program, because Typst runs without PATH; its name where it is not found. */
+/** The absolute path of a program, because Typst runs without PATH; its name if it is not found. */
 function pathOf(name: string, environment: Environment): string {
   return findOnPath(name, environment)[0] ?? name;
 }

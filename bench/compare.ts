@@ -1,10 +1,10 @@
 /**
- * What got worse between two results of one benchmark, beyond what chance does to figures.
+ * Finds the figures that got worse between two results of a benchmark by more than the noise.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Result, Table } from "./report.ts";
 
-/** Runs of the same code on a shared machine differ by as much. */
+/** Runs of the same code on a shared machine differ by this much. */
 export const NOISE = 0.2;
 
 export interface Worsening {
@@ -14,7 +14,7 @@ export interface Worsening {
   readonly now: number;
 }
 
-/** Figures that got worse by more than the noise, or null where the two were measured on different kinds of machines. */
+/** Figures that got worse by more than the noise, or null if the two were measured on different kinds of machines. */
 export function worsenings(before: Result, now: Result): Worsening[] | null {
   if (!isDeepStrictEqual(before.machine, now.machine)) return null;
   return now.tables.flatMap((table, index) => {
@@ -23,7 +23,7 @@ export function worsenings(before: Result, now: Result): Worsening[] | null {
   });
 }
 
-/** Rows and columns are matched by their names: a table may gain some, or lose some. */
+/** Matches rows and columns by their names: a table may gain or lose some. */
 function worseIn(before: Table, now: Table): Worsening[] {
   return now.rows.flatMap(({ name, better: betterInRow, cells }) => {
     const earlierCells = before.rows.find((row) => row.name === name)?.cells;

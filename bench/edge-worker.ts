@@ -1,6 +1,6 @@
 /**
- * What the edge is measured against: Workers that do nothing but the work itself. `/v1/constraints` is a bare Hono route that
- * returns the same bytes; `/forward` hands a body to the backend that the query names, and its answer back.
+ * The minimal Workers with which the edge is compared. `/v1/constraints` is a bare Hono route that returns the same bytes;
+ * `/forward` forwards a body to the backend that the query names, and returns its answer.
  */
 import { Hono } from "hono";
 import { constraintsDocument } from "../rules/constraints.ts";

@@ -24,7 +24,7 @@ const TOKEN_HEADER = { "X-Service-Api-Token": API_TOKEN };
 
 const agent = new Agent({ keepAlive: true });
 
-/** The answer's body has been read; another status than 200 is an error. */
+/** Reads the body of the answer. Any status but 200 is an error. */
 function ask(
   url: URL,
   method: "GET" | "POST",
@@ -143,12 +143,12 @@ async function main(): Promise<void> {
 
 Made by \`npm run bench:edge\` on ${describeMachine()}. Clients, Workers and backend share the machine.
 
-${CLIENTS} clients, each asking again as soon as it is answered; rounds of a second in turn, the median of ${THROUGHPUT_ROUNDS}:
+${CLIENTS} clients, each asking again as soon as it is answered; rounds of one second in turn, the median of ${THROUGHPUT_ROUNDS}:
 
 ${markdown(constraints)}
 
 A render whose backend answers at once, one request after the other, p50 of ${RENDERS} in ms. The bare Worker forwards the body
-as it comes and validates nothing: what it takes is workerd's own, for a second hop.
+as it comes and validates nothing: its time is that of workerd alone, for a second hop.
 
 ${markdown(renders)}
 `;

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:fonts`: what fonts among the files of a request cost, and what the second compile of a failed image does.
+ * `npm run bench:fonts`: the cost of fonts among the files of a request, and of the second compile of a failed image.
  * Writes bench/fonts.md.
  *
  * Only ratios of one run count, so all candidates take turns with one backend.
@@ -52,7 +52,7 @@ async function main(): Promise<void> {
       SERVICE_TYPST_BIN: typst.path,
       SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
       SERVICE_LOG_LEVEL: "error",
-      // A start costs all of them the same, whichever came before.
+      // Every process is started for its request, so the order of the candidates does not matter.
       SERVICE_WARM_RENDERS: "0",
     },
     await takeFreePort(),
@@ -88,7 +88,7 @@ ${markdown(failureTable)}
   await publish("fonts", report, [fontTable, failureTable]);
 }
 
-/** Medians, and how they relate to the first. */
+/** Medians, and their ratios to the first. */
 function table(candidates: readonly Candidate[]): Table {
   const base = median(candidates[0]?.times ?? []);
   return {

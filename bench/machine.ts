@@ -1,4 +1,4 @@
-/** The machine on which a benchmark is run: figures compare only with those of the same kind. */
+/** The machine on which a benchmark runs: figures are compared only with those from the same kind of machine. */
 import { cpus, totalmem } from "node:os";
 
 export interface MachineKind {
@@ -30,7 +30,7 @@ export function describeMachineKind({
   return `${processorCount} × ${processor}, ${memoryGibibytes} GiB, ${platform}, Node ${node}`;
 }
 
-/** The line that says on what and when a benchmark was run. */
+/** The line that states the machine and the date of a run. */
 export function describeMachine(): string {
   return `${describeMachineKind(machineKind())}, ${new Date().toISOString().slice(0, 10)}`;
 }

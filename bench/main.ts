@@ -1,7 +1,7 @@
 /**
  * `npm run bench [-- <name> …]`: runs every benchmark, or those named, and compares their figures with the checked-in ones
- * of the same kind of machine. Fails when one of them got worse beyond the noise. No checked-in figure is changed: that
- * is what a benchmark does that is run by itself.
+ * of the same kind of machine. Fails if one of them got worse by more than the noise. It changes no checked-in
+ * figure: only a benchmark that is run by itself does that.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
@@ -21,7 +21,7 @@ async function readResult(file: string | URL): Promise<Result | null> {
   return text === null ? null : v.parse(RESULT, JSON.parse(text));
 }
 
-/** Runs a benchmark and says what became of its figures; whether all is well. */
+/** Runs a benchmark and prints how its figures changed. @returns whether none got worse. */
 async function run(benchmark: string, directory: string): Promise<boolean> {
   const program = fileURLToPath(new URL(`${benchmark}.ts`, import.meta.url));
   const file = join(directory, `${benchmark}.json`);

@@ -1,6 +1,6 @@
 /**
- * The part of vitest that the tests of `rules/` use, for running them in one process again and again: each mutant is
- * switched on in turn, and only the tests that reach it are run, up to the first that fails. Starting vitest for each of
+ * The part of vitest that the tests of `rules/` use, so that one process can run them many times: each mutant is switched on
+ * in turn, and only the tests that reach it are run, up to the first that fails. Starting vitest for each of
  * two thousand mutants would take hours (measured with Stryker's own runner: 12 mutants a minute).
  */
 export { expect } from "vitest";

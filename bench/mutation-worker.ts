@@ -1,6 +1,6 @@
 /**
- * Runs the tests of `rules/`, and those that it is told of, against mutants, in the copy of the project that `bench/mutation.ts` has made: first without
- * any, to see which tests reach which mutants, then with each of those that it is sent.
+ * Runs the tests of `rules/` and other given tests against mutants, in the copy of the project that `bench/mutation.ts` has
+ * made: first without a mutant, to see which tests reach which mutants, then with each mutant that it is sent.
  */
 import { readdirSync } from "node:fs";
 import { registerHooks } from "node:module";
@@ -8,7 +8,7 @@ import { pathToFileURL } from "node:url";
 import fc from "fast-check";
 import { TESTS } from "./mutation-tests.ts";
 
-/** What Stryker's instrumented code reads and writes. */
+/** The globals that Stryker's instrumented code reads and writes. */
 interface MutantSwitch {
   activeMutant?: string | undefined;
   currentTestId?: string | undefined;
@@ -26,13 +26,13 @@ export type WorkerMessage =
   | { readonly kind: "ready"; readonly covered: readonly string[]; readonly static: readonly string[] }
   | { readonly kind: "result"; readonly mutant: string; readonly killer: string | null };
 
-/** They ask Typst, ask Python, count work, or start programs. */
+/** These run Typst, run Python, count work, or start programs. */
 const LEFT_OUT =
   /(?:^|\/)(?:typst-reads-json|key-pattern-elsewhere|work-of-validation|vectors-catch-mistakes|tokens)\./;
-/** A mutant that is reached so many times more often than the code as it is runs for ever. */
+/** A mutant that is reached this many times more often than the original code is assumed to run for ever. */
 const MAX_HIT_FACTOR = 50;
 const MIN_HIT_LIMIT = 2_000_000;
-/** Longer tests are left out, as measured without a mutant in CPU time: a mutant that survives runs all that reach it. */
+/** Tests that take more CPU time without a mutant are left out, because a surviving mutant runs every test that reaches it. */
 const MAX_TEST_MILLISECONDS = 700;
 
 const mutantSwitch: MutantSwitch = {};
@@ -71,7 +71,7 @@ for (const [index, test] of TESTS.entries()) {
 mutantSwitch.currentTestId = undefined;
 
 const coverage = mutantSwitch.mutantCoverage ?? { static: {}, perTest: {} };
-/** The tests that reach a mutant, and how often at most one test does. */
+/** The tests that reach a mutant, and the highest number of hits in one test. */
 const reaching = new Map<string, { tests: number[]; hits: number }>();
 for (const [test, hits] of Object.entries(coverage.perTest)) {
   if ((cpuMilliseconds[Number(test)] ?? 0) > MAX_TEST_MILLISECONDS) continue;
@@ -82,7 +82,7 @@ for (const [test, hits] of Object.entries(coverage.perTest)) {
     reaching.set(mutant, entry);
   }
 }
-/** How many mutants each test has killed: those that kill most go first. */
+/** How many mutants each test has killed: those that kill most run first. */
 const kills = new Map<number, number>();
 
 async function killerOf(mutant: string): Promise<string | null> {
@@ -107,7 +107,7 @@ async function killerOf(mutant: string): Promise<string | null> {
   }
 }
 
-// The control: a test that fails when it is run again would kill every mutant that it reaches.
+// The control: a test that fails when it is repeated would kill every mutant that it reaches.
 const control = new Set([...reaching.values()].flatMap(({ tests }) => tests));
 mutantSwitch.activeMutant = "none";
 for (const index of control) await TESTS[index]?.run();

@@ -1,8 +1,9 @@
 /**
- * `npm run mutation`: mutation testing of `rules/` and of what the backend makes of the end of a render. Stryker's instrumenter takes the mutants from the syntax tree; the
- * tests of `rules/` are run against each by `mutation-worker.ts`. Writes bench/mutation.md. Takes minutes.
+ * `npm run mutation`: mutation testing of `rules/` and of how the backend interprets the end of a render. Stryker's
+ * instrumenter makes the mutants from the syntax tree; `mutation-worker.ts` runs the tests against each. Writes
+ * bench/mutation.md. Takes minutes.
  *
- * Stryker's own vitest runner works with vitest 5, but starts the test files anew for each mutant, which takes hours.
+ * Stryker's own vitest runner works with vitest 5, but starts the test files again for each mutant, which takes hours.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -13,9 +14,9 @@ import type { WorkerMessage } from "./mutation-worker.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const COPY = `${ROOT}.mutation`;
-/** The tests of what ends mean that start no program. */
+/** The tests of how ends are interpreted that start no program. */
 const OUTCOME_TESTS = "test/backend/render/outcome.test.ts";
-/** A mutant whose tests take longer runs for ever, and its worker is replaced. Most of these are stopped by their hit count. */
+/** A mutant whose tests take longer counts as endless, and its worker is replaced. The hit count stops most of these. */
 const MUTANT_TIMEOUT_MILLISECONDS = 180_000;
 const PROPERTY_RUNS_DIVISOR = "40";
 

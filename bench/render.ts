@@ -23,7 +23,7 @@ const BACKEND_TOKEN = "bench";
 const CAP = availableParallelism();
 const ROUNDS = 15;
 const RENDERS_PER_ROUND = 8;
-/** Between two requests: a process started ahead has time to be ready, as between the requests of people. */
+/** The pause between two requests, in which a process that is started ahead gets ready, as between requests of people. */
 const PAUSE_MILLISECONDS = 50;
 const LOAD_ROUNDS = 5;
 const LOAD_SECONDS = 4;
@@ -31,7 +31,7 @@ const OVERLOAD_FACTOR = 10;
 
 const progress = (line: string) => process.stderr.write(`${line}\n`);
 
-/** Kept connections and no more than node:http: the client shares the machine, and what it costs is not the service's. */
+/** Kept connections and plain node:http: the client shares the machine, so it must cost little. */
 const agent = new Agent({ keepAlive: true });
 
 function post(backend: LocalBackend, body: string): Promise<number> {
@@ -65,7 +65,7 @@ async function makeDocuments(folder: string): Promise<Document[]> {
   return [hello, invoice];
 }
 
-/** Milliseconds of each of some `typst compile` at a prompt: from the shell's fork to the end of the process. */
+/** Milliseconds of each `typst compile` in a shell, from the fork to the end of the process. */
 function commandLineMilliseconds(typstPath: string, { directory }: Document): number[] {
   const compile = '"$0" compile --ignore-system-fonts --jobs 1 main.typ out.pdf || exit 1';
   const loop = `for i in {1..${RENDERS_PER_ROUND}}; do
@@ -89,7 +89,7 @@ async function backendMilliseconds(backend: LocalBackend, { body, name }: Docume
   return times;
 }
 
-/** Good answers per second to so many clients, each asking again as soon as it is answered. */
+/** Good answers per second for this many clients, each asking again as soon as it is answered. */
 async function goodAnswersPerSecond(backend: LocalBackend, { body }: Document, clients: number): Promise<number> {
   let good = 0;
   const started = performance.now();
@@ -123,7 +123,7 @@ async function aloneRow(backend: LocalBackend, typstPath: string, document: Docu
   return { name: document.name, cells: [own, bare, own / bare] };
 }
 
-/** The rows of full capacity and of overload. Each ratio is the median of the rounds' ratios. */
+/** The rows for full capacity and for overload. Each ratio is the median of the rounds' ratios. */
 async function loadRows(backend: LocalBackend, typstPath: string, document: Document) {
   const rounds: { atCap: number; xargs: number; overload: number }[] = [];
   for (let round = -1; round < LOAD_ROUNDS; round++) {

@@ -1,9 +1,9 @@
 /**
- * Where every benchmark reports: its tables as a Markdown page for people and as JSON for `npm run bench`, which compares
- * them with the figures checked in.
+ * The report of every benchmark: its tables as a Markdown page for people, and as JSON for `npm run bench`, which compares
+ * them with the checked-in figures.
  *
- * Without arguments a benchmark writes `bench/<name>.md` and `bench/results/<name>.json`; with `--json FILE` it writes that
- * file alone. The page goes to standard output either way.
+ * Without arguments a benchmark writes `bench/<name>.md` and `bench/results/<name>.json`; with `--json FILE` only that
+ * file. The page goes to standard output either way.
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
@@ -18,26 +18,26 @@ const COLUMN = v.object({
   digits: v.optional(v.number()),
   /** Written after the figure on the page, such as " ms". */
   unit: v.optional(v.string()),
-  /** Which way the figures improve. Columns that do not say are not compared. */
+  /** The direction in which the figures improve. Columns without one are not compared. */
   better: v.optional(DIRECTION),
 });
 
 const TABLE = v.object({
-  /** What the rows are: the head of their names' column. */
+  /** The heading of the column with the names of the rows. */
   subject: v.string(),
   columns: v.array(COLUMN),
   rows: v.array(
     v.object({
       name: v.string(),
-      /** In place of what the columns say that are compared. */
+      /** Overrides the direction of the compared columns. */
       better: v.optional(DIRECTION),
-      /** One figure or text for each column; null where there is none. */
+      /** One figure or text for each column; null if there is none. */
       cells: v.array(v.nullable(v.union([v.number(), v.string()]))),
     }),
   ),
 });
 
-/** What is checked in of one run of a benchmark. */
+/** The checked-in result of one run of a benchmark. */
 export const RESULT = v.object({
   benchmark: v.string(),
   machine: v.object({
@@ -54,7 +54,7 @@ export const RESULT = v.object({
 export type Table = v.InferOutput<typeof TABLE>;
 export type Result = Omit<v.InferOutput<typeof RESULT>, "machine"> & { machine: MachineKind };
 
-/** A table as it stands on a page. */
+/** A table as Markdown. */
 export function markdown({ subject, columns, rows }: Table): string {
   const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`.replaceAll("|  |", "| |");
   const heads = [subject, ...columns.map(({ title }) => title)];
@@ -73,7 +73,7 @@ export function markdown({ subject, columns, rows }: Table): string {
   ].join("\n");
 }
 
-/** Writes a page and its tables where the command line says. `page` ends with a line break. */
+/** Writes a page and its tables to the files that the command line names. `page` ends with a line break. */
 export async function publish(benchmark: string, page: string, tables: readonly Table[]): Promise<void> {
   const date = new Date().toISOString().slice(0, 10);
   const result: Result = { benchmark, machine: machineKind(), date, tables: [...tables] };
@@ -89,7 +89,7 @@ export async function publish(benchmark: string, page: string, tables: readonly 
   process.stdout.write(page);
 }
 
-/** What a benchmark was started with: the file of `--json`, if any, and all else. */
+/** The arguments of a benchmark: the file of `--json`, if any, and all others. */
 export function benchmarkArguments(): { readonly file: string | undefined; readonly others: readonly string[] } {
   const { values, positionals } = parseArgs({ options: { json: { type: "string" } }, allowPositionals: true });
   return { file: values.json, others: positionals };

@@ -5,7 +5,7 @@
 const MEBIBYTE = 1024 * 1024;
 const BODY_BYTES = 20 * MEBIBYTE - 4096;
 
-/** Makes each body when asked: six of 20 MiB at once would crowd a small isolate. */
+/** Makes each body on demand: six bodies of 20 MiB would fill a small isolate. */
 export const BODIES: Readonly<Record<string, () => Uint8Array<ArrayBuffer>>> = {
   "20 MiB of Base64 files": () => base64Files(BODY_BYTES),
   "20 MiB of numbers": () => numbers(BODY_BYTES),
@@ -73,7 +73,7 @@ function escapedStrings(): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(`{"source":"= Strings","data":{${items.join(",")}}}`);
 }
 
-/** Words of running text, and what may follow one. A line has some 80 columns. */
+/** Words of prose, and what may follow a word. A line has about 80 columns. */
 const PROSE = {
   Chinese: {
     words: [
@@ -112,7 +112,7 @@ const PROSE = {
   },
 } as const;
 
-/** Text files of 1 MiB each. The text is drawn at random: of a repeated paragraph a processor learns every branch. */
+/** Text files of 1 MiB each. The text is random, because the processor would learn every branch of a repeated paragraph. */
 function proseFiles(language: keyof typeof PROSE, bodyBytes: number): Uint8Array<ArrayBuffer> {
   const { words, separators, wordsALine } = PROSE[language];
   const random = makeRandom(3);

@@ -1,5 +1,5 @@
 /**
- * The validation and what it is compared with, as functions from a body to "accepted or not".
+ * The validation and its competitors, as functions from a body to "accepted or not".
  *
  * Pure, so that the same code runs in Node and inside workerd.
  */
@@ -36,7 +36,7 @@ const REQUEST_SCHEMA = v.strictObject({
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$/;
 const MAX_DATA_DEPTH = 127;
 
-/** The same verdict in the usual way: parse, validate by a schema, then walk for sizes, Base64 and lone surrogates. */
+/** The same verdict in the usual way: parse, validate with a schema, then walk the tree for sizes, Base64 and surrogates. */
 function verdictByParsing(body: Uint8Array): boolean {
   const parsed = v.safeParse(REQUEST_SCHEMA, JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body)));
   if (!parsed.success) return false;

@@ -1,6 +1,6 @@
 /**
- * Validates one body in a separate process and prints by how many bytes the peak resident set exceeds the resident set
- * before. Linux only: the kernel's high-water mark is reset through /proc.
+ * Validates one body in a separate process, and prints by how many bytes the peak resident set exceeds the resident set at
+ * the start. Linux only: the kernel's high-water mark is reset through /proc.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { BODIES } from "./rules-bodies.ts";
@@ -13,7 +13,7 @@ if (make === undefined || contestant === undefined) throw new Error("usage: rule
 
 const RESET_PEAK = "5";
 const body = make();
-// A small body compiles the code first, and the garbage of making the body is collected.
+// Validate a small body first so that the code is compiled, and collect the garbage from making the body.
 for (let index = 0; index < 3000; index++) contestant(new TextEncoder().encode('{"source":"x","data":[1,"a"]}'));
 globalThis.gc?.();
 globalThis.gc?.();

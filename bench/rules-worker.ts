@@ -1,5 +1,5 @@
 /**
- * The contestants inside workerd, whose clock stands still while code runs. So the runner measures from outside: it posts
+ * The competitors inside workerd, where the clock stands still while code runs. So the runner measures from outside: it posts
  * a body once, then requests many runs on it.
  */
 import { CONTESTANTS } from "./rules-contestants.ts";

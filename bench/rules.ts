@@ -21,7 +21,7 @@ const NAMES = ["validate", "parse", "verdict"] as const;
 type Times = Record<(typeof NAMES)[number], number>;
 
 const MEBIBYTE = 1024 * 1024;
-/** Runs per body: enough for a stable median, few enough for two minutes in all. */
+/** Runs per body: enough for a stable median within two minutes in all. */
 const BYTES_A_SERIES = 400 * MEBIBYTE;
 const ROUNDS = 9;
 const SETTLE_MILLISECONDS = 200;
@@ -146,7 +146,7 @@ function measureGrowth({ title, unit, sizes, make }: Growth): Table["rows"][numb
   return { name: `${title} (${unit})`, cells: [cells.join(" · ")] };
 }
 
-/** What Cloudflare lets a request take on the free plan, and by default on a paid one. */
+/** Cloudflare's limits on CPU time per request: on the free plan, and the default on a paid one. */
 const CPU_LIMITS_MILLISECONDS = { free: 10, paid: 30_000 };
 const CPU_RUNS_MILLISECONDS = 900;
 const COLD_STARTS = 3;
@@ -163,7 +163,7 @@ function workerdCpuMilliseconds(): number {
   return nanoseconds.reduce((sum, value) => sum + value, 0) / 1e6;
 }
 
-/** CPU time in workerd of so many validations in one request, without what such a request takes by itself. */
+/** CPU time in workerd of this many validations in one request, minus that of an empty request. */
 async function cpuMilliseconds(url: URL, repeat: number): Promise<number> {
   const spent = async (contestant: string) => {
     const before = workerdCpuMilliseconds();
@@ -215,11 +215,11 @@ async function measureAllCpu(): Promise<Table> {
   };
 }
 
-/** A part of a body's name as the argument: then only such bodies are measured, and nothing is written. */
+/** The argument, a part of a body's name: only such bodies are then measured, and nothing is written. */
 const [wanted = ""] = benchmarkArguments().others;
 const isWanted = ([name]: readonly [string, unknown]) => name.includes(wanted);
 
-/** Validation against its rivals, and what memory it takes. */
+/** The time of the validation and its competitors, and their memory. */
 async function measureBodies(): Promise<{ readonly times: Table; readonly memory: Table }> {
   const worker = await startWorkerFile(fileURLToPath(new URL("rules-worker.ts", import.meta.url)));
   const rows: { name: string; cells: number[] }[] = [];

@@ -1,9 +1,9 @@
 /**
- * `npm run bench:siege`: what one caller can take from another. The whole service runs on this machine, a caller renders
- * an ordinary document once a second, and another attacks, each way for some seconds. Writes bench/siege.md.
+ * `npm run bench:siege`: how much one caller can impair another. The whole service runs on this machine, one caller renders an
+ * ordinary document once per second, and another attacks, each way for some seconds. Writes bench/siege.md.
  *
- * The attacker, the clients and the service share the cores, so what is measured is worse than the service is. Only ratios
- * to the ordinary caller's renders alone, in the same run, count.
+ * The attacker, the clients and the service share the cores, so the figures are worse than those of the service alone. Only
+ * ratios to the ordinary caller's undisturbed renders in the same run count.
  */
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
@@ -29,7 +29,7 @@ interface Service {
   readonly backend: LocalBackend;
 }
 
-/** Goes on until the signal is aborted, and leaves nothing open. */
+/** An attack. It runs until the signal is aborted, and leaves nothing open. */
 type Attack = (service: Service, over: AbortSignal) => Promise<void>;
 
 const ENDLESS = '#let f(path) = if path.len() > 60 { 0 } else { f(path + "a") + f(path + "b") }\n#f("")';
@@ -97,7 +97,7 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
   }),
 };
 
-/** So many loops of one thing, each again as soon as it is done. */
+/** Runs this many concurrent loops of an action. */
 function loops(count: number, once: (service: Service, over: AbortSignal) => Promise<unknown>): Attack {
   return async (service, over) => {
     await Promise.all(
@@ -112,7 +112,7 @@ function waitFor(over: AbortSignal): Promise<void> {
   return new Promise((resolve) => over.addEventListener("abort", () => resolve(), { once: true }));
 }
 
-/** The attacker's beginning of a request, as raw bytes. */
+/** The start of a request by the attacker, as raw bytes. */
 function openRequest(url: URL, fields: readonly string[], start: string): Socket {
   const socket = connect(Number(url.port), url.hostname);
   socket.on("error", () => {});
@@ -181,7 +181,7 @@ async function measure(service: Service, name: string, attack: Attack): Promise<
   return { name, ...(await watches) };
 }
 
-/** What the rest of the world sees until the signal: health, an ordinary caller's renders, memory. */
+/** Observes the service until the signal: health, an ordinary caller's renders, memory. */
 async function watch({ edge, backend }: Service, over: AbortSignal): Promise<Omit<Reading, "name">> {
   const body = await exampleRequest("invoice");
   const milliseconds: number[] = [];
@@ -256,7 +256,7 @@ const GAUGES = [
   "service_temp_reserved_bytes",
 ];
 
-/** What is held a while after the last attack: the sum of all gauges that must be 0 when nothing is to do. */
+/** The sum, some time after the last attack, of all gauges that must be 0 when the service is idle. */
 async function heldAfterwards({ backend }: Service): Promise<string> {
   const text = await (await fetch(new URL("/metrics", backend.url))).text();
   const held = GAUGES.filter((name) => !new RegExp(`^${name} 0$`, "m").test(text));
@@ -327,7 +327,7 @@ async function main(): Promise<void> {
       progress(markdown(tableOf(readings)).split("\n").at(-1) ?? "");
       await delay(QUIET_SECONDS * 1000);
     }
-    // The longest that anything is held: until a delivery is given up for silence.
+    // The longest time that anything is held: until a silent delivery is given up.
     progress("waiting until what is held is given back");
     await delay(25_000);
     const held = await heldAfterwards(service);

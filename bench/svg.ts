@@ -1,6 +1,6 @@
 /**
- * `npm run bench:svg`: what it costs to make an SVG of Typst's well-formed, against the render that made it. The two take
- * turns, and only their ratio counts. Writes bench/svg.md.
+ * `npm run bench:svg`: the cost of making Typst's SVG well-formed, relative to the render that made it. The two take turns,
+ * and only their ratio counts. Writes bench/svg.md.
  */
 import { execFileSync } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -29,7 +29,7 @@ const LARGE_DOCUMENTS: readonly (readonly [name: string, source: string])[] = [
   ["nothing but links with &", `${PAGE}#for i in range(22000) [#link("https://e.org/?a=1&b=" + str(i))[x] ]`],
 ];
 
-/** As large as those in which the pages of an archive are read. */
+/** The size of the chunks in which the pages of an archive are read. */
 const CHUNK_BYTES = 256 * 1024;
 
 async function* inChunks(svg: Buffer): AsyncGenerator<Buffer> {

@@ -41,20 +41,20 @@ for (const { method, path } of EDGE_ROUTES) app.on(method, [path], ...HANDLERS[p
 for (const { method, path } of STATIC_ROUTES) app.on(method, path, answerStaticDocument);
 for (const { method, path } of REFERENCE_ROUTES) app.on(method, path, answerReference);
 
-/** A Worker that cannot use its settings must not look alive. */
+/** A Worker whose settings are not valid must not appear healthy. */
 function answerHealth(context: EdgeContext): Response {
   settingsOf(context);
   return context.json({ status: "ok" });
 }
 
 async function answerStaticDocument(context: EdgeContext): Promise<Response> {
-  // By the path as it was matched: the asset server would redirect another spelling of it.
+  // With the path that the route matched: the asset server would redirect other spellings of it.
   const url = new URL(context.req.path, context.req.url);
   const asset = await context.env.ASSETS.fetch(new Request(url, context.req.raw));
   return new Response(asset.body, asset);
 }
 
-// Not hono's `methodNotAllowed`: it knows nothing of OPTIONS, and a backend has to answer by the same list.
+// Not hono's `methodNotAllowed`: it does not answer OPTIONS, and the backend needs the same list.
 app.notFound((context) => {
   const allowed = allowedMethods([...EDGE_ROUTES, ...STATIC_ROUTES, ...REFERENCE_ROUTES], context.req.path);
   if (allowed === null) return problemResponse(context, notFound());

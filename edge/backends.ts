@@ -6,7 +6,7 @@ import { BACKEND_TOKEN_HEADER, CALLER_HEADER, LIMITS_HEADER, REQUEST_ID_HEADER }
 import { limitsFingerprint } from "../rules/limits.ts";
 import { type EdgeContext, settingsOf } from "./context.ts";
 
-/** A body is written in chunks of this size, so that the edge learns when the last one has been taken. */
+/** A body is written in chunks of this size, so that the edge notices when the backend has taken the last one. */
 const CHUNK_BYTES = 256 * 1024;
 
 /** A backend that cannot be reached, does not respond in time or sends an unexpected response. */

@@ -11,7 +11,7 @@
 
 /** Half of an isolate: the other half is for the runtime, network buffers and the code. */
 const MAX_BODY_BYTES_IN_MEMORY = 64 * 1024 * 1024;
-/** The least that the other bodies may hold when the largest body takes nearly all, although the total then exceeds it. */
+/** What the other bodies may hold together even if the largest body takes nearly all. The total may then be exceeded. */
 const MIN_FRACTION_FOR_OTHERS = 1 / 4;
 /** The same for the requests of one caller, so that its small bodies need not wait for its largest. */
 const MIN_FRACTION_FOR_OTHERS_OF_OWNER = 1 / 16;
@@ -48,7 +48,7 @@ export class BodyMemory {
   constructor(largestBodyBytes: number, maxBytes = MAX_BODY_BYTES_IN_MEMORY) {
     const share = (fraction: number) => Math.floor(maxBytes * fraction);
     this.#all = makePool(Math.max(maxBytes - largestBodyBytes, share(MIN_FRACTION_FOR_OTHERS)));
-    // With its oldest body, a caller then leaves room for one largest body of another caller.
+    // Together with its oldest body, a caller then leaves room for a body of maximum size from another caller.
     this.#maxOthersBytesOfOwner = Math.max(maxBytes - 2 * largestBodyBytes, share(MIN_FRACTION_FOR_OTHERS_OF_OWNER));
   }
 
@@ -65,7 +65,7 @@ export class BodyMemory {
    * A reservation of 0 bytes, to be grown.
    *
    * @param owner the name of the caller
-   * @param lifetimeMilliseconds the time after which it is released at the latest, even if its request never does
+   * @param lifetimeMilliseconds after this time it is released, even if its request never releases it
    */
   reserve(owner: string, lifetimeMilliseconds: number): Reservation {
     return new Reservation(this, owner, Date.now() + lifetimeMilliseconds);
@@ -91,7 +91,7 @@ export class BodyMemory {
     return frequentPollers.has(reservation) ? POLL_MILLISECONDS : RARE_POLL_MILLISECONDS;
   }
 
-  /** Takes back the `bytes` that a reservation holds, and its place among those that wait. */
+  /** Frees the `bytes` that a reservation holds, and its place among the frequent pollers. */
   takeBack(reservation: Reservation, bytes: number): void {
     const owned = this.#poolOf(reservation);
     owned.frequentPollers.delete(reservation);
@@ -109,7 +109,7 @@ export class BodyMemory {
     return pool;
   }
 
-  /** For requests that never release: workerd does not resume a request whose client has disconnected. */
+  /** Some requests never release: workerd does not resume a request whose client has disconnected. */
   #releaseExpired(): void {
     const now = Date.now();
     for (const reservation of this.#all.reservations) {
@@ -159,7 +159,7 @@ export class Reservation {
     return false;
   }
 
-  /** Releases all memory. A second call does nothing. */
+  /** May be called more than once. */
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;

@@ -1,12 +1,12 @@
 /**
- * What the handlers of a request have access to: bindings, variables and the state of the isolate.
+ * The context of a request: bindings, variables and the state of the isolate.
  */
 import type { Context } from "hono";
 import { BodyMemory } from "./body-memory.ts";
 import { MetricsScraper } from "./metrics-scraper.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
 
-/** The Worker's bindings: the static documents, and variables and secrets, which are strings. */
+/** The Worker's bindings: the static documents, and variables and secrets as strings. */
 export interface EdgeEnvironment {
   readonly ASSETS: Fetcher;
   readonly [setting: string]: string | Fetcher | undefined;
@@ -51,7 +51,6 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
   return deployment;
 }
 
-/** The settings of the deployment that serves the request. */
 export function settingsOf(context: EdgeContext): EdgeSettings {
   return deploymentOf(context).settings;
 }

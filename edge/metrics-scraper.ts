@@ -8,9 +8,9 @@ import { readInTime } from "./read-in-time.ts";
 const SCRAPE_TIMEOUT_MILLISECONDS = 5000;
 /** Far more than the metrics of a backend; a longer response does not come from one. */
 const MAX_METRICS_BYTES = 1024 * 1024;
-/** Less than the shortest usual scrape interval. */
+/** Shorter than the usual scrape intervals. */
 const CACHE_MILLISECONDS = 5000;
-/** Between the starts of two scrapes, even when the first is aborted. */
+/** The shortest time between the starts of two scrapes, even if the first is aborted. */
 const MIN_INTERVAL_MILLISECONDS = 1000;
 /** Requests poll for the result of a scrape: in workerd, one request must not wake another. */
 const POLL_MILLISECONDS = 20;
@@ -18,7 +18,7 @@ const POLL_MILLISECONDS = 20;
 export class MetricsScraper {
   readonly #backendUrls: readonly URL[];
   #cached = { text: "", until: 0 };
-  /** When the current scrape ends at the latest; when its client disconnects, workerd may never finish it. */
+  /** The time at which the current scrape ends at the latest. If its client disconnects, workerd may never finish it. */
   #busyUntil = 0;
 
   constructor(backendUrls: readonly URL[]) {
@@ -28,7 +28,7 @@ export class MetricsScraper {
   /**
    * One exposition of all backends, at most `CACHE_MILLISECONDS` old.
    *
-   * @param clientGone aborted when the client disconnects: then another request that waits scrapes instead.
+   * @param clientGone aborted when the client disconnects: then another waiting request scrapes instead.
    */
   async metrics(clientGone: AbortSignal): Promise<string> {
     // Bounded: a scrape ends with a result, or its time is up and another request takes over.
@@ -70,7 +70,7 @@ async function scrape(url: URL): Promise<OriginMetrics["text"]> {
   }
 }
 
-/** The text of a body; null when it is longer than `MAX_METRICS_BYTES` or late, and then the rest is not read. */
+/** The text of a body; null if it is longer than `MAX_METRICS_BYTES` or late. The rest is then not read. */
 async function readText(body: ReadableStream<Uint8Array>, deadline: number): Promise<string | null> {
   const reader = body.getReader();
   const decoder = new TextDecoder();

@@ -12,8 +12,8 @@ import { readInTime } from "./read-in-time.ts";
 /** A client that sends nothing for this long is considered gone. */
 const SILENCE_LIMIT_MILLISECONDS = 10_000;
 /**
- * Read at once at most. The default reader of workerd returns chunks of 4 KiB, each with a timer of its own: with it, a
- * render of 1 MiB took five times as long.
+ * The most that one read returns. workerd's default reader returns chunks of 4 KiB, each of which needs a timer: with it, a
+ * body of 1 MiB took five times as long.
  */
 export const CHUNK_BYTES = 64 * 1024;
 
@@ -28,8 +28,8 @@ export interface ReadingBounds {
 }
 
 /**
- * Reads a body into a collector. When the result is a problem, no memory is held any longer and the rest of the body is
- * unread; the stream stays locked when its client is considered gone.
+ * Reads a body into a collector. If the result is a problem, the memory has been released and the rest of the body is not
+ * read. The stream stays locked if the client is considered gone.
  */
 export async function readBody(request: Request, head: RequestHead, bounds: ReadingBounds): Promise<BodyReading> {
   const collector = new BodyCollector(head, bounds.limits);
@@ -57,7 +57,7 @@ async function fill(
     if (reading.done) break;
     const hasMemory = await reservation.growTo(collector.capacityWith(reading.value.length));
     const rejection = hasMemory ? collector.add(reading.value) : memoryExhausted();
-    // Reading detaches the array that it is given: the next chunk goes into the same memory.
+    // The read detached `chunk`; its memory is reused for the next one.
     chunk = new Uint8Array(reading.value.buffer);
     if (rejection === null) continue;
     reader.releaseLock();

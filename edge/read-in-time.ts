@@ -2,7 +2,7 @@
  * One read from a stream, with a timeout.
  */
 
-/** What `reading` resolves to, or "late" when it did not in time: the reader is then still waiting and must not be used again. */
+/** What `reading` resolves to, or "late" if it takes too long: its reader is then still reading and must not be used again. */
 export async function readInTime<Reading>(reading: Promise<Reading>, milliseconds: number): Promise<Reading | "late"> {
   const { promise: late, resolve } = Promise.withResolvers<"late">();
   const timer = setTimeout(resolve, Math.max(0, milliseconds), "late");

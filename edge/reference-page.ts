@@ -1,12 +1,12 @@
 /**
- * `GET /reference`: a page for people that shows the interface description, and the files that it is made of. All are
- * static; the page has a policy of its own, by which it runs nothing and asks nothing but what this deployment serves.
+ * `GET /reference`: a page for people that shows the interface description, and the files that the page loads. All are
+ * static. The page's content security policy restricts scripts and requests to this deployment.
  */
 import { REFERENCE_PATH } from "../rules/http/routes.ts";
 import type { EdgeContext } from "./context.ts";
 
 const PAGE_HEADERS = {
-  // `data:` are the viewer's icons, `blob:` the pictures that it has rendered.
+  // `data:` is for the viewer's icons, `blob:` for rendered images.
   "Content-Security-Policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   "Referrer-Policy": "no-referrer",

@@ -11,7 +11,7 @@ import { deploymentOf, type EdgeContext, settingsOf } from "./context.ts";
 import { problemResponse } from "./problem-response.ts";
 import { readBody } from "./read-body.ts";
 
-/** The statuses of the problems that a render can end with. Any other status means that the deployment is misconfigured. */
+/** The statuses with which a render can end. Any other one means that the deployment is misconfigured. */
 const RENDER_PROBLEM_STATUSES: ReadonlySet<number> = new Set([400, 408, 413, 422, 429, 500, 503]);
 
 /** The header fields of a backend's response that go to the client. Others, such as `Connection`, do not. */
@@ -24,7 +24,7 @@ const FORWARDED_HEADERS = [
   "Retry-After",
 ] as const;
 
-/** How long a reservation outlives the deadlines of its request, for the time that workerd needs between them. */
+/** How long a reservation outlives the deadlines of its request, to allow for delays in workerd. */
 const SLACK_MILLISECONDS = 10_000;
 
 export async function answerRender(context: EdgeContext): Promise<Response> {

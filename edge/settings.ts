@@ -28,7 +28,7 @@ export const EDGE_INTEGER_SETTINGS = {
 
 export interface EdgeSettings {
   readonly apiTokens: readonly NamedToken[];
-  /** Authenticates the edge to the backend. Empty when none is configured: then every render is answered with 503. */
+  /** Authenticates the edge to the backend. Empty if the deployment has no token configured: every render is then answered 503. */
   readonly backendToken: string;
   readonly backendUrls: readonly URL[];
   readonly backendTimeoutSeconds: number;

@@ -4,7 +4,7 @@
  */
 import { FILES_KEY_RULES_DOCUMENT, OUTPUT_RULES_DOCUMENT } from "./constraints.ts";
 import { validateDeclaredSize } from "./http/request-head.ts";
-import { LIMIT_SETTINGS, type LimitName, type Limits, limitsFrom, MAX_KEYS } from "./limits.ts";
+import { LIMIT_SETTINGS, type LimitName, limitsFrom, UNLIMITED } from "./limits.ts";
 import type { Problem } from "./problem.ts";
 import { parseRenderRequest } from "./render-request.ts";
 
@@ -13,13 +13,19 @@ export type { Problem, ProblemCode, ProblemDocument } from "./problem.ts";
 /** The members of a constraints document that are used here. Others are ignored. */
 export interface PublishedConstraints {
   readonly rules_version: number;
-  readonly limits: Readonly<Record<LimitName, number>>;
+  readonly limits: PublishedLimits;
   readonly conformance_vectors: readonly PublishedVector<{ readonly keys: readonly string[] }>[];
   readonly output_rules: {
     readonly output_rules_version: number;
     readonly conformance_vectors: readonly PublishedVector<{ readonly output: object }>[];
   };
 }
+
+/**
+ * The limits of a deployment. One of another version may lack a limit that this library knows: it then has no such limit.
+ * Limits that this library does not know are not checked.
+ */
+type PublishedLimits = Readonly<Partial<Record<LimitName, number>> & { effective_max_files: number }>;
 
 type PublishedVector<Input> = Input & {
   readonly accepted: boolean;
@@ -63,7 +69,7 @@ export function checkRequest(request: unknown, constraints: PublishedConstraints
     if (disagreements.length > 0) return { verdict: "unknown", disagreements };
   }
   const body = bodyOf(request);
-  const limits = limitsFrom(constraints.limits);
+  const limits = limitsFrom({ ...UNLIMITED, ...constraints.limits });
   const head = { contentLength: String(body.length), contentType: null, contentEncoding: null };
   const tooLarge = validateDeclaredSize(head, limits);
   if (tooLarge !== null) return { verdict: "refused", problem: tooLarge };
@@ -100,19 +106,9 @@ export function asConstraints(value: unknown): PublishedConstraints | null {
   return isConstraints(value) ? value : null;
 }
 
-/** Vectors test rules, not the limits of a deployment, so these are the highest that the rules allow. */
-const VECTOR_LIMITS: Limits = limitsFrom({
-  max_inline_files: MAX_KEYS,
-  max_inline_file_bytes: LIMIT_SETTINGS.max_inline_file_bytes.max,
-  max_template_source_bytes: LIMIT_SETTINGS.max_template_source_bytes.max,
-  max_string_bytes: LIMIT_SETTINGS.max_string_bytes.max,
-  max_request_body_bytes: LIMIT_SETTINGS.max_request_body_bytes.max,
-  max_output_bytes: LIMIT_SETTINGS.max_output_bytes.max,
-  max_output_files: Number.MAX_SAFE_INTEGER,
-});
-
 function verdictOn(request: object): Verdict {
-  const parsed = parseRenderRequest(bodyOf(request), VECTOR_LIMITS);
+  // Vectors test the rules. They hold in every deployment, whatever its limits.
+  const parsed = parseRenderRequest(bodyOf(request), UNLIMITED);
   if (parsed.ok) return { accepted: true, code: null, rule: null };
   const { code, context } = parsed.problem;
   return { accepted: false, code, rule: "rule" in context ? (context.rule ?? null) : null };
@@ -135,7 +131,8 @@ function isConstraints(value: unknown): value is PublishedConstraints {
   const { limits, output_rules, conformance_vectors } = value;
   return (
     isRecord(limits) &&
-    Object.keys(LIMIT_SETTINGS).every((name) => Number.isInteger(limits[name])) &&
+    Number.isInteger(limits.effective_max_files) &&
+    Object.keys(LIMIT_SETTINGS).every((name) => !Object.hasOwn(limits, name) || Number.isInteger(limits[name])) &&
     isVectorList(conformance_vectors, ({ keys }) => Array.isArray(keys)) &&
     isRecord(output_rules) &&
     typeof output_rules.output_rules_version === "number" &&

@@ -4,7 +4,7 @@
  * Everything that reads, enforces, publishes or documents a limit takes it from here.
  */
 import type { ProblemCode } from "./problem.ts";
-import type { IntegerSetting } from "./settings.ts";
+import { type IntegerSetting, readIntegerSettings } from "./settings.ts";
 
 /** The most keys that the rules allow in `files`. No setting can raise it. */
 export const MAX_KEYS = 1024;
@@ -93,15 +93,16 @@ export type LimitName = keyof typeof LIMIT_SETTINGS;
 export type Limits = Readonly<Record<LimitName | "effective_max_files", number>>;
 
 /** The limits of a deployment without settings. */
-export const DEFAULT_LIMITS: Limits = limitsFrom({
-  max_inline_files: LIMIT_SETTINGS.max_inline_files.default,
-  max_inline_file_bytes: LIMIT_SETTINGS.max_inline_file_bytes.default,
-  max_template_source_bytes: LIMIT_SETTINGS.max_template_source_bytes.default,
-  max_string_bytes: LIMIT_SETTINGS.max_string_bytes.default,
-  max_request_body_bytes: LIMIT_SETTINGS.max_request_body_bytes.default,
-  max_output_bytes: LIMIT_SETTINGS.max_output_bytes.default,
-  max_output_files: LIMIT_SETTINGS.max_output_files.default,
-});
+export const DEFAULT_LIMITS: Limits = limitsFrom(readIntegerSettings(LIMIT_SETTINGS, {}));
+
+/** The limits of a deployment that sets none: only those of the rules are left. */
+export const UNLIMITED: Limits = limitsFrom(withoutLimits(DEFAULT_LIMITS));
+
+function withoutLimits<Name extends string>(limits: Readonly<Record<Name, number>>): Record<Name, number> {
+  const unlimited: Record<Name, number> = { ...limits };
+  for (const name in unlimited) unlimited[name] = Number.MAX_SAFE_INTEGER;
+  return unlimited;
+}
 
 /** Adds `effective_max_files`: the lower of the limits that the rules and the deployment set. */
 export function limitsFrom(configured: Readonly<Record<LimitName, number>>): Limits {

@@ -16,7 +16,10 @@ import {
 import { type Problem, problem } from "./problem.ts";
 import type { OutputRuleId } from "./rule-ids.ts";
 
-/** To be increased whenever a rule in this file or a field of `output` changes. */
+/**
+ * Raise it whenever a rule or a field of `output` accepts or rejects something else. Rewording a description does not
+ * count.
+ */
 export const OUTPUT_RULES_VERSION = 2;
 
 /** The PDF version that each PDF/A profile requires (ISO 19005-1 to -4). A standard that is absent is not a PDF/A profile. */
@@ -44,6 +47,7 @@ export const RULE_EVALUATION =
 
 interface OutputRule {
   readonly id: OutputRuleId;
+  /** Published, and sent as `detail` and `msg` when the rule is broken. */
   readonly description: string;
   /** The field to which the error points. */
   readonly field: OutputField;
@@ -143,8 +147,10 @@ const SELECTION_RULES: ReadonlySet<OutputRuleId> = new Set([
  */
 export function validateOutput(output: Output, limits: Limits): Problem | null {
   const broken = firstBroken(output);
-  if (broken === undefined) return validatePageCount(output, limits);
-  return (SELECTION_RULES.has(broken.id) ? null : validatePageCount(output, limits)) ?? brokenRuleProblem(broken);
+  if (broken === undefined) return validateSelectedPageCount(output, limits);
+  return (
+    (SELECTION_RULES.has(broken.id) ? null : validateSelectedPageCount(output, limits)) ?? brokenRuleProblem(broken)
+  );
 }
 
 /** The problem of the first output rule that `output` breaks, or null. */
@@ -163,7 +169,7 @@ function brokenRuleProblem({ id, field, description }: OutputRule): Problem {
 }
 
 /** Rejects an archive of too many pages before anything is rendered. */
-function validatePageCount(output: Output, limits: Limits): Problem | null {
+function validateSelectedPageCount(output: Output, limits: Limits): Problem | null {
   if (output.format === "pdf" || output.pages === null || output.archive === null) return null;
   const count = countDistinctPages(parsePageSelection(output.pages));
   const limit = limits.max_output_files;

@@ -1,5 +1,5 @@
 /**
- * Where bubblewrap is. The set-up, the start script and the tests all ask here.
+ * Finds bubblewrap for the set-up, the start script and the tests.
  *
  * The set-up loads it before node_modules exists and on any Node from 14 on: node:* imports only.
  */
@@ -26,7 +26,7 @@ export function cachedBubblewrapPath(env = process.env) {
 }
 
 /**
- * Says why a file is not bubblewrap: a cache that came from another machine may hold one that does not run here.
+ * Says why a file is not bubblewrap. A cache from another machine may contain one that does not run here.
  *
  * @param {string} file
  * @returns {Promise<string | undefined>} undefined when it is

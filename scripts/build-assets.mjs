@@ -1,5 +1,5 @@
 /**
- * What `wrangler deploy` runs first, by `[build]` in `wrangler.toml`: completes the static files by what is not checked in.
+ * `wrangler deploy` runs this first (`[build]` in `wrangler.toml`): adds the static files that are not checked in.
  */
 import { provideReferenceViewer } from "./reference-viewer.mjs";
 

@@ -1,5 +1,5 @@
 /**
- * `npm run check:editorconfig`: holds every text file, committed or new, to `.editorconfig`.
+ * `npm run check:editorconfig`: checks every text file, committed or new, against `.editorconfig`.
  */
 import { execFileSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
@@ -9,7 +9,7 @@ import { editorconfigViolations } from "./editorconfig-violations.ts";
 
 const PROJECT = fileURLToPath(new URL("../", import.meta.url));
 
-// Every file that is not empty, not binary and not ignored.
+// All files except empty, binary and ignored ones.
 const listing = execFileSync("git", ["grep", "-I", "-l", "-z", "--untracked", ""], { cwd: PROJECT, encoding: "utf8" });
 const paths = listing.split("\0").filter((path) => path !== "");
 let brokenCount = 0;

@@ -1,29 +1,29 @@
 /**
- * What a text file breaks of the properties that `.editorconfig` gives it.
+ * Finds the properties of `.editorconfig` that a text file violates.
  */
 import type { Props } from "editorconfig";
 
-/** A property of `.editorconfig`, and which line breaks it (from 1), or null. Lines come without their line feed. */
+/** The number (from 1) of the first line that violates a property, or null. The lines are given without their line feeds. */
 type Check = (lines: readonly string[], value: unknown) => number | null;
 
 const CHECKS: Readonly<Record<string, Check>> = {
-  // Decoding has found what is not UTF-8; a byte order mark is its own charset in EditorConfig.
+  // Decoding has already rejected what is not UTF-8. In EditorConfig, a byte order mark makes another charset.
   charset: (lines, value) => firstLine(lines, (line, at) => value === "utf-8" && at === 0 && line.startsWith("\ufeff")),
   end_of_line: (lines, value) => firstLine(lines, (line) => value === "lf" && line.endsWith("\r")),
   insert_final_newline: (lines, value) => (value === true && lines.at(-1) !== "" ? lines.length : null),
   trim_trailing_whitespace: (lines, value) => firstLine(lines, (line) => value === true && /[ \t]\r?$/.test(line)),
   indent_style: (lines, value) => firstLine(lines, (line) => value === "space" && /^ *\t/.test(line)),
-  // For editors: Biome holds code to it, and prose has indents of its own.
+  // Only for editors: Biome checks it in code, and prose has other indents.
   indent_size: () => null,
   tab_width: () => null,
 };
 
 /**
- * The properties that a file breaks.
+ * The properties that a file violates.
  *
- * @param properties what `.editorconfig` says of the file.
- * @returns one line of text per broken property, with the first place.
- * @throws Error for a property that is not checked here: nothing may stand in `.editorconfig` that does not hold.
+ * @param properties the properties that `.editorconfig` sets for the file.
+ * @returns one line of text per violated property, with the number of the first line that violates it.
+ * @throws Error for a property that is not checked here, because everything in `.editorconfig` must be checked.
  */
 export function editorconfigViolations(content: Uint8Array, properties: Props): string[] {
   const lines = decode(content)?.split("\n");

@@ -180,7 +180,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return `${lines.map((cells) => `| ${cells.map(escapePipes).join(" | ")} |`).join("\n")}\n`;
 }
 
-/** In a table GitHub takes a bar for the end of a cell, in code as well. */
+/** In a table, GitHub ends a cell at every bar, even inside code. */
 function escapePipes(cell: string): string {
   return cell.replaceAll("|", "\\|");
 }

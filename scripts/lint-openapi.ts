@@ -2,7 +2,7 @@
  * `npm run check:openapi`: the interface description by the rules of Redocly, the strictest set that it recommends. Any
  * finding fails.
  *
- * The linter's engine alone, without its command line: that looks for updates and reports its use over the network.
+ * Uses only the linter's engine: its command line looks for updates and reports its use over the network.
  */
 import { readFile } from "node:fs/promises";
 import { createConfig, formatProblems, getTotals, lintFromString } from "@redocly/openapi-core";

@@ -33,8 +33,8 @@ export interface LocalBackend {
 }
 
 /**
- * Starts the backend and waits until it is ready. Of this process's environment it gets PATH, and nothing else. Where the
- * environment names no work directory, the backend gets a temporary one, which is removed with it.
+ * Starts the backend and waits until it is ready. From this process's environment it inherits only PATH. If `environment`
+ * names no work directory, the backend gets a temporary one, which is removed with it.
  *
  * @param onErrorText called with the backend's standard error, once it is ready
  * @throws ServiceStartError with the backend's standard error when it does not start

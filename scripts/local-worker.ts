@@ -2,7 +2,7 @@
  * Workers on this machine: bundled by esbuild and run in workerd by Miniflare, as `wrangler dev` does.
  *
  * Clients connect to workerd directly. The proxies of `wrangler dev` cost 6 ms per request, read bodies that the Worker
- * would reject and hide from it that a client has disconnected; and wrangler writes a log file with the secrets. Miniflare
+ * would reject, and hide disconnects of clients from it; and wrangler writes a log file with the secrets. Miniflare
  * passes the configuration, secrets included, to workerd through a pipe, so they are on no disk and on no command line.
  */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
@@ -21,7 +21,7 @@ const PROJECT = new URL("../", import.meta.url);
 const WORKER_NAME = "worker";
 const ASSETS_WORKER_NAME = "assets";
 
-/** The contents of `wrangler.toml`. Unknown members are errors, because what runs here must be what is deployed. */
+/** The contents of `wrangler.toml`. Unknown members are errors, so that what runs here is what is deployed. */
 const WRANGLER_CONFIG = strictObject({
   name: string(),
   main: string(),
@@ -105,7 +105,7 @@ async function startInWorkerd(
           unsafeDirectSockets: [{ host: LOOPBACK, port }],
           ...(assets !== null && { serviceBindings: { [assets.binding]: ASSETS_WORKER_NAME } }),
         },
-        // In a Worker of their own: otherwise Miniflare puts its router in front of the Worker.
+        // In a separate Worker, because Miniflare would put its router in front of the main one.
         ...(assets === null ? [] : [{ ...assetsWorker(assets), ...compatibility }]),
       ],
     }),

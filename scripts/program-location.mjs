@@ -1,8 +1,8 @@
 /**
- * Where a program of the service may already be: named by a setting, on PATH, or in the user's cache, in this order.
+ * Finds a program that is already on this machine: named by a setting, on PATH, or in the user's cache, in this order.
  *
- * It only looks. It never downloads, builds or writes, and it runs before node_modules exists: node:* imports only, and
- * only such as Node 14 has too, so that an old Node gets as far as the sentence that refuses it.
+ * It never downloads, builds or writes. It runs before node_modules exists, so it imports only node:* modules, and only what
+ * Node 14 has too: an old Node must get as far as printing the error that rejects it.
  */
 
 import { realpath } from "node:fs/promises";
@@ -13,21 +13,21 @@ import { findOnPath, isExecutableFile } from "../backend/programs.mjs";
 
 /**
  * @typedef {object} Program
- * @property {string} title its own name, with the version where only one will do
+ * @property {string} title its name, with the version if only one will do
  * @property {string} name of its file on PATH
  * @property {string} setting the variable that names its file
- * @property {string} cachedPath where the set-up puts it
+ * @property {string} cachedPath the path to which the set-up installs it
  * @property {(file: string, env: Environment) => Promise<string | undefined>} problem
  *   why a file is not this program; undefined when it is
  *
  * @typedef {"setting" | "path" | "cache"} ProgramSource
  * @typedef {{ path: string, source: ProgramSource }} LocatedProgram
  * @typedef {{ error: string, reason: "wrong_setting" | "not_found" }} MissingProgram
- *   `wrong_setting` must stop the caller: who names a binary does not want another one
+ *   `wrong_setting` must stop the caller: an operator who names a binary does not want another one
  */
 
 /**
- * Finds a program where it may already be. Every candidate is run, since a name proves nothing.
+ * Finds a program. Every candidate is run, because a file name proves nothing.
  *
  * @param {Program} program
  * @param {Environment} env
@@ -71,7 +71,7 @@ async function searchCandidates({ name, cachedPath }, env) {
   const candidates = [];
   const seen = new Set();
   for (const file of findOnPath(name, env)) {
-    // /bin and /usr/bin are often one folder: one check, and one complaint, is enough.
+    // /bin and /usr/bin are often the same folder: check it once and report it once.
     const real = await realpath(file).catch(() => file);
     if (!seen.has(real)) candidates.push({ path: file, source: "path" });
     seen.add(real);

@@ -1,19 +1,19 @@
 /**
- * The viewer of the reference page among the static files: Swagger UI as its package has it, bundled by its makers. It is
- * copied and not checked in, being 2 MB of another project's code.
+ * Copies the viewer of the reference page, Swagger UI as bundled in its package, to the static files. It is not checked in,
+ * because it is 2 MB of another project's code.
  *
- * Runs before a Worker with assets does: `wrangler deploy` calls it by `scripts/build-assets.mjs`, `npm start` and the
- * tests by themselves.
+ * Must run before a Worker with assets starts: `wrangler deploy` calls it through `scripts/build-assets.mjs`, `npm start` and
+ * the tests call it directly.
  */
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 
 const SOURCE = new URL("../node_modules/swagger-ui-dist/", import.meta.url);
 const TARGET = new URL("../static/reference/", import.meta.url);
 
-/** Its licences go with it. */
+/** The viewer and its licences. */
 const FILES = ["swagger-ui-bundle.js", "swagger-ui-bundle.js.LICENSE.txt", "swagger-ui.css"];
 
-/** Puts the viewer's files where they are served, unless they are there already. */
+/** Copies the viewer's files to the served folder, unless they are already there. */
 export async function provideReferenceViewer() {
   await mkdir(TARGET, { recursive: true });
   await Promise.all(FILES.map(provide));
@@ -25,7 +25,7 @@ async function provide(name) {
   const target = new URL(name, TARGET);
   const present = await readFile(target).catch(() => undefined);
   if (present?.equals(content)) return;
-  // Another process may read it, or write the same, at this moment.
+  // Atomic, because another process may be reading or writing the same file.
   const temporary = new URL(`${name}.${process.pid}.tmp`, TARGET);
   try {
     await writeFile(temporary, content);

@@ -27,7 +27,7 @@ import { localToken, localTokens } from "./local-token.ts";
 import { START_INTEGER_SETTINGS } from "./start-settings.ts";
 import { locateTypst } from "./typst-location.mjs";
 
-// Half of the start is parsing JavaScript, most of it Miniflare's: 1.2 s of processor time, 0.7 s with a cache.
+// Half of the start-up time is parsing JavaScript, mostly Miniflare's: 1.2 s of processor time, 0.7 s with a cache.
 enableCompileCache(join(cacheFolder(), "compiled-javascript"));
 
 try {
@@ -57,7 +57,7 @@ async function run(): Promise<void> {
   const service = await startBoth(settings, { typstPath: typst.path, tokens, edgePort, backendPort, workDirectory });
   try {
     process.stdout.write(welcome(service.edge.url.origin, (await localToken()) ?? ""));
-    // Not before "close": by then, its last words have been passed on.
+    // On "close", because its last output has been passed on by then.
     const ended = await Promise.race([stopped, once(service.backend.process, "close")]);
     if (ended !== "signal") throw new ServiceStartError(`The backend has ended (${endOf(service.backend.process)}).`);
   } finally {

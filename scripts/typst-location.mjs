@@ -1,5 +1,5 @@
 /**
- * Where Typst is. The set-up, the start script and the tests all ask here.
+ * Finds Typst for the set-up, the start script and the tests.
  *
  * The set-up loads it before node_modules exists and on any Node from 14 on: node:* imports only.
  */

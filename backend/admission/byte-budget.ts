@@ -1,8 +1,8 @@
 /**
  * A budget in bytes that requests share: memory for bodies, memory for outputs, temporary space on disk.
  *
- * Every byte held belongs to a reservation, and every reservation to a caller. One caller never holds the whole budget:
- * what one request of another caller can need is left.
+ * Every byte held belongs to a reservation, and every reservation to a caller. One caller never holds the whole budget: it
+ * leaves as much as one request of another caller can need.
  */
 
 export interface ByteBudgetOptions {
@@ -43,7 +43,7 @@ export class ByteBudget {
   }
 }
 
-/** What one request holds of a budget. */
+/** The part of a budget that one request holds. */
 export class Reservation {
   readonly #change: (difference: number) => boolean;
   #bytes = 0;
@@ -58,8 +58,6 @@ export class Reservation {
   }
 
   /**
-   * Makes the reservation `bytes` large.
-   *
    * @returns whether there was room; if not, the reservation stays as it was. There is always room for a smaller one.
    */
   resize(bytes: number): boolean {

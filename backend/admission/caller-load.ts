@@ -5,8 +5,8 @@
  */
 
 /**
- * The weight of the newest render in the running mean. One that is longer than the mean weighs more, so that a caller cannot
- * make up for long renders by a few short ones.
+ * The weight of the newest render in the running mean. A render longer than the mean has more weight, so that a caller cannot
+ * make up for long renders with a few short ones.
  */
 const LONGER_WEIGHT = 0.2;
 const SHORTER_WEIGHT = 0.05;
@@ -51,7 +51,7 @@ export class CallerLoad<Waiter> {
     );
   }
 
-  /** Recently used slot time: it counts half after `USE_HALF_LIFE_SECONDS`. */
+  /** Recently used slot time. It decays by half every `USE_HALF_LIFE_SECONDS`. */
   usedSeconds(nowSeconds: number): number {
     return this.#used.seconds * 0.5 ** ((nowSeconds - this.#used.atSeconds) / USE_HALF_LIFE_SECONDS);
   }

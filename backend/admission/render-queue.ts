@@ -1,13 +1,13 @@
 /**
  * Admission to the render slots: a cap, a bounded queue, a deadline, and a fair share for every caller.
  *
- * A free slot goes to the waiting caller that holds the fewest slots; among equals, to the one that has used clearly less
- * slot time recently, or else in turn. Within one caller, first come is first served. So no caller holds all slots while
- * another waits, unless there is only one slot.
+ * A free slot goes to the waiting caller that holds the fewest slots. Among equals, a caller that has recently used clearly
+ * less slot time goes first; otherwise callers take turns. Each caller's requests are served in the order of arrival. So no
+ * caller holds all slots while another waits, unless there is only one slot.
  *
- * Turns alone do not help against renders that take as long as they may: once these hold all slots, a short render waits
- * until one of them ends. So slow callers together never hold all slots. A caller is slow if another active caller has much
- * shorter renders: a comparison, since on a busy machine every render takes long.
+ * Turns alone do not help against very long renders: once they hold all slots, a short render waits until one of them ends.
+ * So slow callers together never hold all slots. A caller is slow if another active caller has much shorter renders. Slowness
+ * is relative, because every render takes long on a busy machine.
  */
 import { CallerLoad } from "./caller-load.ts";
 
@@ -48,7 +48,7 @@ const SLOW_FACTOR = 2;
 const KEEP_SLOT_SECONDS = 15;
 /** Callers take turns if their recent slot times differ by less than this. */
 const CLEAR_USE_SECONDS = 1;
-/** Beyond this number, idle callers are forgotten, and with them how long their renders take. */
+/** Above this number, idle callers and the mean lengths of their renders are forgotten. */
 const MAX_KNOWN_CALLERS = 1000;
 /** The weight of the newest render in the running mean, from which `Retry-After` is estimated. */
 const NEWEST_WEIGHT = 0.2;
@@ -59,7 +59,7 @@ export class RenderQueue {
   readonly #callers = new Map<string, CallerLoad<Waiter>>();
   #running = 0;
   #waiting = 0;
-  /** Slots given away so far. */
+  /** The number of slots assigned so far. */
   #turns = 0;
   #meanRenderSeconds = 1;
 
@@ -75,12 +75,11 @@ export class RenderQueue {
     return this.#waiting;
   }
 
-  /** Callers that are remembered. */
   get knownCallers(): number {
     return this.#callers.size;
   }
 
-  /** Runs `work` once the applicant has a slot. What `work` throws is thrown here, after the slot is free again. */
+  /** Runs `work` once the applicant has a slot. Rethrows what `work` throws, after freeing the slot. */
   async run<Result>(applicant: Applicant, work: () => Promise<Result>): Promise<Admission<Result>> {
     const arrived = now();
     const entry = await this.#enter(applicant);
@@ -105,7 +104,7 @@ export class RenderQueue {
     }
   }
 
-  /** When a slot can be expected, in whole seconds: the renders ahead, at the pace of the latest ones. */
+  /** The estimated wait for a slot in whole seconds: the number of renders ahead times their recent mean length. */
   estimateRetryAfterSeconds(): number {
     const ahead = this.#running + this.#waiting;
     return Math.max(1, Math.ceil((ahead * this.#meanRenderSeconds) / this.#options.slots));
@@ -157,7 +156,7 @@ export class RenderQueue {
     let next: CallerLoad<Waiter> | null = null;
     for (const load of this.#callers.values()) {
       if (load.waiting.size === 0) continue;
-      // Nothing is known of a new caller, so its first render may use the slot that is kept for short ones.
+      // The length of a new caller's renders is unknown, so its first one may use the slot that is kept for short ones.
       const isFirst = load.running === 0 && load.expectedSeconds(time) === Number.POSITIVE_INFINITY;
       if (isLastKept && slow.has(load) && !isFirst) continue;
       if (next === null || comesBefore(load, next, time)) next = load;

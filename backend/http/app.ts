@@ -1,7 +1,7 @@
 /**
  * The backend's HTTP application, assembled from its settings. `main.ts` listens and drains.
  *
- * Routes: `POST /v1/render` for the edge alone; `/health`, `/ready` and `/metrics` for operators. Exceptions become
+ * Routes: `POST /v1/render` only for the edge; `/health`, `/ready` and `/metrics` for operators. Exceptions become
  * `service_unavailable` with a log line.
  */
 import { randomUUID } from "node:crypto";
@@ -18,7 +18,7 @@ import { MAX_MEMORY_BYTES_PER_OUTPUT } from "../render/spool.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { type BackendSettings, maxTempBytesPerRender } from "../settings.ts";
 import type { Spawner } from "../spawner/spawner.ts";
-import { RenderStarter } from "../typst/render-starter.ts";
+import { TypstSupervisor } from "../typst/supervisor.ts";
 import { WarmPool } from "../typst/warm-pool.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
 import { WorkDirectoryWatch } from "../work-directory/watch.ts";
@@ -36,11 +36,11 @@ type BackendPath = (typeof BACKEND_ROUTES)[number]["path"];
 
 export interface Backend {
   readonly app: FastifyInstance;
-  /** From then on `/ready` answers 503 and new renders are refused. */
+  /** From now on, `/ready` answers 503 and new renders are rejected. */
   startDraining(): void;
-  /** Whether no render request is being received, waits, runs or is being answered. */
+  /** Whether no render request is being received, waiting, running or being answered. */
   isIdle(): boolean;
-  /** Resolves with the name of something that is gone from the work directory: the backend must end. */
+  /** Resolves with the name of a file that is missing from the work directory: the backend must end. */
   readonly workDirectoryLost: Promise<string>;
 }
 
@@ -56,8 +56,8 @@ export function buildBackend(
     maxWaiting: settings.maxQueuedRenders,
     deadlineMilliseconds: settings.queueDeadlineSeconds * 1000,
   });
-  const starter = new RenderStarter(settings, sandbox, spawner);
-  const warmPool = new WarmPool(starter, settings.warmRenders);
+  const supervisor = new TypstSupervisor(settings, sandbox, spawner);
+  const warmPool = new WarmPool(supervisor, settings.warmRenders);
   const workDirectoryWatch = new WorkDirectoryWatch([
     workDirectoryPath(settings.workDirectory, "claim"),
     workDirectoryPath(settings.workDirectory, "streams"),
@@ -95,9 +95,9 @@ export function buildBackend(
 
   const app: FastifyInstance = Fastify({
     logger: { level: settings.logLevel, serializers: { err: describeError } },
-    // The render route writes one line per render, which holds more than these lines would.
+    // The render route writes one line per render, with more in it.
     logController: new LogController({ disableRequestLogging: true }),
-    // The edge passes on the scheme and host of the client's request, of which `instance` is made.
+    // The edge passes on the scheme and host of the client's request, for `instance`.
     trustProxy: true,
     // A request that never ends must not hold its connection for ever.
     requestTimeout: REQUEST_TIMEOUT_MILLISECONDS,
@@ -116,11 +116,11 @@ export function buildBackend(
 
   app.addHook("onRequest", async (request, reply) => {
     reply.headers({ ...COMMON_HEADERS, [REQUEST_ID_HEADER]: request.id });
-    // Before Fastify looks at the media type: it would answer 415, for which there is no problem code.
+    // Before Fastify checks the media type: it would answer 415, for which there is no problem code.
     return request.is404 ? answerUnrouted(request, reply) : undefined;
   });
   app.addHook("onSend", async (_request, reply) => {
-    // A connection that is kept alive would keep the draining backend from ending.
+    // A connection that is kept alive would prevent the draining backend from ending.
     if (isDraining) reply.header("Connection", "close");
   });
   app.setNotFoundHandler(answerUnrouted);
@@ -129,7 +129,7 @@ export function buildBackend(
   const route = renderRoute({
     settings,
     sandbox,
-    starter,
+    supervisor,
     warmPool,
     workDirectoryWatch,
     tempSpace,
@@ -140,7 +140,7 @@ export function buildBackend(
     metrics,
     isDraining: () => isDraining,
   });
-  // Without an accepted token, every render would be refused.
+  // With no token configured, every render would be rejected.
   const canServe = settings.backendTokens.length > 0;
   const handlers: Readonly<Record<BackendPath, RouteShorthandOptionsWithHandler>> = {
     "/v1/render": {
@@ -167,7 +167,7 @@ export function buildBackend(
   app.addHook("onClose", async () => {
     workDirectoryWatch.stop();
     await warmPool.close();
-    await starter.close();
+    await supervisor.close();
   });
   return {
     app,
@@ -179,7 +179,7 @@ export function buildBackend(
   };
 }
 
-/** The edge's request id, or a new one where the edge sends none or a malformed one. */
+/** The edge's request id, or a new one if the edge sends none or a malformed one. */
 function takeRequestId(given: string | string[] | undefined): string {
   return typeof given === "string" && REQUEST_ID_PATTERN.test(given) ? given : randomUUID();
 }

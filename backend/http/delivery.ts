@@ -1,5 +1,5 @@
 /**
- * Delivering a rendered file to its client, with deadlines: a client that stops reading must not hold it for ever.
+ * Delivers a rendered file to its client, with deadlines: a client that stops reading must not hold the file for ever.
  */
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
@@ -15,7 +15,7 @@ const CONTENT_TYPES = {
   zip: "application/zip",
 } as const satisfies Record<Extension, string>;
 
-/** An SVG opened on its own runs nothing and loads nothing, whatever the document has put into it. */
+/** Opened by itself, an SVG runs no scripts and loads nothing, whatever the document has put into it. */
 const SVG_HEADERS = {
   "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; sandbox",
 } as const;
@@ -29,7 +29,7 @@ export interface Delivery {
 }
 
 export interface DeliveryDeadlines {
-  /** How long the client may read nothing. */
+  /** How long the client may go without reading. */
   readonly silenceMilliseconds: number;
   /** How long the whole output may take. */
   readonly totalMilliseconds: number;
@@ -43,13 +43,12 @@ export class Deliveries {
     this.#deadlines = deadlines;
   }
 
-  /** Outputs that are being delivered. */
   get underWay(): number {
     return this.#underWay;
   }
 
   /**
-   * Sends a file and waits until its last byte is sent, or the delivery has failed. The output is closed then.
+   * Sends a file, waits until its last byte is sent or the delivery has failed, and closes the output.
    *
    * @param suggestedName the file name that the request asks for, or null.
    */
@@ -77,9 +76,9 @@ export class Deliveries {
 
   #send(reply: FastifyReply, output: Spool): Promise<DeliveryEnd> {
     const response = reply.raw;
-    // The socket of the request: a response that waits behind another on its connection has none yet.
+    // The request's socket: a response has none while it waits behind another on the same connection.
     const { socket } = reply.request.raw;
-    // `close` has been emitted already, so waiting for it would never end.
+    // `close` has already been emitted, and will not come again.
     if (response.destroyed || socket.destroyed) return Promise.resolve("client_gone");
     const { silenceMilliseconds, totalMilliseconds } = this.#deadlines;
     return new Promise((resolve) => {
@@ -89,7 +88,7 @@ export class Deliveries {
         response.destroy();
       };
       const timer = setTimeout(() => cut("timed_out"), totalMilliseconds);
-      // Node counts it as activity when the kernel takes some of what is written.
+      // For Node, it is activity when the kernel accepts some of the written bytes.
       response.setTimeout(silenceMilliseconds, () => cut("silent"));
       const finish = () => {
         clearTimeout(timer);

@@ -4,7 +4,7 @@
 import { create } from "content-disposition";
 import type { Extension } from "../render/outcome.ts";
 
-/** Extensions that would misname the content. Any other is part of the name. */
+/** Extensions that would be wrong for the content. Any other is part of the name. */
 const KNOWN_EXTENSION = /\.(?:pdf|png|svg|zip|jpe?g|typ)$/i;
 const DEFAULT_STEM = "document";
 const MAX_NAME_BYTES = 150;
@@ -16,7 +16,7 @@ const MAX_NAME_BYTES = 150;
 const UNSAFE = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}/\\:;*?"'`<>|%]/gu;
 /** Removed from the end of names: some systems drop it, and it hides an extension that stands before it. */
 const TRAILING = /[.\s\u200c\u200d]+$/;
-/** Joiners are allowed, but a name of nothing else would be invisible. */
+/** Joiners are allowed, but a name that consists only of them would be invisible. */
 const JOINERS = /[\u200c\u200d]/g;
 /** Device names of Windows, with any extension and any spaces before it. Superscript digits count as digits. */
 const RESERVED_STEM = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\u00b9\u00b2\u00b3])\s*(?:\.|$)/i;

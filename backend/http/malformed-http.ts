@@ -1,5 +1,5 @@
 /**
- * The answer to bytes that are not valid HTTP, or not a complete request in time.
+ * The answer to bytes that are not valid HTTP, and to requests that are not complete in time.
  */
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
@@ -10,9 +10,9 @@ import { PROBLEM_MEDIA_TYPE, problem, problemDocument } from "../../rules/proble
 const LINGER_MILLISECONDS = 1000;
 
 /**
- * Answers with a problem and closes the connection, since nothing tells where a next request would begin.
+ * Answers with a problem and closes the connection, because the start of the next request cannot be found.
  *
- * @param pendingAnswers resolved when the requests that came before on the connection have their own answers.
+ * @param pendingAnswers resolves when the earlier requests on the connection have been answered.
  */
 export function answerMalformedHttp(socket: Socket, pendingAnswers: Promise<unknown>): void {
   void pendingAnswers.then(() => closeWithProblem(socket));

@@ -1,5 +1,5 @@
 /**
- * The answers that are still to come on each connection, for code that has to write to a connection after them.
+ * Tracks the answers that are still to come on each connection, for code that must write to the connection after them.
  */
 import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
@@ -25,8 +25,8 @@ export class PendingAnswers {
   }
 
   /**
-   * Resolves once every complete request on a connection is answered, or the connection is closed. A request that was cut
-   * short gets no answer, so nothing waits for one.
+   * Resolves once every complete request on a connection is answered, or the connection is closed. An incomplete
+   * request gets no answer and is not waited for.
    */
   async of(socket: Socket): Promise<void> {
     const pending = [...(this.#bySocket.get(socket) ?? [])].filter(({ request }) => request.complete);

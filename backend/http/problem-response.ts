@@ -24,7 +24,7 @@ export function sendProblem(request: FastifyRequest, reply: FastifyReply, proble
     .send(problemDocument(problem, instance));
 }
 
-/** Logs why the service failed. The client only learns that it did. */
+/** Logs why the service failed. The client is only told that it did. */
 export function reportFailure(request: FastifyRequest, error: unknown): Problem {
   request.log.error({ err: error }, "request failed");
   return serviceUnavailable();

@@ -1,5 +1,5 @@
 /**
- * Reading a request's body within a size limit, a memory budget and a deadline.
+ * Reads a request's body within a size limit, a memory budget and a deadline.
  */
 import type { IncomingMessage } from "node:http";
 import { BodyCollector } from "../../rules/http/body-collector.ts";
@@ -15,7 +15,7 @@ export type BodyReading =
   /** The connection closed before the end of the body. */
   | { readonly kind: "aborted" };
 
-/** How long a body may take to arrive. The edge has all of it before it forwards it. */
+/** How long a body may take to arrive. The edge holds all of it before it forwards it. */
 export interface BodyDeadlines {
   readonly totalMilliseconds: number;
   /** Between two pieces of the body. */
@@ -24,10 +24,10 @@ export interface BodyDeadlines {
 
 const BODY_DEADLINES: BodyDeadlines = { totalMilliseconds: 60_000, silenceMilliseconds: 10_000 };
 
-/** `Retry-After` where there is no memory for a body. */
+/** `Retry-After` if there is no memory for a body. */
 const NO_MEMORY_RETRY_SECONDS = 2;
 
-/** How much of a body is read after the request is refused, so that a client that writes before it reads gets its answer. */
+/** How much of a rejected body is read, so that a client that writes before it reads gets its answer. */
 const MAX_DRAINED_BYTES = 64 * 1024 ** 2;
 const MAX_DRAIN_MILLISECONDS = 5000;
 /** A client that sends nothing for this long waits for its answer. The edge waits as long. */
@@ -63,7 +63,7 @@ export function readBody(
     const finish = (reading: BodyReading) => {
       clearTimeout(total);
       clearTimeout(silence);
-      // The message and its listeners live until the answer is delivered, so no listener may keep a reference to the body.
+      // The message and its listeners live until the answer is delivered. A listener would keep the body in memory.
       message.off("data", take).off("end", end).off("close", abort).off("error", abort);
       message.on("error", ignore);
       message.pause();
@@ -85,8 +85,8 @@ export function readBody(
 }
 
 /**
- * Reads and drops the rest of the body of a refused request: many clients write the whole body before they read the answer,
- * and would only see that their connection was closed.
+ * Reads and drops the rest of the body of a rejected request: many clients write the whole body before they read the answer,
+ * and would only see a closed connection.
  *
  * @returns whether the end of the body was reached, so that the connection can be used again.
  */

@@ -20,13 +20,13 @@ import type { Deliveries } from "./delivery.ts";
 import { reportFailure, sendProblem } from "./problem-response.ts";
 import { drainBody, readBody, requestHead } from "./read-body.ts";
 
-/** The caller of a request whose edge names none. */
+/** The caller of a request if the edge names none. */
 const UNNAMED_CALLER = "unnamed";
 
 /** What all requests of the route share. */
 export interface RenderRouteResources extends RenderResources {
   readonly queue: RenderQueue;
-  /** The memory of all request bodies: while they are read, wait and are rendered. */
+  /** The memory of all request bodies, from the first byte to the end of their render. */
   readonly bodyMemory: ByteBudget;
   readonly deliveries: Deliveries;
   readonly metrics: BackendMetrics;
@@ -35,7 +35,7 @@ export interface RenderRouteResources extends RenderResources {
 
 export interface RenderRoute {
   readonly handle: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
-  /** Requests that have begun and are not over: a request is over when its answer is with the client. */
+  /** The number of requests that have begun and whose answers are not completely delivered. */
   underWay(): number;
 }
 
@@ -48,7 +48,7 @@ type Reception =
 interface Refusal {
   readonly kind: "refused";
   readonly problem: Problem;
-  /** The size of the body where all of it was read. */
+  /** The size of the body, if all of it was read. */
   readonly requestBytes?: number;
 }
 
@@ -56,7 +56,7 @@ interface Refusal {
 interface Processed extends ObservedRender {
   /** The file name that the request asks for, or null. */
   readonly suggestedName: string | null;
-  /** The size of the body where all of it was read. */
+  /** The size of the body, if all of it was read. */
   readonly requestBytes?: number | undefined;
 }
 
@@ -75,7 +75,7 @@ export function renderRoute(resources: RenderRouteResources): RenderRoute {
       const end = await sendReply(request, reply, processed, deliveries);
       metrics.countRequest(processed.format, end);
       request.log.info(logRecord(caller, processed, end), "render");
-      // A reply whose connection was closed counts as not sent: Fastify would go on to the handler.
+      // If the connection was closed, the reply counts as not sent, and Fastify would call the handler.
       if (!reply.sent) reply.hijack();
       return reply;
     } finally {
@@ -86,8 +86,8 @@ export function renderRoute(resources: RenderRouteResources): RenderRoute {
 }
 
 /**
- * The first two steps. Only this function holds the body, so that its memory is free while the answer is delivered, which
- * may take minutes.
+ * The first two steps. Only this function holds the body, so its memory is free while the answer is delivered, which may
+ * take minutes.
  */
 async function receiveAndRender(
   resources: RenderRouteResources,
@@ -116,7 +116,7 @@ async function receiveAndRender(
 }
 
 /**
- * Step 1: the token, then the body, then its validation. Nothing of it takes a slot.
+ * Step 1: validates the token, reads the body and validates it. No slot is taken yet.
  *
  * @param memory grows with the body.
  */
@@ -148,7 +148,7 @@ function validateBody(request: FastifyRequest, body: Uint8Array, limits: Limits)
   return { kind: "received", body, renderRequest: parsed.request };
 }
 
-/** Step 2: renders a valid request once it has a slot, or says why it gets none. */
+/** Step 2: renders a valid request once it has a slot, or returns why it gets none. */
 async function renderInSlot(
   resources: RenderRouteResources,
   valid: ValidRequest,
@@ -170,7 +170,7 @@ async function renderInSlot(
   }
 }
 
-/** Step 3: delivers the file or sends the problem, or closes the connection of a client that has gone. */
+/** Step 3: delivers the file, sends the problem, or closes the connection if the client has disconnected. */
 async function sendReply(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -193,7 +193,7 @@ async function sendReply(
   }
 }
 
-/** What is logged of one request: outcome, sizes and times, and nothing of its content. */
+/** What is logged about one request: outcome, sizes and times, but no content. */
 function logRecord(caller: string, processed: Processed, { outcome, delivery }: RequestEnd) {
   const { format, requestBytes, peakMemoryBytes, phases } = processed;
   const outputBytes = processed.outcome.kind === "rendered" ? processed.outcome.file.output.size : undefined;
@@ -208,7 +208,7 @@ function callerOf({ headers }: FastifyRequest): string {
   return typeof name === "string" && CALLER_NAME_PATTERN.test(name) ? name : UNNAMED_CALLER;
 }
 
-/** The edge validates by its own limits. Where they differ, the same request is answered in two ways: the operator must know. */
+/** Reports to the operator if the edge's limits differ: edge and backend would then answer the same request differently. */
 function compareLimits(request: FastifyRequest, fingerprint: string, metrics: BackendMetrics): void {
   const edgeLimits = request.headers[LIMITS_HEADER.toLowerCase()];
   if (edgeLimits === undefined || edgeLimits === fingerprint) return;
@@ -220,7 +220,7 @@ function compareLimits(request: FastifyRequest, fingerprint: string, metrics: Ba
 function clientGoneSignal({ socket }: IncomingMessage, response: ServerResponse): AbortSignal {
   const gone = new AbortController();
   const abort = () => gone.abort();
-  // A response that waits behind another on its connection does not notice that the connection has closed.
+  // A response that waits behind another on the same connection does not notice that the connection has closed.
   socket.once("close", abort);
   response.once("close", () => {
     socket.off("close", abort);

@@ -1,5 +1,5 @@
 /**
- * The answer to a request that no route takes: its path is unknown, or it is served for other methods.
+ * The answer to a request without a route: its path is unknown, or exists for other methods only.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { allowedMethods, BACKEND_ROUTES } from "../../rules/http/routes.ts";

@@ -1,5 +1,5 @@
 /**
- * ZIP archives of pages, packed page by page, so that at any time only a few pieces of one page are in memory.
+ * ZIP archives of pages, packed page by page, so that only a few pieces of one page are in memory at any time.
  *
  * zlib compresses, on its thread pool. fflate only writes the container: its own compression starts a thread for each large
  * page, all at once, and compresses small ones on the event loop (64 SVG pages of 700 KB: 17 to 43 s, measured).
@@ -19,7 +19,7 @@ export interface PageFile {
   readonly path: string;
 }
 
-/** ZIP entries must have a time. A fixed one makes equal archives of equal pages; local, as ZIP times are. */
+/** ZIP entries must have a time. With a fixed one, equal pages make equal archives. ZIP times are local. */
 const MODIFIED = new Date(1980, 0, 1);
 const MIN_DIGITS = 2;
 /** The method number of DEFLATE in APPNOTE.TXT, section 4.4.5. */
@@ -36,7 +36,7 @@ const READ_BYTES = 256 * 1024;
  *
  * @param maxPageBytes limit for all pages together, before compression. Escaping makes an SVG larger than Typst wrote it.
  * @param signal aborted when the render is over; packing then stops.
- * @throws where the machine fails.
+ * @throws if the machine fails.
  */
 export async function packPages(
   pages: readonly PageFile[],
@@ -56,7 +56,7 @@ export async function packPages(
 }
 
 export interface PackedPages {
-  /** `stopped` where the signal was aborted. The archive is complete only where this is `kept`. */
+  /** `stopped` if the signal was aborted. The archive is complete only if this is `kept`. */
   readonly result: AppendResult | "stopped";
   /** Bytes of all packed pages, before compression. */
   readonly pageBytes: number;
@@ -70,7 +70,7 @@ class Packer {
   pageBytes = 0;
   readonly #signal: AbortSignal;
   readonly #zip: Zip;
-  /** Written by fflate and not appended to the archive yet. */
+  /** What fflate has written and is not yet in the archive. */
   readonly #pending: Uint8Array[] = [];
 
   constructor(archive: Spool, extension: keyof typeof DEFLATE_LEVELS, maxPageBytes: number, signal: AbortSignal) {
@@ -104,7 +104,7 @@ class Packer {
         { signal: this.#signal },
       );
     } catch (error) {
-      // A pipeline fails as well where its last stage stops reading or its signal is aborted.
+      // A pipeline also fails when its last stage stops reading or its signal is aborted.
       if (this.#signal.aborted) return "stopped";
       if (result === "kept") throw error;
     }
@@ -129,7 +129,7 @@ class Packer {
   }
 }
 
-/** Yields the pieces, and adds them to the size and the checksum of their entry. */
+/** Yields the pieces, and updates the size and the checksum of their entry. */
 async function* measured(pieces: AsyncIterable<Buffer>, entry: ZipInputFile): AsyncGenerator<Buffer> {
   for await (const piece of pieces) {
     entry.size += piece.length;

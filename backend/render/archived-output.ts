@@ -1,5 +1,5 @@
 /**
- * The pages that Typst has written as files, checked against the limits and packed into a ZIP.
+ * The pages that Typst has written as files: checked against the limits, then packed into a ZIP.
  */
 import { readdir, statfs } from "node:fs/promises";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ import {
 import type { Spool } from "./spool.ts";
 import type { TimeLimit } from "./time-limit.ts";
 
-/** With less than this left, a page that could not be written is the disk's failure, not the template's. */
+/** With less free space than this, the disk is assumed to be the reason that a page could not be written. */
 const FULL_DISK_BYTES = 1024 * 1024;
 
 /** The pages of one render, before they are packed. */
@@ -27,14 +27,14 @@ export interface WrittenPages {
   /** Holds nothing else; each file is named by the number of its page. */
   readonly directory: string;
   readonly wanted: Output;
-  /** Reserves disk space for so many bytes of pages. */
+  /** Reserves disk space for this many bytes of pages. */
   readonly hasRoomFor: (bytes: number) => boolean;
 }
 
 /**
  * Packs pages into `archive`.
  *
- * @throws where the machine fails.
+ * @throws if the machine fails.
  */
 export async function archiveOutcome(
   settings: BackendSettings,
@@ -65,9 +65,9 @@ export async function archiveOutcome(
 }
 
 /**
- * Typst says no more than "failed" where it cannot write a page, so the disk is looked at.
+ * Typst only says "failed", so check whether the disk is full.
  *
- * @throws where the disk of the work directory is full.
+ * @throws if the disk of the work directory is full.
  */
 export async function throwIfDiskIsFull({ workDirectory }: BackendSettings): Promise<void> {
   const { bavail, bsize } = await statfs(workDirectory);

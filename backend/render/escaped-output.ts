@@ -1,5 +1,5 @@
 /**
- * What takes the standard output of Typst where that is an SVG: it goes into the output of the render in escaped form.
+ * Escapes an SVG from Typst's standard output on its way into the output of the render.
  */
 import type { AppendResult, OutputTaker } from "../typst/process.ts";
 import type { Spool } from "./spool.ts";
@@ -17,7 +17,7 @@ export class EscapedOutput implements OutputTaker {
     return this.#appendAll(this.#escaper.push(piece));
   }
 
-  /** Appends the few bytes that the escaping has kept back. To be called once, after a success. */
+  /** Appends the last bytes, which the escaper has held back. To be called once, if Typst succeeded. */
   complete(): Promise<AppendResult> {
     return this.#appendAll(this.#escaper.end());
   }

@@ -1,5 +1,5 @@
 /**
- * From the end of a Typst process to the outcome of a render: the one place that decides which problem it is.
+ * The outcome of a render: the one place that decides which problem the end of a Typst process is.
  */
 import type { Output } from "../../rules/output-options.ts";
 import { type Problem, problem } from "../../rules/problem.ts";
@@ -35,13 +35,13 @@ export function notRendered(failure: RenderFailure): Exclude<RenderOutcome, { ki
 }
 
 /**
- * What the end of a process means; null where it succeeded and its output decides.
+ * Why a process has no usable output; null if it succeeded, and its output decides the outcome.
  *
- * @throws where the machine failed: Typst never ran, or its output could not be kept.
+ * @throws if the machine failed: Typst never ran, or its output could not be kept.
  */
 export function outcomeOfEnd(result: TypstResult, settings: BackendSettings): RenderFailure | null {
   const { end } = result;
-  // First, however the process ended: it may have ended by itself after its output was over a limit and before it was stopped.
+  // Checked first: a process over the limit may exit before it is stopped.
   if (result.outputTaken === "too-large" || result.outputBytes > settings.limits.max_output_bytes) {
     return outputTooLarge(result.outputBytes, settings);
   }
@@ -71,7 +71,7 @@ export function outcomeOfEnd(result: TypstResult, settings: BackendSettings): Re
   }
 }
 
-/** The signals of the render's own limits mean what the limit means. Any other is a failure of the service. */
+/** SIGXCPU and SIGXFSZ come from our own limits. Any other signal is a failure of the service. */
 function outcomeOfSignal(signal: string, result: TypstResult, settings: BackendSettings): Problem | RenderTimeout {
   if (result.ranOutOfMemory) return compileFailed({ kind: "out-of-memory", limitBytes: settings.renderMemoryBytes });
   switch (signal) {
@@ -112,7 +112,7 @@ function describeFailure(failure: CompileFailure): string {
   }
 }
 
-/** Typst exited with 0 and wrote no page: that is the template's failure only where the request chose pages. */
+/** Typst exited with 0 and wrote no page. Only if the request chose pages is that the template's failure. */
 export function noPageWritten(wanted: Output): Problem {
   if (wanted.format === "pdf") return renderFailed();
   if (wanted.page !== null) return compileFailed({ kind: "page-missing", page: wanted.page });
@@ -141,15 +141,15 @@ export function tooManyOutputFiles({ limits }: BackendSettings): Problem {
   });
 }
 
-/** `Retry-After` where there is no temporary space: it becomes free when other outputs are delivered. */
+/** `Retry-After` if there is no temporary space: it becomes free when other outputs are delivered. */
 const NO_SPACE_RETRY_SECONDS = 5;
 
-/** Other renders hold the temporary space: the load is shed, as when there is no slot. */
+/** Other renders hold the temporary space: the request is rejected as when no slot is free. */
 export function noTemporarySpace(): Problem {
   return renderQueueFull("There is no temporary space for the render now.", NO_SPACE_RETRY_SECONDS);
 }
 
-/** The load is shed; nothing is broken. */
+/** The service is overloaded; nothing is broken. */
 export function renderQueueFull(cause: string, retryAfterSeconds: number): Problem {
   const detail = `${cause} Try again in ${retryAfterSeconds} seconds.`;
   return problem("render_queue_full", detail, { retry_after: retryAfterSeconds });

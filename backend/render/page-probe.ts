@@ -1,7 +1,7 @@
 /**
- * Whether a document has a page, found by compiling it once more for that page alone.
+ * Finds out whether a document has a certain page, by compiling it again for that page alone. It does not count pages.
  *
- * Typst's messages are no proof: a template can write text that looks like one. A page that is printed is.
+ * Typst's messages prove nothing, because a template can make text that looks like one. A printed page does.
  */
 import type { Output } from "../../rules/output-options.ts";
 import type { BackendSettings } from "../settings.ts";
@@ -11,18 +11,18 @@ import { CLIENT_GONE, compileFailed, outcomeOfEnd, type RenderFailure } from "./
 import type { Spool } from "./spool.ts";
 import { renderTimeout, timeoutCauseOf } from "./timeouts.ts";
 
-/** Compiles the document again and prints one page. `outputBytes` of the result is 0 where there is no such page. */
+/** Compiles the document again and prints one page. `outputBytes` of the result is 0 if there is no such page. */
 export type PrintPage = (page: number) => Promise<TypstResult>;
 
-/** The exit code for a template that Typst refuses. A panic and wrong arguments have others. */
+/** The exit code for a template that Typst rejects. A panic and wrong arguments have other codes. */
 const TYPST_ERROR_EXIT_CODE = 1;
 
 /** The page size, in points, of the blank page that Typst writes for a selection that matches nothing. */
 const PLACEHOLDER_MEDIA_BOX = "/MediaBox[0 0 595 842]";
 
 /**
- * Why a render failed: `failure`, or that one image was requested of a document with several pages. Only where that is
- * possible is the document compiled again.
+ * Why a render failed: `failure`, or that a single image was requested of a document with several pages. The document is
+ * compiled again only if the latter is possible.
  */
 export async function explainFailure(
   failure: RenderFailure,
@@ -40,7 +40,7 @@ export async function explainFailure(
 }
 
 /**
- * Whether a selection of pages matched nothing; null where it matched. For such a selection Typst exits with 0 and writes a
+ * The failure of a selection that matches no page; null if it matches. For such a selection Typst exits with 0 and writes a
  * PDF of one blank page. Pages are numbered without gaps, so a selection matches if its lowest page exists.
  */
 export async function failureOfSelection(
@@ -58,7 +58,7 @@ export async function failureOfSelection(
   return hasTimedOut ? renderTimeout("page_probe", settings) : failure;
 }
 
-/** No proof, since a document may choose this page size too. Typst's own A4 has decimals. */
+/** Not a proof: a document may have this page size, too. Typst's own A4 has decimals. */
 function mayBePlaceholder(pdf: Spool): Promise<boolean> {
   return pdf.includes(PLACEHOLDER_MEDIA_BOX);
 }

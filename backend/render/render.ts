@@ -1,6 +1,6 @@
 /**
- * One render, from a valid request to a finished output: reserve disk space, let Typst compile, decide by its end, and for
- * an archive pack the pages.
+ * One render, from a valid request to a finished output: reserve disk space, compile, decide the outcome, and pack the pages
+ * of an archive.
  */
 import type { RenderRequest } from "../../rules/render-request.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
@@ -15,7 +15,7 @@ import {
   type TypstTask,
 } from "../typst/process.ts";
 import { programText } from "../typst/program-text.ts";
-import type { RenderStarter, StartedRender } from "../typst/render-starter.ts";
+import type { PreparedRender, TypstSupervisor } from "../typst/supervisor.ts";
 import type { WarmPool } from "../typst/warm-pool.ts";
 import { isFont } from "../work-directory/font-links.ts";
 import { projectBytes, stringBytes } from "../work-directory/render-directory.ts";
@@ -32,7 +32,7 @@ import { TimeLimit } from "./time-limit.ts";
 export interface RenderResources {
   readonly settings: BackendSettings;
   readonly sandbox: Sandbox;
-  readonly starter: RenderStarter;
+  readonly supervisor: TypstSupervisor;
   readonly warmPool: WarmPool;
   readonly workDirectoryWatch: WorkDirectoryWatch;
   /** The disk space of all render directories and outputs. */
@@ -52,7 +52,7 @@ export interface ValidRequest {
 export interface RenderReport {
   readonly outcome: RenderOutcome;
   readonly phases: PhaseSeconds;
-  /** The most resident memory of Typst; null where it did not run or ended before the first reading. */
+  /** Typst's peak resident memory; null if it did not run or ended before the first reading. */
   readonly peakMemoryBytes: number | null;
 }
 
@@ -60,7 +60,7 @@ export interface RenderReport {
  * Renders a request.
  *
  * @param clientGone aborted when the client goes away: the render is stopped at once.
- * @throws where the machine fails. The render directory is removed in any case, soon after.
+ * @throws if the machine fails. The render directory is removed in any case, soon after.
  */
 export async function render(
   resources: RenderResources,
@@ -79,11 +79,15 @@ export async function render(
 /** A process that has compiled, and how it ended. */
 interface Compilation {
   readonly kind: "compiled";
-  readonly started: StartedRender;
+  readonly prepared: PreparedRender;
   readonly result: TypstResult;
 }
 
-/** What one render holds: its time, its disk space, its process. The methods stand in the order in which they run. */
+/**
+ * What one render holds: its time, its disk space, its process. The constructor starts the render timeout, chooses the
+ * command, builds the program text and opens the reservation of disk space; it reserves nothing and starts no process. The
+ * methods stand in the order in which they run.
+ */
 class RenderJob {
   readonly phases = new PhaseTimer();
   peakMemoryBytes: number | null = null;
@@ -95,10 +99,10 @@ class RenderJob {
   /** What the files of the request take on disk. */
   readonly #inputBytes: number;
   readonly #space: Reservation;
-  /** Reserves disk space for pages of so many bytes, beside the files of the request. */
+  /** Reserves disk space for this many bytes of pages, in addition to the files of the request. */
   readonly #hasRoomFor = (pageBytes: number) => this.#space.resize(this.#inputBytes + pageBytes);
   /** The process that is discarded at the end. */
-  #started: StartedRender | null = null;
+  #prepared: PreparedRender | null = null;
 
   constructor(resources: RenderResources, valid: ValidRequest, clientGone: AbortSignal) {
     const { output, files, source } = valid.request;
@@ -134,37 +138,37 @@ class RenderJob {
     }
   }
 
-  /** Lets Typst compile, in a process that waits for such a request or in a new one; an outcome where it never compiles. */
+  /** Compiles in a waiting process or in a new one. Returns an outcome if Typst never gets to compile. */
   async #compile(output: Spool): Promise<Compilation | RenderOutcome> {
-    const { starter, warmPool } = this.#resources;
-    const { started, isWarm } = await this.phases.time("start", async () => {
+    const { supervisor, warmPool } = this.#resources;
+    const { prepared, isWarm } = await this.phases.time("start", async () => {
       const waiting = await warmPool.take(this.#command);
-      return { started: waiting ?? (await starter.start(this.#command)), isWarm: waiting !== null };
+      return { prepared: waiting ?? (await supervisor.start(this.#command)), isWarm: waiting !== null };
     });
-    const compilation = await this.#compileIn(started, output);
+    const compilation = await this.#compileIn(prepared, output);
     if (!isWarm || !wasLost(compilation)) return compilation;
-    // It may have died while it waited, so this request may not be to blame: once more, in a new process.
-    void starter.discard(started);
+    // The process may have been killed while it waited, for a reason that has nothing to do with this request.
+    void supervisor.discard(prepared);
     await output.clear();
-    return this.#compileIn(await this.phases.time("start", () => starter.start(this.#command)), output);
+    return this.#compileIn(await this.phases.time("start", () => supervisor.start(this.#command)), output);
   }
 
   /** Writes the files of the request, then lets the process compile. */
-  async #compileIn(started: StartedRender, output: Spool): Promise<Compilation | RenderOutcome> {
-    this.#started = started;
+  async #compileIn(prepared: PreparedRender, output: Spool): Promise<Compilation | RenderOutcome> {
+    this.#prepared = prepared;
     const { body, request } = this.#valid;
-    const { renderDirectory } = started;
+    const { renderDirectory } = prepared;
     const fillOver = this.#time.fillOver();
     const layoutProblem = await this.phases.time("files", () => renderDirectory.fill(body, request, fillOver));
     if (layoutProblem !== null) return notRendered(layoutProblem);
-    // Without all its files, the template would fail for a reason that is not its own.
+    // With files missing, the template would fail for a reason that is not its fault.
     if (fillOver.aborted) return notRendered(this.#time.failure());
-    const result = await this.phases.time("compile", () => this.#feed(started, output));
-    return { kind: "compiled", started, result };
+    const result = await this.phases.time("compile", () => this.#feed(prepared, output));
+    return { kind: "compiled", prepared, result };
   }
 
   /** Gives the process its program text and waits for its end. */
-  async #feed({ process, renderDirectory }: StartedRender, output: Spool): Promise<TypstResult> {
+  async #feed({ process, renderDirectory }: PreparedRender, output: Spool): Promise<TypstResult> {
     const escaped = this.#command.output.format === "svg" ? new EscapedOutput(output) : null;
     const directory = renderDirectory.outputDirectory;
     const pages = directory === null ? null : { directory, hasRoomFor: this.#hasRoomFor };
@@ -190,12 +194,12 @@ class RenderJob {
     });
   }
 
-  /** Decides by how the process ended, and by its output where it succeeded. */
-  async #outcomeOf({ started, result }: Compilation, output: Spool): Promise<RenderOutcome> {
+  /** Decides by how the process ended and, if it succeeded, by its output. */
+  async #outcomeOf({ prepared, result }: Compilation, output: Spool): Promise<RenderOutcome> {
     const { settings, workDirectoryWatch } = this.#resources;
     const wanted = this.#valid.request.output;
-    const directory = started.renderDirectory.outputDirectory;
-    const printPage = (page: number) => this.#printPage(started, page);
+    const directory = prepared.renderDirectory.outputDirectory;
+    const printPage = (page: number) => this.#printPage(prepared, page);
     this.peakMemoryBytes = result.peakMemoryBytes;
     const failure = outcomeOfEnd(result, settings);
     if (failure !== null) {
@@ -215,11 +219,11 @@ class RenderJob {
     return { kind: "rendered", file: { output, extension: wanted.format } };
   }
 
-  /** Compiles the document once more and prints one page, if the document has it. */
-  #printPage({ renderDirectory }: StartedRender, page: number): Promise<TypstResult> {
-    const { settings, sandbox, starter } = this.#resources;
+  /** Compiles the document again and prints one page, if the document has it. */
+  #printPage({ renderDirectory }: PreparedRender, page: number): Promise<TypstResult> {
+    const { settings, sandbox, supervisor } = this.#resources;
     const probe = pageProbeArguments(settings, sandbox.view(renderDirectory), this.#command, page);
-    const process = starter.startIn(renderDirectory, probe);
+    const process = supervisor.startIn(renderDirectory, probe);
     return this.phases.time("probe", () =>
       this.#perform(process, DISCARD_OUTPUT, null, this.#time.probeMillisecondsLeft),
     );
@@ -227,9 +231,9 @@ class RenderJob {
 
   /** Discards the process and its directory. The answer does not wait for that. */
   end(): void {
-    const started = this.#started;
-    if (started === null) this.#space.release();
-    else void this.#resources.starter.discard(started).then(() => this.#space.release());
+    const prepared = this.#prepared;
+    if (prepared === null) this.#space.release();
+    else void this.#resources.supervisor.discard(prepared).then(() => this.#space.release());
   }
 }
 

@@ -2,9 +2,8 @@
  * One output, from its first byte written to its last byte delivered: in memory while it is small, else in a file.
  *
  * The file is unlinked as soon as it is created, so nothing is left of it whatever happens to the backend. Memory and disk
- * are reserved before they are used, for the caller whose output it is.
+ * space are reserved for the caller before they are used.
  */
-
 import { randomUUID } from "node:crypto";
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,9 +16,9 @@ export const MAX_MEMORY_BYTES_PER_OUTPUT = 1024 ** 2;
 
 const READ_BYTES = 256 * 1024;
 
-/** Where outputs are kept, and their bounds. */
+/** The disk space and memory for outputs, and their limits. */
 export interface SpoolSpace {
-  /** Where the files of large outputs are created. */
+  /** The directory in which the files of large outputs are created. */
   readonly directory: string;
   readonly maxOutputBytes: number;
   readonly memory: ByteBudget;
@@ -56,7 +55,7 @@ export class Spool {
   /**
    * Appends a piece. After any result but `kept` the output is incomplete, and nothing more may be appended.
    *
-   * @throws where the machine fails: disk full, work directory gone.
+   * @throws if the machine fails: disk full, work directory gone.
    */
   async append(piece: Buffer): Promise<AppendResult> {
     const size = this.#size + piece.length;
@@ -104,7 +103,7 @@ export class Spool {
     return false;
   }
 
-  /** Drops what was appended, so that the next piece is the first. */
+  /** Empties the output, so that it can be written again. */
   async clear(): Promise<void> {
     const file = this.#file;
     this.#file = null;
@@ -131,7 +130,7 @@ export class Spool {
   }
 }
 
-/** A copy where the piece is a small part of a larger buffer, which would stay in memory with it. */
+/** A copy if the piece is a small part of a larger buffer, all of which it would keep in memory. */
 function compact(piece: Buffer): Buffer {
   return piece.buffer.byteLength > 2 * piece.length ? Buffer.from(piece) : piece;
 }

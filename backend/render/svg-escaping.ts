@@ -72,9 +72,9 @@ export async function* escapeSvg(chunks: AsyncIterable<Buffer>): AsyncGenerator<
 /** Escapes one SVG written by Typst that comes in chunks, wherever they are cut. */
 export class SvgEscaper {
   #place: "markup" | "link-tag" | ValueKind = "markup";
-  /** The last bytes so far, where they may be the beginning of a token that the next chunk completes. */
+  /** The last bytes, if they may begin a token that the next chunk completes. */
   #held: Buffer = NOTHING;
-  /** Memory in which chunks are rewritten, used again for each: allocating it anew would cost more than the rewriting. */
+  /** The buffer in which every chunk is rewritten: allocating one per chunk would cost more than the rewriting. */
   #scratch: Buffer = NOTHING;
   #hasChanged = false;
 

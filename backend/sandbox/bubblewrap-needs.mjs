@@ -7,21 +7,21 @@
 /** Nobody: the number has no meaning outside the sandbox's own user namespace. */
 const USER_ID = "65534";
 
-/** What makes the namespaces of a render, and the user in them. @type {readonly string[]} */
+/** The namespaces of a render, and the user in them. @type {readonly string[]} */
 export const NAMESPACE_ARGUMENTS = [
   ...["--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
   ...["--uid", USER_ID, "--gid", USER_ID, "--hostname", "sandbox"],
 ];
 
 /**
- * Makes a sandbox with the namespaces of a render and the newest option that one uses, and no program in it.
+ * Makes a sandbox without a program, with the namespaces of a render and the newest option that a render uses.
  *
  * @type {readonly string[]}
  */
 export const EMPTY_SANDBOX_ARGUMENTS = [...NAMESPACE_ARGUMENTS, "--clearenv", "--", "/none"];
 
 /**
- * Whether an empty sandbox could be made: only then does bubblewrap get as far as to miss the program.
+ * Whether an empty sandbox could be made: only then does bubblewrap report that the program is missing.
  *
  * @param {string} complaint its last line on standard error
  */

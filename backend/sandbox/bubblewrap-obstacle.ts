@@ -1,6 +1,6 @@
 /**
- * Why bubblewrap cannot make a sandbox on this machine: the facts, and the message for the operator that follows from
- * them, with the cause and what to do.
+ * Why bubblewrap cannot make a sandbox on this machine: collects the facts, and derives from them a message that tells the
+ * operator the cause and what to do.
  */
 import { constants } from "node:fs";
 import { access, chmod, rm, writeFile } from "node:fs/promises";
@@ -13,9 +13,9 @@ import { findMachineFacts, type MachineFacts, PRLIMIT_MISSING, type Trial, tryPr
 export interface BubblewrapFacts extends MachineFacts {
   /** bubblewrap with the namespaces that renders get, and nothing else. */
   readonly bubblewrap: Trial;
-  /** Whether the settings of the kernel can be read, as bubblewrap must. */
+  /** Whether the kernel's settings can be read. bubblewrap must be able to. */
   readonly canReadProcSys: boolean;
-  /** The settings of the kernel that close user namespaces; null where the kernel has no such setting. */
+  /** The kernel settings that disable user namespaces; null if the kernel has no such setting. */
   readonly maxUserNamespaces: number | null;
   readonly unprivilegedUserNamespaces: number | null;
   readonly apparmorRestriction: number | null;
@@ -23,7 +23,7 @@ export interface BubblewrapFacts extends MachineFacts {
   readonly isWorkDirectoryExecutable: boolean;
 }
 
-/** Looks at the machine. The work directory must be ready. */
+/** Examines the machine. The work directory must be ready. */
 export async function findBubblewrapFacts(settings: BackendSettings): Promise<BubblewrapFacts> {
   // The namespaces of a render, around the host's files.
   const trial = [...NAMESPACE_ARGUMENTS, "--ro-bind", "/", "/", "--", settings.prlimitPath, "--version"];
@@ -54,7 +54,7 @@ export function describeBubblewrapObstacle(facts: BubblewrapFacts): string {
   }
 }
 
-/** Why no namespaces can be made, the surest cause first. */
+/** Why no namespaces can be made. The most certain causes are checked first. */
 function namespaceObstacle(facts: BubblewrapFacts): string {
   if (!facts.canReadProcSys) {
     return "/proc is masked: bubblewrap must read /proc/sys. Mount a whole /proc, or set SERVICE_SANDBOX=landlock.";
@@ -68,7 +68,7 @@ function namespaceObstacle(facts: BubblewrapFacts): string {
       "SERVICE_SANDBOX=landlock."
     );
   }
-  // Before AppArmor: a container sees the host's settings, and its filter comes first.
+  // Before AppArmor: a container sees the host's AppArmor setting, but its filter takes effect first.
   if (facts.isFiltered) {
     return (
       "A filter of system calls binds this process and closes user namespaces, as Docker's default seccomp profile does. " +
@@ -84,13 +84,13 @@ function namespaceObstacle(facts: BubblewrapFacts): string {
   return "Namespaces cannot be made here, and no usual cause was found. SERVICE_SANDBOX=landlock needs none.";
 }
 
-/** A whole number of /proc/sys; null where there is none. */
+/** An integer setting in /proc/sys; null if the kernel has no such setting. */
 function readSetting(path: string): number | null {
   const text = readProc(`sys/${path}`).trim();
   return text === "" ? null : Number(text);
 }
 
-/** Whether the file system lets programs run: access(2) asks the mount as well as the file. */
+/** Whether programs can be run from this file system: access(2) checks the mount as well as the file. */
 async function canExecuteIn(folder: string): Promise<boolean> {
   const path = join(folder, "executable");
   try {

@@ -1,6 +1,6 @@
 /**
- * The sandbox by bubblewrap: namespaces of its own for everything, no capabilities, a file system that holds Typst, its
- * libraries, fonts and packages and the files of this render, read-only, and the render's output directory.
+ * The bubblewrap sandbox: new namespaces of every kind, no capabilities, and a file system with the render's output
+ * directory and, read-only, Typst, its libraries, fonts and packages and the files of the render.
  */
 import { constants } from "node:os";
 import { basename } from "node:path";
@@ -16,16 +16,16 @@ import { writeSeccompFilter } from "./seccomp-filter-file.ts";
 import { sharedLibraries } from "./shared-libraries.ts";
 
 /**
- * A Typst that is linked with glibc takes its heap in steps of 16 MiB and in huge pages, where the host has them to give:
- * the invoice of `examples/` then has a third fewer page faults and takes 5 to 8 % less time (measured). It costs every
- * render a step of address space. Other builds do not know the variable.
+ * With this variable, a Typst that is linked with glibc extends its heap in steps of 16 MiB, and in huge pages if the host
+ * offers them. The invoice of `examples/` then has a third fewer page faults and takes 5 to 8 % less time (measured). The
+ * cost is one step of address space per render. Other builds ignore the variable.
  */
 const HUGE_PAGES = { GLIBC_TUNABLES: "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=16777216" } as const;
 
 const SECCOMP_DESCRIPTOR = FIRST_EXTRA_DESCRIPTOR;
 const REPORT_DESCRIPTOR = FIRST_EXTRA_DESCRIPTOR + 1;
 
-/** The programs that may fail before Typst runs, by the names with which they begin their complaints. */
+/** The programs that may fail before Typst runs. Their error messages begin with these names. */
 const LAUNCHERS = [LIMITER_NAME, "bwrap"];
 /** What bubblewrap adds to the number of the signal that ended its child. */
 const SIGNAL_EXIT_CODE_BASE = 128;
@@ -77,7 +77,7 @@ export async function openBubblewrap(settings: BackendSettings): Promise<Sandbox
         SANDBOX_PATHS.typst,
         ...typstArguments,
       ],
-      // Of bubblewrap itself, which sets that of the render.
+      // The environment of bubblewrap, which sets that of Typst.
       environment: {},
       workingDirectory: renderDirectory.root,
       extraDescriptors,
@@ -87,7 +87,7 @@ export async function openBubblewrap(settings: BackendSettings): Promise<Sandbox
   };
 }
 
-/** Only by its report is a bubblewrap that failed, or was killed, told from a Typst that did. */
+/** Only its report tells a failed or killed bubblewrap from a failed or killed Typst. */
 function interpretEnd(end: ProgramEnd): SandboxedEnd {
   if (end.kind !== "exited" || hasFailedToLaunch(end, LAUNCHERS)) return sandboxFailed(end);
   const reported = /"exit-code": (\d+)/.exec(end.status)?.[1];

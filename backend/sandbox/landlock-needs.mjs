@@ -4,15 +4,14 @@
  * Plain JavaScript, without imports, because the set-up loads it before node_modules exists and on any Node from 14 on.
  */
 
-/** The oldest whose setpriv knows Landlock. */
+/** The first release whose setpriv supports Landlock. */
 export const OLDEST_UTIL_LINUX = "util-linux 2.41";
 
-/** The oldest kernel whose Landlock will do. */
+/** The oldest kernel whose Landlock is sufficient. */
 export const OLDEST_LINUX = "Linux 5.19";
 
 /**
- * The arguments by which setpriv denies itself something that nobody does, and starts itself: exit code 0 where Landlock
- * works.
+ * Arguments with which setpriv denies itself an unused operation and runs itself: it exits with 0 if Landlock works.
  *
  * @param {string} setpriv its path
  */

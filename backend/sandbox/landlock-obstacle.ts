@@ -1,5 +1,5 @@
 /**
- * Why Landlock cannot be used on this machine: the facts, and the message for the operator that follows from them, with
+ * Why Landlock cannot be used on this machine: collects the facts, and derives from them a message that tells the operator
  * the cause and what to do.
  */
 import { readFileSync } from "node:fs";
@@ -8,16 +8,16 @@ import { OLDEST_LINUX, OLDEST_UTIL_LINUX } from "./landlock-needs.mjs";
 import { findMachineFacts, type MachineFacts, outputOf, PRLIMIT_MISSING, type Trial, tryProgram } from "./trial.ts";
 
 export interface LandlockFacts extends MachineFacts {
-  /** The version that setpriv gives itself, null where there is none or it does not say. */
+  /** The version that setpriv reports; null if there is no setpriv or it reports none. */
   readonly setprivVersion: string | null;
   readonly knowsLandlock: boolean;
   /** setpriv with a rule set of Landlock, and nothing else. */
   readonly setpriv: Trial;
-  /** The kernel's list of active security modules, null where it cannot be read. */
+  /** The kernel's list of active security modules, null if it cannot be read. */
   readonly securityModules: readonly string[] | null;
 }
 
-/** Looks at the machine. */
+/** Examines the machine. */
 export async function findLandlockFacts(settings: BackendSettings): Promise<LandlockFacts> {
   const { setprivPath, prlimitPath } = settings;
   const rules = ["--landlock-access", "fs", "--landlock-rule", "path-beneath:execute,read-file:/"];
@@ -45,7 +45,7 @@ export function describeLandlockObstacle(facts: LandlockFacts): string {
   return `${kernelObstacle(facts, setpriv.complaint)} (${setpriv.complaint})`;
 }
 
-/** Why Landlock fails: setpriv, run in English, ends its complaint with the kernel's answer. */
+/** Why Landlock fails: setpriv, run in English, ends its error message with the kernel's error. */
 function kernelObstacle({ securityModules, isFiltered }: LandlockFacts, complaint: string): string {
   if (/^setpriv: landlock.*Operation not permitted$/.test(complaint) && isFiltered) {
     return (
@@ -67,7 +67,7 @@ function readSecurityModules(): string[] | null {
   try {
     return readFileSync("/sys/kernel/security/lsm", "utf8").trim().split(",");
   } catch {
-    // securityfs is not mounted, or for the superuser alone.
+    // securityfs is not mounted, or only the superuser may read it.
     return null;
   }
 }

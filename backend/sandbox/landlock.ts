@@ -1,9 +1,9 @@
 /**
- * The sandbox for hosts where user namespaces are closed: Landlock for the file system, seccomp for everything else
- * (sockets among it), by setpriv(1) of util-linux 2.41 or newer.
+ * The sandbox for hosts on which user namespaces are not available: Landlock for the file system, seccomp for everything
+ * else, sockets included. setpriv(1) of util-linux 2.41 or newer sets up both.
  *
- * Paths are the host's own here. What Landlock does not name cannot be opened, and what seccomp does not list cannot be
- * called; the process may still see that files exist.
+ * Typst sees the host's own paths. It can open only files that Landlock allows and call only what seccomp allows, but it may
+ * still see that other files exist.
  */
 import { basename } from "node:path";
 import { readProc } from "../proc.mjs";
@@ -16,7 +16,7 @@ import { RENDER_ENVIRONMENT, type Sandbox, type SandboxView } from "./sandbox.ts
 import { writeSeccompFilter } from "./seccomp-filter-file.ts";
 import { sharedLibraries } from "./shared-libraries.ts";
 
-/** The programs that may fail before Typst runs, by the names with which they begin their complaints. */
+/** The programs that may fail before Typst runs. Their error messages begin with these names. */
 const LAUNCHERS = [LIMITER_NAME, "setpriv"];
 
 /** The sandbox, with its filter written into the work directory. */
@@ -25,11 +25,11 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
   const libraries = await sharedLibraries(settings.typstPath);
   const packages = await preparePackageDirectory(settings);
   const commonArguments = [
-    // There is no namespace that would end with the backend, so Typst is killed when its parent goes.
+    // No namespace ends with the backend, so the kernel kills Typst when its parent ends.
     ...["--pdeathsig", "KILL"],
     ...["--no-new-privs", "--inh-caps=-all", "--ambient-caps=-all"],
     ...boundingSetOption(),
-    // Every access to the file system is denied, but for the rules that follow.
+    // Denies every access to the file system that the rules below do not allow.
     ...["--landlock-access", "fs"],
     ...rule("execute,read-file", settings.typstPath),
     ...libraries.flatMap((library) => rule("execute,read-file", library)),
@@ -70,13 +70,13 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
   };
 }
 
-/** CAP_SETPCAP of <linux/capability.h>: the right to take capabilities out of the bounding set. */
+/** CAP_SETPCAP of <linux/capability.h>: permission to remove capabilities from the bounding set. */
 const CAP_SETPCAP = 8n;
 
 /**
- * The superuser's capabilities come back at each exec from the bounding set, so it must be emptied; where that is refused,
- * setpriv fails and nothing is served. An ordinary user's do not come back: without the right to empty the set, setpriv
- * would fail for nothing.
+ * At each exec, the superuser gets capabilities back from the bounding set, so it must be emptied. If that is not permitted,
+ * setpriv fails and the backend does not serve. An ordinary user gets none back, so without permission to empty the set the
+ * option is left out: setpriv would fail needlessly.
  */
 function boundingSetOption(): readonly string[] {
   const permitted = BigInt(`0x${/^CapPrm:\t([0-9a-f]+)$/m.exec(readProc("self/status"))?.[1] ?? "0"}`);

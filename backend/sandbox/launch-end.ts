@@ -1,6 +1,6 @@
 /**
- * What all sandboxes share in reading the end of a program: whether a launcher (prlimit, bwrap, setpriv) failed before
- * Typst ran, and how Typst ended where the launchers have replaced themselves by it.
+ * How all sandboxes interpret the end of a program: whether a launcher (prlimit, bwrap, setpriv) failed before Typst ran,
+ * and how Typst ended if the launchers replaced themselves with it.
  */
 import type { ProgramEnd } from "../spawner/messages.ts";
 import type { SandboxedEnd } from "./sandbox.ts";
@@ -11,7 +11,7 @@ const LAUNCH_FAILURE_EXIT_CODES: readonly number[] = [126, 127];
 /**
  * Whether Typst never ran.
  *
- * @param launchers the names with which the launchers begin their complaints. Typst begins otherwise.
+ * @param launchers the names with which the launchers' error messages begin. Typst's begin differently.
  */
 export function hasFailedToLaunch(end: ProgramEnd, launchers: readonly string[]): boolean {
   if (end.kind !== "exited") return end.kind === "failed";
@@ -19,13 +19,13 @@ export function hasFailedToLaunch(end: ProgramEnd, launchers: readonly string[])
   return launchers.some((name) => end.diagnostics.startsWith(`${name}: `));
 }
 
-/** The end of Typst, where the program that was started has become Typst. */
+/** The end of Typst, if the started program replaced itself with Typst. */
 export function endOfReplacedProgram(end: ProgramEnd, launchers: readonly string[]): SandboxedEnd {
   if (end.kind === "failed" || hasFailedToLaunch(end, launchers)) return sandboxFailed(end);
   return end.kind === "exited" ? { kind: "exited", exitCode: end.exitCode } : { kind: "signalled", signal: end.signal };
 }
 
-/** The reason holds nothing that the program said. */
+/** The reason contains no output of the program. */
 export function sandboxFailed(end: ProgramEnd): SandboxedEnd {
   switch (end.kind) {
     case "failed":

@@ -11,10 +11,10 @@ export const SANDBOX_MODES = /** @type {const} */ (["bubblewrap", "landlock", "n
 export const SANDBOX_MODE_ADVICE = `SERVICE_SANDBOX must be one of ${SANDBOX_MODES.join(", ")}.`;
 
 /**
- * Only `none` by name turns the sandbox off: a setting that is missing must never open the service.
+ * Only the explicit value `none` turns the sandbox off. A missing setting must never do so.
  *
  * @param {string | undefined} setting
- * @returns {SandboxMode | undefined} undefined where the setting names none
+ * @returns {SandboxMode | undefined} undefined if the setting names none
  */
 export function parseSandboxMode(setting) {
   return SANDBOX_MODES.find((mode) => mode === (setting || "bubblewrap"));

@@ -1,5 +1,5 @@
 /**
- * Opening the sandbox that the settings name.
+ * Opens the sandbox that the settings name.
  */
 import type { BackendSettings } from "../settings.ts";
 import { openBubblewrap } from "./bubblewrap.ts";
@@ -8,9 +8,9 @@ import type { Sandbox } from "./sandbox.ts";
 import { openUnconfined } from "./unconfined.ts";
 
 /**
- * The sandbox, with everything that it needs written into the work directory, which must be ready. It is not probed yet.
+ * Writes what the sandbox needs into the work directory, which must be ready. The sandbox is not probed yet.
  *
- * @throws SettingError where no filter of system calls is known for this machine's processor.
+ * @throws SettingError if no filter of system calls is known for this machine's processor.
  */
 export function openSandbox(settings: BackendSettings): Promise<Sandbox> {
   switch (settings.sandboxMode) {

@@ -7,11 +7,11 @@ import { workDirectoryPath } from "../work-directory/paths.ts";
 
 export interface PackageDirectory {
   readonly path: string;
-  /** What of it lies in the work directory. */
+  /** Its paths in the work directory. */
   readonly workFiles: readonly string[];
 }
 
-/** The operator's folder. Where none is set, an empty one is made: Typst must be given one, or it uses the user's. */
+/** The operator's folder. If none is set, an empty one is made, because Typst would otherwise use the user's. */
 export async function preparePackageDirectory(settings: BackendSettings): Promise<PackageDirectory> {
   if (settings.packagePath !== null) return { path: settings.packagePath, workFiles: [] };
   const path = workDirectoryPath(settings.workDirectory, "emptyPackages");

@@ -1,7 +1,7 @@
 /**
- * The root directory that a render sees under bubblewrap: the libraries of Typst, and empty places where the rest is
- * mounted. Made once at start: for each mount bubblewrap reads the host's table of mounts again, so six libraries
- * mounted one by one cost every render 1.5 to 2 ms (measured).
+ * The root directory that Typst sees under bubblewrap: its libraries, and empty mount points for the rest. It is made once
+ * at start, because bubblewrap reads the host's mount table for each mount: mounting six libraries one by one costs 1.5 to
+ * 2 ms per render (measured).
  */
 import { existsSync } from "node:fs";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
@@ -18,10 +18,10 @@ export const SANDBOX_PATHS = {
   font: (index: number) => `/fonts/${index}`,
 } as const;
 
-/** What glibc wants to know before it asks for huge pages (see `HUGE_PAGES`); nothing else of /sys is there. */
+/** The only files of /sys. glibc reads them before it asks for huge pages (see `HUGE_PAGES`). */
 const HUGE_PAGE_FILES = ["enabled", "hpage_pmd_size"].map((name) => `/sys/kernel/mm/transparent_hugepage/${name}`);
 
-/** Where the root is, once it is made. */
+/** The path of the root on the host. */
 export function sandboxRootPath({ workDirectory }: BackendSettings): string {
   return workDirectoryPath(workDirectory, "sandboxRoot");
 }
@@ -30,8 +30,8 @@ export function sandboxRootPath({ workDirectory }: BackendSettings): string {
  * Makes the root in the work directory.
  *
  * @param libraries what the Typst binary loads.
- * @returns the paths of all that a render needs of it, on the host.
- * @throws where a file cannot be read or written.
+ * @returns the host paths of the files in it that a render needs.
+ * @throws if a file cannot be read or written.
  */
 export async function makeSandboxRoot(
   settings: BackendSettings,
@@ -45,7 +45,7 @@ export async function makeSandboxRoot(
   };
   const makeFile = async (path: string, content: string | Uint8Array) => {
     await mkdir(dirname(join(root, path)), { recursive: true });
-    // Executable, because one of the libraries is the loader of programs.
+    // Executable, because one of the libraries is the dynamic loader.
     await writeFile(join(root, path), content, { mode: 0o555 });
     made.push(join(root, path));
   };
@@ -55,7 +55,7 @@ export async function makeSandboxRoot(
     const path = SANDBOX_PATHS.font(index);
     await ((await stat(fontPath)).isDirectory() ? makeDirectory(path) : makeFile(path, ""));
   }
-  // Read whole: files of /sys say that they are longer than they are, and copyFile waits for the rest.
+  // Not copyFile: files of /sys report a larger size than they have, and it waits for the rest.
   for (const file of libraries) await makeFile(file, await readFile(file));
   for (const file of HUGE_PAGE_FILES.filter((path) => existsSync(path))) await makeFile(file, await readFile(file));
   return made;

@@ -1,6 +1,6 @@
 /**
- * What a sandbox is to the rest of the backend: how a render directory looks from inside it, how Typst is started in it,
- * how Typst ended, and why it does not run. Everything that differs between the sandboxes is behind this interface.
+ * The interface of a sandbox: the paths that Typst sees in it, how Typst is started in it, how Typst ended, and why it does
+ * not run. Everything that differs between the sandboxes is behind this interface.
  */
 import type { ProgramEnd, SpawnCommand } from "../spawner/messages.ts";
 import type { RenderDirectory } from "../work-directory/render-directory.ts";
@@ -11,7 +11,7 @@ export type { SandboxMode };
 /** Paths as Typst sees them. */
 export interface SandboxView {
   readonly root: string;
-  /** Where files of output go; null where all of it goes to standard output. */
+  /** The directory for output files; null if the output goes to standard output. */
   readonly outputDirectory: string | null;
   readonly fontPaths: readonly string[];
   readonly packagePath: string;
@@ -19,7 +19,7 @@ export interface SandboxView {
 
 /** A command that runs Typst in the sandbox. */
 export interface TypstCommand extends SpawnCommand {
-  /** What the kernel calls the process of Typst: the file name of its program. */
+  /** The kernel's name for Typst's process: the file name of its program. */
   readonly typstName: string;
 }
 
@@ -33,10 +33,10 @@ export type SandboxedEnd = TypstExit | { readonly kind: "sandbox-failed"; readon
 
 export interface Sandbox {
   readonly mode: SandboxMode;
-  /** Files and directories of the work directory that must stay there for Typst to run in it. */
+  /** Files and directories in the work directory without which Typst does not run in the sandbox. */
   readonly workFiles: readonly string[];
   view(renderDirectory: RenderDirectory): SandboxView;
-  /** @param variables environment variables of Typst, beside those of every render. */
+  /** @param variables environment variables of Typst, in addition to those of every render. */
   spawnCommand(
     renderDirectory: RenderDirectory,
     typstArguments: readonly string[],
@@ -50,6 +50,6 @@ export interface Sandbox {
 
 /**
  * The whole environment of a render. Variables such as TYPST_FONT_PATHS or SOURCE_DATE_EPOCH change what Typst does, so
- * nothing of the host's is inherited. Times are in UTC.
+ * none are inherited from the host. Times are in UTC.
  */
 export const RENDER_ENVIRONMENT = { TZ: "UTC" } as const;

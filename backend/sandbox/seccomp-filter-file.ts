@@ -11,7 +11,7 @@ import { seccompFilter } from "./seccomp.ts";
  * Writes the filter for this machine's processor.
  *
  * @returns the path of the file.
- * @throws SettingError where no filter is known for the processor.
+ * @throws SettingError if no filter is known for the processor.
  */
 export async function writeSeccompFilter({ workDirectory }: BackendSettings): Promise<string> {
   const filter = seccompFilter(process.arch);

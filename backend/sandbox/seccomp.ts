@@ -1,14 +1,14 @@
 /**
  * The system calls that Typst may make, as a seccomp filter in the kernel's own form (classic BPF).
  *
- * A list of what is allowed: every other call answers EPERM. No sockets, no new processes (threads only), no mounts, no
- * tracing, no keys, no io_uring, no signals. The list is what strace shows of compiles of every format, with what glibc
- * and musl do beside it on other days (waiting, mapping). A few more are for the sandbox's own programs, which the filter
- * binds too: bubblewrap waits for Typst (wait4), setpriv gives its capabilities away and then sets up Landlock.
+ * The filter is an allow-list: every other call fails with EPERM. No sockets, no new processes (threads only), no mounts, no
+ * tracing, no keys, no io_uring, no signals. The list is what strace shows for compiles of every format, plus calls for
+ * waiting and mapping that glibc and musl make only sometimes. A few more are for the sandbox's own programs, which run under
+ * the filter, too: bubblewrap waits for Typst (wait4), setpriv drops its capabilities and then sets up Landlock.
  *
- * ioctl is not on the list, although strace shows one: whether standard error is a terminal (TCGETS of glibc, TIOCGWINSZ
- * of musl). EPERM says no as well as ENOTTY does. What else ioctl offers on the sockets that are Typst's streams, such as
- * the host's network interfaces under Landlock, is out of reach.
+ * ioctl is not on the list, although strace shows one: the check whether standard error is a terminal (TCGETS of glibc,
+ * TIOCGWINSZ of musl). For it, EPERM is as good an answer as ENOTTY. On the sockets that are Typst's streams, ioctl would
+ * also show the host's network interfaces under Landlock.
  */
 
 /** AUDIT_ARCH_* of <linux/audit.h>, and the numbers of the calls by name. */
@@ -179,17 +179,17 @@ const ERRNO = 0x00050000;
 const EPERM = 1;
 const ENOSYS = 38;
 
-/** A thread shares everything with its process; without this flag clone(2) makes a process. */
+/** With this flag clone(2) makes a thread, without it a process. */
 const CLONE_THREAD = 0x00010000;
-/** Calls of the x32 ABI have this bit: a second table of everything, which nothing of ours uses. */
+/** Marks a call of the x32 ABI, a second system call table that none of our programs use. */
 const X32_BIT = 0x40000000;
 
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, operand: number];
 
 /**
- * The filter for a processor, as `process.arch` names it.
+ * The filter for a processor, by its name in `process.arch`.
  *
- * @returns the program's bytes, or null for a processor whose system calls are not listed here.
+ * @returns the bytes of the BPF program, or null for a processor whose system calls are not listed here.
  */
 export function seccompFilter(architectureName: string): Buffer | null {
   const architecture = ARCHITECTURES[architectureName];
@@ -202,7 +202,7 @@ export function seccompFilter(architectureName: string): Buffer | null {
     [LOAD, 0, 0, NUMBER_OFFSET],
     [JUMP_IF_AT_LEAST, 0, 1, X32_BIT],
     [RETURN, 0, 0, KILL_PROCESS],
-    // clone3 passes its flags in memory, where no filter can see them; without it, libc uses clone.
+    // clone3 passes its flags in memory, which filters cannot read. If it fails with ENOSYS, libc uses clone.
     [JUMP_IF_EQUAL, 0, 1, clone3],
     [RETURN, 0, 0, ERRNO | ENOSYS],
     [JUMP_IF_EQUAL, 0, 4, clone],
@@ -210,15 +210,15 @@ export function seccompFilter(architectureName: string): Buffer | null {
     [JUMP_IF_SET, 0, 1, CLONE_THREAD],
     [RETURN, 0, 0, ALLOW],
     [RETURN, 0, 0, ERRNO | EPERM],
-    // A process may ask for its own limits (process id 0), and for nobody else's.
+    // A process may read its own limits (process id 0), but no others.
     [JUMP_IF_EQUAL, 0, 4, prlimit64],
     [LOAD, 0, 0, FIRST_ARGUMENT_OFFSET],
     [JUMP_IF_EQUAL, 0, 1, 0],
     [RETURN, 0, 0, ALLOW],
     [RETURN, 0, 0, ERRNO | EPERM],
-    // abort(3) sends its own thread SIGABRT. A filter does not know the process id, so it cannot tell that from a signal to
-    // another process of the same user, which Landlock leaves in reach. The trap is SIGSYS for the caller, whose default
-    // ends it: an abort ends the process all the same, on every processor and with every libc, and reaches no other.
+    // abort(3) sends SIGABRT to its own thread. The filter does not know the process id, so it cannot distinguish that from a
+    // signal to another process of the same user, which Landlock does not prevent. The trap sends SIGSYS to the caller, which
+    // ends it: so an abort still ends the process, on every processor and with every libc, and no signal reaches another.
     ...Object.values(raise).flatMap((number) => onNumber(number, TRAP)),
     ...Object.values(allowed).flatMap((number) => onNumber(number, ALLOW)),
     [RETURN, 0, 0, ERRNO | EPERM],

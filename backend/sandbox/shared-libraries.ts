@@ -5,10 +5,10 @@ import { execa } from "execa";
 
 const ANSWER_TIMEOUT_MILLISECONDS = 10_000;
 
-/** The absolute paths of a program's libraries, asked of its own loader. A static program has none. */
+/** The absolute paths of a program's libraries, as listed by its own loader. A static program has none. */
 export async function sharedLibraries(program: string): Promise<string[]> {
-  // The loader lists what it would load and does not start the program. A static program has no loader, ignores the
-  // variable and prints its version.
+  // With this variable the loader lists what it would load and does not start the program. A static program has no loader,
+  // ignores the variable and prints its version.
   const { stdout } = await execa(program, ["--version"], {
     env: { LD_TRACE_LOADED_OBJECTS: "1" },
     extendEnv: false,

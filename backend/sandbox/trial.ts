@@ -1,28 +1,28 @@
 /**
- * Trying out a machine on which a sandbox does not start: its programs on their own, and what the kernel says. No data of
- * a caller is involved. The `*-obstacle.ts` file of each sandbox explains what is found.
+ * Examines a machine on which a sandbox does not start: runs its programs by themselves and reads what the kernel reports. No
+ * data of a caller is involved. The `*-obstacle.ts` file of each sandbox explains the findings.
  */
 import { execa } from "execa";
 import { readProc } from "../proc.mjs";
 import type { BackendSettings } from "../settings.ts";
 
-/** How a program of the sandbox went when it was tried on its own. */
+/** The result of running a program of the sandbox by itself. */
 export type Trial =
   | { readonly kind: "works" }
   | { readonly kind: "missing" }
   /** The first line that it wrote to standard error. */
   | { readonly kind: "fails"; readonly complaint: string };
 
-/** What every sandbox depends on. */
+/** The facts that matter to every sandbox. */
 export interface MachineFacts {
   readonly isSuperuser: boolean;
   readonly prlimit: Trial;
-  /** Whether a filter of system calls binds this process already, as a container's does. */
+  /** Whether this process already runs under a filter of system calls, such as a container's. */
   readonly isFiltered: boolean;
 }
 
 const TRIAL_TIMEOUT_MILLISECONDS = 10_000;
-/** Long enough for every complaint of the programs; a stack of warnings is cut. */
+/** Long enough for every error message of these programs; a series of warnings is cut. */
 const MAX_COMPLAINT_LENGTH = 300;
 
 export const PRLIMIT_MISSING = "prlimit is missing. Install util-linux.";
@@ -43,12 +43,12 @@ export async function tryProgram(program: string, options: readonly string[]): P
   return { kind: "fails", complaint: complaint.slice(0, MAX_COMPLAINT_LENGTH) || `exit code ${exitCode ?? code}` };
 }
 
-/** What a program writes to standard output; empty where it does not run. */
+/** What a program writes to standard output; empty if it does not run. */
 export async function outputOf(program: string, option: string): Promise<string> {
   return (await run(program, [option])).stdout ?? "";
 }
 
-/** Runs a program without an environment but for the language of its complaints. */
+/** Runs a program with no environment except the language of its messages. */
 function run(program: string, options: readonly string[]) {
   return execa(program, options, {
     env: { LC_ALL: "C" },

@@ -1,6 +1,6 @@
 /**
- * No sandbox at all: for machines of developers whose system has none. Typst itself still keeps to its root directory,
- * but nothing else holds what a flaw in it would let through.
+ * No sandbox at all, for developers whose machines have none. Typst itself still keeps to its root directory, but nothing
+ * contains a flaw in it.
  */
 import { basename } from "node:path";
 import type { BackendSettings } from "../settings.ts";
@@ -8,7 +8,7 @@ import { endOfReplacedProgram } from "./launch-end.ts";
 import { preparePackageDirectory } from "./package-directory.ts";
 import { RENDER_ENVIRONMENT, type Sandbox } from "./sandbox.ts";
 
-/** A proxy that refuses every connection: without a sandbox it is all that keeps Typst from fetching packages. */
+/** A port that refuses every connection: without a sandbox, only this prevents Typst from fetching packages. */
 const REFUSING_PROXY = "http://127.0.0.1:9";
 const PROXY_VARIABLES = { HTTP_PROXY: REFUSING_PROXY, HTTPS_PROXY: REFUSING_PROXY, ALL_PROXY: REFUSING_PROXY };
 

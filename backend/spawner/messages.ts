@@ -1,5 +1,5 @@
 /**
- * What the backend and its spawner say to each other, over the channel between a Node process and its child.
+ * The messages between the backend and its spawner, over the channel between a Node process and its child.
  */
 
 /** Identifies one program among all that a backend has started. */
@@ -10,9 +10,9 @@ export interface SpawnCommand {
   readonly file: string;
   readonly arguments: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
-  /** No two programs that run at once may share it: processes left behind are recognised by it. */
+  /** Unique among running programs: processes that are left behind are recognised by it. */
   readonly workingDirectory: string;
-  /** What it gets beside its standard streams: file descriptors from `FIRST_EXTRA_DESCRIPTOR` on, in this order. */
+  /** File descriptors in addition to the standard streams, from `FIRST_EXTRA_DESCRIPTOR` on, in this order. */
   readonly extraDescriptors: readonly ExtraDescriptor[];
 }
 
@@ -22,7 +22,7 @@ export const FIRST_EXTRA_DESCRIPTOR = 3;
 export type ExtraDescriptor =
   /** A file, opened for reading. */
   | { readonly kind: "file"; readonly path: string }
-  /** A pipe for what it reports of itself. There may be one. */
+  /** A pipe on which the program reports its status. At most one. */
   | { readonly kind: "report" };
 
 /** From the backend. */
@@ -30,7 +30,7 @@ export type SpawnerRequest =
   | { readonly kind: "start"; readonly id: ProgramId; readonly spawnCommand: SpawnCommand }
   | { readonly kind: "kill"; readonly id: ProgramId };
 
-/** From the spawner. `killed` answers every kill; `ended` comes once for every program, as the last report on it. */
+/** From the spawner. Every kill is answered with `killed`. `ended` is sent once for every program, as the last report on it. */
 export type SpawnerReport =
   | { readonly kind: "started"; readonly id: ProgramId; readonly pid: number }
   | { readonly kind: "killed"; readonly id: ProgramId }
@@ -43,10 +43,10 @@ export type ProgramEnd =
   /** `reason` is for the log: it holds no path and no message of the system. */
   | { readonly kind: "failed"; readonly reason: string };
 
-/** What a program said besides its output. */
+/** What a program wrote besides its output. */
 export interface ProgramWords {
   /** The first bytes of its standard error, one character each. */
   readonly diagnostics: string;
-  /** The first bytes of its report; empty where it has no descriptor for one. */
+  /** The first bytes of its report; empty if it has no descriptor for one. */
   readonly status: string;
 }

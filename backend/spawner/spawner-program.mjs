@@ -1,10 +1,9 @@
 /**
  * The spawner: a small process beside the backend that starts and kills programs for it.
  *
- * Node starts a program by fork(2), which copies the page tables of all its memory: 1 ms from a process of 50 MB, 8 ms
- * from a backend of 160 MB, and the event loop stands still meanwhile (measured). So this process stays small: it
- * imports little but Node, no standard output passes through it, and it is plain JavaScript, because loading TypeScript
- * doubles the memory that is copied.
+ * Node starts a program with fork(2), which copies the page tables of all its memory and blocks the event loop: 1 ms for a
+ * process of 50 MB, 8 ms for a backend of 160 MB (measured). So this process stays small: it imports little but Node, no
+ * standard output passes through it, and it is plain JavaScript, because loading TypeScript would double its memory.
  *
  * For each program it connects to the backend's socket, sends the program's number, and hands the connection over as the
  * program's standard input and output. It ends with the backend, and kills what still runs.
@@ -21,16 +20,16 @@ import { killStrayProcesses } from "../work-directory/stray-processes.mjs";
 /** @import { ExtraDescriptor, ProgramEnd, ProgramId, ProgramWords, SpawnCommand } from "./messages.ts" */
 /** @import { SpawnerReport, SpawnerRequest } from "./messages.ts" */
 
-/** Enough to tell one end from another; the rest of what a program says is dropped. */
+/** Enough to see how a program ended. The rest of its diagnostics is dropped. */
 const MAX_TEXT_LENGTH = 4096;
 
-/** For the killed children to be gone, once the backend has ended. */
+/** How long killed children may take to end after the backend has ended. */
 const MAX_ENDING_MILLISECONDS = 2000;
 
 /** Where the backend accepts the streams of programs. In the environment, so that no command line shows it. */
 const socketPath = process.env.SPAWNER_SOCKET_PATH ?? "";
 
-/** What runs; null for a program that is about to be started. @type {Map<ProgramId, ChildProcess | null>} */
+/** The running programs; null for one that is about to be started. @type {Map<ProgramId, ChildProcess | null>} */
 const children = new Map();
 let isEnding = false;
 
@@ -44,7 +43,7 @@ process.on("message", (/** @type {SpawnerRequest} */ request) => {
 process.on("disconnect", () => {
   isEnding = true;
   for (const id of [...children.keys()]) kill(id);
-  // A sandbox that is killed in its first moments leaves a process behind, which is found and killed when it has ended.
+  // A sandbox that is killed just after its start leaves a process behind, which is killed when the sandbox has ended.
   if (children.size === 0) process.exit(0);
   setTimeout(() => process.exit(0), MAX_ENDING_MILLISECONDS);
 });
@@ -55,7 +54,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => {
 function start(id, spawnCommand) {
   children.set(id, null);
   const socket = connect(socketPath);
-  // What the backend writes is for the program: nothing of it may be read here.
+  // What the backend writes is for the program and must not be read here.
   socket.pause();
   socket.on("error", (error) => reportFailure(id, error));
   socket.on("connect", () => {
@@ -87,7 +86,7 @@ function spawnOn(id, spawnCommand, socket) {
   /** @param {ExtraDescriptor} descriptor */
   const stdioOf = (descriptor) => {
     if (descriptor.kind === "report") return "pipe";
-    // Each program opens the file anew: processes that share a descriptor share its position.
+    // Opened once per program, because processes that share a descriptor share its position.
     const fd = openSync(descriptor.path, "r");
     opened.push(fd);
     return fd;
@@ -97,7 +96,7 @@ function spawnOn(id, spawnCommand, socket) {
       cwd: spawnCommand.workingDirectory,
       env: spawnCommand.environment,
       stdio: [socket, socket, "pipe", ...spawnCommand.extraDescriptors.map(stdioOf)],
-      // A process group of its own, to be killed as one.
+      // A new process group, so that it can be killed as a whole.
       detached: true,
     });
     child.on("error", (error) => reportFailure(id, error));
@@ -105,7 +104,7 @@ function spawnOn(id, spawnCommand, socket) {
     const diagnostics = readHead(child.stdio?.[2]);
     const status = readHead(child.stdio?.slice(3).find(isReadable));
     child.on("exit", (_exitCode, signal) => {
-      // A bubblewrap that is killed early may leave its inner process, which would keep the streams open for ever.
+      // A bubblewrap that is killed early may leave its inner process behind, which would keep the streams open for ever.
       if (signal !== null) killStrayProcesses((argument) => argument === spawnCommand.workingDirectory);
     });
     child.on("close", (exitCode, signal) => {
@@ -122,7 +121,7 @@ function spawnOn(id, spawnCommand, socket) {
 function kill(id) {
   const child = children.get(id);
   if (child === null) reportFailure(id, "killed before it was started");
-  // A group that has ended by itself is about to be reported.
+  // The group may already have ended; its end is then reported anyway.
   if (child?.pid !== undefined) killIfThere(-child.pid);
 }
 
@@ -160,7 +159,7 @@ function report(message) {
 /**
  * Reads a stream to its end, so that the writer never blocks, and keeps the first bytes as text, one character each.
  *
- * @param {Readable | unknown} stream a pipe from the program, or nothing where it has none.
+ * @param {Readable | unknown} stream a pipe from the program, or undefined if it has none.
  */
 function readHead(stream) {
   let head = "";
@@ -168,7 +167,7 @@ function readHead(stream) {
     stream.on("data", (chunk) => {
       if (head.length < MAX_TEXT_LENGTH) head += chunk.toString("latin1").slice(0, MAX_TEXT_LENGTH - head.length);
     });
-    // A killed process may break its pipes. Its exit says how it ended.
+    // Killing a process may break its pipes. Its exit says how it ended.
     stream.on("error", () => {});
   }
   return () => head;

@@ -1,8 +1,8 @@
 /**
  * The backend's side of the spawner: starts programs through it, and replaces it when it ends.
  *
- * A program's end (a message of the spawner) and its streams (a connection from the program) arrive separately and in
- * any order; a program is settled when both are here, or when one of them can no longer come.
+ * A program's end (a message from the spawner) and its streams (a connection) arrive separately and in any order. A program
+ * is settled when both have arrived, or when one of them can no longer come.
  */
 
 import { type ChildProcess, fork } from "node:child_process";
@@ -17,20 +17,20 @@ import { killStrayProcesses } from "../work-directory/stray-processes.mjs";
 import type { ProgramEnd, ProgramId, SpawnCommand, SpawnerReport, SpawnerRequest } from "./messages.ts";
 
 const PROGRAM = fileURLToPath(new URL("spawner-program.mjs", import.meta.url));
-/** The spawner makes little garbage, and every page of its memory adds to the cost of every start. */
+/** Every page of the spawner's memory makes every start slower, and it produces little garbage. */
 const SPAWNER_NODE_ARGUMENTS = ["--max-semi-space-size=1"];
 /** A spawner that has not acknowledged a kill by then is stuck. */
 const ANSWER_TIMEOUT_MILLISECONDS = 5000;
-/** For the connection of a program that has ended: it was made before the program ran, so it arrives at once or never. */
+/** How long to wait for the connection of a program that has ended. It connected before it ran, so it comes at once or never. */
 const CONNECTION_TIMEOUT_MILLISECONDS = 1000;
-/** By then, a program that was about to start when its spawner died has started. */
+/** After this time, a program that was being started when its spawner died has started. */
 const LATE_START_MILLISECONDS = 1000;
 
 /** A program that was started, or could not be. */
 export interface SpawnedProgram {
-  /** Its standard input, written, and its standard output, read; null where it could not be started. */
+  /** Writes to its standard input, reads from its standard output; null if it could not be started. */
   readonly stream: Promise<Duplex | null>;
-  /** Its process id; null where it could not be started. */
+  /** Its process id; null if it could not be started. */
   readonly pid: Promise<number | null>;
   /** How it ended. Never rejects: when the spawner ends, its programs count as failed. */
   readonly end: Promise<ProgramEnd>;
@@ -38,9 +38,9 @@ export interface SpawnedProgram {
   kill(): void;
 }
 
-/** What is known of a program until it is settled. */
+/** A program that is not settled. */
 class Program {
-  /** Its working directory, which no other running program has. */
+  /** Its working directory, which it shares with no other running program. */
   readonly directory: string;
   readonly stream = Promise.withResolvers<Duplex | null>();
   readonly pid = Promise.withResolvers<number | null>();
@@ -48,7 +48,7 @@ class Program {
   /** Its process group, once it is started. */
   groupId: number | null = null;
   socket: Socket | null = null;
-  /** Its end, where that arrived before its connection. */
+  /** Its end, if that arrived before its connection. */
   earlyEnd: ProgramEnd | null = null;
   killTimer: NodeJS.Timeout | null = null;
   connectionTimer: NodeJS.Timeout | null = null;
@@ -75,21 +75,21 @@ export class Spawner {
   }
 
   /**
-   * A spawner whose socket lies in `workDirectory`, which must be there.
+   * Opens a spawner with its socket in `workDirectory`, which must exist.
    *
-   * @param answerTimeoutMilliseconds after which a spawner process that does not respond is killed.
+   * @param answerTimeoutMilliseconds how long a spawner process may take to respond before it is killed.
    */
   static async open(workDirectory: string, answerTimeoutMilliseconds = ANSWER_TIMEOUT_MILLISECONDS): Promise<Spawner> {
     const socketPath = workDirectoryPath(workDirectory, "streams");
     return new Spawner(socketPath, await listen(socketPath), answerTimeoutMilliseconds);
   }
 
-  /** Whether nothing can be started any more. */
+  /** Whether it was closed: nothing can be started any more. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
-  /** Starts a program. Never throws: a failure to start is an end of the program. */
+  /** Starts a program. Never throws: a failure to start is reported as the program's end. */
   start(spawnCommand: SpawnCommand): SpawnedProgram {
     const id = ++this.#lastId;
     const program = new Program(spawnCommand.workingDirectory);
@@ -103,7 +103,7 @@ export class Spawner {
     };
   }
 
-  /** Ends the spawner and everything that it has started, for good. */
+  /** Ends the spawner and everything that it has started. It cannot be used again. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#server.close();
@@ -152,7 +152,7 @@ export class Spawner {
     return child;
   }
 
-  /** A spawner that has ended can kill nothing any more, and not all of its programs end with it. */
+  /** Kills the programs of a spawner that has ended: not all of them end with it. */
   #forget(child: ChildProcess, reason: string): void {
     if (this.#child !== child) return;
     this.#child = null;
@@ -175,7 +175,7 @@ export class Spawner {
         program.pid.resolve(report.pid);
         break;
       case "killed":
-        // The spawner responds. How long the kernel takes to end the program is not its concern.
+        // The spawner responds, so it is not killed. How long the kernel takes to end the program is another matter.
         if (program.killTimer !== null) clearTimeout(program.killTimer);
         break;
       case "ended":
@@ -210,11 +210,11 @@ export class Spawner {
 
   /** The first line of a connection is the program's number; what follows is the program's output. */
   readonly #takeConnection = (socket: Socket): void => {
-    // Whoever reads the socket gets the error as an exception.
+    // The code that reads the socket gets the error as an exception.
     socket.on("error", () => {});
     socket.once("readable", () => {
       const head: Buffer | null = socket.read();
-      // Written in one piece, so it arrives in one.
+      // The first line was written in one piece, so it arrives in one piece.
       const lineEnd = head?.indexOf("\n") ?? -1;
       const id: ProgramId = Number(head?.toString("latin1", 0, Math.max(0, lineEnd)));
       const program = this.#programs.get(id);

@@ -1,7 +1,7 @@
 /**
  * The Typst command line: the only place that builds one.
  *
- * Nothing of a request reaches it but numbers, enum values and page ranges that the rules have validated.
+ * All that it takes from a request are numbers, enum values and page ranges that the rules have validated.
  */
 import { join } from "node:path";
 import type { Output } from "../../rules/output-options.ts";
@@ -12,12 +12,12 @@ import type { BackendSettings } from "../settings.ts";
 const STANDARD_STREAM = "-";
 
 /**
- * The project root as a folder of fonts: it is the working directory in every sandbox. Its path would not do, because
- * Typst splits the value of `--font-path` at colons.
+ * The project root as a folder of fonts: it is the working directory in every sandbox. An absolute path would not work,
+ * because Typst splits the value of `--font-path` at colons.
  */
 const PROJECT_ROOT = ".";
 
-/** Everything in a request that its command lines depend on. */
+/** Everything in a request on which its command line depends. */
 export interface RenderCommand {
   readonly output: Output;
   /** Whether there are fonts among the files of the request. */
@@ -26,7 +26,7 @@ export interface RenderCommand {
 
 /**
  * The arguments that render an output from the program text on standard input: to standard output, or to one file per
- * page where the view has a directory for them.
+ * page if the view has a directory for them.
  */
 export function renderArguments(settings: BackendSettings, view: SandboxView, command: RenderCommand): string[] {
   const { output } = command;
@@ -36,7 +36,7 @@ export function renderArguments(settings: BackendSettings, view: SandboxView, co
 }
 
 /**
- * The arguments that find out whether the document has a page: Typst prints it, or nothing.
+ * The arguments that show whether the document has a page: Typst writes that page, or nothing.
  *
  * @param page counted from one.
  */
@@ -56,7 +56,7 @@ export function lowestPage(pages: string): number {
 
 /**
  * The view with the request's own fonts, if there are any. Of several fonts of one family that fit equally well, Typst
- * takes the first that it has found: its own, then the operator's, then these.
+ * takes the first that it finds: its own, then the operator's, then these.
  */
 function fontView(view: SandboxView, { bringsFonts }: RenderCommand): SandboxView {
   return bringsFonts ? { ...view, fontPaths: [...view.fontPaths, PROJECT_ROOT] } : view;
@@ -67,7 +67,7 @@ export function isArchive(output: Output): boolean {
   return output.format !== "pdf" && output.archive !== null;
 }
 
-/** The arguments of one compile: what is common to all of them, then what the format asks for. */
+/** The arguments of one compile: those of every compile, then those of its format. */
 export function compileArguments(
   settings: BackendSettings,
   view: SandboxView,
@@ -96,9 +96,9 @@ function timestampArguments({ creationTimestampSeconds }: BackendSettings): stri
 }
 
 /**
- * The arguments for the caller's choice of pages, resolution and standards. Every user who sees the process in /proc can
- * read its command line, and Typst 0.15 takes these options in no other way, neither from its environment nor from a
- * file. So they are numbers and words from our own lists, and docs/operations.md says who sees them.
+ * The arguments for the caller's pages, resolution and standards. Every user who sees the process in /proc can read its
+ * command line, and Typst 0.15 takes these options in no other way, neither from its environment nor from a file. So they
+ * are numbers and words from our own lists, and docs/operations.md says who can see them.
  */
 function outputArguments(settings: BackendSettings, output: Output): string[] {
   switch (output.format) {
@@ -124,12 +124,12 @@ function imagePageArguments(settings: BackendSettings, output: Exclude<Output, {
     const ranges = output.pages === null ? [{ first: 1, last: null }] : parsePageSelection(output.pages);
     return ["--pages", boundedSelection(ranges, settings.limits.max_output_files)];
   }
-  // No document has so many pages, and Typst reports a number beyond its range as a wrong argument, not a missing page.
+  // No document has this many pages. Typst reports a larger number as a wrong argument, not as a missing page.
   return output.page === null ? [] : ["--pages", String(Math.min(output.page, Number.MAX_SAFE_INTEGER))];
 }
 
 /**
- * The selection with its open end closed, so that Typst writes at most one page over the limit: enough to know that there
+ * The selection with its open range closed, so that Typst writes at most one page over the limit: enough to see that there
  * are too many, and never thousands of files. Of several open ranges, the lowest contains the others.
  */
 function boundedSelection(ranges: readonly PageRange[], maxPages: number): string {

@@ -1,6 +1,6 @@
 /**
- * FIFOs for render directories. Node cannot create one, and starting mkfifo(1) for each would cost a render a
- * millisecond, so they are made many at a time and moved to where they are needed. None is used twice.
+ * FIFOs for render directories. Node cannot create one, and starting mkfifo(1) for each would cost a millisecond per
+ * render, so they are made in batches and moved to where they are needed. None is used twice.
  */
 import { randomBytes } from "node:crypto";
 import { mkdir, rename } from "node:fs/promises";
@@ -11,9 +11,9 @@ import { workDirectoryPath } from "../work-directory/paths.ts";
 import type { FifoSource } from "../work-directory/render-directory.ts";
 
 const FIFOS_PER_BATCH = 64;
-/** When so few are left, the next ones are made. */
+/** With this many left, the next batch is made. */
 const LOW_STOCK = 16;
-/** After a failure: a full disk or a missing program is not asked again for every render. */
+/** How long to wait after a failure, so that a full disk or a missing program does not cost every render an attempt. */
 const RETRY_MILLISECONDS = 10_000;
 /** Names cannot be guessed: a template that knew the name could read its own source, which it cannot do otherwise. */
 const NAME_BYTES = 16;
@@ -35,7 +35,7 @@ export class FifoStock implements FifoSource {
   /**
    * Moves a FIFO into a directory. Its name begins with a colon, which no key of a request's file can hold.
    *
-   * @returns its name; null where none can be had. Never rejects.
+   * @returns its name; null if there is none. Never rejects.
    */
   async moveInto(directory: string): Promise<string | null> {
     if (this.#names.length <= LOW_STOCK) this.#fillLater();
@@ -47,7 +47,7 @@ export class FifoStock implements FifoSource {
       await rename(join(this.#directory, name), join(directory, newName));
       return newName;
     } catch {
-      // Somebody has tidied up here: the others will be gone, too.
+      // The FIFO has been removed, so probably the others have been, too.
       this.#names = [];
       return null;
     }
@@ -63,7 +63,7 @@ export class FifoStock implements FifoSource {
       });
   }
 
-  /** @returns whether there are new ones. */
+  /** Makes a batch. @returns whether it succeeded. */
   async #fill(): Promise<boolean> {
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
     const names = Array.from({ length: FIFOS_PER_BATCH }, () => randomBytes(NAME_BYTES).toString("hex"));

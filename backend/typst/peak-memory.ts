@@ -1,19 +1,19 @@
 /**
  * The peak memory of a render's Typst, read from /proc while it runs.
  *
- * The kernel reports the final figure only to the parent of a process, and bubblewrap does not pass it on. So the figure
- * is the high-water mark at the last look. There is one look at the first byte of the output, when Typst has done most of
- * its work, and one every few milliseconds, less often in longer renders.
+ * The kernel reports the final figure only to the parent of a process, and bubblewrap does not pass it on. So the figure is
+ * the high-water mark at the last reading: one at the first byte of the output, when Typst has done most of its work, and
+ * one every few milliseconds, less often in longer renders.
  */
 import { readProc } from "../proc.mjs";
 
 const INTERVAL_MILLISECONDS = 20;
 const LATER_INTERVAL_MILLISECONDS = 100;
-/** The number of looks after which the later interval applies. */
+/** The number of readings after which the longer interval applies. */
 const LATER_LOOK = 50;
 /** More than the programs between the spawner and Typst in any sandbox. */
 const MAX_LAUNCH_DEPTH = 8;
-/** The kernel cuts the names of processes. */
+/** The kernel truncates the names of processes to this length. */
 const MAX_NAME_LENGTH = 15;
 
 export class PeakMemory {
@@ -24,7 +24,7 @@ export class PeakMemory {
   #timer: NodeJS.Timeout;
 
   /**
-   * @param pid of the program that was started, Typst or a launcher; null where nothing was started.
+   * @param pid of the program that was started, Typst or a launcher; null if nothing was started.
    * @param typstName what the kernel calls the process of Typst. The memory of launchers is not counted.
    */
   constructor(pid: Promise<number | null>, typstName: string) {
@@ -35,12 +35,12 @@ export class PeakMemory {
     });
   }
 
-  /** Bytes of resident memory; null where none could be read: in very short renders, and on systems without /proc. */
+  /** Bytes of resident memory; null if none could be read: in very short renders, and on systems without /proc. */
   get bytes(): number | null {
     return this.#bytes;
   }
 
-  /** Looks once. Reading /proc does not wait for a disk: 20 microseconds per file (measured). */
+  /** Takes one reading. Reading /proc does not wait for a disk: 20 microseconds per file (measured). */
   look(): void {
     if (this.#pid === null) return;
     this.#pid = lastDescendant(this.#pid);
@@ -63,7 +63,7 @@ export class PeakMemory {
   }
 }
 
-/** Follows first children to the last one: the sandbox's programs have one child each, and Typst has none. */
+/** The last process in the chain of first children: the sandbox's programs have one child each, and Typst has none. */
 function lastDescendant(pid: number): number {
   let last = pid;
   for (let depth = 0; depth < MAX_LAUNCH_DEPTH; depth++) {

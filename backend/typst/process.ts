@@ -1,11 +1,10 @@
 /**
  * The life of one Typst process: start, feed, count, stop, and how it ended. `outcome.ts` decides what an end means.
  *
- * A process may be started before its request comes; it waits for the program text on its standard input. Its output is
- * counted as it arrives, its diagnostics are drained and dropped after the first bytes, and stopping it kills its whole
+ * A process may be started before its request comes: it then waits for its program text, on standard input or at a FIFO.
+ * Its output is counted as it arrives, of its diagnostics only the first bytes are kept, and stopping it kills its whole
  * process group.
  */
-
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
@@ -30,20 +29,20 @@ export type TypstEnd =
 
 export interface TypstResult {
   readonly end: TypstEnd;
-  /** Whether its standard output was taken to the end. */
+  /** Whether all of its standard output was kept. */
   readonly outputTaken: AppendResult;
-  /** Bytes counted in all outputs; over the limit where that stopped it. */
+  /** Bytes of all outputs; over the limit if that is why it was stopped. */
   readonly outputBytes: number;
-  /** Whether Typst said that memory ran out. */
+  /** Whether Typst reported that it ran out of memory. */
   readonly ranOutOfMemory: boolean;
-  /** The peak resident memory seen while it performed its task; null where none was seen. */
+  /** The highest resident memory read while it performed its task; null if it ended before the first reading. */
   readonly peakMemoryBytes: number | null;
 }
 
-/** How a process takes its program text. */
+/** How a process reads its program text. */
 export type TextInput =
   | { readonly kind: "standard-input" }
-  /** By a FIFO, for which the main text waits. */
+  /** Through a FIFO, which the main text includes. */
   | { readonly kind: "fifo"; readonly path: string; readonly mainText: string };
 
 const STANDARD_INPUT: TextInput = { kind: "standard-input" };
@@ -57,38 +56,38 @@ export interface TypstTask {
   readonly signal: AbortSignal;
   /** Takes what the process writes to its standard output. */
   readonly output: OutputTaker;
-  /** Where the command writes files: the directory to watch, and who is told of the bytes in it. Null where it writes none. */
+  /** The directory to watch while the command writes files into it; null if it writes none. */
   readonly files: FilesWatch | null;
 }
 
-/** What became of a piece of output. */
+/** Whether a piece of output was kept, and if not, why. */
 export type AppendResult = "kept" | "too-large" | "no-room";
 
-/** Takes an output piece by piece. Any answer other than `kept` stops the process. */
+/** Takes an output piece by piece. Any result other than `kept` stops the process. */
 export interface OutputTaker {
   append(piece: Buffer): Promise<AppendResult>;
 }
 
-/** For an output that is only counted. */
+/** Counts an output without keeping it. */
 export const DISCARD_OUTPUT: OutputTaker = { append: async () => "kept" };
 
 export interface FilesWatch {
   readonly directory: string;
-  /** Whether there is room for so many bytes in the directory. */
+  /** Whether there is disk space for this many bytes in the directory. */
   hasRoomFor(bytes: number): boolean;
 }
 
-/** What became of a process's standard output. */
+/** How much standard output was read, and how it ended. */
 interface WrittenOutput {
   readonly bytes: number;
   readonly taken: AppendResult;
-  /** Why a piece could not be kept, where the machine failed; otherwise null. */
+  /** The error if the machine failed to keep a piece; otherwise null. */
   readonly failure: unknown;
   /** Whether the connection broke before its end. */
   readonly isCutShort: boolean;
 }
 
-/** Rust's allocator says this before it aborts (measured on 0.15.1); it is the only text of Typst's that is looked at. */
+/** Rust's allocator writes this before it aborts (seen with 0.15.1). No other text of Typst is interpreted. */
 const OUT_OF_MEMORY = /^memory allocation of \d+ bytes failed/m;
 const OUTPUT_DIRECTORY_POLL_MILLISECONDS = 25;
 
@@ -108,10 +107,9 @@ export class TypstProcess {
   #isTextDelivered = false;
 
   /**
-   * Starts Typst, which waits until it is fed. Never throws: a program that fails to start has a result as well.
+   * Starts Typst, which waits for its program text. Never throws: a failure to start becomes the result.
    *
-   * @param sandbox the one that has made the command.
-   * @param textInput how it takes its program text.
+   * @param sandbox the sandbox that made `command`.
    */
   constructor(
     spawner: Spawner,
@@ -128,7 +126,6 @@ export class TypstProcess {
     this.#result = this.#followToEnd();
   }
 
-  /** Whether it has ended already. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
@@ -161,13 +158,12 @@ export class TypstProcess {
     this.#spawned.kill();
   }
 
-  /** Kills a process that no request will come for, and waits until it is gone. */
+  /** Kills a process that is no longer needed, and waits for its end. */
   async discard(): Promise<void> {
     this.stop("not-needed");
     await this.#result;
   }
 
-  /** Gives the process its program text. */
   async #deliver(input: readonly Buffer[]): Promise<void> {
     if (this.#textInput.kind === "fifo") {
       const reader = { end: this.#result, kill: () => this.#spawned.kill() };
@@ -175,7 +171,7 @@ export class TypstProcess {
       return;
     }
     const stream = await this.#spawned.stream;
-    // Not waited for: a process that has ended takes nothing, and its end is what counts.
+    // Not awaited: if the process has ended, it reads nothing, and its end is reported anyway.
     for (const piece of input) stream?.write(piece);
     stream?.end();
     this.#isTextDelivered = true;
@@ -196,33 +192,33 @@ export class TypstProcess {
     };
   }
 
-  /** A success counts only with its whole output: when a connection breaks, the end of the output may be lost. */
+  /** A success counts only with its complete output: when a connection breaks, the last bytes may be lost. */
   #endWithOutput(end: ProgramEnd, { bytes, failure, isCutShort }: WrittenOutput): TypstEnd {
     if (failure !== null) return { kind: "output-lost", cause: failure };
     const typstEnd = this.#interpretEnd(end);
     if (!isCutShort || bytes === 0 || typstEnd.kind !== "exited" || typstEnd.exitCode !== 0) return typstEnd;
     return {
       kind: "output-lost",
-      cause: new ServiceFailure("the connection of a process broke before its output was whole"),
+      cause: new ServiceFailure("the connection of a process broke before its output was complete"),
     };
   }
 
   #interpretEnd(end: ProgramEnd): TypstEnd {
     const sandboxed = this.#sandbox.interpretEnd(end);
     if (sandboxed.kind !== "sandbox-failed" && this.#stopReason === null && !this.#isTextDelivered) {
-      // However it ended, the program text was not the reason.
+      // The program text cannot have been the reason.
       return { kind: "not-started", cause: new ServiceFailure("Typst ended before it had its program text") };
     }
-    // A process that ended by itself just before it was to be stopped still ended by itself.
+    // It may have exited just before it was stopped: then its exit counts.
     if (sandboxed.kind === "exited") return sandboxed;
-    // A process that never ran has not used up its time, even where it was stopped for that.
-    const hasTimedOut = this.#stopReason === "render-timeout" && end.kind === "failed";
-    if (this.#stopReason !== null && !hasTimedOut) return { kind: "stopped", reason: this.#stopReason };
+    // A program that never ran has not used up its time: its failure to start is the cause.
+    const timedOutBeforeStart = this.#stopReason === "render-timeout" && end.kind === "failed";
+    if (this.#stopReason !== null && !timedOutBeforeStart) return { kind: "stopped", reason: this.#stopReason };
     if (sandboxed.kind === "signalled") return sandboxed;
     return { kind: "not-started", cause: new ServiceFailure(`the sandbox failed: ${sandboxed.reason}`) };
   }
 
-  /** Passes standard output on for as long as it is taken, and counts it. */
+  /** Counts standard output and passes it on until a piece is not kept. */
   async #passOutputOn(stream: Duplex | null): Promise<WrittenOutput> {
     let bytes = 0;
     let taken: AppendResult = "kept";
@@ -240,22 +236,22 @@ export class TypstProcess {
         }
         if (taken === "kept" && failure === null) continue;
         this.stop(taken === "too-large" ? "output-too-large" : "no-room");
-        // No more is read: leaving the loop closes the connection.
+        // Leaving the loop closes the connection.
         break;
       }
     } catch {
-      // A killed process breaks its connection, too. Its exit says how it ended.
+      // Killing the process breaks the connection, too. Its exit says how it ended.
       isCutShort = true;
     }
     return { bytes, taken, failure, isCutShort };
   }
 
-  /** Sums up the files of a directory again and again, so that output on disk is bounded while it is made. */
+  /** Adds up the file sizes in a directory at intervals, so that output on disk is limited while Typst writes it. */
   #watchFiles({ directory, hasRoomFor }: FilesWatch): () => void {
     let isWatching = true;
     const poll = async (): Promise<void> => {
       const bytes = await directoryBytes(directory).catch(() => this.#filesBytes);
-      // Once the watch is stopped, its last count must not stop the process.
+      // The last count may finish after the watch was stopped: it must not stop the process.
       if (!isWatching) return;
       this.#filesBytes = bytes;
       if (this.#filesBytes > this.#maxOutputBytes) this.stop("output-too-large");
@@ -270,7 +266,7 @@ export class TypstProcess {
   }
 }
 
-/** The bytes of all files in a directory without subdirectories. */
+/** The total size of the files in a directory without subdirectories. */
 export async function directoryBytes(directory: string): Promise<number> {
   const names = await readdir(directory);
   const sizes = await Promise.all(names.map(async (name) => (await stat(join(directory, name))).size));

@@ -1,18 +1,18 @@
 /**
- * The text that Typst compiles: the caller's source under a prelude that names the data; and the text by which a Typst
- * without a request waits for it.
+ * The text that Typst compiles: the caller's source under a prelude that binds the data. And the text with which a process
+ * waits for its request.
  */
 import { DATA_FILE_NAME } from "../work-directory/render-directory.ts";
 
-/** `data` and `request` are one value. The JSON text is the caller's own: numbers keep the form they were sent in. */
+/** `data` and `request` are the same value. The JSON text is the caller's own, so numbers keep all their digits. */
 const PRELUDE = Buffer.from(`#let data = json("/${DATA_FILE_NAME}")\n#let request = data\n`);
 
 const BYTE_ORDER_MARK = Buffer.from("\ufeff");
 const SHEBANG = Buffer.from("#!");
-/** What ends a line for Typst: CR LF, or one of LF, VT, FF, CR, NEL, LS, PS; here as the bytes of UTF-8, in Latin-1. */
+/** Typst's line ends: CR LF, or one of LF, VT, FF, CR, NEL, LS, PS; as UTF-8 bytes, each written as a Latin-1 character. */
 const LINE_END = /\r\n|[\n\v\f\r]|\xc2\x85|\xe2\x80[\xa8\xa9]/;
 
-/** The pieces of the program text in order. A `#!` line must stay the first one, and a BOM means something only there. */
+/** The pieces of the program text, in order. A `#!` line must stay the first line, and a BOM is only valid at the start. */
 export function programText(source: Buffer): Buffer[] {
   const text = source.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
     ? source.subarray(BYTE_ORDER_MARK.length)
@@ -25,15 +25,15 @@ export function programText(source: Buffer): Buffer[] {
 }
 
 /**
- * The main text of a process that is started before its request: Typst evaluates it up to the file, a FIFO, from which it
- * then reads the program text.
+ * The main text of a process that is started before its request: Typst evaluates it until it opens the FIFO, and reads the
+ * program text from there.
  *
- * The tiling is laid out when it is made, and dropped: it is there because Typst looks for fonts and loads them when it
- * first needs one. Of the time that `= Hello` takes from its program text to its PDF, that is more than half (measured).
+ * Typst finds and loads fonts when it first needs one. The tiling makes it do so before it waits: it is laid out at once, and
+ * dropped. For `= Hello`, fonts take more than half of the time from program text to PDF (measured).
  *
- * The document is as if the program text were the main text: nothing but the included content is displayed, so it is the
- * whole document, not a part in one. It is included by `eval`, because that starts anew to count how deep calls are nested:
- * included otherwise, a template would have one call less before Typst refuses it.
+ * The output is the same as if the program text were the main text, because only the included content is displayed. `eval`
+ * starts a new count of nested calls: with a plain `include`, a template would have one call fewer before Typst rejects it.
+ * See docs/decisions/source-through-a-fifo.md.
  */
 export function waitingText(fifoName: string): string {
   return `#let _ = tiling[= a\nb];#eval("include \\"/${fifoName}\\"")`;

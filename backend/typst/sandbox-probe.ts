@@ -1,9 +1,9 @@
 /**
- * The probe of the sandbox: at start, Typst itself tries to get out of it, by every way that a flaw in it could open.
+ * The probe of the sandbox: at start, Typst itself tries to read a file of the host, write one and open a socket.
  *
- * Typst follows symbolic links, writes where its command line says and fetches packages by itself; so without a sandbox
- * each attempt succeeds, and with one each must fail. A backend whose probe gets out, or in whose sandbox Typst does not
- * run at all, must not serve.
+ * Typst follows symbolic links, writes where its command line says and fetches packages by itself. So without a sandbox each
+ * attempt succeeds, and with one each must fail. A backend must not serve if the probe gets out, or if Typst does not run in
+ * the sandbox at all.
  */
 import { once } from "node:events";
 import { mkdtemp, rm, stat, symlink, writeFile } from "node:fs/promises";
@@ -17,7 +17,7 @@ import { RenderDirectory } from "../work-directory/render-directory.ts";
 import { compileArguments } from "./command-line.ts";
 import { DISCARD_OUTPUT, TypstProcess } from "./process.ts";
 
-/** What the probe found: the escapes that succeeded, and whether an ordinary document compiles. */
+/** Whether an ordinary document compiles, and which attempts to get out succeeded. */
 export interface ProbeReport {
   readonly compiles: boolean;
   readonly escapes: readonly Escape[];
@@ -41,7 +41,7 @@ export async function probeSandbox(
     await writeFile(secretPath, SECRET);
     const compiles = await attempt(prober, { source: "= Hello" });
     const reads = await attempt(prober, {
-      // Only the right text makes it an escape: an empty stand-in for the file would not be one.
+      // Only reading the right text is an escape. The sandbox may show an empty file instead.
       source: `#assert.eq(read("link.txt"), "${SECRET}")`,
       linkTo: secretPath,
     });
@@ -74,11 +74,11 @@ interface Attempt {
   /** The target of a symbolic link `link.txt` among the files of the render. */
   readonly linkTo?: string;
   readonly outputPath?: string;
-  /** The port of a proxy by which packages are to be fetched. */
+  /** The port of a proxy through which Typst is to fetch packages. */
   readonly proxyPort?: number;
 }
 
-/** Whether Typst, in a render directory of its own, exits 0. */
+/** Whether Typst exits with 0 in a new render directory. */
 async function attempt({ settings, sandbox, spawner }: Prober, task: Attempt): Promise<boolean> {
   const renderDirectory = await RenderDirectory.create(settings.workDirectory, false);
   try {
@@ -119,7 +119,7 @@ async function connectsToHost(prober: Prober): Promise<boolean> {
   }
 }
 
-/** The environment variables that lead Typst's downloader anywhere. */
+/** The environment variables from which Typst's downloader takes a proxy. */
 function proxyVariables(port: number | undefined): Readonly<Record<string, string>> {
   if (port === undefined) return {};
   const url = `http://127.0.0.1:${port}`;

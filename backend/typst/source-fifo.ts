@@ -1,5 +1,5 @@
 /**
- * Delivery of a program text through a FIFO, to a Typst that waits for it in the middle of its own evaluation.
+ * Delivers a program text through a FIFO, to a process that waits there in the middle of its evaluation.
  */
 import { closeSync, constants, openSync, writeSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
@@ -21,22 +21,22 @@ export interface FifoReader {
 }
 
 /**
- * Writes a text into a FIFO as its reader opens and reads it. Where that fails, the reader is killed.
+ * Writes a text into a FIFO. If that fails, the reader is killed.
  *
- * The end of the text is the closing of the FIFO. So it is closed only when all is written or the reader has ended: a
- * reader that lives never takes a part for the whole.
+ * The reader takes the closing of the FIFO for the end of the text. So it is closed only when all is written or the reader
+ * has ended: no reader takes a part for the whole.
  *
- * Opening and writing do not block, so they are done at once: on a busy machine the text arrives in a fifth of the time that
- * it takes through Node's threads (measured).
+ * Opening and writing do not block, so they are synchronous: on a busy machine the text arrives in a fifth of the time that
+ * it takes through Node's thread pool (measured).
  *
- * @returns whether all was written.
+ * @returns whether all of it was written.
  */
 export async function writeFifo(path: string, pieces: readonly Buffer[], reader: FifoReader): Promise<boolean> {
   let hasReaderEnded = false;
   void reader.end.then(() => {
     hasReaderEnded = true;
   });
-  /** Tries until it succeeds; null where the reader ends before. */
+  /** Tries until it succeeds; null if the reader ends first. */
   const retry = async <Result>(attempt: () => Result, retriedCode: string): Promise<Result | null> => {
     const started = performance.now();
     while (!hasReaderEnded) {
@@ -51,7 +51,7 @@ export async function writeFifo(path: string, pieces: readonly Buffer[], reader:
   };
   let descriptor: number | null = null;
   try {
-    // ENXIO: nobody has opened it for reading.
+    // ENXIO: the reader has not opened it.
     const opened = await retry(() => openSync(path, constants.O_WRONLY | constants.O_NONBLOCK), "ENXIO");
     if (opened === null) return false;
     descriptor = opened;

@@ -9,7 +9,7 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { RenderCommand } from "./command-line.ts";
-import type { RenderStarter, StartedRender } from "./render-starter.ts";
+import type { PreparedRender, TypstSupervisor } from "./supervisor.ts";
 
 /**
  * Between the end of a render and the start of the next process, which takes a core for some 10 ms: time for the answer to
@@ -17,69 +17,72 @@ import type { RenderStarter, StartedRender } from "./render-starter.ts";
  */
 const START_DELAY_MILLISECONDS = 3;
 
-interface WaitingRender {
+interface WaitingProcess {
   /** Equal for commands with the same command line. */
   readonly key: string;
-  readonly started: Promise<StartedRender>;
+  readonly prepared: Promise<PreparedRender>;
 }
 
 export class WarmPool {
-  readonly #starter: RenderStarter;
+  readonly #supervisor: TypstSupervisor;
   readonly #maxWaiting: number;
   /** The oldest first. */
-  readonly #waiting: WaitingRender[] = [];
+  readonly #waiting: WaitingProcess[] = [];
   readonly #discarding = new Set<Promise<void>>();
   #isClosed = false;
   #takes = 0;
 
   /** @param maxWaiting processes that may wait at once; 0 turns warm starts off. */
-  constructor(starter: RenderStarter, maxWaiting: number) {
-    this.#starter = starter;
+  constructor(supervisor: TypstSupervisor, maxWaiting: number) {
+    this.#supervisor = supervisor;
     this.#maxWaiting = maxWaiting;
   }
 
-  /** Processes that wait for a request now. */
+  /** The number of processes that wait for a request. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** Requests that have found a process waiting so far. */
+  /** The number of requests so far that found a process waiting. */
   get takes(): number {
     return this.#takes;
   }
 
-  /** Takes a process that waits for such a command out of the pool; null where there is none. Never rejects. */
-  async take(command: RenderCommand): Promise<StartedRender | null> {
+  /** Takes a process with the same command line out of the pool; null if there is none. Never rejects. */
+  async take(command: RenderCommand): Promise<PreparedRender | null> {
     const key = commandKey(command);
     for (;;) {
       const index = this.#waiting.findIndex((candidate) => candidate.key === key);
       const [found] = index < 0 ? [] : this.#waiting.splice(index, 1);
       if (found === undefined) return null;
-      const started = await found.started.catch(() => null);
-      if (started !== null && !started.process.hasEnded) {
+      const prepared = await found.prepared.catch(() => null);
+      if (prepared !== null && !prepared.process.hasEnded) {
         this.#takes++;
-        return started;
+        return prepared;
       }
       // It could not be started, or has ended while it waited.
       this.#discard(found);
     }
   }
 
-  /** Starts a process for the next request with such a command, in a moment. Without room, the one that has waited longest goes. */
+  /**
+   * Starts a process for the next request with this command line, in a moment. If the pool is full, its oldest process is
+   * discarded.
+   */
   prepareNext(command: RenderCommand): void {
     if (this.#maxWaiting > 0) void delay(START_DELAY_MILLISECONDS).then(() => this.#startAhead(command));
   }
 
   #startAhead(command: RenderCommand): void {
     if (this.#isClosed) return;
-    const started = this.#starter.startAhead(command);
-    // `take` finds out about a failure; until then it must not count as an unhandled rejection.
-    started.catch(() => {});
-    this.#waiting.push({ key: commandKey(command), started });
+    const prepared = this.#supervisor.startAhead(command);
+    // `take` handles a failure; until then it must not count as an unhandled rejection.
+    prepared.catch(() => {});
+    this.#waiting.push({ key: commandKey(command), prepared });
     this.#discardOldest(this.#waiting.length - this.#maxWaiting);
   }
 
-  /** Ends all processes that wait, and waits until they and their directories are gone. */
+  /** Ends all waiting processes, and waits until their directories are removed. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#discardOldest(this.#waiting.length);
@@ -90,11 +93,11 @@ export class WarmPool {
     for (const waiting of this.#waiting.splice(0, Math.max(0, count))) this.#discard(waiting);
   }
 
-  #discard({ started }: WaitingRender): void {
-    const discarding = started
+  #discard({ prepared }: WaitingProcess): void {
+    const discarding = prepared
       .then(
-        (render) => this.#starter.discard(render),
-        // What could not be started has left nothing.
+        (render) => this.#supervisor.discard(render),
+        // A process that could not be started has left nothing behind.
         () => {},
       )
       .finally(() => this.#discarding.delete(discarding));
@@ -102,7 +105,7 @@ export class WarmPool {
   }
 }
 
-/** All of a command counts but the suggested file name, which is no part of a command line. */
+/** Equal for commands with the same command line, which does not contain the suggested file name. */
 function commandKey({ output, bringsFonts }: RenderCommand): string {
   return JSON.stringify({ ...output, filename: null, bringsFonts });
 }

@@ -1,6 +1,6 @@
 /**
- * The work directory, which holds the directories of the renders: claimed by one process, and emptied at start, so that
- * what a crash leaves behind does not stay.
+ * The work directory, which holds the directories of the renders. One process claims it and empties it at start, which
+ * removes what a crash left behind.
  */
 import { once } from "node:events";
 import { chmod, mkdir, readdir, rm, rmdir, stat } from "node:fs/promises";
@@ -16,22 +16,22 @@ import { killStrayProcesses } from "./stray-processes.mjs";
 
 /** A claim on the work directory, for as long as the process lives. */
 export interface WorkDirectoryClaim {
-  /** Whether the directory still holds this claim: it may have been removed, and be another backend's now. */
+  /** Whether this claim is still in the directory. It may have been removed, and another backend may own the path now. */
   isHeld(): Promise<boolean>;
-  /** Empties the directory, removes it where the claim has made it, and gives it up. */
+  /** Empties the directory, removes it if it was made for this claim, and gives it up. */
   release(): Promise<void>;
 }
 
 /**
- * The address of a socket has at most 103 bytes on macOS and 107 on Linux, and the longest name of one in the directory has
- * 9 with the slash before it.
+ * The address of a socket has at most 103 bytes on macOS and 107 on Linux. The longest socket name in the directory takes 9,
+ * with the slash before it.
  */
 const MAX_PATH_BYTES = 103 - 9;
 
 /**
  * Makes the work directory, for this user alone, claims it and empties it.
  *
- * @throws SettingError where its path is too long, it cannot be made, it belongs to another user, or another process
+ * @throws SettingError if its path is too long, it cannot be made, it belongs to another user, or another process
  * works in it.
  */
 export async function prepareWorkDirectory(settings: BackendSettings): Promise<WorkDirectoryClaim> {
@@ -42,12 +42,12 @@ export async function prepareWorkDirectory(settings: BackendSettings): Promise<W
     );
   }
   const isNew = await makeDirectory(workDirectory);
-  // In a directory that everybody may write to, another user may have taken the name first.
+  // In a world-writable directory, another user may have created it first.
   if ((await stat(workDirectory)).uid !== process.getuid?.()) {
     throw new SettingError(`The work directory ${workDirectory} belongs to another user. Set SERVICE_WORK_DIRECTORY.`);
   }
   await chmod(workDirectory, 0o700);
-  // A socket answers exactly as long as its process lives. A file with a process id would be wrong after a crash.
+  // A socket accepts connections exactly as long as its process lives. A file with a process id would be wrong after a crash.
   const claimPath = workDirectoryPath(workDirectory, "claim");
   if (await answers(claimPath)) {
     throw new SettingError(`Another backend works in ${workDirectory}. Set SERVICE_WORK_DIRECTORY for this one.`);
@@ -67,13 +67,13 @@ export async function prepareWorkDirectory(settings: BackendSettings): Promise<W
     release: async () => {
       claim.close();
       await empty(workDirectory);
-      // Where somebody else has put something into it, it stays.
+      // If something else has been put into it, it stays.
       if (isNew) await rmdir(workDirectory).catch(() => {});
     },
   };
 }
 
-/** @returns whether it was not there before. */
+/** @returns whether it did not exist before. */
 async function makeDirectory(path: string): Promise<boolean> {
   try {
     return (await mkdir(path, { recursive: true, mode: 0o700 })) !== undefined;

@@ -1,7 +1,6 @@
 /**
- * Where the work directory is if SERVICE_WORK_DIRECTORY does not say: in a place whose old files nothing removes, unlike
- * /tmp and /var/tmp, and with room for the outputs of many renders, unlike `$XDG_RUNTIME_DIR`, which also goes when its
- * user logs out.
+ * The default work directory: in a place from which nothing removes old files, unlike /tmp and /var/tmp, and with room for
+ * the outputs of many renders, unlike `$XDG_RUNTIME_DIR`, which is also removed when its user logs out.
  */
 import { join } from "node:path";
 import type { Environment } from "../../rules/settings.ts";

@@ -1,9 +1,9 @@
 /**
- * Which directories the files of a render lie in.
+ * The directories that contain the files of a render.
  */
 import { dirname } from "node:path";
 
-/** Every directory that these relative paths lie in, each after those that it lies in itself. */
+/** All directories that contain these relative paths, parents first. */
 export function directoriesOf(files: readonly string[]): string[] {
   const directories = new Set<string>();
   for (const file of files) {
@@ -14,17 +14,17 @@ export function directoriesOf(files: readonly string[]): string[] {
   return [...directories];
 }
 
-/** Of an empty directory, on the file systems that one meets. */
+/** The size of an empty directory on the usual file systems. */
 const DIRECTORY_BYTES = 4096;
-/** What the directories of one render are taken to need at most: 16,000 of them, as many as 64 of the longest keys name. */
+/** The most that the directories of one render are assumed to need: 16,000 of them, which 64 of the longest keys name. */
 export const MAX_DIRECTORY_BYTES = 64 * 1024 ** 2;
 
-/** What the directories of these files need on disk, bounded by `MAX_DIRECTORY_BYTES`. */
+/** What the directories of these files need on disk, at most `MAX_DIRECTORY_BYTES`. */
 export function neededDirectoryBytes(files: readonly string[]): number {
   return Math.min(MAX_DIRECTORY_BYTES, countNamedDirectories(files) * DIRECTORY_BYTES);
 }
 
-/** How many directories these relative paths name, those that they share counted for each: at least as many as there are. */
+/** The number of directories in these relative paths. Shared ones are counted for each path, so it is an upper bound. */
 export function countNamedDirectories(files: readonly string[]): number {
   let count = 0;
   for (const file of files) for (const character of file) if (character === "/") count++;

@@ -1,12 +1,11 @@
 /**
- * The thread that makes and removes directories by the thousand, for requests whose keys name that many.
+ * The thread that makes and removes directories for requests whose keys name thousands of them.
  *
- * 64 keys of 250 folders each are a request of 35 KB and 16,000 directories. Made one by one from the event loop, each
- * waits for a thread of the pool: 1.3 to 24 s in all, where this thread needs 0.2 to 0.5 s (measured). Their paths alone are
- * 8 MB of text, so they are put together here as well.
+ * A request of 35 KB can have 64 keys of 250 folders each: 16,000 directories. Made one by one from the event loop, each
+ * waits for a thread of the pool: 1.3 to 24 s in all, compared with 0.2 to 0.5 s in this thread (measured). Their paths are
+ * 8 MB of text, so they are built here as well.
  *
- * It answers each `DirectoryJob` with a `DirectoryAnswer`. Jobs take turns, so that a small one does not wait for
- * a large one to end.
+ * It answers each `DirectoryJob` with a `DirectoryAnswer`. Jobs take turns, so that a small one does not wait for a large one.
  */
 import { mkdirSync, rmdirSync } from "node:fs";
 import { parentPort } from "node:worker_threads";
@@ -16,19 +15,19 @@ export interface DirectoryJob {
   readonly id: number;
   readonly kind: "make" | "remove";
   readonly root: string;
-  /** The relative paths of the files that lie in the directories. */
+  /** The relative paths of the files for which the directories are needed. */
   readonly files: readonly string[];
-  /** One byte of shared memory; not zero once the job is no longer wanted. */
+  /** One byte of shared memory. It is set to 1 to stop the job. */
   readonly stop: SharedArrayBuffer;
 }
 
 export interface DirectoryAnswer {
   readonly id: number;
-  /** The code of the system's error that ended the job, and the directory; null where all was done or stopped. */
+  /** The system's error code and the directory, if the job failed; null if it finished or was stopped. */
   readonly failure: { readonly code: string; readonly path: string } | null;
 }
 
-/** Directories of one job between those of the others. */
+/** How many directories one job makes or removes before the next job's turn. */
 const DIRECTORIES_PER_TURN = 200;
 
 interface Work {
@@ -52,7 +51,7 @@ function takeTurn(): void {
   const failure = proceed(work);
   if (failure === null && work.next < work.directories.length) works.push(work);
   else parentPort?.postMessage({ id: work.job.id, failure } satisfies DirectoryAnswer);
-  // New jobs are heard of in between.
+  // Messages with new jobs arrive in between.
   if (works.length > 0) setImmediate(takeTurn);
 }
 
@@ -71,7 +70,7 @@ function proceed(work: Work): DirectoryAnswer["failure"] {
       else rmdirSync(path);
     } catch (error) {
       const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
-      // A job that was stopped while it made directories has not made them all.
+      // If the job that made the directories was stopped, some do not exist.
       if (job.kind === "make" || code !== "ENOENT") return { code, path: directory };
     }
   }

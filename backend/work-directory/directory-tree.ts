@@ -1,8 +1,6 @@
 /**
- * The directories below one render directory: made and removed on the main thread where they are few, on a thread of
- * their own where they are many.
+ * Makes and removes the directories below one render directory: a few on the main thread, many on a separate thread.
  */
-
 import { mkdir, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
@@ -10,7 +8,7 @@ import { describeError, ServiceFailure } from "../error-log.ts";
 import { countNamedDirectories, directoriesOf } from "./directory-paths.ts";
 import type { DirectoryAnswer, DirectoryJob } from "./directory-thread.ts";
 
-/** Up to so many directories the thread is not worth its start. */
+/** For up to this many directories, starting the thread is not worth it. */
 const MAX_WITHOUT_THREAD = 16;
 
 const NEVER = new AbortController().signal;
@@ -29,9 +27,9 @@ export class DirectoryError extends Error {
 }
 
 /**
- * Makes the directories that files of these relative paths lie in, below `root`.
+ * Makes the directories for files with these relative paths below `root`.
  *
- * @param signal stops the work; what is made then stays.
+ * @param signal stops the work; directories already made stay.
  * @throws DirectoryError
  */
 export function makeDirectories(root: string, files: readonly string[], signal: AbortSignal): Promise<void> {
@@ -39,9 +37,9 @@ export function makeDirectories(root: string, files: readonly string[], signal: 
 }
 
 /**
- * Removes the directories that files of these relative paths lay in, as far as they are there. They must be empty.
+ * Removes the directories of files with these relative paths, if they exist. They must be empty.
  *
- * @throws DirectoryError for the first that cannot be removed.
+ * @throws DirectoryError for the first one that cannot be removed.
  */
 export function removeDirectories(root: string, files: readonly string[]): Promise<void> {
   return work("remove", root, files, NEVER);
@@ -61,7 +59,7 @@ async function work(
       await (kind === "make" ? mkdir(join(root, directory)) : rmdir(join(root, directory)));
     } catch (error) {
       const { code } = describeError(error);
-      // A job that was stopped while it made directories has not made them all.
+      // If the job that made the directories was stopped, some do not exist.
       if (kind === "make" || code !== "ENOENT") throw new DirectoryError(code, directory);
     }
   }
@@ -95,7 +93,7 @@ async function onThread(
   }
 }
 
-/** One for the whole process. It does not keep the process alive; a new one takes the place of one that ends. */
+/** One thread for the whole process. It does not keep the process alive. If it ends, the next job starts another. */
 function startThread(): Worker {
   const started = new Worker(new URL("directory-thread.ts", import.meta.url));
   started.unref();

@@ -1,11 +1,11 @@
 /**
- * The fonts among the files of a request: which they are, and by which name Typst finds them.
+ * The fonts among the files of a request, and the names by which Typst finds them.
  *
- * Typst looks for fonts below a folder by the extension of their names alone, and 0.15.1 knows the extensions in lower and
- * in upper case, but no mixture of both. WOFF and WOFF2 it does not read at all.
+ * Typst recognises fonts only by their file extensions, and 0.15.1 only if these are all lower case or all upper case. It does
+ * not read WOFF or WOFF2.
  */
 
-/** As in file names: there is something before the dot. */
+/** At least one character comes before the dot. */
 const FONT_NAME = /[^/]\.(ttf|otf|ttc|otc)$/i;
 const EXTENSIONS_KNOWN_TO_TYPST = new Set(["ttf", "otf", "ttc", "otc", "TTF", "OTF", "TTC", "OTC"]);
 
@@ -15,10 +15,10 @@ export function isFont(key: string): boolean {
 }
 
 /**
- * A second name, by which Typst finds a font that it would not find by its key; null where it needs none. A colon is
- * outside the character class of keys, so no file can have the name.
+ * A second name by which Typst finds a font that it would not find by its key; null if it needs none. Keys cannot contain a
+ * colon, so no file can have this name.
  *
- * @param index of the file in its request.
+ * @param index the index of the file in its request.
  */
 export function fontLinkName(key: string, index: number): string | null {
   const extension = FONT_NAME.exec(key)?.[1];

@@ -1,19 +1,19 @@
 /**
- * What the service itself keeps in its work directory, beside the directories of the renders. The address of a socket has
- * room for few bytes, so names are short.
+ * The service's own files in its work directory, next to the directories of the renders. The names are short because the
+ * address of a socket has room for few bytes.
  */
 import { join } from "node:path";
 
 const NAMES = {
-  /** The socket that answers while the directory is claimed. */
+  /** The socket that accepts connections while the directory is claimed. */
   claim: "claim",
   /** The socket to which the streams of programs connect. */
   streams: "streams",
   sandboxRoot: "sandbox-root",
   seccompFilter: "seccomp.bpf",
-  /** FIFOs that no process reads yet. */
+  /** FIFOs that are not in use yet. */
   fifos: "fifos",
-  /** Given to Typst as its package folder where none is set. */
+  /** Typst's package folder if none is set. */
   emptyPackages: "no-packages",
 } as const;
 

@@ -2,8 +2,8 @@
  * The temporary directory of one render, which Typst sees as its project root: the caller's files and data, written
  * straight from the request's bytes.
  *
- * Each file is created exclusively, in a directory that was empty a moment ago, so there is no link to follow. The source
- * never touches the disk: Typst reads it from its standard input.
+ * Each file is created exclusively, in a directory that was just created, so there is no link to follow. The source is never
+ * written to disk: Typst reads it from its standard input or a FIFO.
  */
 import { link, mkdir, mkdtemp, rm, rmdir, unlink, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -15,30 +15,30 @@ import { neededDirectoryBytes } from "./directory-paths.ts";
 import { DirectoryError, makeDirectories, removeDirectories } from "./directory-tree.ts";
 import { fontLinkName } from "./font-links.ts";
 
-/** Where FIFOs come from. */
+/** The stock of FIFOs. */
 export interface FifoSource {
-  /** Moves a FIFO into a directory. @returns its name; null where none can be had. */
+  /** Moves a FIFO into a directory. @returns its name; null if there is none. */
   moveInto(directory: string): Promise<string | null>;
 }
 
-/** Where `data` lies below the root. A colon is outside the character class of keys, so no file can take its name. */
+/** The name of the file with `data`. Keys cannot contain a colon, so no file of a request can have this name. */
 export const DATA_FILE_NAME = ":data.json";
 
 const EMPTY_DATA = Buffer.from("{}");
 
-/** How the names of render directories begin. */
+/** The prefix of the names of render directories. */
 export const RENDER_PREFIX = "render-";
-/** How the name of a directory for outputs begins; it ends like that of its render directory. */
+/** The prefix of the name of an output directory. The rest is the same as for its render directory. */
 const OUTPUT_PREFIX = "output-";
 
-/** What a file system answers to keys that pass the rules and still cannot all be written. */
+/** The errors of a file system for keys that are valid but cannot all be written. */
 const LAYOUT_ERRORS = new Set(["EEXIST", "ENOTDIR", "EISDIR", "ENAMETOOLONG"]);
 
 /** The directories of one render, and what has been written into them. */
 export class RenderDirectory {
-  /** The directory of the caller's files, as the host sees it. */
+  /** The host path of the directory with the caller's files. */
   readonly root: string;
-  /** A directory for outputs of several files; null where the render makes none. */
+  /** A directory for outputs of several files; null if the render makes none. */
   readonly outputDirectory: string | null;
   readonly #files: string[] = [];
   /** The keys of the files whose directories have been made. */
@@ -50,10 +50,10 @@ export class RenderDirectory {
   }
 
   /**
-   * Makes an empty render directory below `workDirectory`; for a warm start, before its request comes.
+   * Makes an empty render directory in `workDirectory`. For a warm start this happens before the request arrives.
    *
-   * @param makesFiles whether the render puts its output into files.
-   * @throws where the machine fails: disk full, directory gone.
+   * @param makesFiles whether the render writes its output into files.
+   * @throws if the machine fails: disk full, directory gone.
    */
   static async create(workDirectory: string, makesFiles: boolean): Promise<RenderDirectory> {
     const root = await mkdtemp(join(workDirectory, RENDER_PREFIX));
@@ -69,7 +69,7 @@ export class RenderDirectory {
     }
   }
 
-  /** Moves a FIFO into the directory. @returns its name; null where none can be had. */
+  /** Moves a FIFO into the directory. @returns its name; null if there is none. */
   async addFifo(source: FifoSource): Promise<string | null> {
     const name = await source.moveInto(this.root);
     if (name !== null) this.#files.push(name);
@@ -77,11 +77,11 @@ export class RenderDirectory {
   }
 
   /**
-   * Writes a request's data and files into the directory, which must be empty.
+   * Writes a request's data and files into the directory, which must be empty except for a FIFO.
    *
-   * @param signal aborted when the rest of them is no longer wanted; what has been written then stays.
-   * @returns the problem of a set of files that cannot be laid out, or null.
-   * @throws where the machine fails: disk full, directory gone.
+   * @param signal stops the writing when aborted; files already written stay.
+   * @returns the problem if the files cannot all be written, or null.
+   * @throws if the machine fails: disk full, directory gone.
    */
   async fill(body: Uint8Array, { data, files }: RenderRequest, signal: AbortSignal): Promise<Problem | null> {
     await this.#write(DATA_FILE_NAME, data === null ? EMPTY_DATA : body.subarray(data.start, data.end));
@@ -106,16 +106,16 @@ export class RenderDirectory {
     return null;
   }
 
-  /** Removes everything. Never throws for what is gone already. */
+  /** Removes everything. Does not throw if something has already been removed. */
   async remove(): Promise<void> {
     if (!(await this.#removeKnown())) await removeTree(this.root);
     if (this.outputDirectory !== null) await removeTree(this.outputDirectory);
   }
 
   /**
-   * Removes what was written here, name by name: a third of the work of listing the directories first (measured).
+   * Removes what was written here, name by name, which takes a third of the time of listing the directories (measured).
    *
-   * @returns whether nothing else was there.
+   * @returns whether that was everything.
    */
   async #removeKnown(): Promise<boolean> {
     await Promise.allSettled(this.#files.map((file) => unlink(join(this.root, file))));
@@ -133,14 +133,14 @@ export class RenderDirectory {
     await writeFile(join(this.root, path), bytes, { flag: "wx" });
   }
 
-  /** Gives an existing file a second name by a hard link, which takes no space and leads nowhere else. */
+  /** Gives a file a second name. A hard link takes no space and, unlike a symbolic one, cannot point elsewhere. */
   async #link(path: string, target: string): Promise<void> {
     this.#files.push(path);
     await link(join(this.root, target), join(this.root, path));
   }
 }
 
-/** What a render directory takes on disk at most: its data, its files, and a block for each folder that a key names. */
+/** The most that a render directory takes on disk: its data, its files, and a block for each folder that a key names. */
 export function projectBytes({ data, files }: RenderRequest): number {
   const dataBytes = data === null ? EMPTY_DATA.length : data.end - data.start;
   const filesBytes = files.reduce((sum, { size }) => sum + size, 0);
@@ -152,7 +152,7 @@ function fileBytes(body: Uint8Array, { encoding, content }: RenderFile): Uint8Ar
   return encoding === "text" ? text : Buffer.from(text.toString("latin1"), "base64");
 }
 
-/** The UTF-8 bytes of a JSON string: the body's own where it has no escapes. */
+/** The UTF-8 bytes of a JSON string. If it has no escapes, they are a view of the body. */
 export function stringBytes(body: Uint8Array, span: StringSpan): Buffer {
   const bytes = Buffer.from(body.buffer, body.byteOffset + span.start, span.end - span.start);
   if (!span.hasEscapes) return bytes;
@@ -161,9 +161,9 @@ export function stringBytes(body: Uint8Array, span: StringSpan): Buffer {
 }
 
 /**
- * The problem of a file that cannot be laid out beside the others.
+ * The problem of a file that cannot be written next to the others.
  *
- * @throws the error itself where the machine has failed, not the layout.
+ * @throws the error itself if the keys are not the cause.
  */
 function layoutProblem(error: unknown, file: RenderFile | undefined): Problem {
   const isLayoutError = error instanceof Error && "code" in error && LAYOUT_ERRORS.has(String(error.code));

@@ -1,15 +1,15 @@
 /**
- * Processes that have lost their parent: a launcher that was killed, a spawner that died, a backend that crashed.
+ * Kills processes whose parent has ended: a launcher that was killed, a spawner that died, a backend that crashed.
  *
- * bubblewrap ends its inner process with itself, but not in the first moment: killed then, it leaves a process that waits
- * for ever (seen). Its command line names the render directory that it was started for.
+ * bubblewrap's inner process ends with it, except just after the start: if bubblewrap is killed then, the inner process waits
+ * for ever (seen). Its command line names its render directory.
  *
  * Plain JavaScript, because the spawner loads it.
  */
 import { killIfThere, processIds, readProc } from "../proc.mjs";
 
 /**
- * Kills the processes that have an argument for which `isStray` holds. Processes of other users are left alone.
+ * Kills the processes that have an argument for which `isStray` returns true. Processes of other users are left alone.
  *
  * @param {(argument: string) => boolean} isStray
  */

@@ -1,6 +1,6 @@
 /**
- * Notices that the work directory, or something in it that renders need, is gone: removed by a cleaner of old files or
- * by hand, or taken over by another backend. Nothing is repaired: the backend ends and starts anew (`main.ts`).
+ * Notices when the work directory, or something in it that renders need, has been removed or replaced: by a cleaner of old
+ * files, by hand or by another backend. Nothing is repaired: the backend ends and is started again (`main.ts`).
  */
 import { statSync } from "node:fs";
 import { stat } from "node:fs/promises";
@@ -8,11 +8,11 @@ import { basename } from "node:path";
 import { describeError, ServiceFailure } from "../error-log.ts";
 import { identityOf } from "./identity.ts";
 
-/** How long an idle backend takes to notice, at most. */
+/** An idle backend takes at most this long to notice. */
 const INTERVAL_MILLISECONDS = 1000;
 
 export class WorkDirectoryWatch {
-  /** What was there at the start, by path. */
+  /** The identities of the files at the start, by path. */
   readonly #identities: ReadonlyMap<string, string>;
   readonly #lost = Promise.withResolvers<string>();
   #lostName: string | null = null;
@@ -23,7 +23,7 @@ export class WorkDirectoryWatch {
    * Begins to watch.
    *
    * @param paths files and directories that must stay what they are now.
-   * @throws where one is missing.
+   * @throws if one is missing.
    */
   constructor(paths: readonly string[]) {
     this.#identities = new Map(paths.map((path) => [path, identityOf(statSync(path))]));
@@ -36,9 +36,9 @@ export class WorkDirectoryWatch {
   }
 
   /**
-   * Looks now. A render calls it before it blames a template for a failure that a missing library would cause as well.
+   * Checks now. Called before a failure is attributed to the template, because a missing library causes the same failure.
    *
-   * @throws ServiceFailure where something is gone.
+   * @throws ServiceFailure if something is missing.
    */
   async expectWhole(): Promise<void> {
     await this.#look();
@@ -50,7 +50,7 @@ export class WorkDirectoryWatch {
     clearTimeout(this.#timer);
   }
 
-  /** One look after the other: on a disk that hangs, they must not pile up. */
+  /** Schedules one check at a time: if the disk hangs, checks must not pile up. */
   #lookLater(): NodeJS.Timeout {
     const look = async () => {
       await this.#look();
@@ -70,7 +70,7 @@ export class WorkDirectoryWatch {
   }
 }
 
-/** Whether a path still names the same file. A disk that cannot say so has failed otherwise, and may recover. */
+/** Whether a path still names the same file. Any other error is a failure of the disk, which may recover. */
 async function isOrMayBe(path: string, expected: string): Promise<boolean> {
   try {
     return identityOf(await stat(path)) === expected;

@@ -1,13 +1,13 @@
 /**
- * A view of a body's memory as 32-bit words, for loops that look at four bytes at a time.
+ * A view of a body's memory as 32-bit words, for loops that read four bytes at a time.
  *
- * A word's first byte is its lowest: every machine for which Typst, Node and workerd are built is little-endian.
+ * The first byte of a word is its lowest: every platform of Typst, Node and workerd is little-endian.
  */
 
 export interface AlignedWords {
-  /** The whole words up to the end of the body. The first may begin with bytes that lie before the body. */
+  /** The whole words up to the end of the body. The first may begin with bytes before the body. */
   readonly words: Int32Array;
-  /** Offset in the body at which the first word begins: 0 to -3, as the body's place in its buffer has it. */
+  /** The offset of the first word from the start of the body: 0 to -3, because words are aligned to the buffer. */
   readonly start: number;
 }
 
@@ -18,8 +18,8 @@ export function alignedWords(body: Uint8Array): AlignedWords {
 }
 
 /**
- * Bit 7 of each byte of a word that is a quote, a backslash or a control character: what ends a stretch of a JSON string.
- * Above the first such byte, bits of others may be set as well.
+ * Sets bit 7 of each byte that is a quote, a backslash or a control character, which end a plain run in a JSON string. Bytes
+ * above the first such byte may be marked wrongly.
  */
 export function specialBytes(word: number): number {
   // (x - 0x01010101) & ~x & 0x80808080 is not zero exactly when a byte of x is zero; with 0x20202020 instead, exactly

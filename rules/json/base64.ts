@@ -1,8 +1,8 @@
 /**
  * Base64 inside JSON strings (RFC 4648 section 4), validated in place.
  *
- * Padding is required, spaces and line breaks are not allowed, and the bits that padding leaves over must be zero: of
- * all texts that decode to the same bytes exactly one is accepted.
+ * Padding is required, spaces and line breaks are not allowed, and unused bits before the padding must be zero. So of all
+ * texts that decode to the same bytes, exactly one is accepted.
  */
 import { decodeJsonString, hexAt, type StringSpan } from "./string.ts";
 
@@ -17,7 +17,7 @@ const LOWER_U = 0x75;
 const SEXTETS = new Uint8Array(256).fill(NOT_IN_ALPHABET);
 for (let value = 0; value < ALPHABET.length; value++) SEXTETS[ALPHABET.charCodeAt(value)] = value;
 
-/** For two bytes read at once: 1 where both are in the alphabet. Either byte order gives the same table. */
+/** 1 for two bytes that are both in the alphabet, read as one number. The table is the same in either byte order. */
 const IS_ALPHABET_PAIR = new Uint8Array(65_536);
 for (const first of ALPHABET) {
   for (const second of ALPHABET) IS_ALPHABET_PAIR[(first.charCodeAt(0) << 8) | second.charCodeAt(0)] = 1;
@@ -26,7 +26,7 @@ for (const first of ALPHABET) {
 /**
  * Validates the Base64 text of a scanned JSON string.
  *
- * @returns the size of the decoded bytes, or null where the text is malformed.
+ * @returns the size of the decoded bytes, or null if the text is malformed.
  */
 export function base64DecodedSize(body: Uint8Array, span: StringSpan): number | null {
   if (span.hasLoneSurrogates || span.size % 4 !== 0) return null;
@@ -88,11 +88,11 @@ function isAlphabetOnly(body: Uint8Array, start: number, end: number): boolean {
   }
   const pairs = new Uint16Array(body.buffer, body.byteOffset + at, (end - at) >> 1);
   const count = pairs.length;
-  // One test for many pairs: a single pair out of the alphabet leaves its zero in the product of bits.
+  // One test for many pairs: a single pair outside of the alphabet makes the result zero.
   let index = 0;
   let allInAlphabet = 1;
   while (index < count) {
-    const stop = Math.min(index + PAIRS_A_TEST, count);
+    const stop = Math.min(index + PAIRS_PER_TEST, count);
     for (; index < stop; index++) allInAlphabet &= IS_ALPHABET_PAIR[pairs[index] ?? 0] ?? 0;
     if (allInAlphabet === 0) return false;
   }
@@ -100,10 +100,10 @@ function isAlphabetOnly(body: Uint8Array, start: number, end: number): boolean {
   return at === end || SEXTETS[body[at] ?? 0] !== NOT_IN_ALPHABET;
 }
 
-/** How many pairs are looked up between two tests of the outcome. */
-const PAIRS_A_TEST = 512;
+/** How many pairs are looked up between two tests of the result. */
+const PAIRS_PER_TEST = 512;
 
-/** As `plainDecodedSize`, for a text that writes some of its characters as JSON escapes: `\/` is common. */
+/** As `plainDecodedSize`, for a text with JSON escapes: `\/` is common. */
 function escapedDecodedSize(body: Uint8Array, span: StringSpan): number | null {
   let paddingLength = 0;
   let lastSextet = NOT_IN_ALPHABET;
@@ -127,7 +127,7 @@ function escapedDecodedSize(body: Uint8Array, span: StringSpan): number | null {
   return paddingLength > 2 ? null : decodedSize(span.size, paddingLength, lastSextet);
 }
 
-/** The size of what a text of `length` characters decodes to, or null where bits left over by padding are set. */
+/** The decoded size of a text of `length` characters, or null if unused bits before the padding are set. */
 function decodedSize(length: number, paddingLength: number, lastSextet: number): number | null {
   const bitsLeftOver = 2 * paddingLength;
   if (lastSextet === NOT_IN_ALPHABET || (lastSextet & ((1 << bitsLeftOver) - 1)) !== 0) return null;

@@ -1,9 +1,9 @@
 /**
  * A cursor over the bytes of a JSON text (RFC 8259): grammar, string sizes and spans in one pass.
  *
- * No recursion, no copy, no decoded text. UTF-8 is not its matter (`utf8.ts`): a byte over 0x7f inside a string counts
- * as itself, which makes sizes right because the body is UTF-8 already. A malformed text is a state, not an exception:
- * `malformedAt` is set, every method answers "no more", and the callers' loops end by themselves.
+ * No recursion, no copy, no decoded text. `utf8.ts` validates UTF-8; here a byte over 0x7f inside a string counts as one byte,
+ * which gives the right size because the body is UTF-8. A malformed text is a state, not an exception: `malformedAt` is set,
+ * every method returns "no more", and the callers' loops end by themselves.
  *
  * Strings are the bulk of a body, so they are read four bytes at a time through an `Int32Array` over the same memory.
  */
@@ -37,13 +37,13 @@ const HEX_VALUE = new Int8Array(256).map((_, code) => hexDigit(code));
 
 const LITERALS = ["true", "false", "null"].map((word) => Uint8Array.from(word, (letter) => letter.charCodeAt(0)));
 
-/** What an escape is, as bytes in the body (high digit) and in the decoded string (low digit); see `escapeLength`. */
+/** An escape: its bytes in the body (high digit) and in the decoded string (low digit); see `escapeLength`. */
 const MALFORMED_ESCAPE = 0;
 const SIMPLE_ESCAPE = 0x21;
 const ONE_BYTE_UNIT = 0x61;
 const TWO_BYTE_UNIT = 0x62;
 const THREE_BYTE_UNIT = 0x63;
-/** A lone surrogate would take three bytes, if UTF-8 could carry it; the flag tells it from a unit that can be. */
+/** A lone surrogate counts as three bytes, although UTF-8 cannot encode it. The flag distinguishes it from other units. */
 const LONE_SURROGATE = 0x163;
 const SURROGATE_PAIR = 0xc4;
 
@@ -64,36 +64,36 @@ function escapeSize(kind: Escape): number {
   return kind & 0xf;
 }
 
-/** Whether a word is of a string's plain ASCII characters alone. */
+/** Whether a word contains only plain ASCII characters of a string. */
 function isPlainAscii(word: number): boolean {
   return (specialBytes(word) | (word & 0x80808080)) === 0;
 }
 
-/** The kind of value that a first byte announces. */
+/** The kind of value that begins with a certain byte. */
 export type JsonKind = "object" | "array" | "string" | "number" | "boolean" | "null";
 
 /** What `skipValue` reports about the strings, numbers and containers that it passes. */
 export interface ValueObserver {
   /** Strings of more bytes than this are reported. */
   readonly maxStringBytes: number;
-  /** Containers nested deeper than this are reported, the first of each such nest; of what is in it, nothing is. */
+  /** The outermost containers nested deeper than this are reported, and nothing inside them. */
   readonly maxDepth: number;
   /** A string over the size, or with a lone surrogate; `offset` is that of its opening quote. */
   onString(offset: number, isKey: boolean, size: number, hasLoneSurrogates: boolean): void;
-  /** Keys of so many bytes are reported: the size of a key that means something to the observer. */
+  /** Keys of exactly this many bytes are reported. */
   readonly watchedKeyBytes: number;
-  /** The depth of the innermost object whose every key and end are reported, or 0. Set by the observer as it likes. */
+  /** The depth of the object whose keys and end are all reported, or 0. The observer may change it at any time. */
   readonly watchedDepth: number;
-  /** A key of the watched size or in the watched object; its value begins at `valueOffset`. */
+  /** A key of the watched size or in the watched object. Its value begins at `valueOffset`. */
   onKey(key: StringSpan, depth: number, isFirst: boolean, valueOffset: number): void;
   /** The end of the watched object, with the string read last, which may be its last value. */
   onWatchedEnd(lastString: StringSpan): void;
-  /** A number that no double holds. */
+  /** A number beyond the range of a double. */
   onHugeNumber(offset: number): void;
   onTooDeep(offset: number): void;
 }
 
-/** Bits that say for each open container whether it is an object. Grows with the depth: one bit a level. */
+/** One bit per open container: whether it is an object. */
 class ContainerStack {
   #bits = new Uint8Array(64);
   depth = 0;
@@ -111,7 +111,7 @@ class ContainerStack {
     this.depth++;
   }
 
-  /** Leaves the innermost container; answers whether the one around it is an object. */
+  /** Leaves the innermost container. Returns whether its parent is an object. */
   pop(): boolean {
     this.depth--;
     const outer = this.depth - 1;
@@ -123,7 +123,7 @@ export class JsonCursor {
   readonly body: Uint8Array;
   /** Offset of the next byte to read. */
   position = 0;
-  /** Offset of the byte that no JSON text has there, or -1. */
+  /** Offset of the first byte that is not valid JSON, or -1. */
   malformedAt = -1;
 
   /** The string read last. `stringStart` is the offset after its opening quote, `stringEnd` that of its closing one. */
@@ -148,7 +148,6 @@ export class JsonCursor {
     return this.malformedAt >= 0;
   }
 
-  /** Goes to the next byte that is not a blank. */
   skipWhitespace(): void {
     const body = this.body;
     const end = body.length;
@@ -161,7 +160,7 @@ export class JsonCursor {
     this.position = at;
   }
 
-  /** The kind of the value at the cursor; an unknown first byte makes the text malformed and answers null. */
+  /** The kind of the value at the cursor. If no value begins there, the text is malformed and the result null. */
   peekKind(): JsonKind | null {
     switch (this.body[this.position]) {
       case OPEN_BRACE:
@@ -194,8 +193,8 @@ export class JsonCursor {
   }
 
   /**
-   * Enters the object at the cursor. Answers whether it has a member: then its key is the string read last, and the
-   * cursor stands at its value.
+   * Enters the object at the cursor. Returns whether it has a member: then its key is the string read last, and the cursor is
+   * at its value.
    */
   enterObject(): boolean {
     this.position++;
@@ -207,22 +206,12 @@ export class JsonCursor {
     return this.#readKey();
   }
 
-  /** After a member's value: goes on to the next member as `enterObject` does, or leaves the object. */
+  /** After a member's value: goes to the next member as `enterObject` does, or leaves the object. */
   nextMember(): boolean {
-    if (this.isMalformed) return false;
-    this.skipWhitespace();
-    const byte = this.body[this.position];
-    if (byte === COMMA) {
-      this.position++;
-      this.skipWhitespace();
-      return this.#readKey();
-    }
-    if (byte !== CLOSE_BRACE) return this.#fail(this.position);
-    this.position++;
-    return false;
+    return this.#nextOrLeave(CLOSE_BRACE) && this.#readKey();
   }
 
-  /** Enters the array at the cursor. Answers whether it has an item: then the cursor stands at it. */
+  /** Enters the array at the cursor. Returns whether it has an item: then the cursor is at it. */
   enterArray(): boolean {
     this.position++;
     this.skipWhitespace();
@@ -231,8 +220,13 @@ export class JsonCursor {
     return false;
   }
 
-  /** After an item: goes on to the next one, or leaves the array. */
+  /** After an item: goes to the next one, or leaves the array. */
   nextItem(): boolean {
+    return this.#nextOrLeave(CLOSE_BRACKET);
+  }
+
+  /** Returns whether a comma follows, and skips it; otherwise leaves the container, which must end with `close`. */
+  #nextOrLeave(close: number): boolean {
     if (this.isMalformed) return false;
     this.skipWhitespace();
     const byte = this.body[this.position];
@@ -241,12 +235,12 @@ export class JsonCursor {
       this.skipWhitespace();
       return true;
     }
-    if (byte !== CLOSE_BRACKET) return this.#fail(this.position);
+    if (byte !== close) return this.#fail(this.position);
     this.position++;
     return false;
   }
 
-  /** Reads the string at the cursor. Answers whether it is well-formed; then the string fields describe it. */
+  /** Reads the string at the cursor. Returns whether it is well-formed: then the string fields describe it. */
   readString(): boolean {
     const body = this.body;
     const length = body.length;
@@ -287,7 +281,7 @@ export class JsonCursor {
     };
   }
 
-  /** After the outermost value: only blanks may follow. */
+  /** After the outermost value: only whitespace may follow. */
   expectEnd(): void {
     if (this.isMalformed) return;
     this.skipWhitespace();
@@ -295,9 +289,9 @@ export class JsonCursor {
   }
 
   /**
-   * Passes the value at the cursor, whatever it is and however deep. Answers whether it is well-formed.
+   * Skips the value at the cursor, whatever its kind and depth. Returns whether it is well-formed.
    *
-   * @param observer hears of oversize strings, lone surrogates, huge numbers and deep nests; null where nobody cares.
+   * @param observer is told of oversize strings, lone surrogates, huge numbers and deep nesting; null for none.
    */
   skipValue(observer: ValueObserver | null): boolean {
     const body = this.body;
@@ -339,7 +333,7 @@ export class JsonCursor {
         return false;
       }
 
-      // A value has ended: go to the next one, leaving as many containers as end here.
+      // A value has ended: leave the containers that end here, and go to the next value.
       for (;;) {
         if (depth === 0) {
           stack.depth = outerDepth;
@@ -397,7 +391,7 @@ export class JsonCursor {
     const wordCount = words.length;
     let at = from;
     for (;;) {
-      // Byte by byte up to the next word, and through the word in which the search below ended.
+      // Byte by byte up to the next word, and through the word in which the search by words stopped.
       do {
         const byte = at < length ? (body[at] ?? 0) : 0;
         if (byte === QUOTE || byte === BACKSLASH || byte < FIRST_PRINTABLE) return at;
@@ -410,7 +404,7 @@ export class JsonCursor {
     }
   }
 
-  /** As `#skipPlainBytes`, from a character on that is not ASCII. */
+  /** As `#skipPlainBytes`, beginning at a character that is not ASCII. */
   #skipText(from: number): number {
     const end = passUtf8(this.body, this.#words, from);
     if (end >= 0) return end;
@@ -436,7 +430,7 @@ export class JsonCursor {
     return low >= 0xdc00 && low <= 0xdfff ? SURROGATE_PAIR : LONE_SURROGATE;
   }
 
-  /** The UTF-16 unit of four hexadecimal digits, or -1 where they are not such. */
+  /** The UTF-16 unit written as four hexadecimal digits, or -1 if they are not hexadecimal digits. */
   #hexUnit(at: number): number {
     const body = this.body;
     if (at + 4 > body.length) return -1;
@@ -456,7 +450,7 @@ export class JsonCursor {
     if (at < length && body[at] === ZERO) at++;
     else at = this.#skipDigits(at);
     if (at === integerStart) return this.#fail(at);
-    // Where the integer part alone is long, or an exponent is there, the value may be past every double.
+    // With a long integer part or an exponent, the value may be beyond the range of a double.
     let mayBeHuge = at - integerStart > MAX_SAFE_INTEGER_DIGITS;
     if (at < length && body[at] === POINT) {
       const fractionStart = at + 1;

@@ -1,5 +1,5 @@
 /**
- * The names that an object's fields may have, told from the bytes of the body: no string is made of a name that is known.
+ * Recognises known field names from the bytes of the body, without making a string of them.
  */
 import { decodeJsonString, type StringSpan } from "./string.ts";
 
@@ -11,7 +11,7 @@ export class KnownNames<Name extends string> {
     this.#names = names;
   }
 
-  /** The known name that a scanned JSON string is, or null. */
+  /** The known name that equals a scanned JSON string, or null. */
   find(body: Uint8Array, span: StringSpan): Name | null {
     const { start, size, hasEscapes } = span;
     for (const name of this.#names) {

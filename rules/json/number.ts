@@ -1,10 +1,10 @@
 /**
- * JSON numbers that Typst's JSON reader refuses as out of range, found in place: a number may be as long as the body.
+ * Finds JSON numbers that Typst's JSON reader rejects as out of range, in place: a number may be as long as the body.
  *
  * Typst 0.15.1 reads numbers with serde_json, which does not round correctly: it takes the first 19 or 20 significant
  * digits as written, as many as fit into 64 bits, rounds them to a double and multiplies that by a power of ten, itself
  * rounded. So near the largest double the spelling decides: 1.7976931348623157e308 is read, and the same value written
- * as 1.797693134862315700e308 is not. Here the same steps are taken on the same digits.
+ * as 1.797693134862315700e308 is not. This code takes the same steps on the same digits.
  */
 
 /** An integer of this many digits or fewer, without an exponent, is below the largest double. */
@@ -13,14 +13,14 @@ export const MAX_SAFE_INTEGER_DIGITS = 308;
 /** The decimal exponent of the largest double's first digit. */
 const MAX_MAGNITUDE = 308;
 
-/** Exponents are counted only so far: past it the answer is the same for every body that fits a request. */
+/** Larger exponents count as this: the result is the same for every number that fits into a body. */
 const EXPONENT_CAP = 1_000_000_000;
 
-/** No integer of more digits fits into 64 bits; Typst leaves out the others. */
+/** No integer of more digits fits into 64 bits; Typst ignores the others. */
 const MAX_UINT64_DIGITS = 20;
 const UINT32_RANGE = 2 ** 32;
 
-/** What a number of magnitude 308 is multiplied by, by the number of its digits less one. */
+/** The factor for a number of magnitude 308, by the number of its digits minus one. */
 const POWERS_OF_TEN = Float64Array.from({ length: MAX_UINT64_DIGITS }, (_, index) =>
   Number(`1e${MAX_MAGNITUDE - index}`),
 );
@@ -30,7 +30,7 @@ const MINUS = 0x2d;
 const PLUS = 0x2b;
 const ZERO = 0x30;
 
-/** Whether Typst reads the JSON number from `start` to `end`, rather than refusing it as out of range. */
+/** Whether Typst reads the JSON number from `start` to `end` and does not reject it as out of range. */
 export function isReadByTypst(body: Uint8Array, start: number, end: number): boolean {
   let firstDigitOffset = -1;
   let pointOffset = -1;
@@ -50,10 +50,10 @@ export function isReadByTypst(body: Uint8Array, start: number, end: number): boo
   return Number.isFinite(readAsTypst(body, firstDigitOffset, mantissaEnd));
 }
 
-/** The value that Typst reads a number of magnitude 308 as, from its first significant digit to its exponent. */
+/** The value as which Typst reads a number of magnitude 308, from its first significant digit to its exponent. */
 function readAsTypst(body: Uint8Array, firstDigitOffset: number, mantissaEnd: number): number {
-  // 64 bits in two halves: each is exact as a double, so their sum is rounded once, as the conversion in Rust is. Where 20
-  // digits are too many for 64 bits, the number is 1.8e308 or more and out of range either way.
+  // 64 bits in two halves: each is exact as a double, so their sum is rounded once, as in Rust. If 20 digits do not fit into
+  // 64 bits, the number is 1.8e308 or more and out of range either way.
   let high = 0;
   let low = 0;
   let digits = 0;
@@ -68,7 +68,7 @@ function readAsTypst(body: Uint8Array, firstDigitOffset: number, mantissaEnd: nu
   return (high * UINT32_RANGE + low) * (POWERS_OF_TEN[digits - 1] ?? 0);
 }
 
-/** The value of the exponent part that begins at `at`, or 0 where there is none; capped. */
+/** The value of the exponent part that begins at `at`, or 0 if there is none; capped. */
 function exponentAt(body: Uint8Array, at: number, end: number): number {
   const sign = body[at + 1];
   let exponent = 0;

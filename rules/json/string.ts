@@ -1,11 +1,11 @@
 /**
- * JSON strings as spans of a body, and their decoding where a few characters are wanted.
+ * JSON strings as spans of a body, and the decoding of their first characters.
  *
- * Big strings are never decoded here. What is decoded (keys, enum values, names) is cut at a length that the caller
- * gives, so a hostile name costs no more than a friendly one.
+ * Large strings are never decoded here. Keys, enum values and names are decoded up to a length that the caller gives, so the
+ * cost of a hostile name is limited.
  */
 
-/** A JSON string inside a body that has been scanned: no byte of it is copied. */
+/** A scanned JSON string in a body, without a copy of its bytes. */
 export interface StringSpan {
   /** Offset of the first byte after the opening quote. */
   readonly start: number;
@@ -13,9 +13,9 @@ export interface StringSpan {
   readonly end: number;
   /** Size of the decoded string in UTF-8 bytes. */
   readonly size: number;
-  /** Whether the bytes hold an escape. Where not, they are the decoded string. */
+  /** Whether the bytes contain an escape. If not, they are the decoded string. */
   readonly hasEscapes: boolean;
-  /** Whether the decoded string holds a lone surrogate, which UTF-8 cannot carry. */
+  /** Whether the decoded string contains a lone surrogate, which UTF-8 cannot encode. */
   readonly hasLoneSurrogates: boolean;
 }
 
@@ -25,7 +25,7 @@ const MAX_CODE_POINT = 0x10ffff;
 const MAX_RUN_BYTES = 4096;
 const MAX_SHORT_RUN_BYTES = 12;
 
-/** What each one-letter escape stands for, by the letter's code. */
+/** The character of each one-letter escape, by the letter's code. */
 const SIMPLE_ESCAPES: ReadonlyMap<number, string> = new Map([
   [0x22, '"'],
   [0x5c, "\\"],
@@ -38,9 +38,9 @@ const SIMPLE_ESCAPES: ReadonlyMap<number, string> = new Map([
 ]);
 
 /**
- * Decodes a string of scanned JSON, lone surrogates kept.
+ * Decodes a scanned JSON string. Lone surrogates are kept.
  *
- * @param maxCodeUnits where to stop: the result has at most one UTF-16 unit more.
+ * @param maxCodeUnits the length at which to stop: the result has at most one UTF-16 unit more.
  */
 export function decodeJsonString(body: Uint8Array, span: { start: number; end: number }, maxCodeUnits: number): string {
   let text = "";
@@ -65,7 +65,7 @@ export function decodeJsonString(body: Uint8Array, span: { start: number; end: n
 }
 
 function asciiText(body: Uint8Array, start: number, end: number): string {
-  // A view costs more than a field name's few characters do.
+  // For the few characters of a field name, making a view would cost more.
   if (end - start > MAX_SHORT_RUN_BYTES)
     return Reflect.apply(String.fromCharCode, undefined, body.subarray(start, end));
   let text = "";
@@ -73,7 +73,7 @@ function asciiText(body: Uint8Array, start: number, end: number): string {
   return text;
 }
 
-/** Where the ASCII characters without escapes that begin at `start` end; no further than one call can take arguments. */
+/** The end of the run of unescaped ASCII characters at `start`, limited to the number of arguments of one call. */
 function plainRunEnd(body: Uint8Array, start: number, end: number): number {
   const stop = Math.min(end, start + MAX_RUN_BYTES);
   let at = start;
@@ -81,7 +81,7 @@ function plainRunEnd(body: Uint8Array, start: number, end: number): number {
   return at;
 }
 
-/** The value of the four hexadecimal digits at `offset`, which a scan has found to be such. */
+/** The value of the four hexadecimal digits at `offset`, which have been validated. */
 export function hexAt(body: Uint8Array, offset: number): number {
   let value = 0;
   for (let index = offset; index < offset + 4; index++) value = value * 16 + hexDigit(body[index] ?? 0);
@@ -107,6 +107,6 @@ function codePointAt(body: Uint8Array, offset: number, length: number): number {
   if (length === 1) return lead;
   let value = lead & (0xff >> (length + 1));
   for (let index = offset + 1; index < offset + length; index++) value = value * 64 + ((body[index] ?? 0) & 0x3f);
-  // Strings are decoded while the body is read, before it is known to be UTF-8: then any character will do.
+  // Strings are decoded before the body is known to be UTF-8. If it is not, it is rejected, and the character does not matter.
   return Math.min(value, MAX_CODE_POINT);
 }

@@ -1,30 +1,30 @@
 /**
  * UTF-8 validation four bytes at a time (RFC 3629): no overlong forms, no encoded surrogates, nothing past U+10FFFF.
  *
- * No branch depends on where in a word characters begin or how long they are: in prose such branches are guessed wrong at
- * every other word. One function holds the whole loop, because a call for each word takes as long as its work.
+ * No branch depends on the position or length of characters in a word, because in prose such branches are mispredicted for
+ * every other word. The whole loop is in one function, because a call per word takes as long as the work itself.
  */
 import { type AlignedWords, specialBytes } from "./aligned-words.ts";
 
-/** Bit 7 of each byte. Below, it stands for the byte: a mask of these bits is a set of bytes. */
+/** Bit 7 of each byte. A mask of these bits represents a set of bytes. */
 const HIGH_BITS = 0x80808080;
 const LETTERS = 0x61616161;
 
 /**
- * Passes the text of a JSON string up to its next quote, backslash or control character, or to the end of the body.
+ * Skips the text of a JSON string up to the next quote, backslash or control character, or to the end of the body.
  *
- * @param from where a character begins.
- * @returns the offset of that byte, as `~offset` (below zero) where the text before it is not UTF-8.
+ * @param from the offset of the first byte of a character.
+ * @returns the offset of that byte; `~offset`, which is negative, if the text before it is not UTF-8.
  */
 export function passUtf8(body: Uint8Array, { words, start }: AlignedWords, from: number): number {
   const wordCount = words.length;
   let index = (from - start) >> 2;
   let word = index < wordCount ? (words[index] ?? 0) : lastWord(body, start + 4 * index);
-  // Bytes before `from` pass as letters.
+  // Bytes before `from` count as ASCII letters.
   const before = lowBytes((from - start) & 3);
   word = (word & ~before) | (LETTERS & before);
   let lastByte = 0;
-  // Bytes of `word` that must continue a sequence which began before it.
+  // The bytes of `word` that must continue a sequence from an earlier word.
   let due = 0;
   let wrongLengths = 0;
   let forbiddenPairs = 0;
@@ -57,7 +57,7 @@ export function passUtf8(body: Uint8Array, { words, start }: AlignedWords, from:
   }
 }
 
-/** The bytes of the body from `start` on, fewer than four, with zeros after them. */
+/** The last bytes of the body, fewer than four from `start` on, padded with zeros. */
 function lastWord(body: Uint8Array, start: number): number {
   return (body[start] ?? 0) | ((body[start + 1] ?? 0) << 8) | ((body[start + 2] ?? 0) << 16);
 }
@@ -67,7 +67,7 @@ function lowBytes(count: number): number {
   return (1 << (8 * count)) - 1;
 }
 
-/** The place in its word, 0 to 3, of the first byte of which bit 7 is set. */
+/** The index in its word, 0 to 3, of the first byte whose bit 7 is set. */
 function firstByteOf(bits: number): number {
   return (32 - Math.clz32((bits - 1) & ~bits)) >> 3;
 }
@@ -79,7 +79,7 @@ function forbid(lead: number, firstContinuation: number, lastContinuation: numbe
   for (let byte = firstContinuation; byte <= lastContinuation; byte++) IS_FORBIDDEN_PAIR[(byte << 8) | lead] = 1;
 }
 
-// Overlong forms, surrogates, values past U+10FFFF and bytes that begin no sequence.
+// Overlong forms, surrogates, values above U+10FFFF, and bytes that cannot begin a sequence.
 for (const lead of [0xc0, 0xc1]) forbid(lead, 0x80, 0xbf);
 forbid(0xe0, 0x80, 0x9f);
 forbid(0xed, 0xa0, 0xbf);

@@ -2,7 +2,7 @@
  * The interface description (OpenAPI 3.1) of the edge: every public route with its headers, responses and problems, made
  * from the definitions in `rules/`.
  *
- * Made when files are generated and checked in as `static/openapi.json`: nothing of this is in the Worker.
+ * `npm run generate` writes it to `static/openapi.json`. No part of this file is in the Worker.
  */
 import { toJsonSchemaDefs } from "@valibot/to-json-schema";
 import { API_TOKEN_HEADER, COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../rules/http/headers.ts";
@@ -11,7 +11,7 @@ import { constraintsExample, type Example, problemExample, requestExamples } fro
 import { REQUEST_SCHEMAS } from "./request-schemas.ts";
 import { PROBLEM_CODES, problemSchemaName, RESPONSE_SCHEMAS } from "./response-schemas.ts";
 
-/** Contract section 9: the version of the interface description. */
+/** The version of the interface (docs/api.md#versions). */
 const INTERFACE_VERSION = "1.2.0";
 
 const DESCRIPTION = `Send Typst source with files and JSON data to \`POST /v1/render\` and get a finished PDF, PNG, SVG or a ZIP archive of pages.
@@ -135,7 +135,7 @@ type ProblemResponseName = keyof typeof PROBLEM_RESPONSES;
 
 const codesOf = (status: number) => PROBLEM_CODES.filter((code) => PROBLEMS[code].status === status);
 
-/** One schema for problems of several codes, told apart by `code`. */
+/** One schema for problems with several codes; `code` is the discriminator. */
 function problemsSchema(codes: readonly ProblemCode[]): Json {
   const [only] = codes;
   if (codes.length === 1 && only !== undefined) return schema(problemSchemaName(only));
@@ -165,7 +165,7 @@ function problems(...names: readonly ProblemResponseName[]): Json {
   return Object.fromEntries(names.map((name) => [PROBLEM_RESPONSES[name].status, response(name)]));
 }
 
-/** What any route may respond with. */
+/** The responses that every route may send. */
 const ANYWHERE = ["NotFound", "MethodNotAllowed", "Unavailable"] as const;
 
 // Routes
@@ -216,7 +216,7 @@ function staticDocument({ operationId, summary, description, schema: of, example
   };
 }
 
-/** What a client gets from a render; a code generator makes bytes of `format: binary`. */
+/** The file that a render returns. For `format: binary`, code generators use a type for bytes. */
 const FILE = { schema: { type: "string", format: "binary" } } as const;
 
 function paths(requests: Readonly<Record<string, Example>>): Json {

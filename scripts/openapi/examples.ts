@@ -23,7 +23,7 @@ export interface Example<Value = unknown> {
   readonly value: Value;
 }
 
-/** A viewer shows each example whole: those with fonts and chapters in them are in the folder `examples/` alone. */
+/** Viewers show each example in full, so those with fonts and chapters are only in the folder `examples/`. */
 const MAX_REQUEST_CHARACTERS = 32 * 1024;
 
 const SMALL_REQUESTS = {
@@ -87,7 +87,7 @@ export async function requestExamples(): Promise<Readonly<Record<string, Example
 const REQUEST_ID = "5b0e4c1e-3f0a-4b1c-9a51-0c9f3b6f5d2a";
 const BASE_URL = "https://render.example";
 
-/** Limits so low that short requests exceed them; the examples are of a deployment that has set them. */
+/** Limits so low that short requests exceed them, for the examples of problems. */
 const LOW_LIMITS = limitsFrom({
   ...DEFAULT_LIMITS,
   max_inline_file_bytes: 8,
@@ -104,7 +104,7 @@ function refusalOf(request: unknown, limits = DEFAULT_LIMITS): Problem {
 
 const text = (content: string) => ({ encoding: "text", content });
 
-/** One problem of each code, and the path that was asked for. */
+/** One problem per code, with the path of its request. */
 const PROBLEMS_BY_CODE: Readonly<Record<ProblemCode, readonly [path: string, problem: Problem]>> = {
   invalid_request: render(
     refusalOf({ source: "= Hello", output: { format: "pdf", version: "1.4", standards: ["a-2b"] } }),
@@ -163,7 +163,7 @@ function render(refusal: Problem): readonly [path: string, problem: Problem] {
   return ["/v1/render", refusal];
 }
 
-/** A problem of that code as a client gets it. */
+/** A problem with this code, as a client receives it. */
 export function problemExample(code: ProblemCode): Example<ProblemDocument> {
   const [path, refusal] = PROBLEMS_BY_CODE[code];
   if (refusal.code !== code) throw new Error(`the example of ${code} is one of ${refusal.code}`);

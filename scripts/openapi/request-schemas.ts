@@ -17,7 +17,7 @@ import {
 } from "../../rules/output-options.ts";
 import { PAGE_SELECTION } from "../../rules/page-selection.ts";
 
-/** A PCRE of the rules as JSON Schema has it: ECMAScript, where `$` without flags is the very end. */
+/** A PCRE of the rules as JSON Schema needs it: in ECMAScript, `$` without flags matches only at the very end. */
 const KEY_PATTERN_ECMA = new RegExp(KEY_PATTERN.replaceAll("\\A", "^").replaceAll("\\z", "$").replaceAll("/", "\\/"));
 
 const { selection_pattern: SELECTION, max_selections, max_length } = PAGE_SELECTION;
@@ -51,15 +51,15 @@ const pdfStandard = v.pipe(
 type Schema = v.GenericSchema<unknown, unknown>;
 
 /**
- * Fields that the description says more of than the service's schema: the grammar of `pages` is validated by the output
- * rules, and the items of `standards` after its length, which JSON Schema cannot order.
+ * Fields that are described in more detail than in the service's schema: output rules validate the grammar of `pages`, and
+ * the service validates the items of `standards` after its length, an order that JSON Schema cannot express.
  */
 const SPELLED_OUT: Partial<Record<string, Schema>> = {
   pages: v.optional(v.nullable(pageSelection), null),
   standards: v.optional(v.pipe(v.array(pdfStandard), v.maxLength(MAX_STANDARDS)), []),
 };
 
-/** The schema of one format as a client sees it: strict, each field described. */
+/** The schema of one format: strict, with a description of each field. */
 function outputSchema(format: OutputFormat): Schema {
   const fields = Object.entries(OUTPUT_SCHEMAS[format].entries).map(([name, schema]) => [
     name,

@@ -1,6 +1,6 @@
 /**
  * The JSON that the edge responds with, as valibot schemas, for the interface description only. All objects are open:
- * responses may gain members within an API version (contract section 9).
+ * responses may gain members within an API version (docs/api.md#versions).
  *
  * The context of each problem is checked against `ProblemContexts` by the compiler, and against the catalogue by a test.
  */
@@ -114,7 +114,7 @@ function problemSchema(code: ProblemCode): Schema {
   );
 }
 
-/** The name under which the description has the problems of a code: `not_found` is `NotFoundProblem`. */
+/** The name of the schema for the problems with a code: `NotFoundProblem` for `not_found`. */
 export function problemSchemaName(code: ProblemCode): string {
   const words = code.split("_").map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`);
   return `${words.join("")}Problem`;
@@ -265,7 +265,7 @@ export const RESPONSE_SCHEMAS: Readonly<Record<string, Schema>> = {
   ...PROBLEM_SCHEMAS,
 };
 
-/** The members of `context` that the description knows for a code. */
+/** The members of `context` that the description lists for a code. */
 export function contextMembers(code: ProblemCode): string[] {
   const schema = CONTEXTS[code];
   const objects = schema.type === "union" ? schema.options : [schema];

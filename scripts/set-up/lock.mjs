@@ -1,4 +1,4 @@
-/** A lock, so that one set-up runs at a time: a second one waits until the first has finished or died. */
+/** A lock, so that only one set-up runs at a time: another one waits until the first has finished or died. */
 import { randomUUID } from "node:crypto";
 import { link, mkdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";

@@ -2,12 +2,12 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 
-/** Between SIGTERM and SIGKILL: cargo and npm end well within a second. */
+/** The time between SIGTERM and SIGKILL. cargo and npm end well within a second. */
 const KILL_GRACE_MILLISECONDS = 3_000;
 
 /**
- * How many lines are kept of the beginning of the output (where npm reports what is wrong) and as many of its end (where
- * compilers report errors and npm names its log).
+ * This many lines are kept of the beginning of the output (where npm reports what is wrong), and the same number of its end
+ * (where compilers report errors and npm names its log).
  */
 const EXCERPT_LINES = 20;
 
@@ -17,7 +17,7 @@ const EXCERPT_LINES = 20;
  * @property {string} [cwd]
  * @property {NodeJS.ProcessEnv} [env]
  * @property {(line: string) => void} [onLine]
- * @property {(line: string) => boolean} [isNoise] whether a line says nothing about a failure
+ * @property {(line: string) => boolean} [isNoise] whether a line is irrelevant to failures
  */
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Whether this machine has what the sandbox of SERVICE_SANDBOX needs: bubblewrap is fetched where any user may have it,
- * everything else is looked for and never installed, because that takes rights that a set-up should not have.
+ * Checks whether this machine has what the sandbox of SERVICE_SANDBOX needs. bubblewrap is downloaded if that needs no root;
+ * everything else is only looked for, because installing it needs privileges that a set-up should not have.
  */
 
 import { findOnPath } from "../../backend/programs.mjs";
@@ -15,10 +15,11 @@ import { runCommand } from "./run-command.mjs";
 const DOCUMENTATION = "docs/operations.md#sandbox";
 
 /**
- * Everything that keeps renders from being sandboxed on this machine, as far as it shows before anything is installed.
+ * Everything that prevents renders from being sandboxed on this machine, as far as it can be found before installing anything.
  *
  * @param {AbortSignal} signal
- * @param {boolean} isTried whether the sandbox is tried as well: worth its milliseconds before a step that takes minutes
+ * @param {boolean} isTried whether to try the sandbox as well, which takes milliseconds: worth it before steps that take
+ *   minutes
  * @returns {Promise<string[]>}
  */
 export async function sandboxProblems(signal, isTried, platform = process.platform) {

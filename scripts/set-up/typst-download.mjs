@@ -9,8 +9,8 @@ import { SetUpError, say, withProgress } from "./report.mjs";
 import { runCommand } from "./run-command.mjs";
 
 const DOWNLOAD_LIMITS = {
-  answerMilliseconds: 20_000, // until the server's first words: some networks never say no
-  downloadMilliseconds: 300_000, // for the body after that
+  answerMilliseconds: 20_000, // until the answer begins: some networks never refuse
+  downloadMilliseconds: 300_000, // until the whole body has arrived
   archiveBytes: 128 * 1024 * 1024, // the archives have about 20 MB
 };
 
@@ -34,7 +34,7 @@ export async function fetchRelease(release, workFolder, signal, limits = DOWNLOA
 }
 
 /**
- * Says why a release cannot be had here, by asking for its head only and looking for what unpacks it.
+ * Says why a release cannot be installed here. It only sends a HEAD request and looks for the program that unpacks it.
  *
  * @param {TypstRelease | undefined} release
  * @param {AbortSignal} signal
@@ -44,7 +44,7 @@ export async function releaseObstacle(release, signal, limits = DOWNLOAD_LIMITS)
   if (release === undefined) return { reason: `there is no release for ${process.platform}-${process.arch}` };
   const answer = await download(release.url, signal, limits, "HEAD");
   if ("reason" in answer) return { reason: unreachable(release, answer.reason) };
-  // The tar of macOS knows the format by itself.
+  // The tar of macOS can unpack the format by itself.
   if (process.platform === "darwin" || findOnPath("xz").length > 0) return undefined;
   return {
     reason: "there is no `xz`",
@@ -92,13 +92,13 @@ async function download(url, signal, limits, method = "GET") {
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", stop);
-    // Drops a connection whose body nobody has read.
+    // Closes the connection if the body was not read.
     controller.abort();
   }
 }
 
 /**
- * A wrong checksum is an attack, or a proxy that answers for others. Either way nothing may go on from here: falling
+ * A wrong checksum means an attack, or a proxy that answers in place of the server. Either way the set-up must stop: falling
  * back to the build would hide it.
  *
  * @param {TypstRelease} release @param {Uint8Array} content
@@ -117,7 +117,7 @@ function refuseOtherChecksum(release, content) {
 async function unpackRelease(release, content, workFolder, signal) {
   const archive = path.join(workFolder, "release.tar.xz");
   await writeFile(archive, content);
-  // -o: root would otherwise give the binary to whoever has the packager's user id on this machine.
+  // -o: otherwise root would give the binary to the user who has the packager's user id on this machine.
   const unpacked = await runCommand("tar", ["-xJf", archive, "-o", "-C", workFolder], { signal });
   if (unpacked.problem !== undefined) {
     return { reason: `\`tar -xJf\` cannot unpack the release (${unpacked.problem}; is xz installed?)` };

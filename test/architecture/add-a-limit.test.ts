@@ -1,6 +1,6 @@
 /**
- * The recipe "A limit" of docs/architecture.md, walked: in a copy of the project with one limit more, and nothing else done,
- * the checks name exactly the files of which the recipe says so.
+ * Follows the recipe "A limit" of docs/architecture.md: in a copy of the project with one more limit and no other change,
+ * the checks name exactly the files that the recipe says they name.
  */
 import { spawnSync } from "node:child_process";
 import { cp, mkdtemp, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
@@ -46,14 +46,14 @@ function run(script: string, ...args: string[]): string {
   return stdout + stderr;
 }
 
-/** All but the edge's own tests in one program: each by itself, as `npm run check` takes them, would take longer. */
+/** Everything but the edge's tests as one program, which is faster than one program per folder as in `npm run check`. */
 const ALL_IN_ONE = {
   extends: "./test/tsconfig.json",
   include: ["rules", "backend", "scripts", "bench", "test"].map((folder) => `${folder}/**/*.ts`),
   exclude: ["test/edge"],
 };
 
-/** The files that the compiler complains of. */
+/** The files in which the compiler finds errors. */
 async function namedByTsc(): Promise<Set<string>> {
   await writeFile(join(copy, "tsconfig.all.json"), JSON.stringify(ALL_IN_ONE));
   const output = run(join(PROJECT, "node_modules/typescript/bin/tsc"), "-p", "tsconfig.all.json");
@@ -65,14 +65,16 @@ function namedByGeneratedCheck(): Set<string> {
   return new Set(Array.from(output.matchAll(/^stale: (.+)$/gm), ([, path = ""]) => path.slice(copy.length + 1)));
 }
 
-/** The files of the recipe's table that a check names, by the check. */
+/** The files in the recipe's tables, by the check that names them. */
 async function recipe(): Promise<Map<string, Set<string>>> {
   const page = await readFile(join(PROJECT, "docs/architecture.md"), "utf8");
   const [, section = ""] = page.split("\n### A limit\n");
-  const [table = ""] = section.split("\n### ");
+  const [tables = ""] = section.split("\n### ");
   const files = new Map<string, Set<string>>();
-  for (const [, file = "", check = ""] of table.matchAll(/^\| `([^`]+)` \|.*\| (?:`([^`]+)`|-) \|$/gm)) {
-    files.set(check, (files.get(check) ?? new Set()).add(file));
+  for (const [, named = "", check = ""] of tables.matchAll(/^\| (`[^|]+`) \|.*\| (?:`([^`]+)`|-) \|$/gm)) {
+    const ofCheck = files.get(check) ?? new Set();
+    for (const [, file = ""] of named.matchAll(/`([^`]+)`/g)) ofCheck.add(file);
+    files.set(check, ofCheck);
   }
   return files;
 }

@@ -1,9 +1,10 @@
 /**
  * `npm run test:attacks`: the attack suite as an ordinary user, once in each sandbox. A test that is skipped is a failure.
  *
- * Everything runs in a mount namespace of its own, which ends with the last process in it. The superuser becomes nobody
- * there; bind mounts show the checkout and the cache whatever the permissions of the folders above them. An ordinary user
- * stays the same user. Only a helper that mounts for the tests of full disks keeps its rights (`mount-helper.ts`).
+ * Everything runs in a new mount namespace, which ends with the last process in it. The superuser becomes `nobody` there;
+ * bind mounts make the checkout and the cache visible, whatever the permissions of the folders above them. An ordinary user
+ * stays the same user. Only the helper that mounts disks for the tests of full disks keeps its privileges
+ * (`mount-helper.ts`).
  */
 import { chmod, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { join, relative } from "node:path";
@@ -51,7 +52,7 @@ async function runInNamespace(files: readonly string[]): Promise<void> {
   }
 }
 
-/** Runs inside the namespace, with the right to mount there. */
+/** Runs inside the namespace, with permission to mount there. */
 async function runSuites(stage: string, caller: string, files: readonly string[]): Promise<void> {
   const inStage = (name: string) => join(stage, name);
   await chmod(stage, 0o755);
@@ -71,7 +72,7 @@ async function runSuites(stage: string, caller: string, files: readonly string[]
       const [program = "", ...rest] = [
         ...[...user, "--"],
         ...[inStage(join("checkout", relative(CHECKOUT, process.execPath))), "node_modules/vitest/vitest.mjs", "run"],
-        // Nothing is written into the checkout, which may belong to somebody else.
+        // Nothing is written into the checkout, which may belong to another user.
         ...["--project", "node", "--configLoader", "native", "--cache", "false", "--no-color"],
         ...["--fsModuleCachePath", inStage("t/modules")],
         ...["--reporter", "dot", "--reporter", "json", `--outputFile.json=${report}`, ...files],

@@ -1,6 +1,6 @@
 /**
- * Mounting for tests without the right to mount: a helper that has it listens at a socket and runs mount(8) and umount(8)
- * on folders below a given one, in the suite's own mount namespace.
+ * Mounts for tests that are not permitted to: a privileged helper listens at a socket and runs mount(8) and umount(8) on
+ * folders below a given one, in the suite's mount namespace.
  */
 import { once } from "node:events";
 import { chmod, realpath } from "node:fs/promises";
@@ -20,7 +20,7 @@ export interface MountCommand {
   readonly arguments: readonly string[];
 }
 
-/** Serves everybody who reaches the socket, for folders below `parent`. */
+/** Serves every process that can connect to the socket, for folders below `parent`. */
 export async function serveMounts(socketPath: string, parent: string): Promise<Server> {
   const server = createServer((socket) => void answer(socket, parent));
   server.listen(socketPath);

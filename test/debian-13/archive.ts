@@ -1,6 +1,6 @@
 /**
- * Packages of Debian 13, fetched by the machine's apt without changing the machine: apt's state, cache and sources are in
- * a folder of ours, so this needs no rights, and apt checks every package against Debian's signature.
+ * Downloads packages of Debian 13 with the machine's apt, without changing the machine: apt's state, cache and sources are in
+ * our own folder, so this needs no privileges. apt checks every package against Debian's signature.
  */
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
@@ -39,7 +39,7 @@ export async function sourcesLine(): Promise<string> {
 /**
  * Creates a folder of the cache if it is missing, completely or not at all.
  *
- * @param make fills the folder; it may use a second one for temporary files.
+ * @param make fills the folder. It may use the second folder for temporary files.
  */
 export async function ensureFolder(
   target: string,

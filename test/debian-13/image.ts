@@ -1,6 +1,6 @@
 /**
- * `npm run test:image`: executes the steps of the Dockerfile without Docker in a root of Debian 13, and asks the resulting
- * backend for `/ready` and for a render. The Dockerfile is the only source of the steps.
+ * `npm run test:image`: executes the steps of the Dockerfile without Docker in a root of Debian 13, and sends the resulting
+ * backend `/ready` and a render. The Dockerfile is the only source of the steps.
  *
  * The images of its FROM lines are not available everywhere and have stand-ins: Debian 13 with the Node of the npm package
  * `node`, and the Typst of the tests. Everything is in memory, in namespaces that end with this process; only the root of
@@ -21,7 +21,7 @@ import { downloadWithDependencies, ensureFolder, sourcesLine } from "./archive.t
 const CHECKOUT = fileURLToPath(new URL("../..", import.meta.url));
 const SELF = fileURLToPath(import.meta.url);
 const INSIDE = "--inside";
-/** The packages of node:…-trixie-slim beside Debian's essential ones, as far as they matter to the service. */
+/** The packages of node:…-trixie-slim that matter to the service, besides Debian's essential ones. */
 const BASE_PACKAGES = ["?essential", "apt", "ca-certificates", "libatomic1"];
 const TOKEN = "a-token-of-the-image-test";
 const READY_TIMEOUT_MILLISECONDS = 30_000;

@@ -1,6 +1,6 @@
 /**
  * A setpriv with Landlock for the tests: the machine's own if it is of util-linux 2.41 or newer, otherwise that of
- * Debian 13, unpacked into the user's cache. This needs no rights and does not change the machine.
+ * Debian 13, unpacked into the user's cache. This needs no privileges and does not change the machine.
  */
 import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ export async function locateSetpriv(): Promise<string | null> {
   return null;
 }
 
-/** The same, fetched if there is none. */
+/** The same, but downloaded if there is none. */
 export async function ensureSetpriv(): Promise<string> {
   const located = await locateSetpriv();
   if (located !== null) return located;
@@ -45,7 +45,7 @@ async function unpackSetpriv(target: string, scratch: string): Promise<void> {
   for (const file of await downloadWithDependencies(scratch, ["util-linux"])) {
     if (NEEDED_PACKAGES.test(file.slice(file.lastIndexOf("/") + 1))) await execa("dpkg-deb", ["--extract", file, root]);
   }
-  // With the loader and libraries of its own Debian, because those of an older one lack symbols that it needs.
+  // With the loader and libraries of Debian 13, because older ones lack symbols that it needs.
   const script = `#!/bin/sh
 root=\${0%/*}/root
 for loader in "$root"/usr/lib/*/ld-linux-*.so.*; do

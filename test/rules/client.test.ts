@@ -9,6 +9,8 @@ import { parseRenderRequest } from "../../rules/render-request.ts";
 import { bodyOf } from "../support/rules/bodies.ts";
 import { limitsWith } from "../support/rules/limits-for-tests.ts";
 
+const PUBLISHED = constraintsDocument(DEFAULT_LIMITS);
+
 /** Constraints as a client has them: fetched, and so plain JSON. */
 function fetched(changes: Readonly<Record<string, unknown>> = {}, limits = DEFAULT_LIMITS): PublishedConstraints {
   const document: Record<string, unknown> = JSON.parse(JSON.stringify(constraintsDocument(limits)));
@@ -57,6 +59,32 @@ describe("a checked request", () => {
         problem: { code: "request_too_large", context: { limit: 1024, declared_size: 1025 } },
       });
     }
+  });
+});
+
+describe("a deployment of another version, with other limits", () => {
+  it("that lacks a limit accepts what only that limit would reject", () => {
+    const { max_template_source_bytes: _absent, ...limits } = PUBLISHED.limits;
+    const constraints = fetched({ limits });
+    expect(checkRequest({ source: "x".repeat(524_289) }, constraints)).toEqual({ verdict: "accepted" });
+    expect(checkRequest({ source: "x", data: "x".repeat(1_048_577) }, constraints)).toMatchObject({
+      problem: { code: "string_too_large" },
+    });
+  });
+
+  it("that limits nothing still has the limits of the rules", () => {
+    const constraints = fetched({ limits: { effective_max_files: 1024 } });
+    const files = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`f${index}`, { encoding: "text", content: "" }]));
+    expect(checkRequest({ source: "x", files: files(1024) }, constraints)).toEqual({ verdict: "accepted" });
+    expect(checkRequest({ source: "x", files: files(1025) }, constraints)).toMatchObject({
+      problem: { code: "invalid_file_data", context: { rule: "too_many_keys" } },
+    });
+  });
+
+  it("may have limits that the library does not know: they are not checked", () => {
+    const constraints = fetched({ limits: { ...PUBLISHED.limits, max_words: 1 } });
+    expect(checkRequest({ source: "two words" }, constraints)).toEqual({ verdict: "accepted" });
   });
 });
 
@@ -118,8 +146,6 @@ it("agrees with every vector of its own rules", () => {
   expect(runVectors(fetched())).toEqual([]);
 });
 
-const PUBLISHED = constraintsDocument(DEFAULT_LIMITS);
-
 it.each([
   null,
   [],
@@ -127,6 +153,7 @@ it.each([
   { rules_version: 5 },
   { ...PUBLISHED, limits: {} },
   { ...PUBLISHED, limits: { ...PUBLISHED.limits, max_output_files: "64" } },
+  { ...PUBLISHED, limits: { ...PUBLISHED.limits, max_output_files: undefined } },
   { ...PUBLISHED, rules_version: "5" },
   { ...PUBLISHED, limits: null },
   { ...PUBLISHED, conformance_vectors: {} },

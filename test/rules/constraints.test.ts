@@ -47,16 +47,17 @@ function kindOf(value: Json | undefined): string {
   return typeof value === "number" && Number.isInteger(value) ? "integer" : typeof value;
 }
 
-const LIMIT_NAMES = [
-  "effective_max_files",
-  "max_inline_files",
-  "max_inline_file_bytes",
-  "max_template_source_bytes",
-  "max_string_bytes",
-  "max_request_body_bytes",
-  "max_output_bytes",
-  "max_output_files",
-];
+/** The limits of docs/api.md#limits with their defaults. */
+const DOCUMENTED_LIMITS = {
+  effective_max_files: 64,
+  max_inline_files: 64,
+  max_inline_file_bytes: 1_048_576,
+  max_template_source_bytes: 524_288,
+  max_string_bytes: 1_048_576,
+  max_request_body_bytes: 20_971_520,
+  max_output_bytes: 52_428_800,
+  max_output_files: 64,
+} satisfies Limits;
 
 /** docs/api.md#constraints, member by member. */
 const FILES_MEMBERS: readonly [path: string, kind: Kind][] = [
@@ -130,7 +131,7 @@ const OUTPUT_MEMBERS: readonly [path: string, kind: Kind][] = [
 const MEMBERS: readonly [path: string, kind: Kind][] = [
   ...FILES_MEMBERS,
   ["limits", "object"],
-  ...LIMIT_NAMES.map((name): [string, Kind] => [`limits.${name}`, "integer"]),
+  ...Object.keys(DOCUMENTED_LIMITS).map((name): [string, Kind] => [`limits.${name}`, "integer"]),
   ["output_rules", "object"],
   ...OUTPUT_MEMBERS.map(([path, kind]): [string, Kind] => [`output_rules.${path}`, kind]),
 ];
@@ -171,16 +172,7 @@ describe("the constraints document", () => {
   });
 
   it("states the default limits of docs/api.md#limits", () => {
-    expect(constraintsDocument(DEFAULT_LIMITS).limits).toEqual({
-      effective_max_files: 64,
-      max_inline_files: 64,
-      max_inline_file_bytes: 1_048_576,
-      max_template_source_bytes: 524_288,
-      max_string_bytes: 1_048_576,
-      max_request_body_bytes: 20_971_520,
-      max_output_bytes: 52_428_800,
-      max_output_files: 64,
-    } satisfies Limits);
+    expect(constraintsDocument(DEFAULT_LIMITS).limits).toEqual(DOCUMENTED_LIMITS);
   });
 
   it.each([0, 1, 64, 1023, 1024, 1025, 100_000])(

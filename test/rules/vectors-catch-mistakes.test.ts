@@ -11,7 +11,7 @@ import {
   type OutputRules,
   validateKeys,
   validateOutput,
-} from "../support/rules/implementation.ts";
+} from "../support/rules/published-rules-client.ts";
 
 function noticedInKeys(changes: Partial<KeyRules>): boolean {
   const rules = { ...KEY_RULES, ...changes };

@@ -1,5 +1,5 @@
 /**
- * Templates and files that are small on the wire and large, or endless, once they are read.
+ * Templates and files that are small when sent, and large or endless when processed.
  */
 import { crc32, deflateSync, gzipSync } from "node:zlib";
 
@@ -48,21 +48,21 @@ export function svg(content: string): string {
   return `<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10">${content}</svg>`;
 }
 
-/** An SVG whose groups each show the one before ten times: 10^depth rectangles. */
+/** An SVG in which each group shows the previous one ten times: 10^depth rectangles. */
 export function referenceBomb(depth: number): string {
   const group = (level: number) => `<g id="g${level}">${`<use href="#g${level - 1}"/>`.repeat(10)}</g>`;
   const groups = Array.from({ length: depth }, (_, index) => group(index + 1)).join("");
   return svg(`<defs><rect id="g0" width="1" height="1"/>${groups}</defs><use href="#g${depth}"/>`);
 }
 
-/** An SVG whose entities each hold the one before ten times. */
+/** An SVG in which each entity contains the previous one ten times. */
 export function entityBomb(depth: number): string {
   const entity = (level: number) => `<!ENTITY e${level} "${`&e${level - 1};`.repeat(10)}">`;
   const entities = Array.from({ length: depth }, (_, index) => entity(index + 1)).join("");
   return `<!DOCTYPE svg [<!ENTITY e0 "ha">${entities}]>${svg(`<text>&e${depth};</text>`)}`;
 }
 
-/** YAML whose anchors each hold the one before nine times. */
+/** YAML in which each anchor contains the previous one nine times. */
 export function anchorBomb(depth: number): string {
   const line = (level: number) =>
     `a${level}: &a${level} [${Array(9)

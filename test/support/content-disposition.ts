@@ -13,7 +13,7 @@ export interface Disposition {
 const FIELD =
   /^(inline|attachment); filename=(?:"([^"\\]*)"|([A-Za-z0-9!#$%&'*+.^_`|~-]+))(?:; filename\*=UTF-8''(\S+))?$/;
 
-/** Reads the field; throws if it does not have the form that every client understands. */
+/** Reads the field. Throws unless it has the form that every client understands. */
 export function readDisposition(answer: Response): Disposition {
   const field = answer.headers.get("Content-Disposition") ?? "";
   const [, type, quoted, token, extended] = FIELD.exec(field) ?? [];

@@ -1,9 +1,8 @@
 /**
- * The problems of docs/api.md#codes, written by hand and independently of the service's catalogue: a change of
- * the catalogue must fail against this table. The titles are the service's own and are here so that nobody changes one by
- * accident.
+ * The problems of docs/api.md#codes, written by hand and independently of the service's catalogue: a change of the catalogue
+ * must fail against this table. The service chose the titles; they are here so that none is changed by accident.
  *
- * Used inside workerd too: nothing of Node.
+ * Also used inside workerd, so it imports nothing from Node.
  */
 interface ContractProblem {
   readonly status: number;
@@ -56,7 +55,7 @@ export function contractMembers(code: ContractCode) {
   return { code, status, origin, title };
 }
 
-/** The members of a context that docs/api.md does not list for the code. */
+/** The members of a context that docs/api.md does not list for its code. */
 export function foreignMembers(code: ContractCode, context: object): string[] {
   const { context: known }: ContractProblem = CONTRACT[code];
   return Object.keys(context).filter((member) => !known.includes(member));

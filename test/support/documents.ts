@@ -1,5 +1,5 @@
 /**
- * Documents in files of the form that Typst's own test suite has: `--- name ---` on a line of its own begins each.
+ * Reads documents from files in the format of Typst's own test suite: a line `--- name ---` begins each document.
  */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ export interface NamedDocument {
 
 const HEADER = /^--- (.*) ---\n/m;
 
-/** The documents of one file, without what stands before the first. */
+/** The documents of one file. Text before the first one is ignored. */
 export async function readDocuments(path: string): Promise<NamedDocument[]> {
   const [, ...parts] = (await readFile(path, "utf8")).split(HEADER);
   return Array.from({ length: parts.length / 2 }, (_, index) => ({

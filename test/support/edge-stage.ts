@@ -1,6 +1,6 @@
 /**
- * The edge between real sockets: the Worker runs in workerd without a proxy in front, because a proxy would hide clients
- * that leave. The backend is a stand-in.
+ * The edge with real sockets on both sides. The Worker runs in workerd without a proxy in front, because a proxy would hide
+ * disconnects of clients. The backend is a stand-in.
  */
 import { onTestFinished } from "vitest";
 import { startEdge } from "../../scripts/local-service.ts";

@@ -19,7 +19,7 @@ export interface FakeTypst {
 /** Typst's answer to `--version`, for a backend that starts as a program. */
 export const VERSION_ANSWER = 'if [ "$1" = "--version" ]; then echo "typst 0.15.1"; exit 0; fi';
 
-/** Shell code that waits for `signal(name)`. It gives up after three minutes, in case the test has gone. */
+/** Shell code that waits for `signal(name)`. It gives up after three minutes, in case the test has ended. */
 export const waitFor = (name: string) =>
   `rounds=0; while [ ! -e "$here/${name}" ] && [ $rounds -lt 9000 ]; do sleep 0.02; rounds=$((rounds + 1)); done`;
 
@@ -28,7 +28,7 @@ const DIAGNOSTIC = "error: SECRET-DIAGNOSTIC at /secret/path.typ:1:1";
 
 /**
  * Writes a fake Typst that is removed when the test has finished. In the script, `$here` is its folder and `$target` the
- * output that it was told to write, `-` for standard output.
+ * path of its output, `-` for standard output.
  */
 export async function makeFakeTypst(script: string): Promise<FakeTypst> {
   const folder = await makeTemporaryFolder("fake-typst-");

@@ -36,7 +36,7 @@ export function tablesOf(font: Buffer): FontTables {
   );
 }
 
-/** A font of these tables, which may lie: nothing of them is checked. Checksums are left out, as readers ignore them. */
+/** A font of these tables. They are not checked, so they may lie. Checksums are left out, because readers ignore them. */
 export function fontOf(tables: FontTables): Buffer {
   return fontAt(tables, 0);
 }
@@ -69,7 +69,7 @@ export function collectionHeader(offsets: readonly number[]): Buffer {
   return header;
 }
 
-/** A font as it is written at an offset of a file. */
+/** A font, written for an offset in a file. */
 export function fontAt(tables: FontTables, fileOffset: number): Buffer {
   const entries = [...tables].toSorted(([left], [right]) => (left < right ? -1 : 1));
   const header = Buffer.alloc(FONT_HEADER_BYTES + entries.length * TABLE_RECORD_BYTES);
@@ -113,7 +113,7 @@ export function nameTable(family: string): Buffer {
   return Buffer.concat([header, ...texts]);
 }
 
-/** Liberation Sans under another name, twice as large at the same size: it can be told from every other font by that. */
+/** Liberation Sans under another name and scaled to twice its size, which distinguishes it from every other font. */
 export async function doubledFont(family: string): Promise<Buffer> {
   const regular = await liberation("Regular");
   const head = Buffer.from(tablesOf(regular).get("head") ?? []);

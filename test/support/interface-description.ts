@@ -1,6 +1,6 @@
 /**
- * The interface description as it is served, and answers held against it: status, headers, content type and body, by a
- * validator of JSON Schema 2020-12 that the service does not use.
+ * Validates answers against the served interface description: status, headers, content type and body. The validator of JSON
+ * Schema 2020-12 is one that the service does not use.
  */
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
@@ -35,7 +35,7 @@ const description = v.looseObject({
 
 type Description = v.InferOutput<typeof description>;
 
-/** What HTTP itself, and not an interface, has in its answers. */
+/** Header fields that belong to HTTP itself and not to the interface. */
 const HEADERS_OF_HTTP = new Set([
   "connection",
   "content-type",
@@ -45,7 +45,7 @@ const HEADERS_OF_HTTP = new Set([
   "transfer-encoding",
 ]);
 
-/** What Cloudflare adds of its own. */
+/** Header fields that Cloudflare adds. */
 const HEADER_OF_PLATFORM = "cf-";
 
 const ID = "https://render.example/openapi.json";
@@ -54,7 +54,7 @@ export class InterfaceDescription {
   readonly document: Description;
   readonly #ajv = new Ajv2020({ strict: true, allErrors: true, allowUnionTypes: true });
 
-  /** @throws where the value is no description that this can read. */
+  /** @throws if the value is not a description that this class can read. */
   constructor(value: unknown) {
     this.document = v.parse(description, value);
     addFormats.default(this.#ajv);
@@ -63,20 +63,20 @@ export class InterfaceDescription {
     this.#ajv.addSchema(this.document, ID);
   }
 
-  /** The requests that are examples of an operation, by name. */
+  /** The example requests of an operation, by name. */
   requestExamples(method: string, path: string): [name: string, body: unknown][] {
     const examples = this.#operation(method, path)?.requestBody?.content["application/json"].examples ?? {};
     return Object.entries(examples).map(([name, { value }]) => [name, value]);
   }
 
-  /** A validator of the schema at a place of the document, as a JSON pointer. */
+  /** A validator for the schema at a JSON pointer into the document. */
   validator(pointer: string): ValidateFunction {
     const validate = this.#ajv.getSchema(`${ID}#${pointer}`);
     if (validate === undefined) throw new Error(`the description has nothing at ${pointer}`);
     return validate;
   }
 
-  /** Everything about an answer that the description does not say, one line each. */
+  /** Everything in an answer that the description does not allow, one line each. */
   async disagreements(method: string, path: string, answer: Response): Promise<string[]> {
     const pointer = this.#responsePointer(method, path, answer.status);
     if (pointer === null) return [`${method} ${path} answers ${answer.status}, which is not described`];
@@ -117,7 +117,7 @@ export class InterfaceDescription {
     return this.document.paths[path]?.[method.toLowerCase()];
   }
 
-  /** Where an answer is described. What has no operation of its own is answered alike everywhere: 404 and 405. */
+  /** The description of an answer. Requests without an operation are answered the same on every path: 404 and 405. */
   #responsePointer(method: string, path: string, status: number): string | null {
     const found = this.#operation(method, path)?.responses[status];
     if (found !== undefined) {
@@ -138,7 +138,7 @@ export class InterfaceDescription {
   }
 }
 
-/** A name as a part of a JSON pointer (RFC 6901). */
+/** A name as a token of a JSON pointer (RFC 6901). */
 function escaped(name: string): string {
   return name.replaceAll("~", "~0").replaceAll("/", "~1");
 }

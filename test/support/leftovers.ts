@@ -5,7 +5,7 @@ import { expect } from "vitest";
 import { processesOf } from "./processes.ts";
 import type { TestBackend } from "./test-backend.ts";
 
-/** Waits until nothing of any render is left. */
+/** Waits until no render has left anything. */
 export async function expectNothingLeft(backend: TestBackend): Promise<void> {
   await expect.poll(() => backend.projects()).toEqual([]);
   await expect.poll(() => processesOf(backend.workDirectory)).toEqual([]);

@@ -37,7 +37,7 @@ function parseSample(line: string): MetricSample {
   return { name, labels: Object.fromEntries(labels), value: Number(value.replace("Inf", "Infinity")) };
 }
 
-/** The value of the sample that has these labels, 0 if there is none. */
+/** The value of the sample with these labels; 0 if there is none. */
 export function sampleValue(
   samples: readonly MetricSample[],
   name: string,

@@ -30,7 +30,7 @@ const CLAIM = /^pdf(?:a|ua)id:/;
 /** Reads a PDF; throws if pdf.js cannot. */
 export async function readPdf(bytes: Uint8Array): Promise<PdfContents> {
   const headerVersion = /^%PDF-(\d\.\d)/.exec(Buffer.from(bytes.subarray(0, 8)).toString("latin1"))?.[1] ?? null;
-  // pdf.js takes the buffer over, so it gets a copy.
+  // pdf.js takes ownership of the buffer, so it gets a copy.
   const task = getDocument({ data: Uint8Array.from(bytes), verbosity: VerbosityLevel.ERRORS, useSystemFonts: false });
   try {
     const document = await task.promise;

@@ -1,5 +1,6 @@
 /**
- * The check of a problem as a client receives it, against docs/api.md#codes. Used inside workerd too: nothing of Node.
+ * The check of a problem as a client receives it, against docs/api.md#codes. Also used inside workerd,
+ * so it imports nothing from Node.
  */
 import { expect } from "vitest";
 import { type ContractCode, contractMembers, foreignMembers } from "./contract.ts";
@@ -17,7 +18,7 @@ export interface ReceivedProblem {
   readonly context: Readonly<Record<string, unknown>>;
 }
 
-/** Expects that an answer is the problem of that code with every member and header that a problem has. */
+/** Expects an answer to be a problem with this code and with all members and headers of a problem. */
 export async function expectProblem(answer: Response, code: ContractCode): Promise<ReceivedProblem> {
   const text = await answer.text();
   const body: ReceivedProblem = JSON.parse(text);

@@ -1,11 +1,11 @@
-/** Processes that are not our children, as /proc shows them. Used outside of vitest too: nothing of it. */
+/** Processes that are not our children, as shown by /proc. Also used outside of vitest, so it does not import it. */
 import { readdirSync, readlinkSync } from "node:fs";
 import { basename } from "node:path";
 import { processIds, readProc } from "../../backend/proc.mjs";
 
 export { processIds, readProc };
 
-/** Whether a process runs. One that has ended and whose parent has not asked yet does not. */
+/** Whether a process runs. A zombie does not. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -18,8 +18,8 @@ export function isRunning(pid: number): boolean {
 }
 
 /**
- * The processes that have to do with a work directory: those whose command line or mounts name it. Inside bubblewrap a
- * command line names nothing of the host, and the mounts still do.
+ * The processes of a work directory: those whose command line or mounts name it. Inside bubblewrap the command line contains
+ * no host paths, but the mounts still do.
  */
 export function processesOf(workDirectory: string): number[] {
   const name = basename(workDirectory);
@@ -28,12 +28,12 @@ export function processesOf(workDirectory: string): number[] {
   );
 }
 
-/** The processes of a work directory that are Typst itself, waiting or at work. */
+/** The Typst processes of a work directory, waiting or running. */
 export function typstProcessesOf(workDirectory: string): number[] {
   return processesOf(workDirectory).filter((pid) => readProc(`${pid}/comm`).trim() === "typst");
 }
 
-/** The fields of /proc/…/status, none where the process is gone. */
+/** The fields of /proc/…/status; none if the process has ended. */
 export function processStatus(pid: number): Readonly<Record<string, string>> {
   const lines = readProc(`${pid}/status`).split("\n");
   return Object.fromEntries(
@@ -41,13 +41,13 @@ export function processStatus(pid: number): Readonly<Record<string, string>> {
   );
 }
 
-/** The resident memory of a process in bytes, 0 where it is gone. */
+/** The resident memory of a process in bytes; 0 if it has ended. */
 export function residentBytes(pid: number): number {
-  // In kilobytes, with the unit behind the number.
+  // In kilobytes, with the unit after the number.
   return 1024 * Number.parseInt(processStatus(pid).VmRSS ?? "0", 10);
 }
 
-/** What a process has open, as `number -> target`. */
+/** The open descriptors of a process, as `number -> target`. */
 export function openDescriptors(pid: number): string[] {
   return readdirSync(`/proc/${pid}/fd`).map((name) => {
     try {

@@ -1,6 +1,6 @@
 /**
- * HTTP byte by byte on one connection: for requests that no HTTP client would send, and for clients that stop in the
- * middle, say nothing, or read late.
+ * HTTP byte by byte on one connection, for requests that no HTTP client would send, and for clients that stop in the middle,
+ * stay silent or read late.
  */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
@@ -51,7 +51,7 @@ export class RawConnection {
   #received: Buffer[] = [];
   #isReading = false;
 
-  /** Connects. What is written before the connection is there is sent then; nothing is read until it is asked for. */
+  /** Connects. Earlier writes are sent once it is connected. Nothing is read before a method asks for it. */
   constructor(url: URL) {
     this.socket = connect(Number(url.port), url.hostname);
     this.socket.pause();
@@ -59,14 +59,14 @@ export class RawConnection {
     this.socket.on("error", () => {});
   }
 
-  /** Connects, and waits until the connection is there. */
+  /** Connects, and waits until it is connected. */
   static async open(url: URL): Promise<RawConnection> {
     const connection = new RawConnection(url);
     await once(connection.socket, "connect");
     return connection;
   }
 
-  /** Writes and waits until the kernel has it all; false where the connection broke before. */
+  /** Writes and waits until the kernel has accepted everything; false if the connection broke first. */
   write(bytes: Uint8Array | string): Promise<boolean> {
     return new Promise((resolve) => {
       this.socket.write(bytes, (error) => resolve(error === null || error === undefined));
@@ -78,7 +78,7 @@ export class RawConnection {
     this.socket.resetAndDestroy();
   }
 
-  /** Reads one answer with `Content-Length`, or what came until the connection ended; null where nothing came. */
+  /** Reads one answer with `Content-Length`, or everything until the connection ended; null if nothing came. */
   async answer(timeoutMilliseconds = ANSWER_TIMEOUT_MILLISECONDS): Promise<RawAnswer | null> {
     const timeout = AbortSignal.timeout(timeoutMilliseconds);
     this.#read();
@@ -86,20 +86,20 @@ export class RawConnection {
     return parseAnswer(this.#bytes());
   }
 
-  /** Everything that comes until the other side closes the connection, heads and all. */
+  /** Everything until the other side closes the connection, including heads. */
   async readToEnd(): Promise<Buffer> {
     this.#read();
     if (!this.socket.closed) await once(this.socket, "close");
     return this.#bytes();
   }
 
-  /** The body of the one answer that comes until the other side closes the connection. */
+  /** The body of the only answer before the other side closes the connection. */
   async readBody(): Promise<Buffer> {
     const bytes = await this.readToEnd();
     return bytes.subarray(bytes.indexOf(HEAD_END) + HEAD_END.length);
   }
 
-  /** Waits until the other side has closed the connection; false where it did not in time. */
+  /** Waits until the other side has closed the connection; false if it did not in time. */
   async closed(timeoutMilliseconds = ANSWER_TIMEOUT_MILLISECONDS): Promise<boolean> {
     this.socket.resume();
     if (this.socket.closed) return true;
@@ -145,13 +145,13 @@ export interface RawRequest {
   readonly url: URL;
   /** The request line and all fields but `Host` and `Connection`. */
   readonly head: readonly string[];
-  /** What is sent of the body, as it is. */
+  /** The bytes of the body that are sent. */
   readonly body?: string;
   /** Whether the connection is dropped once the body has been sent. */
   readonly leavesAfterBody?: boolean;
 }
 
-/** Sends a request and reads the answer until the server closes the connection; null where none came. */
+/** Sends a request and reads the answer until the server closes the connection; null if none came. */
 export async function sendRaw({
   url,
   head,
@@ -167,7 +167,7 @@ export async function sendRaw({
   return parseAnswer(await connection.readToEnd());
 }
 
-/** Sends a backend a render request for a caller and reads nothing of the answer yet. */
+/** Sends a render request for a caller to a backend, and does not read the answer yet. */
 export function sendWithoutReading(url: URL, body: object, caller = "slow"): RawConnection {
   const connection = new RawConnection(url);
   const text = JSON.stringify(body);
@@ -176,7 +176,7 @@ export function sendWithoutReading(url: URL, body: object, caller = "slow"): Raw
   return connection;
 }
 
-/** Expects that an answer has come and is the problem of that code. */
+/** Expects that an answer has come and is a problem with this code. */
 export function expectRawProblem(answer: RawAnswer | null, code: ContractCode): Promise<ReceivedProblem> {
   if (answer === null) throw new Error("the connection ended without an answer");
   const { status, headers, body } = answer;

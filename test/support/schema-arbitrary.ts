@@ -1,6 +1,6 @@
 /**
- * Values made from a JSON Schema, as far as the interface description uses it: what a client that knows nothing else might
- * send. Keywords that are not known here fail, so that nothing is passed over.
+ * Values made from a JSON Schema, for the keywords that the interface description uses: what a client might send that knows
+ * only the description. Unknown keywords are errors, so that none is ignored.
  */
 import fc, { type Arbitrary } from "fast-check";
 import * as v from "valibot";
@@ -23,7 +23,7 @@ const schemaOf = v.strictObject({
   propertyNames: v.optional(v.unknown()),
   additionalProperties: v.optional(v.unknown()),
   maxProperties: v.optional(v.number()),
-  // These say nothing about what is valid.
+  // These do not affect validity.
   description: v.optional(v.string()),
   default: v.optional(v.unknown()),
   examples: v.optional(v.array(v.unknown())),
@@ -80,7 +80,7 @@ function objects(schema: Schema, of: (inner: unknown) => Arbitrary<unknown>): Ar
   return fc.record(members, { requiredKeys: schema.required });
 }
 
-/** The same value with one thing in it wrong, more often than not: a member gone, one too many, or one of another type. */
+/** The value with, usually, one error: a member missing, an extra member, or a member of another type. */
 export function damaged(value: unknown): Arbitrary<unknown> {
   const places = objectsIn(value, 0);
   if (places === 0) return fc.constant(null);

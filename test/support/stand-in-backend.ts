@@ -1,5 +1,5 @@
 /**
- * A backend that a test controls: it reads bodies, answers when it is told to, and counts.
+ * A backend that a test controls: it reads bodies, answers when the test tells it to, and counts.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";

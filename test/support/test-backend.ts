@@ -59,7 +59,7 @@ export async function startTestBackend(
     // The attack suite runs once in each sandbox.
     SERVICE_SANDBOX: process.env.SERVICE_SANDBOX,
     SERVICE_SETPRIV_BIN: inject("setprivPath") ?? undefined,
-    // A program that stands in for Typst is a shell script, and there is no shell in a sandbox.
+    // A fake Typst is a shell script, and there is no shell in a sandbox.
     ...(environment.SERVICE_TYPST_BIN && { SERVICE_SANDBOX: "none" }),
     // Only processes that a test asks for; warm starts have their own tests.
     SERVICE_WARM_RENDERS: "0",

@@ -26,7 +26,7 @@ export interface TestServiceOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** Settings of the backend alone. */
   readonly backendSettings?: Readonly<Record<string, string>>;
-  /** URLs of further configured backends, beside the one that runs. */
+  /** The URLs of further configured backends, in addition to the running one. */
   readonly otherBackendUrls?: readonly string[];
 }
 
@@ -46,7 +46,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   const backend = await startBackend(
     {
       ...backendEnvironment(),
-      // A program that stands in for Typst is a shell script, and there is no shell in a sandbox.
+      // A fake Typst is a shell script, and there is no shell in a sandbox.
       ...(backendSettings.SERVICE_TYPST_BIN && { SERVICE_SANDBOX: "none", SERVICE_WARM_RENDERS: "0" }),
       ...settings,
       ...backendSettings,

@@ -1,4 +1,4 @@
-/** Tokens and addresses that the tests share. Used inside workerd too: nothing of Node. */
+/** Tokens and addresses that the tests share. Also used inside workerd, so it imports nothing from Node. */
 
 export const API_TOKEN = "test-api-token";
 export const BACKEND_TOKEN = "test-backend-token";

@@ -9,8 +9,8 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { renderArguments } from "../../../backend/typst/command-line.ts";
 import { DISCARD_OUTPUT, type TypstEnd, TypstProcess } from "../../../backend/typst/process.ts";
-import { RenderStarter } from "../../../backend/typst/render-starter.ts";
 import { probeSandbox } from "../../../backend/typst/sandbox-probe.ts";
+import { TypstSupervisor } from "../../../backend/typst/supervisor.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import type { Output } from "../../../rules/output-options.ts";
 import { openDescriptors, processesOf, processStatus, readProc, typstProcessesOf } from "../../support/processes.ts";
@@ -133,10 +133,10 @@ async function waitingTypst(
   output: Output = PDF,
 ): Promise<WaitingTypst> {
   const own = await openTestSandbox(mode, environment);
-  const starter = new RenderStarter(own.settings, own.sandbox, own.spawner);
-  const started = await starter.start({ output, bringsFonts: false });
+  const supervisor = new TypstSupervisor(own.settings, own.sandbox, own.spawner);
+  const started = await supervisor.start({ output, bringsFonts: false });
   onTestFinished(async () => {
-    await starter.discard(started);
+    await supervisor.discard(started);
   });
   const waiting = () => typstProcessesOf(own.settings.workDirectory);
   await expect.poll(waiting).toHaveLength(1);

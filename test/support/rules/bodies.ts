@@ -1,5 +1,5 @@
 /**
- * Bodies for the tests: text as bytes, and bytes where a request's may lie in memory.
+ * Bodies for the tests: text as bytes, and bytes at any alignment in memory.
  */
 import { DEFAULT_LIMITS, type Limits } from "../../../rules/limits.ts";
 import type { Problem } from "../../../rules/problem.ts";
@@ -25,7 +25,7 @@ export function errorsOf(problem: Problem | null): string[] {
   return errors.map(({ loc, type }) => `${loc.join(".")}: ${type}`);
 }
 
-/** Surrounds a body in its buffer: reading this text would change the verdict. */
+/** The text around a body in its buffer. Reading it would change the verdict. */
 const AROUND = encoder.encode('"}]\\u0041,"source":"x');
 
 /** The same bytes at an offset of a multiple of four plus `alignment`, with other bytes before and after them. */

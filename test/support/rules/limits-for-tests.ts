@@ -1,8 +1,7 @@
-/** Limits that differ from the default ones where a test says so. */
+/** The default limits with the changes of a test. */
 import { DEFAULT_LIMITS, type LimitName, type Limits, limitsFrom } from "../../../rules/limits.ts";
 
-/** The default limits with `changes`. `effective_max_files` is derived from them, as at start-up. */
+/** `effective_max_files` is derived from the result, as at start-up. */
 export function limitsWith(changes: Partial<Record<LimitName, number>>): Limits {
-  const { effective_max_files: _derived, ...configured } = DEFAULT_LIMITS;
-  return limitsFrom({ ...configured, ...changes });
+  return limitsFrom({ ...DEFAULT_LIMITS, ...changes });
 }

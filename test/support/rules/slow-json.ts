@@ -1,5 +1,5 @@
 /**
- * A simple recursive JSON reader on decoded text, to compare others with.
+ * A simple recursive JSON reader on decoded text, with which others are compared.
  *
  * Unlike `JSON.parse`, it keeps duplicate keys, the text of numbers and the offsets of values. It recurses, so it must not
  * be given texts that are nested more than a few thousand levels deep.

@@ -30,7 +30,7 @@ export interface SlowRequest {
     readonly content: string;
     readonly size: number;
   }[];
-  /** The text of `data` as it stands in the body. */
+  /** The text of `data`, unchanged from the body. */
   readonly data: string | null;
   readonly output: Readonly<Record<string, unknown>>;
 }
@@ -285,7 +285,7 @@ class SlowValidator {
     return this.#readString(node, loc)?.slice(0, 4096);
   }
 
-  /** A number that is no integer, or is too long to be read, is out of range like one beyond the ends. */
+  /** A number that is not an integer, or too long to be read, is out of range, just as one beyond the bounds. */
   #readInteger(node: JsonNode, loc: Loc, min: number, max: number): number {
     if (node.kind !== "number") {
       this.#field(loc, "wrong_type");
@@ -359,11 +359,11 @@ interface DataPlace {
   /** Whether it is the last key of an object that Typst reads as a date. */
   readonly isDateKey: boolean;
   readonly number: string | null;
-  /** How many containers are open, this one included; 0 where no container begins. */
+  /** How many containers are open, including this one; 0 if no container begins. */
   readonly depth: number;
 }
 
-/** Visits `data` in the order of its text. Of a container 128 deep the beginning is visited and nothing in it. */
+/** Visits `data` in the order of its text. Of a container at depth 128, only the beginning is visited. */
 function forEachInData(node: JsonNode, visit: (place: DataPlace) => void, path: Loc = [], depth = 0): void {
   const isContainer = node.kind === "array" || node.kind === "object";
   visit({
@@ -388,7 +388,7 @@ function forEachInData(node: JsonNode, visit: (place: DataPlace) => void, path: 
   }
 }
 
-/** Whether Typst makes a date of an object: one key, however often, and a string that is a day, a time or both. */
+/** Whether Typst turns an object into a date: a single key, perhaps repeated, and a string that is a day, a time or both. */
 function isDateForTypst(members: readonly JsonMember[]): boolean {
   const last = members.at(-1)?.value;
   if (last?.kind !== "string" || !members.every(({ key }) => key === "$__toml_private_datetime")) return false;
@@ -397,7 +397,7 @@ function isDateForTypst(members: readonly JsonMember[]): boolean {
   const [day = "", time, ...rest] = text.split("T");
   if (rest.length > 0 || (time !== undefined && !isTimeForTypst(time.replace(/Z$/, "")))) return false;
   if (!/^[+-]?[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test(day)) return false;
-  // Four hundred years later every month is as long, and no year is below 100, which Date would take for 1900 and more.
+  // Months have the same lengths four hundred years later, and Date would take a year below 100 for 1900 or later.
   const [year = 0, month = 0, date = 0] = day.slice(-10).split("-").map(Number);
   const found = new Date(Date.UTC(year + 400, month - 1, date));
   return found.getUTCFullYear() === year + 400 && found.getUTCMonth() === month - 1 && found.getUTCDate() === date;
@@ -424,7 +424,7 @@ function textSize(content: string): number | null {
   return content.isWellFormed() ? Buffer.byteLength(content) : null;
 }
 
-/** Canonical Base64 is what comes back unchanged from decoding and encoding. */
+/** Base64 is canonical if decoding and encoding it again does not change it. */
 function base64Size(content: string): number | null {
   const bytes = Buffer.from(content, "base64");
   return bytes.toString("base64") === content ? bytes.length : null;
@@ -536,7 +536,7 @@ function pagesOf(pages: string): [first: number, last: number][] {
   });
 }
 
-/** How many pages are selected: cut at every bound into stretches that are selected as a whole or not at all. */
+/** How many pages are selected. Cuts at every bound, so that each piece is selected either as a whole or not at all. */
 function countPagesSlowly(pages: string): number {
   const ranges = pagesOf(pages);
   const bounds = [...new Set(ranges.flatMap(([first, last]) => [first, last + 1]))].sort((a, b) => a - b);

@@ -17,7 +17,7 @@ export function validateFast(body: Uint8Array, limits: Limits): Verdict {
   return { code, context: "errors" in context ? { ...context, errors: context.errors?.map(withoutProse) } : context };
 }
 
-/** How the verdicts of the two parsers on a body differ, or null. */
+/** How the verdicts of the two parsers on a body differ, or null if they agree. */
 export function disagreement(body: Uint8Array, limits: Limits): string | null {
   const slow = validateSlowly(body, limits);
   const fast = tolerated(validateFast(body, limits), slow);
@@ -26,8 +26,8 @@ export function disagreement(body: Uint8Array, limits: Limits): string | null {
 }
 
 /**
- * `fast`, but where both blame the content of a file under an invalid key, only that they do is compared: for one
- * code alone docs/api.md#key-rules says where such an error may point to, and a test of its own holds the parser to that.
+ * `fast`, except that if both report the content of a file under an invalid key, the rest is not compared:
+ * docs/api.md#key-rules says for only one code where such an error may point, and a separate test checks that.
  */
 function tolerated(fast: Verdict, slow: Verdict): Verdict {
   if (fast.code === null || slow.code === null) return fast;
@@ -87,7 +87,7 @@ function decoded(body: Uint8Array, { source, files, data, output }: RenderReques
   };
 }
 
-/** A cut at 4096 units may take one more, so that it does not split a pair. */
+/** A cut at 4096 units may include one more, so that it does not split a surrogate pair. */
 function filenameBounded(output: RenderRequest["output"]): Readonly<Record<string, unknown>> {
   return { ...output, filename: output.filename?.slice(0, 4096) ?? null };
 }

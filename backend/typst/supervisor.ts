@@ -1,9 +1,7 @@
 /**
- * Starting Typst in its sandbox: the first and the last step in the life of every Typst process.
+ * Starts Typst processes in the sandbox, each with its render directory, and discards them. No process serves two renders.
  *
- * `start` and `startAhead` create a render directory and start the process that will read it. The process waits for its
- * program text: `TypstProcess.perform` feeds it and waits for its end. `discard` ends what still runs and removes the directory. No
- * process serves two renders.
+ * A started process waits for its program text: `TypstProcess.perform` feeds it and waits for its end.
  */
 
 import { join } from "node:path";
@@ -17,13 +15,13 @@ import { FifoStock } from "./fifo-stock.ts";
 import { type TextInput, TypstProcess } from "./process.ts";
 import { waitingText } from "./program-text.ts";
 
-/** A process that waits for its program text, and the directory that it will read. */
-export interface StartedRender {
+/** A process that has not got its program text, and the directory that it will read. */
+export interface PreparedRender {
   readonly renderDirectory: RenderDirectory;
   readonly process: TypstProcess;
 }
 
-export class RenderStarter {
+export class TypstSupervisor {
   readonly #settings: BackendSettings;
   readonly #sandbox: Sandbox;
   readonly #spawner: Spawner;
@@ -40,20 +38,20 @@ export class RenderStarter {
   /**
    * Creates a render directory and starts the process that renders `command` in it.
    *
-   * @throws where the machine fails, and where the backend is about to end.
+   * @throws if the machine fails or the backend is about to end.
    */
-  start(command: RenderCommand): Promise<StartedRender> {
+  start(command: RenderCommand): Promise<PreparedRender> {
     return this.#start(command, async () => ({ kind: "standard-input" }));
   }
 
   /**
-   * As `start`, for a request that is still to come: the process waits with its fonts found and loaded.
+   * As `start`, before there is a request: the process finds and loads its fonts, then waits.
    *
-   * @throws where the machine fails, and where the backend is about to end.
+   * @throws if the machine fails or the backend is about to end.
    */
-  startAhead(command: RenderCommand): Promise<StartedRender> {
+  startAhead(command: RenderCommand): Promise<PreparedRender> {
     return this.#start(command, async (renderDirectory) => {
-      // The fonts of a request come with it, so they cannot be found before.
+      // The request's own fonts are not there yet, so a process that needs them cannot find its fonts now.
       const fifoName = command.bringsFonts ? null : await renderDirectory.addFifo(this.#fifoStock);
       if (fifoName === null) return { kind: "standard-input" };
       return { kind: "fifo", path: join(renderDirectory.root, fifoName), mainText: waitingText(fifoName) };
@@ -63,7 +61,7 @@ export class RenderStarter {
   async #start(
     command: RenderCommand,
     prepareInput: (renderDirectory: RenderDirectory) => Promise<TextInput>,
-  ): Promise<StartedRender> {
+  ): Promise<PreparedRender> {
     if (this.#spawner.isClosed) throw new ServiceFailure("the backend is ending");
     const renderDirectory = await RenderDirectory.create(this.#settings.workDirectory, isArchive(command.output));
     try {
@@ -84,20 +82,20 @@ export class RenderStarter {
   }
 
   /** Ends a process, if it has not ended, and removes its render directory. Never rejects. */
-  discard(started: StartedRender): Promise<void> {
-    const discarding = discard(started).finally(() => this.#discarding.delete(discarding));
+  discard(prepared: PreparedRender): Promise<void> {
+    const discarding = discard(prepared).finally(() => this.#discarding.delete(discarding));
     this.#discarding.add(discarding);
     return discarding;
   }
 
-  /** Waits until everything that has been discarded so far is gone. */
+  /** Waits until all discarded processes have ended and their directories are removed. */
   async close(): Promise<void> {
     await Promise.all(this.#discarding);
   }
 }
 
-async function discard({ process, renderDirectory }: StartedRender): Promise<void> {
+async function discard({ process, renderDirectory }: PreparedRender): Promise<void> {
   if (!process.hasEnded) await process.discard();
-  // Its render is over, so nobody can be told. What cannot be removed now is removed when the backend starts again.
+  // The render is over, so there is no one to report a failure to. What is left is removed when the backend starts again.
   await renderDirectory.remove().catch(() => {});
 }
