@@ -64,7 +64,7 @@ export class BackendMetrics {
     collectDefaultMetrics({ register: this.#registry });
     this.#renders = new Counter({
       name: "service_render_requests_total",
-      help: "Render requests by output format and outcome; format is none where the request was refused before it was known.",
+      help: "Render requests by output format and outcome; format is none if the request was rejected before it was known.",
       labelNames: ["format", "outcome"],
       registers,
     });

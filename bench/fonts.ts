@@ -80,7 +80,7 @@ request without fonts has the command line that it had before there were any (a 
 
 ${markdown(fontTable)}
 
-A single image without \`page\` that fails is compiled a second time, to tell several pages from an error of the template. The
+A single image without \`page\` that fails is compiled a second time, to distinguish several pages from an error of the template. The
 same page with an error at its end, as PNG:
 
 ${markdown(failureTable)}

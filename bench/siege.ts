@@ -328,7 +328,7 @@ async function main(): Promise<void> {
       await delay(QUIET_SECONDS * 1000);
     }
     // The longest time that anything is held: until a silent delivery is given up.
-    progress("waiting until what is held is given back");
+    progress("waiting until everything is released");
     await delay(25_000);
     const held = await heldAfterwards(service);
     const table = tableOf(readings);
@@ -336,7 +336,7 @@ async function main(): Promise<void> {
       "# What one caller can take from another",
       "",
       `Written by \`npm run bench:siege\` on ${describeMachine()}; each attack for ${ATTACK_SECONDS} s.`,
-      "Attacker, clients and service share the cores. The ordinary caller renders the invoice of `examples/` once a second.",
+      "Attacker, clients and service share the cores. The ordinary caller renders the invoice of `examples/` once per second.",
       "",
       markdown(table),
       "",

@@ -11,7 +11,7 @@ const MAX_NAME_BYTES = 150;
 
 /**
  * Removed from names: controls, format characters (such as bidirectional marks, but not the joiners that some scripts
- * need), separators of paths, lines and header parameters, quotes, and what file systems refuse.
+ * need), separators of paths, lines and header parameters, quotes, and what file systems reject.
  */
 const UNSAFE = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}/\\:;*?"'`<>|%]/gu;
 /** Removed from the end of names: some systems drop it, and it hides an extension that stands before it. */

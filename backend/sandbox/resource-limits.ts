@@ -21,7 +21,7 @@ export function resourceLimitCommand(settings: BackendSettings): readonly string
     // The soft limit sends SIGXCPU, which names the cause. The hard limit, one second later, sends SIGKILL.
     `--cpu=${renderCpuSeconds}:${renderCpuSeconds + 1}`,
     // One byte more than allowed, so that a file of exactly the limit passes and a longer one is cut at limit + 1, where it
-    // shows.
+    // is recognised.
     `--fsize=${limits.max_output_bytes + 1}`,
     `--nofile=${MAX_OPEN_FILES}`,
     `--nproc=${MAX_PROCESSES}`,

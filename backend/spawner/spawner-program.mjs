@@ -1,5 +1,5 @@
 /**
- * The spawner: a small process beside the backend that starts and kills programs for it.
+ * The spawner: a small separate process that starts and kills programs for the backend.
  *
  * Node starts a program with fork(2), which copies the page tables of all its memory and blocks the event loop: 1 ms for a
  * process of 50 MB, 8 ms for a backend of 160 MB (measured). So this process stays small: it imports little but Node, no
@@ -26,7 +26,7 @@ const MAX_TEXT_LENGTH = 4096;
 /** How long killed children may take to end after the backend has ended. */
 const MAX_ENDING_MILLISECONDS = 2000;
 
-/** Where the backend accepts the streams of programs. In the environment, so that no command line shows it. */
+/** The socket on which the backend accepts the streams of programs. In the environment, so that no command line shows it. */
 const socketPath = process.env.SPAWNER_SOCKET_PATH ?? "";
 
 /** The running programs; null for one that is about to be started. @type {Map<ProgramId, ChildProcess | null>} */

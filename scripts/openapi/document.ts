@@ -20,7 +20,7 @@ const DESCRIPTION = `Send Typst source with files and JSON data to \`POST /v1/re
 
 **Problems.** Every error is \`${PROBLEM_MEDIA_TYPE}\` (RFC 9457). Branch on \`code\` or \`origin\`: \`request\` and \`template\` ask the caller to correct something, \`capacity\` to wait for \`Retry-After\`, and only \`service\` means that the service failed.
 
-**Every response** has a \`${REQUEST_ID_HEADER}\` and may gain members; ignore those that you do not know. Requests are strict: an unknown field is refused.
+**Every response** has a \`${REQUEST_ID_HEADER}\` and may gain members; ignore those that you do not know. Requests are strict: an unknown field is rejected.
 
 **Methods.** Every \`GET\` route answers \`HEAD\` as well, and every route \`OPTIONS\` with 204 and \`Allow\`.
 
@@ -116,7 +116,7 @@ const PROBLEM_RESPONSES = {
   NotFound: { status: 404, description: "The path is misspelled: nothing is served there." },
   MethodNotAllowed: {
     status: 405,
-    description: "The path has no such method. `Allow` names those that it has.",
+    description: "The path does not support this method. `Allow` lists those that it does.",
     headers: { Allow: "Allow" },
   },
   RenderTimeout: { status: 408, description: "The render took too long, or too much processor time." },
@@ -335,7 +335,7 @@ function paths(requests: Readonly<Record<string, Example>>): Json {
         operationId: "getMetrics",
         tags: ["Operation"],
         summary: "Get metrics",
-        description: "The metrics of every backend, told apart by the label `origin`, at most a few seconds old.",
+        description: "The metrics of every backend, distinguished by the label `origin`, at most a few seconds old.",
         security: OPEN,
         responses: {
           200: {

@@ -35,11 +35,11 @@ const FIELD_DESCRIPTIONS: Readonly<Record<OutputField, string>> = {
   format: "What to make.",
   filename: "The suggested name of the file. It is made safe and its extension corrected.",
   version:
-    "The PDF version. Without it, the one that the PDF/A standard requires, else 1.7. One that the standard does not allow is refused (rule `version_conflicts_with_standard`).",
+    "The PDF version. Without it, the one that the PDF/A standard requires, else 1.7. One that the standard does not allow is rejected (rule `version_conflicts_with_standard`).",
   standards: "At most one PDF/A profile, and `ua-1`. The rules in `/output-rules.json` say what may be combined.",
   pages: "The pages to keep. Images need `archive` with it; standards that require tags do not allow it.",
   page: "The page to make one direct image of. A document of several pages needs it, or `archive`.",
-  archive: "`zip`: a ZIP archive of all pages, or of those in `pages`, even where it is only one.",
+  archive: "`zip`: a ZIP archive of all pages, or of those in `pages`, even if it is only one.",
   ppi: "Pixels per inch.",
 };
 
@@ -114,7 +114,7 @@ const renderRequest = v.strictObject({
       ),
       v.maxEntries(MAX_KEYS),
       v.description(
-        "The other files of the project by path, up to `limits.effective_max_files` of them. No two paths may differ in case alone, and none may be a folder of another.",
+        "The other files of the project by path, up to `limits.effective_max_files` of them. No two paths may differ only in case, and none may be a folder of another.",
       ),
     ),
     {},

@@ -43,7 +43,7 @@ const errors = v.pipe(
   v.maxLength(MAX_REPORTED_ERRORS),
   v.description("The first validation errors."),
 );
-const errorsTotal = count("How many validation errors there are. Present only where `errors` has fewer.");
+const errorsTotal = count("How many validation errors there are. Present only if `errors` has fewer.");
 const validationErrors = { errors, errors_total: v.exactOptional(errorsTotal) };
 
 const limit = count("The limit that was exceeded, in the unit that the code counts.");
@@ -57,7 +57,7 @@ const CONTEXTS = {
   invalid_request: v.object({
     errors: v.exactOptional(errors),
     errors_total: v.exactOptional(errorsTotal),
-    rule: v.exactOptional(v.pipe(outputRuleId, v.description("The output rule that refused the request."))),
+    rule: v.exactOptional(v.pipe(outputRuleId, v.description("The output rule that rejected the request."))),
   }),
   unsupported_format: v.object(validationErrors),
   invalid_template_path: v.object(validationErrors),
@@ -134,8 +134,8 @@ const publishedRule = v.object({
 
 const verdict = {
   accepted: flag("Whether the service takes it."),
-  code: v.optional(v.nullable(text("The code of the problem where it is refused."))),
-  rule: v.optional(v.nullable(text("The rule that refuses it, where one does."))),
+  code: v.optional(v.nullable(text("The code of the problem, if it is rejected."))),
+  rule: v.optional(v.nullable(text("The rule that rejects it, if one does."))),
 };
 
 const filesVector = v.object({ keys: v.pipe(v.array(v.string()), v.description("The keys of `files`.")), ...verdict });
@@ -154,7 +154,7 @@ const filesKeyRules = v.object({
   ),
   min_segment_length: count("The least characters between slashes."),
   max_segment_length: count("The most characters between slashes."),
-  segments_may_not_be_only_dots: flag("Whether `.`, `..` and so on are refused between slashes."),
+  segments_may_not_be_only_dots: flag("Whether `.`, `..` and so on are rejected between slashes."),
   min_key_length: count("The least characters of a key."),
   max_key_length: count("The most characters of a key."),
   max_keys: v.pipe(v.literal(MAX_KEYS), v.description("The most entries of `files` that any deployment takes.")),
@@ -179,7 +179,9 @@ const outputRules = v.object({
     max_standards: count("The most items of `standards`."),
     pdf_a_version: v.pipe(
       v.record(v.string(), v.picklist(PDF_VERSIONS)),
-      v.description("The PDF version that each PDF/A profile requires. What is absent is no PDF/A profile."),
+      v.description(
+        "The PDF version that each PDF/A profile requires. Standards that are absent are not PDF/A profiles.",
+      ),
     ),
     tagged_standards: standards("Standards that require a tagged PDF, and so all pages."),
     pdf_a_4_standards: standards("The family of PDF/A-4, which `ua-1` cannot accompany."),
@@ -191,7 +193,7 @@ const outputRules = v.object({
     png: v.object({
       min_ppi: count("The least `ppi`."),
       max_ppi: count("The greatest `ppi`."),
-      default_ppi: count("`ppi` where it is left out."),
+      default_ppi: count("`ppi` if it is left out."),
     }),
   }),
   page_selection: v.object({

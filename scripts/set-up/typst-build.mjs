@@ -17,7 +17,7 @@ const OLDEST_RUST_TEXT = `${OLDEST_RUST.major}.${OLDEST_RUST.minor}`;
 
 const ADVICE_FOR_RUST =
   `for Rust ${OLDEST_RUST_TEXT} or newer, run \`curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y\` ` +
-  "(https://rustup.rs), or `rustup update stable` where rustup is there already; the cargo of Debian and Ubuntu is too old";
+  "(https://rustup.rs), or `rustup update stable` if rustup is installed; the cargo of Debian and Ubuntu is too old";
 const ADVICE_FOR_COMPILER =
   process.platform === "darwin"
     ? "for the C compiler, run `xcode-select --install`"
