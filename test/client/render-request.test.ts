@@ -40,6 +40,10 @@ describe("a body", () => {
     expect(textOf({ source: "x", data: null })).toBe('{"source":"x","data":null}');
   });
 
+  it("is an object even where a program without types leaves everything else out", () => {
+    expect(textOf({ ...JSON.parse("{}"), data: jsonText("1") })).toBe('{"data":1}');
+  });
+
   it("holds JSON text as it was written", () => {
     expect(textOf({ source: "ü", data: jsonText(' {"a": 1.50} ') })).toBe('{"data": {"a": 1.50} ,"source":"ü"}');
   });

@@ -1,5 +1,5 @@
 /** The client against the running service: what is rendered, what is rejected, and where. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   binaryFile,
   jsonText,
@@ -160,6 +160,20 @@ describe("the constraints", () => {
     await client.check({ source: "x" });
     await (await expectFile(client, { source: "x" })).body.cancel();
     expect(sent).toEqual(["GET /v1/constraints", "POST /v1/render"]);
+  });
+
+  it("are compared by their entity tag when five minutes have passed, and not before", async () => {
+    const { client, statuses } = makeWatchedClient();
+    const clock = vi.spyOn(performance, "now").mockReturnValue(1000);
+    onTestFinished(() => clock.mockRestore());
+    await client.constraints();
+    clock.mockReturnValue(300_999);
+    await client.constraints();
+    expect(statuses).toEqual([200]);
+    clock.mockReturnValue(301_000);
+    await client.constraints();
+    await client.constraints();
+    expect(statuses).toEqual([200, 304]);
   });
 
   it("are compared by their entity tag when a store has them from an earlier client", async () => {
