@@ -30,6 +30,8 @@ beforeAll(async () => {
   folder = await realpath(await mkdtemp(join(tmpdir(), "client-package-")));
   const environment = {
     ...process.env,
+    // npm would keep compiled code in the temporary folder.
+    NODE_DISABLE_COMPILE_CACHE: "1",
     npm_config_cache: join(folder, "cache"),
     npm_config_offline: "true",
     npm_config_update_notifier: "false",
@@ -241,8 +243,8 @@ describe("the client renders", () => {
 });
 
 it("is as small as docs/client.md says, and loads the rules apart", async () => {
-  const [, client, rules] =
-    /the client has less than (\d+) kB; the rules, which it loads\s[^.]*less than (\d+) kB more/.exec(PAGE) ?? [];
+  const sizes = /the client has less than (\d+) kB; the rules, .* have less than (\d+) kB more/;
+  const [, client, rules] = sizes.exec(PAGE.replace(/\s+/g, " ")) ?? [];
   await writeFile(join(project, "size.js"), 'export { ServiceClient } from "document-rendering-client";');
   const files = await bundle("size.js", { format: "esm", splitting: true });
   const entry = files.find(({ path }) => path.endsWith("/size.js"));
