@@ -4,6 +4,7 @@ import {
   binaryFile,
   jsonText,
   type RenderRequest,
+  type RetryEvent,
   ServiceClient,
   type ServiceClientOptions,
   type ServiceProblem,
@@ -11,6 +12,7 @@ import {
   textFile,
   UnexpectedResponseError,
 } from "../../client/client.ts";
+import { makeFakeTypst, VERSION_ANSWER, waitFor } from "../support/fake-typst.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 
@@ -210,8 +212,8 @@ describe("the constraints", () => {
   });
 });
 
-async function expectFile(client: ServiceClient, request: RenderRequest) {
-  const result = await client.render(request);
+async function expectFile(client: ServiceClient, request: RenderRequest, onRetry?: (event: RetryEvent) => void) {
+  const result = await client.render(request, { onRetry });
   if (!result.ok) throw new Error(result.problem.detail);
   return result;
 }
@@ -260,4 +262,25 @@ describe("an option that cannot be used", () => {
     expect(() => makeClient(options)).toThrow(/^(?!.*secret)/);
     expect(() => makeClient(options)).toThrow();
   });
+});
+
+it("a render that found the service full is rendered when a slot is free again", async () => {
+  const typst = await makeFakeTypst(`${VERSION_ANSWER}\ncat > /dev/null; ${waitFor("go")}; printf %%PDF-`);
+  const settings = { SERVICE_MAX_CONCURRENT_RENDERS: "1", SERVICE_MAX_QUEUED_RENDERS: "0" };
+  const small = await startTestService({ settings, backendSettings: { SERVICE_TYPST_BIN: typst.path } });
+  onTestFinished(() => small.stop());
+  const client = makeClient({ url: small.edge.url });
+  const waits: RetryEvent[] = [];
+  const render = () =>
+    expectFile(client, { source: "x" }, (event) => {
+      waits.push(event);
+      void typst.signal("go");
+    });
+  const files = await Promise.all([render(), render()]);
+  for (const file of files) expect(new TextDecoder().decode(await file.bytes())).toBe("%PDF-");
+  expect(waits[0]).toMatchObject({
+    attempt: 1,
+    reason: { code: "render_queue_full", origin: "capacity", status: 429 },
+  });
+  expect(waits[0]?.waitSeconds).toBeGreaterThanOrEqual(1);
 });
