@@ -137,7 +137,7 @@ describe.each(SANDBOXES)("a process that waits for its text in %s", (mode) => {
   });
 
   it("is over in time where it does not take its text", async () => {
-    const backend = await backendFor({ ...SANDBOX, SERVICE_RENDER_TIMEOUT_SECONDS: "1", SERVICE_WARM_RENDERS: "1" });
+    const backend = await backendFor({ ...SANDBOX, SERVICE_RENDER_TIMEOUT_SECONDS: "5", SERVICE_WARM_RENDERS: "1" });
     await renderText(backend, "text");
     const waiting = await waitingProcess(backend.workDirectory);
     process.kill(waiting.pid, "SIGSTOP");

@@ -132,7 +132,9 @@ describe("a process that waits", () => {
       printf whole`;
     const { path } = await makeFakeTypst(script);
     const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: path, SERVICE_WARM_RENDERS: "1" });
-    for (const _ of [1, 2]) expect(await (await backend.render({ source: "x" })).text()).toBe("whole");
+    expect(await (await backend.render({ source: "x" })).text()).toBe("whole");
+    await expect.poll(() => backend.metric("service_warm_renders_waiting")).toBe(1);
+    expect(await (await backend.render({ source: "x" })).text()).toBe("whole");
     expect(await warmTakes(backend)).toBe(1);
   });
 
