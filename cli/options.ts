@@ -24,7 +24,10 @@ export const DATA_OPTION = new Option("-d, --data <file>", "JSON that the source
 export const FILES_OPTION = new Option(
   "-f, --files <glob>",
   "further files: a folder or a glob below the folder of the source; may be repeated",
-).argParser((value: string, previous: readonly string[] | undefined): readonly string[] => [...(previous ?? []), value]);
+).argParser((value: string, previous: readonly string[] | undefined): readonly string[] => [
+  ...(previous ?? []),
+  value,
+]);
 
 export const FORMAT_OPTION = new Option("--format <format>", "by default the extension of the output").choices(
   OUTPUT_FORMATS,
@@ -50,7 +53,10 @@ export const TYPST_OPTION = new Option("--typst <file>", "the Typst to compile w
 export const FONT_PATH_OPTION = new Option(
   "--font-path <folder>",
   "fonts that the service has beside Typst's own; may be repeated",
-).argParser((value: string, previous: readonly string[] | undefined): readonly string[] => [...(previous ?? []), value]);
+).argParser((value: string, previous: readonly string[] | undefined): readonly string[] => [
+  ...(previous ?? []),
+  value,
+]);
 export const PACKAGE_PATH_OPTION = new Option("--package-path <folder>", "Typst packages that the service has");
 
 /** A parser of whole numbers in a range, both ends included. */

@@ -62,7 +62,12 @@ export type Outcome =
       readonly contentType: string;
       readonly requestId: string | null;
     }
-  | { readonly outcome: "problem"; readonly exitCode: number; readonly checkedLocally: boolean; readonly problem: object }
+  | {
+      readonly outcome: "problem";
+      readonly exitCode: number;
+      readonly checkedLocally: boolean;
+      readonly problem: object;
+    }
   | { readonly outcome: "failed"; readonly exitCode: number; readonly message: string };
 
 export function problemOutcome(problem: ServiceProblem, checkedLocally: boolean): Outcome {

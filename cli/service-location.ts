@@ -48,7 +48,8 @@ async function tokenFrom(file: string): Promise<string> {
   });
   const token = text.trim();
   // Anything else cannot stand in a header. The message must not quote it.
-  if (!/^[!-~]+$/.test(token)) throw new CommandError(`The token file ${file} holds no token: one line of visible ASCII.`);
+  if (!/^[!-~]+$/.test(token))
+    throw new CommandError(`The token file ${file} holds no token: one line of visible ASCII.`);
   return token;
 }
 

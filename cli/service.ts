@@ -1,7 +1,12 @@
 /**
  * The client of the service that the options name, and its failures as those of the command.
  */
-import { ServiceClient, type ServiceClientOptions, ServiceUnreachableError, UnexpectedResponseError } from "../client/client.ts";
+import {
+  ServiceClient,
+  type ServiceClientOptions,
+  ServiceUnreachableError,
+  UnexpectedResponseError,
+} from "../client/client.ts";
 import { constraintsFile } from "./constraints-file.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import { locateService, type ServiceOptions } from "./service-location.ts";
@@ -18,7 +23,9 @@ export async function openService(
 ): Promise<Service> {
   const { url, token } = await locateService(options);
   if (token === "") {
-    throw new CommandError(`No token for ${url} is known: set SERVICE_API_TOKEN, or name a file that holds it by --token-file.`);
+    throw new CommandError(
+      `No token for ${url} is known: set SERVICE_API_TOKEN, or name a file that holds it by --token-file.`,
+    );
   }
   return { url, client: new ServiceClient({ url, token, constraintsStore: constraintsFile(url), ...clientOptions }) };
 }

@@ -81,7 +81,9 @@ export function addCheckCommand(program: Command, signal: AbortSignal): void {
     .addOption(URL_OPTION)
     .addOption(JSON_OPTION)
     .action(async (source, flags) => {
-      process.exitCode = flags.watch ? await watch(source, flags, signal) : (await checkProject(source, flags, signal)).exitCode;
+      process.exitCode = flags.watch
+        ? await watch(source, flags, signal)
+        : (await checkProject(source, flags, signal)).exitCode;
     });
 }
 
@@ -151,15 +153,25 @@ function packageFolder(folder: string | undefined): string | null {
 }
 
 /** Writes the pages where the caller wants them, or where a viewer can open them. @returns the first */
-async function keepPages(compiled: Compiled, project: Project, output: Output, flags: CheckFlags): Promise<string | null> {
+async function keepPages(
+  compiled: Compiled,
+  project: Project,
+  output: Output,
+  flags: CheckFlags,
+): Promise<string | null> {
   const [first] = compiled.pages;
   if (first === undefined || (flags.output === undefined && !flags.open)) return null;
   if (compiled.pages.length > 1 || extname(flags.output ?? "") === ".zip") {
     if (flags.output !== undefined) throw new CommandError("check makes no ZIP: leave out --output, or use render.");
   }
-  if (flags.output === STANDARD_OUTPUT) throw new CommandError("check writes no document to standard output: use render.");
+  if (flags.output === STANDARD_OUTPUT)
+    throw new CommandError("check writes no document to standard output: use render.");
   const name = basename(project.sourceName, extname(project.sourceName));
-  const folder = join(cacheFolder(), "preview", createHash("sha256").update(project.sourcePath).digest("hex").slice(0, 16));
+  const folder = join(
+    cacheFolder(),
+    "preview",
+    createHash("sha256").update(project.sourcePath).digest("hex").slice(0, 16),
+  );
   const paths = compiled.pages.map((_, index) => {
     const number = compiled.pages.length > 1 ? `-${String(index + 1).padStart(2, "0")}` : "";
     return flags.output ?? join(folder, `${name}${number}.${output.format}`);
@@ -194,7 +206,11 @@ async function watch(source: string, flags: CheckFlags, signal: AbortSignal): Pr
   if (flags.data === STANDARD_OUTPUT) throw new CommandError("--watch cannot read the data again from standard input.");
   let isOpen = false;
   await watchProject(
-    { source, further: flags.data === undefined ? [] : [flags.data], except: flags.output === undefined ? [] : [flags.output] },
+    {
+      source,
+      further: flags.data === undefined ? [] : [flags.data],
+      except: flags.output === undefined ? [] : [flags.output],
+    },
     signal,
     async () => {
       try {

@@ -3,9 +3,10 @@
  * need not be made again when options change.
  */
 import tab from "@bomb.sh/tab/commander";
-import type { Command } from "@commander-js/extra-typings";
+import { Command } from "commander";
 
-/** To be called when all other commands are there. */
-export function addCompletionCommand(program: Command): void {
+/** @param program with all other commands; a `Command` of commander, whose typed extras are another type only */
+export function addCompletionCommand(program: object): void {
+  if (!(program instanceof Command)) throw new TypeError("the program is no command of commander");
   tab(program, { completionCommandName: "completion" });
 }

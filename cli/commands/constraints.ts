@@ -2,7 +2,7 @@
  * `constraints`: what the deployment allows, for people as its limits, with `--json` as the whole document.
  */
 import type { Command } from "@commander-js/extra-typings";
-import { type LimitName, LIMIT_SETTINGS } from "../../rules/limits.ts";
+import { LIMIT_SETTINGS, type LimitName } from "../../rules/limits.ts";
 import { EXIT_CODES, exitCodeOf } from "../exit-codes.ts";
 import { JSON_OPTION, TOKEN_FILE_OPTION, URL_OPTION } from "../options.ts";
 import { problemInWords, problemOutcome, writeJson } from "../report.ts";

@@ -5,6 +5,7 @@ import { styleText } from "node:util";
 import type { Command } from "@commander-js/extra-typings";
 import type { OutputOptions } from "../../client/client.ts";
 import { runVectors } from "../../rules/client.ts";
+import { limitsFrom } from "../../rules/limits.ts";
 import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
 import { findTypst } from "../local/typst.ts";
 import { TOKEN_FILE_OPTION, TYPST_OPTION, URL_OPTION } from "../options.ts";
@@ -36,7 +37,9 @@ const fine = (text: string): Finding => ({ exitCode: EXIT_CODES.success, text })
 export function addDoctorCommand(program: Command, signal: AbortSignal): void {
   program
     .command("doctor")
-    .description("Looks whether the service can be reached, takes the token, agrees on the rules and renders each format.")
+    .description(
+      "Looks whether the service can be reached, takes the token, agrees on the rules and renders each format.",
+    )
     .addOption(URL_OPTION)
     .addOption(TOKEN_FILE_OPTION)
     .addOption(TYPST_OPTION)
@@ -99,7 +102,7 @@ async function serviceSteps(openOnce: () => Promise<Service>, signal: AbortSigna
       title: "token and limits",
       isNeeded: true,
       perform: async () => {
-        const { limits } = await constraints();
+        const limits = limitsFrom((await constraints()).limits);
         return fine(
           `accepted; requests up to ${sizeInWords(limits.max_request_body_bytes)}, ${limits.effective_max_files} files`,
         );
@@ -123,7 +126,8 @@ async function serviceSteps(openOnce: () => Promise<Service>, signal: AbortSigna
         const start = performance.now();
         const { client } = await service();
         const result = await client.render({ source: "= #data.title", data: { title: "Doctor" }, output }, { signal });
-        if (!result.ok) return { exitCode: exitCodeOf(result.problem), text: `${result.problem.code}: ${result.problem.detail}` };
+        if (!result.ok)
+          return { exitCode: exitCodeOf(result.problem), text: `${result.problem.code}: ${result.problem.detail}` };
         const bytes = await result.bytes();
         return fine(`${sizeInWords(bytes.length)} in ${Math.round(performance.now() - start)} ms`);
       },

@@ -17,7 +17,7 @@ import { requestOf } from "../project/request.ts";
 import { problemInWords, problemOutcome, writeJson } from "../report.ts";
 import { asCommandError, openService } from "../service.ts";
 import { type Progress, progressBar, startProgress } from "../terminal.ts";
-import { DEFAULT_JOBS, type RenderFlags } from "./render.ts";
+import { DEFAULT_JOBS, type RenderFlags } from "./render-flags.ts";
 
 /** So often one document is sent to a service that is busy. */
 const MAX_BUSY_ATTEMPTS = 50;
@@ -137,7 +137,9 @@ class EachRun {
         this.#pace.add(() => this.#attempt(document, attempt + 1), true);
         return;
       }
-      const known = isLost ? new CommandError(`${url} cannot be reached.`, EXIT_CODES.unreachable) : asCommandError(error, url);
+      const known = isLost
+        ? new CommandError(`${url} cannot be reached.`, EXIT_CODES.unreachable)
+        : asCommandError(error, url);
       if (!(known instanceof CommandError)) throw error;
       this.#stop(known);
     }

@@ -3,7 +3,6 @@
  */
 import { basename, extname } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
-import { confirm, sizeInWords, startProgress } from "../terminal.ts";
 import { CommandError, EXIT_CODES, exitCodeOf } from "../exit-codes.ts";
 import {
   ARCHIVE_OPTION,
@@ -21,25 +20,15 @@ import {
   wholeNumber,
 } from "../options.ts";
 import { writeToStandardOutput, writeWhole } from "../output-file.ts";
-import { extensionOf, type OutputFlags, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
+import { extensionOf, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import { readData, requestOf } from "../project/request.ts";
 import { problemInWords, problemOutcome, retryInWords, writeJson } from "../report.ts";
 import { asCommandError, openService } from "../service.ts";
-import type { ServiceOptions } from "../service-location.ts";
+import { confirm, sizeInWords, startProgress } from "../terminal.ts";
 import { checkProject } from "./check.ts";
 import { renderEach } from "./render-each.ts";
-
-export interface RenderFlags extends OutputFlags, ServiceOptions {
-  readonly data?: string | undefined;
-  readonly files?: readonly string[] | undefined;
-  readonly json?: true | undefined;
-  readonly each?: string | undefined;
-  readonly jobs?: number | undefined;
-  readonly overwrite?: true | undefined;
-}
-
-export const DEFAULT_JOBS = 8;
+import { DEFAULT_JOBS, type RenderFlags } from "./render-flags.ts";
 
 export function addRenderCommand(program: Command, signal: AbortSignal): void {
   program
@@ -60,14 +49,18 @@ export function addRenderCommand(program: Command, signal: AbortSignal): void {
     .addOption(STANDARDS_OPTION)
     .addOption(PDF_VERSION_OPTION)
     .option("--filename <name>", "the name that the service suggests to who downloads the document")
-    .option("--each <file>", "JSON Lines: a document for each line, which is its data; see --output 'letters/{name}.pdf'")
+    .option(
+      "--each <file>",
+      "JSON Lines: a document for each line, which is its data; see --output 'letters/{name}.pdf'",
+    )
     .option("--jobs <number>", `with --each: requests at once, at most; by default ${DEFAULT_JOBS}`, wholeNumber(1, 64))
     .option("--overwrite", "with --each: make documents again that are there already")
     .addOption(URL_OPTION)
     .addOption(TOKEN_FILE_OPTION)
     .addOption(JSON_OPTION)
     .action(async (source, flags) => {
-      const exitCode = flags.each === undefined ? await render(source, flags, signal) : await renderEach(source, flags, signal);
+      const exitCode =
+        flags.each === undefined ? await render(source, flags, signal) : await renderEach(source, flags, signal);
       process.exitCode = exitCode;
     });
 }

@@ -39,7 +39,10 @@ type Line = { readonly document: EachDocument } | { readonly mistake: string };
 export async function readDocuments(file: string, template: string): Promise<EachDocument[]> {
   const bytes = await readNamed(file, file);
   if (!isUtf8(bytes)) throw new CommandError(`${file} is not UTF-8.`);
-  const lines = bytes.toString("utf8").replace(/^\ufeff/, "").split(/\r?\n/);
+  const lines = bytes
+    .toString("utf8")
+    .replace(/^\ufeff/, "")
+    .split(/\r?\n/);
   const documents: EachDocument[] = [];
   const mistakes: string[] = [];
   const lineOfPath = new Map<string, number>();
@@ -54,7 +57,8 @@ export async function readDocuments(file: string, template: string): Promise<Eac
     // As file systems that ignore case and the form of accents see it.
     const identity = resolve(document.path).normalize("NFC").toLowerCase();
     const earlier = lineOfPath.get(identity);
-    if (earlier !== undefined) mistakes.push(`${file}:${index + 1}: ${document.path} is the file of line ${earlier} already`);
+    if (earlier !== undefined)
+      mistakes.push(`${file}:${index + 1}: ${document.path} is the file of line ${earlier} already`);
     else lineOfPath.set(identity, index + 1);
     documents.push(document);
   }
@@ -95,7 +99,8 @@ function unsafeName(value: string, name: string): string | null {
   const shown = JSON.stringify(value.slice(0, 80));
   if (value.trim() === "") return `{${name}} is empty`;
   if (UNSAFE.test(value)) return `{${name}} is ${shown}, which has a character that no file name may have`;
-  if (/^[.\s]|[.\s]$/.test(value)) return `{${name}} is ${shown}: a file name neither begins nor ends with a point or a space`;
+  if (/^[.\s]|[.\s]$/.test(value))
+    return `{${name}} is ${shown}: a file name neither begins nor ends with a point or a space`;
   if (RESERVED_ON_WINDOWS.test(value)) return `{${name}} is ${shown}, which is reserved on Windows`;
   if (!value.isWellFormed()) return `{${name}} is ${shown}, which is not Unicode`;
   if (Buffer.byteLength(value) > MAX_VALUE_BYTES) return `{${name}} is longer than ${MAX_VALUE_BYTES} bytes`;

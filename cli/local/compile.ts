@@ -143,7 +143,9 @@ class LocalRun {
     const probe = await this.#start(
       pageProbeArguments(this.#commandLineSettings(), sandbox.view(directory), this.#command(), page),
     );
-    return probe.exitCode === 0 && probe.stdout.length === 0 ? `The document has none of the pages ${output.pages}.` : null;
+    return probe.exitCode === 0 && probe.stdout.length === 0
+      ? `The document has none of the pages ${output.pages}.`
+      : null;
   }
 
   #commandLineSettings() {

@@ -113,7 +113,9 @@ async function followLiterals(project: {
     for (const { path, line } of readLiterals(text)) {
       const target = keyOf(path, key);
       if (target === null) {
-        warnings.push(`${shownAs}:${line} reads "${path}", which is above the folder of the source: the service has none.`);
+        warnings.push(
+          `${shownAs}:${line} reads "${path}", which is above the folder of the source: the service has none.`,
+        );
       } else if (!files.has(target) && target !== basename(sourceName)) {
         warnings.push(`${shownAs}:${line} reads "${path}", which is not there.`);
       }
@@ -190,7 +192,8 @@ export async function readNamed(path: string, name: string): Promise<Buffer> {
   const found = await statOf(path);
   if (found === null) throw new CommandError(`${name} is not there.`);
   if (!found.isFile()) throw new CommandError(`${name} is not a file.`);
-  if (found.size > MAX_FILE_BYTES) throw new CommandError(`${name} has ${found.size} bytes: no service takes such a file.`);
+  if (found.size > MAX_FILE_BYTES)
+    throw new CommandError(`${name} has ${found.size} bytes: no service takes such a file.`);
   try {
     return await readFile(path);
   } catch (error) {
