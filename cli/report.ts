@@ -6,17 +6,19 @@ import { styleText } from "node:util";
 import type { RetryEvent, ServiceProblem } from "../client/client.ts";
 import { ORIGINS } from "../rules/problem.ts";
 import { type CommandError, exitCodeOf } from "./exit-codes.ts";
+import { printable } from "./terminal.ts";
 
 /** A problem in lines for people: what it is, where, and what to do about it. */
 export function problemInWords(problem: ServiceProblem, checkedLocally: boolean): string {
-  const title = styleText(["bold", "red"], `${problem.code}:`, { stream: process.stderr });
-  return [
-    `${title} ${problem.detail}`,
+  const title = styleText(["bold", "red"], `${printable(problem.code)}:`, { stream: process.stderr });
+  const lines = [
+    problem.detail,
     ...placesOf(problem).map((place) => `  ${place}`),
     `  ${adviceFor(problem)}`,
     ...(checkedLocally ? ["  Nothing was sent: this was found by the published rules."] : []),
     ...(problem.requestId === null ? [] : [`  The service knows the request as ${problem.requestId}.`]),
-  ].join("\n");
+  ];
+  return `${title} ${printable(lines.join("\n"))}`;
 }
 
 function placesOf({ context }: ServiceProblem): string[] {

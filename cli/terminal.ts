@@ -2,7 +2,6 @@
  * What the command says while it works: progress on a terminal, and nothing where standard error is a file or a pipe.
  */
 import { createInterface } from "node:readline/promises";
-import ora, { type Ora } from "ora";
 
 /** A line at the bottom of the terminal that says what is being done. */
 export interface Progress {
@@ -12,21 +11,31 @@ export interface Progress {
   stop(): void;
 }
 
+/** Of terminals that do not say how wide they are. */
+const DEFAULT_COLUMNS = 80;
+const CLEAR_LINE = "\r\u001b[K";
+
 /** Progress on standard error, where that is a terminal. */
 export function startProgress(text: string): Progress {
   const isTerminal = process.stderr.isTTY === true;
-  const spinner: Ora | null = isTerminal
-    ? ora({ text, stream: process.stderr, discardStdin: false, hideCursor: false }).start()
-    : null;
+  let shown = "";
+  const draw = (next: string) => {
+    if (!isTerminal || next === shown) return;
+    shown = next;
+    // One line only: of a longer one the terminal could not clear the rest.
+    const columns = process.stderr.columns || DEFAULT_COLUMNS;
+    process.stderr.write(`${CLEAR_LINE}${next.slice(0, columns - 1)}`);
+  };
+  draw(text);
   return {
-    say: (next) => {
-      if (spinner !== null) spinner.text = next;
-    },
+    say: draw,
     log: (line) => {
-      spinner?.clear();
+      const again = shown;
+      draw("");
       process.stderr.write(`${line}\n`);
+      draw(again);
     },
-    stop: () => spinner?.stop(),
+    stop: () => draw(""),
   };
 }
 
@@ -54,4 +63,12 @@ export async function confirm(question: string): Promise<boolean> {
 export function sizeInWords(bytes: number): string {
   if (bytes < 1024) return `${bytes} bytes`;
   return bytes < 1024 ** 2 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
+}
+
+/** Text of others without what a terminal would obey. */
+export function printable(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that must not reach a terminal.
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, (character) => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  });
 }

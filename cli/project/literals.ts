@@ -16,7 +16,7 @@ export interface ReadLiteral {
 const MAX_PATH_LENGTH = 1024;
 
 const READING =
-  /(?:\b(?:import|include)\s+|\b(?:image|read|json|csv|toml|yaml|xml|cbor|bibliography|plugin|attach)\s*\(\s*)"((?:[^"\\\n]|\\.)+)"/g;
+  /(?:\b(?:import|include)\s+|\b(?:image|read|json|csv|toml|yaml|xml|cbor|bibliography|plugin|attach)\s*\(\s*)"((?:[^"\\\n]|\\.)+)"(?!\s*\+)/g;
 
 /** The text without its comments; lines stay where they are. `//` after a colon is a URL. */
 function withoutComments(source: string): string {

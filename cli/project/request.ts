@@ -11,6 +11,7 @@ import {
   type RequestFile,
   textFile,
 } from "../../client/render-request.ts";
+import { JsonCursor } from "../../rules/json/cursor.ts";
 import { CommandError } from "../exit-codes.ts";
 import { type Project, readNamed } from "./project.ts";
 
@@ -37,17 +38,20 @@ export async function readData(project: Project, path: string | null): Promise<D
   return { text: validJson(bytes, name === STANDARD_INPUT ? "standard input" : name), name };
 }
 
-/** JSON text without its byte order mark. @throws CommandError that says where the mistake is, by line and column. */
-export function validJson(bytes: Buffer, name: string): string {
+/** JSON text without its byte order mark. @throws CommandError that says where the mistake is, by line and column */
+function validJson(bytes: Buffer, name: string): string {
   if (!isUtf8(bytes)) throw new CommandError(`${name} is not UTF-8.`);
   const decoded = bytes.toString("utf8");
   const text = decoded.startsWith(BYTE_ORDER_MARK) ? decoded.slice(1) : decoded;
-  try {
-    JSON.parse(text);
-    return text;
-  } catch (error) {
-    throw new CommandError(`${name}${placeOf(error, text)} is not JSON: ${reasonOf(error)}`);
-  }
+  // The service's own reader: messages of JSON.parse often have no position.
+  const body = Buffer.from(text);
+  const cursor = new JsonCursor(body);
+  cursor.skipWhitespace();
+  cursor.skipValue(null);
+  cursor.expectEnd();
+  if (!cursor.isMalformed) return text;
+  const before = body.subarray(0, cursor.malformedAt).toString("utf8").split("\n");
+  throw new CommandError(`${name}:${before.length}:${(before.at(-1)?.length ?? 0) + 1} is not JSON.`);
 }
 
 /** The request that renders a project. */
@@ -74,16 +78,4 @@ async function readStandardInput(): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk));
   return Buffer.concat(chunks);
-}
-
-/** V8 names the position in most messages. */
-function placeOf(error: unknown, text: string): string {
-  const position = /at position (\d+)/.exec(reasonOf(error))?.[1];
-  if (position === undefined) return "";
-  const before = text.slice(0, Number(position)).split("\n");
-  return `:${before.length}:${(before.at(-1)?.length ?? 0) + 1}`;
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -65,6 +65,8 @@ export async function runInTerminal(cwd: string, args: readonly string[], keys: 
     extendEnv: false,
     reject: false,
     input: keys,
+    // A loop of escape sequences would fill the memory.
+    maxBuffer: 1_000_000,
   });
   return { exitCode, screen: stdout };
 }
