@@ -3,11 +3,13 @@
  * starts at once and installs offline. `npm pack ./dist/cli` makes a file that any project can install.
  */
 import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
+import { resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
 
 const ROOT = new URL("../", import.meta.url);
-const TARGET = new URL("dist/cli/", ROOT);
+/** An argument names another folder, for tests. */
+const TARGET = pathToFileURL(`${resolve(process.argv[2] ?? fileURLToPath(new URL("dist/cli", ROOT)))}/`);
 /** The oldest that the packages in it run on. */
 const MIN_NODE = "22.12.0";
 

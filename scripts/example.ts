@@ -1,30 +1,53 @@
 /**
- * `npm run example -- <name>`: sends an example to the running service and saves the file that it returns.
+ * `npm run example -- <folder>`: sends a folder to the running service and saves the file that it returns below `out/`.
+ *
+ * The folder is an example by its name, or any folder: with a `request.json` as the examples have one, or with a `main.typ`,
+ * which `document-rendering render` takes.
  */
-import { writeFile } from "node:fs/promises";
-import { basename } from "node:path";
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { basename, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { parse as parseContentDisposition } from "content-disposition";
-import { exampleNames, exampleRequest } from "./example-request.ts";
+import { exampleNames, requestOfFolder } from "./example-request.ts";
 import { localToken } from "./local-token.ts";
 
+const PROJECT = fileURLToPath(new URL("../", import.meta.url));
+const COMMAND = join(PROJECT, "cli/main.ts");
+const OUTPUT_FOLDER = "out";
 const SERVICE_URL = process.env.SERVICE_URL || "http://127.0.0.1:8787";
 
 const name = process.argv[2] ?? "";
 const names = await exampleNames();
-if (!names.includes(name)) fail(`Name an example: npm run example -- <${names.join(" | ")}>`);
+const folder = names.includes(name) ? join(PROJECT, "examples", name) : resolve(name);
+await mkdir(OUTPUT_FOLDER, { recursive: true });
+if (name !== "" && existsSync(join(folder, "request.json"))) {
+  await sendRequest(folder);
+} else if (name !== "" && existsSync(join(folder, "main.typ"))) {
+  const output = join(OUTPUT_FOLDER, `${basename(folder)}.pdf`);
+  const { status } = spawnSync(process.execPath, [COMMAND, "render", folder, "-o", output], { stdio: "inherit" });
+  process.exitCode = status ?? 1;
+} else {
+  fail(
+    `Name an example or a folder with a request.json or a main.typ: npm run example -- <${names.join(" | ")} | folder>`,
+  );
+}
 
-const answer = await fetch(new URL("/v1/render", SERVICE_URL), {
-  method: "POST",
-  headers: { "Content-Type": "application/json", "X-Service-Api-Token": (await localToken()) ?? "" },
-  body: await exampleRequest(name),
-}).catch(() => fail(`No response from ${SERVICE_URL}. Start the service first: npm start`));
-
-if (!answer.ok) fail(`${answer.status}: ${await answer.text()}`);
-const disposition = parseContentDisposition(answer.headers.get("Content-Disposition") ?? "");
-const fileName = basename(disposition.parameters.filename ?? `${name}.out`);
-const bytes = Buffer.from(await answer.arrayBuffer());
-await writeFile(fileName, bytes);
-process.stdout.write(`${fileName}: ${bytes.length} bytes of ${answer.headers.get("Content-Type")}\n`);
+/** Sends the request that the folder describes. The service names the file. */
+async function sendRequest(path: string): Promise<void> {
+  const answer = await fetch(new URL("/v1/render", SERVICE_URL), {
+    method: "POST",
+    headers: { "Content-Type": "application/json", "X-Service-Api-Token": (await localToken()) ?? "" },
+    body: await requestOfFolder(path),
+  }).catch(() => fail(`No response from ${SERVICE_URL}. Start the service first: npm start`));
+  if (!answer.ok) fail(`${answer.status}: ${await answer.text()}`);
+  const disposition = parseContentDisposition(answer.headers.get("Content-Disposition") ?? "");
+  const file = join(OUTPUT_FOLDER, basename(disposition.parameters.filename ?? `${basename(path)}.out`));
+  const bytes = Buffer.from(await answer.arrayBuffer());
+  await writeFile(file, bytes);
+  process.stdout.write(`${file}: ${bytes.length} bytes of ${answer.headers.get("Content-Type")}\n`);
+}
 
 function fail(message: string): never {
   process.stderr.write(`${message}\n`);
