@@ -28,10 +28,10 @@ export type ServiceProblem = {
 }[ProblemCode];
 
 /** A received body as a problem, or null when it is none. */
-export function asServiceProblem(body: unknown, requestIdHeader: string | null): ServiceProblem | null {
+export function asServiceProblem(body: unknown): ServiceProblem | null {
   if (!isProblemDocument(body)) return null;
-  // A browser hides the header of another origin. The fragment of `instance` is the same id.
-  const requestId = requestIdHeader ?? (body.instance.split("#")[1] || null);
+  // Not from `X-Request-Id`: a browser hides that header of another origin, and the fragment is the same id.
+  const requestId = body.instance.split("#")[1] || null;
   const problem: object = { ...body, requestId };
   return isServiceProblem(problem) ? problem : null;
 }

@@ -1,7 +1,7 @@
 /**
  * One exchange with the service: the request out, and the answer sorted into a success, a problem or a failure.
  */
-import { API_TOKEN_HEADER, REQUEST_ID_HEADER } from "../rules/http/headers.ts";
+import { API_TOKEN_HEADER } from "../rules/http/headers.ts";
 import { PROBLEM_MEDIA_TYPE } from "../rules/problem.ts";
 import { ServiceUnreachableError, UnexpectedResponseError } from "./errors.ts";
 import { retryAfterSeconds } from "./retry.ts";
@@ -53,7 +53,6 @@ export class Transport {
    * @throws the reason of `signal` when it is aborted
    */
   async send({ method, path, headers, body }: ServiceRequest, signal: AbortSignal | undefined): Promise<Answer> {
-    signal?.throwIfAborted();
     try {
       const send = this.#fetch;
       const response = await send(new URL(path, this.#url), {
@@ -81,7 +80,7 @@ async function sort(response: Response): Promise<Answer> {
   if (response.ok || status === 304) return { kind: "response", response };
   if (mediaType(headers) === PROBLEM_MEDIA_TYPE) {
     const text = await response.text();
-    const problem = asServiceProblem(parseJson(text), headers.get(REQUEST_ID_HEADER));
+    const problem = asServiceProblem(parseJson(text));
     if (problem === null) throw new UnexpectedResponseError("The answer is a problem of another service.", status);
     const seconds = problem.code === "render_queue_full" ? problem.context.retry_after : null;
     return { kind: "problem", problem, retryAfterSeconds: retryAfterSeconds(headers.get("Retry-After")) ?? seconds };
@@ -120,8 +119,6 @@ function serviceUrl(url: string | URL): URL {
   if (base === null || !/^https?:$/.test(base.protocol) || base.username !== "" || base.password !== "") {
     throw new TypeError("url must be an absolute http or https URL without a user name.");
   }
-  base.search = "";
-  base.hash = "";
   if (!base.pathname.endsWith("/")) base.pathname += "/";
   return base;
 }

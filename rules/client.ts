@@ -123,7 +123,8 @@ function hasKnownVersions({ rules_version, output_rules }: PublishedConstraints)
 }
 
 function bodyOf(request: unknown): Uint8Array {
-  if (request instanceof Uint8Array) return request;
+  // Not `instanceof`: bytes of another realm, such as those of a test in jsdom, are bytes too.
+  if (ArrayBuffer.isView(request)) return new Uint8Array(request.buffer, request.byteOffset, request.byteLength);
   return new TextEncoder().encode(typeof request === "string" ? request : JSON.stringify(request));
 }
 

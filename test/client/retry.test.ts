@@ -1,5 +1,5 @@
 /** When the client sends a request again, and how long it waits before that. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { retryAfterSeconds, retryPolicy, wait, waitBeforeRetry } from "../../client/retry.ts";
 
 const POLICY = retryPolicy({ maxAttempts: 3, maxTotalSeconds: 10 });
@@ -50,10 +50,13 @@ it.each([
 
 describe("a wait", () => {
   it("ends with the signal's reason as soon as the signal is aborted", async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
     const controller = new AbortController();
     const waiting = wait(3600, controller.signal);
     controller.abort(new Error("enough"));
     await expect(waiting).rejects.toThrow("enough");
+    expect(vi.getTimerCount()).toBe(0);
     await expect(wait(3600, controller.signal)).rejects.toThrow("enough");
   });
 

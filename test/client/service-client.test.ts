@@ -1,9 +1,10 @@
 /** The client against the running service: what is rendered, what is rejected, and where. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   binaryFile,
   jsonText,
   type RenderRequest,
+  type RetryEvent,
   ServiceClient,
   type ServiceClientOptions,
   type ServiceProblem,
@@ -11,6 +12,7 @@ import {
   textFile,
   UnexpectedResponseError,
 } from "../../client/client.ts";
+import { makeFakeTypst, VERSION_ANSWER, waitFor } from "../support/fake-typst.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 
@@ -162,6 +164,20 @@ describe("the constraints", () => {
     expect(sent).toEqual(["GET /v1/constraints", "POST /v1/render"]);
   });
 
+  it("are compared by their entity tag when five minutes have passed, and not before", async () => {
+    const { client, statuses } = makeWatchedClient();
+    const clock = vi.spyOn(performance, "now").mockReturnValue(1000);
+    onTestFinished(() => clock.mockRestore());
+    await client.constraints();
+    clock.mockReturnValue(300_999);
+    await client.constraints();
+    expect(statuses).toEqual([200]);
+    clock.mockReturnValue(301_000);
+    await client.constraints();
+    await client.constraints();
+    expect(statuses).toEqual([200, 304]);
+  });
+
   it("are compared by their entity tag when a store has them from an earlier client", async () => {
     let stored: StoredConstraints | null = null;
     const constraintsStore = {
@@ -196,8 +212,8 @@ describe("the constraints", () => {
   });
 });
 
-async function expectFile(client: ServiceClient, request: RenderRequest) {
-  const result = await client.render(request);
+async function expectFile(client: ServiceClient, request: RenderRequest, onRetry?: (event: RetryEvent) => void) {
+  const result = await client.render(request, { onRetry });
   if (!result.ok) throw new Error(result.problem.detail);
   return result;
 }
@@ -246,4 +262,25 @@ describe("an option that cannot be used", () => {
     expect(() => makeClient(options)).toThrow(/^(?!.*secret)/);
     expect(() => makeClient(options)).toThrow();
   });
+});
+
+it("a render that found the service full is rendered when a slot is free again", async () => {
+  const typst = await makeFakeTypst(`${VERSION_ANSWER}\ncat > /dev/null; ${waitFor("go")}; printf %%PDF-`);
+  const settings = { SERVICE_MAX_CONCURRENT_RENDERS: "1", SERVICE_MAX_QUEUED_RENDERS: "0" };
+  const small = await startTestService({ settings, backendSettings: { SERVICE_TYPST_BIN: typst.path } });
+  onTestFinished(() => small.stop());
+  const client = makeClient({ url: small.edge.url });
+  const waits: RetryEvent[] = [];
+  const render = () =>
+    expectFile(client, { source: "x" }, (event) => {
+      waits.push(event);
+      void typst.signal("go");
+    });
+  const files = await Promise.all([render(), render()]);
+  for (const file of files) expect(new TextDecoder().decode(await file.bytes())).toBe("%PDF-");
+  expect(waits[0]).toMatchObject({
+    attempt: 1,
+    reason: { code: "render_queue_full", origin: "capacity", status: 429 },
+  });
+  expect(waits[0]?.waitSeconds).toBeGreaterThanOrEqual(1);
 });

@@ -1,6 +1,7 @@
 /** The library for programs that send requests: the service's verdict, from published constraints alone. */
 import { readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { asConstraints, checkRequest, type PublishedConstraints, runVectors } from "../../rules/client.ts";
 import { constraintsDocument } from "../../rules/constraints.ts";
@@ -37,6 +38,13 @@ describe("a checked request", () => {
     for (const request of ['{"source":"x"}', bodyOf({ source: "x" }), { source: "x" }]) {
       expect(checkRequest(request, fetched())).toEqual({ verdict: "accepted" });
     }
+  });
+
+  it("may be bytes of another realm, such as those of a test in jsdom", () => {
+    const bytes = bodyOf({ source: "x" });
+    const foreign: unknown = runInNewContext("Uint8Array.from(bytes)", { bytes });
+    expect(foreign).not.toBeInstanceOf(Uint8Array);
+    expect(checkRequest(foreign, fetched())).toEqual({ verdict: "accepted" });
   });
 
   it("is checked against the limits of the deployment, not the defaults", () => {

@@ -1,0 +1,95 @@
+/**
+ * `npm run build:client`: builds the client and the rules as one package of plain JavaScript with types, for programs that
+ * send requests (docs/client.md). The package is written to dist/client; `npm pack ./dist/client` makes a file that any
+ * project can install.
+ *
+ * What they import from other packages is bundled, so that the package has no dependencies: it is a few kilobytes, and two
+ * of those packages ask for a newer Node than the client does.
+ */
+import { execFileSync } from "node:child_process";
+import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const ROOT = new URL("../", import.meta.url);
+const TARGET = new URL("dist/client/", ROOT);
+const THIRD_PARTY_LICENSES = "THIRD-PARTY-LICENSES.txt";
+
+const project: { version: string; license: string } = JSON.parse(await readFile(new URL("package.json", ROOT), "utf8"));
+
+await rm(TARGET, { recursive: true, force: true });
+execFileSync("tsc", ["-p", fileURLToPath(new URL("client/tsconfig.build.json", ROOT))], { stdio: "inherit" });
+await removeUnreachableTypes(["client/client.d.ts", "rules/client.d.ts"]);
+const { metafile } = await build({
+  absWorkingDir: fileURLToPath(ROOT),
+  entryPoints: { client: "client/client.ts", rules: "rules/client.ts" },
+  outdir: fileURLToPath(TARGET),
+  bundle: true,
+  // The client loads the rules when it needs them: they are a chunk of their own.
+  splitting: true,
+  chunkNames: "chunk-[hash]",
+  format: "esm",
+  platform: "neutral",
+  target: "es2022",
+  metafile: true,
+  logLevel: "warning",
+});
+await writeFile(new URL(THIRD_PARTY_LICENSES, TARGET), await thirdPartyLicenses(Object.keys(metafile.inputs)));
+await cp(new URL("LICENSE", ROOT), new URL("LICENSE", TARGET));
+await cp(new URL("docs/client.md", ROOT), new URL("README.md", TARGET));
+await writeFile(
+  new URL("package.json", TARGET),
+  `${JSON.stringify(
+    {
+      name: "document-rendering-client",
+      version: project.version,
+      description: "Client of the document rendering service, and its rules to check requests before they are sent",
+      license: project.license,
+      type: "module",
+      sideEffects: false,
+      engines: { node: ">=20" },
+      exports: {
+        ".": { types: "./types/client/client.d.ts", default: "./client.js" },
+        "./rules": { types: "./types/rules/client.d.ts", default: "./rules.js" },
+        "./package.json": "./package.json",
+      },
+    },
+    null,
+    2,
+  )}\n`,
+);
+process.stdout.write("dist/client is ready\n");
+
+/** Removes the type declarations that no entry point imports: `tsc` writes one for each file that it has read. */
+async function removeUnreachableTypes(entryPoints: readonly string[]): Promise<void> {
+  const types = new URL("types/", TARGET);
+  const reachable = new Set(entryPoints.map((path) => new URL(path, types).href));
+  for (const href of reachable) {
+    const text = await readFile(new URL(href), "utf8");
+    for (const [, path = ""] of text.matchAll(/(?:from |import\()"(\.[^"]+)\.ts"/g)) {
+      reachable.add(new URL(`${path}.d.ts`, href).href);
+    }
+  }
+  for (const path of await readdir(types, { recursive: true })) {
+    const file = new URL(path, types);
+    if (path.endsWith(".d.ts") && !reachable.has(file.href)) await rm(file);
+  }
+}
+
+/** The licences of the packages of which files are bundled, which ask to be passed on. */
+async function thirdPartyLicenses(inputs: readonly string[]): Promise<string> {
+  const packages = new Set(
+    inputs.flatMap((path) => /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []),
+  );
+  const texts = await Promise.all(
+    [...packages].toSorted().map(async (name) => {
+      const folder = new URL(`node_modules/${name}/`, ROOT);
+      const { version } = JSON.parse(await readFile(new URL("package.json", folder), "utf8"));
+      const file = await Promise.any(
+        ["LICENSE", "LICENSE.md"].map((candidate) => readFile(new URL(candidate, folder), "utf8")),
+      );
+      return `${name} ${version}\n\n${file.trim()}\n`;
+    }),
+  );
+  return texts.join(`\n${"-".repeat(80)}\n\n`);
+}
