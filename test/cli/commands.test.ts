@@ -97,6 +97,15 @@ describe("completion", () => {
     expect(stdout).toContain("document-rendering complete");
   });
 
+  it("knows the files where a path is wanted", async () => {
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { "letters/a.typ": "", "letters/b.typ": "", ".hidden": "" });
+    const complete = async (...words: string[]) => (await runCommand(folder, ["complete", "--", ...words])).stdout;
+    expect(await complete("render", "")).toMatch(/^letters\/\t\n:/);
+    expect(await complete("render", "letters/a")).toMatch(/^letters\/a.typ\t\n:/);
+    expect(await complete("check", "x.typ", "--data", "letters/")).toMatch(/^letters\/a.typ\t\nletters\/b.typ\t\n:/);
+  });
+
   it("knows commands, options and values", async () => {
     expect((await run("complete", "--", "")).stdout).toContain("constraints\t");
     expect((await run("complete", "--", "render", "--pa")).stdout).toContain("--pages\t");

@@ -28,6 +28,7 @@ export interface CommandOptions {
 export function commandEnvironment(cwd: string, env: Readonly<Record<string, string>> = {}): Record<string, string> {
   return {
     PATH: process.env.PATH ?? "",
+    ...(process.env.TMPDIR && { TMPDIR: process.env.TMPDIR }),
     HOME: cwd,
     XDG_CACHE_HOME: join(cwd, ".cache"),
     SERVICE_TYPST_BIN: inject("typstPath"),
