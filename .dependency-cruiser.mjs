@@ -10,6 +10,16 @@ const PACKAGES_OF_RULES = ["content-type", "valibot"];
 /** The packages that the client may import beside the rules. */
 const PACKAGES_OF_CLIENT = ["content-disposition"];
 
+/** What the command line client shares with the backend, so that `check` compiles as the service does. */
+const COMPILING = [
+  "backend/typst/(command-line|program-text)\\.ts",
+  "backend/typst/(release|version)\\.mjs",
+  "backend/sandbox/(sandbox|unconfined)\\.ts",
+  "backend/work-directory/(font-links|render-directory)\\.ts",
+  "backend/cache-folder\\.mjs",
+  "scripts/typst-location\\.mjs",
+];
+
 /** The folders of the backend from the outermost inwards. Each may import those after it, never those before it. */
 const BACKEND_FOLDERS = ["http", "render", "typst", "sandbox", "spawner", "work-directory"];
 
@@ -42,6 +52,21 @@ export default {
       severity: "error",
       from: { path: "^(edge|backend)/" },
       to: { path: "^client/" },
+    },
+    {
+      name: "cli-is-a-client",
+      comment:
+        "cli/ imports client/ and rules/, and of the backend only what compiling on this machine shares with it.",
+      severity: "error",
+      from: { path: "^cli/" },
+      to: { path: "^(backend|edge|scripts|test|bench)/", pathNot: COMPILING.map((path) => `^${path}$`) },
+    },
+    {
+      name: "nobody-imports-the-command",
+      comment: "cli/ is a program: what others need of it belongs into client/ or rules/.",
+      severity: "error",
+      from: { pathNot: "^(cli|test)/" },
+      to: { path: "^cli/" },
     },
     {
       name: "edge-without-backend",

@@ -4,7 +4,7 @@
  */
 import { RULES_VERSION } from "./files-rules.ts";
 import { validateDeclaredSize } from "./http/declared-size.ts";
-import { LIMIT_SETTINGS, type LimitName, limitsFrom, UNLIMITED } from "./limits.ts";
+import { LIMIT_SETTINGS, type LimitName, publishedLimits, UNLIMITED } from "./limits.ts";
 import { OUTPUT_RULES_VERSION } from "./output-rules.ts";
 import type { Problem } from "./problem.ts";
 import { parseRenderRequest } from "./render-request.ts";
@@ -70,7 +70,7 @@ export function checkRequest(request: unknown, constraints: PublishedConstraints
     if (disagreements.length > 0) return { verdict: "unknown", disagreements };
   }
   const body = bodyOf(request);
-  const limits = limitsFrom({ ...UNLIMITED, ...constraints.limits });
+  const limits = publishedLimits(constraints.limits);
   const tooLarge = validateDeclaredSize({ contentLength: String(body.length) }, limits);
   if (tooLarge !== null) return { verdict: "refused", problem: tooLarge };
   const parsed = parseRenderRequest(body, limits);

@@ -104,6 +104,11 @@ function withoutLimits<Name extends string>(limits: Readonly<Record<Name, number
   return unlimited;
 }
 
+/** The limits of a deployment as it publishes them. A limit that it does not publish does not exist there. */
+export function publishedLimits(published: Readonly<Partial<Record<LimitName, number>>>): Limits {
+  return limitsFrom({ ...UNLIMITED, ...published });
+}
+
 /** Adds `effective_max_files`: the lower of the limits that the rules and the deployment set. */
 export function limitsFrom(configured: Readonly<Record<LimitName, number>>): Limits {
   return { ...configured, effective_max_files: Math.min(MAX_KEYS, configured.max_inline_files) };

@@ -5,7 +5,7 @@
  * and `{"$jsonFile": path}` the JSON text of the file, unchanged, so that no number is rounded.
  */
 import { readdir, readFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 const EXAMPLES = new URL("../examples/", import.meta.url);
 
@@ -17,11 +17,12 @@ export async function exampleNames(): Promise<string[]> {
 
 /** The body of the request that an example describes. */
 export async function exampleRequest(name: string): Promise<string> {
-  return folderRequest(new URL(`${name}/`, EXAMPLES));
+  return requestOfFolder(fileURLToPath(new URL(`${name}/`, EXAMPLES)));
 }
 
-/** The body of the request that a folder describes. The URL of the folder ends with a slash. */
-export async function folderRequest(folder: URL): Promise<string> {
+/** The body of the request that a folder with a `request.json` describes. */
+export async function requestOfFolder(path: string): Promise<string> {
+  const folder = pathToFileURL(`${path}/`);
   const skeleton: unknown = JSON.parse(await readFile(new URL("request.json", folder), "utf8"));
   return serialize(skeleton, folder);
 }

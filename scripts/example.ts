@@ -1,44 +1,52 @@
 /**
- * `npm run example -- <name or folder>`: sends an example, or any folder made like one, to the running service and saves
- * the file that it returns below `out/`.
+ * `npm run example -- <folder>`: sends a folder to the running service and saves the file that it returns below `out/`.
+ *
+ * The folder is an example by its name, or any folder: with a `request.json` as the examples have one, or with a `main.typ`,
+ * which `document-rendering render` takes.
  */
-import { access, mkdir, writeFile } from "node:fs/promises";
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath } from "node:url";
 import { parse as parseContentDisposition } from "content-disposition";
-import { exampleNames, exampleRequest, folderRequest } from "./example-request.ts";
+import { exampleNames, requestOfFolder } from "./example-request.ts";
 import { localToken } from "./local-token.ts";
 
-const SERVICE_URL = process.env.SERVICE_URL || "http://127.0.0.1:8787";
+const PROJECT = fileURLToPath(new URL("../", import.meta.url));
+const COMMAND = join(PROJECT, "cli/main.ts");
 const OUTPUT_FOLDER = "out";
+const SERVICE_URL = process.env.SERVICE_URL || "http://127.0.0.1:8787";
 
-const body = await readRequest(process.argv[2] ?? "");
-
-const answer = await fetch(new URL("/v1/render", SERVICE_URL), {
-  method: "POST",
-  headers: { "Content-Type": "application/json", "X-Service-Api-Token": (await localToken()) ?? "" },
-  body,
-}).catch(() => fail(`No response from ${SERVICE_URL}. Start the service first: npm start`));
-
-if (!answer.ok) fail(`${answer.status}: ${await answer.text()}`);
-const disposition = parseContentDisposition(answer.headers.get("Content-Disposition") ?? "");
-const path = join(OUTPUT_FOLDER, basename(disposition.parameters.filename ?? "document"));
-const bytes = Buffer.from(await answer.arrayBuffer());
+const name = process.argv[2] ?? "";
+const names = await exampleNames();
+const folder = names.includes(name) ? join(PROJECT, "examples", name) : resolve(process.env.INIT_CWD ?? ".", name);
 await mkdir(OUTPUT_FOLDER, { recursive: true });
-await writeFile(path, bytes);
-process.stdout.write(`${path}: ${bytes.length} bytes of ${answer.headers.get("Content-Type")}\n`);
-
-/** The request of an example, or else of a folder: of the folder where the command was typed, not of this project. */
-async function readRequest(nameOrFolder: string): Promise<string> {
-  const names = await exampleNames();
-  if (names.includes(nameOrFolder)) return exampleRequest(nameOrFolder);
-  const folder = resolve(process.env.INIT_CWD ?? ".", nameOrFolder);
-  const hasRequest = await access(join(folder, "request.json")).then(
-    () => nameOrFolder !== "",
-    () => false,
+if (name !== "" && existsSync(join(folder, "request.json"))) {
+  await sendRequest(folder);
+} else if (name !== "" && existsSync(join(folder, "main.typ"))) {
+  const output = join(OUTPUT_FOLDER, `${basename(folder)}.pdf`);
+  const { status } = spawnSync(process.execPath, [COMMAND, "render", folder, "-o", output], { stdio: "inherit" });
+  process.exitCode = status ?? 1;
+} else {
+  fail(
+    `Name an example or a folder with a request.json or a main.typ: npm run example -- <${names.join(" | ")} | folder>`,
   );
-  if (!hasRequest) fail(`Name an example, ${names.join(", ")}, or a folder with a request.json.`);
-  return folderRequest(pathToFileURL(`${folder}/`)).catch((error: Error) => fail(error.message));
+}
+
+/** Sends the request that the folder describes. The service names the file. */
+async function sendRequest(path: string): Promise<void> {
+  const answer = await fetch(new URL("/v1/render", SERVICE_URL), {
+    method: "POST",
+    headers: { "Content-Type": "application/json", "X-Service-Api-Token": (await localToken()) ?? "" },
+    body: await requestOfFolder(path),
+  }).catch(() => fail(`No response from ${SERVICE_URL}. Start the service first: npm start`));
+  if (!answer.ok) fail(`${answer.status}: ${await answer.text()}`);
+  const disposition = parseContentDisposition(answer.headers.get("Content-Disposition") ?? "");
+  const file = join(OUTPUT_FOLDER, basename(disposition.parameters.filename ?? `${basename(path)}.out`));
+  const bytes = Buffer.from(await answer.arrayBuffer());
+  await writeFile(file, bytes);
+  process.stdout.write(`${file}: ${bytes.length} bytes of ${answer.headers.get("Content-Type")}\n`);
 }
 
 function fail(message: string): never {

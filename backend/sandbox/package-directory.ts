@@ -12,7 +12,9 @@ export interface PackageDirectory {
 }
 
 /** The operator's folder. If none is set, an empty one is made, because Typst would otherwise use the user's. */
-export async function preparePackageDirectory(settings: BackendSettings): Promise<PackageDirectory> {
+export async function preparePackageDirectory(
+  settings: Pick<BackendSettings, "packagePath" | "workDirectory">,
+): Promise<PackageDirectory> {
   if (settings.packagePath !== null) return { path: settings.packagePath, workFiles: [] };
   const path = workDirectoryPath(settings.workDirectory, "emptyPackages");
   await mkdir(path, { recursive: true });

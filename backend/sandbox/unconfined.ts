@@ -12,7 +12,9 @@ import { RENDER_ENVIRONMENT, type Sandbox } from "./sandbox.ts";
 const REFUSING_PROXY = "http://127.0.0.1:9";
 const PROXY_VARIABLES = { HTTP_PROXY: REFUSING_PROXY, HTTPS_PROXY: REFUSING_PROXY, ALL_PROXY: REFUSING_PROXY };
 
-export async function openUnconfined(settings: BackendSettings): Promise<Sandbox> {
+export async function openUnconfined(
+  settings: Pick<BackendSettings, "typstPath" | "fontPaths" | "packagePath" | "workDirectory">,
+): Promise<Sandbox> {
   const packages = await preparePackageDirectory(settings);
   return {
     mode: "none",

@@ -17,6 +17,9 @@ const STANDARD_STREAM = "-";
  */
 const PROJECT_ROOT = ".";
 
+/** The settings that the command lines depend on. */
+export type CommandLineSettings = Pick<BackendSettings, "threadsPerRender" | "creationTimestampSeconds" | "limits">;
+
 /** Everything in a request on which its command line depends. */
 export interface RenderCommand {
   readonly output: Output;
@@ -28,7 +31,7 @@ export interface RenderCommand {
  * The arguments that render an output from the program text on standard input: to standard output, or to one file per
  * page if the view has a directory for them.
  */
-export function renderArguments(settings: BackendSettings, view: SandboxView, command: RenderCommand): string[] {
+export function renderArguments(settings: CommandLineSettings, view: SandboxView, command: RenderCommand): string[] {
   const { output } = command;
   // Typst replaces {p} by the physical page number, anywhere in the path. The rest of the path has no braces.
   const path = view.outputDirectory === null ? STANDARD_STREAM : join(view.outputDirectory, "{p}");
@@ -41,7 +44,7 @@ export function renderArguments(settings: BackendSettings, view: SandboxView, co
  * @param page counted from one.
  */
 export function pageProbeArguments(
-  settings: BackendSettings,
+  settings: CommandLineSettings,
   view: SandboxView,
   command: RenderCommand,
   page: number,
@@ -69,7 +72,7 @@ export function isArchive(output: Output): boolean {
 
 /** The arguments of one compile: those of every compile, then those of its format. */
 export function compileArguments(
-  settings: BackendSettings,
+  settings: CommandLineSettings,
   view: SandboxView,
   outputPath: string,
   format: Output["format"],
@@ -91,7 +94,7 @@ export function compileArguments(
   ];
 }
 
-function timestampArguments({ creationTimestampSeconds }: BackendSettings): string[] {
+function timestampArguments({ creationTimestampSeconds }: CommandLineSettings): string[] {
   return creationTimestampSeconds === null ? [] : ["--creation-timestamp", String(creationTimestampSeconds)];
 }
 
@@ -100,7 +103,7 @@ function timestampArguments({ creationTimestampSeconds }: BackendSettings): stri
  * command line, and Typst 0.15 takes these options in no other way, neither from its environment nor from a file. So they
  * are numbers and words from our own lists, and docs/operations.md says who can see them.
  */
-function outputArguments(settings: BackendSettings, output: Output): string[] {
+function outputArguments(settings: CommandLineSettings, output: Output): string[] {
   switch (output.format) {
     case "pdf":
       return [
@@ -119,7 +122,7 @@ function standardArguments(standards: readonly string[]): string[] {
   return standards.length === 0 ? [] : ["--pdf-standard", standards.join(",")];
 }
 
-function imagePageArguments(settings: BackendSettings, output: Exclude<Output, { format: "pdf" }>): string[] {
+function imagePageArguments(settings: CommandLineSettings, output: Exclude<Output, { format: "pdf" }>): string[] {
   if (output.archive !== null) {
     const ranges = output.pages === null ? [{ first: 1, last: null }] : parsePageSelection(output.pages);
     return ["--pages", boundedSelection(ranges, settings.limits.max_output_files)];

@@ -24,6 +24,17 @@ export function programText(source: Buffer): Buffer[] {
   return [text.subarray(0, next), PRELUDE, text.subarray(next)];
 }
 
+const PRELUDE_LINES = PRELUDE.toString("latin1").split("\n").length - 1;
+
+/**
+ * The line of the caller's source that is a line of its program text; both count from one. Typst's diagnostics count the
+ * lines of the program text.
+ */
+export function sourceLine(source: Buffer, line: number): number {
+  const linesAbovePrelude = programText(source)[0] === PRELUDE ? 0 : 1;
+  return line <= linesAbovePrelude ? line : Math.max(line - PRELUDE_LINES, 1);
+}
+
 /**
  * The main text of a process that is started before its request: Typst evaluates it until it opens the FIFO, and reads the
  * program text from there.

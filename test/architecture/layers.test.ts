@@ -17,6 +17,8 @@ const TARGETS = [
   "rules/problem.ts",
   "rules/json/cursor.ts",
   "client/client.ts",
+  "cli/project/project.ts",
+  "backend/typst/program-text.ts",
   "edge/app.ts",
   "backend/main.ts",
   "backend/settings.ts",
@@ -41,6 +43,10 @@ const REFUSED: readonly (readonly [importer: string, imported: string, rule: str
   ["edge/with-client.ts", "../client/client.ts", "service-without-client"],
   ["backend/http/with-client.ts", "../../client/client.ts", "service-without-client"],
   ["rules/with-client.ts", "../client/client.ts", "rules-are-pure"],
+  ["cli/with-settings.ts", "../backend/settings.ts", "cli-is-a-client"],
+  ["cli/local/with-spawner.ts", "../../backend/spawner/target.ts", "cli-is-a-client"],
+  ["cli/with-edge.ts", "../edge/app.ts", "cli-is-a-client"],
+  ["backend/http/with-cli.ts", "../../cli/project/project.ts", "nobody-imports-the-command"],
   ["edge/with-backend.ts", "../backend/settings.ts", "edge-without-backend"],
   ["edge/with-node.ts", "node:fs", "edge-without-node"],
   ["backend/with-edge.ts", "../edge/app.ts", "backend-without-edge"],
@@ -64,6 +70,8 @@ const ALLOWED: readonly (readonly [importer: string, imported: string])[] = [
   ["client/with-rules.ts", "../rules/problem.ts"],
   ["client/with-disposition.ts", "content-disposition"],
   ["scripts/with-client.ts", "../client/client.ts"],
+  ["cli/with-client.ts", "../client/client.ts"],
+  ["cli/local/with-program-text.ts", "../../backend/typst/program-text.ts"],
   ["edge/with-rules.ts", "../rules/problem.ts"],
   ["edge/with-hono.ts", "hono"],
   ["backend/http/with-admission.ts", "../admission/target.ts"],
@@ -105,7 +113,7 @@ async function write(path: string, text: string): Promise<void> {
 
 function cruise(): readonly Violation[] {
   const program = join(PROJECT, "node_modules/.bin/depcruise");
-  const folders = ["rules", "client", "edge", "backend", "scripts"];
+  const folders = ["rules", "client", "cli", "edge", "backend", "scripts"];
   const { stdout, stderr } = spawnSync(process.execPath, [program, ...folders, "--output-type", "json"], {
     cwd: folder,
     encoding: "utf8",

@@ -1,0 +1,231 @@
+/**
+ * `check`: compiles a project on this machine under the service's conditions and shows what Typst says. The service never
+ * passes that on, because it must not reveal anything of a template to whoever only sees its answers.
+ */
+import { createHash } from "node:crypto";
+import { basename, extname, join, resolve } from "node:path";
+import type { Command } from "@commander-js/extra-typings";
+import open from "open";
+import { cacheFolder } from "../../backend/cache-folder.mjs";
+import { checkLocally } from "../../client/local-check.ts";
+import { encodeRequest, type OutputOptions } from "../../client/render-request.ts";
+import { asConstraints } from "../../rules/client.ts";
+import { constraintsDocument } from "../../rules/constraints.ts";
+import { DEFAULT_LIMITS, type Limits, publishedLimits } from "../../rules/limits.ts";
+import type { Output } from "../../rules/output-options.ts";
+import { parseRenderRequest } from "../../rules/render-request.ts";
+import { constraintsFile } from "../constraints-file.ts";
+import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
+import { type Compiled, compileLocally } from "../local/compile.ts";
+import { colouredDiagnostics } from "../local/diagnostics.ts";
+import { findTypst } from "../local/typst.ts";
+import {
+  ARCHIVE_OPTION,
+  DATA_OPTION,
+  FILES_OPTION,
+  FONT_PATH_OPTION,
+  FORMAT_OPTION,
+  JSON_OPTION,
+  PACKAGE_PATH_OPTION,
+  PAGE_OPTION,
+  PAGES_OPTION,
+  PDF_VERSION_OPTION,
+  PPI_OPTION,
+  STANDARDS_OPTION,
+  TYPST_OPTION,
+  URL_OPTION,
+} from "../options.ts";
+import { writeWhole } from "../output-file.ts";
+import { type OutputFlags, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
+import { collectProject, type Project } from "../project/project.ts";
+import { type DataText, readData, requestOf } from "../project/request.ts";
+import { problemInWords, problemOutcome, writeJson } from "../report.ts";
+import { locateService } from "../service-location.ts";
+import { watchProject } from "../watch.ts";
+
+export interface CheckFlags extends OutputFlags {
+  readonly data?: string | undefined;
+  readonly files?: readonly string[] | undefined;
+  readonly typst?: string | undefined;
+  readonly fontPath?: readonly string[] | undefined;
+  readonly packagePath?: string | undefined;
+  readonly url?: string | undefined;
+  readonly json?: true | undefined;
+  readonly watch?: true | undefined;
+  readonly open?: true | undefined;
+}
+
+export function addCheckCommand(program: Command, signal: AbortSignal): void {
+  program
+    .command("check")
+    .summary("compile on this machine as the service would, and show what Typst says")
+    .description(
+      "Compiles a project on this machine with the service's Typst, under its prelude, options and fonts, and shows Typst's own diagnostics with the lines of your files. Nothing is sent. There is no sandbox: check what you would open.",
+    )
+    .argument("<source>", "a Typst source, or a folder")
+    .option("-o, --output <file>", "where the document goes; by default it is dropped")
+    .addOption(DATA_OPTION)
+    .addOption(FILES_OPTION)
+    .addOption(FORMAT_OPTION)
+    .addOption(PAGES_OPTION)
+    .addOption(PAGE_OPTION)
+    .addOption(PPI_OPTION)
+    .addOption(ARCHIVE_OPTION)
+    .addOption(STANDARDS_OPTION)
+    .addOption(PDF_VERSION_OPTION)
+    .option("-w, --watch", "check again whenever a file of the project changes")
+    .option("--open", "open the document, or its first page, with the system's own viewer")
+    .addOption(TYPST_OPTION)
+    .addOption(FONT_PATH_OPTION)
+    .addOption(PACKAGE_PATH_OPTION)
+    .addOption(URL_OPTION)
+    .addOption(JSON_OPTION)
+    .action(async (source, flags) => {
+      process.exitCode = flags.watch
+        ? await watch(source, flags, signal)
+        : (await checkProject(source, flags, signal)).exitCode;
+    });
+}
+
+export interface Checked {
+  readonly exitCode: ExitCode;
+  /** Where the first page is; null where it was not kept. */
+  readonly page: string | null;
+}
+
+/** Checks a project once and reports. @throws CommandError when it cannot be read, or there is no Typst */
+export async function checkProject(source: string, flags: CheckFlags, signal: AbortSignal): Promise<Checked> {
+  const output = outputOf(flags);
+  const leaveOut = flags.output === undefined || flags.output === STANDARD_OUTPUT ? [] : [flags.output];
+  const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut });
+  const data = await readData(project, flags.data ?? null);
+  const typstPath = await findTypst(flags.typst);
+  const valid = await validRequest(project, data, output, flags);
+  if ("exitCode" in valid) return { exitCode: valid.exitCode, page: null };
+  const compiled = await compileLocally(
+    project,
+    data,
+    valid.output,
+    {
+      typstPath,
+      limits: valid.limits,
+      fontPaths: (flags.fontPath ?? pathsFrom(process.env.SERVICE_FONT_PATHS)).map((folder) => resolve(folder)),
+      packagePath: packageFolder(flags.packagePath ?? process.env.SERVICE_PACKAGE_PATH),
+    },
+    signal,
+  );
+  const page = await keepPages(compiled, project, valid.output, flags);
+  if (flags.open && !flags.watch && page !== null) await openPage(page);
+  reportCompiled(compiled, project, flags);
+  return { exitCode: compiled.ok ? EXIT_CODES.success : EXIT_CODES.template, page };
+}
+
+/** What the rules say, by the limits of the service where they are known. */
+async function validRequest(project: Project, data: DataText | null, options: OutputOptions, flags: CheckFlags) {
+  const constraints = await knownConstraints(flags);
+  const body = encodeRequest(requestOf(project, data, options));
+  const check = checkLocally(body, constraints);
+  if (check.verdict === "refused") {
+    if (flags.json) writeJson(problemOutcome(check.problem, true));
+    else process.stderr.write(`${problemInWords(check.problem, true)}\n`);
+    return { exitCode: exitCodeOf(check.problem) };
+  }
+  const limits: Limits = publishedLimits(constraints.limits);
+  const parsed = parseRenderRequest(body, limits);
+  if (!parsed.ok) throw new Error("a request that was accepted is not valid");
+  return { output: parsed.request.output satisfies Output, limits };
+}
+
+/** Those that were last fetched, or the defaults. Nothing is asked: `check` works without a network. */
+async function knownConstraints({ url }: CheckFlags) {
+  const stored = await constraintsFile((await locateService({ url })).url).load();
+  const known = asConstraints(stored?.document) ?? asConstraints(constraintsDocument(DEFAULT_LIMITS));
+  if (known === null) throw new Error("the rules publish no constraints");
+  return known;
+}
+
+function pathsFrom(setting: string | undefined): string[] {
+  return (setting ?? "").split(":").filter((folder) => folder !== "");
+}
+
+function packageFolder(folder: string | undefined): string | null {
+  return folder ? resolve(folder) : null;
+}
+
+/** Writes the pages where the caller wants them, or where a viewer can open them. @returns the first */
+async function keepPages(
+  compiled: Compiled,
+  project: Project,
+  output: Output,
+  flags: CheckFlags,
+): Promise<string | null> {
+  const [first] = compiled.pages;
+  if (first === undefined || (flags.output === undefined && !flags.open)) return null;
+  if (compiled.pages.length > 1 || extname(flags.output ?? "") === ".zip") {
+    if (flags.output !== undefined) throw new CommandError("check makes no ZIP: leave out --output, or use render.");
+  }
+  if (flags.output === STANDARD_OUTPUT)
+    throw new CommandError("check writes no document to standard output: use render.");
+  const name = basename(project.sourceName, extname(project.sourceName));
+  const folder = join(
+    cacheFolder(),
+    "preview",
+    createHash("sha256").update(project.sourcePath).digest("hex").slice(0, 16),
+  );
+  const paths = compiled.pages.map((_, index) => {
+    const number = compiled.pages.length > 1 ? `-${String(index + 1).padStart(2, "0")}` : "";
+    return flags.output ?? join(folder, `${name}${number}.${output.format}`);
+  });
+  for (const [index, bytes] of compiled.pages.entries()) await writeWhole(paths[index] ?? "", bytes);
+  return paths[0] ?? null;
+}
+
+function reportCompiled(compiled: Compiled, project: Project, flags: CheckFlags): void {
+  const { ok, text, diagnostics, reason } = compiled;
+  if (flags.json) {
+    writeJson({ outcome: ok ? "compiled" : "not-compiled", diagnostics, reason, notes: project.warnings });
+    return;
+  }
+  if (!ok || text !== "") for (const warning of project.warnings) process.stderr.write(`note: ${warning}\n`);
+  if (text !== "") process.stderr.write(`${colouredDiagnostics(text, process.stderr)}\n`);
+  if (reason !== null) process.stderr.write(`error: ${reason}\n`);
+  if (/package/.test(text) && /@[a-z]+\//.test(project.source.toString("utf8")) && !ok) {
+    process.stderr.write("note: The service fetches no packages. It has those of its operator; see --package-path.\n");
+  }
+  if (ok) process.stderr.write(`${project.sourceName} compiles${diagnostics.length > 0 ? ", with warnings" : ""}.\n`);
+}
+
+async function openPage(page: string): Promise<void> {
+  const viewer = await open(resolve(page));
+  // A machine without a viewer is no reason to stop.
+  viewer.on("error", () => process.stderr.write(`No viewer opens ${page}.\n`));
+}
+
+/** Checks at once and after each change, until it is interrupted. */
+async function watch(source: string, flags: CheckFlags, signal: AbortSignal): Promise<ExitCode> {
+  if (flags.data === STANDARD_OUTPUT) throw new CommandError("--watch cannot read the data again from standard input.");
+  let isOpen = false;
+  await watchProject(
+    {
+      source,
+      further: flags.data === undefined ? [] : [flags.data],
+      except: flags.output === undefined ? [] : [flags.output],
+    },
+    signal,
+    async () => {
+      try {
+        const { page } = await checkProject(source, flags, signal);
+        // Viewers load a file again that changes; another window each time would be in the way.
+        if (flags.open && page !== null && !isOpen) {
+          isOpen = true;
+          await openPage(page);
+        }
+      } catch (error) {
+        // A file that is being saved, or has a mistake in it, is there again at the next change.
+        if (!(error instanceof CommandError)) throw error;
+        process.stderr.write(`${error.message}\n`);
+      }
+    },
+  );
+  return EXIT_CODES.interrupted;
+}

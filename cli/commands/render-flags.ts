@@ -1,0 +1,17 @@
+/**
+ * The options of `render`, with and without `--each`.
+ */
+import type { OutputFlags } from "../output-options.ts";
+import type { ServiceOptions } from "../service-location.ts";
+
+export interface RenderFlags extends OutputFlags, ServiceOptions {
+  readonly data?: string | undefined;
+  readonly files?: readonly string[] | undefined;
+  readonly json?: true | undefined;
+  readonly each?: string | undefined;
+  readonly jobs?: number | undefined;
+  readonly overwrite?: true | undefined;
+}
+
+/** With `--each`: requests at once, at most. */
+export const DEFAULT_JOBS = 8;

@@ -1,0 +1,42 @@
+/**
+ * How the command ends: an exit code for each origin of a problem, so that a script can branch without reading text.
+ * docs/command-line.md has the table.
+ */
+import { ORIGINS, type Origin } from "../rules/problem.ts";
+
+export const EXIT_CODES = {
+  success: 0,
+  /** Also: `vectors` found a disagreement, `doctor` found something wrong. */
+  failure: 1,
+  usage: 2,
+  request: 3,
+  template: 4,
+  capacity: 5,
+  service: 6,
+  unreachable: 7,
+  /** `--each`: some documents could not be made; the summary names each. */
+  incomplete: 8,
+  interrupted: 130,
+} as const satisfies Record<Origin, number> & Record<string, number>;
+
+export type ExitCode = (typeof EXIT_CODES)[keyof typeof EXIT_CODES];
+
+/** The exit code of a problem. The origin of a code that was added later is one of those that there are (docs/api.md). */
+export function exitCodeOf(problem: { readonly origin: string }): ExitCode {
+  return isOrigin(problem.origin) ? EXIT_CODES[problem.origin] : EXIT_CODES.service;
+}
+
+function isOrigin(value: string): value is Origin {
+  return Object.hasOwn(ORIGINS, value);
+}
+
+/** Ends the command with a message for people. Not a bug: the caller can mend it, or the network. */
+export class CommandError extends Error {
+  override readonly name = "CommandError";
+  readonly exitCode: ExitCode;
+
+  constructor(message: string, exitCode: ExitCode = EXIT_CODES.usage) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}

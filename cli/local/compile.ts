@@ -1,0 +1,193 @@
+/**
+ * Compiles a project on this machine as the service would: the same program text, command line, fonts, layout and empty
+ * environment, all by the backend's own code. Only the sandbox and its limits on memory and processor time are missing, so
+ * compile only templates that you would open.
+ */
+import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { execa } from "execa";
+import type { Sandbox } from "../../backend/sandbox/sandbox.ts";
+import { openUnconfined } from "../../backend/sandbox/unconfined.ts";
+import {
+  isArchive,
+  lowestPage,
+  pageProbeArguments,
+  type RenderCommand,
+  renderArguments,
+} from "../../backend/typst/command-line.ts";
+import { programText } from "../../backend/typst/program-text.ts";
+import { fontLinkName, isFont } from "../../backend/work-directory/font-links.ts";
+import { DATA_FILE_NAME, RenderDirectory } from "../../backend/work-directory/render-directory.ts";
+import type { Limits } from "../../rules/limits.ts";
+import type { Output } from "../../rules/output-options.ts";
+import { CommandError } from "../exit-codes.ts";
+import { type Project, shownPath } from "../project/project.ts";
+import type { DataText } from "../project/request.ts";
+import { type Diagnostic, parseDiagnostics, rewriteDiagnostics } from "./diagnostics.ts";
+
+/** The service's own default: what takes longer is answered 408 there. */
+export const RENDER_TIMEOUT_SECONDS = 30;
+/** Typst's diagnostics are far shorter; a template may not fill the memory with them. */
+const MAX_DIAGNOSTICS_BYTES = 16 * 1024 ** 2;
+
+export interface LocalSettings {
+  readonly typstPath: string;
+  /** Folders of fonts that the operator of the service provides, beside Typst's own. */
+  readonly fontPaths: readonly string[];
+  /** The operator's folder of packages; null where there is none. */
+  readonly packagePath: string | null;
+  readonly limits: Limits;
+}
+
+export interface Compiled {
+  /** Whether the service would have answered 200. */
+  readonly ok: boolean;
+  /** What Typst wrote, with the lines and paths of the caller; empty where it had nothing to say. */
+  readonly text: string;
+  readonly diagnostics: readonly Diagnostic[];
+  /** Why there is no output where Typst itself did not complain; else null. */
+  readonly reason: string | null;
+  /** The document or image, or each image of an archive; none where it failed. */
+  readonly pages: readonly Buffer[];
+}
+
+/**
+ * Compiles a project.
+ *
+ * @param output of a valid request.
+ * @throws CommandError when Typst does not run.
+ */
+export async function compileLocally(
+  project: Project,
+  data: DataText | null,
+  output: Output,
+  local: LocalSettings,
+  signal: AbortSignal,
+): Promise<Compiled> {
+  const work = await realpath(await mkdtemp(join(tmpdir(), "document-rendering-")));
+  try {
+    const directory = await RenderDirectory.create(work, isArchive(output));
+    await layOut(project, data, directory.root);
+    const sandbox = await openUnconfined({ ...local, workDirectory: work });
+    const run = new LocalRun({ project, output, local, directory, sandbox, signal });
+    return await run.compile();
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+async function layOut(project: Project, data: DataText | null, root: string): Promise<void> {
+  await writeFile(join(root, DATA_FILE_NAME), data?.text ?? "{}");
+  for (const [index, { key, bytes }] of project.files.entries()) {
+    const file = join(root, key);
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, bytes);
+    const link = fontLinkName(key, index);
+    if (link !== null) await writeFile(join(root, link), bytes);
+  }
+}
+
+/** The pages of an archive in order: Typst names each file by its number. */
+async function archivedPages({ outputDirectory }: RenderDirectory): Promise<Buffer[]> {
+  if (outputDirectory === null) return [];
+  const names = (await readdir(outputDirectory)).sort((left, right) => Number(left) - Number(right));
+  return Promise.all(names.map((name) => readFile(join(outputDirectory, name))));
+}
+
+interface RunParts {
+  readonly project: Project;
+  readonly output: Output;
+  readonly local: LocalSettings;
+  readonly directory: RenderDirectory;
+  readonly sandbox: Sandbox;
+  readonly signal: AbortSignal;
+}
+
+class LocalRun {
+  readonly #parts: RunParts;
+
+  constructor(parts: RunParts) {
+    this.#parts = parts;
+  }
+
+  async compile(): Promise<Compiled> {
+    const { output, directory, sandbox } = this.#parts;
+    const settings = this.#commandLineSettings();
+    const ended = await this.#start(renderArguments(settings, sandbox.view(directory), this.#command()));
+    const text = this.#rewritten(ended.stderr);
+    const diagnostics = parseDiagnostics(text);
+    const failed = (reason: string | null): Compiled => ({ ok: false, text, diagnostics, reason, pages: [] });
+    const { max_output_bytes, max_output_files } = settings.limits;
+    if (ended.isMaxBuffer) return failed(`The output has more than ${max_output_bytes} bytes.`);
+    if (ended.timedOut) return failed(`Typst took longer than ${RENDER_TIMEOUT_SECONDS} seconds.`);
+    if (ended.signal !== undefined) return failed(`Typst was ended by the signal ${ended.signal}.`);
+    if (ended.exitCode !== 0) return failed(null);
+    const missing = await this.#missingPages(ended.stdout);
+    if (missing !== null) return failed(missing);
+    const pages = isArchive(output) ? await archivedPages(directory) : [Buffer.from(ended.stdout)];
+    if (pages.length > max_output_files) return failed(`The document has more than ${max_output_files} pages.`);
+    if (pages.length === 0) return failed("The document has none of the selected pages.");
+    return { ok: true, text, diagnostics, reason: null, pages };
+  }
+
+  /** Typst ends well where a selection matches no page; the service does not. */
+  async #missingPages(stdout: Uint8Array): Promise<string | null> {
+    const { output, directory, sandbox } = this.#parts;
+    if (output.format !== "pdf") {
+      const isEmpty = !isArchive(output) && stdout.length === 0;
+      return isEmpty ? `The document has no page ${output.page ?? 1}.` : null;
+    }
+    if (output.pages === null) return null;
+    const page = lowestPage(output.pages);
+    const probe = await this.#start(
+      pageProbeArguments(this.#commandLineSettings(), sandbox.view(directory), this.#command(), page),
+    );
+    return probe.exitCode === 0 && probe.stdout.length === 0
+      ? `The document has none of the pages ${output.pages}.`
+      : null;
+  }
+
+  #commandLineSettings() {
+    return { threadsPerRender: 1, creationTimestampSeconds: null, limits: this.#parts.local.limits };
+  }
+
+  #command(): RenderCommand {
+    const { output, project } = this.#parts;
+    return { output, bringsFonts: project.files.some(({ key }) => isFont(key)) };
+  }
+
+  async #start(typstArguments: readonly string[]) {
+    const { project, directory, sandbox, local, signal } = this.#parts;
+    const command = sandbox.spawnCommand(directory, typstArguments);
+    const ended = await execa(command.file, command.arguments, {
+      cwd: command.workingDirectory,
+      env: command.environment,
+      extendEnv: false,
+      input: Buffer.concat(programText(project.source)),
+      encoding: "buffer",
+      maxBuffer: { stdout: local.limits.max_output_bytes + 1, stderr: MAX_DIAGNOSTICS_BYTES },
+      stripFinalNewline: false,
+      timeout: RENDER_TIMEOUT_SECONDS * 1000,
+      killSignal: "SIGKILL",
+      cancelSignal: signal,
+      reject: false,
+    });
+    signal.throwIfAborted();
+    if (ended.exitCode === undefined && ended.signal === undefined && !ended.timedOut) {
+      throw new CommandError(`Typst does not run: ${ended.shortMessage ?? ""}`);
+    }
+    return ended;
+  }
+
+  #rewritten(stderr: Uint8Array): string {
+    const { project, directory } = this.#parts;
+    return rewriteDiagnostics(Buffer.from(stderr).toString("utf8"), {
+      source: project.source,
+      sourceName: project.sourceName,
+      compiledIn: directory.root,
+      root: project.root,
+      shownPath: (key) => shownPath(project.root, project.sourceName, key),
+    }).trimEnd();
+  }
+}

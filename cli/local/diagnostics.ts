@@ -1,0 +1,100 @@
+/**
+ * Typst's diagnostics as the author of a template wants them: with the lines of the source, not of the program text below
+ * its prelude, and with the caller's paths, not those of the folder in which it was compiled.
+ */
+import { styleText } from "node:util";
+import { sourceLine } from "../../backend/typst/program-text.ts";
+
+export interface Diagnostic {
+  readonly severity: "error" | "warning";
+  readonly message: string;
+  /** Null where Typst names no place. */
+  readonly file: string | null;
+  /** Counted from one. */
+  readonly line: number | null;
+  /** As Typst counts: from zero. */
+  readonly column: number | null;
+  readonly hints: readonly string[];
+}
+
+export interface DiagnosticSource {
+  /** The caller's source, which Typst has read from its standard input. */
+  readonly source: Buffer;
+  readonly sourceName: string;
+  /** Where it was compiled. */
+  readonly compiledIn: string;
+  /** The caller's folder. */
+  readonly root: string;
+  /** A file of the project as the caller names it. */
+  shownPath(key: string): string;
+}
+
+/** What Typst calls its standard input. */
+const STANDARD_INPUT = "<stdin>";
+const PLACE = /^(\s*┌─ )(.+):(\d+):(\d+)$/;
+const CALL = /^(\s*while .* at )(.+):(\d+):(\d+)$/;
+const GUTTER = /^(\s*)(\d+)( │.*)$/;
+
+/** The text of Typst's standard error, rewritten line by line; what is not understood stays as it is. */
+export function rewriteDiagnostics(text: string, from: DiagnosticSource): string {
+  let isInSource = false;
+  const rewritePlace = (file: string, line: string): [string, string] => {
+    if (file !== STANDARD_INPUT) return [file.startsWith("@") ? file : from.shownPath(file), line];
+    return [from.sourceName, String(sourceLine(from.source, Number(line)))];
+  };
+  return text
+    .split("\n")
+    .map((line) => {
+      const place = PLACE.exec(line) ?? CALL.exec(line);
+      if (place !== null) {
+        const [, before = "", file = "", number = "", column = ""] = place;
+        if (PLACE.test(line)) isInSource = file === STANDARD_INPUT;
+        return `${before}${rewritePlace(file, number).join(":")}:${column}`;
+      }
+      const gutter = isInSource ? GUTTER.exec(line) : null;
+      if (gutter !== null) {
+        const [, before = "", number = "", rest = ""] = gutter;
+        return `${before}${String(sourceLine(from.source, Number(number))).padStart(number.length)}${rest}`;
+      }
+      return line.replaceAll(from.compiledIn, from.root);
+    })
+    .join("\n");
+}
+
+/** The diagnostics in text that `rewriteDiagnostics` has made. */
+export function parseDiagnostics(text: string): Diagnostic[] {
+  const found: { -readonly [Member in keyof Diagnostic]: Diagnostic[Member] }[] = [];
+  for (const line of text.split("\n")) {
+    const head = /^(error|warning): (.*)$/.exec(line);
+    if (head !== null) {
+      const severity = head[1] === "error" ? "error" : "warning";
+      found.push({ severity, message: head[2] ?? "", file: null, line: null, column: null, hints: [] });
+      continue;
+    }
+    const last = found.at(-1);
+    if (last === undefined) continue;
+    const place = PLACE.exec(line);
+    if (place !== null && last.file === null) {
+      last.file = place[2] ?? null;
+      last.line = Number(place[3]);
+      last.column = Number(place[4]);
+    }
+    const hint = /^\s*= hint: (.*)$/.exec(line);
+    if (hint !== null) last.hints = [...last.hints, hint[1] ?? ""];
+  }
+  return found;
+}
+
+/** The text in the colours that Typst gives it on a terminal, where the stream is one. */
+export function colouredDiagnostics(text: string, stream: NodeJS.WriteStream): string {
+  const colour = (format: Parameters<typeof styleText>[0], part: string) => styleText(format, part, { stream });
+  return text
+    .split("\n")
+    .map((line) =>
+      line
+        .replace(/^error:/, (word) => colour(["bold", "red"], word))
+        .replace(/^warning:/, (word) => colour(["bold", "yellow"], word))
+        .replace(/^\s*(?:\d+ )?│|^\s*┌─/, (gutter) => colour("blue", gutter)),
+    )
+    .join("\n");
+}

@@ -1,0 +1,26 @@
+/**
+ * The Typst on this machine: the very version that the service runs on, since another one finds other mistakes.
+ */
+import { resolve } from "node:path";
+import { TYPST_VERSION } from "../../backend/typst/release.mjs";
+import { typstProblem } from "../../backend/typst/version.mjs";
+import { locateTypst } from "../../scripts/typst-location.mjs";
+import { CommandError } from "../exit-codes.ts";
+
+/**
+ * The path of Typst: the one that is named, else `SERVICE_TYPST_BIN`, one on PATH or in the user's cache.
+ *
+ * @throws CommandError that says how to get one.
+ */
+export async function findTypst(named: string | undefined): Promise<string> {
+  if (named !== undefined) {
+    const problem = await typstProblem(resolve(named));
+    if (problem === undefined) return resolve(named);
+    throw new CommandError(`--typst: ${problem}.`);
+  }
+  const located = await locateTypst();
+  if ("path" in located) return located.path;
+  throw new CommandError(
+    `${located.error} Or get Typst ${TYPST_VERSION} from https://github.com/typst/typst/releases and name it with --typst.`,
+  );
+}

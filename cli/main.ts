@@ -1,0 +1,60 @@
+#!/usr/bin/env node
+/**
+ * `document-rendering`: the command line client of the service (docs/command-line.md).
+ */
+import { Command, CommanderError } from "@commander-js/extra-typings";
+import { addCheckCommand } from "./commands/check.ts";
+import { addCompletionCommand } from "./commands/completion.ts";
+import { addConstraintsCommand } from "./commands/constraints.ts";
+import { addDoctorCommand } from "./commands/doctor.ts";
+import { addInitCommand } from "./commands/init.ts";
+import { addRenderCommand } from "./commands/render.ts";
+import { addVectorsCommand } from "./commands/vectors.ts";
+import { CommandError, EXIT_CODES } from "./exit-codes.ts";
+import { failedOutcome, writeJson } from "./report.ts";
+import { VERSION } from "./version.ts";
+
+const interruption = new AbortController();
+process.once("SIGINT", () => interruption.abort());
+process.once("SIGTERM", () => interruption.abort());
+// Whoever reads our output may stop reading: `| head` is no failure.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+});
+
+const program = new Command("document-rendering")
+  .description("Renders Typst documents by a document rendering service, and checks them before.")
+  .version(VERSION)
+  .showHelpAfterError("Run it with --help to see what there is.")
+  .showSuggestionAfterError()
+  .exitOverride();
+addRenderCommand(program, interruption.signal);
+addCheckCommand(program, interruption.signal);
+addInitCommand(program);
+addConstraintsCommand(program, interruption.signal);
+addVectorsCommand(program, interruption.signal);
+addDoctorCommand(program, interruption.signal);
+addCompletionCommand(program);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.exitCode = report(error);
+}
+
+/** Says what went wrong. @returns the exit code */
+function report(error: unknown): number {
+  if (interruption.signal.aborted) {
+    process.stderr.write("Interrupted.\n");
+    return EXIT_CODES.interrupted;
+  }
+  // Commander has said it already.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.success : EXIT_CODES.usage;
+  if (error instanceof CommandError) {
+    if (process.argv.includes("--json")) writeJson(failedOutcome(error));
+    else process.stderr.write(`${error.message}\n`);
+    return error.exitCode;
+  }
+  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+  return EXIT_CODES.failure;
+}

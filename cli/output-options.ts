@@ -1,0 +1,94 @@
+/**
+ * From the options of the command to the `output` of a request. Rules over several fields are left to the rules of the
+ * service: they are checked before anything is sent.
+ */
+import { extname } from "node:path";
+import type { OutputOptions } from "../client/render-request.ts";
+import {
+  isOutputFormat,
+  OUTPUT_FORMATS,
+  type OutputFormat,
+  type PdfStandard,
+  type PdfVersion,
+} from "../rules/output-options.ts";
+import { CommandError } from "./exit-codes.ts";
+
+/** The place of the output that means standard output. */
+export const STANDARD_OUTPUT = "-";
+
+export interface OutputFlags {
+  readonly output?: string | undefined;
+  readonly format?: OutputFormat | undefined;
+  readonly page?: number | undefined;
+  readonly pages?: string | undefined;
+  readonly ppi?: number | undefined;
+  readonly archive?: true | undefined;
+  readonly standards?: readonly PdfStandard[] | undefined;
+  readonly pdfVersion?: PdfVersion | undefined;
+  readonly filename?: string | undefined;
+}
+
+/** By these names the caller knows the options. */
+const OPTION_NAMES = {
+  page: "--page",
+  ppi: "--ppi",
+  archive: "--archive",
+  standards: "--standards",
+  pdfVersion: "--pdf-version",
+} as const satisfies Partial<Record<keyof OutputFlags, string>>;
+
+/**
+ * The `output` of the request.
+ *
+ * @throws CommandError when the format is not known from `--format` or the name of the output, or an option belongs to
+ *   another format.
+ */
+export function outputOf(flags: OutputFlags): OutputOptions {
+  const format = formatOf(flags);
+  const { filename, page, pages, ppi, pdfVersion: version, standards } = flags;
+  switch (format) {
+    case "pdf":
+      refuse(flags, format, ["page", "ppi", "archive"]);
+      return { format, filename, version, standards, pages };
+    case "png":
+      refuse(flags, format, ["standards", "pdfVersion"]);
+      return { format, filename, page, pages, ppi, archive: archiveOf(flags) };
+    case "svg":
+      refuse(flags, format, ["standards", "pdfVersion", "ppi"]);
+      return { format, filename, page, pages, archive: archiveOf(flags) };
+  }
+}
+
+/** What the name of the file ends with. */
+export function extensionOf(output: OutputOptions): "pdf" | "png" | "svg" | "zip" {
+  if ("archive" in output && output.archive === "zip") return "zip";
+  return output.format ?? "pdf";
+}
+
+function formatOf({ format, output }: OutputFlags): OutputFormat {
+  const extension = placeExtension(output);
+  if (format !== undefined) {
+    if (isOutputFormat(extension) && extension !== format) {
+      throw new CommandError(`--format ${format} does not fit ${output}.`);
+    }
+    return format;
+  }
+  if (extension === "") return "pdf";
+  if (isOutputFormat(extension)) return extension;
+  if (extension === "zip") throw new CommandError("A ZIP holds pages as images: add --format png or --format svg.");
+  throw new CommandError(`.${extension} names no format: add --format ${OUTPUT_FORMATS.join("|")}.`);
+}
+
+function archiveOf({ archive, output }: OutputFlags): "zip" | undefined {
+  return archive || placeExtension(output) === "zip" ? "zip" : undefined;
+}
+
+function placeExtension(output: string | undefined): string {
+  return output === undefined || output === STANDARD_OUTPUT ? "" : extname(output).slice(1).toLowerCase();
+}
+
+function refuse(flags: OutputFlags, format: OutputFormat, names: readonly (keyof typeof OPTION_NAMES)[]): void {
+  for (const name of names) {
+    if (flags[name] !== undefined) throw new CommandError(`${OPTION_NAMES[name]} does not apply to ${format}.`);
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * The files that a Typst source may read, as far as its text says: every string literal is a candidate.
+ *
+ * Not only those in calls of `image` or `json`: templates wrap these (`logo("assets/logo.png")`) and keep names in arrays.
+ * The caller sends the candidates that name a file of the project, so a literal that names none costs nothing.
+ */
+
+/** A string that the source hands to a function that reads files, or imports. */
+export interface ReadLiteral {
+  readonly path: string;
+  /** Counted from one. */
+  readonly line: number;
+}
+
+/** Longer strings are text. */
+const MAX_PATH_LENGTH = 1024;
+
+const READING =
+  /(?:\b(?:import|include)\s+|\b(?:image|read|json|csv|toml|yaml|xml|cbor|bibliography|plugin|attach)\s*\(\s*)"((?:[^"\\\n]|\\.)+)"(?!\s*\+)/g;
+
+/** The text without its comments; lines stay where they are. `//` after a colon is a URL. */
+function withoutComments(source: string): string {
+  return source
+    .replace(/\/\*[\s\S]*?\*\//g, (comment) => comment.replace(/[^\n]/g, " "))
+    .replace(/(?<!:)\/\/[^\n]*/g, "");
+}
+
+/**
+ * Every text between two double quotes of one line that could be a path, without duplicates.
+ *
+ * In Typst's markup a quote is a character like any other, so which one opens a string is not known without a parser: the
+ * text between each pair of neighbours is taken.
+ */
+export function stringLiterals(source: string): string[] {
+  const found = new Set<string>();
+  for (const line of withoutComments(source).split("\n")) {
+    const parts = line.split(/(?<!\\)"/);
+    for (const part of parts.slice(1, -1)) {
+      if (part !== "" && part.length <= MAX_PATH_LENGTH) found.add(unescapeTypst(part));
+    }
+  }
+  return [...found];
+}
+
+/** The literals in imports and in calls of functions that read files. Those of packages are left out. */
+export function readLiterals(source: string): ReadLiteral[] {
+  const text = withoutComments(source);
+  return [...text.matchAll(READING)].flatMap((match) => {
+    const path = unescapeTypst(match[1] ?? "");
+    if (path.startsWith("@")) return [];
+    return [{ path, line: text.slice(0, match.index).split("\n").length }];
+  });
+}
+
+function unescapeTypst(text: string): string {
+  return text.replace(/\\(["\\])/g, "$1");
+}

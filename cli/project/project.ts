@@ -1,0 +1,210 @@
+/**
+ * Collects what a request carries from a folder: the source, the files that it reads, and those that the caller names.
+ *
+ * The folder of the source is the root of the project, here as on the service, so a path in the source means the same file
+ * in both places, and nothing above that folder can be read.
+ */
+import { readFile, stat } from "node:fs/promises";
+import { basename, dirname, extname, isAbsolute, join, posix, relative, resolve, sep } from "node:path";
+import { globby } from "globby";
+import { CommandError } from "../exit-codes.ts";
+import { readLiterals, stringLiterals } from "./literals.ts";
+
+/** What files to leave out, beside `.gitignore`: in the same syntax. */
+export const IGNORE_FILE = ".renderignore";
+const MAIN_FILE = "main.typ";
+const DATA_FILE = "data.json";
+/** Fonts are named by their family in a source, so no literal leads to them: those in this folder always come along. */
+const FONT_FILES = "fonts/**/*.{ttf,otf,ttc,otc,TTF,OTF,TTC,OTC}";
+/** No request may carry so many; more would only be read in vain. */
+const MAX_FILES = 5000;
+/** Far above every limit of a service on a file. */
+const MAX_FILE_BYTES = 256 * 1024 ** 2;
+
+export interface ProjectFile {
+  /** Its path below the root, with `/`: the key in `files`. */
+  readonly key: string;
+  readonly bytes: Buffer;
+}
+
+export interface Project {
+  /** The folder of the source, absolute. */
+  readonly root: string;
+  /** The source as the caller named it, for messages. */
+  readonly sourceName: string;
+  readonly sourcePath: string;
+  readonly source: Buffer;
+  readonly files: readonly ProjectFile[];
+  /** The JSON file for `data`; null where there is none. Of a folder it is its `data.json`. */
+  readonly dataPath: string | null;
+  /** What a source reads and nobody has: one sentence each. Typst may never come to read it, so these are no errors. */
+  readonly warnings: readonly string[];
+}
+
+export interface ProjectOptions {
+  /** Globs or folders, relative to the source's folder. */
+  readonly patterns: readonly string[];
+  /** Paths that never come along, such as the output. */
+  readonly leaveOut: readonly string[];
+}
+
+/**
+ * Collects a project.
+ *
+ * @param path a Typst source, or a folder: its `main.typ` with all of its files.
+ * @throws CommandError when something that is named is not there or cannot be sent.
+ */
+export async function collectProject(path: string, { patterns, leaveOut }: ProjectOptions): Promise<Project> {
+  const isFolder = (await statOf(path))?.isDirectory() ?? false;
+  const sourceName = isFolder ? join(path, MAIN_FILE) : path;
+  const sourcePath = resolve(sourceName);
+  const root = dirname(sourcePath);
+  const source = await readNamed(sourcePath, sourceName);
+  const dataPath = isFolder && (await isFile(join(root, DATA_FILE))) ? join(root, DATA_FILE) : null;
+
+  const files = new Map<string, Buffer>();
+  const excluded = new Set([sourcePath, ...leaveOut.map((file) => resolve(file))]);
+  if (isFolder && dataPath !== null) excluded.add(dataPath);
+  const named = isFolder ? ["**", ...patterns] : [FONT_FILES, ...patterns];
+  for (const key of await matchingFiles(root, named, patterns)) {
+    const absolute = join(root, key);
+    if (!excluded.has(absolute)) files.set(key, await readNamed(absolute, key));
+  }
+  const warnings = await followLiterals({ root, sourceName, source, files });
+  return {
+    root,
+    sourceName,
+    sourcePath,
+    source,
+    files: [...files].map(([key, bytes]) => ({ key, bytes })).sort((a, b) => (a.key < b.key ? -1 : 1)),
+    dataPath,
+    warnings,
+  };
+}
+
+/** Adds the files that the source names, then those that they name, and so on. @returns warnings */
+async function followLiterals(project: {
+  root: string;
+  sourceName: string;
+  source: Buffer;
+  files: Map<string, Buffer>;
+}): Promise<string[]> {
+  const { root, sourceName, source, files } = project;
+  const warnings: string[] = [];
+  const seen = new Set<string>();
+  const queue = [{ key: basename(sourceName), shownAs: sourceName, text: source.toString("utf8") }];
+  for (const [key, bytes] of files) if (isTypst(key)) queue.push(typstFile(root, sourceName, key, bytes));
+  for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+    const { key, shownAs, text } = next;
+    if (seen.has(key)) continue;
+    seen.add(key);
+    for (const literal of stringLiterals(text)) {
+      const target = keyOf(literal, key);
+      if (target === null || target === basename(sourceName)) continue;
+      let bytes = files.get(target);
+      if (bytes === undefined) {
+        if (!(await isFile(join(root, target)))) continue;
+        if (files.size >= MAX_FILES) throw tooManyFiles();
+        bytes = await readNamed(join(root, target), target);
+        files.set(target, bytes);
+      }
+      if (isTypst(target)) queue.push(typstFile(root, sourceName, target, bytes));
+    }
+    for (const { path, line } of readLiterals(text)) {
+      const target = keyOf(path, key);
+      if (target === null) {
+        warnings.push(
+          `${shownAs}:${line} reads "${path}", which is above the folder of the source: the service has none.`,
+        );
+      } else if (!files.has(target) && target !== basename(sourceName)) {
+        warnings.push(`${shownAs}:${line} reads "${path}", which is not there.`);
+      }
+    }
+  }
+  return warnings;
+}
+
+function typstFile(root: string, sourceName: string, key: string, bytes: Buffer) {
+  return { key, shownAs: shownPath(root, sourceName, key), text: bytes.toString("utf8") };
+}
+
+function isTypst(key: string): boolean {
+  return extname(key) === ".typ";
+}
+
+/** A file of the project as the caller would name it: beside the source. */
+export function shownPath(root: string, sourceName: string, key: string): string {
+  const folder = dirname(sourceName);
+  if (isAbsolute(sourceName)) return join(root, key);
+  return folder === "." ? key : join(folder, key);
+}
+
+/** The key of a path in a file, which is relative to that file, or to the root if it begins with `/`; null if above it. */
+function keyOf(path: string, fromKey: string): string | null {
+  const joined = path.startsWith("/")
+    ? posix.normalize(path.slice(1))
+    : posix.normalize(posix.join(posix.dirname(fromKey), path));
+  return joined.startsWith("../") || joined === ".." || joined === "." || joined.startsWith("/") ? null : joined;
+}
+
+/** The files of a root that globs and folders match, in order, without what the ignore files name. */
+async function matchingFiles(
+  root: string,
+  patterns: readonly string[],
+  fromCaller: readonly string[],
+): Promise<string[]> {
+  const inside = patterns.map((pattern) => {
+    const below = isAbsolute(pattern) ? relative(root, pattern) : pattern;
+    const clean = below.split(sep).join("/").replace(/^\.\//, "");
+    if (clean.startsWith("../") || clean === "..") {
+      throw new CommandError(`--files ${pattern}: the files of a project lie in the folder of its source, ${root}.`);
+    }
+    return clean === "" ? "." : clean;
+  });
+  const options = {
+    cwd: root,
+    gitignore: true,
+    ignoreFiles: `**/${IGNORE_FILE}`,
+    ignore: ["**/node_modules/**"],
+    expandDirectories: true,
+    onlyFiles: true,
+    followSymbolicLinks: false,
+  };
+  for (const [index, pattern] of fromCaller.entries()) {
+    const own = inside[inside.length - fromCaller.length + index] ?? pattern;
+    if ((await globby(own, options)).length === 0) {
+      throw new CommandError(`--files ${pattern} matches no file in ${root} that the ignore files let through.`);
+    }
+  }
+  const found = await globby(inside, options);
+  if (found.length > MAX_FILES) throw tooManyFiles();
+  return found.sort();
+}
+
+function tooManyFiles(): CommandError {
+  return new CommandError(
+    `The project has more than ${MAX_FILES} files. Name those that it needs with --files, or the others in ${IGNORE_FILE}.`,
+  );
+}
+
+/** @throws CommandError that names the file as the caller did. */
+export async function readNamed(path: string, name: string): Promise<Buffer> {
+  const found = await statOf(path);
+  if (found === null) throw new CommandError(`${name} is not there.`);
+  if (!found.isFile()) throw new CommandError(`${name} is not a file.`);
+  if (found.size > MAX_FILE_BYTES)
+    throw new CommandError(`${name} has ${found.size} bytes: no service takes such a file.`);
+  try {
+    return await readFile(path);
+  } catch (error) {
+    throw new CommandError(`${name} cannot be read (${error instanceof Error ? error.message : String(error)}).`);
+  }
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return (await statOf(path))?.isFile() ?? false;
+}
+
+async function statOf(path: string) {
+  return stat(path).catch(() => null);
+}

@@ -1,0 +1,86 @@
+/**
+ * How the command reports: sentences on standard error for people, JSON for programs. With `--json`, each outcome is one
+ * object on a line of standard output, or of standard error where the document itself goes to standard output.
+ */
+import { styleText } from "node:util";
+import type { RetryEvent, ServiceProblem } from "../client/client.ts";
+import { ORIGINS } from "../rules/problem.ts";
+import { type CommandError, exitCodeOf } from "./exit-codes.ts";
+import { printable } from "./terminal.ts";
+
+/** A problem in lines for people: what it is, where, and what to do about it. */
+export function problemInWords(problem: ServiceProblem, checkedLocally: boolean): string {
+  const title = styleText(["bold", "red"], `${printable(problem.code)}:`, { stream: process.stderr });
+  const lines = [
+    problem.detail,
+    ...placesOf(problem).map((place) => `  ${place}`),
+    `  ${adviceFor(problem)}`,
+    ...(checkedLocally ? ["  Nothing was sent: this was found by the published rules."] : []),
+    ...(problem.requestId === null ? [] : [`  The service knows the request as ${problem.requestId}.`]),
+  ];
+  return `${title} ${printable(lines.join("\n"))}`;
+}
+
+function placesOf({ context }: ServiceProblem): string[] {
+  const lines: string[] = [];
+  if ("errors" in context && context.errors !== undefined) {
+    for (const { loc, msg } of context.errors) lines.push(`${placeInWords(loc)}: ${msg}`);
+    if (context.errors_total !== undefined) lines.push(`… ${context.errors_total} errors in all.`);
+  }
+  if ("path" in context) lines.push(`at data.${context.path.join(".")}, in the ${context.subject}`);
+  if ("rule" in context && context.rule !== undefined) lines.push(`rule: ${context.rule}`);
+  return lines;
+}
+
+function placeInWords(loc: readonly (string | number)[]): string {
+  return loc.length === 0 ? "the request" : loc.join(".");
+}
+
+function adviceFor(problem: ServiceProblem): string {
+  switch (problem.code) {
+    case "forbidden":
+      return "Set SERVICE_API_TOKEN, or name a file that holds the token by --token-file.";
+    case "invalid_template_path":
+      return "Rename the file: names have the letters A to Z and a to z, digits, points, hyphens and underscores.";
+    case "template_compile_failed":
+      return "The service never says what Typst said; `check` shows it on this machine.";
+    default:
+      return ORIGINS[problem.origin] ?? "";
+  }
+}
+
+/** What the command says while it waits for another attempt. */
+export function retryInWords({ reason, waitSeconds }: RetryEvent): string {
+  const cause = "code" in reason ? "The service is busy" : "The service cannot be reached";
+  return `${cause}: again in ${Math.ceil(waitSeconds)} s`;
+}
+
+/** The outcome of one document, as `--json` prints it. */
+export type Outcome =
+  | {
+      readonly outcome: "rendered";
+      readonly file: string;
+      readonly bytes: number;
+      readonly contentType: string;
+      readonly requestId: string | null;
+    }
+  | {
+      readonly outcome: "problem";
+      readonly exitCode: number;
+      readonly checkedLocally: boolean;
+      readonly problem: object;
+    }
+  | { readonly outcome: "failed"; readonly exitCode: number; readonly message: string };
+
+export function problemOutcome(problem: ServiceProblem, checkedLocally: boolean): Outcome {
+  return { outcome: "problem", exitCode: exitCodeOf(problem), checkedLocally, problem };
+}
+
+export function failedOutcome({ exitCode, message }: CommandError): Outcome {
+  return { outcome: "failed", exitCode, message };
+}
+
+/** Writes a line of JSON. */
+export function writeJson(value: object, stream: NodeJS.WriteStream = process.stdout): void {
+  stream.write(`${JSON.stringify(value)}\n`);
+}

@@ -1,0 +1,67 @@
+/**
+ * Which service the command talks to, and with which token: options first, then the environment, then, for a service on this
+ * machine alone, the token that `npm start` keeps in a checkout. The token is never printed.
+ */
+import { readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseNamedTokens } from "../rules/http/authentication.ts";
+import { CommandError } from "./exit-codes.ts";
+
+export const DEFAULT_URL = "http://127.0.0.1:8787";
+const TOKEN_IN_CHECKOUT = join(".local", "api-token");
+const LOOPBACK_HOSTS = new Set(["127.0.0.1", "localhost", "[::1]"]);
+
+export interface ServiceOptions {
+  readonly url?: string | undefined;
+  readonly tokenFile?: string | undefined;
+}
+
+export interface ServiceLocation {
+  readonly url: string;
+  /** Empty where none is known: the service then answers 403. */
+  readonly token: string;
+}
+
+/** @throws CommandError for a URL that is none, or a token file that cannot be read. */
+export async function locateService(
+  { url, tokenFile }: ServiceOptions,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<ServiceLocation> {
+  const address = url ?? (env.SERVICE_URL || DEFAULT_URL);
+  const parsed = URL.canParse(address) ? new URL(address) : null;
+  if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
+    throw new CommandError(`${address} is not the URL of a service: it begins with http:// or https://.`);
+  }
+  if (parsed.username !== "" || parsed.password !== "") {
+    throw new CommandError("The URL of the service holds a user name or a password. The token has --token-file.");
+  }
+  if (tokenFile !== undefined) return { url: address, token: await tokenFrom(tokenFile) };
+  if (env.SERVICE_API_TOKEN) return { url: address, token: env.SERVICE_API_TOKEN.trim() };
+  // Only to this machine: the token of a checkout is no business of another service.
+  return { url: address, token: LOOPBACK_HOSTS.has(parsed.hostname) ? await tokenOfCheckout() : "" };
+}
+
+async function tokenFrom(file: string): Promise<string> {
+  const text = await readFile(file, "utf8").catch(() => {
+    throw new CommandError(`The token file ${file} cannot be read.`);
+  });
+  const token = text.trim();
+  // Anything else cannot stand in a header. The message must not quote it.
+  if (!/^[!-~]+$/.test(token))
+    throw new CommandError(`The token file ${file} holds no token: one line of visible ASCII.`);
+  return token;
+}
+
+/** Of the checkout that the working directory or this program is in. */
+async function tokenOfCheckout(): Promise<string> {
+  for (const start of [process.cwd(), dirname(fileURLToPath(import.meta.url))]) {
+    for (let folder = start; ; folder = dirname(folder)) {
+      const text = await readFile(join(folder, TOKEN_IN_CHECKOUT), "utf8").catch(() => "");
+      const token = parseNamedTokens(TOKEN_IN_CHECKOUT, text)[0]?.token;
+      if (token !== undefined) return token;
+      if (folder === dirname(folder)) break;
+    }
+  }
+  return "";
+}

@@ -1,0 +1,74 @@
+/**
+ * What the command says while it works: progress on a terminal, and nothing where standard error is a file or a pipe.
+ */
+import { createInterface } from "node:readline/promises";
+
+/** A line at the bottom of the terminal that says what is being done. */
+export interface Progress {
+  say(text: string): void;
+  /** Writes a line above the progress; without a terminal as well. */
+  log(text: string): void;
+  stop(): void;
+}
+
+/** Of terminals that do not say how wide they are. */
+const DEFAULT_COLUMNS = 80;
+const CLEAR_LINE = "\r\u001b[K";
+
+/** Progress on standard error, where that is a terminal. */
+export function startProgress(text: string): Progress {
+  const isTerminal = process.stderr.isTTY === true;
+  let shown = "";
+  const draw = (next: string) => {
+    if (!isTerminal || next === shown) return;
+    shown = next;
+    // One line only: of a longer one the terminal could not clear the rest.
+    const columns = process.stderr.columns || DEFAULT_COLUMNS;
+    process.stderr.write(`${CLEAR_LINE}${next.slice(0, columns - 1)}`);
+  };
+  draw(text);
+  return {
+    say: draw,
+    log: (line) => {
+      const again = shown;
+      draw("");
+      process.stderr.write(`${line}\n`);
+      draw(again);
+    },
+    stop: () => draw(""),
+  };
+}
+
+const BAR_CELLS = 24;
+
+/** A bar of blocks, such as `██████░░░░░░  12 of 200`. */
+export function progressBar(done: number, total: number): string {
+  const filled = total === 0 ? BAR_CELLS : Math.floor((done / total) * BAR_CELLS);
+  return `${"█".repeat(filled)}${"░".repeat(BAR_CELLS - filled)} ${done} of ${total}`;
+}
+
+/** Asks on the terminal; false where nobody is there to answer. */
+export async function confirm(question: string): Promise<boolean> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) return false;
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const answer = await terminal.question(`${question} [Y/n] `);
+    return /^(y|yes)?$/i.test(answer.trim());
+  } finally {
+    terminal.close();
+  }
+}
+
+/** A size for people. */
+export function sizeInWords(bytes: number): string {
+  if (bytes < 1024) return `${bytes} bytes`;
+  return bytes < 1024 ** 2 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
+}
+
+/** Text of others without what a terminal would obey. */
+export function printable(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that must not reach a terminal.
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, (character) => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  });
+}

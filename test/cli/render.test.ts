@@ -1,0 +1,314 @@
+/** `render` against the running service, in a pipe and in a pseudo terminal. */
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { PNG } from "pngjs";
+import { beforeAll, describe, expect, it } from "vitest";
+import { renderQueueFull } from "../../backend/render/outcome.ts";
+import { problem, serviceUnavailable } from "../../rules/problem.ts";
+import { type CommandOptions, runCommand, runInTerminal, writeProject } from "../support/command-line.ts";
+import { readPdf } from "../support/pdf-reader.ts";
+import { sendPdf, sendProblem, startScriptedService } from "../support/scripted-service.ts";
+import { makeTemporaryFolder } from "../support/temporary-folder.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { API_TOKEN } from "../support/tokens.ts";
+import { readZip } from "../support/zip-reader.ts";
+
+const UNREACHABLE = "http://127.0.0.1:9";
+let service: TestService;
+let url: string;
+
+beforeAll(async () => {
+  service = await startTestService();
+  url = service.edge.url.origin;
+  return () => service.stop();
+});
+
+type Files = Readonly<Record<string, string | Uint8Array>>;
+
+async function inProject(files: Files, args: readonly string[], options: CommandOptions = {}) {
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, files);
+  const run = await runCommand(folder, args, { ...options, env: { SERVICE_URL: url, ...options.env } });
+  return { folder, ...run };
+}
+
+const FOUR_PAGES = "#for page in range(1, 5) [Page #page #pagebreak(weak: true)]";
+
+describe("a document", () => {
+  it("is made of the source, what it reads, a font folder, named files and the data with every digit", async () => {
+    const image = PNG.sync.write(new PNG({ width: 1, height: 1 }));
+    const { folder, exitCode, stderr, stdout } = await inProject(
+      {
+        "letter.typ": '#import "lib/a.typ": a\n#a #data.number #image("x.png") #read("notes/" + "n.txt")',
+        "lib/a.typ": '#let a = csv("/table.csv").at(0).at(1)',
+        "table.csv": "left,right",
+        "x.png": image,
+        "notes/n.txt": "noted",
+        "private.txt": "private",
+        "data.json": '{"number": 9007199254740993}',
+      },
+      ["render", "letter.typ", "--data", "data.json", "--files", "notes", "-o", "out/letter.pdf"],
+    );
+    expect(stderr).toMatch(/^out\/letter\.pdf: [0-9.]+ KiB\n$/);
+    expect(stdout).toBe("");
+    expect(exitCode).toBe(0);
+    const { pageTexts } = await readPdf(await readFile(join(folder, "out/letter.pdf")));
+    expect(pageTexts.join("").replace(/\s+/g, " ")).toContain("right 9007199254740993");
+    expect(pageTexts.join("")).toContain("noted");
+    expect(await readdir(join(folder, "out"))).toEqual(["letter.pdf"]);
+  });
+
+  it("has the pages that were asked for", async () => {
+    const { folder, exitCode } = await inProject({ "a.typ": FOUR_PAGES }, ["render", "a.typ", "--pages", "1-3"]);
+    expect(exitCode).toBe(0);
+    expect((await readPdf(await readFile(join(folder, "a.pdf")))).pageTexts).toHaveLength(3);
+  });
+
+  it("goes to standard output, and nothing else does", async () => {
+    const { bytes, stderr } = await inProject({ "a.typ": "= x" }, ["render", "a.typ", "-o", "-"]);
+    expect((await readPdf(bytes)).pageTexts.join("")).toContain("x");
+    expect(stderr).toBe("");
+  });
+
+  it.each([
+    ["a.png", ["--ppi", "36", "--page", "2"], (bytes: Buffer) => expect(PNG.sync.read(bytes).width).toBe(298)],
+    ["a.svg", ["--page", "1"], (bytes: Buffer) => expect(bytes.toString("utf8")).toMatch(/^<svg /)],
+    ["a.zip", ["--format", "svg"], (bytes: Buffer) => expect(readZip(bytes)).toHaveLength(4)],
+  ])("has the format of %s", async (name, args, look) => {
+    const { folder, exitCode, stderr } = await inProject({ "a.typ": FOUR_PAGES }, [
+      "render",
+      "a.typ",
+      "-o",
+      name,
+      ...args,
+    ]);
+    expect(stderr).toContain(name);
+    expect(exitCode).toBe(0);
+    look(await readFile(join(folder, name)));
+  });
+
+  it("reads its data from standard input", async () => {
+    const { bytes } = await inProject({ "a.typ": "#data.a" }, ["render", "a.typ", "-d", "-", "-o", "-"], {
+      input: '{"a": "typed"}',
+    });
+    expect((await readPdf(bytes)).pageTexts.join("")).toContain("typed");
+  });
+
+  it("of a folder takes along all files but those that the ignore files name", async () => {
+    const { folder, exitCode, stderr } = await inProject(
+      {
+        "letter/main.typ": '#read("kept.txt") #data.a #read("left" + "-out.txt")',
+        "letter/data.json": '{"a": "with data"}',
+        "letter/kept.txt": "kept",
+        "letter/left-out.txt": "x",
+        "letter/key with space.txt": "x",
+        "letter/.gitignore": "left-out.txt\n",
+        "letter/.renderignore": "key*\n",
+      },
+      ["render", "letter", "-o", "letter.pdf"],
+    );
+    expect(stderr).toContain("template_compile_failed");
+    expect(exitCode).toBe(4);
+    await writeProject(folder, { "letter/main.typ": '#read("kept.txt") #data.a' });
+    expect(
+      (await runCommand(folder, ["render", "letter", "-o", "a.pdf"], { env: { SERVICE_URL: url } })).exitCode,
+    ).toBe(0);
+    const { pageTexts } = await readPdf(await readFile(join(folder, "a.pdf")));
+    expect(pageTexts.join("")).toContain("kept with data");
+  });
+});
+
+describe("the exit code is", () => {
+  const source = { "a.typ": "x", "bad.json": '{"a": 1,\n "b": }', "bad.typ": "#oops" };
+
+  it.each([
+    ["2 for an option that there is not", ["render", "a.typ", "--colour"], "unknown option '--colour'"],
+    ["2 for a source that is not there", ["render", "b.typ"], "b.typ is not there"],
+    [
+      "2 for data that is not JSON, by line and column",
+      ["render", "a.typ", "-d", "bad.json"],
+      "bad.json:2:7 is not JSON",
+    ],
+    ["2 for an option of another format", ["render", "a.typ", "--ppi", "72"], "--ppi does not apply to pdf"],
+    ["2 for a file above the source", ["render", "a.typ", "-f", "../x"], "lie in the folder of its source"],
+    [
+      "3 for what the rules refuse",
+      ["render", "a.typ", "--standards", "a-1b", "--pdf-version", "2.0"],
+      "Nothing was sent",
+    ],
+    ["4 for a template that does not compile", ["render", "bad.typ"], "document-rendering check bad.typ"],
+    ["7 for a service that is not there", ["render", "a.typ", "--url", UNREACHABLE], "Does it run there?"],
+  ])("%s", async (title, args, words) => {
+    const { exitCode, stderr, stdout } = await inProject(source, args);
+    expect(stderr).toContain(words);
+    expect(stdout).toBe("");
+    expect(exitCode).toBe(Number(title[0]));
+  });
+
+  it("3 for a token that the service does not take, which is not shown", async () => {
+    const env = { SERVICE_API_TOKEN: "a-wrong-token" };
+    const { exitCode, stderr } = await inProject(source, ["render", "a.typ"], { env });
+    expect(stderr).toContain("forbidden");
+    expect(stderr).toContain("--token-file");
+    expect(stderr).not.toContain("a-wrong-token");
+    expect(exitCode).toBe(3);
+  });
+
+  it("5 for a service that stays busy, after its Retry-After", async () => {
+    const busy = await startScriptedService((response) =>
+      sendProblem(response, 429, renderQueueFull("Busy.", 1), { "Retry-After": "1" }),
+    );
+    const { exitCode, stderr } = await inProject(source, ["render", "a.typ", "--url", busy.url]);
+    expect(stderr).toContain("render_queue_full");
+    expect(busy.requests.filter(({ url: path }) => path === "/v1/render").length).toBeGreaterThan(1);
+    expect(exitCode).toBe(5);
+  });
+
+  it("0 for a service that was busy once", async () => {
+    const busy = await startScriptedService((response, count) => {
+      if (count === 1) sendProblem(response, 429, renderQueueFull("Busy.", 1), { "Retry-After": "1" });
+      else sendPdf(response);
+    });
+    expect((await inProject(source, ["render", "a.typ", "--url", busy.url])).exitCode).toBe(0);
+  });
+
+  it("6 for a service that fails", async () => {
+    const broken = await startScriptedService((response) => sendProblem(response, 503, serviceUnavailable()));
+    expect((await inProject(source, ["render", "a.typ", "--url", broken.url])).exitCode).toBe(6);
+  });
+
+  it("7 for a connection that breaks in the document, of which nothing is left", async () => {
+    const broken = await startScriptedService((response) => {
+      response.writeHead(200, { "Content-Type": "application/pdf", "Content-Length": "1000" }).write("%PDF-");
+      setTimeout(() => response.destroy(), 100);
+    });
+    const { exitCode, folder } = await inProject(source, ["render", "a.typ", "--url", broken.url]);
+    expect(exitCode).toBe(7);
+    expect((await readdir(folder)).filter((name) => name.includes("pdf"))).toEqual([]);
+  });
+
+  it("130 for an interruption", async () => {
+    const { startCommand } = await import("../support/command-line.ts");
+    const silent = await startScriptedService(() => {});
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, source);
+    const running = startCommand(folder, ["render", "a.typ", "--url", silent.url]);
+    await expect.poll(() => silent.requests.some(({ url: path }) => path === "/v1/render")).toBe(true);
+    running.kill("SIGINT");
+    expect((await running).exitCode).toBe(130);
+  });
+});
+
+describe("--json", () => {
+  it("reports a document on standard output", async () => {
+    const { stdout, stderr, folder } = await inProject({ "a.typ": "x" }, ["render", "a.typ", "--json"]);
+    const { size } = await stat(join(folder, "a.pdf"));
+    expect(JSON.parse(stdout)).toMatchObject({
+      outcome: "rendered",
+      file: "a.pdf",
+      bytes: size,
+      contentType: "application/pdf",
+      requestId: expect.any(String),
+    });
+    expect(stderr).toBe("");
+  });
+
+  it("reports a problem as the service sent it", async () => {
+    const { stdout } = await inProject({ "a.typ": "#oops" }, ["render", "a.typ", "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject({
+      outcome: "problem",
+      exitCode: 4,
+      checkedLocally: false,
+      problem: { code: "template_compile_failed", status: 422, origin: "template" },
+    });
+  });
+
+  it("reports beside a document on standard output", async () => {
+    const { stderr, stdout } = await inProject({ "a.typ": "x" }, ["render", "a.typ", "--json", "-o", "-"]);
+    expect(JSON.parse(stderr)).toMatchObject({ outcome: "rendered", file: "-" });
+    expect(stdout).toMatch(/^%PDF-/);
+  });
+
+  it("reports what cannot begin", async () => {
+    const { stdout } = await inProject({}, ["render", "a.typ", "--json"]);
+    expect(JSON.parse(stdout)).toEqual({ outcome: "failed", exitCode: 2, message: "a.typ is not there." });
+  });
+});
+
+it("fetches the constraints once and asks by their entity tag from then on", async () => {
+  const scripted = await startScriptedService(sendPdf);
+  const { folder } = await inProject({ "a.typ": "x" }, ["render", "a.typ", "--url", scripted.url]);
+  await runCommand(folder, ["render", "a.typ", "--url", scripted.url]);
+  const tags = scripted.requests
+    .filter(({ url: path }) => path === "/v1/constraints")
+    .map(({ headers }) => headers["if-none-match"]);
+  expect(tags).toEqual([undefined, '"of-a-test"']);
+});
+
+it("takes the token from a file", async () => {
+  const { exitCode } = await inProject(
+    { "a.typ": "x", token: `${API_TOKEN}\n` },
+    ["render", "a.typ", "--token-file", "token"],
+    {
+      env: { SERVICE_API_TOKEN: "" },
+    },
+  );
+  expect(exitCode).toBe(0);
+});
+
+it("does not give the token of a checkout to another service", async () => {
+  const { exitCode, stderr } = await inProject(
+    { "a.typ": "x", ".local/api-token": "token-of-the-checkout" },
+    ["render", "a.typ", "--url", "http://render.example"],
+    { env: { SERVICE_API_TOKEN: "" } },
+  );
+  expect(stderr).toContain("No token for http://render.example is known");
+  expect(exitCode).toBe(2);
+});
+
+it("says which file has a name that no key can have, and what to do", async () => {
+  const { exitCode, stderr } = await inProject({ "a.typ": '#read("a b.txt")', "a b.txt": "x" }, ["render", "a.typ"]);
+  expect(stderr).toContain("invalid_template_path");
+  expect(stderr).toContain("a b.txt");
+  expect(stderr).toContain("Rename the file");
+  expect(exitCode).toBe(3);
+});
+
+it("escapes what a terminal would obey in a problem of a foreign service", async () => {
+  const foreign = await startScriptedService((response) =>
+    sendProblem(response, 422, problem("template_compile_failed", "\u001b[2Jgone", {})),
+  );
+  const { stderr } = await inProject({ "a.typ": "x" }, ["render", "a.typ", "--url", foreign.url]);
+  expect(stderr).not.toContain("\u001b[2J");
+  expect(stderr).toContain("gone");
+});
+
+describe("in a terminal", () => {
+  it("shows what it does, and in a pipe it does not", async () => {
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { "a.typ": "x" });
+    const { screen, exitCode } = await runInTerminal(folder, ["render", "a.typ"], "", { SERVICE_URL: url });
+    expect(screen).toContain("Rendering a.typ");
+    expect(screen).toContain("a.pdf: ");
+    expect(exitCode).toBe(0);
+    const piped = await runCommand(folder, ["render", "a.typ"], { env: { SERVICE_URL: url } });
+    expect(piped.stderr).not.toContain("Rendering");
+  });
+
+  it("offers to check a template that does not compile, and shows the mistake", async () => {
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { "a.typ": `${"\n".repeat(11)}#oops` });
+    const { screen, exitCode } = await runInTerminal(folder, ["render", "a.typ"], "y\n", { SERVICE_URL: url });
+    expect(screen).toContain("Compile it on this machine to see the mistake? [Y/n]");
+    expect(screen).toContain("a.typ:12:1");
+    expect(exitCode).toBe(4);
+  });
+
+  it("does not check where somebody declines", async () => {
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { "a.typ": "#oops" });
+    const { screen } = await runInTerminal(folder, ["render", "a.typ"], "n\n", { SERVICE_URL: url });
+    expect(screen).not.toContain("unknown variable");
+    expect(screen).toContain("To see the mistake: document-rendering check a.typ");
+  });
+});

@@ -1,0 +1,84 @@
+/**
+ * The command line client as a test runs it: as a program of its own, in a pipe or in a pseudo terminal, with a cache of its
+ * own and nothing of the environment that would lead it to another service.
+ */
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { execa } from "execa";
+import { inject } from "vitest";
+import { API_TOKEN } from "./tokens.ts";
+
+export const PROGRAM = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
+
+export interface CommandRun {
+  readonly exitCode: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly bytes: Buffer;
+}
+
+export interface CommandOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+  readonly program?: string;
+}
+
+/** What the command finds in its environment. `cwd` holds its cache. */
+export function commandEnvironment(cwd: string, env: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return {
+    PATH: process.env.PATH ?? "",
+    ...(process.env.TMPDIR && { TMPDIR: process.env.TMPDIR }),
+    HOME: cwd,
+    XDG_CACHE_HOME: join(cwd, ".cache"),
+    SERVICE_TYPST_BIN: inject("typstPath"),
+    SERVICE_API_TOKEN: API_TOKEN,
+    ...env,
+  };
+}
+
+/** Starts the command; `execa` gives its process. */
+export function startCommand(cwd: string, args: readonly string[], { env, input, program }: CommandOptions = {}) {
+  return execa(process.execPath, [program ?? PROGRAM, ...args], {
+    cwd,
+    env: commandEnvironment(cwd, env),
+    extendEnv: false,
+    reject: false,
+    encoding: "buffer",
+    stripFinalNewline: false,
+    ...(input === undefined ? { stdin: "ignore" } : { input }),
+  });
+}
+
+/** Runs the command in a pipe until it ends. */
+export async function runCommand(cwd: string, args: readonly string[], options?: CommandOptions): Promise<CommandRun> {
+  const { exitCode, stdout, stderr } = await startCommand(cwd, args, options);
+  const bytes = Buffer.from(stdout);
+  return { exitCode, stdout: bytes.toString("utf8"), stderr: Buffer.from(stderr).toString("utf8"), bytes };
+}
+
+/** Runs the command in a pseudo terminal, by script(1) of util-linux. `keys` is what somebody types. */
+export async function runInTerminal(cwd: string, args: readonly string[], keys: string, env = {}) {
+  const quoted = [process.execPath, PROGRAM, ...args].map((part) => `'${part.replaceAll("'", "'\\''")}'`).join(" ");
+  const { exitCode, stdout } = await execa("script", ["-qefc", quoted, "/dev/null"], {
+    cwd,
+    env: { ...commandEnvironment(cwd, env), TERM: "xterm", SHELL: "/bin/sh" },
+    extendEnv: false,
+    reject: false,
+    input: keys,
+    // A loop of escape sequences would fill the memory.
+    maxBuffer: 1_000_000,
+  });
+  return { exitCode, screen: stdout };
+}
+
+/** Writes the files of a project. */
+export async function writeProject(
+  folder: string,
+  files: Readonly<Record<string, string | Uint8Array>>,
+): Promise<void> {
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, name)), { recursive: true });
+    await writeFile(join(folder, name), content);
+  }
+}

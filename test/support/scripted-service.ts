@@ -1,0 +1,56 @@
+/**
+ * A service that answers what a test tells it to: for answers that the real one gives only under load or when it is broken.
+ */
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { onTestFinished } from "vitest";
+import { constraintsDocument } from "../../rules/constraints.ts";
+import { DEFAULT_LIMITS } from "../../rules/limits.ts";
+import { type Problem, problemDocument } from "../../rules/problem.ts";
+
+export interface ScriptedService {
+  readonly url: string;
+  readonly requests: IncomingMessage[];
+}
+
+const ETAG = '"of-a-test"';
+
+/** Starts a service that publishes the constraints and leaves renders to `answer`. It ends with its test. */
+export async function startScriptedService(
+  answer: (response: ServerResponse, count: number) => void,
+): Promise<ScriptedService> {
+  const requests: IncomingMessage[] = [];
+  let renders = 0;
+  const server = createServer((request, response) => {
+    requests.push(request);
+    if (request.url === "/v1/constraints") {
+      if (request.headers["if-none-match"] === ETAG) response.writeHead(304).end();
+      else {
+        response.writeHead(200, { "Content-Type": "application/json", ETag: ETAG });
+        response.end(JSON.stringify(constraintsDocument(DEFAULT_LIMITS)));
+      }
+      return;
+    }
+    request.on("error", () => {});
+    request.resume().once("end", () => answer(response, ++renders));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(async () => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, "close");
+  });
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the service of a test has no port");
+  return { url: `http://127.0.0.1:${address.port}`, requests };
+}
+
+export function sendPdf(response: ServerResponse): void {
+  response.writeHead(200, { "Content-Type": "application/pdf" }).end("%PDF-");
+}
+
+export function sendProblem(response: ServerResponse, status: number, problem: Problem, headers = {}): void {
+  response.writeHead(status, { "Content-Type": "application/problem+json", ...headers });
+  response.end(JSON.stringify(problemDocument(problem, "http://127.0.0.1/v1/render#id-of-a-test")));
+}
