@@ -222,7 +222,11 @@ async function makeCheckout(): Promise<string> {
     join(bin, "npm"),
     `#!/bin/sh\n[ "$1 $2 $3" = "run example --" ] || exit 64\nshift 3\nexec node ${PROJECT}scripts/example.ts "$@"\n`,
   );
-  await chmod(join(bin, "npm"), 0o755);
+  await writeFile(
+    join(bin, "npx"),
+    `#!/bin/sh\n[ "$1" = document-rendering ] || exit 64\nshift\nexec node ${PROJECT}cli/main.ts "$@"\n`,
+  );
+  for (const name of ["npm", "npx"]) await chmod(join(bin, name), 0o755);
   return folder;
 }
 
@@ -280,11 +284,13 @@ describe("the commands", () => {
         PATH: `${join(folder, ".bin")}:/usr/local/bin:/usr/bin:/bin`,
         SERVICE_URL: service.edge.url.href,
         SERVICE_API_TOKENS: API_TOKEN,
+        // The program keeps what it has fetched in the user's cache, and finds Typst on PATH.
+        HOME: folder,
       },
     });
     // The only command that is there to fail: it shows where a mistake is.
-    if (text.includes("check.typ")) {
-      expect([run.exitCode, run.stderr]).toEqual([1, expect.stringContaining("dictionary does not contain key")]);
+    if (text.includes("document-rendering check")) {
+      expect([run.exitCode, run.stderr]).toEqual([4, expect.stringMatching(/does not contain key.*main\.typ:15/s)]);
       return;
     }
     expect(run.exitCode, run.stderr).toBe(0);
@@ -297,10 +303,14 @@ describe("the commands", () => {
     const {
       scripts,
       devDependencies,
-    }: Record<"scripts" | "devDependencies", Record<string, string>> = JSON.parse(await readPage("package.json"));
+      bin,
+    }: Record<"scripts" | "devDependencies" | "bin", Record<string, string>> = JSON.parse(
+      await readPage("package.json"),
+    );
+    const programs = { ...devDependencies, ...bin };
     for (const [page, text] of Object.entries(PAGES)) {
       for (const [, name = ""] of text.matchAll(/npm run ([\w:]+)/g)) expect(scripts, page).toHaveProperty([name]);
-      for (const [, name = ""] of text.matchAll(/npx ([\w-]+)/g)) expect(devDependencies, page).toHaveProperty([name]);
+      for (const [, name = ""] of text.matchAll(/npx ([\w-]+)/g)) expect(programs, page).toHaveProperty([name]);
       for (const [, path = ""] of text.matchAll(/node ((?:scripts|backend)\/[\w/.-]+)/g)) await readPage(path);
     }
   });
@@ -315,6 +325,8 @@ describe("the commands", () => {
         PATH: `${join(folder, ".bin")}:/usr/bin:/bin`,
         SERVICE_URL: service.edge.url.href,
         SERVICE_API_TOKENS: API_TOKEN,
+        // The program keeps what it has fetched in the user's cache, and finds Typst on PATH.
+        HOME: folder,
       },
     });
     const path = run.stdout.split(":")[0] ?? "";
