@@ -152,3 +152,28 @@ it("checks again whenever a file changes, until it is interrupted", async () => 
   running.kill("SIGINT");
   expect((await running).exitCode).toBe(130);
 });
+
+it("opens the document with the system's viewer, once while it watches", async () => {
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, { "letter.typ": "one" });
+  // xdg-open hands the file to what BROWSER names.
+  await writeFile(join(folder, "viewer"), `#!/bin/sh\necho "$1" >> '${folder}/opened'\n`, { mode: 0o755 });
+  const env = { BROWSER: join(folder, "viewer") };
+  const running = startCommand(folder, ["check", "letter.typ", "--watch", "--open"], { env });
+  let seen = "";
+  running.stderr.on("data", (chunk: Buffer) => {
+    seen += chunk.toString("utf8");
+  });
+  const opened = () => readFile(join(folder, "opened"), "utf8").catch(() => "");
+  await expect.poll(opened).toMatch(/preview\/[0-9a-f]+\/letter\.pdf\n$/);
+  await expect.poll(() => seen).toContain("Watching");
+  const page = (await opened()).trim();
+  const before = await readFile(page);
+  seen = "";
+  await writeFile(join(folder, "letter.typ"), "two");
+  await expect.poll(() => seen).toContain("Watching");
+  expect(await readFile(page)).not.toEqual(before);
+  expect((await opened()).trim()).toBe(page);
+  running.kill("SIGINT");
+  await running;
+});
