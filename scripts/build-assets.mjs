@@ -1,6 +1,6 @@
 /**
  * What `wrangler deploy` runs first, by `[build]` in `wrangler.toml`: completes the static files by what is not checked in.
  */
-import { provideReferenceViewer } from "./reference-viewer.mjs";
+import { provideStaticAssets } from "./static-assets.ts";
 
-await provideReferenceViewer();
+await provideStaticAssets();
