@@ -7,6 +7,9 @@
 /** The packages that the rules may import: small, pure, and the same in browsers, workerd and Node. */
 const PACKAGES_OF_RULES = ["content-type", "valibot"];
 
+/** The packages that the client may import beside the rules. */
+const PACKAGES_OF_CLIENT = ["content-disposition"];
+
 /** The folders of the backend from the outermost inwards. Each may import those after it, never those before it. */
 const BACKEND_FOLDERS = ["http", "render", "typst", "sandbox", "spawner", "work-directory"];
 
@@ -25,6 +28,20 @@ export default {
       severity: "error",
       from: { path: "^rules/json/" },
       to: { pathNot: "^rules/json/" },
+    },
+    {
+      name: "client-is-portable",
+      comment: `client/ runs in browsers, Node and Workers: it imports rules/, itself and ${PACKAGES_OF_CLIENT.join(" and ")}.`,
+      severity: "error",
+      from: { path: "^client/" },
+      to: { pathNot: ["^(client|rules)/", `^node_modules/(${PACKAGES_OF_CLIENT.join("|")})/`] },
+    },
+    {
+      name: "service-without-client",
+      comment: "The client is for programs that call the service; edge and backend are the service.",
+      severity: "error",
+      from: { path: "^(edge|backend)/" },
+      to: { path: "^client/" },
     },
     {
       name: "edge-without-backend",

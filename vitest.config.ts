@@ -24,7 +24,7 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: "node", include: ["test/{architecture,rules,backend,scripts,service}/**/*.test.ts"] },
+        test: { name: "node", include: ["test/{architecture,client,rules,backend,scripts,service}/**/*.test.ts"] },
       },
       {
         extends: true,

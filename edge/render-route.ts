@@ -2,7 +2,8 @@
  * `POST /v1/render` at the edge: validates the request completely, forwards its bytes to a backend and returns the response.
  */
 
-import { type RequestHead, validateDeclaredSize, validateMediaType } from "../rules/http/request-head.ts";
+import { validateDeclaredSize } from "../rules/http/declared-size.ts";
+import { type RequestHead, validateMediaType } from "../rules/http/request-head.ts";
 import { PROBLEM_MEDIA_TYPE } from "../rules/problem.ts";
 import { parseRenderRequest } from "../rules/render-request.ts";
 import { BackendError, forwardRender } from "./backends.ts";

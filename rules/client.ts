@@ -2,9 +2,10 @@
  * The library for programs that send render requests: validates them as the service does, against the published
  * constraints of any deployment. Runs in browsers, Node and Workers.
  */
-import { FILES_KEY_RULES_DOCUMENT, OUTPUT_RULES_DOCUMENT } from "./constraints.ts";
-import { validateDeclaredSize } from "./http/request-head.ts";
+import { RULES_VERSION } from "./files-rules.ts";
+import { validateDeclaredSize } from "./http/declared-size.ts";
 import { LIMIT_SETTINGS, type LimitName, type Limits, limitsFrom, MAX_KEYS } from "./limits.ts";
+import { OUTPUT_RULES_VERSION } from "./output-rules.ts";
 import type { Problem } from "./problem.ts";
 import { parseRenderRequest } from "./render-request.ts";
 
@@ -64,8 +65,7 @@ export function checkRequest(request: unknown, constraints: PublishedConstraints
   }
   const body = bodyOf(request);
   const limits = limitsFrom(constraints.limits);
-  const head = { contentLength: String(body.length), contentType: null, contentEncoding: null };
-  const tooLarge = validateDeclaredSize(head, limits);
+  const tooLarge = validateDeclaredSize({ contentLength: String(body.length) }, limits);
   if (tooLarge !== null) return { verdict: "refused", problem: tooLarge };
   const parsed = parseRenderRequest(body, limits);
   return parsed.ok ? { verdict: "accepted" } : { verdict: "refused", problem: parsed.problem };
@@ -119,10 +119,7 @@ function verdictOn(request: object): Verdict {
 }
 
 function hasKnownVersions({ rules_version, output_rules }: PublishedConstraints): boolean {
-  return (
-    rules_version === FILES_KEY_RULES_DOCUMENT.rules_version &&
-    output_rules.output_rules_version === OUTPUT_RULES_DOCUMENT.output_rules_version
-  );
+  return rules_version === RULES_VERSION && output_rules.output_rules_version === OUTPUT_RULES_VERSION;
 }
 
 function bodyOf(request: unknown): Uint8Array {

@@ -3,7 +3,8 @@
  */
 import type { IncomingMessage } from "node:http";
 import { BodyCollector } from "../../rules/http/body-collector.ts";
-import { declaredSize, type RequestHead, validateDeclaredSize } from "../../rules/http/request-head.ts";
+import { declaredSize, validateDeclaredSize } from "../../rules/http/declared-size.ts";
+import type { RequestHead } from "../../rules/http/request-head.ts";
 import type { Limits } from "../../rules/limits.ts";
 import { type Problem, problem } from "../../rules/problem.ts";
 import type { Reservation } from "../admission/byte-budget.ts";

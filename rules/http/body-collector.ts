@@ -3,7 +3,7 @@
  */
 import type { Limits } from "../limits.ts";
 import type { Problem } from "../problem.ts";
-import { declaredSize, type RequestHead, requestTooLarge } from "./request-head.ts";
+import { type DeclaredLength, declaredSize, requestTooLarge } from "./declared-size.ts";
 
 /** The first allocation, unless the body declares less. The memory doubles as needed. */
 const FIRST_CAPACITY_BYTES = 64 * 1024;
@@ -13,13 +13,13 @@ const FIRST_CAPACITY_BYTES = 64 * 1024;
  * costs nothing.
  */
 export class BodyCollector {
-  readonly #head: RequestHead;
+  readonly #head: DeclaredLength;
   readonly #limits: Limits;
   #memory = new ArrayBuffer(0);
   #size = 0;
 
   /** @param head its declared size has been validated */
-  constructor(head: RequestHead, limits: Limits) {
+  constructor(head: DeclaredLength, limits: Limits) {
     this.#head = head;
     this.#limits = limits;
   }

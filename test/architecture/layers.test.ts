@@ -16,6 +16,7 @@ const CONFIGURATION = ".dependency-cruiser.mjs";
 const TARGETS = [
   "rules/problem.ts",
   "rules/json/cursor.ts",
+  "client/client.ts",
   "edge/app.ts",
   "backend/main.ts",
   "backend/settings.ts",
@@ -32,6 +33,14 @@ const REFUSED: readonly (readonly [importer: string, imported: string, rule: str
   ["rules/with-edge.ts", "../edge/app.ts", "rules-are-pure"],
   ["rules/http/with-node.ts", "node:fs", "rules-are-pure"],
   ["rules/json/with-problem.ts", "../problem.ts", "json-stands-alone"],
+  ["client/with-node.ts", "node:fs", "client-is-portable"],
+  ["client/with-package.ts", "hono", "client-is-portable"],
+  ["client/with-valibot.ts", "valibot", "client-is-portable"],
+  ["client/with-edge.ts", "../edge/app.ts", "client-is-portable"],
+  ["client/with-backend.ts", "../backend/settings.ts", "client-is-portable"],
+  ["edge/with-client.ts", "../client/client.ts", "service-without-client"],
+  ["backend/http/with-client.ts", "../../client/client.ts", "service-without-client"],
+  ["rules/with-client.ts", "../client/client.ts", "rules-are-pure"],
   ["edge/with-backend.ts", "../backend/settings.ts", "edge-without-backend"],
   ["edge/with-node.ts", "node:fs", "edge-without-node"],
   ["backend/with-edge.ts", "../edge/app.ts", "backend-without-edge"],
@@ -52,6 +61,9 @@ const ALLOWED: readonly (readonly [importer: string, imported: string])[] = [
   ["rules/with-valibot.ts", "valibot"],
   ["rules/http/with-problem.ts", "../problem.ts"],
   ["rules/with-json.ts", "./json/cursor.ts"],
+  ["client/with-rules.ts", "../rules/problem.ts"],
+  ["client/with-disposition.ts", "content-disposition"],
+  ["scripts/with-client.ts", "../client/client.ts"],
   ["edge/with-rules.ts", "../rules/problem.ts"],
   ["edge/with-hono.ts", "hono"],
   ["backend/http/with-admission.ts", "../admission/target.ts"],
@@ -93,7 +105,7 @@ async function write(path: string, text: string): Promise<void> {
 
 function cruise(): readonly Violation[] {
   const program = join(PROJECT, "node_modules/.bin/depcruise");
-  const folders = ["rules", "edge", "backend", "scripts"];
+  const folders = ["rules", "client", "edge", "backend", "scripts"];
   const { stdout, stderr } = spawnSync(process.execPath, [program, ...folders, "--output-type", "json"], {
     cwd: folder,
     encoding: "utf8",

@@ -3,12 +3,8 @@
  */
 import { describe, expect, it } from "vitest";
 import { BodyCollector } from "../../../rules/http/body-collector.ts";
-import {
-  declaredSize,
-  type RequestHead,
-  validateDeclaredSize,
-  validateMediaType,
-} from "../../../rules/http/request-head.ts";
+import { declaredSize, validateDeclaredSize } from "../../../rules/http/declared-size.ts";
+import { type RequestHead, validateMediaType } from "../../../rules/http/request-head.ts";
 import { limitsWith } from "../../support/rules/limits-for-tests.ts";
 
 const LIMIT = 100_000;

@@ -1,0 +1,32 @@
+/**
+ * What `ServiceClient` throws: failures that are no answer of the service. A problem that the service answers, or would
+ * answer, is a value; an abort throws the signal's own reason, as `fetch` does.
+ */
+
+/**
+ * The service could not be reached, the connection broke, or a gateway in front of the service said that it could not.
+ * Thrown after the last retry. Nothing is known about the render; since the service keeps nothing, sending the request again
+ * does no harm.
+ */
+export class ServiceUnreachableError extends Error {
+  override readonly name = "ServiceUnreachableError";
+  /** The status of the gateway's answer; null where there was no answer. */
+  readonly status: number | null;
+
+  constructor(message: string, options: { readonly status?: number; readonly cause?: unknown } = {}) {
+    super(message, { cause: options.cause });
+    this.status = options.status ?? null;
+  }
+}
+
+/** The answer is none of this service: the URL is probably that of something else. Never retried. */
+export class UnexpectedResponseError extends Error {
+  override readonly name = "UnexpectedResponseError";
+  /** The status of the answer; 0 where a browser hides it, as it does for redirects. */
+  readonly status: number;
+
+  constructor(message: string, status: number) {
+    super(message);
+    this.status = status;
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * When a request is sent again: how often, how long after, and until when.
+ *
+ * Only two outcomes are retried: a problem of origin `capacity`, after its `Retry-After`, and a service that could not be
+ * reached. The latter may have rendered already; since a render is a pure function of its request and the service keeps
+ * nothing, a second one costs time and does no harm. A problem of origin `service` is not retried: it needs care.
+ */
+import type { ServiceUnreachableError } from "./errors.ts";
+import type { ServiceProblem } from "./service-problem.ts";
+
+export interface RetryOptions {
+  /** How often a request is sent, the first time included. Default: 5. */
+  readonly maxAttempts?: number;
+  /** No attempt begins later than this after the first. It ends no attempt: pass a signal for that. Default: 60. */
+  readonly maxTotalSeconds?: number;
+}
+
+/** What `onRetry` gets before each wait. */
+export interface RetryEvent {
+  /** The number of the attempt that failed, from 1. */
+  readonly attempt: number;
+  readonly waitSeconds: number;
+  readonly reason: ServiceProblem | ServiceUnreachableError;
+}
+
+const DEFAULT_MAX_ATTEMPTS = 5;
+const DEFAULT_MAX_TOTAL_SECONDS = 60;
+const FIRST_BACKOFF_SECONDS = 0.5;
+const MAX_BACKOFF_SECONDS = 8;
+
+export interface RetryPolicy {
+  readonly maxAttempts: number;
+  readonly maxTotalSeconds: number;
+}
+
+/** @throws RangeError when a bound is not a number in its range */
+export function retryPolicy(options: RetryOptions | false = {}): RetryPolicy {
+  if (options === false) return { maxAttempts: 1, maxTotalSeconds: 0 };
+  const { maxAttempts = DEFAULT_MAX_ATTEMPTS, maxTotalSeconds = DEFAULT_MAX_TOTAL_SECONDS } = options;
+  if (!Number.isInteger(maxAttempts) || maxAttempts < 1) throw new RangeError("maxAttempts must be an integer from 1.");
+  if (!Number.isFinite(maxTotalSeconds) || maxTotalSeconds < 0) {
+    throw new RangeError("maxTotalSeconds must be a number from 0.");
+  }
+  return { maxAttempts, maxTotalSeconds };
+}
+
+/**
+ * How long to wait before the next attempt, or null to give up.
+ *
+ * The wait is never shorter than `Retry-After`. A random part, which doubles with each attempt, is added, so that callers
+ * who were rejected together do not come back together.
+ *
+ * @param attempt the number of the attempt that failed, from 1
+ * @param elapsedSeconds since the first attempt began
+ * @param random from 0 to 1
+ */
+export function waitBeforeRetry(
+  policy: RetryPolicy,
+  attempt: number,
+  elapsedSeconds: number,
+  retryAfterSeconds: number | null,
+  random: number,
+): number | null {
+  if (attempt >= policy.maxAttempts) return null;
+  const backoffSeconds = Math.min(MAX_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** (attempt - 1));
+  const waitSeconds = (retryAfterSeconds ?? backoffSeconds) + random * backoffSeconds;
+  return elapsedSeconds + waitSeconds > policy.maxTotalSeconds ? null : waitSeconds;
+}
+
+/** The seconds of a `Retry-After` field (RFC 9110 section 10.2.3), or null. Its other form, a date, is ignored. */
+export function retryAfterSeconds(field: string | null): number | null {
+  return field !== null && /^[0-9]{1,9}$/.test(field) ? Number(field) : null;
+}
+
+/** Waits. It rejects with the signal's reason as soon as the signal is aborted. */
+export function wait(seconds: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", abort);
+      resolve();
+    }, seconds * 1000);
+    signal?.addEventListener("abort", abort, { once: true });
+    if (signal?.aborted) abort();
+  });
+}

@@ -1,0 +1,127 @@
+/**
+ * One exchange with the service: the request out, and the answer sorted into a success, a problem or a failure.
+ */
+import { API_TOKEN_HEADER, REQUEST_ID_HEADER } from "../rules/http/headers.ts";
+import { PROBLEM_MEDIA_TYPE } from "../rules/problem.ts";
+import { ServiceUnreachableError, UnexpectedResponseError } from "./errors.ts";
+import { retryAfterSeconds } from "./retry.ts";
+import { asServiceProblem, type ServiceProblem } from "./service-problem.ts";
+
+/** `fetch` of any platform, or what takes its place: a service binding of a Worker, a test. */
+export type Fetch = typeof globalThis.fetch;
+
+export interface ServiceRequest {
+  readonly method: "GET" | "POST";
+  /** Relative to the URL of the service. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array<ArrayBuffer>;
+}
+
+export type Answer =
+  /** Neither a problem nor a failure. Its body is unread. */
+  | { readonly kind: "response"; readonly response: Response }
+  | { readonly kind: "problem"; readonly problem: ServiceProblem; readonly retryAfterSeconds: number | null }
+  | {
+      readonly kind: "unreachable";
+      readonly error: ServiceUnreachableError;
+      readonly retryAfterSeconds: number | null;
+    };
+
+/** The statuses by which a proxy or gateway in front of the service says that it could not pass the request on. */
+const GATEWAY_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+
+export class Transport {
+  readonly #url: URL;
+  readonly #token: string;
+  readonly #fetch: Fetch;
+
+  /** @throws TypeError when `url` is no URL of HTTP or `token` is none that a header can hold; it quotes neither */
+  constructor(url: string | URL, token: string, fetch: Fetch | undefined) {
+    this.#url = serviceUrl(url);
+    if (!/^[!-~]+$/.test(token)) throw new TypeError("token must hold visible ASCII characters.");
+    this.#token = token;
+    // Called as a function of its own: browsers and Workers reject `fetch` as the method of another object.
+    this.#fetch =
+      fetch === undefined ? (input, init) => globalThis.fetch(input, init) : (input, init) => fetch(input, init);
+  }
+
+  /**
+   * Sends the request once.
+   *
+   * @throws UnexpectedResponseError when something else than the service has answered
+   * @throws the reason of `signal` when it is aborted
+   */
+  async send({ method, path, headers, body }: ServiceRequest, signal: AbortSignal | undefined): Promise<Answer> {
+    signal?.throwIfAborted();
+    try {
+      const send = this.#fetch;
+      const response = await send(new URL(path, this.#url), {
+        method,
+        headers: { ...headers, [API_TOKEN_HEADER]: this.#token },
+        // `fetch` would follow a redirect to another origin with the token.
+        redirect: "manual",
+        ...(body !== undefined && { body }),
+        ...(signal !== undefined && { signal }),
+      });
+      return await sort(response);
+    } catch (cause) {
+      signal?.throwIfAborted();
+      if (cause instanceof UnexpectedResponseError) throw cause;
+      const error = new ServiceUnreachableError("The service could not be reached, or the connection broke.", {
+        cause,
+      });
+      return { kind: "unreachable", error, retryAfterSeconds: null };
+    }
+  }
+}
+
+async function sort(response: Response): Promise<Answer> {
+  const { headers, status } = response;
+  if (response.ok || status === 304) return { kind: "response", response };
+  if (mediaType(headers) === PROBLEM_MEDIA_TYPE) {
+    const text = await response.text();
+    const problem = asServiceProblem(parseJson(text), headers.get(REQUEST_ID_HEADER));
+    if (problem === null) throw new UnexpectedResponseError("The answer is a problem of another service.", status);
+    const seconds = problem.code === "render_queue_full" ? problem.context.retry_after : null;
+    return { kind: "problem", problem, retryAfterSeconds: retryAfterSeconds(headers.get("Retry-After")) ?? seconds };
+  }
+  await response.body?.cancel();
+  if (GATEWAY_STATUSES.has(status)) {
+    const error = new ServiceUnreachableError(`A gateway in front of the service answered ${status}.`, { status });
+    return { kind: "unreachable", error, retryAfterSeconds: retryAfterSeconds(headers.get("Retry-After")) };
+  }
+  const isRedirect = response.type === "opaqueredirect" || (status >= 300 && status < 400);
+  throw new UnexpectedResponseError(
+    isRedirect
+      ? "The URL redirects: use the one that it redirects to."
+      : `The answer ${status} is none of the service.`,
+    status,
+  );
+}
+
+/** The media type of a response without its parameters. */
+export function mediaType(headers: Headers): string {
+  return headers.get("Content-Type")?.split(";")[0]?.trim().toLowerCase() ?? "";
+}
+
+/** The value of a JSON text; undefined where it is none. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** With a slash at its end, so that the routes are below its path. */
+function serviceUrl(url: string | URL): URL {
+  const base = URL.canParse(String(url)) ? new URL(url) : null;
+  if (base === null || !/^https?:$/.test(base.protocol) || base.username !== "" || base.password !== "") {
+    throw new TypeError("url must be an absolute http or https URL without a user name.");
+  }
+  base.search = "";
+  base.hash = "";
+  if (!base.pathname.endsWith("/")) base.pathname += "/";
+  return base;
+}
