@@ -8,6 +8,9 @@ const STORAGE_KEY = "api-token";
 /** `npm start` prints a link with the token in its fragment, which browsers send to nobody. */
 const FRAGMENT = /^#token=(.+)$/;
 
+/** What is known of the token. */
+export type TokenState = "not set" | "set" | "rejected";
+
 /**
  * Connects the dialog of the token.
  *
@@ -38,10 +41,10 @@ export function connectToken(onChange: () => void) {
     show();
     onChange();
   };
-  const show = () => {
+  const show = (tokenState: TokenState = readToken() === "" ? "not set" : "set") => {
     const state = byId("token-state", HTMLElement);
-    state.textContent = readToken() === "" ? "not set" : "set";
-    state.dataset.state = readToken() === "" ? "missing" : "set";
+    state.textContent = tokenState;
+    state.dataset.state = tokenState;
   };
   adoptFragment();
   addEventListener("hashchange", () => {
@@ -50,7 +53,7 @@ export function connectToken(onChange: () => void) {
     onChange();
   });
   show();
-  return { open };
+  return { open, show };
 }
 
 /** The token, or an empty string. */

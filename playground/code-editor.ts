@@ -29,7 +29,7 @@ export interface CodeEditor {
 }
 
 const theme = EditorView.theme({
-  "&": { height: "100%", color: "var(--text)", backgroundColor: "var(--surface)", fontSize: "0.84375rem" },
+  "&": { height: "100%", color: "var(--text)", backgroundColor: "var(--surface)", fontSize: "0.8125rem" },
   "&.cm-focused": { outline: "none" },
   ".cm-scroller": { fontFamily: "var(--monospace)", lineHeight: "1.6" },
   ".cm-content": { caretColor: "var(--accent)", padding: "0.6rem 0" },

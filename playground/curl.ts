@@ -7,7 +7,7 @@ import { API_TOKEN_HEADER } from "../rules/http/headers.ts";
 const END_MARK = "END_OF_REQUEST";
 
 /** Longer bodies are sent from a file: people do not paste megabytes into a terminal. */
-export const MAX_INLINE_BODY_CODE_UNITS = 20_000;
+export const MAX_INLINE_BODY_CODE_UNITS = 8_000;
 
 /** The name of that file. */
 export const BODY_FILE_NAME = "request.json";

@@ -47,6 +47,8 @@ export function validateDraft(draft: Draft, limits: Limits): Verdict {
   if (malformedAt === null && parsed.ok) return { ok: true, body };
   const keys = draft.files.map(({ key }) => key);
   const findings = parsed.ok ? [] : findingsOf(parsed.problem, keys);
+  // The service names the first problem only. That of the options is shown beside one of the template, data or files.
+  if (!findings.some(({ place }) => isOutputField(place.field))) findings.push(...outputFindings(draft, limits));
   if (malformedAt === null) return { ok: false, problem: parsed.ok ? null : parsed.problem, findings };
   const message = `Not valid JSON: ${placeOf(draft.data, malformedAt)}`;
   return {
@@ -54,6 +56,16 @@ export function validateDraft(draft: Draft, limits: Limits): Verdict {
     problem: null,
     findings: [{ place: { field: "data", offset: malformedAt }, message }, ...findings],
   };
+}
+
+function outputFindings({ output }: Draft, limits: Limits): Finding[] {
+  const body = requestBody({ source: "x", data: "", files: [], output });
+  const parsed = parseRenderRequest(new TextEncoder().encode(body), limits);
+  return parsed.ok ? [] : findingsOf(parsed.problem, []);
+}
+
+function isOutputField(field: string): boolean {
+  return OUTPUT_FIELDS.some((name) => name === field);
 }
 
 /** Where a text stops being one JSON value, in UTF-16 code units; null when it is one, or empty. */

@@ -1,8 +1,6 @@
 /** The playground: puts the parts of the page together. */
 import { json } from "@codemirror/lang-json";
-import { asConstraints } from "../rules/client.ts";
-import { API_TOKEN_HEADER } from "../rules/http/headers.ts";
-import { DEFAULT_LIMITS, type Limits, limitsFrom } from "../rules/limits.ts";
+import { DEFAULT_LIMITS, type Limits } from "../rules/limits.ts";
 import type { OutputField } from "../rules/output-options.ts";
 import { PROBLEMS } from "../rules/problem.ts";
 import { connectToken, readToken } from "./api-token.ts";
@@ -15,8 +13,9 @@ import { draftOfBody, fetchExamples, type LoadedDraft } from "./examples.ts";
 import { connectFilesPanel } from "./files-panel.ts";
 import { type Finding, findingsOf, type ProblemReport, type Verdict, validateDraft } from "./findings.ts";
 import { connectOutputPanel } from "./output-panel.ts";
-import { callRender } from "./render-call.ts";
+
 import { ResultView } from "./result-view.ts";
+import { callRender, fetchLimits } from "./service-call.ts";
 import { connectTabs } from "./tabs.ts";
 import { typstLanguage } from "./typst-language.ts";
 
@@ -67,7 +66,7 @@ const data = createCodeEditor(byId("data-editor", HTMLElement), "Data (JSON)", j
 const files = connectFilesPanel(() => limits, scheduleValidation);
 const output = connectOutputPanel(scheduleValidation);
 const result = new ResultView(goTo);
-const token = connectToken(() => void fetchLimits());
+const token = connectToken(() => void updateLimits());
 const renderButton = byId("render", HTMLButtonElement);
 
 renderButton.addEventListener("click", () => void render());
@@ -80,7 +79,7 @@ connectCurl();
 load(FIRST_DRAFT);
 result.showMessage("Nothing rendered yet", "Choose an example or write a template, then press Render.");
 void showExamples();
-void fetchLimits();
+void updateLimits();
 
 function draft(): Draft {
   return { source: source.text(), data: data.text(), files: files.files(), output: output.output() };
@@ -194,9 +193,10 @@ async function render(): Promise<void> {
   const controller = new AbortController();
   running = controller;
   renderButton.disabled = true;
+  result.scrollIntoView();
   const started = performance.now();
   const outcome = await callRender(
-    verdict.body,
+    { body: verdict.body, data: data.text() },
     readToken(),
     controller.signal,
     result.showProgress(() => controller.abort()),
@@ -204,8 +204,8 @@ async function render(): Promise<void> {
   running = null;
   renderButton.disabled = false;
   switch (outcome.kind) {
-    case "file":
-      await result.showFile(outcome.file, (performance.now() - started) / 1000);
+    case "document":
+      await result.showDocument(outcome.document, (performance.now() - started) / 1000);
       break;
     case "problem": {
       const findings = findingsOf(
@@ -213,6 +213,7 @@ async function render(): Promise<void> {
         files.files().map(({ key }) => key),
       );
       if (findings.length > 0) mark(findings);
+      if (outcome.problem.code === "forbidden") token.show("rejected");
       result.showProblem({ ...outcome.problem, findings });
       break;
     }
@@ -230,16 +231,16 @@ function showProblem(problem: ProblemReport, findings: readonly Finding[]): void
   result.showProblem({ code: problem.code, detail: problem.detail, title, requestId: null, findings });
 }
 
-/** The limits of this deployment, once there is a token for them. */
-async function fetchLimits(): Promise<void> {
-  if (readToken() === "") return;
-  const headers = { [API_TOKEN_HEADER]: readToken() };
-  const answer = await fetch("/v1/constraints", { headers }).catch(() => null);
-  const constraints = answer?.ok ? asConstraints(await answer.json().catch(() => null)) : null;
-  byId("token-state", HTMLElement).textContent = answer?.status === 403 ? "rejected" : "set";
-  byId("token-state", HTMLElement).dataset.state = answer?.status === 403 ? "rejected" : "set";
-  if (constraints === null) return;
-  limits = limitsFrom(constraints.limits);
+/** Validates by the limits of this deployment, once there is a token for them. */
+async function updateLimits(): Promise<void> {
+  const used = readToken();
+  if (used === "") return;
+  const outcome = await fetchLimits(used);
+  // Another one may have been entered meanwhile.
+  if (readToken() !== used) return;
+  token.show(outcome.kind === "forbidden" ? "rejected" : "set");
+  if (outcome.kind !== "limits") return;
+  ({ limits } = outcome);
   validate();
 }
 

@@ -78,8 +78,6 @@ export function connectOutputPanel(onChange: () => void): OutputPanel {
     for (const element of form.querySelectorAll<HTMLElement>("[data-field]")) {
       element.hidden = !fields.includes(element.dataset.field ?? "");
     }
-    byId("output-pages-hint", HTMLElement).textContent =
-      format() === "pdf" ? "Empty: all pages" : "With ZIP. Empty: all pages";
   };
 
   form.addEventListener("submit", (event) => event.preventDefault());

@@ -8,12 +8,16 @@ import { unzipSync } from "fflate";
 import { byId, describeBytes, make, makeButton, saveFile } from "./elements.ts";
 import type { Finding } from "./findings.ts";
 import { adviceFor } from "./problem-advice.ts";
-import type { AnsweredProblem, Progress, RenderedFile } from "./render-call.ts";
+import type { Progress, RenderedDocument } from "./service-call.ts";
 
 /** A problem to show. One that was found before sending has no request id. */
-export type ShownProblem = Pick<AnsweredProblem, "code" | "title" | "detail" | "requestId"> & {
+export interface ShownProblem {
+  readonly code: string;
+  readonly title: string;
+  readonly detail: string;
+  readonly requestId: string | null;
   readonly findings: readonly Finding[];
-};
+}
 
 const ELAPSED_UPDATE_MILLISECONDS = 100;
 
@@ -34,6 +38,11 @@ export class ResultView {
     this.#content.tabIndex = 0;
   }
 
+  /** On a phone the result is below the request. */
+  scrollIntoView(): void {
+    if (matchMedia("(max-width: 60rem)").matches) byId("result", HTMLElement).scrollIntoView();
+  }
+
   showMessage(title: string, text: string): void {
     this.#clear();
     this.#summary.textContent = title;
@@ -48,7 +57,7 @@ export class ResultView {
     const started = performance.now();
     const bar = make("progress", { "aria-label": "Rendering" });
     const label = make("p", { class: "phase" });
-    let phase = "Rendering";
+    let phase = describePhase({ phase: "rendering" });
     const show = () => {
       label.textContent = `${phase} · ${((performance.now() - started) / 1000).toFixed(1)} s`;
     };
@@ -59,9 +68,8 @@ export class ResultView {
     this.#summary.textContent = "Rendering";
     this.#content.append(make("div", { class: "empty is-busy" }, bar, label, cancel));
     return (progress) => {
-      if (progress.phase === "rendering") return;
-      phase = `Receiving ${describeBytes(progress.receivedBytes)}`;
-      if (progress.totalBytes > 0) {
+      phase = describePhase(progress);
+      if (progress.phase === "receiving" && progress.totalBytes) {
         bar.max = progress.totalBytes;
         bar.value = progress.receivedBytes;
       }
@@ -70,7 +78,7 @@ export class ResultView {
   }
 
   /** Shows a file in place and offers it for download. */
-  async showFile({ bytes, mediaType, fileName }: RenderedFile, elapsedSeconds: number): Promise<void> {
+  async showDocument({ bytes, mediaType, fileName }: RenderedDocument, elapsedSeconds: number): Promise<void> {
     this.#clear();
     const url = this.#objectUrl(bytes, mediaType);
     this.#download.onclick = () => saveFile(url, fileName);
@@ -183,6 +191,17 @@ export class ResultView {
     this.#download.onclick = null;
     this.#content.replaceChildren();
     this.#content.scrollTop = 0;
+  }
+}
+
+function describePhase(progress: Progress): string {
+  switch (progress.phase) {
+    case "rendering":
+      return "Rendering";
+    case "waiting":
+      return `The service is busy: next attempt in ${Math.ceil(progress.waitSeconds)} s`;
+    case "receiving":
+      return `Receiving ${describeBytes(progress.receivedBytes)}`;
   }
 }
 
