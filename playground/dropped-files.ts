@@ -23,8 +23,13 @@ export function chosenFiles(files: Iterable<File>): NamedFile[] {
 
 /** The files of a drop, those in folders included, at most `maxFiles`. Must be called within the event. */
 export async function droppedFiles(transfer: DataTransfer, maxFiles: number): Promise<NamedFile[]> {
-  const entries = [...transfer.items].flatMap((item) => item.webkitGetAsEntry() ?? []);
-  const found: NamedFile[] = [];
+  const items = [...transfer.items];
+  const entries = items.flatMap((item) => item.webkitGetAsEntry() ?? []);
+  // What another page or program hands over may be a file without an entry.
+  const found = items
+    .filter((item) => item.webkitGetAsEntry() === null)
+    .flatMap((item) => item.getAsFile() ?? [])
+    .map((file): NamedFile => ({ path: file.name, file }));
   for (const entry of entries) {
     // The contents of a single folder are the project; of several, each is a folder of it.
     const path = entry.isDirectory && entries.length === 1 ? "" : entry.name;
