@@ -218,7 +218,7 @@ async function render(): Promise<void> {
       break;
     }
     case "cancelled":
-      result.showMessage("Cancelled", "The service has stopped this render.");
+      result.showMessage("Cancelled", "The page no longer waits for this render.");
       renderButton.focus();
       break;
     case "unreachable":

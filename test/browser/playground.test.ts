@@ -134,8 +134,6 @@ describe("rendering", () => {
     await keepPicture(page, "rendering");
     await page.getByRole("button", { name: "Cancel" }).click();
     await page.getByRole("heading", { name: "Cancelled" }).waitFor();
-    const running = async () => /^service_renders_running\S* (\d+)$/m.exec(await metrics())?.[1];
-    await expect.poll(running).toBe("0");
     await example(page, "Certificate");
     await render(page);
     await page.locator(".sheet img").waitFor();
@@ -156,10 +154,6 @@ describe("rendering", () => {
     await keepPicture(page, "compile-failed");
   });
 });
-
-async function metrics(): Promise<string> {
-  return (await service.send("/metrics")).text();
-}
 
 /** The longest row of pixels that match. */
 function longestRun({ width, height, data }: PNG, matches: (pixel: [number, number, number]) => boolean): number {
