@@ -69,6 +69,20 @@ export default {
       to: { path: "^cli/" },
     },
     {
+      name: "playground-is-a-client",
+      comment: "playground/ runs in browsers: it imports itself, the client, the rules and packages for browsers.",
+      severity: "error",
+      from: { path: "^playground/" },
+      to: { pathNot: "^(playground|client|rules|node_modules)/" },
+    },
+    {
+      name: "nobody-imports-the-playground",
+      comment: "The page is bundled and served as a file. Only what builds it knows the form of its data.",
+      severity: "error",
+      from: { path: "^(rules|client|edge|backend)/" },
+      to: { path: "^playground/" },
+    },
+    {
       name: "edge-without-backend",
       comment: "The edge runs in workerd, in another process than the backend: they share only rules/.",
       severity: "error",

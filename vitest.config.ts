@@ -24,7 +24,10 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: "node", include: ["test/{architecture,cli,client,rules,backend,scripts,service}/**/*.test.ts"] },
+        test: {
+          name: "node",
+          include: ["test/{architecture,cli,client,playground,rules,backend,scripts,service}/**/*.test.ts"],
+        },
       },
       {
         extends: true,

@@ -4,14 +4,20 @@
 import { type Handler, Hono, type MiddlewareHandler } from "hono";
 import { etag } from "hono/etag";
 import { COMMON_HEADERS, REQUEST_ID_HEADER } from "../rules/http/headers.ts";
-import { allowedMethods, EDGE_ROUTES, REFERENCE_ROUTES, STATIC_ROUTES } from "../rules/http/routes.ts";
+import {
+  allowedMethods,
+  EDGE_ROUTES,
+  PLAYGROUND_ROUTES,
+  REFERENCE_ROUTES,
+  STATIC_ROUTES,
+} from "../rules/http/routes.ts";
 import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem.ts";
 import { answerConstraints } from "./constraints-route.ts";
 import { type EdgeBindings, type EdgeContext, settingsOf } from "./context.ts";
 import { drainBody } from "./drain-body.ts";
 import { answerMetrics } from "./metrics-route.ts";
+import { answerPage } from "./pages.ts";
 import { problemResponse } from "./problem-response.ts";
-import { answerReference } from "./reference-page.ts";
 import { answerRender } from "./render-route.ts";
 import { requireToken } from "./require-token.ts";
 
@@ -37,9 +43,12 @@ const HANDLERS: Readonly<Record<EdgePath, EdgeHandlers>> = {
   "/metrics": [answerMetrics],
 };
 
+/** The routes of the pages for people. */
+const PAGE_ROUTES = [...PLAYGROUND_ROUTES, ...REFERENCE_ROUTES];
+
 for (const { method, path } of EDGE_ROUTES) app.on(method, [path], ...HANDLERS[path]);
 for (const { method, path } of STATIC_ROUTES) app.on(method, path, answerStaticDocument);
-for (const { method, path } of REFERENCE_ROUTES) app.on(method, path, answerReference);
+for (const { method, path } of PAGE_ROUTES) app.on(method, path, answerPage);
 
 /** A Worker whose settings are not valid must not appear healthy. */
 function answerHealth(context: EdgeContext): Response {
@@ -56,7 +65,7 @@ async function answerStaticDocument(context: EdgeContext): Promise<Response> {
 
 // Not hono's `methodNotAllowed`: it does not answer OPTIONS, and the backend needs the same list.
 app.notFound((context) => {
-  const allowed = allowedMethods([...EDGE_ROUTES, ...STATIC_ROUTES, ...REFERENCE_ROUTES], context.req.path);
+  const allowed = allowedMethods([...EDGE_ROUTES, ...STATIC_ROUTES, ...PAGE_ROUTES], context.req.path);
   if (allowed === null) return problemResponse(context, notFound());
   if (context.req.method === "OPTIONS") return new Response(null, { status: 204, headers: { Allow: allowed } });
   const response = problemResponse(context, methodNotAllowed(allowed));

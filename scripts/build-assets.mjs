@@ -1,6 +1,6 @@
 /**
  * `wrangler deploy` runs this first (`[build]` in `wrangler.toml`): adds the static files that are not checked in.
  */
-import { provideReferenceViewer } from "./reference-viewer.mjs";
+import { provideStaticAssets } from "./static-assets.ts";
 
-await provideReferenceViewer();
+await provideStaticAssets();

@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { array, boolean, literal, object, parse, record, strictObject, string } from "valibot";
-import { provideReferenceViewer } from "./reference-viewer.mjs";
+import { provideStaticAssets } from "./static-assets.ts";
 
 export const LOOPBACK = "127.0.0.1";
 
@@ -55,7 +55,7 @@ export async function startConfiguredWorker(
 ): Promise<LocalWorker> {
   const { main, vars, assets } = await wranglerConfig();
   // What `build.command` does for wrangler.
-  await provideReferenceViewer();
+  await provideStaticAssets();
   return startInWorkerd(main, port, { ...vars, ...bindings }, assets);
 }
 

@@ -1,4 +1,4 @@
 /** Completes the static files before the Worker is tested with them, as `wrangler deploy` does. */
-import { provideReferenceViewer } from "../scripts/reference-viewer.mjs";
+import { provideStaticAssets } from "../scripts/static-assets.ts";
 
-export default provideReferenceViewer;
+export default provideStaticAssets;

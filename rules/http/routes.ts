@@ -39,6 +39,18 @@ export const REFERENCE_ROUTES: readonly Route[] = [
   "/swagger-ui-bundle.js.LICENSE.txt",
 ].map((file) => ({ path: `${REFERENCE_PATH}${file}`, method: "GET" }));
 
+/** The page on which people try the service. Its files are below `PLAYGROUND_FILES_PATH`. */
+export const PLAYGROUND_PATH = "/";
+export const PLAYGROUND_FILES_PATH = "/playground";
+
+/** The edge's routes for that page. */
+export const PLAYGROUND_ROUTES: readonly Route[] = [
+  PLAYGROUND_PATH,
+  ...["icon.svg", "playground.css", "playground.js", "pdf-viewer.js", "pdf-worker.js", "examples.json"].map(
+    (file) => `${PLAYGROUND_FILES_PATH}/${file}`,
+  ),
+].map((path) => ({ path, method: "GET" }));
+
 /** The routes of a backend. */
 export const BACKEND_ROUTES = [
   { path: "/v1/render", method: "POST" },

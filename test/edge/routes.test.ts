@@ -173,7 +173,7 @@ describe("GET /v1/constraints", () => {
 });
 
 describe("unknown paths and methods", () => {
-  it.each(["/", "/v1", "/v1/", "/v1/render/", "/v1/Render", "/v2/render", "/static/error-codes.json", "/toString"])(
+  it.each(["/v1", "/v1/", "/v1/render/", "/v1/Render", "/v2/render", "/static/error-codes.json", "/toString"])(
     "answers 404 at %s",
     async (path) => {
       await expectProblem(await send(path), "not_found");

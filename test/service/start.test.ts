@@ -92,6 +92,9 @@ describe("npm start", () => {
     const service = await start({});
     const url = await ready(service);
     expect(service.output()).toContain(`-H 'X-Service-Api-Token: ${SECRET}'`);
+    const page = /^(http\S+)#token=(\S+)$/m.exec(service.output()) ?? [];
+    expect([page[1], page[2]]).toEqual([url.toString(), SECRET]);
+    expect((await fetch(page[1] ?? "")).headers.get("Content-Type")).toBe("text/html; charset=utf-8");
     expect(service.errors()).toMatch(/^WARNING: SERVICE_SANDBOX=none: /m);
     const headers = { "X-Service-Api-Token": SECRET, "Content-Type": "application/json" };
     const answer = await fetch(new URL("/v1/render", url), { method: "POST", headers, body: '{"source":"x"}' });
@@ -114,7 +117,7 @@ describe("npm start", () => {
         .output()
         .split("\n")
         .filter((line) => line !== ""),
-    ).toHaveLength(2);
+    ).toHaveLength(4);
   });
 
   it.each(["SERVICE_EDGE_PORT", "SERVICE_PORT"])("names %s where that port is in use", async (setting) => {

@@ -1,0 +1,79 @@
+/**
+ * The API token of the tab: kept in its session storage alone, so that it is gone with the tab.
+ */
+import { byId } from "./elements.ts";
+
+const STORAGE_KEY = "api-token";
+
+/** `npm start` prints a link with the token in its fragment, which browsers send to nobody. */
+const FRAGMENT = /^#token=(.+)$/;
+
+/** What is known of the token. */
+export type TokenState = "not set" | "set" | "rejected";
+
+/**
+ * Connects the dialog of the token.
+ *
+ * @param onChange called when the token has changed
+ */
+export function connectToken(onChange: () => void) {
+  const dialog = byId("token-dialog", HTMLDialogElement);
+  const input = byId("token-input", HTMLInputElement);
+  const open = () => {
+    input.value = readToken();
+    dialog.showModal();
+    input.select();
+  };
+  byId("token-button", HTMLButtonElement).addEventListener("click", open);
+  byId("token-cancel", HTMLButtonElement).addEventListener("click", () => dialog.close());
+  byId("token-forget", HTMLButtonElement).addEventListener("click", () => {
+    input.value = "";
+    save("");
+  });
+  byId("token-form", HTMLFormElement).addEventListener("submit", (event) => {
+    event.preventDefault();
+    save(input.value.trim());
+  });
+  const save = (token: string) => {
+    if (token === "") sessionStorage.removeItem(STORAGE_KEY);
+    else sessionStorage.setItem(STORAGE_KEY, token);
+    dialog.close();
+    show();
+    onChange();
+  };
+  const show = (tokenState: TokenState = readToken() === "" ? "not set" : "set") => {
+    const state = byId("token-state", HTMLElement);
+    state.textContent = tokenState;
+    state.dataset.state = tokenState;
+  };
+  adoptFragment();
+  addEventListener("hashchange", () => {
+    if (!adoptFragment()) return;
+    show();
+    onChange();
+  });
+  show();
+  return { open, show };
+}
+
+/** The token, or an empty string. */
+export function readToken(): string {
+  return sessionStorage.getItem(STORAGE_KEY) ?? "";
+}
+
+/** Moves a token from the fragment of the address into the session, so that it is not copied with the address. */
+function adoptFragment(): boolean {
+  const [, token] = FRAGMENT.exec(location.hash) ?? [];
+  if (token === undefined) return false;
+  sessionStorage.setItem(STORAGE_KEY, safelyDecoded(token));
+  history.replaceState(null, "", location.pathname + location.search);
+  return true;
+}
+
+function safelyDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,39 @@
+/** Where a value of `data` is in the editor's text. */
+import { syntaxTree } from "@codemirror/language";
+import type { EditorState } from "@codemirror/state";
+import type { SyntaxNode } from "@lezer/common";
+
+export interface TextRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The range of the value at a path, or of the closest container of it that is found. */
+export function rangeOfPath(state: EditorState, path: readonly (string | number)[]): TextRange {
+  let node: SyntaxNode = syntaxTree(state).topNode.firstChild ?? syntaxTree(state).topNode;
+  for (const segment of path) {
+    const values = childrenOf(node).filter(({ name }) => !/^[[\]{},]$/.test(name));
+    const next: SyntaxNode | null | undefined =
+      typeof segment === "number"
+        ? values[segment]
+        : values.find((property) => nameOf(state, property.firstChild) === segment)?.lastChild;
+    if (!next) break;
+    node = next;
+  }
+  return { from: node.from, to: node.to };
+}
+
+function childrenOf(node: SyntaxNode): SyntaxNode[] {
+  const children: SyntaxNode[] = [];
+  for (let child = node.firstChild; child !== null; child = child.nextSibling) children.push(child);
+  return children;
+}
+
+function nameOf(state: EditorState, node: SyntaxNode | null): string | null {
+  if (node === null) return null;
+  try {
+    return String(JSON.parse(state.sliceDoc(node.from, node.to)));
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,47 @@
+/**
+ * The elements of the page by their ids, and new ones. Text always becomes a text node: nothing is parsed as HTML.
+ */
+
+/** The element of `index.html` with this id. A missing one is a bug in the page. */
+export function byId<Type extends HTMLElement>(id: string, type: abstract new () => Type): Type {
+  const element = document.getElementById(id);
+  if (element instanceof type) return element;
+  throw new Error(`index.html has no ${type.name} #${id}`);
+}
+
+/** A new element with attributes and children; a child that is a string becomes text. */
+export function make<Name extends keyof HTMLElementTagNameMap>(
+  name: Name,
+  attributes: Readonly<Record<string, string>> = {},
+  ...children: readonly (Node | string)[]
+): HTMLElementTagNameMap[Name] {
+  const element = document.createElement(name);
+  for (const [attribute, value] of Object.entries(attributes)) element.setAttribute(attribute, value);
+  element.append(...children);
+  return element;
+}
+
+/** A new button that does something when it is pressed. */
+export function makeButton(
+  text: string,
+  attributes: Readonly<Record<string, string>>,
+  onPress: () => void,
+): HTMLButtonElement {
+  const button = make("button", { type: "button", ...attributes }, text);
+  button.addEventListener("click", onPress);
+  return button;
+}
+
+/** Offers what an object URL stands for as a download. */
+export function saveFile(url: string, name: string): void {
+  make("a", { href: url, download: name }).click();
+}
+
+const KIBIBYTE = 1024;
+
+/** A size for people: "812 bytes", "1.5 KiB". */
+export function describeBytes(bytes: number): string {
+  if (bytes < KIBIBYTE) return `${bytes} byte${bytes === 1 ? "" : "s"}`;
+  if (bytes < KIBIBYTE * KIBIBYTE) return `${(bytes / KIBIBYTE).toFixed(1)} KiB`;
+  return `${(bytes / KIBIBYTE / KIBIBYTE).toFixed(1)} MiB`;
+}

@@ -1,0 +1,159 @@
+/**
+ * What is wrong with a draft, by the field that has to change. The verdict is that of `rules/`: the code that the service
+ * validates by.
+ */
+
+import { isValidKey } from "../rules/files-rules.ts";
+import { JsonCursor } from "../rules/json/cursor.ts";
+import type { Limits } from "../rules/limits.ts";
+import { OUTPUT_FIELDS, type OutputField } from "../rules/output-options.ts";
+import type { Problem, ValidationError } from "../rules/problem.ts";
+import { parseRenderRequest } from "../rules/render-request.ts";
+import type { OutputRuleId } from "../rules/rule-ids.ts";
+import { type Draft, requestBody } from "./draft.ts";
+
+/** Where a message belongs. */
+export type Place =
+  | { readonly field: "source" }
+  /** `offset` is that of a syntax error, in UTF-16 code units; `path` leads to a value. */
+  | { readonly field: "data"; readonly offset?: number; readonly path?: readonly (string | number)[] }
+  /** The keys that are concerned; none when it is about all files. */
+  | { readonly field: "files"; readonly keys: readonly string[] }
+  | { readonly field: OutputField };
+
+export interface Finding {
+  readonly place: Place;
+  readonly message: string;
+}
+
+/** Everything about a problem that this module reads: of one found here, or of one that the service has answered. */
+export interface ProblemReport {
+  readonly code: string;
+  readonly detail: string;
+  readonly context: object;
+}
+
+/** The verdict on a draft. */
+export type Verdict =
+  | { readonly ok: true; readonly body: string }
+  | { readonly ok: false; readonly problem: ProblemReport | null; readonly findings: readonly Finding[] };
+
+/** Validates a draft as the service will. `problem` is null when `data` is not JSON, so that there is no body yet. */
+export function validateDraft(draft: Draft, limits: Limits): Verdict {
+  const malformedAt = jsonErrorOffset(draft.data);
+  const checked = malformedAt === null ? draft : { ...draft, data: "" };
+  const body = requestBody(checked);
+  const parsed = parseRenderRequest(new TextEncoder().encode(body), limits);
+  if (malformedAt === null && parsed.ok) return { ok: true, body };
+  const keys = draft.files.map(({ key }) => key);
+  const findings = parsed.ok ? [] : findingsOf(parsed.problem, keys);
+  // The service names the first problem only. That of the options is shown beside one of the template, data or files.
+  if (!findings.some(({ place }) => isOutputField(place.field))) findings.push(...outputFindings(draft, limits));
+  if (malformedAt === null) return { ok: false, problem: parsed.ok ? null : parsed.problem, findings };
+  const message = `Not valid JSON: ${placeOf(draft.data, malformedAt)}`;
+  return {
+    ok: false,
+    problem: null,
+    findings: [{ place: { field: "data", offset: malformedAt }, message }, ...findings],
+  };
+}
+
+function outputFindings({ output }: Draft, limits: Limits): Finding[] {
+  const body = requestBody({ source: "x", data: "", files: [], output });
+  const parsed = parseRenderRequest(new TextEncoder().encode(body), limits);
+  return parsed.ok ? [] : findingsOf(parsed.problem, []);
+}
+
+function isOutputField(field: string): boolean {
+  return OUTPUT_FIELDS.some((name) => name === field);
+}
+
+/** Where a text stops being one JSON value, in UTF-16 code units; null when it is one, or empty. */
+export function jsonErrorOffset(text: string): number | null {
+  if (text.trim() === "") return null;
+  const bytes = new TextEncoder().encode(text);
+  const cursor = new JsonCursor(bytes);
+  cursor.skipWhitespace();
+  cursor.skipValue(null);
+  cursor.expectEnd();
+  if (!cursor.isMalformed) return null;
+  return new TextDecoder().decode(bytes.subarray(0, cursor.malformedAt)).length;
+}
+
+function placeOf(text: string, offset: number): string {
+  if (offset >= text.trimEnd().length) return "it ends too early.";
+  const before = text.slice(0, offset).split("\n");
+  return `see line ${before.length}, column ${(before.at(-1) ?? "").length + 1}.`;
+}
+
+/** The field that an output rule is about. */
+const FIELD_OF_RULE: Readonly<Record<OutputRuleId, OutputField>> = {
+  page_selection_too_long: "pages",
+  page_selection_too_many_segments: "pages",
+  page_selection_malformed: "pages",
+  page_range_end_precedes_start: "pages",
+  duplicate_standards: "standards",
+  multiple_pdf_a_standards: "standards",
+  ua_1_with_pdf_a_4: "standards",
+  version_conflicts_with_standard: "version",
+  ua_1_with_pdf_2_0: "version",
+  pages_with_tagged_standard: "pages",
+  pages_requires_archive: "pages",
+  page_with_archive: "page",
+};
+
+/** A problem's messages by field; none when it is about no field. `keys` are those of the draft's files. */
+export function findingsOf({ code, detail, context }: ProblemReport, keys: readonly string[]): Finding[] {
+  const members: { readonly [name: string]: unknown } = { ...context };
+  const rule = members.rule;
+  if (typeof rule === "string" && isOutputRule(rule))
+    return [{ place: { field: FIELD_OF_RULE[rule] }, message: detail }];
+  if (Array.isArray(members.errors)) {
+    return members.errors
+      .filter(isValidationError)
+      .map(({ loc, msg }) => ({ place: placeOfLoc(loc, keys), message: sentence(msg) }));
+  }
+  const place = placeOfCode(code, members);
+  return place === null ? [] : [{ place, message: detail }];
+}
+
+function placeOfCode(code: string, context: { readonly [name: string]: unknown }): Place | null {
+  const { key, path } = context;
+  switch (code as Problem["code"]) {
+    case "template_source_too_large":
+    case "template_compile_failed":
+      return { field: "source" };
+    case "invalid_file_data":
+    case "template_file_too_large":
+      return { field: "files", keys: typeof key === "string" ? [key] : [] };
+    case "string_too_large":
+      return { field: "data", ...(Array.isArray(path) && { path }) };
+    case "page_selection_too_large":
+      return { field: "pages" };
+    default:
+      return null;
+  }
+}
+
+function placeOfLoc([root, ...rest]: ValidationError["loc"], keys: readonly string[]): Place {
+  if (root === "data") return { field: "data", path: rest };
+  if (root === "files") {
+    const [key] = rest;
+    // The `loc` of an invalid key does not name it.
+    return { field: "files", keys: typeof key === "string" ? [key] : keys.filter((each) => !isValidKey(each)) };
+  }
+  const field = root === "output" ? OUTPUT_FIELDS.find((name) => name === rest[0]) : undefined;
+  return { field: field ?? (root === "output" ? "format" : "source") };
+}
+
+function isOutputRule(rule: string): rule is OutputRuleId {
+  return Object.hasOwn(FIELD_OF_RULE, rule);
+}
+
+function isValidationError(value: unknown): value is ValidationError {
+  return typeof value === "object" && value !== null && "loc" in value && Array.isArray(value.loc) && "msg" in value;
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
+}

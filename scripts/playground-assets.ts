@@ -1,0 +1,59 @@
+/**
+ * What the playground is made of and is not checked in: the bundles of `playground/`, the worker of pdf.js and the examples
+ * as requests.
+ */
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import type { ExampleEntry } from "../playground/example-entry.ts";
+import { exampleNames, exampleRequest } from "./example-request.ts";
+import { provideStaticFile } from "./static-file.mjs";
+
+const PROJECT = new URL("../", import.meta.url);
+const PDF_WORKER = new URL("node_modules/pdfjs-dist/build/pdf.worker.min.mjs", PROJECT);
+
+/** The bundles by the module that each begins with. */
+const BUNDLES = { playground: "playground/main.ts", "pdf-viewer": "playground/pdf-viewer.ts" } as const;
+
+/** Puts the built files of the playground where they are served. */
+export async function providePlayground(): Promise<void> {
+  await Promise.all([provideBundles(), provideExamples(), providePdfWorker()]);
+}
+
+/** Bundles the page's scripts. The size of each is in docs/playground.md. */
+async function provideBundles(): Promise<void> {
+  const { outputFiles } = await build({
+    absWorkingDir: fileURLToPath(PROJECT),
+    entryPoints: BUNDLES,
+    outdir: "static/playground",
+    bundle: true,
+    write: false,
+    minify: true,
+    format: "esm",
+    target: "es2024",
+    platform: "browser",
+    // The licences of what is bundled, at the end of the bundle.
+    legalComments: "eof",
+    logLevel: "silent",
+  });
+  await Promise.all(
+    outputFiles.map(({ path, contents }) => provideStaticFile(`playground/${path.split("/").at(-1)}`, contents)),
+  );
+}
+
+async function providePdfWorker(): Promise<void> {
+  await provideStaticFile("playground/pdf-worker.js", await readFile(PDF_WORKER));
+}
+
+/** All in one file, which the page fetches after it is shown: 80 KB on the wire. Each body is text, unchanged. */
+async function provideExamples(): Promise<void> {
+  const entries = (await exampleNames()).map(async (name): Promise<ExampleEntry> => {
+    return { name, title: titleOf(name), body: await exampleRequest(name) };
+  });
+  await provideStaticFile("playground/examples.json", Buffer.from(JSON.stringify(await Promise.all(entries))));
+}
+
+/** "accessible-letter" becomes "Accessible letter". */
+function titleOf(name: string): string {
+  return `${name.charAt(0).toUpperCase()}${name.slice(1).replaceAll("-", " ")}`;
+}

@@ -1,0 +1,392 @@
+/** The playground in a real browser, with the whole service behind it. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { execa } from "execa";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { PNG } from "pngjs";
+import { beforeAll, describe, expect, it } from "vitest";
+import { readPdf } from "../support/pdf-reader.ts";
+import { makeTemporaryFolder } from "../support/temporary-folder.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { API_TOKEN } from "../support/tokens.ts";
+import { expectAccessible } from "./accessibility.ts";
+import { keepPicture, openPage, startBrowser } from "./browser.ts";
+
+let service: TestService;
+let browser: Browser;
+
+beforeAll(async () => {
+  service = await startTestService({ settings: { SERVICE_MAX_INLINE_FILE_BYTES: "50000" } });
+  const started = await startBrowser();
+  ({ browser } = started);
+  return async () => {
+    await started.stop();
+    await service.stop();
+  };
+});
+
+/** The playground with a token, its examples loaded. */
+async function openPlayground(options: BrowserContextOptions = {}): Promise<Page> {
+  const page = await openPage(browser, new URL(`/#token=${API_TOKEN}`, service.edge.url), options);
+  await page.getByRole("button", { name: "Invoice" }).waitFor();
+  return page;
+}
+
+const render = (page: Page) => page.getByRole("button", { name: "Render" }).click();
+const example = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).click();
+const summary = (page: Page) => page.locator("#result-summary").textContent();
+
+/** Puts a text into an editor, in place of what it holds. */
+async function write(page: Page, label: "Template (Typst)" | "Data (JSON)", text: string): Promise<void> {
+  await page.getByRole("textbox", { name: label }).click();
+  await page.keyboard.press("ControlOrMeta+a");
+  // Chromium itself would give the style of what is replaced to what is inserted, which the page's policy stops.
+  await page.keyboard.press("Delete");
+  await page.keyboard.insertText(text);
+}
+
+describe("rendering", () => {
+  it("leads from an example to a picture of the invoice, and to the file", async () => {
+    const page = await openPlayground();
+    await example(page, "Invoice");
+    await render(page);
+    const sheet = page.locator('.sheet[data-drawn="true"]');
+    await sheet.waitFor();
+    expect(await sheet.locator("figcaption").textContent()).toContain("8,940.45");
+    const picture = PNG.sync.read(await sheet.locator("canvas").screenshot());
+    // The header of the table is a band of dark teal; its first cell takes two fifths of the page.
+    expect(
+      longestRun(picture, ([red, green, blue]) => red < 60 && green > 50 && green < 110 && blue > 50),
+    ).toBeGreaterThan(picture.width / 3);
+    expect(await summary(page)).toMatch(/^invoice-TH-2026-0417\.pdf · 1 page · [\d.]+ KiB · [\d.]+ s$/);
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "Download" }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe("invoice-TH-2026-0417.pdf");
+    const { pageTexts } = await readPdf(await readFile(await download.path()));
+    expect(pageTexts.join()).toContain("Tarn & Holloway");
+    await expectAccessible(page);
+    await keepPicture(page, "invoice");
+  });
+
+  it.each([
+    ["Accessible letter", ".sheet[data-drawn]"],
+    ["Brand letter", ".sheet[data-drawn]"],
+    ["Certificate", ".sheet img"],
+    ["Report", ".sheet[data-drawn]"],
+    ["Slides", ".entries"],
+  ])("shows the example %s", async (name, shown) => {
+    const page = await openPlayground();
+    await example(page, name);
+    expect(await page.locator("#validation").textContent()).toBe("Valid request");
+    await render(page);
+    await page.locator(shown).first().waitFor();
+    await keepPicture(page, name.toLowerCase().replace(" ", "-"));
+  });
+
+  it("lists an archive, shows each of its pages and offers each as a file", async () => {
+    const page = await openPlayground();
+    await example(page, "Slides");
+    await render(page);
+    const entries = page.locator(".entries li");
+    await entries.first().waitFor();
+    expect(await entries.count()).toBe(8);
+    await page.getByRole("button", { name: "page-03.svg" }).click();
+    const picture = page.getByAltText("The rendered file page-03.svg");
+    await expect.poll(() => picture.evaluate((image: HTMLImageElement) => image.naturalWidth)).toBeGreaterThan(100);
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("link", { name: "Download page-03.svg" }).click(),
+    ]);
+    expect(await readFile(await download.path(), "utf8")).toMatch(/^<svg/);
+    await expectAccessible(page);
+  });
+
+  it("shows an SVG as a picture and never as a part of the page", async () => {
+    const page = await openPlayground();
+    await write(
+      page,
+      "Template (Typst)",
+      '#set page(width: 60mm, height: 30mm)\nHello #link("https://example.com")[there]',
+    );
+    await page.getByRole("radio", { name: "SVG" }).check();
+    await render(page);
+    await page.locator(".sheet img").waitFor();
+    expect(await page.locator("#result svg").count()).toBe(0);
+  });
+
+  it("sends data as it was written: no digit is lost", async () => {
+    const page = await openPlayground();
+    await write(page, "Template (Typst)", "#data.number");
+    await page.getByRole("tab", { name: "Data" }).click();
+    await write(page, "Data (JSON)", '{ "number": 9007199254740993 }');
+    await render(page);
+    await page.locator(".sheet[data-drawn]").waitFor();
+    expect(await page.locator("figcaption").first().textContent()).toContain("9007199254740993");
+  });
+
+  it("can be cancelled, and the next render works", async () => {
+    const page = await openPlayground();
+    await write(page, "Template (Typst)", "#for a in range(100000) { for b in range(100000) { let sum = a + b } }");
+    await render(page);
+    await page.getByRole("button", { name: "Cancel" }).waitFor();
+    await keepPicture(page, "rendering");
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("heading", { name: "Cancelled" }).waitFor();
+    await example(page, "Certificate");
+    await render(page);
+    await page.locator(".sheet img").waitFor();
+  });
+
+  it("says what to do about each problem, and names the request to the operator", async () => {
+    const page = await openPlayground();
+    await write(page, "Template (Typst)", "#unknown-function()");
+    await render(page);
+    const problem = page.locator(".problem");
+    await problem.waitFor();
+    const text = (await problem.textContent()) ?? "";
+    expect(text).toContain("Template compile failed");
+    expect(text).toContain("Typst 0.15.1");
+    expect(text).toMatch(/request [0-9a-f-]{36}/);
+    expect(await page.locator("#source-message").textContent()).not.toBe("");
+    await expectAccessible(page);
+    await keepPicture(page, "compile-failed");
+  });
+});
+
+/** The longest row of pixels that match. */
+function longestRun({ width, height, data }: PNG, matches: (pixel: [number, number, number]) => boolean): number {
+  let longest = 0;
+  for (let y = 0; y < height; y++) {
+    let run = 0;
+    for (let x = 0; x < width; x++) {
+      const at = (y * width + x) * 4;
+      run = matches([data[at] ?? 0, data[at + 1] ?? 0, data[at + 2] ?? 0]) ? run + 1 : 0;
+      longest = Math.max(longest, run);
+    }
+  }
+  return longest;
+}
+
+describe("validation", () => {
+  it("shows a rejected request at its field before it is sent, and moves the focus there", async () => {
+    const page = await openPlayground();
+    const sent: string[] = [];
+    page.on("request", (request) => sent.push(request.url()));
+    await page.getByLabel("Pages").fill("3-1");
+    const message = page.locator("#output-pages-message");
+    await expect.poll(() => message.textContent()).toContain("2-5, not 5-2");
+    await page.getByRole("tab", { name: "Data" }).focus();
+    await render(page);
+    await page.locator('.problem[data-code="invalid_request"]').waitFor();
+    expect(await page.evaluate("document.activeElement.id")).toBe("output-pages");
+    expect(await page.getByLabel("Pages").getAttribute("aria-invalid")).toBe("true");
+    expect(sent.filter((url) => url.endsWith("/v1/render"))).toEqual([]);
+    await expectAccessible(page);
+    await keepPicture(page, "rejected");
+    await page.getByLabel("Pages").fill("1-3");
+    await expect.poll(() => message.textContent()).toBe("");
+  });
+
+  it("finds the place in the data", async () => {
+    const page = await openPlayground();
+    await page.getByRole("tab", { name: "Data" }).click();
+    await write(page, "Data (JSON)", '{\n  "a": 1,\n  b: 2\n}');
+    const message = page.locator("#data-message");
+    await expect.poll(() => message.textContent()).toBe("Not valid JSON: see line 3, column 3.");
+    await write(page, "Data (JSON)", '{ "name": { "price": [1, 1e999] } }');
+    await expect.poll(() => message.textContent()).toContain("out of range");
+    expect(await page.locator(".cm-lintRange-error").textContent()).toBe("1e999");
+    expect(await page.getByRole("tab", { name: /Data/ }).textContent()).toContain("1");
+    await expectAccessible(page);
+  });
+
+  it("uses the limits of the deployment", async () => {
+    const page = await openPlayground();
+    await page.getByRole("tab", { name: "Files" }).click();
+    await page.locator("#files-input").setInputFiles([
+      { name: "big.bin", mimeType: "application/octet-stream", buffer: Buffer.alloc(50_001, 255) },
+      { name: "small.bin", mimeType: "application/octet-stream", buffer: Buffer.alloc(50_000, 255) },
+    ]);
+    const notice = page.locator("#files-notice");
+    await expect.poll(() => notice.textContent()).toContain("1 file added. big.bin was not added");
+  });
+
+  it("takes files by picker and by drop, and names a wrong path at its file", async () => {
+    const page = await openPlayground();
+    await page.getByRole("tab", { name: "Files" }).click();
+    await page.locator("#files-input").setInputFiles([
+      { name: "größe.txt", mimeType: "text/plain", buffer: Buffer.from("grün") },
+      { name: "fine.txt", mimeType: "text/plain", buffer: Buffer.from("fine") },
+    ]);
+    await expect.poll(() => page.locator("#file-0-message").textContent()).toContain("A key may contain only");
+    expect(await page.locator("#file-1-message").textContent()).toBe("");
+    await page.getByLabel("Path of file 1").fill("size.txt");
+    await expect.poll(() => page.locator("#file-0-message").textContent()).toBe("");
+    const transfer = await page.evaluateHandle(() => {
+      const data = new DataTransfer();
+      data.items.add(new File([Uint8Array.of(0xff, 0xd8)], "photo.jpg"));
+      return data;
+    });
+    await page.dispatchEvent("#files-panel", "drop", { dataTransfer: transfer });
+    await expect.poll(() => page.getByLabel("Path of file 3").inputValue()).toBe("photo.jpg");
+    expect(await page.locator("#files-list li").nth(2).textContent()).toContain("binary");
+    await page.getByRole("button", { name: "Remove photo.jpg" }).click();
+    await page.getByRole("tab", { name: "Template" }).click();
+    await write(page, "Template (Typst)", '#read("size.txt") is #read("fine.txt")');
+    await render(page);
+    await page.locator(".sheet[data-drawn]").waitFor();
+    expect(await page.locator("figcaption").first().textContent()).toContain("grün is fine");
+    await keepPicture(page, "files");
+  });
+});
+
+describe("the token", () => {
+  it("moves from the link into the session of the tab, and out of the address", async () => {
+    const page = await openPlayground();
+    expect(page.url()).toBe(service.edge.url.toString());
+    const stored = "[JSON.stringify(sessionStorage), JSON.stringify(localStorage), document.cookie]";
+    expect(await page.evaluate(stored)).toEqual([JSON.stringify({ "api-token": API_TOKEN }), "{}", ""]);
+  });
+
+  it("is asked for when it is missing, and a wrong one is said to be wrong", async () => {
+    const page = await openPage(browser, service.edge.url);
+    await page.getByRole("button", { name: "Render" }).click();
+    await page.getByRole("dialog").waitFor();
+    await expectAccessible(page);
+    await keepPicture(page, "token");
+    await page.getByLabel("Token", { exact: true }).fill("wrong");
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "rejected" }).waitFor();
+    await render(page);
+    await page.locator('.problem[data-code="forbidden"]').waitFor();
+    await page.getByRole("button", { name: "API token" }).click();
+    await page.getByLabel("Token", { exact: true }).fill(API_TOKEN);
+    await page.keyboard.press("Enter");
+    await render(page);
+    await page.locator(".sheet[data-drawn]").waitFor();
+  });
+
+  it("is a variable in the command, which makes the same document", async () => {
+    const page = await openPlayground();
+    await page.getByRole("button", { name: "Copy as curl" }).click();
+    await keepPicture(page, "curl");
+    const command = await page.getByLabel("Command").inputValue();
+    expect(command).not.toContain(API_TOKEN);
+    const folder = await makeTemporaryFolder("curl-test-");
+    await execa("bash", ["-c", command], { cwd: folder, env: { SERVICE_API_TOKEN: API_TOKEN } });
+    const { pageTexts } = await readPdf(await readFile(join(folder, "document.pdf")));
+    expect(pageTexts[0]).toContain("Hello, world!");
+  });
+
+  it("is a variable in the command of a long request too, whose body is a file", async () => {
+    const page = await openPlayground();
+    await example(page, "Invoice");
+    await page.getByRole("button", { name: "Copy as curl" }).click();
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "Save request.json" }).click(),
+    ]);
+    const folder = await makeTemporaryFolder("curl-test-");
+    await download.saveAs(join(folder, download.suggestedFilename()));
+    const command = await page.getByLabel("Command").inputValue();
+    await execa("bash", ["-c", command], { cwd: folder, env: { SERVICE_API_TOKEN: API_TOKEN } });
+    const { pageTexts } = await readPdf(await readFile(join(folder, "document.pdf")));
+    expect(pageTexts[0]).toContain("TH-2026-0417");
+  });
+});
+
+describe("the page", () => {
+  it("can be used by the keyboard alone", async () => {
+    const page = await openPlayground();
+    const tabTo = async (isThere: string) => {
+      for (let presses = 0; presses < 60; presses++) {
+        if (await page.evaluate(isThere)) return;
+        await page.keyboard.press("Tab");
+      }
+      throw new Error(`Tab does not lead to ${isThere}`);
+    };
+    await tabTo('document.activeElement.textContent === "Invoice"');
+    await page.keyboard.press("Enter");
+    await tabTo('document.activeElement.id === "source-tab"');
+    await page.keyboard.press("ArrowRight");
+    expect(await page.getByRole("tab", { selected: true }).textContent()).toContain("Data");
+    // Through the editor, which keeps no Tab for itself.
+    await tabTo('document.activeElement.id === "data-editor"');
+    await tabTo('document.activeElement.name === "format"');
+    await page.keyboard.press("ArrowRight");
+    expect(await page.getByRole("radio", { name: "PNG" }).isChecked()).toBe(true);
+    await tabTo('document.activeElement.id === "render"');
+    await page.keyboard.press("Enter");
+    await page.locator(".sheet img").waitFor();
+    await page.keyboard.press("Control+Enter");
+    await expect.poll(() => summary(page)).toContain("invoice-TH-2026-0417.png");
+  });
+
+  it("tells a screen reader what goes on", async () => {
+    const page = await openPlayground();
+    await render(page);
+    await page.locator(".sheet[data-drawn]").waitFor();
+    expect(await page.locator("#status").textContent()).toMatch(/^Finished: hello\.pdf · 1 page/);
+    const { name, description } = (await ariaOf(page)) ?? {};
+    expect([name, description]).toEqual(["Template (Typst)", ""]);
+    await write(page, "Template (Typst)", "");
+    await page.keyboard.press("Backspace");
+    await expect.poll(async () => (await ariaOf(page))?.description).toContain("must not be empty");
+  });
+
+  it.each(["light", "dark"] as const)("has enough contrast in the %s scheme", async (colorScheme) => {
+    const page = await openPlayground({ colorScheme });
+    await example(page, "Report");
+    for (const name of ["Files", "Data", "Template"]) {
+      await page.getByRole("tab", { name }).click();
+      await expectAccessible(page);
+    }
+    await render(page);
+    await page.locator(".sheet[data-drawn]").first().waitFor();
+    await expectAccessible(page);
+    await keepPicture(page, `report-${colorScheme}`);
+  });
+
+  it("fits on a phone and shows the result when it comes", async () => {
+    const page = await openPlayground({
+      viewport: { width: 360, height: 740 },
+      isMobile: true,
+      hasTouch: true,
+      deviceScaleFactor: 2,
+    });
+    await example(page, "Certificate");
+    await keepPicture(page, "phone");
+    await render(page);
+    const picture = page.locator(".sheet img");
+    await picture.waitFor();
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(360);
+    await expect.poll(() => picture.evaluate((image) => image.getBoundingClientRect().top < innerHeight)).toBe(true);
+    await expectAccessible(page);
+    await keepPicture(page, "phone-result");
+  });
+
+  it("asks nobody but this deployment", async () => {
+    const page = await openPage(browser, "about:blank");
+    const hosts = new Set<string>();
+    page.on("request", (request) => {
+      const { protocol, host } = new URL(request.url());
+      if (protocol.startsWith("http")) hosts.add(host);
+    });
+    await page.goto(new URL(`/#token=${API_TOKEN}`, service.edge.url).toString());
+    await render(page);
+    await page.locator(".sheet[data-drawn]").waitFor();
+    expect([...hosts]).toEqual([service.edge.url.host]);
+  });
+});
+
+/** The name and description of the template's editor as screen readers get them. */
+async function ariaOf(page: Page): Promise<{ name: string; description: string } | null> {
+  return page.getByRole("textbox", { name: "Template (Typst)" }).evaluate((editor) => {
+    const root = editor.getRootNode();
+    const id = editor.getAttribute("aria-describedby") ?? "";
+    if (!(root instanceof ShadowRoot)) return null;
+    return { name: editor.getAttribute("aria-label") ?? "", description: root.getElementById(id)?.textContent ?? "" };
+  });
+}
