@@ -11,7 +11,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const COPIED = [
-  ...["rules", "client", "edge", "backend", "scripts", "bench", "test", "static", "docs", "examples"],
+  ...["rules", "client", "playground", "edge", "backend", "scripts", "bench", "test", "static", "docs", "examples"],
   ...["README.md", "package.json", "tsconfig.json", "vitest.config.ts"],
 ];
 const LIMITS = "rules/limits.ts";

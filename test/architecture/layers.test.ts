@@ -17,6 +17,7 @@ const TARGETS = [
   "rules/problem.ts",
   "rules/json/cursor.ts",
   "client/client.ts",
+  "playground/main.ts",
   "edge/app.ts",
   "backend/main.ts",
   "backend/settings.ts",
@@ -40,6 +41,13 @@ const REFUSED: readonly (readonly [importer: string, imported: string, rule: str
   ["client/with-backend.ts", "../backend/settings.ts", "client-is-portable"],
   ["edge/with-client.ts", "../client/client.ts", "service-without-client"],
   ["backend/http/with-client.ts", "../../client/client.ts", "service-without-client"],
+  ["playground/with-node.ts", "node:fs", "playground-is-a-client"],
+  ["playground/with-edge.ts", "../edge/app.ts", "playground-is-a-client"],
+  ["playground/with-backend.ts", "../backend/settings.ts", "playground-is-a-client"],
+  ["edge/with-playground.ts", "../playground/main.ts", "nobody-imports-the-playground"],
+  ["backend/http/with-playground.ts", "../../playground/main.ts", "nobody-imports-the-playground"],
+  ["client/with-playground.ts", "../playground/main.ts", "client-is-portable"],
+  ["rules/with-playground.ts", "../playground/main.ts", "rules-are-pure"],
   ["rules/with-client.ts", "../client/client.ts", "rules-are-pure"],
   ["edge/with-backend.ts", "../backend/settings.ts", "edge-without-backend"],
   ["edge/with-node.ts", "node:fs", "edge-without-node"],
@@ -63,6 +71,10 @@ const ALLOWED: readonly (readonly [importer: string, imported: string])[] = [
   ["rules/with-json.ts", "./json/cursor.ts"],
   ["client/with-rules.ts", "../rules/problem.ts"],
   ["client/with-disposition.ts", "content-disposition"],
+  ["playground/with-client.ts", "../client/client.ts"],
+  ["playground/with-rules.ts", "../rules/problem.ts"],
+  ["playground/with-fflate.ts", "fflate"],
+  ["scripts/with-playground.ts", "../playground/main.ts"],
   ["scripts/with-client.ts", "../client/client.ts"],
   ["edge/with-rules.ts", "../rules/problem.ts"],
   ["edge/with-hono.ts", "hono"],
@@ -105,7 +117,7 @@ async function write(path: string, text: string): Promise<void> {
 
 function cruise(): readonly Violation[] {
   const program = join(PROJECT, "node_modules/.bin/depcruise");
-  const folders = ["rules", "client", "edge", "backend", "scripts"];
+  const folders = ["rules", "client", "playground", "edge", "backend", "scripts"];
   const { stdout, stderr } = spawnSync(process.execPath, [program, ...folders, "--output-type", "json"], {
     cwd: folder,
     encoding: "utf8",
