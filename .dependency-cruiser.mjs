@@ -79,7 +79,7 @@ export default {
       name: "nobody-imports-the-playground",
       comment: "The page is bundled and served as a file. Only what builds it knows the form of its data.",
       severity: "error",
-      from: { path: "^(rules|client|edge|backend)/" },
+      from: { path: "^(edge|backend)/" },
       to: { path: "^playground/" },
     },
     {

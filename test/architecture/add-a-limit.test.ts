@@ -11,7 +11,20 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const COPIED = [
-  ...["rules", "client", "cli", "edge", "backend", "scripts", "bench", "test", "static", "docs", "examples"],
+  ...[
+    "rules",
+    "client",
+    "cli",
+    "playground",
+    "edge",
+    "backend",
+    "scripts",
+    "bench",
+    "test",
+    "static",
+    "docs",
+    "examples",
+  ],
   ...["README.md", "package.json", "tsconfig.json", "vitest.config.ts"],
 ];
 const LIMITS = "rules/limits.ts";

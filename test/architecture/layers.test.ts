@@ -19,6 +19,7 @@ const TARGETS = [
   "client/client.ts",
   "cli/project/project.ts",
   "backend/typst/program-text.ts",
+  "playground/main.ts",
   "edge/app.ts",
   "backend/main.ts",
   "backend/settings.ts",
@@ -42,6 +43,13 @@ const REFUSED: readonly (readonly [importer: string, imported: string, rule: str
   ["client/with-backend.ts", "../backend/settings.ts", "client-is-portable"],
   ["edge/with-client.ts", "../client/client.ts", "service-without-client"],
   ["backend/http/with-client.ts", "../../client/client.ts", "service-without-client"],
+  ["playground/with-node.ts", "node:fs", "playground-is-a-client"],
+  ["playground/with-edge.ts", "../edge/app.ts", "playground-is-a-client"],
+  ["playground/with-backend.ts", "../backend/settings.ts", "playground-is-a-client"],
+  ["edge/with-playground.ts", "../playground/main.ts", "nobody-imports-the-playground"],
+  ["backend/http/with-playground.ts", "../../playground/main.ts", "nobody-imports-the-playground"],
+  ["client/with-playground.ts", "../playground/main.ts", "client-is-portable"],
+  ["rules/with-playground.ts", "../playground/main.ts", "rules-are-pure"],
   ["rules/with-client.ts", "../client/client.ts", "rules-are-pure"],
   ["cli/with-settings.ts", "../backend/settings.ts", "cli-is-a-client"],
   ["cli/local/with-spawner.ts", "../../backend/spawner/target.ts", "cli-is-a-client"],
@@ -69,6 +77,10 @@ const ALLOWED: readonly (readonly [importer: string, imported: string])[] = [
   ["rules/with-json.ts", "./json/cursor.ts"],
   ["client/with-rules.ts", "../rules/problem.ts"],
   ["client/with-disposition.ts", "content-disposition"],
+  ["playground/with-client.ts", "../client/client.ts"],
+  ["playground/with-rules.ts", "../rules/problem.ts"],
+  ["playground/with-fflate.ts", "fflate"],
+  ["scripts/with-playground.ts", "../playground/main.ts"],
   ["scripts/with-client.ts", "../client/client.ts"],
   ["cli/with-client.ts", "../client/client.ts"],
   ["cli/local/with-program-text.ts", "../../backend/typst/program-text.ts"],
@@ -113,7 +125,7 @@ async function write(path: string, text: string): Promise<void> {
 
 function cruise(): readonly Violation[] {
   const program = join(PROJECT, "node_modules/.bin/depcruise");
-  const folders = ["rules", "client", "cli", "edge", "backend", "scripts"];
+  const folders = ["rules", "client", "cli", "playground", "edge", "backend", "scripts"];
   const { stdout, stderr } = spawnSync(process.execPath, [program, ...folders, "--output-type", "json"], {
     cwd: folder,
     encoding: "utf8",

@@ -26,7 +26,13 @@ export async function startBrowser(): Promise<TestBrowser> {
   const home = await mkdtemp(join(tmpdir(), "browser-home-"));
   const browser = await chromium.launch({
     executablePath: inject("chromiumPath"),
-    env: { PATH: process.env.PATH, HOME: home, TMPDIR: home },
+    env: {
+      PATH: process.env.PATH,
+      HOME: home,
+      TMPDIR: process.env.TMPDIR ?? tmpdir(),
+      // For the launcher of a fetched Chromium.
+      SERVICE_BUBBLEWRAP_BIN: inject("bubblewrapPath"),
+    },
   });
   return {
     browser,

@@ -1,10 +1,14 @@
 /**
  * Finds a Chromium once, and provides its path to the tests: `SERVICE_CHROMIUM`, a program on `PATH`, or Debian's package,
- * which is installed where this runs as root.
+ * which is fetched into the user's cache with all that it needs. The machine stays as it is, and no rights are needed.
  */
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { execa } from "execa";
 import type { TestProject } from "vitest/node";
+import { cacheFolder } from "../../backend/cache-folder.mjs";
 import { findOnPath, isExecutableFile } from "../../backend/programs.mjs";
+import { downloadWithDependencies, ensureFolder } from "../debian-13/archive.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -13,7 +17,16 @@ declare module "vitest" {
 }
 
 const PROGRAM_NAMES = ["chromium", "chromium-browser", "google-chrome"] as const;
-const INSTALL_TIMEOUT_MILLISECONDS = 300_000;
+
+/**
+ * Runs the fetched Chromium in a root of its own, because it needs the libraries of its own Debian. `TMPDIR` is where
+ * playwright puts the profile; file descriptors, by which it talks to the browser, are passed on.
+ */
+const LAUNCHER = `#!/bin/sh
+folder=$(dirname "$0")
+exec "$SERVICE_BUBBLEWRAP_BIN" --die-with-parent --bind "$folder/root" / --dev /dev --proc /proc --bind /tmp /tmp \\
+  --bind "$TMPDIR" "$TMPDIR" /usr/lib/chromium/chromium "$@"
+`;
 
 export default async function provideChromium(project: TestProject): Promise<void> {
   project.provide("chromiumPath", await locateChromium());
@@ -25,32 +38,22 @@ async function locateChromium(): Promise<string> {
     if (isExecutableFile(configured)) return configured;
     throw new Error(`SERVICE_CHROMIUM must name an executable file, not ${configured}`);
   }
-  const found = onPath();
+  const [found] = PROGRAM_NAMES.flatMap((name) => findOnPath(name));
   if (found !== undefined) return found;
-  if (process.getuid?.() === 0) await install();
-  const installed = onPath();
-  if (installed !== undefined) return installed;
-  throw new Error(
-    "The browser tests need Chromium: install it (Debian: apt-get install chromium) or set SERVICE_CHROMIUM.",
-  );
+  const target = join(cacheFolder(), "debian-13-chromium");
+  await ensureFolder(target, fetchChromium).catch((cause: unknown) => {
+    const advice = "install it (Debian: apt-get install chromium) or set SERVICE_CHROMIUM";
+    throw new Error(`The browser tests need Chromium, and it cannot be fetched: ${advice}.`, { cause });
+  });
+  return join(target, "chromium");
 }
 
-function onPath(): string | undefined {
-  return PROGRAM_NAMES.flatMap((name) => findOnPath(name))[0];
-}
-
-/** From the distribution's own archive. Whether it has worked is seen by whether there is a Chromium then. */
-async function install(): Promise<void> {
-  const options = {
-    stdin: "ignore",
-    reject: false,
-    timeout: INSTALL_TIMEOUT_MILLISECONDS,
-    env: { DEBIAN_FRONTEND: "noninteractive", LC_ALL: "C" },
-  } as const;
-  const arguments_ = ["--quiet=2", "--yes", "--no-install-recommends", "install", "chromium"];
-  const first = await execa("apt-get", arguments_, options);
-  if (!first.failed) return;
-  // The package lists are missing, as in Debian's images, or outdated.
-  await execa("apt-get", ["--quiet=2", "update"], options);
-  await execa("apt-get", arguments_, options);
+/** Some 210 packages: 207 MB to download, 770 MB in the cache. */
+async function fetchChromium(made: string, rest: string): Promise<void> {
+  const root = join(made, "root");
+  await mkdir(root);
+  for (const archive of await downloadWithDependencies(rest, ["chromium"])) {
+    await execa("dpkg-deb", ["--extract", archive, root], { stdin: "ignore" });
+  }
+  await writeFile(join(made, "chromium"), LAUNCHER, { mode: 0o755 });
 }
