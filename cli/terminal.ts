@@ -47,13 +47,20 @@ export function progressBar(done: number, total: number): string {
   return `${"█".repeat(filled)}${"░".repeat(BAR_CELLS - filled)} ${done} of ${total}`;
 }
 
-/** Asks on the terminal; false where nobody is there to answer. */
+/** Asks on the terminal; false where nobody is there to answer, or somebody ends the input instead. */
 export async function confirm(question: string): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return false;
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  // Without this, a question that Ctrl+C or Ctrl+D ends would never be settled.
+  const ended = new AbortController();
+  terminal.once("SIGINT", () => ended.abort());
+  terminal.once("close", () => ended.abort());
   try {
-    const answer = await terminal.question(`${question} [Y/n] `);
+    const answer = await terminal.question(`${question} [Y/n] `, { signal: ended.signal });
     return /^(y|yes)?$/i.test(answer.trim());
+  } catch {
+    process.stderr.write("\n");
+    return false;
   } finally {
     terminal.close();
   }

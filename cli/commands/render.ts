@@ -38,7 +38,7 @@ export function addRenderCommand(program: Command, signal: AbortSignal): void {
       "Sends a Typst source with the files that it reads to the service and writes the document. Of a folder, main.typ is the source, data.json the data, and all files come along that the ignore files let through.",
     )
     .argument("<source>", "a Typst source, or a folder")
-    .option("-o, --output <file>", "where the document goes; - is standard output; by default beside the source's name")
+    .option("-o, --output <file>", "where the document goes; - is standard output; by default the name of the source")
     .addOption(DATA_OPTION)
     .addOption(FILES_OPTION)
     .addOption(FORMAT_OPTION)

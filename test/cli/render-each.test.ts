@@ -133,7 +133,7 @@ it("reports in JSON by line, with a summary at the end", async () => {
 it("shows a bar in a terminal", async () => {
   const service = await startScriptedService(sendPdf);
   const folder = await makeFolder(people(3));
-  const { screen, exitCode } = await runInTerminal(folder, EACH, "", { SERVICE_URL: service.url });
+  const { screen, exitCode } = await runInTerminal(folder, EACH, null, { SERVICE_URL: service.url });
   expect(screen).toContain("█");
   expect(screen).toContain("3 of 3 documents made.");
   expect(exitCode).toBe(0);

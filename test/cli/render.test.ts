@@ -5,7 +5,7 @@ import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { renderQueueFull } from "../../backend/render/outcome.ts";
 import { problem, serviceUnavailable } from "../../rules/problem.ts";
-import { type CommandOptions, runCommand, runInTerminal, writeProject } from "../support/command-line.ts";
+import { type CommandOptions, runCommand, runInTerminal, startCommand, writeProject } from "../support/command-line.ts";
 import { readPdf } from "../support/pdf-reader.ts";
 import { sendPdf, sendProblem, startScriptedService } from "../support/scripted-service.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
@@ -188,7 +188,6 @@ describe("the exit code is", () => {
   });
 
   it("130 for an interruption", async () => {
-    const { startCommand } = await import("../support/command-line.ts");
     const silent = await startScriptedService(() => {});
     const folder = await makeTemporaryFolder("command-");
     await writeProject(folder, source);
@@ -287,7 +286,7 @@ describe("in a terminal", () => {
   it("shows what it does, and in a pipe it does not", async () => {
     const folder = await makeTemporaryFolder("command-");
     await writeProject(folder, { "a.typ": "x" });
-    const { screen, exitCode } = await runInTerminal(folder, ["render", "a.typ"], "", { SERVICE_URL: url });
+    const { screen, exitCode } = await runInTerminal(folder, ["render", "a.typ"], null, { SERVICE_URL: url });
     expect(screen).toContain("Rendering a.typ");
     expect(screen).toContain("a.pdf: ");
     expect(exitCode).toBe(0);
@@ -298,7 +297,12 @@ describe("in a terminal", () => {
   it("offers to check a template that does not compile, and shows the mistake", async () => {
     const folder = await makeTemporaryFolder("command-");
     await writeProject(folder, { "a.typ": `${"\n".repeat(11)}#oops` });
-    const { screen, exitCode } = await runInTerminal(folder, ["render", "a.typ"], "y\n", { SERVICE_URL: url });
+    const { screen, exitCode } = await runInTerminal(
+      folder,
+      ["render", "a.typ"],
+      { after: "[Y/n]", keys: "y\r" },
+      { SERVICE_URL: url },
+    );
     expect(screen).toContain("Compile it on this machine to see the mistake? [Y/n]");
     expect(screen).toContain("a.typ:12:1");
     expect(exitCode).toBe(4);
@@ -307,8 +311,25 @@ describe("in a terminal", () => {
   it("does not check where somebody declines", async () => {
     const folder = await makeTemporaryFolder("command-");
     await writeProject(folder, { "a.typ": "#oops" });
-    const { screen } = await runInTerminal(folder, ["render", "a.typ"], "n\n", { SERVICE_URL: url });
+    const { screen } = await runInTerminal(
+      folder,
+      ["render", "a.typ"],
+      { after: "[Y/n]", keys: "n\r" },
+      { SERVICE_URL: url },
+    );
     expect(screen).not.toContain("unknown variable");
     expect(screen).toContain("To see the mistake: document-rendering check a.typ");
+  });
+
+  it.each([
+    ["Ctrl+C", "\u0003"],
+    ["Ctrl+D", "\u0004"],
+  ])("takes %s for no", async (_what, keys) => {
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { "a.typ": "#oops" });
+    const typing = { after: "[Y/n]", keys };
+    const { screen, exitCode } = await runInTerminal(folder, ["render", "a.typ"], typing, { SERVICE_URL: url });
+    expect(screen).toContain("To see the mistake: document-rendering check a.typ");
+    expect(exitCode).toBe(4);
   });
 });

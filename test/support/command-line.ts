@@ -57,18 +57,33 @@ export async function runCommand(cwd: string, args: readonly string[], options?:
   return { exitCode, stdout: bytes.toString("utf8"), stderr: Buffer.from(stderr).toString("utf8"), bytes };
 }
 
-/** Runs the command in a pseudo terminal, by script(1) of util-linux. `keys` is what somebody types. */
-export async function runInTerminal(cwd: string, args: readonly string[], keys: string, env = {}) {
+/** What somebody types, once the terminal shows a text. */
+export interface Typing {
+  readonly after: string;
+  readonly keys: string;
+}
+
+/** Runs the command in a pseudo terminal, by script(1) of util-linux. */
+export async function runInTerminal(cwd: string, args: readonly string[], typing: Typing | null, env = {}) {
   const quoted = [process.execPath, PROGRAM, ...args].map((part) => `'${part.replaceAll("'", "'\\''")}'`).join(" ");
-  const { exitCode, stdout } = await execa("script", ["-qefc", quoted, "/dev/null"], {
+  const running = execa("script", ["-qefc", quoted, "/dev/null"], {
     cwd,
     env: { ...commandEnvironment(cwd, env), TERM: "xterm", SHELL: "/bin/sh" },
     extendEnv: false,
     reject: false,
-    input: keys,
+    stdin: "pipe",
     // A loop of escape sequences would fill the memory.
     maxBuffer: 1_000_000,
   });
+  let seen = "";
+  let hasTyped = false;
+  running.stdout.on("data", (chunk: Buffer) => {
+    seen += chunk.toString("utf8");
+    if (typing === null || hasTyped || !seen.includes(typing.after)) return;
+    hasTyped = true;
+    running.stdin.write(typing.keys);
+  });
+  const { exitCode, stdout } = await running;
   return { exitCode, screen: stdout };
 }
 
