@@ -20,7 +20,7 @@ const ADVICE: Readonly<Record<ProblemCode, string>> = {
   page_selection_too_large: "Select fewer pages, and send a second request for the others.",
   too_many_output_files: "Select some of the pages, for example 1-20, or render a PDF.",
   template_compile_failed:
-    "The service never says what the compiler said. Compile the template where you write it, with Typst 0.15.1, to see the line. Usual causes: a misspelled name, a file that was not added, a field that the data does not have, a package that this deployment does not have, and several pages for a single image.",
+    "The service never says what the compiler said. To see the line, compile the template on your machine: npx document-rendering check. Usual causes: a misspelled name, a file that was not added, a field that the data does not have, a package that this deployment does not have, and several pages for a single image.",
   render_queue_full: "The service is busy and nothing is broken. Wait a moment and render again.",
   render_failed: "Render again. If it fails again, tell the operator of the service the request id.",
   service_unavailable:
