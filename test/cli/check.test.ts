@@ -64,7 +64,8 @@ it("names a file that is missing by the caller's own path", async () => {
   const { folder, stderr } = await checkSource('= Letter\n#image("logo.png")\n');
   expect(stderr).toContain('note: letter.typ:2 reads "logo.png", which is not there.');
   expect(stderr).toContain(`searched at ${join(folder, "logo.png")}`);
-  expect(stderr).not.toContain("render-");
+  // The copy that is compiled lies in another folder.
+  expect(stderr.replaceAll(folder, "")).not.toMatch(/\/[\w-]*render-/);
 });
 
 it("finds the data, and every file that the source and its files name", async () => {

@@ -8,13 +8,20 @@ import { commandEnvironment, writeProject } from "../support/command-line.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
+/** npm would keep compiled code in the temporary folder. */
+const NO_COMPILE_CACHE = { NODE_DISABLE_COMPILE_CACHE: "1" };
 
 it("installs without dependencies and runs: a mistake is in its line, and its files are its own", async () => {
   const folder = await makeTemporaryFolder("packed-");
   const npm = (cwd: string, ...args: string[]) =>
     execa("npm", args, {
       cwd,
-      env: { ...commandEnvironment(folder), npm_config_cache: join(folder, "npm"), npm_config_offline: "true" },
+      env: {
+        ...commandEnvironment(folder),
+        ...NO_COMPILE_CACHE,
+        npm_config_cache: join(folder, "npm"),
+        npm_config_offline: "true",
+      },
       extendEnv: false,
     });
   await execa(process.execPath, [join(PROJECT, "scripts/build-cli.ts"), join(folder, "built")], { cwd: PROJECT });
@@ -42,6 +49,9 @@ it("installs without dependencies and runs: a mistake is in its line, and its fi
 });
 
 it("runs in a checkout by npx", async () => {
-  const { stdout } = await execa("npx", ["--no-install", "document-rendering", "--version"], { cwd: PROJECT });
+  const { stdout } = await execa("npx", ["--no-install", "document-rendering", "--version"], {
+    cwd: PROJECT,
+    env: NO_COMPILE_CACHE,
+  });
   expect(stdout).toMatch(/^[0-9]+\.[0-9]+\.[0-9]+$/);
 });

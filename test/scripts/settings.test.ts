@@ -50,7 +50,7 @@ const PAGES = [
 
 it.each(PAGES)("%s names no setting that nothing reads", async (page) => {
   const sources = await Promise.all(
-    ["backend", "edge", "rules", "scripts"].map(async (folder) => {
+    ["backend", "edge", "rules", "scripts", "cli", "client", "playground", "test/browser"].map(async (folder) => {
       const names = await readdir(new URL(folder, ROOT), { recursive: true });
       return Promise.all(
         names.filter((name) => /\.m?ts$|\.mjs$/.test(name)).map((name) => readPage(`${folder}/${name}`)),

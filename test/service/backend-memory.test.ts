@@ -15,7 +15,7 @@ const OUTPUT_MEMORY_BYTES = 16 * MEBIBYTE;
 /** What the page says of the process itself. */
 async function documentedOwnBytes(): Promise<number> {
   const page = await readFile(new URL("../../docs/operations.md", import.meta.url), "utf8");
-  const megabytes = /The backend's own process needs at most (\d+) MB/.exec(page)?.[1];
+  const megabytes = /The backend's own process needs up to (\d+) MB/.exec(page)?.[1];
   return Number(megabytes) * 1e6;
 }
 

@@ -172,7 +172,11 @@ describe("the backend stops", () => {
     });
     expect((await render(backend)).status).toBe(200);
     await expect.poll(() => typstProcessesOf(backend.workDirectory)).toHaveLength(1);
-    const answer = fetch(new URL("/v1/render", backend.url), renderInit({ source: ENDLESS }));
+    // Of another kind than the process that waits, which therefore stays.
+    const answer = fetch(
+      new URL("/v1/render", backend.url),
+      renderInit({ source: ENDLESS, output: { format: "svg" } }),
+    );
     const outcome = answer.then(({ status }) => status).catch(() => "lost");
     await expect.poll(() => typstProcessesOf(backend.workDirectory)).toHaveLength(2);
     backend.child.kill("SIGTERM");

@@ -240,7 +240,7 @@ describe("npm run example", () => {
     const { stderr, exitCode } = await run(await makeTemporaryFolder("example-test-"), ...args);
     expect([exitCode, stderr]).toEqual([
       1,
-      expect.stringMatching(/^Name an example, .*invoice.*, or a folder with a request\.json\.$/),
+      expect.stringMatching(/^Name an example or a folder with a request\.json or a main\.typ: .*invoice/),
     ]);
   });
 });

@@ -83,7 +83,9 @@ describe("a work directory that loses something", () => {
     const settings = { SERVICE_SANDBOX: mode, SERVICE_WARM_RENDERS: "1" };
     const first = await start(workDirectory, settings);
     expect((await render(first)).status).toBe(200);
-    await rm(workDirectory, { recursive: true });
+    await expect.poll(() => typstProcessesOf(workDirectory)).toHaveLength(1);
+    // The backend may write into it meanwhile.
+    await rm(workDirectory, { recursive: true, maxRetries: 10 });
     expect((await endOf(first)).exitCode).toBe(1);
     await expect.poll(() => processesOf(workDirectory)).toEqual([]);
     const next = await start(workDirectory, settings);
