@@ -55,5 +55,6 @@ async function provideExamples(): Promise<void> {
 
 /** "accessible-letter" becomes "Accessible letter". */
 function titleOf(name: string): string {
-  return `${name.charAt(0).toUpperCase()}${name.slice(1).replaceAll("-", " ")}`;
+  // The hyphen of a single letter belongs to the word: "E-invoice".
+  return `${name.charAt(0).toUpperCase()}${name.slice(1)}`.replace(/(?<=\w{2})-/g, " ");
 }
