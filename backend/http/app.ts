@@ -57,7 +57,7 @@ export function buildBackend(
     deadlineMilliseconds: settings.queueDeadlineSeconds * 1000,
   });
   const supervisor = new TypstSupervisor(settings, sandbox, spawner);
-  const warmPool = new WarmPool(supervisor, settings.warmRenders);
+  const warmPool = new WarmPool(supervisor, settings.warmRenders, () => queue.running >= settings.maxConcurrentRenders);
   const workDirectoryWatch = new WorkDirectoryWatch([
     workDirectoryPath(settings.workDirectory, "claim"),
     workDirectoryPath(settings.workDirectory, "streams"),
