@@ -9,7 +9,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { array, boolean, literal, object, parse, record, strictObject, string } from "valibot";
+import { array, boolean, literal, object, parse, record, strictObject, string, unknown } from "valibot";
 import { provideStaticAssets } from "./static-assets.ts";
 
 export const LOOPBACK = "127.0.0.1";
@@ -36,8 +36,13 @@ const WRANGLER_CONFIG = strictObject({
     not_found_handling: literal("none"),
   }),
   vars: record(string(), string()),
+  secrets: strictObject({ required: array(string()) }),
   observability: object({ enabled: boolean() }),
+  // What is deployed elsewhere.
+  env: record(string(), unknown()),
 });
+
+type Bindings = Readonly<Record<string, string | Readonly<Record<string, string>>>>;
 
 export interface LocalWorker {
   readonly url: URL;
@@ -59,9 +64,21 @@ export async function startConfiguredWorker(
   return startInWorkerd(main, port, { ...vars, ...bindings }, assets);
 }
 
-/** Starts any module on a free port, with the compatibility date and flags of `wrangler.toml`, for benchmarks. */
-export function startWorkerFile(entrypoint: string): Promise<LocalWorker> {
-  return startInWorkerd(entrypoint, 0, {}, null);
+/** The Durable Objects of a Worker. */
+interface DurableObjects {
+  /** The class of each binding. */
+  readonly classes: Readonly<Record<string, string>>;
+  /** The folder in which they keep their storage. */
+  readonly folder: string;
+}
+
+/** Starts any module on a free port, with the compatibility date and flags of `wrangler.toml`, for tests and benchmarks. */
+export function startWorkerFile(
+  entrypoint: string,
+  bindings: Bindings = {},
+  durableObjects?: DurableObjects,
+): Promise<LocalWorker> {
+  return startInWorkerd(entrypoint, 0, bindings, null, durableObjects);
 }
 
 async function wranglerConfig() {
@@ -74,8 +91,9 @@ type AssetsConfig = Awaited<ReturnType<typeof wranglerConfig>>["assets"];
 async function startInWorkerd(
   main: string,
   port: number,
-  bindings: Readonly<Record<string, string>>,
+  bindings: Bindings,
   assets: AssetsConfig | null,
+  { classes, folder }: DurableObjects = { classes: {}, folder: "" },
 ): Promise<LocalWorker> {
   const [config, script, { Miniflare, convertV4MiniflareOptions }] = await Promise.all([
     wranglerConfig(),
@@ -94,6 +112,7 @@ async function startInWorkerd(
       // Otherwise Miniflare fetches a sample of Cloudflare's request metadata from the network.
       cf: false,
       resourceTmpPath: temporaryFolder,
+      ...(folder !== "" && { resourcePersistencePath: folder }),
       workers: [
         {
           name: WORKER_NAME,
@@ -101,6 +120,9 @@ async function startInWorkerd(
           ...compatibility,
           bindings: { ...bindings },
           cacheAPI: false,
+          durableObjects: Object.fromEntries(
+            Object.entries(classes).map(([binding, className]) => [binding, { className, useSQLite: true }]),
+          ),
           // A socket of the Worker itself: Miniflare's default one runs every request through another Worker.
           unsafeDirectSockets: [{ host: LOOPBACK, port }],
           ...(assets !== null && { serviceBindings: { [assets.binding]: ASSETS_WORKER_NAME } }),
@@ -151,6 +173,7 @@ async function bundle(main: string): Promise<string> {
     format: "esm",
     target: "es2024",
     conditions: ["workerd", "worker", "browser"],
+    external: ["cloudflare:*"],
     logLevel: "silent",
   });
   const [file] = outputFiles;
