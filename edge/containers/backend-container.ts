@@ -22,6 +22,7 @@ const READY_TIMEOUT_MILLISECONDS = 2000;
 const READY_POLL_MILLISECONDS = 100;
 const SIGTERM = 15;
 const TOKEN_BYTES = 32;
+const PROMETHEUS_MEDIA_TYPE = "text/plain; version=0.0.4";
 /** Where the storage holds the `Start` of the container that runs. */
 const START_KEY = "start";
 
@@ -62,6 +63,8 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
 
   /** Passes a request on to the backend, and its response back. Throws where the backend cannot be reached. */
   override async fetch(request: Request): Promise<Response> {
+    const answer = this.#answerWhileStopped(new URL(request.url).pathname);
+    if (answer !== null) return answer;
     const token = this.#token ?? (await this.#start());
     const { method, body } = request;
     // workerd ignores `request.signal` itself as the signal of a subrequest (measured).
@@ -77,10 +80,24 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
     }
   }
 
-  /** Between this object and its container there is no TLS; the way leaves no machine of the platform. */
-  #fetchBackend(path: string, init: RequestInit): Promise<Response> {
-    const { pathname, search } = new URL(path, "http://backend");
-    return this.#container.getTcpPort(BACKEND_PORT).fetch(new URL(pathname + search, "http://backend"), init);
+  /**
+   * What watches a backend must not start it. Until the backend is ready, this object answers in its place: it is well, and has
+   * no metrics. So the edge does not take a container that starts or sleeps for a dead one.
+   *
+   * @returns null where the backend itself is to be asked.
+   */
+  #answerWhileStopped(path: string): Response | null {
+    const isStarting = this.#starting !== null;
+    if (this.#token !== null || (this.#container.running && !isStarting)) return null;
+    if (path === "/health") return Response.json({ status: isStarting ? "starting" : "stopped" });
+    if (path === "/metrics") return new Response("", { headers: { "Content-Type": PROMETHEUS_MEDIA_TYPE } });
+    return null;
+  }
+
+  /** Without TLS, which the platform does not offer between a Durable Object and its container. */
+  #fetchBackend(url: string, init: RequestInit): Promise<Response> {
+    const { pathname, search } = new URL(url);
+    return this.#container.getTcpPort(BACKEND_PORT).fetch(`http://backend${pathname}${search}`, init);
   }
 
   /** One start serves all requests that wait for it. */
@@ -118,7 +135,9 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
 
   async #isReady(): Promise<boolean> {
     try {
-      const response = await this.#fetchBackend("/ready", { signal: AbortSignal.timeout(READY_TIMEOUT_MILLISECONDS) });
+      const response = await this.#fetchBackend("http://backend/ready", {
+        signal: AbortSignal.timeout(READY_TIMEOUT_MILLISECONDS),
+      });
       await response.body?.cancel();
       return response.ok;
     } catch {

@@ -1,14 +1,13 @@
 /**
- * A Worker with the class of the containers. In place of the platform's container, which needs a container engine, a program
+ * The edge with backends on containers. In place of the platform's container, which needs a container engine, a program
  * on this machine starts the real backend: `test/support/container-launcher.ts`.
  */
+import { app } from "../../edge/app.ts";
 import { BackendContainer, type ContainerControl } from "../../edge/containers/backend-container.ts";
-import { containerInstance } from "../../edge/containers/container-instance.ts";
 
 interface Environment {
   readonly [name: string]: unknown;
   readonly LAUNCHER_URL: string;
-  readonly BACKENDS: DurableObjectNamespace;
 }
 
 /** Behaves as workerd's: `running` follows `start` at once, and the end only while it is monitored. */
@@ -70,16 +69,4 @@ export class TestContainer extends BackendContainer {
   }
 }
 
-export default {
-  async fetch(request: Request, environment: Environment): Promise<Response> {
-    const index = Number(request.headers.get("X-Instance") ?? 1);
-    const { method, headers, body } = request;
-    const signal = AbortSignal.any([request.signal]);
-    try {
-      const instance = containerInstance(environment.BACKENDS, "BACKENDS", index);
-      return await instance.fetch(request.url, { method, headers, body, signal });
-    } catch (error) {
-      return new Response(String(error), { status: 503 });
-    }
-  },
-};
+export default app;

@@ -19,6 +19,8 @@ interface Launch {
   /** Resolves to the exit code. */
   readonly ended: Promise<number>;
   isRunning: boolean;
+  /** How often the container has been asked for something since then. */
+  requestsAfterEnd: number;
 }
 
 export interface ContainerLauncher {
@@ -54,6 +56,7 @@ export async function startContainerLauncher(settings: Readonly<Record<string, s
       backend,
       ended,
       isRunning: true,
+      requestsAfterEnd: 0,
     };
     void ended.then(() => {
       started.isRunning = false;
@@ -82,7 +85,10 @@ export async function startContainerLauncher(settings: Readonly<Record<string, s
     },
     address: async (instance, body) => {
       if (body !== "8788") throw new Error(`the image does not listen on ${body}`);
-      return newest(instance)?.address ?? null;
+      const launched = newest(instance);
+      if (launched === undefined) return null;
+      if (!launched.isRunning) launched.requestsAfterEnd++;
+      return launched.address;
     },
   };
 
