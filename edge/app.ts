@@ -12,6 +12,7 @@ import {
   STATIC_ROUTES,
 } from "../rules/http/routes.ts";
 import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem.ts";
+import { limitCallerRate } from "./caller-rate.ts";
 import { answerConstraints } from "./constraints-route.ts";
 import { type EdgeBindings, type EdgeContext, settingsOf } from "./context.ts";
 import { drainBody } from "./drain-body.ts";
@@ -37,7 +38,7 @@ type EdgeHandlers = readonly (Handler<EdgeBindings> | MiddlewareHandler<EdgeBind
 
 /** The handlers of each path, in the order in which they run. */
 const HANDLERS: Readonly<Record<EdgePath, EdgeHandlers>> = {
-  "/v1/render": [requireToken, answerRender],
+  "/v1/render": [requireToken, limitCallerRate, answerRender],
   "/v1/constraints": [requireToken, etag(), answerConstraints],
   "/health": [answerHealth],
   "/metrics": [answerMetrics],

@@ -6,10 +6,11 @@ import { BodyMemory } from "./body-memory.ts";
 import { MetricsScraper } from "./metrics-scraper.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
 
-/** The Worker's bindings: the static documents, and variables and secrets as strings. */
+/** The Worker's bindings: the static documents, an optional rate limit, and variables and secrets as strings. */
 export interface EdgeEnvironment {
   readonly ASSETS: Fetcher;
-  readonly [setting: string]: string | Fetcher | undefined;
+  readonly CALLER_RATE_LIMITER?: RateLimit;
+  readonly [setting: string]: string | Fetcher | RateLimit | undefined;
 }
 
 export interface EdgeBindings {

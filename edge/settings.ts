@@ -24,6 +24,13 @@ export const EDGE_INTEGER_SETTINGS = {
     max: 900,
     meaning: "how long the body of a request may take to arrive; ten seconds without a byte end it earlier",
   },
+  rateLimitPeriodSeconds: {
+    setting: "SERVICE_RATE_LIMIT_PERIOD_SECONDS",
+    default: 10,
+    min: 1,
+    max: 60,
+    meaning: "`period` of the binding `CALLER_RATE_LIMITER`, if there is one: what `Retry-After` says",
+  },
 } as const satisfies Record<string, IntegerSetting & { meaning: string }>;
 
 export interface EdgeSettings {
@@ -33,6 +40,7 @@ export interface EdgeSettings {
   readonly backendUrls: readonly URL[];
   readonly backendTimeoutSeconds: number;
   readonly bodyTimeoutSeconds: number;
+  readonly rateLimitPeriodSeconds: number;
   readonly limits: Limits;
 }
 
