@@ -4,23 +4,19 @@
 import { type Handler, Hono, type MiddlewareHandler } from "hono";
 import { etag } from "hono/etag";
 import { COMMON_HEADERS, REQUEST_ID_HEADER } from "../rules/http/headers.ts";
-import {
-  allowedMethods,
-  EDGE_ROUTES,
-  PLAYGROUND_ROUTES,
-  REFERENCE_ROUTES,
-  STATIC_ROUTES,
-} from "../rules/http/routes.ts";
+import { EDGE_ROUTES, PLAYGROUND_ROUTES, REFERENCE_ROUTES, STATIC_ROUTES } from "../rules/http/routes.ts";
 import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem.ts";
 import { limitCallerRate } from "./caller-rate.ts";
 import { answerConstraints } from "./constraints-route.ts";
 import { type EdgeBindings, type EdgeContext, settingsOf } from "./context.ts";
 import { drainBody } from "./drain-body.ts";
+import { requireMetricsAccess } from "./metrics-access.ts";
 import { answerMetrics } from "./metrics-route.ts";
 import { answerPage } from "./pages.ts";
 import { problemResponse } from "./problem-response.ts";
 import { answerRender } from "./render-route.ts";
 import { requireToken } from "./require-token.ts";
+import { servedMethods } from "./served-methods.ts";
 
 export const app = new Hono<EdgeBindings>();
 
@@ -41,15 +37,12 @@ const HANDLERS: Readonly<Record<EdgePath, EdgeHandlers>> = {
   "/v1/render": [requireToken, limitCallerRate, answerRender],
   "/v1/constraints": [requireToken, etag(), answerConstraints],
   "/health": [answerHealth],
-  "/metrics": [answerMetrics],
+  "/metrics": [requireMetricsAccess, answerMetrics],
 };
-
-/** The routes of the pages for people. */
-const PAGE_ROUTES = [...PLAYGROUND_ROUTES, ...REFERENCE_ROUTES];
 
 for (const { method, path } of EDGE_ROUTES) app.on(method, [path], ...HANDLERS[path]);
 for (const { method, path } of STATIC_ROUTES) app.on(method, path, answerStaticDocument);
-for (const { method, path } of PAGE_ROUTES) app.on(method, path, answerPage);
+for (const { method, path } of [...PLAYGROUND_ROUTES, ...REFERENCE_ROUTES]) app.on(method, path, answerPage);
 
 /** A Worker whose settings are not valid must not appear healthy. */
 function answerHealth(context: EdgeContext): Response {
@@ -66,7 +59,7 @@ async function answerStaticDocument(context: EdgeContext): Promise<Response> {
 
 // Not hono's `methodNotAllowed`: it does not answer OPTIONS, and the backend needs the same list.
 app.notFound((context) => {
-  const allowed = allowedMethods([...EDGE_ROUTES, ...STATIC_ROUTES, ...PAGE_ROUTES], context.req.path);
+  const allowed = servedMethods(context);
   if (allowed === null) return problemResponse(context, notFound());
   if (context.req.method === "OPTIONS") return new Response(null, { status: 204, headers: { Allow: allowed } });
   const response = problemResponse(context, methodNotAllowed(allowed));

@@ -4,7 +4,7 @@
 
 import { type NamedToken, parseNamedTokens, parseTokens } from "../rules/http/authentication.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
-import { type IntegerSetting, readIntegerSettings, SettingError } from "../rules/settings.ts";
+import { type Environment, type IntegerSetting, readIntegerSettings, SettingError } from "../rules/settings.ts";
 
 /** The edge's integer settings, without the limits. */
 export const EDGE_INTEGER_SETTINGS = {
@@ -33,6 +33,14 @@ export const EDGE_INTEGER_SETTINGS = {
   },
 } as const satisfies Record<string, IntegerSetting & { meaning: string }>;
 
+/** Who may read `/metrics`. */
+export type MetricsAccess =
+  | { readonly kind: "open" }
+  /** Whoever sends one of these tokens, of which there is at least one. */
+  | { readonly kind: "token"; readonly tokens: readonly string[] }
+  /** Nobody: there is no such route. */
+  | { readonly kind: "off" };
+
 export interface EdgeSettings {
   readonly apiTokens: readonly NamedToken[];
   /** Authenticates the edge to the backend. Empty if the deployment has no token configured: every render is then answered 503. */
@@ -41,6 +49,7 @@ export interface EdgeSettings {
   readonly backendTimeoutSeconds: number;
   readonly bodyTimeoutSeconds: number;
   readonly rateLimitPeriodSeconds: number;
+  readonly metricsAccess: MetricsAccess;
   readonly limits: Limits;
 }
 
@@ -58,6 +67,7 @@ export function readEdgeSettings(environment: Readonly<Record<string, unknown>>)
     apiTokens: parseNamedTokens("SERVICE_API_TOKENS", strings.SERVICE_API_TOKENS),
     backendToken: parseTokens("SERVICE_BACKEND_TOKEN", strings.SERVICE_BACKEND_TOKEN)[0] ?? "",
     backendUrls: readUrls(strings.SERVICE_BACKEND_URLS ?? ""),
+    metricsAccess: readMetricsAccess(strings),
     limits: limitsFrom(readIntegerSettings(LIMIT_SETTINGS, strings)),
   });
 }
@@ -71,4 +81,20 @@ function readUrls(text: string): URL[] {
       if (url?.protocol === "http:" || url?.protocol === "https:") return url;
       throw new SettingError("SERVICE_BACKEND_URLS must hold http or https URLs, separated by spaces.");
     });
+}
+
+/** @throws SettingError when the setting is none of the three, or asks for a token and there is none. */
+export function readMetricsAccess({ SERVICE_METRICS_ACCESS, SERVICE_METRICS_TOKENS }: Environment): MetricsAccess {
+  const tokens = parseTokens("SERVICE_METRICS_TOKENS", SERVICE_METRICS_TOKENS);
+  const kind = SERVICE_METRICS_ACCESS?.trim() || "open";
+  switch (kind) {
+    case "open":
+    case "off":
+      return { kind };
+    case "token":
+      if (tokens.length > 0) return { kind, tokens };
+      throw new SettingError("SERVICE_METRICS_TOKENS must hold a token when SERVICE_METRICS_ACCESS is token.");
+    default:
+      throw new SettingError("SERVICE_METRICS_ACCESS must be one of open, token, off.");
+  }
 }
