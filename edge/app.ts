@@ -2,13 +2,14 @@
  * The edge's HTTP application: its routes, and the one place where exceptions become `service_unavailable`.
  */
 import { type Handler, Hono, type MiddlewareHandler } from "hono";
-import { etag } from "hono/etag";
+import { etag, RETAINED_304_HEADERS } from "hono/etag";
 import { COMMON_HEADERS, REQUEST_ID_HEADER } from "../rules/http/headers.ts";
 import { EDGE_ROUTES, PLAYGROUND_ROUTES, REFERENCE_ROUTES, STATIC_ROUTES } from "../rules/http/routes.ts";
 import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem.ts";
 import { limitCallerRate } from "./caller-rate.ts";
 import { answerConstraints } from "./constraints-route.ts";
 import { type EdgeBindings, type EdgeContext, settingsOf } from "./context.ts";
+import { allowOtherOrigins, CORS_HEADERS_OF_304 } from "./cross-origin.ts";
 import { drainBody } from "./drain-body.ts";
 import { requireMetricsAccess } from "./metrics-access.ts";
 import { answerMetrics } from "./metrics-route.ts";
@@ -29,13 +30,17 @@ app.use(async (context, next) => {
   for (const [name, value] of Object.entries(COMMON_HEADERS)) headers.set(name, value);
 });
 
+app.use(allowOtherOrigins);
+
 type EdgePath = (typeof EDGE_ROUTES)[number]["path"];
 type EdgeHandlers = readonly (Handler<EdgeBindings> | MiddlewareHandler<EdgeBindings>)[];
+
+const HEADERS_OF_304 = [...RETAINED_304_HEADERS, ...CORS_HEADERS_OF_304];
 
 /** The handlers of each path, in the order in which they run. */
 const HANDLERS: Readonly<Record<EdgePath, EdgeHandlers>> = {
   "/v1/render": [requireToken, limitCallerRate, answerRender],
-  "/v1/constraints": [requireToken, etag(), answerConstraints],
+  "/v1/constraints": [requireToken, etag({ retainedHeaders: HEADERS_OF_304 }), answerConstraints],
   "/health": [answerHealth],
   "/metrics": [requireMetricsAccess, answerMetrics],
 };

@@ -41,6 +41,9 @@ export type MetricsAccess =
   /** Nobody: there is no such route. */
   | { readonly kind: "off" };
 
+/** The origins whose pages may read answers (CORS): `*` for all, an empty list for none. */
+export type CorsOrigins = "*" | readonly string[];
+
 export interface EdgeSettings {
   readonly apiTokens: readonly NamedToken[];
   /** Authenticates the edge to the backend. Empty if the deployment has no token configured: every render is then answered 503. */
@@ -50,6 +53,7 @@ export interface EdgeSettings {
   readonly bodyTimeoutSeconds: number;
   readonly rateLimitPeriodSeconds: number;
   readonly metricsAccess: MetricsAccess;
+  readonly corsOrigins: CorsOrigins;
   readonly limits: Limits;
 }
 
@@ -68,6 +72,7 @@ export function readEdgeSettings(environment: Readonly<Record<string, unknown>>)
     backendToken: parseTokens("SERVICE_BACKEND_TOKEN", strings.SERVICE_BACKEND_TOKEN)[0] ?? "",
     backendUrls: readUrls(strings.SERVICE_BACKEND_URLS ?? ""),
     metricsAccess: readMetricsAccess(strings),
+    corsOrigins: readCorsOrigins(strings),
     limits: limitsFrom(readIntegerSettings(LIMIT_SETTINGS, strings)),
   });
 }
@@ -97,4 +102,23 @@ export function readMetricsAccess({ SERVICE_METRICS_ACCESS, SERVICE_METRICS_TOKE
     default:
       throw new SettingError("SERVICE_METRICS_ACCESS must be one of open, token, off.");
   }
+}
+
+/**
+ * An origin that no browser sends would silently allow nothing, so only the form that browsers send is valid.
+ *
+ * @throws SettingError when an entry is not such an origin, or `*` is not alone.
+ */
+export function readCorsOrigins({ SERVICE_CORS_ORIGINS }: Environment): CorsOrigins {
+  const entries = (SERVICE_CORS_ORIGINS ?? "").split(/[\s,]+/).filter((entry) => entry !== "");
+  if (entries.length === 1 && entries[0] === "*") return "*";
+  const wrong = entries.find((entry) => !isWebOrigin(entry));
+  if (wrong === undefined) return entries;
+  throw new SettingError(
+    `SERVICE_CORS_ORIGINS must hold origins as browsers send them (https://app.example: no path, no default port, lower case), separated by spaces or commas, or * alone; "${wrong}" is none.`,
+  );
+}
+
+function isWebOrigin(text: string): boolean {
+  return /^https?:[^*]+$/.test(text) && URL.canParse(text) && new URL(text).origin === text;
 }
