@@ -123,7 +123,7 @@ export const PROBLEMS = {
     origin: "request",
     title: "Forbidden",
     context: [],
-    cause: "The API token is missing or wrong.",
+    cause: "The token is missing or wrong.",
   },
   not_found: {
     status: 404,
