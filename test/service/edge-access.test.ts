@@ -1,6 +1,7 @@
 /** Who may use the edge, on real sockets: the rate limit per caller, pages of other origins, the token of the metrics. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { startEdge } from "../../scripts/local-service.ts";
+import { InterfaceDescription } from "../support/interface-description.ts";
 import { expectRawProblem, type RawAnswer, sendRaw } from "../support/raw-connection.ts";
 import { type StandInBackend, startStandInBackend } from "../support/stand-in-backend.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../support/tokens.ts";
@@ -79,6 +80,13 @@ describe("/metrics with a token", () => {
   it("is there for whoever sends it as Prometheus does", async () => {
     expect((await send("GET /metrics HTTP/1.1", "Authorization: Bearer scrape-token"))?.status).toBe(200);
     expect(backend.scrapes).toBe(1);
+  });
+
+  it("refuses others as the interface description says", async () => {
+    const description = new InterfaceDescription(await (await fetch(new URL("/openapi.json", url))).json());
+    const answer = await fetch(new URL("/metrics", url));
+    expect(answer.status).toBe(403);
+    expect(await description.disagreements("GET", "/metrics", answer)).toEqual([]);
   });
 
   it("asks no backend for others", async () => {
