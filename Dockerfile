@@ -1,7 +1,7 @@
 # The backend. The edge is a Worker and needs no image (see README.md).
 #
-# Debian 13 because its util-linux 2.41 has a setpriv with Landlock. That is the sandbox for hosts without user namespaces
-# (SERVICE_SANDBOX=landlock): Docker's default seccomp profile disables them.
+# Debian 13 because its util-linux 2.41 has a setpriv with Landlock. That is the sandbox for hosts without user namespaces:
+# Docker's default seccomp profile disables them. SERVICE_SANDBOX=auto takes bubblewrap where it runs, else Landlock.
 
 FROM ghcr.io/typst/typst:0.15.1 AS typst
 
@@ -28,7 +28,7 @@ USER node
 ENV NODE_ENV=production \
   SERVICE_HOST=0.0.0.0 \
   SERVICE_PORT=8788 \
-  SERVICE_SANDBOX=landlock \
+  SERVICE_SANDBOX=auto \
   SERVICE_WORK_DIRECTORY=/tmp/document-rendering-service
 EXPOSE 8788
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \

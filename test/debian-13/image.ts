@@ -264,7 +264,7 @@ async function tryService(stage: Stage): Promise<void> {
   }
   const { exitCode } = await service;
   if (exitCode !== 0) throw new Error(`on SIGTERM the service ended with ${exitCode}`);
-  say(`on SIGTERM it ended with 0; it ran as ${stage.user}, in the ${stage.environment.SERVICE_SANDBOX} sandbox`);
+  say(`on SIGTERM it ended with 0; it ran as ${stage.user}`);
 }
 
 async function untilHealthy(check: () => Promise<{ exitCode?: number }>): Promise<void> {
@@ -289,6 +289,8 @@ const RENDER = `fetch("${URL_OF_SERVICE}/v1/render", {
 
 /** The requests to the service, as programs for Node inside the image. */
 const REQUESTS = {
+  // Names the sandbox that SERVICE_SANDBOX=auto has chosen.
+  "GET /health": `fetch("${URL_OF_SERVICE}/health").then(async (answer) => { console.log(await answer.text()); process.exit(answer.ok ? 0 : 1); })`,
   "GET /ready": `fetch("${URL_OF_SERVICE}/ready").then((answer) => { console.log(answer.status); process.exit(answer.ok ? 0 : 1); })`,
   "POST /v1/render": RENDER,
 };
