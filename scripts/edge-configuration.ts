@@ -74,7 +74,7 @@ export async function writeEdge(folder: string): Promise<void> {
  * The settings that a Worker reads: whatever its code names. Those that a process's environment lacks are null in its
  * bindings, and so are not read.
  */
-function settingNames(script: string): string[] {
+export function settingNames(script: string): string[] {
   return [...new Set(script.match(/\bSERVICE_[A-Z0-9]+(?:_[A-Z0-9]+)*\b/g))].sort();
 }
 

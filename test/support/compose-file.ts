@@ -1,6 +1,6 @@
 /** `compose.yaml` as its engine reads it: with its anchors resolved and the variables of `.env` in their places. */
 import { readFile } from "node:fs/promises";
-import { array, type InferOutput, number, object, optional, parse, record, string } from "valibot";
+import { array, boolean, type InferOutput, number, object, optional, parse, record, string } from "valibot";
 import { parse as parseYaml } from "yaml";
 
 const SERVICE = object({
@@ -12,6 +12,10 @@ const SERVICE = object({
   mem_limit: string(),
   pids_limit: number(),
   stop_grace_period: string(),
+  read_only: boolean(),
+  cap_drop: array(string()),
+  security_opt: array(string()),
+  restart: string(),
 });
 
 export type ComposeService = InferOutput<typeof SERVICE>;
