@@ -114,7 +114,7 @@ export function startWorkerFile(
   return startInWorkerd(entrypoint, { port: 0, bindings, rateLimits: [], assets: null, durableObjects });
 }
 
-async function wranglerConfig() {
+export async function wranglerConfig() {
   const { parse: parseToml } = await import("smol-toml");
   return parse(WRANGLER_CONFIG, parseToml(await readFile(new URL("wrangler.toml", PROJECT), "utf8")));
 }
@@ -204,7 +204,7 @@ function assetsWorker({ directory, html_handling, not_found_handling }: AssetsCo
 }
 
 /** Bundles a Worker into one module, with the options that wrangler uses. */
-async function bundle(main: string): Promise<string> {
+export async function bundle(main: string): Promise<string> {
   const { build } = await import("esbuild");
   const { outputFiles } = await build({
     absWorkingDir: fileURLToPath(PROJECT),
