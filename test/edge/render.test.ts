@@ -93,12 +93,22 @@ describe("a valid request", () => {
     await expectProblem(await sendRender('{"source":"x"}'), "service_unavailable");
   });
 
-  it("gets a problem of the backend, with its Retry-After", async () => {
-    const headers = { ...PROBLEM, "Retry-After": "3" };
+  it("gets a problem of the backend", async () => {
+    standInBackend(() => new Response('{"code":"template_compile_failed"}', { status: 422, headers: PROBLEM }));
+    const answer = await sendRender('{"source":"x"}');
+    expect([answer.status, await answer.json()]).toEqual([422, { code: "template_compile_failed" }]);
+  });
+
+  it.each([
+    ["as it says", "3", 3],
+    ["soon, when it does not say", "", 1],
+    ["soon, when it says a date", "Wed, 21 Oct 2015 07:28:00 GMT", 1],
+  ])("is to be sent again when the only backend is full: %s", async (_what, retryAfter, seconds) => {
+    const headers = { ...PROBLEM, "Retry-After": retryAfter };
     standInBackend(() => new Response('{"code":"render_queue_full"}', { status: 429, headers }));
     const answer = await sendRender('{"source":"x"}');
-    expect([answer.status, answer.headers.get("Retry-After")]).toEqual([429, "3"]);
-    expect(await answer.json()).toEqual({ code: "render_queue_full" });
+    expect(answer.headers.get("Retry-After")).toBe(String(seconds));
+    expect((await expectProblem(answer, "render_queue_full")).context).toEqual({ retry_after: seconds });
   });
 });
 
