@@ -39,6 +39,7 @@ async function main(): Promise<void> {
     const sandbox = await openSandbox(settings);
     await refuseLeakySandbox(settings, sandbox, spawner);
     const backend = buildBackend(settings, TYPST_VERSION, sandbox, spawner);
+    await backend.findCapabilities();
     await backend.app.listen({ host: settings.host, port: settings.port });
     const leave = async () => {
       if (settings.drainDelaySeconds > 0) {

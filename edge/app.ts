@@ -3,6 +3,7 @@
  */
 import { type Handler, Hono, type MiddlewareHandler } from "hono";
 import { etag } from "hono/etag";
+import { CAPABILITIES_PATH } from "../rules/capabilities.ts";
 import { COMMON_HEADERS, REQUEST_ID_HEADER } from "../rules/http/headers.ts";
 import {
   allowedMethods,
@@ -12,6 +13,7 @@ import {
   STATIC_ROUTES,
 } from "../rules/http/routes.ts";
 import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem.ts";
+import { answerCapabilities } from "./capabilities-route.ts";
 import { answerConstraints } from "./constraints-route.ts";
 import { type EdgeBindings, type EdgeContext, settingsOf } from "./context.ts";
 import { drainBody } from "./drain-body.ts";
@@ -39,6 +41,7 @@ type EdgeHandlers = readonly (Handler<EdgeBindings> | MiddlewareHandler<EdgeBind
 const HANDLERS: Readonly<Record<EdgePath, EdgeHandlers>> = {
   "/v1/render": [requireToken, answerRender],
   "/v1/constraints": [requireToken, etag(), answerConstraints],
+  [CAPABILITIES_PATH]: [etag(), answerCapabilities],
   "/health": [answerHealth],
   "/metrics": [answerMetrics],
 };
