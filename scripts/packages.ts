@@ -5,10 +5,10 @@ import { fileURLToPath } from "node:url";
 import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import { PackageFolderError, readPackagesLock } from "../backend/typst/vendored-packages.ts";
 import { type PackageSpec, parsePackageSpec } from "../rules/package-spec.ts";
-import { PackageError } from "./packages/package-error.ts";
 import { addPackages, type Change, findProblems, installPackages, removePackages } from "./packages/package-folder.ts";
 import { parseRegistry, TYPST_REGISTRY } from "./packages/registry.ts";
 import { SetUpError } from "./set-up/report.mjs";
+import { VendoringError } from "./vendoring/vendoring-error.ts";
 
 const DEFAULT_FOLDER = fileURLToPath(new URL("../packages", import.meta.url));
 
@@ -65,7 +65,7 @@ program
 try {
   await program.parseAsync();
 } catch (error) {
-  const isExpected = [PackageError, PackageFolderError, SetUpError].some((kind) => error instanceof kind);
+  const isExpected = [VendoringError, PackageFolderError, SetUpError].some((kind) => error instanceof kind);
   if (!isExpected || !(error instanceof Error)) throw error;
   process.stderr.write(`${error.message}\n`);
   process.exitCode = 1;

@@ -7,7 +7,7 @@
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { type ParsedTarEntryWithData, unpackTar } from "modern-tar";
-import { PackageError } from "./package-error.ts";
+import { VendoringError } from "../vendoring/vendoring-error.ts";
 
 export interface ArchiveLimits {
   /** Bytes of the archive as it is downloaded. */
@@ -42,10 +42,10 @@ const decompress = promisify(gunzip);
  * The files of an archive.
  *
  * @param title names the archive in errors.
- * @throws PackageError if it is refused.
+ * @throws VendoringError if it is refused.
  */
 export async function unpackArchive(title: string, archive: Uint8Array, limits: ArchiveLimits): Promise<PackageFiles> {
-  const refuse = (reason: string) => new PackageError(`${title} is refused: ${reason}.`);
+  const refuse = (reason: string) => new VendoringError(`${title} is refused: ${reason}.`);
   if (archive.length > limits.maxArchiveBytes) throw refuse(`the archive has over ${limits.maxArchiveBytes} bytes`);
   const tar = await decompress(archive, { maxOutputLength: limits.maxUnpackedBytes }).catch(
     (error: NodeJS.ErrnoException) => {
@@ -71,7 +71,7 @@ export async function unpackArchive(title: string, archive: Uint8Array, limits: 
     try {
       return await unpackTar(bytes, { strict: true, filter });
     } catch (error) {
-      throw error instanceof PackageError ? error : refuse("it is no tar archive, or damaged");
+      throw error instanceof VendoringError ? error : refuse("it is no tar archive, or damaged");
     }
   }
 }

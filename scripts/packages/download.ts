@@ -5,11 +5,11 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type LockedPackage, packagePathIn } from "../../backend/typst/vendored-packages.ts";
 import { comparePackages, formatPackageSpec, type PackageSpec } from "../../rules/package-spec.ts";
+import { contentDigest, sha256 } from "../vendoring/content-digest.ts";
+import { VendoringError } from "../vendoring/vendoring-error.ts";
 import { ARCHIVE_LIMITS, type ArchiveLimits, type PackageFiles, unpackArchive } from "./archive.ts";
-import { contentDigest, sha256 } from "./content-digest.ts";
 import { importedPackages } from "./imports.ts";
 import { readManifest } from "./manifest.ts";
-import { PackageError } from "./package-error.ts";
 import { downloadArchive } from "./registry.ts";
 
 export interface DownloadLimits extends ArchiveLimits {
@@ -47,7 +47,7 @@ export interface Download {
  * Downloads packages and what they import.
  *
  * @param folder gets each as NAMESPACE/NAME/VERSION.
- * @throws PackageError if one of them cannot be had or is refused.
+ * @throws VendoringError if one of them cannot be had or is refused.
  */
 export async function downloadWithImports(
   folder: string,
@@ -61,7 +61,7 @@ export async function downloadWithImports(
   for (const [text, { spec, importer }] of queue) {
     if (present.has(text)) continue;
     if (packages.length >= limits.maxPackages) {
-      throw new PackageError(`More than ${limits.maxPackages} packages would be needed.`);
+      throw new VendoringError(`More than ${limits.maxPackages} packages would be needed.`);
     }
     const { locked, imports } = await downloadPackage(folder, registry, spec, limits).catch((error: unknown) => {
       throw importer === null ? error : withImporter(error, text, importer);
@@ -80,8 +80,8 @@ export async function downloadWithImports(
 }
 
 function withImporter(error: unknown, text: string, importer: string): unknown {
-  if (!(error instanceof PackageError)) return error;
-  return new PackageError(
+  if (!(error instanceof VendoringError)) return error;
+  return new VendoringError(
     `${error.message} ${importer} imports it, or only mentions it: then leave it out by --without ${text}.`,
   );
 }
@@ -96,7 +96,7 @@ interface PackageDownload {
  * Downloads one package alone.
  *
  * @param folder gets it as NAMESPACE/NAME/VERSION.
- * @throws PackageError if it cannot be had or is refused.
+ * @throws VendoringError if it cannot be had or is refused.
  */
 export async function downloadPackage(
   folder: string,

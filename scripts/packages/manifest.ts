@@ -6,8 +6,8 @@ import * as v from "valibot";
 import { TYPST_VERSION } from "../../backend/typst/release.mjs";
 import { PACKAGE_MANIFEST_NAME } from "../../backend/typst/vendored-packages.ts";
 import { compareVersions, formatPackageSpec, type PackageSpec } from "../../rules/package-spec.ts";
+import { VendoringError } from "../vendoring/vendoring-error.ts";
 import type { PackageFiles } from "./archive.ts";
-import { PackageError } from "./package-error.ts";
 
 const manifest = v.object({
   package: v.object({
@@ -27,11 +27,11 @@ export interface Manifest {
 /**
  * Validates the manifest among the files of a package.
  *
- * @throws PackageError if it is missing, is that of another package, or needs a newer Typst.
+ * @throws VendoringError if it is missing, is that of another package, or needs a newer Typst.
  */
 export function readManifest(spec: PackageSpec, files: PackageFiles): Manifest {
   const text = formatPackageSpec(spec);
-  const refuse = (reason: string) => new PackageError(`${text} is refused: ${reason}.`);
+  const refuse = (reason: string) => new VendoringError(`${text} is refused: ${reason}.`);
   const bytes = files.get(PACKAGE_MANIFEST_NAME);
   if (bytes === undefined) throw refuse(`it has no ${PACKAGE_MANIFEST_NAME}`);
   const parsed = v.safeParse(manifest, parseManifest(bytes));

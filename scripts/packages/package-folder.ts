@@ -1,11 +1,7 @@
 /**
  * Adds packages to a folder and removes them, with its lock file: completely or not at all.
- *
- * New packages are prepared in a work folder beside the others and moved into place. The lock file is replaced last.
  */
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
 import {
   installedPackages,
   type LockedPackage,
@@ -15,8 +11,9 @@ import {
   readPackagesLock,
 } from "../../backend/typst/vendored-packages.ts";
 import { comparePackages, formatPackageSpec, type PackageSpec, parsePackageSpec } from "../../rules/package-spec.ts";
-import { withLock } from "../set-up/lock.mjs";
-import { folderDigest } from "./content-digest.ts";
+import { folderDigest } from "../vendoring/content-digest.ts";
+import { changeFolder } from "../vendoring/folder-change.ts";
+import { VendoringError } from "../vendoring/vendoring-error.ts";
 import {
   DOWNLOAD_LIMITS,
   type DownloadedPackage,
@@ -25,11 +22,6 @@ import {
   downloadWithImports,
   REGISTRY_NAMESPACE,
 } from "./download.ts";
-import { PackageError } from "./package-error.ts";
-
-/** Names that begin with a dot are no namespaces. */
-const WORK_PREFIX = ".work-";
-const RUN_LOCK_NAME = ".lock";
 
 const EMPTY_LOCK: PackagesLock = { lock_version: 1, packages: {} };
 
@@ -50,15 +42,15 @@ export interface AddOptions {
 /**
  * Adds packages, and what they import, to a folder.
  *
- * @throws PackageError if one cannot be had or is refused. The folder is then as it was.
+ * @throws VendoringError if one cannot be had or is refused. The folder is then as it was.
  */
 export async function addPackages(
   folder: string,
   specs: readonly PackageSpec[],
   { registry, without, limits = DOWNLOAD_LIMITS }: AddOptions,
 ): Promise<Change> {
-  return changeFolder(folder, async (work, lock) => {
-    const download = await downloadWithImports(join(work, "new"), specs, {
+  return changePackages(folder, async (prepared, lock) => {
+    const download = await downloadWithImports(prepared, specs, {
       registry,
       without: new Set(without.map(formatPackageSpec)),
       present: new Set(Object.keys(lock.packages)),
@@ -77,17 +69,17 @@ export async function addPackages(
 /**
  * Removes packages from a folder, and those that nothing needs any more.
  *
- * @throws PackageError if one is not there, or another package imports it. The folder is then as it was.
+ * @throws VendoringError if one is not there, or another package imports it. The folder is then as it was.
  */
 export async function removePackages(folder: string, specs: readonly PackageSpec[]): Promise<Change> {
-  return changeFolder(folder, async (_work, lock) => {
+  return changePackages(folder, async (_prepared, lock) => {
     const texts = specs.map(formatPackageSpec);
     const needed = neededPackages(lock, texts);
     for (const text of texts) {
-      if (lock.packages[text] === undefined) throw new PackageError(`${text} is not in ${PACKAGES_LOCK_NAME}.`);
+      if (lock.packages[text] === undefined) throw new VendoringError(`${text} is not in ${PACKAGES_LOCK_NAME}.`);
       // One that goes as well may import it: packages can import each other.
       const importer = [...needed].find((other) => lock.packages[other]?.imports.includes(text));
-      if (importer !== undefined) throw new PackageError(`${importer} imports ${text}: remove that first.`);
+      if (importer !== undefined) throw new VendoringError(`${importer} imports ${text}: remove that first.`);
     }
     const kept = Object.entries(lock.packages).filter(([text]) => needed.has(text));
     const leaving = Object.keys(lock.packages).filter((text) => !needed.has(text));
@@ -99,19 +91,19 @@ export async function removePackages(folder: string, specs: readonly PackageSpec
  * Downloads again what the lock file lists and the folder does not have as it should be.
  *
  * @param registry instead of those in the lock file, if not null.
- * @throws PackageError if a package is not the one that was locked. The folder is then as it was.
+ * @throws VendoringError if a package is not the one that was locked. The folder is then as it was.
  */
 export async function installPackages(folder: string, registry: URL | null): Promise<Change> {
-  return changeFolder(folder, async (work, lock) => {
+  return changePackages(folder, async (prepared, lock) => {
     const arriving: DownloadedPackage[] = [];
     for (const [text, locked] of Object.entries(lock.packages)) {
       const spec = specOf(text);
       if ((await folderDigest(packagePathIn(folder, spec))) === locked.content_sha256) continue;
       // What it imports is in the lock file, or was left out on purpose.
       const from = registry ?? new URL(locked.registry);
-      const downloaded = await downloadPackage(join(work, "new"), from, spec, DOWNLOAD_LIMITS);
+      const downloaded = await downloadPackage(prepared, from, spec, DOWNLOAD_LIMITS);
       if (downloaded.locked.archive_sha256 !== locked.archive_sha256) {
-        throw new PackageError(`${text} is refused: its archive is not the one in ${PACKAGES_LOCK_NAME}.`);
+        throw new VendoringError(`${text} is refused: its archive is not the one in ${PACKAGES_LOCK_NAME}.`);
       }
       arriving.push({ spec, locked });
     }
@@ -161,97 +153,54 @@ function neededPackages(lock: PackagesLock, removed: readonly string[]): Set<str
 /** What is to change: the packages of the new lock file, those to move into place, and those to take out. */
 interface Plan {
   readonly packages: Readonly<Record<string, LockedPackage>>;
-  /** Prepared in the folder `new` of the work folder. */
+  /** Prepared in the folder that the plan gets. */
   readonly arriving: readonly DownloadedPackage[];
   /** Taken out before others arrive. */
   readonly leaving: readonly string[];
   readonly notInRegistry: readonly string[];
 }
 
-/** Plans a change in a work folder and carries it out, one run at a time. */
-async function changeFolder(
+/** Plans a change of packages and carries it out. */
+function changePackages(
   folder: string,
-  plan: (work: string, lock: PackagesLock) => Promise<Plan>,
+  plan: (prepared: string, lock: PackagesLock) => Promise<Plan>,
 ): Promise<Change> {
-  const firstMade = await mkdir(folder, { recursive: true });
-  let change: Change | null = null;
-  try {
-    await withLock(join(folder, RUN_LOCK_NAME), "to change the packages", new AbortController().signal, async () => {
-      await removeLeftOvers(folder);
-      const work = await mkdtemp(join(folder, WORK_PREFIX));
-      try {
-        const lock = (await readPackagesLock(folder)) ?? EMPTY_LOCK;
-        change = await carryOut(folder, work, await plan(work, lock));
-      } finally {
-        await rm(work, { recursive: true, force: true });
-      }
-    });
-  } finally {
-    if (change === null && firstMade !== undefined) await rm(firstMade, { recursive: true, force: true });
-  }
-  if (change === null) throw new PackageError("Nothing was changed.");
-  return change;
-}
-
-/** Only the holder of the lock has a work folder, so those that exist are of runs that were killed. */
-async function removeLeftOvers(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) {
-    if (name.startsWith(WORK_PREFIX)) await rm(join(folder, name), { recursive: true, force: true });
-  }
-}
-
-/** Moves folders and replaces the lock file. If a step fails, those before it are undone. */
-async function carryOut(folder: string, work: string, plan: Plan): Promise<Change> {
-  const undo: (() => Promise<unknown>)[] = [];
-  const move = async (from: string, to: string) => {
-    const firstMade = await mkdir(dirname(to), { recursive: true });
-    if (firstMade !== undefined) undo.push(() => rm(firstMade, { recursive: true, force: true }));
-    await rename(from, to);
-    undo.push(() => rename(to, from));
-  };
-  const leaving = plan.leaving.map(specOf);
-  try {
-    for (const spec of leaving) {
-      if (existsSync(packagePathIn(folder, spec)))
-        await move(packagePathIn(folder, spec), packagePathIn(join(work, "old"), spec));
-    }
-    for (const { spec, locked } of plan.arriving) {
+  return changeFolder(folder, async (prepared) => {
+    const lock = (await readPackagesLock(folder)) ?? EMPTY_LOCK;
+    const { packages, arriving, leaving, notInRegistry } = await plan(prepared, lock);
+    const moves: { from: string; path: string }[] = [];
+    for (const { spec, locked } of arriving) {
+      const text = formatPackageSpec(spec);
       const place = packagePathIn(folder, spec);
-      if (existsSync(place)) {
+      if (!leaving.includes(text) && existsSync(place)) {
         // Left by a run that was killed before it could write the lock file: the same files may stay.
         if ((await folderDigest(place)) === locked.content_sha256) continue;
-        throw new PackageError(`${place} exists, is not listed in ${PACKAGES_LOCK_NAME} and differs: remove it first.`);
+        throw new VendoringError(
+          `${place} exists, is not listed in ${PACKAGES_LOCK_NAME} and differs: remove it first.`,
+        );
       }
-      await move(packagePathIn(join(work, "new"), spec), place);
+      moves.push({ from: packagePathIn(prepared, spec), path: packagePathIn("", spec) });
     }
-    await writeLock(folder, work, plan.packages);
-  } catch (error) {
-    for (const step of undo.reverse()) await step();
-    throw error;
-  }
-  for (const spec of leaving) await removeEmptyParents(folder, spec);
-  const added = plan.arriving.map(({ spec }) => formatPackageSpec(spec));
-  const removed = plan.leaving.filter((text) => !added.includes(text));
-  return { added, removed, notInRegistry: plan.notInRegistry };
+    const added = arriving.map(({ spec }) => formatPackageSpec(spec));
+    const removed = leaving.filter((text) => !added.includes(text));
+    return {
+      change: {
+        leaving: leaving.map((text) => packagePathIn("", specOf(text))),
+        arriving: moves,
+        lockFile: { name: PACKAGES_LOCK_NAME, content: sortedLock(packages) },
+      },
+      result: { added, removed, notInRegistry },
+    };
+  });
 }
 
-async function writeLock(folder: string, work: string, packages: Plan["packages"]): Promise<void> {
+function sortedLock(packages: Plan["packages"]): PackagesLock {
   const sorted = Object.entries(packages).sort(([left], [right]) => comparePackages(specOf(left), specOf(right)));
-  const lock: PackagesLock = { lock_version: 1, packages: Object.fromEntries(sorted) };
-  const prepared = join(work, PACKAGES_LOCK_NAME);
-  await writeFile(prepared, `${JSON.stringify(lock, null, 2)}\n`);
-  await rename(prepared, join(folder, PACKAGES_LOCK_NAME));
-}
-
-async function removeEmptyParents(folder: string, { namespace, name }: PackageSpec): Promise<void> {
-  for (const parent of [join(folder, namespace, name), join(folder, namespace)]) {
-    const names = await readdir(parent).catch(() => null);
-    if (names?.length === 0) await rm(parent, { recursive: true });
-  }
+  return { lock_version: 1, packages: Object.fromEntries(sorted) };
 }
 
 function specOf(text: string): PackageSpec {
   const spec = parsePackageSpec(text);
-  if (spec === null) throw new PackageError(`${text} is not of the form @preview/name:1.2.3.`);
+  if (spec === null) throw new VendoringError(`${text} is not of the form @preview/name:1.2.3.`);
   return spec;
 }

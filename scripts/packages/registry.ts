@@ -2,8 +2,8 @@
  * Downloads the archives of packages from a registry, which has them below /NAMESPACE/NAME-VERSION.tar.gz.
  */
 import { formatPackageSpec, type PackageSpec } from "../../rules/package-spec.ts";
+import { VendoringError } from "../vendoring/vendoring-error.ts";
 import type { ArchiveLimits } from "./archive.ts";
-import { PackageError } from "./package-error.ts";
 
 /** The registry that Typst itself uses. */
 export const TYPST_REGISTRY = "https://packages.typst.org";
@@ -14,20 +14,20 @@ const LOOPBACK_HOSTS = new Set(["localhost", "127.0.0.1", "[::1]"]);
 /**
  * The address of a registry.
  *
- * @throws PackageError unless it is https, or http on this machine: nothing else proves who sends the first archive, whose
+ * @throws VendoringError unless it is https, or http on this machine: nothing else proves who sends the first archive, whose
  *   checksum is then trusted.
  */
 export function parseRegistry(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isPrivate = url?.protocol === "https:" || (url?.protocol === "http:" && LOOPBACK_HOSTS.has(url.hostname));
-  if (url === null || !isPrivate) throw new PackageError(`The registry must be an https URL, not ${text}.`);
+  if (url === null || !isPrivate) throw new VendoringError(`The registry must be an https URL, not ${text}.`);
   return url;
 }
 
 /**
  * The archive of a package.
  *
- * @throws PackageError if the registry does not have it, or not within the limits.
+ * @throws VendoringError if the registry does not have it, or not within the limits.
  */
 export async function downloadArchive(
   registry: URL,
@@ -45,13 +45,13 @@ export async function downloadArchive(
       headers: { "Accept-Encoding": "identity" },
       signal: AbortSignal.timeout(DOWNLOAD_TIMEOUT_MILLISECONDS),
     });
-    if (response.status === 404) throw new PackageError(`${text} is not in the registry ${registry.host}.`);
-    if (response.status !== 200) throw new PackageError(`${text}: the registry answered ${response.status}.`);
+    if (response.status === 404) throw new VendoringError(`${text} is not in the registry ${registry.host}.`);
+    if (response.status !== 200) throw new VendoringError(`${text}: the registry answered ${response.status}.`);
     return await readBounded(response, text, maxArchiveBytes);
   } catch (error) {
-    if (error instanceof PackageError) throw error;
+    if (error instanceof VendoringError) throw error;
     const reason = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
-    throw new PackageError(`${text} cannot be downloaded from ${registry.host}: ${reason}`);
+    throw new VendoringError(`${text} cannot be downloaded from ${registry.host}: ${reason}`);
   }
 }
 
@@ -61,7 +61,7 @@ async function readBounded(response: Response, text: string, maxBytes: number): 
   // Leaving the loop cancels the rest of the download.
   for await (const chunk of response.body ?? []) {
     size += chunk.length;
-    if (size > maxBytes) throw new PackageError(`${text} is refused: the archive has over ${maxBytes} bytes.`);
+    if (size > maxBytes) throw new VendoringError(`${text} is refused: the archive has over ${maxBytes} bytes.`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -7,7 +7,6 @@ import { execa } from "execa";
 import { beforeEach, describe, expect, it } from "vitest";
 import { PACKAGES_LOCK_NAME, readPackagesLock } from "../../../backend/typst/vendored-packages.ts";
 import { type PackageSpec, parsePackageSpec } from "../../../rules/package-spec.ts";
-import { sha256 } from "../../../scripts/packages/content-digest.ts";
 import { DOWNLOAD_LIMITS } from "../../../scripts/packages/download.ts";
 import {
   addPackages,
@@ -16,6 +15,7 @@ import {
   removePackages,
 } from "../../../scripts/packages/package-folder.ts";
 import { parseRegistry } from "../../../scripts/packages/registry.ts";
+import { sha256 } from "../../../scripts/vendoring/content-digest.ts";
 import {
   archiveOf,
   fileEntry,
