@@ -1,18 +1,16 @@
 /**
  * `npm run packages`: vendors Typst packages for `SERVICE_PACKAGE_PATH` (docs/packages-and-fonts.md).
  */
-import { fileURLToPath } from "node:url";
 import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import { PackageFolderError, readPackagesLock } from "../backend/typst/vendored-packages.ts";
 import { type PackageSpec, parsePackageSpec } from "../rules/package-spec.ts";
 import { addPackages, type Change, findProblems, installPackages, removePackages } from "./packages/package-folder.ts";
 import { parseRegistry, TYPST_REGISTRY } from "./packages/registry.ts";
 import { SetUpError } from "./set-up/report.mjs";
+import { PACKAGES_FOLDER } from "./vendoring/folders.ts";
 import { VendoringError } from "./vendoring/vendoring-error.ts";
 
-const DEFAULT_FOLDER = fileURLToPath(new URL("../packages", import.meta.url));
-
-const TO = ["--to <folder>", "the folder of packages", DEFAULT_FOLDER] as const;
+const TO = ["--to <folder>", "the folder of packages", PACKAGES_FOLDER] as const;
 const REGISTRY = "the registry's address";
 
 const program = new Command("packages").description(
