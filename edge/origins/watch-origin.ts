@@ -23,20 +23,19 @@ export interface Watched {
 export function watchOrigin({ clock, deadline, isAlive, giveUp }: Watched): () => void {
   let failedProbes = 0;
   let isOver = false;
+  // A timer of its own: a probe that waits for its answer must not put off the deadline.
+  const cancelDeadline = clock.after(Math.max(0, deadline - clock.now()), giveUp);
   const probe = async () => {
-    if (clock.now() >= deadline) return giveUp();
     failedProbes = (await isAlive(PROBE_TIMEOUT_MILLISECONDS)) ? 0 : failedProbes + 1;
     if (isOver) return;
-    if (failedProbes >= MAX_FAILED_PROBES) return giveUp();
-    cancel = schedule();
+    if (failedProbes >= MAX_FAILED_PROBES) giveUp();
+    else cancelProbe = schedule();
   };
-  const schedule = () => {
-    const milliseconds = Math.min(PROBE_INTERVAL_MILLISECONDS, Math.max(0, deadline - clock.now()));
-    return clock.after(milliseconds, () => void probe());
-  };
-  let cancel = schedule();
+  const schedule = () => clock.after(PROBE_INTERVAL_MILLISECONDS, () => void probe());
+  let cancelProbe = schedule();
   return () => {
     isOver = true;
-    cancel();
+    cancelDeadline();
+    cancelProbe();
   };
 }

@@ -114,13 +114,13 @@ export const OF_AN_ATTEMPT: readonly ((
     return recent.length > MAX_NEEDLESS_ATTEMPTS ? `${recent.length} attempts at backend ${backend}` : null;
   },
 
-  /** An origin that has been well for 31 seconds gets work when all others are busy. */
+  /** An origin that has been well for 31 seconds, and has not been asked all the while, gets work when all others are busy. */
   function aRecoveredOriginGetsWork(edge, request, backend, world) {
     edge.seenOf(backend).passedOver = 0;
     const { backends, slots } = world.settings;
     const since = world.time.now - RECOVERY_MILLISECONDS;
     for (const [index, seen] of edge.seen.entries()) {
-      if (index === backend || seen.open > 0 || seen.lastFailureAt > since) continue;
+      if (index === backend || seen.open > 0 || Math.max(seen.lastFailureAt, seen.lastAskedAt) > since) continue;
       if (request.attempts.some((attempt) => attempt.backend === index)) continue;
       if (edge.seen.some((other, place) => place !== index && other.open < slots)) continue;
       if (world.backendAt(index).process?.isServing !== true) continue;

@@ -199,7 +199,16 @@ export class BackendProcess {
   }
 
   #after(milliseconds: number, callback: () => void): () => void {
-    return this.#world.time.after(milliseconds, () => this.run(callback));
+    let isCancelled = false;
+    const call = () => {
+      // Also one that was due while the process hung can still be cancelled.
+      if (!isCancelled) callback();
+    };
+    const cancel = this.#world.time.after(milliseconds, () => this.run(call));
+    return () => {
+      isCancelled = true;
+      cancel();
+    };
   }
 
   #drain(bootMilliseconds: number): void {

@@ -17,6 +17,8 @@ import type { World } from "./world.ts";
 
 const BODY_TIMEOUT_MILLISECONDS = 60_000;
 const SLACK_MILLISECONDS = 10_000;
+/** Of `edge/origins/try-origins.ts`. */
+const ATTEMPT_SLACK_MILLISECONDS = 1000;
 /** A body arrives at the edge in this many pieces. */
 const PIECES = 3;
 const NO_BYTES = new Uint8Array(0);
@@ -25,6 +27,7 @@ const NO_BYTES = new Uint8Array(0);
 interface Seen {
   failingSince: number | null;
   lastFailureAt: number;
+  lastAskedAt: number;
   open: number;
   /** When it was asked although it failed and another one could have been asked. */
   readonly needlessAt: number[];
@@ -51,7 +54,7 @@ export class SimulatedEdge {
     this.choice = cores.makeChoice(settings.backends);
     this.seen = Array.from({ length: settings.backends }, () => {
       const never = Number.NEGATIVE_INFINITY;
-      return { failingSince: null, lastFailureAt: never, open: 0, needlessAt: [], passedOver: 0 };
+      return { failingSince: null, lastFailureAt: never, lastAskedAt: never, open: 0, needlessAt: [], passedOver: 0 };
     });
   }
 
@@ -70,6 +73,7 @@ export class SimulatedEdge {
       request.isGone = true;
       for (const attempt of request.attempts) this.#end(attempt, "gone");
       if (planned.isLeavingNoticed) disconnected.abort();
+      else this.#rememberOpen(request);
       // The runtime drops what the request has open in any case.
       for (const exchange of open) exchange.cancel();
     });
@@ -161,6 +165,7 @@ export class SimulatedEdge {
     request.attempts.push(attempt);
     const seen = this.seenOf(backend);
     seen.open++;
+    seen.lastAskedAt = time.now;
     const exchange = new Exchange(this.#world, this.#world.linkAt(this.index, backend), request, attempt, sending);
     open.add(exchange);
     try {
@@ -202,6 +207,16 @@ export class SimulatedEdge {
         seen.failingSince = null;
         seen.needlessAt.length = 0;
     }
+  }
+
+  /** What a client without notice has left counts as open until it expires. */
+  #rememberOpen({ attempts, deadline }: RequestFacts): void {
+    const { time } = this.#world;
+    const last = attempts.at(-1);
+    if (last?.end !== "gone" || last.endedAt !== time.now) return;
+    const seen = this.seenOf(last.backend);
+    seen.open++;
+    time.after(deadline + ATTEMPT_SLACK_MILLISECONDS - time.now, () => seen.open--);
   }
 
   /** `GET /health`. */
