@@ -24,6 +24,10 @@ export function addDoctorCommand(program: Command, signal: AbortSignal): void {
     .addOption(TOKEN_FILE_OPTION)
     .option("--origin <name=url>", "a backend to ask directly as well; may be repeated", addOrigin)
     .option("--backend-token-file <file>", "a file that holds the backend token; by default $SERVICE_BACKEND_TOKEN")
+    .option(
+      "--metrics-token-file <file>",
+      "a file that holds the token of /metrics, where it asks for one; by default $SERVICE_METRICS_TOKEN",
+    )
     .option("--timeout <seconds>", "how long one request may take", readSeconds, DEFAULT_TIMEOUT_SECONDS)
     .option("--quiet", "show only what is not well")
     .addOption(JSON_OPTION)
@@ -55,20 +59,24 @@ export function addDoctorCommand(program: Command, signal: AbortSignal): void {
 interface TargetOptions extends ServiceOptions {
   readonly origin?: readonly NamedUrl[] | undefined;
   readonly backendTokenFile?: string | undefined;
+  readonly metricsTokenFile?: string | undefined;
   readonly typst?: string | undefined;
 }
 
 async function targetOf(options: TargetOptions): Promise<ExaminationTarget> {
   const { url, token } = await locateService(options);
-  const { backendTokenFile } = options;
-  const backendToken =
-    backendTokenFile === undefined
-      ? (process.env.SERVICE_BACKEND_TOKEN ?? "").trim()
-      : await tokenFrom(backendTokenFile);
-  if (![token, backendToken].every((text) => /^[!-~]*$/.test(text))) {
+  const backendToken = await secretFrom(options.backendTokenFile, process.env.SERVICE_BACKEND_TOKEN);
+  const metricsToken = await secretFrom(options.metricsTokenFile, process.env.SERVICE_METRICS_TOKEN);
+  if (![token, backendToken, metricsToken].every((text) => /^[!-~]*$/.test(text))) {
     throw new CommandError("A token in the environment holds something else than visible ASCII.");
   }
-  return { url: baseUrl(url), token, backendToken, origins: options.origin ?? [], typst: options.typst };
+  const { origin: origins = [], typst } = options;
+  return { url: baseUrl(url), token, backendToken, metricsToken, origins, typst };
+}
+
+/** A file comes first, then the environment; empty where there is neither. */
+function secretFrom(file: string | undefined, inEnvironment = ""): string | Promise<string> {
+  return file === undefined ? inEnvironment.trim() : tokenFrom(file);
 }
 
 /** As `--origin` gives them, one after the other. */

@@ -32,7 +32,7 @@ interface CheckDescription {
   readonly title: string;
   /** For docs/doctor.md. */
   readonly looksAt: string;
-  /** Checks without which this one makes no sense: unless they are all well, it is skipped. A warning is well enough. */
+  /** Checks without which this one makes no sense: unless they are all well, it is skipped. */
   readonly needs: readonly string[];
   readonly faults: Readonly<Record<string, Fault>>;
 }

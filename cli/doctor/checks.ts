@@ -3,7 +3,7 @@
  */
 import type { CheckGroup } from "./check.ts";
 import { DIRECT_ORIGINS } from "./direct-origins.ts";
-import { METRICS, ORIGINS_BY_METRICS } from "./edge-metrics.ts";
+import { ORIGINS_BY_METRICS } from "./edge-metrics.ts";
 import { LATENCY } from "./latency.ts";
 import { MACHINE } from "./machine.ts";
 import { REACHABILITY } from "./reachability.ts";
@@ -17,7 +17,6 @@ export const CHECK_GROUPS: readonly CheckGroup[] = [
   REACHABILITY,
   SERVICE,
   RULES,
-  METRICS,
   RENDERS,
   REFUSALS,
   RESPONSE_HEADERS,

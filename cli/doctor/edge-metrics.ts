@@ -1,16 +1,17 @@
 /**
- * What the edge's `/metrics` says about its origins, where it is open. It is read before the first render and after the last.
+ * What the edge's `/metrics` says about its origins, where it is open. It is read after the renders, so that they are in it.
  */
-import { setTimeout as delay } from "node:timers/promises";
 import { TYPST_VERSION } from "../../backend/typst/release.mjs";
 import { faultIn, isAnswer } from "./answer-faults.ts";
 import { type CheckGroup, deploymentCheck, found, ok, skipped } from "./check.ts";
 import type { Examination } from "./examination.ts";
 import { type MetricSample, samplesIn, sumOf } from "./metrics-text.ts";
 import type { Exchange } from "./probe.ts";
+import { SMALL_RENDER, whyNotSent } from "./renders.ts";
 
-/** The edge keeps its metrics for five seconds. */
-const METRICS_AGE_MILLISECONDS = 5500;
+/** Renders for each origin between two readings: enough that one reaches each, however the edge chooses. */
+const RENDERS_PER_ORIGIN = 3;
+const MAX_RENDERS = 9;
 /** As the alert QueueIsLong has it. */
 const MAX_WAITING_PER_SLOT = 4;
 const CLOSED_STATUSES: ReadonlySet<number> = new Set([401, 403, 404]);
@@ -21,6 +22,11 @@ const metrics = deploymentCheck({
   looksAt: "The edge's metrics in the Prometheus text format; where they are closed, what needs them is skipped",
   needs: ["health"],
   faults: {
+    rejected: {
+      severity: "failure",
+      cause: "The token of --metrics-token-file is not among SERVICE_METRICS_TOKENS of this edge.",
+      advice: "Compare it with the secret of the environment that serves this URL.",
+    },
     "no-metrics": {
       severity: "failure",
       cause: "The answer has no metric of the service: a proxy answers this path itself, or the version is another.",
@@ -28,19 +34,20 @@ const metrics = deploymentCheck({
     },
   },
   async run(examination) {
-    const exchange = await examination.ask({ path: "metrics" });
+    const exchange = await examination.askForMetrics();
+    if (examination.target.metricsToken !== "" && isAnswer(exchange, 403)) return found("rejected", "403");
     if (exchange.kind === "answer" && CLOSED_STATUSES.has(exchange.status)) {
       return skipped(`closed to this caller (${exchange.status})`);
     }
     const samples = metricsIn(exchange);
     if (samples === null) return faultIn(exchange);
-    if (!samples.some(({ name }) => name === "service_origin_up")) return found("no-metrics", "no service_origin_up");
-    examination.metricsBefore = samples;
+    // An edge without origins has the line that describes it, and no sample.
+    const isOfEdge = exchange.kind === "answer" && exchange.body.includes("service_origin_up");
+    if (!isOfEdge) return found("no-metrics", "no service_origin_up");
+    examination.metrics = samples;
     return ok(`${samples.length} samples`);
   },
 });
-
-export const METRICS: CheckGroup = { name: "Metrics", checks: [metrics] };
 
 const originsUp = deploymentCheck({
   id: "origins-up",
@@ -66,8 +73,7 @@ const originsUp = deploymentCheck({
     },
   },
   async run(examination) {
-    const samples = metricsIn(await examination.ask({ path: "metrics" })) ?? examination.metricsBefore ?? [];
-    examination.metrics = samples;
+    const samples = examination.metrics ?? [];
     const origins = samples.filter(({ name }) => name === "service_origin_up");
     if (origins.length === 0) return found("none", "no origin");
     const down = origins.filter(({ value }) => value !== 1).map(originOf);
@@ -83,8 +89,8 @@ const originsUp = deploymentCheck({
 const limitsAgree = deploymentCheck({
   id: "limits-agree",
   title: "edge and origins have the same limits",
-  looksAt: "`service_limits_mismatches_total` is 0, or at least does not rise with the renders of the doctor",
-  needs: ["metrics"],
+  looksAt: "`service_limits_mismatches_total` is 0, or at least does not rise with further renders, some seconds later",
+  needs: ["metrics", "token"],
   faults: {
     differ: {
       severity: "failure",
@@ -98,15 +104,15 @@ const limitsAgree = deploymentCheck({
     },
   },
   async run(examination) {
-    const before = mismatches(examination.metricsBefore ?? []);
-    let now = mismatches(examination.metrics ?? []);
-    const total = [...now.values()].reduce((sum, value) => sum + value, 0);
+    const before = mismatches(examination.metrics ?? []);
+    const total = [...before.values()].reduce((sum, value) => sum + value, 0);
     if (total === 0) return ok("no mismatch");
-    if (risen(before, now).length === 0) {
-      // Both readings may be of the same moment.
-      await delay(METRICS_AGE_MILLISECONDS, undefined, { signal: examination.allowance.signal });
-      now = mismatches(metricsIn(await examination.ask({ path: "metrics" })) ?? []);
+    await examination.waitForMetrics();
+    const renders = Math.min(MAX_RENDERS, RENDERS_PER_ORIGIN * before.size);
+    for (let index = 0; index < renders && whyNotSent(examination, SMALL_RENDER) === null; index++) {
+      await examination.render(SMALL_RENDER);
     }
+    const now = mismatches(metricsIn(await examination.askForMetrics()) ?? []);
     const names = risen(before, now);
     if (names.length > 0) return found("differ", `mismatches at ${names.join(", ")}`);
     return found("differed", `${total} mismatches before`);
@@ -198,7 +204,7 @@ const slots = deploymentCheck({
 
 export const ORIGINS_BY_METRICS: CheckGroup = {
   name: "Origins, by the edge's metrics",
-  checks: [originsUp, limitsAgree, typstVersions, sandboxes, slots],
+  checks: [metrics, originsUp, limitsAgree, typstVersions, sandboxes, slots],
 };
 
 export function metricsIn(exchange: Exchange): readonly MetricSample[] | null {

@@ -1,6 +1,7 @@
 /**
  * One examination of a deployment: whom it asks, and what its checks have learned so far.
  */
+import { setTimeout as delay } from "node:timers/promises";
 import type { PublishedConstraints, ServiceProblem } from "../../client/client.ts";
 import { API_TOKEN_HEADER, BACKEND_TOKEN_HEADER, CALLER_HEADER } from "../../rules/http/headers.ts";
 import { problemIn } from "./answer-faults.ts";
@@ -24,6 +25,8 @@ export interface ExaminationTarget {
   readonly origins: readonly NamedUrl[];
   /** Authenticates this program to them; empty where none is known. */
   readonly backendToken: string;
+  /** Authenticates this program to `/metrics` of the edge; empty where none is known. */
+  readonly metricsToken: string;
   /** The Typst on this machine that is named; undefined leaves it to be found. */
   readonly typst: string | undefined;
 }
@@ -91,13 +94,16 @@ export class Examination {
     null;
   /** Set once a render has not been answered in time: no other one is sent then. */
   rendersHang = false;
-  /** The metrics of the edge before the first render and after the last one; null while they have not been read. */
-  metricsBefore: readonly MetricSample[] | null = null;
+  /** The metrics of the edge after the renders; null while they have not been read. */
   metrics: readonly MetricSample[] | null = null;
   readonly #probe: Probe;
 
-  constructor(target: ExaminationTarget, allowance: Allowance) {
+  readonly #metricsAgeMilliseconds: number;
+
+  /** @param metricsAgeMilliseconds how old the metrics may be that the edge answers */
+  constructor(target: ExaminationTarget, allowance: Allowance, metricsAgeMilliseconds: number) {
     this.target = target;
+    this.#metricsAgeMilliseconds = metricsAgeMilliseconds;
     this.allowance = allowance;
     this.#probe = new Probe(target.url, allowance);
     this.origins = target.origins.map((origin) => new OriginUnderTest(origin, target.backendToken, allowance));
@@ -120,6 +126,15 @@ export class Examination {
     return this.ask({ ...request, headers: { [API_TOKEN_HEADER]: this.target.token, ...request.headers } });
   }
 
+  /** Asks the edge for its metrics, with their own token if one is known. */
+  askForMetrics(): Promise<Exchange> {
+    const { metricsToken } = this.target;
+    return this.ask({
+      path: "metrics",
+      headers: metricsToken === "" ? {} : { Authorization: `Bearer ${metricsToken}` },
+    });
+  }
+
   /** Sends a render request to the edge. */
   async render(body: object): Promise<Exchange> {
     const exchange = await this.askWithToken({
@@ -130,6 +145,11 @@ export class Examination {
     });
     if (exchange.kind === "no-answer" && exchange.fault === "timed-out") this.rendersHang = true;
     return exchange;
+  }
+
+  /** Waits until the edge reads the metrics of its origins again. */
+  async waitForMetrics(): Promise<void> {
+    await delay(this.#metricsAgeMilliseconds, undefined, { signal: this.allowance.signal });
   }
 
   close(): void {

@@ -13,6 +13,8 @@ const MAX_REQUESTS = 60;
 const MAX_REQUESTS_PER_ORIGIN = 25;
 /** However many requests may be sent. */
 const TOTAL_MILLISECONDS = 300_000;
+/** The edge keeps its metrics for five seconds. */
+const METRICS_AGE_MILLISECONDS = 5500;
 /** What others have sent is shown shortened. */
 const MAX_SEEN_LENGTH = 300;
 
@@ -43,6 +45,8 @@ export interface ExaminationOptions {
   readonly requestMilliseconds: number;
   readonly signal: AbortSignal;
   readonly onResult?: (result: CheckResult) => void;
+  /** For tests of an edge that keeps no metrics. */
+  readonly metricsAgeMilliseconds?: number;
 }
 
 /** The most requests that an examination sends. */
@@ -53,21 +57,21 @@ export function maxRequests(target: ExaminationTarget): number {
 /** @throws the reason of the signal when it is aborted */
 export async function examine(
   target: ExaminationTarget,
-  { requestMilliseconds, signal, onResult }: ExaminationOptions,
+  { requestMilliseconds, signal, onResult, metricsAgeMilliseconds = METRICS_AGE_MILLISECONDS }: ExaminationOptions,
 ): Promise<ExaminationReport> {
   const startedAt = performance.now();
   const bounds = { maxRequests: maxRequests(target), totalMilliseconds: TOTAL_MILLISECONDS };
   const allowance = new Allowance({ ...bounds, requestMilliseconds, signal });
-  const examination = new Examination(target, allowance);
+  const examination = new Examination(target, allowance, metricsAgeMilliseconds);
   const checks: CheckResult[] = [];
-  const made = new Map<string, Status>();
+  const well = new Set<string>();
   try {
     for (const { group, check, origin } of plan(examination)) {
       signal.throwIfAborted();
-      const missing = check.needs.find((id) => !isWell(made.get(id) ?? made.get(`${id} ${origin?.name}`)));
+      const missing = check.needs.find((id) => !well.has(id) && !well.has(`${id} ${origin?.name}`));
       const verdict = missing === undefined ? await run(check, examination, origin) : notMade(missing);
-      const result = resultOf(group, check, origin, verdict, [target.token, target.backendToken]);
-      made.set(origin === null ? check.id : `${check.id} ${origin.name}`, result.status);
+      const result = resultOf(group, check, origin, verdict, [target.token, target.backendToken, target.metricsToken]);
+      if (isWell(check, result)) well.add(origin === null ? check.id : `${check.id} ${origin.name}`);
       checks.push(result);
       onResult?.(result);
     }
@@ -95,8 +99,9 @@ function plan({ origins }: Examination): PlannedCheck[] {
   });
 }
 
-function isWell(status: Status | undefined): boolean {
-  return status === "ok" || status === "warning";
+/** Whether the checks that need this one make sense: a warning of its own does no harm, but one of any answer means that it has not been made. */
+function isWell({ faults }: Check, { status, fault }: CheckResult): boolean {
+  return status === "ok" || (status === "warning" && Object.hasOwn(faults, fault ?? ""));
 }
 
 function notMade(missing: string): Verdict {

@@ -116,7 +116,7 @@ const tls = deploymentCheck({
     expired: {
       severity: "failure",
       cause: "The certificate was not renewed, or the renewed one was not loaded.",
-      advice: "Renew it, reload the server, and watch tls_days in this report from cron.",
+      advice: "Renew it, reload the server, and watch `daysLeft` of this check from cron.",
     },
     "not-yet-valid": {
       severity: "failure",
