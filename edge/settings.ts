@@ -4,19 +4,13 @@
 
 import { type NamedToken, parseNamedTokens, parseTokens } from "../rules/http/authentication.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
+import { BACKEND_TIMEOUT_SETTING, readRenderTime } from "../rules/render-time.ts";
 import { type Environment, type IntegerSetting, readIntegerSettings, SettingError } from "../rules/settings.ts";
+import { type AccessToken, type OriginAddress, parseOriginAddresses } from "./origins/origin-address.ts";
 
 /** The edge's integer settings, without the limits. */
 export const EDGE_INTEGER_SETTINGS = {
-  // Longer than the backend's queue deadline and render timeout together (20 s + 30 s by default), so the backend, which
-  // knows the cause, reports it.
-  backendTimeoutSeconds: {
-    setting: "SERVICE_BACKEND_TIMEOUT_SECONDS",
-    default: 60,
-    min: 1,
-    max: 900,
-    meaning: "how long the edge waits for a backend's answer",
-  },
+  backendTimeoutSeconds: BACKEND_TIMEOUT_SETTING,
   bodyTimeoutSeconds: {
     setting: "SERVICE_BODY_TIMEOUT_SECONDS",
     default: 60,
@@ -48,7 +42,9 @@ export interface EdgeSettings {
   readonly apiTokens: readonly NamedToken[];
   /** Authenticates the edge to the backend. Empty if the deployment has no token configured: every render is then answered 503. */
   readonly backendToken: string;
-  readonly backendUrls: readonly URL[];
+  readonly backends: readonly OriginAddress[];
+  /** Null if the backends are not behind Cloudflare Access. */
+  readonly accessToken: AccessToken | null;
   readonly backendTimeoutSeconds: number;
   readonly bodyTimeoutSeconds: number;
   readonly rateLimitPeriodSeconds: number;
@@ -63,29 +59,27 @@ export interface EdgeSettings {
  * @throws SettingError when a setting is not valid.
  */
 export function readEdgeSettings(environment: Readonly<Record<string, unknown>>): EdgeSettings {
-  const strings = Object.fromEntries(
+  const strings: Environment = Object.fromEntries(
     Object.entries(environment).flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : [])),
   );
   return Object.freeze({
     ...readIntegerSettings(EDGE_INTEGER_SETTINGS, strings),
+    backendTimeoutSeconds: readRenderTime(strings).backendTimeoutSeconds,
     apiTokens: parseNamedTokens("SERVICE_API_TOKENS", strings.SERVICE_API_TOKENS),
     backendToken: parseTokens("SERVICE_BACKEND_TOKEN", strings.SERVICE_BACKEND_TOKEN)[0] ?? "",
-    backendUrls: readUrls(strings.SERVICE_BACKEND_URLS ?? ""),
+    backends: parseOriginAddresses(strings.SERVICE_BACKEND_URLS),
+    accessToken: readAccessToken(strings),
     metricsAccess: readMetricsAccess(strings),
     corsOrigins: readCorsOrigins(strings),
     limits: limitsFrom(readIntegerSettings(LIMIT_SETTINGS, strings)),
   });
 }
 
-function readUrls(text: string): URL[] {
-  return text
-    .split(/[\s,]+/)
-    .filter((part) => part !== "")
-    .map((part) => {
-      const url = URL.canParse(part) ? new URL(part) : null;
-      if (url?.protocol === "http:" || url?.protocol === "https:") return url;
-      throw new SettingError("SERVICE_BACKEND_URLS must hold http or https URLs, separated by spaces.");
-    });
+function readAccessToken(environment: Environment): AccessToken | null {
+  const { SERVICE_ACCESS_CLIENT_ID: clientId, SERVICE_ACCESS_CLIENT_SECRET: clientSecret } = environment;
+  if (clientId && clientSecret) return { clientId, clientSecret };
+  if (!clientId && !clientSecret) return null;
+  throw new SettingError("SERVICE_ACCESS_CLIENT_ID and SERVICE_ACCESS_CLIENT_SECRET must be set together.");
 }
 
 /** @throws SettingError when the setting is none of the three, or asks for a token and there is none. */

@@ -260,6 +260,13 @@ export function methodNotAllowed(allowed: string): Problem {
   return problem("method_not_allowed", `Only ${allowed} can be used here.`, {});
 }
 
+/** The service is overloaded; nothing is broken. */
+export function renderQueueFull(cause: string, retryAfterSeconds: number): Problem {
+  const seconds = retryAfterSeconds === 1 ? "second" : "seconds";
+  const detail = `${cause} Try again in ${retryAfterSeconds} ${seconds}.`;
+  return problem("render_queue_full", detail, { retry_after: retryAfterSeconds });
+}
+
 /** An unexpected failure. Its cause goes to the log, never to the client. */
 export function serviceUnavailable(): Problem {
   return problem("service_unavailable", "The service cannot take this request now.", {});

@@ -5,15 +5,24 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { validateToken } from "../../rules/http/authentication.ts";
-import { BACKEND_TOKEN_HEADER, CALLER_HEADER, CALLER_NAME_PATTERN, LIMITS_HEADER } from "../../rules/http/headers.ts";
+import { type BackendLoad, formatBackendLoad } from "../../rules/http/backend-load.ts";
+import {
+  BACKEND_TOKEN_HEADER,
+  CALLER_HEADER,
+  CALLER_NAME_PATTERN,
+  LIMITS_HEADER,
+  LOAD_HEADER,
+  PATIENCE_HEADER,
+} from "../../rules/http/headers.ts";
 import { validateMediaType } from "../../rules/http/request-head.ts";
 import { type Limits, limitsFingerprint } from "../../rules/limits.ts";
-import { type Problem, serviceUnavailable } from "../../rules/problem.ts";
+import { type Problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
 import { parseRenderRequest, type RenderRequest } from "../../rules/render-request.ts";
+import { queueDeadlineMilliseconds } from "../../rules/render-time.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import type { RenderQueue } from "../admission/render-queue.ts";
 import type { BackendMetrics, ObservedRender, RequestEnd } from "../metrics.ts";
-import { CLIENT_GONE, notRendered, renderQueueFull } from "../render/outcome.ts";
+import { CLIENT_GONE, notRendered } from "../render/outcome.ts";
 import { type RenderResources, render, type ValidRequest } from "../render/render.ts";
 import { timeoutCauseOf } from "../render/timeouts.ts";
 import type { Deliveries } from "./delivery.ts";
@@ -30,7 +39,9 @@ export interface RenderRouteResources extends RenderResources {
   readonly bodyMemory: ByteBudget;
   readonly deliveries: Deliveries;
   readonly metrics: BackendMetrics;
+  /** Whether new renders are rejected. */
   readonly isDraining: () => boolean;
+  readonly load: () => BackendLoad;
 }
 
 export interface RenderRoute {
@@ -79,6 +90,7 @@ export function renderRoute(resources: RenderRouteResources): RenderRoute {
       const clientGone = clientGoneSignal(request.raw, reply.raw);
       const processed = await receiveAndRender(resources, request, sender, clientGone);
       metrics.observeRender(processed);
+      reply.header(LOAD_HEADER, formatBackendLoad(resources.load()));
       const end = await sendReply(request, reply, processed, deliveries);
       metrics.countRequest(sender.caller, processed.format, end);
       request.log.info(logRecord(sender.caller, processed, end), "render");
@@ -113,7 +125,8 @@ async function receiveAndRender(
     const { body, renderRequest } = reception;
     const { format, filename } = renderRequest.output;
     const valid = { body, request: renderRequest, caller };
-    const rendering = await renderInSlot(resources, valid, clientGone).catch((error) => {
+    const deadline = queueDeadlineMilliseconds(resources.settings, patienceMilliseconds(request));
+    const rendering = await renderInSlot(resources, valid, deadline, clientGone).catch((error) => {
       return { outcome: failed(error), phases: {} };
     });
     return { ...rendering, format, suggestedName: filename, requestBytes: body.length };
@@ -158,9 +171,10 @@ function validateBody(request: FastifyRequest, body: Uint8Array, limits: Limits)
 async function renderInSlot(
   resources: RenderRouteResources,
   valid: ValidRequest,
+  deadlineMilliseconds: number,
   clientGone: AbortSignal,
 ): Promise<Pick<Processed, "outcome" | "phases" | "peakMemoryBytes">> {
-  const applicant = { caller: valid.caller, signal: clientGone };
+  const applicant = { caller: valid.caller, signal: clientGone, deadlineMilliseconds };
   const admission = await resources.queue.run(applicant, () => render(resources, valid, clientGone));
   switch (admission.kind) {
     case "left":
@@ -215,6 +229,12 @@ function senderOf({ headers }: FastifyRequest, tokens: readonly string[]): Sende
   const name = headers[CALLER_HEADER.toLowerCase()];
   const isNamed = forbidden === null && typeof name === "string" && CALLER_NAME_PATTERN.test(name);
   return { caller: isNamed ? name : UNNAMED_CALLER, forbidden };
+}
+
+/** How long the edge still waits for the answer; without limit if it does not say. */
+function patienceMilliseconds({ headers }: FastifyRequest): number {
+  const text = headers[PATIENCE_HEADER.toLowerCase()];
+  return typeof text === "string" && /^[0-9]{1,9}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
 }
 
 /** Reports to the operator if the edge's limits differ: edge and backend would then answer the same request differently. */
