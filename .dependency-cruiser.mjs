@@ -63,9 +63,10 @@ export default {
     },
     {
       name: "nobody-imports-the-command",
-      comment: "cli/ is a program: what others need of it belongs into client/ or rules/.",
+      comment:
+        "cli/ is a program: what others need of it belongs into client/ or rules/. Only docs/doctor.md is made from its checks.",
       severity: "error",
-      from: { pathNot: "^(cli|test)/" },
+      from: { pathNot: ["^(cli|test)/", "^scripts/generated-files\\.ts$"] },
       to: { path: "^cli/" },
     },
     {

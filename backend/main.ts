@@ -37,6 +37,7 @@ async function main(): Promise<void> {
     const { sandbox, message } = await chooseSandbox(settings, spawner);
     if (message !== null) process.stderr.write(`${message}\n`);
     const backend = buildBackend(settings, TYPST_VERSION, sandbox, spawner);
+    await backend.findCapabilities();
     await backend.app.listen({ host: settings.host, port: settings.port });
     const leave = async () => {
       if (settings.drainDelaySeconds > 0) {
