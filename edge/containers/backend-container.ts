@@ -2,8 +2,7 @@
  * A backend on Cloudflare Containers: the Durable Object that owns one container, starts the backend's image in it at the
  * first request, and passes requests on once the backend is ready.
  *
- * By `ctx.container`, which Cloudflare recommends for new applications, not by the class of `@cloudflare/containers`: that one
- * cannot restart a container whose settings have changed.
+ * It uses `ctx.container`, which Cloudflare recommends for new applications in place of the class of `@cloudflare/containers`.
  *
  * The backend can be reached through this object alone. So the token between the two is made here, anew at every start; it is
  * in no configuration and needs no rotation.
@@ -76,7 +75,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
       return await this.#fetchBackend(request.url, { method, headers, body, signal, redirect: "manual" });
     } catch (error) {
       // The next request finds out what has become of the container.
-      this.#token = null;
+      if (!request.signal.aborted) this.#token = null;
       throw error;
     }
   }
