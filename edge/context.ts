@@ -9,9 +9,10 @@ import { type Origin, openOrigin } from "./origins/origin.ts";
 import { OriginChoice } from "./origins/origin-choice.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
 
-/** The Worker's bindings: the static documents, variables and secrets as strings, and those that name origins. */
+/** The Worker's bindings: the static documents, an optional rate limit, settings as strings, and those that name origins. */
 export interface EdgeEnvironment {
   readonly ASSETS: Fetcher;
+  readonly CALLER_RATE_LIMITER?: RateLimit;
   readonly [name: string]: unknown;
 }
 

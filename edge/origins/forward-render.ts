@@ -23,7 +23,7 @@ import { deploymentOf, type EdgeContext } from "../context.ts";
 import type { HeldBody } from "../held-body.ts";
 import type { Origin } from "./origin.ts";
 import { type FailedAttempt, RenderAttempts } from "./render-attempts.ts";
-import { watchOrigin } from "./watch-origin.ts";
+import { isReady, PROBE_TIMEOUT_MILLISECONDS, watchOrigin } from "./watch-origin.ts";
 
 /** A body is written in chunks of this size, so that the edge notices when the origin has taken the last one. */
 const CHUNK_BYTES = 256 * 1024;
@@ -47,6 +47,7 @@ export async function forwardRender(context: EdgeContext, body: HeldBody): Promi
   const { settings, origins, originChoice } = deploymentOf(context);
   const deadline = Date.now() + settings.backendTimeoutSeconds * 1000;
   const attempts = new RenderAttempts(originChoice, deadline, Math.random);
+  context.executionCtx.waitUntil(probeDueOrigin(context));
   // Bounded by the number of attempts that `RenderAttempts` allows.
   for (;;) {
     let step = attempts.next(Date.now());
@@ -77,6 +78,15 @@ export async function forwardRender(context: EdgeContext, body: HeldBody): Promi
         return { kind: "refused", problem: serviceUnavailable() };
     }
   }
+}
+
+/** Asks an origin that has failed whether it can take renders again, if it is time to ask. No render waits for the answer. */
+async function probeDueOrigin(context: EdgeContext): Promise<void> {
+  const { origins, originChoice } = deploymentOf(context);
+  const index = originChoice.takeDue(Date.now(), PROBE_TIMEOUT_MILLISECONDS + SLACK_MILLISECONDS);
+  const origin = index === null ? undefined : origins[index];
+  if (index === null || origin === undefined) return;
+  originChoice.probed(index, Date.now(), await isReady(origin));
 }
 
 interface AttemptInput {

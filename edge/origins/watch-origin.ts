@@ -1,11 +1,13 @@
 /**
- * Watches an origin that has a request and does not answer it: a host that has lost power or its network sends nothing, not
- * even that the connection is broken. So after a while, and again and again, the origin is asked whether it is alive.
+ * Asks origins how they are: one that has a request and does not answer it, and one that has failed.
+ *
+ * A host that has lost power or its network sends nothing, not even that the connection is broken. So an origin that is silent
+ * is asked, again and again, whether it is alive.
  */
 import type { Origin } from "./origin.ts";
 
 const PROBE_INTERVAL_MILLISECONDS = 3000;
-const PROBE_TIMEOUT_MILLISECONDS = 3000;
+export const PROBE_TIMEOUT_MILLISECONDS = 3000;
 /** A busy backend may miss one. */
 const MAX_FAILED_PROBES = 2;
 
@@ -20,7 +22,8 @@ export function watchOrigin(origin: Origin, deadline: number, giveUp: () => void
   let isOver = false;
   const probe = async () => {
     if (Date.now() >= deadline) return giveUp();
-    failedProbes = (await isAlive(origin)) ? 0 : failedProbes + 1;
+    // Not `/ready`: an origin that is about to stop finishes what it has begun.
+    failedProbes = (await answersOk(origin, "/health")) ? 0 : failedProbes + 1;
     if (isOver) return;
     if (failedProbes >= MAX_FAILED_PROBES) return giveUp();
     timer = schedule();
@@ -36,10 +39,15 @@ export function watchOrigin(origin: Origin, deadline: number, giveUp: () => void
   };
 }
 
-async function isAlive(origin: Origin): Promise<boolean> {
+/** Whether an origin that has failed can take renders again. */
+export function isReady(origin: Origin): Promise<boolean> {
+  return answersOk(origin, "/ready");
+}
+
+async function answersOk(origin: Origin, path: "/health" | "/ready"): Promise<boolean> {
   try {
     const signal = AbortSignal.timeout(PROBE_TIMEOUT_MILLISECONDS);
-    const response = await origin.fetch("/health", { signal, redirect: "manual" });
+    const response = await origin.fetch(path, { signal, redirect: "manual" });
     await response.body?.cancel();
     return response.ok;
   } catch {

@@ -68,7 +68,8 @@ export async function startTestBackend(
   });
   const claim = await prepareWorkDirectory(settings);
   const spawner = await Spawner.open(workDirectory, spawnerAnswerTimeoutMilliseconds);
-  const sandbox = await openSandbox(settings);
+  if (settings.sandboxChoice === "auto") throw new Error("a test names its sandbox");
+  const sandbox = await openSandbox(settings, settings.sandboxChoice);
   const { app, startDraining, findCapabilities }: Backend = buildBackend(settings, "0.15.1", sandbox, spawner);
   const url = new URL(await app.listen({ host: settings.host, port: settings.port }));
   const send = (path: string, init?: RequestInit) => fetch(new URL(path, url), init);
