@@ -98,6 +98,13 @@ export default {
       to: { dependencyTypes: ["core"] },
     },
     {
+      name: "edge-without-containers",
+      comment: "Only its own entry point needs the class of the containers: the edge runs where there are none.",
+      severity: "error",
+      from: { path: "^edge/", pathNot: "^edge/(worker-with-containers|containers/backend-container)\\.ts$" },
+      to: { path: "^(edge/containers/backend-container\\.ts$|cloudflare:)" },
+    },
+    {
       name: "backend-without-edge",
       comment: "The backend imports rules/ and packages for Node, never the edge, the scripts or the tests.",
       severity: "error",
@@ -147,7 +154,8 @@ export default {
       comment: "An import that this check cannot follow is one that it cannot check.",
       severity: "error",
       from: {},
-      to: { couldNotResolve: true },
+      // The modules of workerd itself are no files.
+      to: { couldNotResolve: true, pathNot: "^cloudflare:" },
     },
   ],
   options: {

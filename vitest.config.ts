@@ -40,6 +40,8 @@ export default defineConfig({
                 SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
                 SERVICE_BACKEND_URLS: UNREACHABLE_BACKEND_URL,
               },
+              // Under a name that the Worker does not know: only its own tests are limited.
+              ratelimits: { TEST_RATE_LIMITER: { namespace_id: "1", simple: { limit: 3, period: 60 } } },
             },
           }),
         ],

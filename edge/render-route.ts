@@ -4,16 +4,13 @@
 
 import { validateDeclaredSize } from "../rules/http/declared-size.ts";
 import { type RequestHead, validateMediaType } from "../rules/http/request-head.ts";
-import { PROBLEM_MEDIA_TYPE } from "../rules/problem.ts";
 import { parseRenderRequest } from "../rules/render-request.ts";
-import { BackendError, forwardRender } from "./backends.ts";
 import type { Reservation } from "./body-memory.ts";
 import { deploymentOf, type EdgeContext, settingsOf } from "./context.ts";
+import { HeldBody } from "./held-body.ts";
+import { forwardRender } from "./origins/forward-render.ts";
 import { problemResponse } from "./problem-response.ts";
 import { readBody } from "./read-body.ts";
-
-/** The statuses with which a render can end. Any other one means that the deployment is misconfigured. */
-const RENDER_PROBLEM_STATUSES: ReadonlySet<number> = new Set([400, 408, 413, 422, 429, 500, 503]);
 
 /** The header fields of a backend's response that go to the client. Others, such as `Connection`, do not. */
 const FORWARDED_HEADERS = [
@@ -61,21 +58,21 @@ async function validateAndForward(
   const { collector } = reading;
   const wrongMediaType = validateMediaType(head);
   if (wrongMediaType !== null) return problemResponse(context, wrongMediaType);
-  const body = collector.finish();
-  const parsed = parseRenderRequest(body, limits);
+  const parsed = parseRenderRequest(collector.finish(), limits);
   if (!parsed.ok) return problemResponse(context, parsed.problem);
-  const response = await forwardRender(context, body, () => {
-    collector.free();
-    reservation.release();
-  });
-  return clientResponse(response);
+  const body = new HeldBody(collector, reservation);
+  const forwarding = await forwardRender(context, body);
+  body.release();
+  switch (forwarding.kind) {
+    case "answered":
+      return clientResponse(forwarding.response);
+    case "refused":
+      return problemResponse(context, forwarding.problem);
+  }
 }
 
 /** A backend's response as the client gets it. */
 function clientResponse(response: Response): Response {
-  const isProblem = response.headers.get("Content-Type") === PROBLEM_MEDIA_TYPE;
-  const isExpected = isProblem ? RENDER_PROBLEM_STATUSES.has(response.status) : response.status === 200;
-  if (!isExpected) throw new BackendError(`unexpected response from a backend: status ${response.status}`);
   const headers = new Headers();
   for (const name of FORWARDED_HEADERS) {
     const value = response.headers.get(name);
