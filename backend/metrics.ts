@@ -1,11 +1,12 @@
 /**
- * The backend's metrics, in Prometheus terms: base units in the names, labels from closed sets only.
+ * The backend's metrics, in Prometheus terms: base units in the names, labels from closed or bounded sets only.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { OutputFormat } from "../rules/output-options.ts";
 import type { ProblemCode } from "../rules/problem.ts";
 import type { ByteBudget } from "./admission/byte-budget.ts";
 import type { RenderQueue } from "./admission/render-queue.ts";
+import { CallerLabel } from "./caller-label.ts";
 import type { Deliveries, Delivery } from "./http/delivery.ts";
 import type { RenderOutcome } from "./render/outcome.ts";
 import type { PhaseSeconds } from "./render/phases.ts";
@@ -51,6 +52,8 @@ export class BackendMetrics {
   /** The text of the current scrape. */
   #scrape: Promise<string> | null = null;
   readonly #renders: Counter<"format" | "outcome">;
+  readonly #callerRequests: Counter<"caller" | "outcome">;
+  readonly #callerLabel = new CallerLabel();
   readonly #timeouts: Counter<"cause">;
   readonly #phaseSeconds: Histogram<"phase">;
   readonly #outputBytes: Histogram<"format">;
@@ -66,6 +69,12 @@ export class BackendMetrics {
       name: "service_render_requests_total",
       help: "Render requests by output format and outcome; format is none if the request was rejected before it was known.",
       labelNames: ["format", "outcome"],
+      registers,
+    });
+    this.#callerRequests = new Counter({
+      name: "service_caller_requests_total",
+      help: "Render requests by the name of their caller's token and by outcome; unnamed without a name from the edge, _other beyond the number of names that are kept.",
+      labelNames: ["caller", "outcome"],
       registers,
     });
     this.#timeouts = new Counter({
@@ -173,8 +182,9 @@ export class BackendMetrics {
   }
 
   /** Counts a render request once, at its end. */
-  countRequest(format: ObservedRender["format"], end: RequestEnd): void {
+  countRequest(caller: string, format: ObservedRender["format"], end: RequestEnd): void {
     this.#renders.inc({ format, outcome: end.outcome });
+    this.#callerRequests.inc({ caller: this.#callerLabel.of(caller), outcome: end.outcome });
     if (end.delivery === null) return;
     this.#phaseSeconds.observe({ phase: "delivery" }, end.delivery.seconds);
     this.#deliveries.inc({ end: end.delivery.end });

@@ -20,7 +20,7 @@ import type { Deliveries } from "./delivery.ts";
 import { reportFailure, sendProblem } from "./problem-response.ts";
 import { drainBody, readBody, requestHead } from "./read-body.ts";
 
-/** The caller of a request if the edge names none. */
+/** The caller of a request if no edge names one. */
 const UNNAMED_CALLER = "unnamed";
 
 /** What all requests of the route share. */
@@ -37,6 +37,13 @@ export interface RenderRoute {
   readonly handle: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
   /** The number of requests that have begun and whose answers are not completely delivered. */
   underWay(): number;
+}
+
+/** Who sent a request. */
+interface Sender {
+  readonly caller: string;
+  /** Why the request is refused if it does not come from the edge. */
+  readonly forbidden: Problem | null;
 }
 
 /** How the first step ended. */
@@ -68,13 +75,13 @@ export function renderRoute(resources: RenderRouteResources): RenderRoute {
     underWay++;
     try {
       compareLimits(request, fingerprint, metrics);
-      const caller = callerOf(request);
+      const sender = senderOf(request, settings.backendTokens);
       const clientGone = clientGoneSignal(request.raw, reply.raw);
-      const processed = await receiveAndRender(resources, request, caller, clientGone);
+      const processed = await receiveAndRender(resources, request, sender, clientGone);
       metrics.observeRender(processed);
       const end = await sendReply(request, reply, processed, deliveries);
-      metrics.countRequest(processed.format, end);
-      request.log.info(logRecord(caller, processed, end), "render");
+      metrics.countRequest(sender.caller, processed.format, end);
+      request.log.info(logRecord(sender.caller, processed, end), "render");
       // If the connection was closed, the reply counts as not sent, and Fastify would call the handler.
       if (!reply.sent) reply.hijack();
       return reply;
@@ -92,13 +99,13 @@ export function renderRoute(resources: RenderRouteResources): RenderRoute {
 async function receiveAndRender(
   resources: RenderRouteResources,
   request: FastifyRequest,
-  caller: string,
+  { caller, forbidden }: Sender,
   clientGone: AbortSignal,
 ): Promise<Processed> {
   const memory = resources.bodyMemory.open(caller);
   const failed = (error: unknown): Refusal => ({ kind: "refused", problem: reportFailure(request, error) });
   try {
-    const reception = await receive(resources, request, memory).catch(failed);
+    const reception = await receive(resources, request, forbidden, memory).catch(failed);
     if (reception.kind !== "received") {
       const requestBytes = reception.kind === "refused" ? reception.requestBytes : undefined;
       return { outcome: reception, format: "none", suggestedName: null, phases: {}, requestBytes };
@@ -116,17 +123,16 @@ async function receiveAndRender(
 }
 
 /**
- * Step 1: validates the token, reads the body and validates it. No slot is taken yet.
+ * Step 1: unless the sender is refused, reads the body and validates it. No slot is taken yet.
  *
  * @param memory grows with the body.
  */
 async function receive(
   { settings, isDraining }: RenderRouteResources,
   request: FastifyRequest,
+  forbidden: Problem | null,
   memory: Reservation,
 ): Promise<Reception> {
-  const token = request.headers[BACKEND_TOKEN_HEADER.toLowerCase()];
-  const forbidden = validateToken(typeof token === "string" ? token : null, settings.backendTokens);
   const problem = forbidden ?? (isDraining() ? serviceUnavailable() : null);
   if (problem !== null) return { kind: "refused", problem };
   const reading = await readBody(request.raw, settings.limits, memory);
@@ -202,10 +208,13 @@ function logRecord(caller: string, processed: Processed, { outcome, delivery }: 
   return { caller, format, outcome, timeoutCause, requestBytes, outputBytes, phases: allPhases, peakMemoryBytes };
 }
 
-/** The caller of a request, as the edge names it. */
-function callerOf({ headers }: FastifyRequest): string {
+/** Validates the edge's token. The name of a caller is believed only with it. */
+function senderOf({ headers }: FastifyRequest, tokens: readonly string[]): Sender {
+  const token = headers[BACKEND_TOKEN_HEADER.toLowerCase()];
+  const forbidden = validateToken(typeof token === "string" ? token : null, tokens);
   const name = headers[CALLER_HEADER.toLowerCase()];
-  return typeof name === "string" && CALLER_NAME_PATTERN.test(name) ? name : UNNAMED_CALLER;
+  const isNamed = forbidden === null && typeof name === "string" && CALLER_NAME_PATTERN.test(name);
+  return { caller: isNamed ? name : UNNAMED_CALLER, forbidden };
 }
 
 /** Reports to the operator if the edge's limits differ: edge and backend would then answer the same request differently. */
