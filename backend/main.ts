@@ -11,6 +11,7 @@ import { openSandbox } from "./sandbox/open-sandbox.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
 import { type BackendSettings, readBackendSettings } from "./settings.ts";
 import { Spawner } from "./spawner/spawner.ts";
+import { openTracing } from "./tracing/tracing.ts";
 import { TYPST_VERSION } from "./typst/release.mjs";
 import { probeSandbox } from "./typst/sandbox-probe.ts";
 import { typstProblem } from "./typst/version.mjs";
@@ -38,7 +39,8 @@ async function main(): Promise<void> {
   try {
     const sandbox = await openSandbox(settings);
     await refuseLeakySandbox(settings, sandbox, spawner);
-    const backend = buildBackend(settings, TYPST_VERSION, sandbox, spawner);
+    const tracing = await openTracing(settings, (line) => process.stderr.write(`${line}\n`));
+    const backend = buildBackend(settings, TYPST_VERSION, sandbox, spawner, tracing);
     await backend.app.listen({ host: settings.host, port: settings.port });
     for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => void drain(backend, settings, release, 0));
     void backend.workDirectoryLost.then((name) => {

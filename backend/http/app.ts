@@ -9,6 +9,7 @@ import type { Socket } from "node:net";
 import Fastify, { type FastifyInstance, LogController, type RouteShorthandOptionsWithHandler } from "fastify";
 import { COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../rules/http/headers.ts";
 import { BACKEND_ROUTES } from "../../rules/http/routes.ts";
+import { parseTraceparent, traceIdOf } from "../../rules/http/trace-context.ts";
 import { notFound, serviceUnavailable } from "../../rules/problem.ts";
 import { ByteBudget } from "../admission/byte-budget.ts";
 import { RenderQueue } from "../admission/render-queue.ts";
@@ -18,6 +19,7 @@ import { MAX_MEMORY_BYTES_PER_OUTPUT } from "../render/spool.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { type BackendSettings, maxTempBytesPerRender } from "../settings.ts";
 import type { Spawner } from "../spawner/spawner.ts";
+import type { Tracing } from "../tracing/tracing.ts";
 import { TypstSupervisor } from "../typst/supervisor.ts";
 import { WarmPool } from "../typst/warm-pool.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
@@ -50,6 +52,7 @@ export function buildBackend(
   typstVersion: string,
   sandbox: Sandbox,
   spawner: Spawner,
+  tracing: Tracing | null = null,
 ): Backend {
   const queue = new RenderQueue({
     slots: settings.maxConcurrentRenders,
@@ -87,6 +90,8 @@ export function buildBackend(
     outputMemory,
     deliveries,
     slots: settings.maxConcurrentRenders,
+    workDirectory: settings.workDirectory,
+    lostSpans: () => tracing?.lostSpans ?? 0,
     sandboxMode: sandbox.mode,
     typstVersion,
   });
@@ -102,6 +107,11 @@ export function buildBackend(
     // A request that never ends must not hold its connection for ever.
     requestTimeout: REQUEST_TIMEOUT_MILLISECONDS,
     clientErrorHandler: (_error: Error, socket: Socket) => answerMalformedHttp(socket, pendingAnswers.of(socket)),
+    childLoggerFactory: (logger, bindings, options, { headers }) => {
+      const { traceparent } = headers;
+      const parent = parseTraceparent(typeof traceparent === "string" ? traceparent : null);
+      return logger.child({ ...bindings, traceId: traceIdOf(parent, String(bindings.reqId)) }, options);
+    },
     genReqId: ({ headers }) => takeRequestId(headers[REQUEST_ID_HEADER.toLowerCase()]),
     frameworkErrors: (_error, request, reply) => {
       sendProblem(request, reply, notFound());
@@ -138,6 +148,7 @@ export function buildBackend(
     queue,
     deliveries,
     metrics,
+    tracing,
     isDraining: () => isDraining,
   });
   // With no token configured, every render would be rejected.
@@ -168,6 +179,7 @@ export function buildBackend(
     workDirectoryWatch.stop();
     await warmPool.close();
     await supervisor.close();
+    await tracing?.shutdown();
   });
   return {
     app,

@@ -30,7 +30,7 @@ describe("Server-Timing", () => {
           expect(parseServerTiming(timing)).toBe(timing);
         },
       ),
-      runs(),
+      { numRuns: runs(1000) },
     );
   });
 

@@ -79,7 +79,7 @@ describe("a traceparent", () => {
         const parent = { traceId, parentId, isSampled };
         expect(parseTraceparent(formatTraceparent(parent))).toEqual(parent);
       }),
-      runs(),
+      { numRuns: runs(1000) },
     );
   });
 
@@ -94,7 +94,7 @@ describe("a traceparent", () => {
         expect(parent.traceId).toMatch(/^[0-9a-f]{32}$/);
         expect(parent.parentId).toMatch(/^[0-9a-f]{16}$/);
       }),
-      runs(),
+      { numRuns: runs(1000) },
     );
   });
 });
@@ -156,7 +156,7 @@ describe("a tracestate", () => {
           expect(passableTracestate(passed)).toBe(passed);
         },
       ),
-      runs(),
+      { numRuns: runs(1000) },
     );
   });
 });
