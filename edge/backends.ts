@@ -3,6 +3,13 @@
  */
 
 import { BACKEND_TOKEN_HEADER, CALLER_HEADER, LIMITS_HEADER, REQUEST_ID_HEADER } from "../rules/http/headers.ts";
+import {
+  formatTraceparent,
+  parseTraceparent,
+  passableTracestate,
+  TRACEPARENT_HEADER,
+  TRACESTATE_HEADER,
+} from "../rules/http/trace-context.ts";
 import { limitsFingerprint } from "../rules/limits.ts";
 import { type EdgeContext, settingsOf } from "./context.ts";
 
@@ -42,6 +49,7 @@ export async function forwardRender(
       [REQUEST_ID_HEADER]: context.var.requestId,
       [CALLER_HEADER]: context.var.caller,
       [LIMITS_HEADER]: limitsFingerprint(limits),
+      ...traceHeaders(context.req.raw.headers),
       // The URL of the client's request, for the `instance` of the backend's problems.
       "X-Forwarded-Proto": requested.protocol.slice(0, -1),
       "X-Forwarded-Host": requested.host,
@@ -61,4 +69,15 @@ async function sendInChunks(writable: WritableStream<Uint8Array>, body: Uint8Arr
   writer.closed.catch(() => {});
   for (let at = 0; at < body.length; at += CHUNK_BYTES) await writer.write(body.subarray(at, at + CHUNK_BYTES));
   await writer.close();
+}
+
+/** The trace that the caller's request belongs to. The edge records no span of its own, so it passes it on unchanged. */
+function traceHeaders(headers: Headers): Record<string, string> {
+  const parent = parseTraceparent(headers.get(TRACEPARENT_HEADER));
+  if (parent === null) return {};
+  const state = passableTracestate(headers.get(TRACESTATE_HEADER));
+  return {
+    [TRACEPARENT_HEADER]: formatTraceparent(parent),
+    ...(state !== null && { [TRACESTATE_HEADER]: state }),
+  };
 }

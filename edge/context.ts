@@ -2,14 +2,16 @@
  * The context of a request: bindings, variables and the state of the isolate.
  */
 import type { Context } from "hono";
+import type { AnalyticsDataset } from "./analytics.ts";
 import { BodyMemory } from "./body-memory.ts";
 import { MetricsScraper } from "./metrics-scraper.ts";
+import type { RequestRecord } from "./request-record.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
 
 /** The Worker's bindings: the static documents, and variables and secrets as strings. */
 export interface EdgeEnvironment {
   readonly ASSETS: Fetcher;
-  readonly [setting: string]: string | Fetcher | undefined;
+  readonly [setting: string]: string | Fetcher | AnalyticsDataset | undefined;
 }
 
 export interface EdgeBindings {
@@ -18,6 +20,8 @@ export interface EdgeBindings {
     requestId: string;
     /** The caller's name; set on routes that require a token. */
     caller: string;
+    /** What is logged of the request at its end. */
+    record: RequestRecord;
   };
 }
 

@@ -3,7 +3,9 @@
  */
 
 import { validateDeclaredSize } from "../rules/http/declared-size.ts";
+import { PROBLEM_CODE_HEADER } from "../rules/http/headers.ts";
 import { type RequestHead, validateMediaType } from "../rules/http/request-head.ts";
+import { parseServerTiming, SERVER_TIMING_HEADER } from "../rules/http/server-timing.ts";
 import { PROBLEM_MEDIA_TYPE } from "../rules/problem.ts";
 import { parseRenderRequest } from "../rules/render-request.ts";
 import { BackendError, forwardRender } from "./backends.ts";
@@ -11,6 +13,7 @@ import type { Reservation } from "./body-memory.ts";
 import { deploymentOf, type EdgeContext, settingsOf } from "./context.ts";
 import { problemResponse } from "./problem-response.ts";
 import { readBody } from "./read-body.ts";
+import { problemCodeOf, type RequestRecord } from "./request-record.ts";
 
 /** The statuses with which a render can end. Any other one means that the deployment is misconfigured. */
 const RENDER_PROBLEM_STATUSES: ReadonlySet<number> = new Set([400, 408, 413, 422, 429, 500, 503]);
@@ -55,27 +58,33 @@ async function validateAndForward(
   reservation: Reservation,
 ): Promise<Response> {
   const { limits, bodyTimeoutSeconds } = settingsOf(context);
+  const { record } = context.var;
   const bounds = { limits, timeoutSeconds: bodyTimeoutSeconds, reservation };
   const reading = await readBody(context.req.raw, head, bounds);
+  record.lap("receive");
   if (reading.kind === "problem") return problemResponse(context, reading.problem);
   const { collector } = reading;
   const wrongMediaType = validateMediaType(head);
   if (wrongMediaType !== null) return problemResponse(context, wrongMediaType);
   const body = collector.finish();
+  record.requestBytes = body.length;
   const parsed = parseRenderRequest(body, limits);
+  record.lap("validate");
   if (!parsed.ok) return problemResponse(context, parsed.problem);
   const response = await forwardRender(context, body, () => {
     collector.free();
     reservation.release();
-  });
-  return clientResponse(response);
+  }).finally(() => record.lap("origin"));
+  record.originTiming = parseServerTiming(response.headers.get(SERVER_TIMING_HEADER));
+  return clientResponse(response, record);
 }
 
 /** A backend's response as the client gets it. */
-function clientResponse(response: Response): Response {
+function clientResponse(response: Response, record: RequestRecord): Response {
   const isProblem = response.headers.get("Content-Type") === PROBLEM_MEDIA_TYPE;
   const isExpected = isProblem ? RENDER_PROBLEM_STATUSES.has(response.status) : response.status === 200;
   if (!isExpected) throw new BackendError(`unexpected response from a backend: status ${response.status}`);
+  if (isProblem) record.code = problemCodeOf(response.headers.get(PROBLEM_CODE_HEADER));
   const headers = new Headers();
   for (const name of FORWARDED_HEADERS) {
     const value = response.headers.get(name);

@@ -34,7 +34,16 @@ export interface EdgeSettings {
   readonly backendTimeoutSeconds: number;
   readonly bodyTimeoutSeconds: number;
   readonly limits: Limits;
+  readonly logRequests: RequestLogging;
 }
+
+const REQUEST_LOGGINGS = ["object", "json", "none"] as const;
+
+/**
+ * How each request is logged: as an object, whose fields Workers Logs indexes; as a line of JSON, for a workerd whose output
+ * is read line by line; or not at all.
+ */
+export type RequestLogging = (typeof REQUEST_LOGGINGS)[number];
 
 /**
  * Reads the settings from the Worker's bindings: variables and secrets are strings, other bindings are skipped.
@@ -51,6 +60,7 @@ export function readEdgeSettings(environment: Readonly<Record<string, unknown>>)
     backendToken: parseTokens("SERVICE_BACKEND_TOKEN", strings.SERVICE_BACKEND_TOKEN)[0] ?? "",
     backendUrls: readUrls(strings.SERVICE_BACKEND_URLS ?? ""),
     limits: limitsFrom(readIntegerSettings(LIMIT_SETTINGS, strings)),
+    logRequests: readLogRequests(strings.SERVICE_LOG_REQUESTS),
   });
 }
 
@@ -63,4 +73,11 @@ function readUrls(text: string): URL[] {
       if (url?.protocol === "http:" || url?.protocol === "https:") return url;
       throw new SettingError("SERVICE_BACKEND_URLS must hold http or https URLs, separated by spaces.");
     });
+}
+
+/** @throws SettingError */
+export function readLogRequests(text: string | undefined): RequestLogging {
+  const logging = REQUEST_LOGGINGS.find((known) => known === (text || "object"));
+  if (logging !== undefined) return logging;
+  throw new SettingError(`SERVICE_LOG_REQUESTS must be one of ${REQUEST_LOGGINGS.join(", ")}.`);
 }
