@@ -42,6 +42,8 @@ export default defineConfig({
                 SERVICE_BACKEND_URLS: UNREACHABLE_BACKEND_URL,
                 SERVICE_LOG_REQUESTS: "none",
               },
+              // Under a name that the Worker does not know: only its own tests are limited.
+              ratelimits: { TEST_RATE_LIMITER: { namespace_id: "1", simple: { limit: 3, period: 60 } } },
             },
           }),
         ],

@@ -1,5 +1,5 @@
 /**
- * The backend as a program: reads its settings, listens, and on SIGTERM or SIGINT drains and ends.
+ * The backend as a program: reads its settings, listens, and on SIGTERM (after the drain delay) or SIGINT drains and ends.
  *
  * A setting that cannot be used, a missing Typst or a port in use ends it with one line on standard error and exit code 1.
  * So does the removal of its work directory: the supervisor (systemd, for example) starts it again, in a new one.
@@ -42,7 +42,16 @@ async function main(): Promise<void> {
     const tracing = await openTracing(settings, (line) => process.stderr.write(`${line}\n`));
     const backend = buildBackend(settings, TYPST_VERSION, sandbox, spawner, tracing);
     await backend.app.listen({ host: settings.host, port: settings.port });
-    for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => void drain(backend, settings, release, 0));
+    const leave = async () => {
+      if (settings.drainDelaySeconds > 0) {
+        backend.announceStop();
+        await delay(settings.drainDelaySeconds * 1000);
+      }
+      await drain(backend, settings, release, 0);
+    };
+    process.on("SIGTERM", () => void leave());
+    // A person who presses Ctrl-C does not wait for the drain delay.
+    process.on("SIGINT", () => void drain(backend, settings, release, 0));
     void backend.workDirectoryLost.then((name) => {
       const { workDirectory } = settings;
       process.stderr.write(

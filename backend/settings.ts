@@ -4,11 +4,15 @@
 import { availableParallelism } from "node:os";
 import { parseTokens } from "../rules/http/authentication.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
+import { RENDER_TIME_SETTINGS, readRenderTime } from "../rules/render-time.ts";
 import { type Environment, readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { findOnPath } from "./programs.mjs";
 import { parseSandboxMode, SANDBOX_MODE_ADVICE, type SandboxMode } from "./sandbox/modes.mjs";
 import { defaultWorkDirectory } from "./work-directory/default-place.ts";
 import { MAX_DIRECTORY_BYTES } from "./work-directory/directory-paths.ts";
+
+/** What a stopping backend adds to the time in which its requests may wait and render. */
+const GRACE_MARGIN_SECONDS = 5;
 
 /**
  * The backend's integer settings, other than the limits that clients see. The documentation shows `defaultText` instead of
@@ -52,21 +56,7 @@ export const BACKEND_INTEGER_SETTINGS = {
     max: 1024 ** 4,
     meaning: "memory of all outputs of up to 1 MiB until they are delivered; larger ones are files",
   },
-  // Longer than the processor time of one render, so that a request that waits behind a long one is still served.
-  queueDeadlineSeconds: {
-    setting: "SERVICE_QUEUE_DEADLINE_SECONDS",
-    default: 20,
-    min: 1,
-    max: 300,
-    meaning: "how long a request waits for a slot before it is answered 429",
-  },
-  renderTimeoutSeconds: {
-    setting: "SERVICE_RENDER_TIMEOUT_SECONDS",
-    default: 30,
-    min: 1,
-    max: 600,
-    meaning: "how long one render may take before it is answered 408",
-  },
+  ...RENDER_TIME_SETTINGS,
   threadsPerRender: {
     setting: "SERVICE_THREADS_PER_RENDER",
     default: 1,
@@ -120,12 +110,24 @@ export const BACKEND_INTEGER_SETTINGS = {
     meaning:
       "sandboxed Typst processes started before their request comes, at most; each serves one render; 0 starts none",
   },
+  drainDelaySeconds: {
+    setting: "SERVICE_DRAIN_DELAY_SECONDS",
+    default: 0,
+    min: 0,
+    max: 300,
+    meaning:
+      "how long a backend still takes renders after SIGTERM, while `/ready` says 503, so that nobody sends to a backend that has gone",
+  },
+  // Longer than a request may wait and render, so that a stopping backend finishes what it has accepted.
   graceSeconds: {
     setting: "SERVICE_GRACE_SECONDS",
-    default: 55,
+    default:
+      RENDER_TIME_SETTINGS.queueDeadlineSeconds.default +
+      RENDER_TIME_SETTINGS.renderTimeoutSeconds.default +
+      GRACE_MARGIN_SECONDS,
     min: 1,
     max: 3600,
-    meaning: "how long renders and deliveries may take to finish after SIGTERM",
+    meaning: `how long renders and deliveries may take to finish after SIGTERM and the drain delay; the default is ${GRACE_MARGIN_SECONDS} seconds more than the queue deadline and the render timeout together`,
   },
 } as const;
 
@@ -161,7 +163,13 @@ const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"
  * @throws SettingError with a message that names the variable and says what it must be.
  */
 export function readBackendSettings(environment: Environment): BackendSettings {
-  const integers = readIntegerSettings(BACKEND_INTEGER_SETTINGS, environment);
+  const { queueDeadlineSeconds, renderTimeoutSeconds } = readRenderTime(environment);
+  const { graceSeconds } = BACKEND_INTEGER_SETTINGS;
+  const defaultGraceSeconds = queueDeadlineSeconds + renderTimeoutSeconds + GRACE_MARGIN_SECONDS;
+  const integers = readIntegerSettings(
+    { ...BACKEND_INTEGER_SETTINGS, graceSeconds: { ...graceSeconds, default: defaultGraceSeconds } },
+    environment,
+  );
   const limits = limitsFrom(readIntegerSettings(LIMIT_SETTINGS, environment));
   if (integers.maxTempBytes < maxTempBytesPerRender(limits)) {
     throw new SettingError(

@@ -7,6 +7,9 @@
  * Two requests that each hold half of what they need must not deadlock: the oldest may always grow to the largest body,
  * and all others share the rest. The same rule divides the rest among the requests of one caller, so a caller with slow
  * uploads never holds the memory that the largest body of another caller needs.
+ *
+ * A body that a backend has taken is only kept for the case that this backend fails: it goes as soon as another request
+ * needs the memory.
  */
 
 /** Half of an isolate: the other half is for the runtime, network buffers and the code. */
@@ -75,6 +78,8 @@ export class BodyMemory {
   tryGrow(reservation: Reservation, bytes: number): boolean {
     this.#releaseExpired();
     const owned = this.#poolOf(reservation);
+    reclaim(owned, reservation, bytes);
+    reclaim(this.#all, reservation, bytes);
     if (!canGrow(this.#all, reservation, bytes) || !canGrow(owned, reservation, bytes)) return false;
     owned.frequentPollers.delete(reservation);
     for (const pool of [this.#all, owned]) {
@@ -126,6 +131,8 @@ export class Reservation {
   readonly #memory: BodyMemory;
   #bytes = 0;
   #isReleased = false;
+  /** Frees the memory for another request; null while this request cannot do without it. */
+  #giveUp: (() => void) | null = null;
 
   constructor(memory: BodyMemory, owner: string, expiresAt: number) {
     this.#memory = memory;
@@ -159,10 +166,32 @@ export class Reservation {
     return false;
   }
 
+  /**
+   * From now on, the memory is kept only as long as no other request needs it. Then it is released and `giveUp` is called,
+   * which must let go of what it holds.
+   */
+  offer(giveUp: () => void): void {
+    this.#giveUp = giveUp;
+  }
+
+  /** Takes an offer back. */
+  keep(): void {
+    this.#giveUp = null;
+  }
+
+  /** Releases the memory if it is on offer. */
+  reclaim(): void {
+    const giveUp = this.#giveUp;
+    if (giveUp === null || this.#isReleased) return;
+    this.release();
+    giveUp();
+  }
+
   /** May be called more than once. */
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
+    this.#giveUp = null;
     this.#memory.takeBack(this, this.#bytes);
     this.#bytes = 0;
   }
@@ -170,6 +199,14 @@ export class Reservation {
 
 function makePool(maxOthersBytes: number): Pool {
   return { reservations: new Set(), frequentPollers: new Set(), reservedBytes: 0, maxOthersBytes };
+}
+
+/** Takes memory that is on offer, the oldest first, until the reservation can grow. */
+function reclaim(pool: Pool, reservation: Reservation, bytes: number): void {
+  for (const other of pool.reservations) {
+    if (canGrow(pool, reservation, bytes)) return;
+    if (other !== reservation) other.reclaim();
+  }
 }
 
 function canGrow(pool: Pool, reservation: Reservation, bytes: number): boolean {

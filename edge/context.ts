@@ -2,16 +2,18 @@
  * The context of a request: bindings, variables and the state of the isolate.
  */
 import type { Context } from "hono";
-import type { AnalyticsDataset } from "./analytics.ts";
 import { BodyMemory } from "./body-memory.ts";
 import { MetricsScraper } from "./metrics-scraper.ts";
+import { type Origin, openOrigin } from "./origins/origin.ts";
+import { OriginChoice } from "./origins/origin-choice.ts";
 import type { RequestRecord } from "./request-record.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
 
-/** The Worker's bindings: the static documents, and variables and secrets as strings. */
+/** The Worker's bindings: the static documents, an optional rate limit, settings as strings, and those that name origins. */
 export interface EdgeEnvironment {
   readonly ASSETS: Fetcher;
-  readonly [setting: string]: string | Fetcher | AnalyticsDataset | undefined;
+  readonly CALLER_RATE_LIMITER?: RateLimit;
+  readonly [name: string]: unknown;
 }
 
 export interface EdgeBindings {
@@ -31,6 +33,8 @@ export type EdgeContext = Context<EdgeBindings>;
 interface Deployment {
   readonly settings: EdgeSettings;
   readonly bodyMemory: BodyMemory;
+  readonly origins: readonly Origin[];
+  readonly originChoice: OriginChoice;
   readonly metricsScraper: MetricsScraper;
 }
 
@@ -46,10 +50,13 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
   const known = deployments.get(env);
   if (known !== undefined) return known;
   const settings = readEdgeSettings(env);
+  const origins = settings.backends.map((address) => openOrigin(address, env, settings.accessToken));
   const deployment = {
     settings,
     bodyMemory: new BodyMemory(settings.limits.max_request_body_bytes),
-    metricsScraper: new MetricsScraper(settings.backendUrls),
+    origins,
+    originChoice: new OriginChoice(origins.length),
+    metricsScraper: new MetricsScraper(origins),
   };
   deployments.set(env, deployment);
   return deployment;

@@ -2,6 +2,7 @@
  * The metrics of all backends, cached for some seconds: `/metrics` needs no token, and each scrape costs the event loop
  * of every backend some milliseconds.
  */
+import type { Origin } from "./origins/origin.ts";
 import { mergeMetrics, type OriginMetrics } from "./prometheus-text.ts";
 import { readInTime } from "./read-in-time.ts";
 
@@ -16,13 +17,13 @@ const MIN_INTERVAL_MILLISECONDS = 1000;
 const POLL_MILLISECONDS = 20;
 
 export class MetricsScraper {
-  readonly #backendUrls: readonly URL[];
+  readonly #origins: readonly Origin[];
   #cached = { text: "", until: 0 };
   /** The time at which the current scrape ends at the latest. If its client disconnects, workerd may never finish it. */
   #busyUntil = 0;
 
-  constructor(backendUrls: readonly URL[]) {
-    this.#backendUrls = backendUrls;
+  constructor(origins: readonly Origin[]) {
+    this.#origins = origins;
   }
 
   /**
@@ -48,7 +49,7 @@ export class MetricsScraper {
       if (this.#busyUntil === busyUntil) this.#busyUntil = startedAt + MIN_INTERVAL_MILLISECONDS;
     });
     const origins = await Promise.all(
-      this.#backendUrls.map(async (url, index) => ({ origin: `backend-${index + 1}`, text: await scrape(url) })),
+      this.#origins.map(async (origin) => ({ origin: origin.name, text: await scrape(origin) })),
     );
     const text = mergeMetrics(origins);
     this.#cached = { text, until: Date.now() + CACHE_MILLISECONDS };
@@ -58,11 +59,11 @@ export class MetricsScraper {
 }
 
 /** The metrics of one backend; null when the scrape failed. */
-async function scrape(url: URL): Promise<OriginMetrics["text"]> {
+async function scrape(origin: Origin): Promise<OriginMetrics["text"]> {
   const deadline = Date.now() + SCRAPE_TIMEOUT_MILLISECONDS;
   try {
     const signal = AbortSignal.timeout(SCRAPE_TIMEOUT_MILLISECONDS);
-    const response = await fetch(new URL("/metrics", url), { signal, redirect: "manual" });
+    const response = await origin.fetch("/metrics", { signal, redirect: "manual" });
     const text = response.body === null ? "" : await readText(response.body, deadline);
     return response.ok ? text : null;
   } catch {

@@ -3,7 +3,7 @@
  */
 import { ANALYTICS_BINDING, writeAnalytics } from "./analytics.ts";
 import { type EdgeContext, settingsOf } from "./context.ts";
-import type { RequestLogging } from "./settings.ts";
+import { parseLogRequests, type RequestLogging } from "./settings.ts";
 
 /**
  * Writes the line and the data point of a request, unless that has been done.
@@ -21,20 +21,20 @@ export function endRequest(context: EdgeContext, response: Response | null): voi
   if (logging !== "none") console.log(formatted(logging, line));
 }
 
-/** Writes a line about a failure of the service. */
-export function logFailure(context: EdgeContext, line: object): void {
-  console.error(formatted(loggingOf(context), line));
+/** Writes a line about what has failed: `error` for the request itself, `warn` for what it can do without. */
+export function logFailure(context: EdgeContext, level: "error" | "warn", line: object): void {
+  console[level](formatted(loggingOf(context), line));
 }
 
 function formatted(logging: RequestLogging, line: object): object | string {
   return logging === "json" ? JSON.stringify(line) : line;
 }
 
-/** A deployment whose settings are not valid logs what it answers, too. */
+/** A deployment whose settings are not valid logs what it answers, too: by this setting alone. */
 function loggingOf(context: EdgeContext): RequestLogging {
   try {
     return settingsOf(context).logRequests;
   } catch {
-    return "object";
+    return parseLogRequests(context.env.SERVICE_LOG_REQUESTS) ?? "object";
   }
 }

@@ -9,7 +9,19 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { array, boolean, literal, object, parse, record, strictObject, string } from "valibot";
+import {
+  array,
+  boolean,
+  literal,
+  number,
+  object,
+  optional,
+  parse,
+  picklist,
+  record,
+  strictObject,
+  string,
+} from "valibot";
 import { provideStaticAssets } from "./static-assets.ts";
 
 export const LOOPBACK = "127.0.0.1";
@@ -36,8 +48,21 @@ const WRANGLER_CONFIG = strictObject({
     not_found_handling: literal("none"),
   }),
   vars: record(string(), string()),
+  ratelimits: optional(
+    array(
+      strictObject({
+        name: string(),
+        namespace_id: string(),
+        simple: strictObject({ limit: number(), period: picklist([10, 60]) }),
+      }),
+    ),
+    [],
+  ),
   observability: object({ enabled: boolean() }),
 });
+
+/** A rate-limit binding, as `wrangler.toml` describes it. */
+export type RateLimitBinding = Awaited<ReturnType<typeof wranglerConfig>>["ratelimits"][number];
 
 export interface LocalWorker {
   readonly url: URL;
@@ -52,16 +77,17 @@ export interface LocalWorker {
 export async function startConfiguredWorker(
   bindings: Readonly<Record<string, string>>,
   port: number,
+  rateLimits: readonly RateLimitBinding[] = [],
 ): Promise<LocalWorker> {
-  const { main, vars, assets } = await wranglerConfig();
+  const { main, vars, assets, ratelimits } = await wranglerConfig();
   // What `build.command` does for wrangler.
   await provideStaticAssets();
-  return startInWorkerd(main, port, { ...vars, ...bindings }, assets);
+  return startInWorkerd(main, port, { ...vars, ...bindings }, [...ratelimits, ...rateLimits], assets);
 }
 
 /** Starts any module on a free port, with the compatibility date and flags of `wrangler.toml`, for benchmarks. */
 export function startWorkerFile(entrypoint: string): Promise<LocalWorker> {
-  return startInWorkerd(entrypoint, 0, {}, null);
+  return startInWorkerd(entrypoint, 0, {}, [], null);
 }
 
 async function wranglerConfig() {
@@ -75,6 +101,7 @@ async function startInWorkerd(
   main: string,
   port: number,
   bindings: Readonly<Record<string, string>>,
+  rateLimits: readonly RateLimitBinding[],
   assets: AssetsConfig | null,
 ): Promise<LocalWorker> {
   const [config, script, { Miniflare, convertV4MiniflareOptions }] = await Promise.all([
@@ -100,6 +127,7 @@ async function startInWorkerd(
           modules: [{ type: "ESModule", path: "worker.js", contents: script }],
           ...compatibility,
           bindings: { ...bindings },
+          ratelimits: Object.fromEntries(rateLimits.map(({ name, ...binding }) => [name, binding])),
           cacheAPI: false,
           // A socket of the Worker itself: Miniflare's default one runs every request through another Worker.
           unsafeDirectSockets: [{ host: LOOPBACK, port }],

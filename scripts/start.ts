@@ -101,8 +101,9 @@ async function startBoth(
       {
         SERVICE_LOG_LEVEL: "warn",
         ...settings,
-        // The backend does not need the callers' tokens.
+        // The backend does not need the tokens that only the edge compares.
         SERVICE_API_TOKENS: "",
+        SERVICE_METRICS_TOKENS: "",
         SERVICE_TYPST_BIN: typstPath,
         SERVICE_BACKEND_TOKENS: backendToken,
         SERVICE_WORK_DIRECTORY: workDirectory,

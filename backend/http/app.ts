@@ -38,7 +38,9 @@ type BackendPath = (typeof BACKEND_ROUTES)[number]["path"];
 
 export interface Backend {
   readonly app: FastifyInstance;
-  /** From now on, `/ready` answers 503 and new renders are rejected. */
+  /** From now on, `/ready` answers 503, and the edge is told to send new renders elsewhere. They are still accepted. */
+  announceStop(): void;
+  /** From now on, new renders are rejected. */
   startDraining(): void;
   /** Whether no render request is being received, waiting, running or being answered. */
   isIdle(): boolean;
@@ -96,7 +98,7 @@ export function buildBackend(
     typstVersion,
   });
   const pendingAnswers = new PendingAnswers();
-  let isDraining = false;
+  let stage: "serving" | "leaving" | "draining" = "serving";
 
   const app: FastifyInstance = Fastify({
     logger: { level: settings.logLevel, serializers: { err: describeError } },
@@ -131,7 +133,7 @@ export function buildBackend(
   });
   app.addHook("onSend", async (_request, reply) => {
     // A connection that is kept alive would prevent the draining backend from ending.
-    if (isDraining) reply.header("Connection", "close");
+    if (stage === "draining") reply.header("Connection", "close");
   });
   app.setNotFoundHandler(answerUnrouted);
   app.setErrorHandler((error, request, reply) => sendProblem(request, reply, reportFailure(request, error)));
@@ -149,7 +151,13 @@ export function buildBackend(
     deliveries,
     metrics,
     tracing,
-    isDraining: () => isDraining,
+    isDraining: () => stage === "draining",
+    load: () => ({
+      running: queue.running,
+      waiting: queue.waiting,
+      slots: settings.maxConcurrentRenders,
+      isDraining: stage !== "serving",
+    }),
   });
   // With no token configured, every render would be rejected.
   const canServe = settings.backendTokens.length > 0;
@@ -164,7 +172,7 @@ export function buildBackend(
     "/health": { handler: () => ({ status: "ok", typst: typstVersion, sandbox: sandbox.mode }) },
     "/ready": {
       handler: (request, reply) =>
-        isDraining || !canServe ? sendProblem(request, reply, serviceUnavailable()) : { status: "ready" },
+        stage !== "serving" || !canServe ? sendProblem(request, reply, serviceUnavailable()) : { status: "ready" },
     },
     "/metrics": {
       handler: (_request, reply) => {
@@ -183,8 +191,11 @@ export function buildBackend(
   });
   return {
     app,
+    announceStop: () => {
+      if (stage === "serving") stage = "leaving";
+    },
     startDraining: () => {
-      isDraining = true;
+      stage = "draining";
     },
     isIdle: () => route.underWay() === 0,
     workDirectoryLost: workDirectoryWatch.lost,

@@ -5,17 +5,26 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { validateToken } from "../../rules/http/authentication.ts";
-import { BACKEND_TOKEN_HEADER, CALLER_HEADER, CALLER_NAME_PATTERN, LIMITS_HEADER } from "../../rules/http/headers.ts";
+import { type BackendLoad, formatBackendLoad } from "../../rules/http/backend-load.ts";
+import {
+  BACKEND_TOKEN_HEADER,
+  CALLER_HEADER,
+  CALLER_NAME_PATTERN,
+  LIMITS_HEADER,
+  LOAD_HEADER,
+  PATIENCE_HEADER,
+} from "../../rules/http/headers.ts";
 import { validateMediaType } from "../../rules/http/request-head.ts";
 import { SERVER_TIMING_HEADER, serverTiming } from "../../rules/http/server-timing.ts";
 import { parseTraceparent, TRACEPARENT_HEADER, type TraceParent } from "../../rules/http/trace-context.ts";
 import { type Limits, limitsFingerprint } from "../../rules/limits.ts";
-import { type Problem, serviceUnavailable } from "../../rules/problem.ts";
+import { type Problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
 import { parseRenderRequest, type RenderRequest } from "../../rules/render-request.ts";
+import { queueDeadlineMilliseconds } from "../../rules/render-time.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import type { RenderQueue } from "../admission/render-queue.ts";
 import type { BackendMetrics, ObservedRender, RequestEnd } from "../metrics.ts";
-import { CLIENT_GONE, notRendered, renderQueueFull } from "../render/outcome.ts";
+import { CLIENT_GONE, notRendered } from "../render/outcome.ts";
 import { type PhaseRun, PhaseTimer, phaseSeconds, type RequestPhase } from "../render/phases.ts";
 import { type RenderResources, render, type ValidRequest } from "../render/render.ts";
 import { timeoutCauseOf } from "../render/timeouts.ts";
@@ -36,7 +45,9 @@ export interface RenderRouteResources extends RenderResources {
   readonly metrics: BackendMetrics;
   /** Null if no traces are exported. */
   readonly tracing: Tracing | null;
+  /** Whether new renders are rejected. */
   readonly isDraining: () => boolean;
+  readonly load: () => BackendLoad;
 }
 
 export interface RenderRoute {
@@ -86,6 +97,7 @@ export function renderRoute(resources: RenderRouteResources): RenderRoute {
       const clientGone = clientGoneSignal(request.raw, reply.raw);
       const processed = await receiveAndRender(resources, request, sender, clientGone);
       metrics.observeRender(processed);
+      reply.header(LOAD_HEADER, formatBackendLoad(resources.load()));
       const end = await sendReply(request, reply, processed, deliveries);
       const record = requestRecord(sender.caller, processed, end);
       const endMilliseconds = performance.now();
@@ -128,7 +140,8 @@ async function receiveAndRender(
     const { body, renderRequest } = reception;
     const { format, filename } = renderRequest.output;
     const valid = { body, request: renderRequest, caller };
-    const rendering = await renderInSlot(resources, valid, clientGone).catch((error) => {
+    const deadline = queueDeadlineMilliseconds(resources.settings, patienceMilliseconds(request));
+    const rendering = await renderInSlot(resources, valid, deadline, clientGone).catch((error) => {
       return { outcome: failed(error), runs: [] };
     });
     const runs = [...timer.runs, ...rendering.runs];
@@ -174,9 +187,10 @@ function validateBody(request: FastifyRequest, body: Uint8Array, limits: Limits)
 async function renderInSlot(
   resources: RenderRouteResources,
   valid: ValidRequest,
+  deadlineMilliseconds: number,
   clientGone: AbortSignal,
 ): Promise<Pick<Processed, "outcome" | "runs" | "peakMemoryBytes">> {
-  const applicant = { caller: valid.caller, signal: clientGone };
+  const applicant = { caller: valid.caller, signal: clientGone, deadlineMilliseconds };
   const startMilliseconds = performance.now();
   const queueRun = (waitedSeconds: number): PhaseRun<RequestPhase> => {
     return { phase: "queue", startMilliseconds, milliseconds: waitedSeconds * 1000 };
@@ -256,6 +270,12 @@ function senderOf({ headers }: FastifyRequest, tokens: readonly string[]): Sende
   const name = headers[CALLER_HEADER.toLowerCase()];
   const isNamed = forbidden === null && typeof name === "string" && CALLER_NAME_PATTERN.test(name);
   return { caller: isNamed ? name : UNNAMED_CALLER, forbidden };
+}
+
+/** How long the edge still waits for the answer; without limit if it does not say. */
+function patienceMilliseconds({ headers }: FastifyRequest): number {
+  const text = headers[PATIENCE_HEADER.toLowerCase()];
+  return typeof text === "string" && /^[0-9]{1,9}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
 }
 
 /** Reports to the operator if the edge's limits differ: edge and backend would then answer the same request differently. */

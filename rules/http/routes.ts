@@ -10,12 +10,15 @@ export interface Route {
   readonly method: "GET" | "POST";
 }
 
+/** The metrics: at the edge those of all backends, at a backend its own. */
+export const METRICS_PATH = "/metrics";
+
 /** The edge's routes that have a handler each. */
 export const EDGE_ROUTES = [
   { path: "/v1/render", method: "POST" },
   { path: "/v1/constraints", method: "GET" },
   { path: "/health", method: "GET" },
-  { path: "/metrics", method: "GET" },
+  { path: METRICS_PATH, method: "GET" },
 ] as const satisfies readonly Route[];
 
 /** The edge's routes for the static documents. */
@@ -56,7 +59,7 @@ export const BACKEND_ROUTES = [
   { path: "/v1/render", method: "POST" },
   { path: "/health", method: "GET" },
   { path: "/ready", method: "GET" },
-  { path: "/metrics", method: "GET" },
+  { path: METRICS_PATH, method: "GET" },
 ] as const satisfies readonly Route[];
 
 /** The methods of a path as the `Allow` header lists them (RFC 9110, section 10.2.1); null where nothing is served. */

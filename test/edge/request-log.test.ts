@@ -2,6 +2,7 @@
  * What the edge tells about a request beside its answer, inside workerd: the log line, the data point, `Server-Timing` and the
  * trace that a backend gets.
  */
+import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../../edge/analytics.ts";
@@ -39,7 +40,7 @@ function ask(path: string, init: RequestInit = {}, bindings: Bindings = {}): Pro
     SERVICE_LOG_REQUESTS: "object",
     ...bindings,
   };
-  return Promise.resolve(app.fetch(new Request(`${BASE_URL}${path}`, init), environment));
+  return Promise.resolve(app.fetch(new Request(`${BASE_URL}${path}`, init), environment, createExecutionContext()));
 }
 
 function render(body: string, headers: Record<string, string> = {}, bindings: Bindings = {}): Promise<Response> {
@@ -55,7 +56,7 @@ beforeEach(() => {
   log.mockClear();
   error.mockClear();
   // Its methods cannot be spied on in workerd.
-  vi.stubGlobal("console", { ...console, log, error });
+  vi.stubGlobal("console", { log, error, warn: vi.fn() });
 });
 
 afterEach(() => {
@@ -77,6 +78,8 @@ describe("the log line of a request", () => {
         caller: "billing",
         requestBytes: 14,
         responseBytes: 5,
+        origin: "backend-1",
+        tries: 1,
         milliseconds: {
           receive: expect.any(Number),
           validate: expect.any(Number),
@@ -104,6 +107,14 @@ describe("the log line of a request", () => {
       [503, "service_unavailable"],
     ]);
     expect(logged().map(({ caller }) => caller)).toEqual(["billing", "billing", undefined, "billing"]);
+  });
+
+  it("says to how many origins the request was sent, and to which last", async () => {
+    const bindings = { SERVICE_BACKEND_URLS: "first=http://127.0.0.1:9 second=http://127.0.0.1:10" };
+    standInBackend(() => new Response("<html>", { status: 502 }));
+    expect((await render('{"source":"x"}', {}, bindings)).status).toBe(503);
+    expect(logged()[0].tries).toBeGreaterThan(1);
+    expect(["first", "second"]).toContain(logged()[0].origin);
   });
 
   it("takes no code from a backend that is none of the service", async () => {
@@ -242,11 +253,11 @@ describe("a data point of Analytics Engine", () => {
         method: "POST",
         code: "ok",
         caller: "billing",
-        origin: "",
+        origin: "backend-1",
         status: 200,
         requestBytes: 14,
         responseBytes: 5,
-        tries: -1,
+        tries: 1,
         receive: expect.any(Number),
         validate: expect.any(Number),
         originMilliseconds: expect.any(Number),
