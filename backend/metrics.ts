@@ -48,6 +48,7 @@ export interface MetricSources {
   readonly lostSpans: () => number;
   readonly sandboxMode: SandboxMode;
   readonly typstVersion: string;
+  readonly capabilities: { readonly digest: string | null };
 }
 
 /** Up to the longest render timeout that can be set. */
@@ -184,6 +185,16 @@ export class BackendMetrics {
       labelNames: ["typst_version", "sandbox"],
       registers,
     }).set({ typst_version: sources.typstVersion, sandbox: sources.sandboxMode }, 1);
+    new Gauge({
+      name: "service_capabilities_info",
+      help: "1 once fonts and packages are known; backends with the same digest have the same installed.",
+      labelNames: ["digest"],
+      registers,
+      collect() {
+        const { digest } = sources.capabilities;
+        if (digest !== null) this.set({ digest }, 1);
+      },
+    });
     const gauge = (name: string, help: string, read: () => number) =>
       new Gauge({
         name,

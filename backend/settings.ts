@@ -7,7 +7,7 @@ import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
 import { RENDER_TIME_SETTINGS, readRenderTime } from "../rules/render-time.ts";
 import { type Environment, readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { findOnPath } from "./programs.mjs";
-import { parseSandboxMode, SANDBOX_MODE_ADVICE, type SandboxMode } from "./sandbox/modes.mjs";
+import { parseSandboxChoice, SANDBOX_ADVICE, type SandboxChoice } from "./sandbox/modes.mjs";
 import { defaultWorkDirectory } from "./work-directory/default-place.ts";
 import { MAX_DIRECTORY_BYTES } from "./work-directory/directory-paths.ts";
 
@@ -136,7 +136,7 @@ export interface BackendSettings extends Readonly<Record<keyof typeof BACKEND_IN
   /** The tokens that are accepted from an edge. Without one, every render is answered 503. */
   readonly backendTokens: readonly string[];
   readonly typstPath: string;
-  readonly sandboxMode: SandboxMode;
+  readonly sandboxChoice: SandboxChoice;
   /** The programs of the sandboxes. Only those of the chosen mode need to exist. */
   readonly bubblewrapPath: string;
   readonly setprivPath: string;
@@ -184,7 +184,7 @@ export function readBackendSettings(environment: Environment): BackendSettings {
     host: environment.SERVICE_HOST || "127.0.0.1",
     backendTokens: parseTokens("SERVICE_BACKEND_TOKENS", environment.SERVICE_BACKEND_TOKENS),
     typstPath: environment.SERVICE_TYPST_BIN || pathOf("typst", environment),
-    sandboxMode: readSandboxMode(environment.SERVICE_SANDBOX),
+    sandboxChoice: readSandboxChoice(environment.SERVICE_SANDBOX),
     bubblewrapPath: environment.SERVICE_BUBBLEWRAP_BIN || pathOf("bwrap", environment),
     setprivPath: environment.SERVICE_SETPRIV_BIN || pathOf("setpriv", environment),
     prlimitPath: pathOf("prlimit", environment),
@@ -204,10 +204,10 @@ export function maxTempBytesPerRender({ max_request_body_bytes, max_output_bytes
   return max_request_body_bytes + MAX_DIRECTORY_BYTES + 2 * max_output_bytes;
 }
 
-function readSandboxMode(text: string | undefined): SandboxMode {
-  const mode = parseSandboxMode(text);
-  if (mode !== undefined) return mode;
-  throw new SettingError(SANDBOX_MODE_ADVICE);
+function readSandboxChoice(text: string | undefined): SandboxChoice {
+  const choice = parseSandboxChoice(text);
+  if (choice !== undefined) return choice;
+  throw new SettingError(SANDBOX_ADVICE);
 }
 
 /** The absolute path of a program, because Typst runs without PATH; its name if it is not found. */

@@ -3,11 +3,13 @@
  */
 import { type Handler, Hono, type MiddlewareHandler } from "hono";
 import { etag, RETAINED_304_HEADERS } from "hono/etag";
+import { CAPABILITIES_PATH } from "../rules/capabilities.ts";
 import { COMMON_HEADERS, REQUEST_ID_HEADER } from "../rules/http/headers.ts";
 import { EDGE_ROUTES, PLAYGROUND_ROUTES, REFERENCE_ROUTES, STATIC_ROUTES } from "../rules/http/routes.ts";
 import { SERVER_TIMING_HEADER } from "../rules/http/server-timing.ts";
 import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem.ts";
 import { limitCallerRate } from "./caller-rate.ts";
+import { answerCapabilities } from "./capabilities-route.ts";
 import { answerConstraints } from "./constraints-route.ts";
 import { type EdgeBindings, type EdgeContext, settingsOf } from "./context.ts";
 import { allowOtherOrigins, CORS_HEADERS_OF_304 } from "./cross-origin.ts";
@@ -56,6 +58,7 @@ const HEADERS_OF_304 = [...RETAINED_304_HEADERS, ...CORS_HEADERS_OF_304];
 const HANDLERS: Readonly<Record<EdgePath, EdgeHandlers>> = {
   "/v1/render": [requireToken, limitCallerRate, answerRender],
   "/v1/constraints": [requireToken, etag({ retainedHeaders: HEADERS_OF_304 }), answerConstraints],
+  [CAPABILITIES_PATH]: [etag({ retainedHeaders: HEADERS_OF_304 }), answerCapabilities],
   "/health": [answerHealth],
   "/metrics": [requireMetricsAccess, answerMetrics],
 };

@@ -4,6 +4,7 @@
 import type { Context } from "hono";
 import { BodyMemory } from "./body-memory.ts";
 import { MetricsScraper } from "./metrics-scraper.ts";
+import { OriginCapabilities } from "./origin-capabilities.ts";
 import { type Origin, openOrigin } from "./origins/origin.ts";
 import { OriginChoice } from "./origins/origin-choice.ts";
 import type { RequestRecord } from "./request-record.ts";
@@ -36,6 +37,7 @@ interface Deployment {
   readonly origins: readonly Origin[];
   readonly originChoice: OriginChoice;
   readonly metricsScraper: MetricsScraper;
+  readonly originCapabilities: OriginCapabilities;
 }
 
 /** The bindings are one object for the life of an isolate, so its settings are read once. */
@@ -57,6 +59,7 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
     origins,
     originChoice: new OriginChoice(origins.length),
     metricsScraper: new MetricsScraper(origins),
+    originCapabilities: new OriginCapabilities(origins),
   };
   deployments.set(env, deployment);
   return deployment;

@@ -134,6 +134,13 @@ export class OriginChoice {
     }
   }
 
+  /** The number of attempts that have neither ended nor expired. */
+  underWay(now: number): number {
+    let count = 0;
+    for (const state of this.#origins) count += this.#underWay(state, now);
+    return count;
+  }
+
   #isWell(index: number, now: number): boolean {
     const { isLeftAlone, drainingUntil } = this.#stateOf(index);
     return !isLeftAlone && now >= drainingUntil;

@@ -5,9 +5,10 @@
  * `npm run generate` writes it to `static/openapi.json`. No part of this file is in the Worker.
  */
 import { toJsonSchemaDefs } from "@valibot/to-json-schema";
+import { CAPABILITIES_PATH } from "../../rules/capabilities.ts";
 import { API_TOKEN_HEADER, COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../rules/http/headers.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
-import { constraintsExample, type Example, problemExample, requestExamples } from "./examples.ts";
+import { capabilitiesExample, constraintsExample, type Example, problemExample, requestExamples } from "./examples.ts";
 import { REQUEST_SCHEMAS } from "./request-schemas.ts";
 import { PROBLEM_CODES, problemSchemaName, RESPONSE_SCHEMAS } from "./response-schemas.ts";
 
@@ -57,6 +58,11 @@ const HEADERS = {
   },
   Revalidated: {
     description: "The response may be kept, and must be revalidated with `If-None-Match` before it is used again.",
+    required: true,
+    schema: { type: "string" },
+  },
+  KeptForAWhile: {
+    description: "Every cache may keep the response for `max-age` seconds.",
     required: true,
     schema: { type: "string" },
   },
@@ -185,9 +191,12 @@ const IF_NONE_MATCH = {
 } as const;
 
 const CACHED = { ETag: "EntityTag", "Cache-Control": "Revalidated" } as const;
-const NOT_MODIFIED = {
-  304: { description: "The response that you have kept is still current.", headers: headers(CACHED) },
-};
+/** Responses that a cache may use for a while without asking. */
+const KEPT = { ETag: "EntityTag", "Cache-Control": "KeptForAWhile" } as const;
+const notModified = (validators: Readonly<Record<string, HeaderName>>) => ({
+  304: { description: "The response that you have kept is still current.", headers: headers(validators) },
+});
+const NOT_MODIFIED = notModified(CACHED);
 
 interface StaticDocument {
   readonly operationId: string;
@@ -279,6 +288,26 @@ function paths(requests: Readonly<Record<string, Example>>): Json {
           },
           ...NOT_MODIFIED,
           ...problems("Forbidden", ...ANYWHERE),
+        },
+      },
+    },
+    [CAPABILITIES_PATH]: {
+      get: {
+        operationId: "getCapabilities",
+        tags: ["Rules"],
+        summary: "Get what this deployment has installed",
+        description:
+          "Fonts, packages, the version of Typst and the formats: what every backend of the deployment has, so that any of them can render with it. It changes with a deployment only.",
+        security: OPEN,
+        parameters: [{ $ref: "#/components/parameters/IfNoneMatch" }],
+        responses: {
+          200: {
+            description: "The document.",
+            headers: headers(KEPT),
+            content: { "application/json": { schema: schema("Capabilities"), example: capabilitiesExample() } },
+          },
+          ...notModified(KEPT),
+          ...problems(...ANYWHERE),
         },
       },
     },

@@ -6,8 +6,9 @@ import path from "node:path";
 import { findOnPath } from "../../backend/programs.mjs";
 import { bubblewrapProblem, cachedBubblewrapPath } from "../bubblewrap-location.mjs";
 import { ensureCached } from "./cached-program.mjs";
-import { fetchDebianPackage } from "./debian-package.mjs";
+import { downloadDebianPackages } from "./debian-packages.mjs";
 import { SetUpError, say, withProgress } from "./report.mjs";
+import { runCommand } from "./run-command.mjs";
 
 const PACKAGE = "bubblewrap";
 
@@ -38,10 +39,12 @@ export function ensureCachedBubblewrap(signal) {
 /** @param {string} workFolder @param {AbortSignal} signal */
 async function fetchBubblewrap(workFolder, signal) {
   say("fetching bubblewrap with apt-get, for this user alone");
-  const fetching = fetchDebianPackage(PACKAGE, workFolder, signal);
-  const root = await withProgress((elapsed) => `bubblewrap: ${elapsed}`, fetching);
+  const fetching = downloadDebianPackages(workFolder, [PACKAGE], signal);
+  const [archive = ""] = await withProgress((elapsed) => `bubblewrap: ${elapsed}`, fetching);
+  const root = path.join(workFolder, "root");
+  const unpacked = await runCommand("dpkg", ["-x", archive, root], { signal });
   const binary = path.join(root, "usr", "bin", "bwrap");
-  const problem = await bubblewrapProblem(binary);
-  if (problem !== undefined) throw new SetUpError(`the package does not work here: ${problem}`, []);
+  const problem = unpacked.problem ?? (await bubblewrapProblem(binary));
+  if (problem !== undefined) throw new SetUpError(`the package does not work here: ${problem}`, unpacked.output);
   return binary;
 }

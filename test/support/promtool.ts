@@ -9,7 +9,7 @@ import { execa } from "execa";
 import { cacheFolder } from "../../backend/cache-folder.mjs";
 import { findOnPath, isExecutableFile } from "../../backend/programs.mjs";
 import { ensureCached } from "../../scripts/set-up/cached-program.mjs";
-import { fetchDebianPackage } from "../../scripts/set-up/debian-package.mjs";
+import { downloadDebianPackages } from "../../scripts/set-up/debian-packages.mjs";
 
 const FETCH_TIMEOUT_MILLISECONDS = 240_000;
 
@@ -29,7 +29,9 @@ export async function locatePromtool(): Promise<string> {
     target: join(cacheFolder(), "promtool", "promtool"),
     problem: promtoolProblem,
     make: async (workFolder: string) => {
-      const root = await fetchDebianPackage("prometheus", workFolder, signal);
+      const [archive = ""] = await downloadDebianPackages(workFolder, ["prometheus"], signal);
+      const root = join(workFolder, "root");
+      await execa("dpkg", ["-x", archive, root], { stdin: "ignore" });
       return join(root, "usr", "bin", "promtool");
     },
   };

@@ -1,6 +1,6 @@
 /**
- * A package of the machine's distribution, downloaded and unpacked without root: apt-get checks its signature, and nothing is
- * installed.
+ * Downloads packages of the machine's own distribution, Debian or Ubuntu, without installing them: any user can. apt checks
+ * each against the signature of the distribution.
  */
 import { mkdir, readdir } from "node:fs/promises";
 import path from "node:path";
@@ -21,29 +21,13 @@ const APT_OPTIONS = [
 ];
 
 /**
- * Downloads a package and unpacks it, without those that it depends on.
- *
- * @param {string} name of the package
  * @param {string} workFolder an empty folder
+ * @param {readonly string[]} packages
  * @param {AbortSignal} signal
- * @returns {Promise<string>} the folder that holds its files as the root of a machine would
- * @throws {SetUpError} with the output of the command that failed
+ * @returns {Promise<string[]>} the paths of the archives
+ * @throws {SetUpError} with the output of apt-get when it cannot download them
  */
-export async function fetchDebianPackage(name, workFolder, signal) {
-  const archive = await download(name, workFolder, signal);
-  const root = path.join(workFolder, "root");
-  const { problem, output } = await runCommand("dpkg", ["-x", archive, root], { signal });
-  if (problem !== undefined) throw new SetUpError(`the package cannot be unpacked: ${problem}`, output);
-  return root;
-}
-
-/**
- * @param {string} name of the package
- * @param {string} workFolder
- * @param {AbortSignal} signal
- * @returns {Promise<string>} the path of the archive
- */
-async function download(name, workFolder, signal) {
+export async function downloadDebianPackages(workFolder, packages, signal) {
   const options = { cwd: workFolder, signal, env: { ...process.env, LC_ALL: "C", DEBIAN_FRONTEND: "noninteractive" } };
   /** @param {readonly string[]} settings @param {readonly string[]} command */
   const aptGet = (settings, command) =>
@@ -53,7 +37,7 @@ async function download(name, workFolder, signal) {
       options,
     );
 
-  let outcome = await aptGet([], ["download", name]);
+  let outcome = await aptGet([], ["download", ...packages]);
   if (outcome.problem !== undefined) {
     // The package lists of the machine are missing, as in Debian's images, or outdated: download temporary ones.
     const own = [`Dir::State=${path.join(workFolder, "state")}`, `Dir::Cache=${path.join(workFolder, "cache")}`];
@@ -62,12 +46,12 @@ async function download(name, workFolder, signal) {
     }
     // The result of the update is ignored: one of several sources may be broken, and the download decides.
     const update = await aptGet(own, ["update"]);
-    outcome = await aptGet(own, ["download", name]);
+    outcome = await aptGet(own, ["download", ...packages]);
     if (outcome.problem !== undefined) {
       throw new SetUpError(`apt-get cannot fetch it (${outcome.problem})`, [...update.output, ...outcome.output]);
     }
   }
-  const archive = (await readdir(workFolder)).find((name) => name.endsWith(".deb"));
-  if (archive === undefined) throw new SetUpError("apt-get has fetched nothing", outcome.output);
-  return path.join(workFolder, archive);
+  const archives = (await readdir(workFolder)).filter((name) => name.endsWith(".deb"));
+  if (archives.length < packages.length) throw new SetUpError("apt-get has fetched nothing", outcome.output);
+  return archives.map((name) => path.join(workFolder, name));
 }
