@@ -35,10 +35,12 @@ export default defineConfig({
           cloudflareTest({
             wrangler: { configPath: "./wrangler.toml" },
             miniflare: {
+              analyticsEngineDatasets: { EDGE_ANALYTICS: { dataset: "requests" } },
               bindings: {
                 SERVICE_API_TOKENS: API_TOKEN,
                 SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
                 SERVICE_BACKEND_URLS: UNREACHABLE_BACKEND_URL,
+                SERVICE_LOG_REQUESTS: "none",
               },
               // Under a name that the Worker does not know: only its own tests are limited.
               ratelimits: { TEST_RATE_LIMITER: { namespace_id: "1", simple: { limit: 3, period: 60 } } },
