@@ -58,7 +58,7 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
     bodyMemory: new BodyMemory(settings.limits.max_request_body_bytes),
     origins,
     originChoice: new OriginChoice(origins.length),
-    metricsScraper: new MetricsScraper(origins),
+    metricsScraper: new MetricsScraper(origins, settings.metricsAccess.kind === "open"),
     originCapabilities: new OriginCapabilities(origins),
   };
   deployments.set(env, deployment);

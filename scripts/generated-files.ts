@@ -166,8 +166,14 @@ function doctorFaultsTable(): string {
   }
   return table(
     ["", "Check", "Fault", "Likely cause", "What to do"],
-    [...rows.values()].map(({ ids, cells: [mark = "", ...cells] }) => [mark, ids.join(", "), ...cells]),
+    [...rows.values()].map(({ ids, cells: [mark = "", ...cells] }) => [mark, placesOf(ids), ...cells]),
   );
+}
+
+/** The checks of a fault; by the name of their group where all of it can find it. */
+function placesOf(ids: readonly string[]): string {
+  const group = CHECK_GROUPS.find(({ checks }) => checks.map(({ id }) => code(id)).join() === ids.join());
+  return group === undefined || ids.length === 1 ? ids.join(", ") : `all of ${group.name}`;
 }
 
 function markOf(severity: "failure" | "warning"): string {

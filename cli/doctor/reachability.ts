@@ -95,8 +95,9 @@ const tcp = deploymentCheck({
       return found(first?.outcome === "silent" ? "silent" : "unreachable", seen);
     }
     const measured = { connectMilliseconds: fastest.milliseconds };
-    // A machine without IPv6 says so itself; that is no fault of the deployment.
-    const isOwnFault = failed.every(({ outcome }) => outcome === "ENETUNREACH" || outcome === "EADDRNOTAVAIL");
+    // A machine without IPv6 says so itself, and a service on this machine may well listen on one of its addresses only.
+    const isOwnFault =
+      isLoopback(target.url) || failed.every(({ outcome }) => outcome === "ENETUNREACH" || outcome === "EADDRNOTAVAIL");
     if (isOwnFault) return ok(`port ${portOf(target.url)} in ${fastest.milliseconds} ms`, measured);
     return found("some-addresses", seen, measured);
   },
@@ -239,7 +240,7 @@ function portOf({ port, protocol }: URL): number {
   return port === "" ? (protocol === "https:" ? 443 : 80) : Number(port);
 }
 
-export function isLoopback(url: URL): boolean {
+function isLoopback(url: URL): boolean {
   const host = hostOf(url);
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }

@@ -27,6 +27,7 @@ import { logFailure } from "../request-log.ts";
 import type { Origin } from "./origin.ts";
 import { RenderAttempts } from "./render-attempts.ts";
 import { type OriginAnswer, type Sending, tryOrigins } from "./try-origins.ts";
+import { probeDueOrigin } from "./watch-origin.ts";
 
 /** A body is written in chunks of this size, so that the edge notices when the origin has taken the last one. */
 const CHUNK_BYTES = 256 * 1024;
@@ -39,16 +40,18 @@ export type Forwarding =
 export async function forwardRender(context: EdgeContext, body: HeldBody): Promise<Forwarding> {
   const { settings, origins, originChoice } = deploymentOf(context);
   const deadline = SYSTEM_CLOCK.now() + settings.backendTimeoutSeconds * 1000;
+  const shared = { origins, choice: originChoice, clock: SYSTEM_CLOCK };
+  context.executionCtx.waitUntil(
+    probeDueOrigin({ ...shared, isReady: (origin, timeout) => answersOk(origin, "/ready", timeout) }),
+  );
   const end = await tryOrigins<Origin, Response>({
-    origins,
-    choice: originChoice,
+    ...shared,
     attempts: new RenderAttempts(originChoice, deadline, Math.random),
-    clock: SYSTEM_CLOCK,
     deadline,
     body,
     clientSignal: context.req.raw.signal,
     send: (origin, sending) => send(context, origin, sending),
-    isAlive,
+    isAlive: (origin, timeout) => answersOk(origin, "/health", timeout),
     discard: async (response) => response.body?.cancel(),
     report: (origin, cause) => report(context, origin, cause),
   });
@@ -92,10 +95,10 @@ async function send(
   };
 }
 
-async function isAlive(origin: Origin, timeoutMilliseconds: number): Promise<boolean> {
+async function answersOk(origin: Origin, path: "/health" | "/ready", timeoutMilliseconds: number): Promise<boolean> {
   try {
     const signal = AbortSignal.timeout(timeoutMilliseconds);
-    const response = await origin.fetch("/health", { signal, redirect: "manual" });
+    const response = await origin.fetch(path, { signal, redirect: "manual" });
     await response.body?.cancel();
     return response.ok;
   } catch {
