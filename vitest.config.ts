@@ -17,6 +17,8 @@ const MAX_WORKERS = Math.max(3, availableParallelism() - 1);
 export default defineConfig({
   test: {
     globalSetup: "./test/provide-typst.ts",
+    // The service logs what the tests make it do; of a test that passes, nobody reads that.
+    silent: "passed-only",
     maxWorkers: MAX_WORKERS,
     testTimeout: TEST_TIMEOUT_MILLISECONDS,
     hookTimeout: TEST_TIMEOUT_MILLISECONDS,
