@@ -1,8 +1,8 @@
 # Two images: `docker build --target edge .` and `docker build --target backend .`, which is also the default. Settings and
 # secrets come from the environment of the container. Both run as an ordinary user with a read-only root.
 #
-# Debian 13 because its util-linux 2.41 has a setpriv with Landlock. That is the sandbox for hosts without user namespaces
-# (SERVICE_SANDBOX=landlock): Docker's default seccomp profile disables them.
+# Debian 13 because its util-linux 2.41 has a setpriv with Landlock. That is the sandbox for hosts without user namespaces:
+# Docker's default seccomp profile disables them. SERVICE_SANDBOX=auto takes bubblewrap where it runs, else Landlock.
 
 FROM ghcr.io/typst/typst:0.15.1 AS typst
 
@@ -61,7 +61,7 @@ USER 1000:1000
 ENV NODE_ENV=production \
   SERVICE_HOST=0.0.0.0 \
   SERVICE_PORT=8788 \
-  SERVICE_SANDBOX=landlock \
+  SERVICE_SANDBOX=auto \
   SERVICE_WORK_DIRECTORY=/tmp/document-rendering-service
 EXPOSE 8788
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \

@@ -7,12 +7,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { SettingError } from "../rules/settings.ts";
 import { type Backend, buildBackend } from "./http/app.ts";
-import { openSandbox } from "./sandbox/open-sandbox.ts";
-import type { Sandbox } from "./sandbox/sandbox.ts";
 import { type BackendSettings, readBackendSettings } from "./settings.ts";
 import { Spawner } from "./spawner/spawner.ts";
+import { openTracing } from "./tracing/tracing.ts";
+import { chooseSandbox } from "./typst/choose-sandbox.ts";
 import { TYPST_VERSION } from "./typst/release.mjs";
-import { probeSandbox } from "./typst/sandbox-probe.ts";
 import { typstProblem } from "./typst/version.mjs";
 import { prepareWorkDirectory } from "./work-directory/claim.ts";
 
@@ -36,9 +35,11 @@ async function main(): Promise<void> {
     await claim.release();
   };
   try {
-    const sandbox = await openSandbox(settings);
-    await refuseLeakySandbox(settings, sandbox, spawner);
-    const backend = buildBackend(settings, TYPST_VERSION, sandbox, spawner);
+    const { sandbox, message } = await chooseSandbox(settings, spawner);
+    if (message !== null) process.stderr.write(`${message}\n`);
+    const tracing = await openTracing(settings, (line) => process.stderr.write(`${line}\n`));
+    const backend = buildBackend(settings, TYPST_VERSION, sandbox, spawner, tracing);
+    await backend.findCapabilities();
     await backend.app.listen({ host: settings.host, port: settings.port });
     const leave = async () => {
       if (settings.drainDelaySeconds > 0) {
@@ -93,19 +94,6 @@ async function expectTypst({ typstPath }: BackendSettings): Promise<void> {
   const problem = await typstProblem(typstPath, {});
   if (problem === undefined) return;
   throw new SettingError(`Typst ${TYPST_VERSION} is needed: ${problem}. Set SERVICE_TYPST_BIN.`);
-}
-
-/** @throws SettingError if Typst can get out of the sandbox or does not run in it. */
-async function refuseLeakySandbox(settings: BackendSettings, sandbox: Sandbox, spawner: Spawner): Promise<void> {
-  if (sandbox.mode === "none") {
-    process.stderr.write("WARNING: SERVICE_SANDBOX=none: a flaw in Typst would open this machine to every caller.\n");
-    return;
-  }
-  const { compiles, escapes } = await probeSandbox(settings, sandbox, spawner);
-  if (escapes.length > 0)
-    throw new SettingError(`The ${sandbox.mode} sandbox does not hold: Typst ${escapes.join(", ")}.`);
-  if (compiles) return;
-  throw new SettingError(`Typst does not run in the ${sandbox.mode} sandbox. ${await sandbox.findObstacle()}`);
 }
 
 try {

@@ -7,7 +7,7 @@ import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
 import { RENDER_TIME_SETTINGS, readRenderTime } from "../rules/render-time.ts";
 import { type Environment, readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { findOnPath } from "./programs.mjs";
-import { parseSandboxMode, SANDBOX_MODE_ADVICE, type SandboxMode } from "./sandbox/modes.mjs";
+import { parseSandboxChoice, SANDBOX_ADVICE, type SandboxChoice } from "./sandbox/modes.mjs";
 import { defaultWorkDirectory } from "./work-directory/default-place.ts";
 import { MAX_DIRECTORY_BYTES } from "./work-directory/directory-paths.ts";
 
@@ -136,7 +136,7 @@ export interface BackendSettings extends Readonly<Record<keyof typeof BACKEND_IN
   /** The tokens that are accepted from an edge. Without one, every render is answered 503. */
   readonly backendTokens: readonly string[];
   readonly typstPath: string;
-  readonly sandboxMode: SandboxMode;
+  readonly sandboxChoice: SandboxChoice;
   /** The programs of the sandboxes. Only those of the chosen mode need to exist. */
   readonly bubblewrapPath: string;
   readonly setprivPath: string;
@@ -150,6 +150,8 @@ export interface BackendSettings extends Readonly<Record<keyof typeof BACKEND_IN
   /** A fixed creation date for documents, in seconds since 1970, or null for the current time. */
   readonly creationTimestampSeconds: number | null;
   readonly logLevel: string;
+  /** Where OpenTelemetry spans are sent by OTLP over HTTP; null if there is no tracing. */
+  readonly tracesUrl: URL | null;
   readonly limits: Limits;
 }
 
@@ -182,7 +184,7 @@ export function readBackendSettings(environment: Environment): BackendSettings {
     host: environment.SERVICE_HOST || "127.0.0.1",
     backendTokens: parseTokens("SERVICE_BACKEND_TOKENS", environment.SERVICE_BACKEND_TOKENS),
     typstPath: environment.SERVICE_TYPST_BIN || pathOf("typst", environment),
-    sandboxMode: readSandboxMode(environment.SERVICE_SANDBOX),
+    sandboxChoice: readSandboxChoice(environment.SERVICE_SANDBOX),
     bubblewrapPath: environment.SERVICE_BUBBLEWRAP_BIN || pathOf("bwrap", environment),
     setprivPath: environment.SERVICE_SETPRIV_BIN || pathOf("setpriv", environment),
     prlimitPath: pathOf("prlimit", environment),
@@ -192,6 +194,7 @@ export function readBackendSettings(environment: Environment): BackendSettings {
     workDirectory: environment.SERVICE_WORK_DIRECTORY || defaultWorkDirectory(environment, integers.port),
     creationTimestampSeconds: readTimestamp(environment.SERVICE_CREATION_TIMESTAMP),
     logLevel: readLogLevel(environment.SERVICE_LOG_LEVEL),
+    tracesUrl: readTracesUrl(environment),
     limits,
   });
 }
@@ -201,10 +204,10 @@ export function maxTempBytesPerRender({ max_request_body_bytes, max_output_bytes
   return max_request_body_bytes + MAX_DIRECTORY_BYTES + 2 * max_output_bytes;
 }
 
-function readSandboxMode(text: string | undefined): SandboxMode {
-  const mode = parseSandboxMode(text);
-  if (mode !== undefined) return mode;
-  throw new SettingError(SANDBOX_MODE_ADVICE);
+function readSandboxChoice(text: string | undefined): SandboxChoice {
+  const choice = parseSandboxChoice(text);
+  if (choice !== undefined) return choice;
+  throw new SettingError(SANDBOX_ADVICE);
 }
 
 /** The absolute path of a program, because Typst runs without PATH; its name if it is not found. */
@@ -222,4 +225,20 @@ function readLogLevel(level: string | undefined): string {
   if (!level) return "info";
   if (LOG_LEVELS.includes(level)) return level;
   throw new SettingError(`SERVICE_LOG_LEVEL must be one of ${LOG_LEVELS.join(", ")}.`);
+}
+
+/**
+ * OpenTelemetry's own variables (https://opentelemetry.io/docs/specs/otel/protocol/exporter/): the endpoint for traces as it
+ * is, or that of all signals with the path of traces.
+ */
+function readTracesUrl(environment: Environment): URL | null {
+  const { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: own, OTEL_EXPORTER_OTLP_ENDPOINT: shared } = environment;
+  const endpoint = own || shared;
+  if (!endpoint || environment.OTEL_SDK_DISABLED?.trim().toLowerCase() === "true") return null;
+  const name = own ? "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" : "OTEL_EXPORTER_OTLP_ENDPOINT";
+  const protocol = environment.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL || environment.OTEL_EXPORTER_OTLP_PROTOCOL;
+  if (protocol === "grpc") throw new SettingError(`${name} is called by OTLP over HTTP in JSON, not by gRPC.`);
+  const url = URL.parse(own ? endpoint : `${endpoint.replace(/\/+$/, "")}/v1/traces`);
+  if (url?.protocol === "http:" || url?.protocol === "https:") return url;
+  throw new SettingError(`${name} must be an http or https URL.`);
 }

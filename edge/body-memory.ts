@@ -11,6 +11,7 @@
  * A body that a backend has taken is only kept for the case that this backend fails: it goes as soon as another request
  * needs the memory.
  */
+import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 
 /** Half of an isolate: the other half is for the runtime, network buffers and the code. */
 const MAX_BODY_BYTES_IN_MEMORY = 64 * 1024 * 1024;
@@ -46,9 +47,11 @@ export class BodyMemory {
   readonly #all: Pool;
   readonly #byOwner = new Map<string, Pool>();
   readonly #maxOthersBytesOfOwner: number;
+  readonly clock: Clock;
 
   /** @param largestBodyBytes the size limit of one body */
-  constructor(largestBodyBytes: number, maxBytes = MAX_BODY_BYTES_IN_MEMORY) {
+  constructor(largestBodyBytes: number, maxBytes = MAX_BODY_BYTES_IN_MEMORY, clock = SYSTEM_CLOCK) {
+    this.clock = clock;
     const share = (fraction: number) => Math.floor(maxBytes * fraction);
     this.#all = makePool(Math.max(maxBytes - largestBodyBytes, share(MIN_FRACTION_FOR_OTHERS)));
     // Together with its oldest body, a caller then leaves room for a body of maximum size from another caller.
@@ -71,7 +74,7 @@ export class BodyMemory {
    * @param lifetimeMilliseconds after this time it is released, even if its request never releases it
    */
   reserve(owner: string, lifetimeMilliseconds: number): Reservation {
-    return new Reservation(this, owner, Date.now() + lifetimeMilliseconds);
+    return new Reservation(this, owner, this.clock.now() + lifetimeMilliseconds);
   }
 
   /** Grows a reservation by `bytes`, if they are free. */
@@ -116,7 +119,7 @@ export class BodyMemory {
 
   /** Some requests never release: workerd does not resume a request whose client has disconnected. */
   #releaseExpired(): void {
-    const now = Date.now();
+    const now = this.clock.now();
     for (const reservation of this.#all.reservations) {
       if (reservation.expiresAt > now) return;
       reservation.release();
@@ -152,7 +155,8 @@ export class Reservation {
    */
   async growTo(bytes: number): Promise<boolean> {
     // By the clock, not by counting polls: the timers of a busy isolate fire late, and the delays add up.
-    const deadline = Date.now() + WAIT_LIMIT_MILLISECONDS;
+    const { clock } = this.#memory;
+    const deadline = clock.now() + WAIT_LIMIT_MILLISECONDS;
     while (!this.#isReleased) {
       const more = bytes - this.#bytes;
       if (more <= 0) return true;
@@ -160,8 +164,8 @@ export class Reservation {
         this.#bytes = bytes;
         return true;
       }
-      if (Date.now() >= deadline) return false;
-      await scheduler.wait(this.#memory.waitMilliseconds(this));
+      if (clock.now() >= deadline) return false;
+      await clock.wait(this.#memory.waitMilliseconds(this));
     }
     return false;
   }

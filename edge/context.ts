@@ -4,13 +4,16 @@
 import type { Context } from "hono";
 import { BodyMemory } from "./body-memory.ts";
 import { MetricsScraper } from "./metrics-scraper.ts";
+import { OriginCapabilities } from "./origin-capabilities.ts";
 import { type Origin, openOrigin } from "./origins/origin.ts";
 import { OriginChoice } from "./origins/origin-choice.ts";
+import type { RequestRecord } from "./request-record.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
 
-/** The Worker's bindings: the static documents, variables and secrets as strings, and those that name origins. */
+/** The Worker's bindings: the static documents, an optional rate limit, settings as strings, and those that name origins. */
 export interface EdgeEnvironment {
   readonly ASSETS: Fetcher;
+  readonly CALLER_RATE_LIMITER?: RateLimit;
   readonly [name: string]: unknown;
 }
 
@@ -20,6 +23,8 @@ export interface EdgeBindings {
     requestId: string;
     /** The caller's name; set on routes that require a token. */
     caller: string;
+    /** What is logged of the request at its end. */
+    record: RequestRecord;
   };
 }
 
@@ -32,6 +37,7 @@ interface Deployment {
   readonly origins: readonly Origin[];
   readonly originChoice: OriginChoice;
   readonly metricsScraper: MetricsScraper;
+  readonly originCapabilities: OriginCapabilities;
 }
 
 /** The bindings are one object for the life of an isolate, so its settings are read once. */
@@ -52,7 +58,8 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
     bodyMemory: new BodyMemory(settings.limits.max_request_body_bytes),
     origins,
     originChoice: new OriginChoice(origins.length),
-    metricsScraper: new MetricsScraper(origins),
+    metricsScraper: new MetricsScraper(origins, settings.metricsAccess.kind === "open"),
+    originCapabilities: new OriginCapabilities(origins),
   };
   deployments.set(env, deployment);
   return deployment;

@@ -4,11 +4,13 @@
 import type { BodyCollector } from "../rules/http/body-collector.ts";
 import type { Reservation } from "./body-memory.ts";
 
+type CollectedBody = Pick<BodyCollector, "finish" | "free">;
+
 export class HeldBody {
   readonly #reservation: Reservation;
-  #collector: BodyCollector | null;
+  #collector: CollectedBody | null;
 
-  constructor(collector: BodyCollector, reservation: Reservation) {
+  constructor(collector: CollectedBody, reservation: Reservation) {
     this.#collector = collector;
     this.#reservation = reservation;
   }

@@ -123,7 +123,7 @@ export const PROBLEMS = {
     origin: "request",
     title: "Forbidden",
     context: [],
-    cause: "The API token is missing or wrong.",
+    cause: "The token is missing or wrong.",
   },
   not_found: {
     status: 404,
@@ -209,7 +209,7 @@ export const PROBLEMS = {
     title: "Render queue full",
     context: ["retry_after"],
     cause:
-      "No render slot, or no room for the body of the request, became free in time. `Retry-After` says when to try again.",
+      "No render slot, or no room for the body of the request, became free in time, or the caller sends requests at a higher rate than it may. `Retry-After` says when to try again.",
   },
   render_failed: {
     status: 500,

@@ -1,23 +1,27 @@
 /**
  * The backend's HTTP application, assembled from its settings. `main.ts` listens and drains.
  *
- * Routes: `POST /v1/render` only for the edge; `/health`, `/ready` and `/metrics` for operators. Exceptions become
+ * Routes: `POST /v1/render` only for the edge; `/health`, `/ready` and `/metrics` for operators; `/capabilities.json` for both. Exceptions become
  * `service_unavailable` with a log line.
  */
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import Fastify, { type FastifyInstance, LogController, type RouteShorthandOptionsWithHandler } from "fastify";
+import { CAPABILITIES_PATH } from "../../rules/capabilities.ts";
 import { COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../rules/http/headers.ts";
 import { BACKEND_ROUTES } from "../../rules/http/routes.ts";
+import { parseTraceparent, traceIdOf } from "../../rules/http/trace-context.ts";
 import { notFound, serviceUnavailable } from "../../rules/problem.ts";
 import { ByteBudget } from "../admission/byte-budget.ts";
 import { RenderQueue } from "../admission/render-queue.ts";
+import { InstalledCapabilities } from "../capabilities.ts";
 import { describeError, ServiceFailure } from "../error-log.ts";
 import { BackendMetrics } from "../metrics.ts";
 import { MAX_MEMORY_BYTES_PER_OUTPUT } from "../render/spool.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { type BackendSettings, maxTempBytesPerRender } from "../settings.ts";
 import type { Spawner } from "../spawner/spawner.ts";
+import type { Tracing } from "../tracing/tracing.ts";
 import { TypstSupervisor } from "../typst/supervisor.ts";
 import { WarmPool } from "../typst/warm-pool.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
@@ -42,6 +46,12 @@ export interface Backend {
   startDraining(): void;
   /** Whether no render request is being received, waiting, running or being answered. */
   isIdle(): boolean;
+  /**
+   * Finds out which fonts and packages are installed, which the first request for them would otherwise wait for.
+   *
+   * @throws SettingError if a folder of fonts or packages cannot be used.
+   */
+  findCapabilities(): Promise<void>;
   /** Resolves with the name of a file that is missing from the work directory: the backend must end. */
   readonly workDirectoryLost: Promise<string>;
 }
@@ -52,6 +62,7 @@ export function buildBackend(
   typstVersion: string,
   sandbox: Sandbox,
   spawner: Spawner,
+  tracing: Tracing | null = null,
 ): Backend {
   const queue = new RenderQueue({
     slots: settings.maxConcurrentRenders,
@@ -81,6 +92,7 @@ export function buildBackend(
     silenceMilliseconds: settings.deliverySilenceSeconds * 1000,
     totalMilliseconds: settings.deliveryTimeoutSeconds * 1000,
   });
+  const capabilities = new InstalledCapabilities({ settings, typstVersion, sandbox, supervisor });
   const metrics = new BackendMetrics({
     queue,
     warmPool,
@@ -89,8 +101,11 @@ export function buildBackend(
     outputMemory,
     deliveries,
     slots: settings.maxConcurrentRenders,
+    workDirectory: settings.workDirectory,
+    lostSpans: () => tracing?.lostSpans ?? 0,
     sandboxMode: sandbox.mode,
     typstVersion,
+    capabilities,
   });
   const pendingAnswers = new PendingAnswers();
   let stage: "serving" | "leaving" | "draining" = "serving";
@@ -104,6 +119,11 @@ export function buildBackend(
     // A request that never ends must not hold its connection for ever.
     requestTimeout: REQUEST_TIMEOUT_MILLISECONDS,
     clientErrorHandler: (_error: Error, socket: Socket) => answerMalformedHttp(socket, pendingAnswers.of(socket)),
+    childLoggerFactory: (logger, bindings, options, { headers }) => {
+      const { traceparent } = headers;
+      const parent = parseTraceparent(typeof traceparent === "string" ? traceparent : null);
+      return logger.child({ ...bindings, traceId: traceIdOf(parent, String(bindings.reqId)) }, options);
+    },
     genReqId: ({ headers }) => takeRequestId(headers[REQUEST_ID_HEADER.toLowerCase()]),
     frameworkErrors: (_error, request, reply) => {
       sendProblem(request, reply, notFound());
@@ -140,6 +160,7 @@ export function buildBackend(
     queue,
     deliveries,
     metrics,
+    tracing,
     isDraining: () => stage === "draining",
     load: () => ({
       running: queue.running,
@@ -156,6 +177,12 @@ export function buildBackend(
       onRequest: route.handle,
       handler: () => {
         throw new ServiceFailure("the render route answers before its handler");
+      },
+    },
+    [CAPABILITIES_PATH]: {
+      handler: async (_request, reply) => {
+        const { body, digest } = await capabilities.answer();
+        return reply.headers({ "Content-Type": "application/json", ETag: `"${digest}"` }).send(body);
       },
     },
     "/health": { handler: () => ({ status: "ok", typst: typstVersion, sandbox: sandbox.mode }) },
@@ -176,6 +203,7 @@ export function buildBackend(
     workDirectoryWatch.stop();
     await warmPool.close();
     await supervisor.close();
+    await tracing?.shutdown();
   });
   return {
     app,
@@ -186,6 +214,9 @@ export function buildBackend(
       stage = "draining";
     },
     isIdle: () => route.underWay() === 0,
+    findCapabilities: async () => {
+      await capabilities.answer();
+    },
     workDirectoryLost: workDirectoryWatch.lost,
   };
 }

@@ -2,8 +2,8 @@
  * Which origin gets the next render: the better of two random ones, by what this isolate knows of them. The better of two is
  * nearly as good as the best of all, and does not send everything to the one that was idle a moment ago.
  *
- * An origin that fails is left alone for a while, longer after each failure in a row; then one request at a time tries it.
- * But an origin is never refused when there is no other.
+ * An origin that fails is left alone until a probe has found it ready again. Each failure in a row makes the pause before the
+ * probe longer. But an origin is never left alone when there is no other.
  *
  * No clock and no random numbers of its own: all times are in milliseconds and passed in.
  */
@@ -15,9 +15,10 @@ const LONGEST_PAUSE_MILLISECONDS = 30_000;
 const DRAINING_MILLISECONDS = 30_000;
 /** What an answer says about the load is of no use after this time. */
 const LOAD_LIFETIME_MILLISECONDS = 5000;
-/** A failure counts like this many renders in front of the next one, and loses half of its weight in each half-life. */
+/** An origin that is ready again is chosen less often at first: its failure counts like this many renders in front. */
 const FAILURE_WEIGHT = 2;
-const FAILURE_HALF_LIFE_MILLISECONDS = 10_000;
+/** In this time the weight of a failure falls to 0. */
+const FAILURE_LIFETIME_MILLISECONDS = 5000;
 
 /** A request that an origin has and has not answered. */
 export interface Attempt {
@@ -37,9 +38,12 @@ interface OriginState {
   loadAt: number;
   /** Attempts since the load was told. */
   begunSince: number;
+  /** Renders that failed since the last one that was answered. */
   failuresInARow: number;
   failedAt: number;
-  leftAloneUntil: number;
+  isLeftAlone: boolean;
+  /** When an origin that is left alone is to be probed. */
+  probeAt: number;
   drainingUntil: number;
 }
 
@@ -54,7 +58,8 @@ export class OriginChoice {
       begunSince: 0,
       failuresInARow: 0,
       failedAt: Number.NEGATIVE_INFINITY,
-      leftAloneUntil: Number.NEGATIVE_INFINITY,
+      isLeftAlone: false,
+      probeAt: Number.POSITIVE_INFINITY,
       drainingUntil: Number.NEGATIVE_INFINITY,
     }));
   }
@@ -67,11 +72,32 @@ export class OriginChoice {
   choose(now: number, excluded: ReadonlySet<number>, random: () => number): number | null {
     const allowed = [...this.#origins.keys()].filter((index) => !excluded.has(index));
     const well = allowed.filter((index) => this.#isWell(index, now));
-    if (well.length === 0) return this.#leastBad(allowed, now);
+    if (well.length === 0) return this.#leastBad(allowed);
     const first = takeRandom(well, random);
     const second = takeRandom(well, random);
     if (first === undefined || second === undefined) return first ?? null;
     return this.#cost(second, now) < this.#cost(first, now) ? second : first;
+  }
+
+  /**
+   * An origin that must be probed now. It is returned once; `probed` must follow.
+   *
+   * @param timeoutMilliseconds after this time it is returned again, even if `probed` has not been called.
+   */
+  takeDue(now: number, timeoutMilliseconds: number): number | null {
+    for (const [index, state] of this.#origins.entries()) {
+      if (!state.isLeftAlone || now < state.probeAt) continue;
+      state.probeAt = now + timeoutMilliseconds;
+      return index;
+    }
+    return null;
+  }
+
+  /** Tells the result of a probe. */
+  probed(index: number, now: number, isReady: boolean): void {
+    const state = this.#stateOf(index);
+    if (isReady) state.isLeftAlone = false;
+    else state.probeAt = now + pauseMilliseconds(state.failuresInARow);
   }
 
   begin(origin: number, expiresAt: number): Attempt {
@@ -90,15 +116,16 @@ export class OriginChoice {
       case "abandoned":
         return;
       case "failed":
-        // Those that were under way when the origin failed tell nothing new.
-        if (now < state.leftAloneUntil) return;
-        state.failuresInARow++;
         state.failedAt = now;
-        state.leftAloneUntil = now + pauseMilliseconds(state.failuresInARow);
+        // Those that were under way when the origin failed tell nothing new.
+        if (state.isLeftAlone) return;
+        state.failuresInARow++;
+        state.isLeftAlone = true;
+        state.probeAt = now + pauseMilliseconds(state.failuresInARow);
         return;
       case "answered":
         state.failuresInARow = 0;
-        state.leftAloneUntil = Number.NEGATIVE_INFINITY;
+        state.isLeftAlone = false;
         if (result.load === null) return;
         state.load = result.load;
         state.loadAt = now;
@@ -107,23 +134,28 @@ export class OriginChoice {
     }
   }
 
-  #isWell(index: number, now: number): boolean {
-    const state = this.#stateOf(index);
-    if (now < state.leftAloneUntil || now < state.drainingUntil) return false;
-    return state.failuresInARow === 0 || this.#underWay(state, now) === 0;
+  /** The number of attempts that have neither ended nor expired. */
+  underWay(now: number): number {
+    let count = 0;
+    for (const state of this.#origins) count += this.#underWay(state, now);
+    return count;
   }
 
-  /** A draining origin still renders; of the others, the one that has been left alone longest may be well again. */
-  #leastBad(allowed: readonly number[], now: number): number | null {
+  #isWell(index: number, now: number): boolean {
+    const { isLeftAlone, drainingUntil } = this.#stateOf(index);
+    return !isLeftAlone && now >= drainingUntil;
+  }
+
+  /** A draining origin still renders; of the others, the one that failed first may be well again. */
+  #leastBad(allowed: readonly number[]): number | null {
     let best: number | null = null;
-    for (const index of allowed)
-      if (best === null || this.#badness(index, now) < this.#badness(best, now)) best = index;
+    for (const index of allowed) if (best === null || this.#badness(index) < this.#badness(best)) best = index;
     return best;
   }
 
-  #badness(index: number, now: number): number {
-    const { failuresInARow, leftAloneUntil } = this.#stateOf(index);
-    return failuresInARow === 0 ? Number.NEGATIVE_INFINITY : Math.max(leftAloneUntil, now);
+  #badness(index: number): number {
+    const { isLeftAlone, failedAt } = this.#stateOf(index);
+    return isLeftAlone ? failedAt : Number.NEGATIVE_INFINITY;
   }
 
   /** How many renders per slot are in front of the next one, and more if the origin has failed lately. */
@@ -133,7 +165,8 @@ export class OriginChoice {
     const isFresh = now - state.loadAt <= LOAD_LIFETIME_MILLISECONDS;
     const told = load !== null && isFresh ? load.running + load.waiting + begunSince : 0;
     const ahead = Math.max(told, this.#underWay(state, now)) / (load?.slots ?? 1);
-    return ahead + FAILURE_WEIGHT * 0.5 ** ((now - state.failedAt) / FAILURE_HALF_LIFE_MILLISECONDS);
+    const failureAge = (now - state.failedAt) / FAILURE_LIFETIME_MILLISECONDS;
+    return ahead + FAILURE_WEIGHT * Math.max(0, 1 - failureAge);
   }
 
   #underWay({ attempts }: OriginState, now: number): number {

@@ -2,6 +2,7 @@
  * `POST /v1/render` at the edge, inside workerd: what is rejected before it reaches a backend, what a backend gets, and
  * which responses of a backend are accepted. The backend is a stand-in here; the real one is in test/service.
  */
+import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { app } from "../../edge/app.ts";
@@ -63,7 +64,8 @@ describe("a valid request", () => {
     const named = { ...env, SERVICE_API_TOKENS: `first, billing:${API_TOKEN}` };
     const headers = { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json", "X-Service-Caller": "me" };
     const init = { method: "POST", headers, body: '{"source":"x"}' };
-    expect((await app.fetch(new Request("https://render.example/v1/render", init), named)).status).toBe(200);
+    const request = new Request("https://render.example/v1/render", init);
+    expect((await app.fetch(request, named, createExecutionContext())).status).toBe(200);
     expect(requests[0]?.headers.get("X-Service-Caller")).toBe("billing");
   });
 

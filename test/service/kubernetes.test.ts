@@ -274,9 +274,9 @@ describe("the overlays", () => {
   });
 
   it("run in the sandbox of their name", async () => {
-    expect(backendSettings.sandboxMode).toBe("landlock");
+    expect(backendSettings.sandboxChoice).toBe("landlock");
     const literals = await literalsOf("components/bubblewrap/kustomization.yaml", "backend-settings");
-    expect(deployedBackendSettings(literals).sandboxMode).toBe("bubblewrap");
+    expect(deployedBackendSettings(literals).sandboxChoice).toBe("bubblewrap");
     const profile = parse(
       object({ defaultAction: literal("SCMP_ACT_ERRNO"), syscalls: array(object({ names: array(string()) })) }),
       JSON.parse(await readFile(join(FOLDER, "../seccomp-backend.json"), "utf8")),

@@ -79,7 +79,7 @@ describe("the units", () => {
 
   it("give them settings that they have, and the time that those allow them to take to end", async () => {
     const settings = deployedBackendSettings(await environmentOf(backend, "backend.env.example"));
-    expect([settings.port, settings.backendTokens.length, settings.sandboxMode]).toEqual([8788, 1, "bubblewrap"]);
+    expect([settings.port, settings.backendTokens.length, settings.sandboxChoice]).toEqual([8788, 1, "bubblewrap"]);
     expect(seconds(only(backend, "TimeoutStopSec"))).toBeGreaterThan(backendStopSeconds(settings));
     const edgeSettings = await deployedEdgeSettings(await environmentOf(edge, "edge.env.example"));
     expect(seconds(only(edge, "TimeoutStopSec"))).toBeGreaterThan(edgeStopSeconds(edgeSettings));
