@@ -140,6 +140,17 @@ export const OF_AN_ATTEMPT: readonly ((
   },
 ];
 
+// When another request takes the memory of a body.
+
+export const OF_A_TAKEN_BODY: readonly ((request: RequestFacts) => Finding)[] = [
+  /** The memory of a body goes to another request only when an origin has all of it. */
+  function noBodyIsTakenBeforeItIsSent({ attempts }) {
+    const last = attempts.at(-1);
+    if (last === undefined) return "no origin has it";
+    return last.end === null && !last.isSent ? `backend ${last.backend} does not have it` : null;
+  },
+];
+
 // At the end, of every request.
 
 export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Finding)[] = [
