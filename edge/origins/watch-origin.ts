@@ -1,19 +1,27 @@
 /**
- * Watches an origin that has a request and does not answer it: a host that has lost power or its network sends nothing, not
- * even that the connection is broken. So after a while, and again and again, the origin is asked whether it is alive.
+ * Asks origins how they are: one that has a request and does not answer it, and one that has failed.
+ *
+ * A host that has lost power or its network sends nothing, not even that the connection is broken. So an origin that is silent
+ * is asked, again and again, whether it is alive.
  */
 import type { Clock } from "../clock.ts";
+import type { OriginChoice } from "./origin-choice.ts";
 
 const PROBE_INTERVAL_MILLISECONDS = 3000;
 const PROBE_TIMEOUT_MILLISECONDS = 3000;
 /** A busy backend may miss one. */
 const MAX_FAILED_PROBES = 2;
+/** Delays in workerd, after which a probe without a result is taken for lost. */
+const SLACK_MILLISECONDS = 1000;
 
 export interface Watched {
   readonly clock: Clock;
   /** In milliseconds since 1970. */
   readonly deadline: number;
-  /** Asks the origin whether it is alive. Resolves with false when it does not answer in time. */
+  /**
+   * Asks the origin whether it is alive. Resolves with false when it does not answer in time. Not `/ready`: an origin that is
+   * about to stop finishes what it has begun.
+   */
   isAlive(timeoutMilliseconds: number): Promise<boolean>;
   /** Called when the origin answers nothing any more, or at the deadline. */
   giveUp(): void;
@@ -38,4 +46,21 @@ export function watchOrigin({ clock, deadline, isAlive, giveUp }: Watched): () =
     cancelDeadline();
     cancelProbe();
   };
+}
+
+export interface Probing<Origin> {
+  readonly origins: readonly Origin[];
+  readonly choice: OriginChoice;
+  readonly clock: Clock;
+  /** Asks the origin whether it takes renders. Resolves with false when it does not answer in time. */
+  isReady(origin: Origin, timeoutMilliseconds: number): Promise<boolean>;
+}
+
+/** Asks an origin that has failed whether it can take renders again, if it is time to ask. No render waits for the answer. */
+export async function probeDueOrigin<Origin>({ origins, choice, clock, isReady }: Probing<Origin>): Promise<void> {
+  const index = choice.takeDue(clock.now(), PROBE_TIMEOUT_MILLISECONDS + SLACK_MILLISECONDS);
+  const origin = index === null ? undefined : origins[index];
+  if (index === null || origin === undefined) return;
+  const isWell = await isReady(origin, PROBE_TIMEOUT_MILLISECONDS);
+  choice.probed(index, clock.now(), isWell);
 }

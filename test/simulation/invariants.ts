@@ -17,13 +17,13 @@ const MAX_ATTEMPTS = 4;
 const MAX_BROUGHT_DOWN = 2;
 /** A render below this length makes no caller slow (`SLOW_RENDER_SECONDS`). */
 const SHORT_RENDER_MILLISECONDS = 2000;
-/** How often an edge asks an origin that fails, although another is well: after 1, 2, 4, 8 and 16 seconds, and one more. */
+/** How often in a row an origin that fails may be asked: after pauses of 1, 2, 4, 8 and 16 seconds, and one more. */
 const MAX_NEEDLESS_ATTEMPTS = 6;
 const NEEDLESS_WINDOW_MILLISECONDS = 30_000;
 /** For this long before, an origin that counts as well must have been well. */
 const WELL_MILLISECONDS = 60_000;
-/** The longest pause of an origin that fails, and a second. */
-const RECOVERY_MILLISECONDS = 31_000;
+/** The longest pause of an origin that fails, and a probe whose result is lost. */
+const RECOVERY_MILLISECONDS = 35_000;
 /** Of two origins both are compared each time; of more, a random pair. */
 const MAX_PASSED_OVER_OF_TWO = 3;
 const MAX_PASSED_OVER = 40;
@@ -98,7 +98,10 @@ export const OF_AN_ATTEMPT: readonly ((
     return time.now > deadline ? `${time.now - deadline} ms after the deadline` : null;
   },
 
-  /** An origin that fails is asked only a few times in 30 seconds while another one is well and has not been asked. */
+  /**
+   * While another origin is well and has not been asked, one that fails is not asked before a probe has found it ready; and
+   * if it is ready and renders still fail, only a few times in 30 seconds.
+   */
   function aFailingOriginIsLeftAlone(edge, request, backend, world) {
     const seen = edge.seenOf(backend);
     if (seen.failingSince === null) return null;
@@ -109,12 +112,16 @@ export const OF_AN_ATTEMPT: readonly ((
       return world.disturbances.isClear(edge.index, index, now - WELL_MILLISECONDS, now);
     });
     if (!isNeedless) return null;
+    const { downSince } = world.backendAt(backend);
+    if (downSince !== null && downSince <= seen.failingSince) return `backend ${backend} is down`;
+    // Others have followed the first one before that failed.
+    if (seen.lastAskedAt > seen.lastFailureAt) return null;
     seen.needlessAt.push(now);
     const recent = seen.needlessAt.filter((at) => at > now - NEEDLESS_WINDOW_MILLISECONDS);
-    return recent.length > MAX_NEEDLESS_ATTEMPTS ? `${recent.length} attempts at backend ${backend}` : null;
+    return recent.length > MAX_NEEDLESS_ATTEMPTS ? `${recent.length} times backend ${backend}` : null;
   },
 
-  /** An origin that has been well for 31 seconds, and has not been asked all the while, gets work when all others are busy. */
+  /** An origin that has been well for 35 seconds, and has not been asked all the while, gets work when all others are busy. */
   function aRecoveredOriginGetsWork(edge, request, backend, world) {
     edge.seenOf(backend).passedOver = 0;
     const { backends, slots } = world.settings;

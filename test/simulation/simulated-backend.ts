@@ -33,6 +33,8 @@ export class SimulatedBackend {
   /** The host is without power until then. */
   offUntil = 0;
   sickUntil = 0;
+  /** When its process ended; null while there is one. */
+  downSince: number | null = null;
   readonly #world: World;
   #whenReady: (() => void)[] = [];
   #endDowntime: ((now: number) => void) | null = null;
@@ -66,12 +68,14 @@ export class SimulatedBackend {
     if (process === null) return;
     this.#world.trace(() => `backend ${this.index}: ${cause}`);
     this.process = null;
+    this.downSince = time.now;
     this.#endDowntime = disturbances.begin(cause, time.now, this.index);
     process.die(isClosing);
     const boot = () => {
       if (time.now < this.offUntil) return void time.after(this.offUntil - time.now, boot);
       this.#world.trace(() => `backend ${this.index}: ready`);
       this.process = new BackendProcess(this.#world, this);
+      this.downSince = null;
       this.#endDowntime?.(time.now);
       const ready = this.#whenReady;
       this.#whenReady = [];

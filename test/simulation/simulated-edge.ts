@@ -10,6 +10,7 @@ import type { Clock } from "../../edge/clock.ts";
 import { HeldBody } from "../../edge/held-body.ts";
 import type { OriginChoice } from "../../edge/origins/origin-choice.ts";
 import { type ForwardingEnd, type OriginAnswer, type Sending, tryOrigins } from "../../edge/origins/try-origins.ts";
+import { probeDueOrigin } from "../../edge/origins/watch-origin.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import type { AnswerFacts, AttemptEnd, AttemptFacts, RequestFacts } from "./facts.ts";
 import { Exchange, type SimulatedAnswer } from "./network.ts";
@@ -129,16 +130,22 @@ export class SimulatedEdge {
   ): Promise<ForwardingEnd<SimulatedAnswer>> {
     const { cores, random, settings } = this.#world;
     const { deadline } = request;
+    const origins = Array.from({ length: settings.backends }, (_, index) => index);
+    const clock = this.#clock(() => !request.isGone);
+    const shared = { origins, choice: this.choice, clock };
+    // `waitUntil` may be cut off as the request is, so that is how it is here.
+    void probeDueOrigin({
+      ...shared,
+      isReady: (backend, timeoutMilliseconds) => this.#probe(request, backend, "/ready", timeoutMilliseconds),
+    });
     return tryOrigins<number, SimulatedAnswer>({
-      origins: Array.from({ length: settings.backends }, (_, index) => index),
-      choice: this.choice,
+      ...shared,
       attempts: cores.makeAttempts(this.choice, deadline, random.next),
-      clock: this.#clock(() => !request.isGone),
       deadline,
       body,
       clientSignal,
       send: (backend, sending) => this.#send(request, backend, sending, open),
-      isAlive: (backend, timeoutMilliseconds) => this.#probe(request, backend, timeoutMilliseconds),
+      isAlive: (backend, timeoutMilliseconds) => this.#probe(request, backend, "/health", timeoutMilliseconds),
       discard: async () => {},
       report: () => {},
     });
@@ -219,8 +226,12 @@ export class SimulatedEdge {
     time.after(deadline + ATTEMPT_SLACK_MILLISECONDS - time.now, () => seen.open--);
   }
 
-  /** `GET /health`. */
-  #probe(request: RequestFacts, backend: number, timeoutMilliseconds: number): Promise<boolean> {
+  #probe(
+    request: RequestFacts,
+    backend: number,
+    path: "/health" | "/ready",
+    timeoutMilliseconds: number,
+  ): Promise<boolean> {
     const world = this.#world;
     const link = world.linkAt(this.index, backend);
     const clock = this.#clock(() => !request.isGone);
@@ -236,7 +247,7 @@ export class SimulatedEdge {
         const { now } = world.time;
         if (now < offUntil) return;
         if (process === null || now < link.refusedUntil || now < link.proxyErrorsUntil) return answer(false);
-        process.run(() => answer(true));
+        process.run(() => answer(path === "/health" || process.isServing));
       });
     });
   }
