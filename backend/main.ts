@@ -1,5 +1,5 @@
 /**
- * The backend as a program: reads its settings, listens, and on SIGTERM or SIGINT drains and ends.
+ * The backend as a program: reads its settings, listens, and on SIGTERM (after the drain delay) or SIGINT drains and ends.
  *
  * A setting that cannot be used, a missing Typst or a port in use ends it with one line on standard error and exit code 1.
  * So does the removal of its work directory: the supervisor (systemd, for example) starts it again, in a new one.
@@ -7,12 +7,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { SettingError } from "../rules/settings.ts";
 import { type Backend, buildBackend } from "./http/app.ts";
-import { openSandbox } from "./sandbox/open-sandbox.ts";
-import type { Sandbox } from "./sandbox/sandbox.ts";
 import { type BackendSettings, readBackendSettings } from "./settings.ts";
 import { Spawner } from "./spawner/spawner.ts";
+import { openTracing } from "./tracing/tracing.ts";
+import { chooseSandbox } from "./typst/choose-sandbox.ts";
 import { TYPST_VERSION } from "./typst/release.mjs";
-import { probeSandbox } from "./typst/sandbox-probe.ts";
 import { typstProblem } from "./typst/version.mjs";
 import { prepareWorkDirectory } from "./work-directory/claim.ts";
 
@@ -36,11 +35,22 @@ async function main(): Promise<void> {
     await claim.release();
   };
   try {
-    const sandbox = await openSandbox(settings);
-    await refuseLeakySandbox(settings, sandbox, spawner);
-    const backend = buildBackend(settings, TYPST_VERSION, sandbox, spawner);
+    const { sandbox, message } = await chooseSandbox(settings, spawner);
+    if (message !== null) process.stderr.write(`${message}\n`);
+    const tracing = await openTracing(settings, (line) => process.stderr.write(`${line}\n`));
+    const backend = buildBackend(settings, TYPST_VERSION, sandbox, spawner, tracing);
+    await backend.findCapabilities();
     await backend.app.listen({ host: settings.host, port: settings.port });
-    for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => void drain(backend, settings, release, 0));
+    const leave = async () => {
+      if (settings.drainDelaySeconds > 0) {
+        backend.announceStop();
+        await delay(settings.drainDelaySeconds * 1000);
+      }
+      await drain(backend, settings, release, 0);
+    };
+    process.on("SIGTERM", () => void leave());
+    // A person who presses Ctrl-C does not wait for the drain delay.
+    process.on("SIGINT", () => void drain(backend, settings, release, 0));
     void backend.workDirectoryLost.then((name) => {
       const { workDirectory } = settings;
       process.stderr.write(
@@ -84,19 +94,6 @@ async function expectTypst({ typstPath }: BackendSettings): Promise<void> {
   const problem = await typstProblem(typstPath, {});
   if (problem === undefined) return;
   throw new SettingError(`Typst ${TYPST_VERSION} is needed: ${problem}. Set SERVICE_TYPST_BIN.`);
-}
-
-/** @throws SettingError if Typst can get out of the sandbox or does not run in it. */
-async function refuseLeakySandbox(settings: BackendSettings, sandbox: Sandbox, spawner: Spawner): Promise<void> {
-  if (sandbox.mode === "none") {
-    process.stderr.write("WARNING: SERVICE_SANDBOX=none: a flaw in Typst would open this machine to every caller.\n");
-    return;
-  }
-  const { compiles, escapes } = await probeSandbox(settings, sandbox, spawner);
-  if (escapes.length > 0)
-    throw new SettingError(`The ${sandbox.mode} sandbox does not hold: Typst ${escapes.join(", ")}.`);
-  if (compiles) return;
-  throw new SettingError(`Typst does not run in the ${sandbox.mode} sandbox. ${await sandbox.findObstacle()}`);
 }
 
 try {

@@ -4,11 +4,15 @@
 import { availableParallelism } from "node:os";
 import { parseTokens } from "../rules/http/authentication.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
+import { RENDER_TIME_SETTINGS, readRenderTime } from "../rules/render-time.ts";
 import { type Environment, readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { findOnPath } from "./programs.mjs";
-import { parseSandboxMode, SANDBOX_MODE_ADVICE, type SandboxMode } from "./sandbox/modes.mjs";
+import { parseSandboxChoice, SANDBOX_ADVICE, type SandboxChoice } from "./sandbox/modes.mjs";
 import { defaultWorkDirectory } from "./work-directory/default-place.ts";
 import { MAX_DIRECTORY_BYTES } from "./work-directory/directory-paths.ts";
+
+/** What a stopping backend adds to the time in which its requests may wait and render. */
+const GRACE_MARGIN_SECONDS = 5;
 
 /**
  * The backend's integer settings, other than the limits that clients see. The documentation shows `defaultText` instead of
@@ -52,21 +56,7 @@ export const BACKEND_INTEGER_SETTINGS = {
     max: 1024 ** 4,
     meaning: "memory of all outputs of up to 1 MiB until they are delivered; larger ones are files",
   },
-  // Longer than the processor time of one render, so that a request that waits behind a long one is still served.
-  queueDeadlineSeconds: {
-    setting: "SERVICE_QUEUE_DEADLINE_SECONDS",
-    default: 20,
-    min: 1,
-    max: 300,
-    meaning: "how long a request waits for a slot before it is answered 429",
-  },
-  renderTimeoutSeconds: {
-    setting: "SERVICE_RENDER_TIMEOUT_SECONDS",
-    default: 30,
-    min: 1,
-    max: 600,
-    meaning: "how long one render may take before it is answered 408",
-  },
+  ...RENDER_TIME_SETTINGS,
   threadsPerRender: {
     setting: "SERVICE_THREADS_PER_RENDER",
     default: 1,
@@ -120,12 +110,24 @@ export const BACKEND_INTEGER_SETTINGS = {
     meaning:
       "sandboxed Typst processes started before their request comes, at most; each serves one render; 0 starts none",
   },
+  drainDelaySeconds: {
+    setting: "SERVICE_DRAIN_DELAY_SECONDS",
+    default: 0,
+    min: 0,
+    max: 300,
+    meaning:
+      "how long a backend still takes renders after SIGTERM, while `/ready` says 503, so that nobody sends to a backend that has gone",
+  },
+  // Longer than a request may wait and render, so that a stopping backend finishes what it has accepted.
   graceSeconds: {
     setting: "SERVICE_GRACE_SECONDS",
-    default: 55,
+    default:
+      RENDER_TIME_SETTINGS.queueDeadlineSeconds.default +
+      RENDER_TIME_SETTINGS.renderTimeoutSeconds.default +
+      GRACE_MARGIN_SECONDS,
     min: 1,
     max: 3600,
-    meaning: "how long renders and deliveries may take to finish after SIGTERM",
+    meaning: `how long renders and deliveries may take to finish after SIGTERM and the drain delay; the default is ${GRACE_MARGIN_SECONDS} seconds more than the queue deadline and the render timeout together`,
   },
 } as const;
 
@@ -134,7 +136,7 @@ export interface BackendSettings extends Readonly<Record<keyof typeof BACKEND_IN
   /** The tokens that are accepted from an edge. Without one, every render is answered 503. */
   readonly backendTokens: readonly string[];
   readonly typstPath: string;
-  readonly sandboxMode: SandboxMode;
+  readonly sandboxChoice: SandboxChoice;
   /** The programs of the sandboxes. Only those of the chosen mode need to exist. */
   readonly bubblewrapPath: string;
   readonly setprivPath: string;
@@ -148,6 +150,8 @@ export interface BackendSettings extends Readonly<Record<keyof typeof BACKEND_IN
   /** A fixed creation date for documents, in seconds since 1970, or null for the current time. */
   readonly creationTimestampSeconds: number | null;
   readonly logLevel: string;
+  /** Where OpenTelemetry spans are sent by OTLP over HTTP; null if there is no tracing. */
+  readonly tracesUrl: URL | null;
   readonly limits: Limits;
 }
 
@@ -159,7 +163,13 @@ const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"
  * @throws SettingError with a message that names the variable and says what it must be.
  */
 export function readBackendSettings(environment: Environment): BackendSettings {
-  const integers = readIntegerSettings(BACKEND_INTEGER_SETTINGS, environment);
+  const { queueDeadlineSeconds, renderTimeoutSeconds } = readRenderTime(environment);
+  const { graceSeconds } = BACKEND_INTEGER_SETTINGS;
+  const defaultGraceSeconds = queueDeadlineSeconds + renderTimeoutSeconds + GRACE_MARGIN_SECONDS;
+  const integers = readIntegerSettings(
+    { ...BACKEND_INTEGER_SETTINGS, graceSeconds: { ...graceSeconds, default: defaultGraceSeconds } },
+    environment,
+  );
   const limits = limitsFrom(readIntegerSettings(LIMIT_SETTINGS, environment));
   if (integers.maxTempBytes < maxTempBytesPerRender(limits)) {
     throw new SettingError(
@@ -174,7 +184,7 @@ export function readBackendSettings(environment: Environment): BackendSettings {
     host: environment.SERVICE_HOST || "127.0.0.1",
     backendTokens: parseTokens("SERVICE_BACKEND_TOKENS", environment.SERVICE_BACKEND_TOKENS),
     typstPath: environment.SERVICE_TYPST_BIN || pathOf("typst", environment),
-    sandboxMode: readSandboxMode(environment.SERVICE_SANDBOX),
+    sandboxChoice: readSandboxChoice(environment.SERVICE_SANDBOX),
     bubblewrapPath: environment.SERVICE_BUBBLEWRAP_BIN || pathOf("bwrap", environment),
     setprivPath: environment.SERVICE_SETPRIV_BIN || pathOf("setpriv", environment),
     prlimitPath: pathOf("prlimit", environment),
@@ -184,6 +194,7 @@ export function readBackendSettings(environment: Environment): BackendSettings {
     workDirectory: environment.SERVICE_WORK_DIRECTORY || defaultWorkDirectory(environment, integers.port),
     creationTimestampSeconds: readTimestamp(environment.SERVICE_CREATION_TIMESTAMP),
     logLevel: readLogLevel(environment.SERVICE_LOG_LEVEL),
+    tracesUrl: readTracesUrl(environment),
     limits,
   });
 }
@@ -193,10 +204,10 @@ export function maxTempBytesPerRender({ max_request_body_bytes, max_output_bytes
   return max_request_body_bytes + MAX_DIRECTORY_BYTES + 2 * max_output_bytes;
 }
 
-function readSandboxMode(text: string | undefined): SandboxMode {
-  const mode = parseSandboxMode(text);
-  if (mode !== undefined) return mode;
-  throw new SettingError(SANDBOX_MODE_ADVICE);
+function readSandboxChoice(text: string | undefined): SandboxChoice {
+  const choice = parseSandboxChoice(text);
+  if (choice !== undefined) return choice;
+  throw new SettingError(SANDBOX_ADVICE);
 }
 
 /** The absolute path of a program, because Typst runs without PATH; its name if it is not found. */
@@ -214,4 +225,20 @@ function readLogLevel(level: string | undefined): string {
   if (!level) return "info";
   if (LOG_LEVELS.includes(level)) return level;
   throw new SettingError(`SERVICE_LOG_LEVEL must be one of ${LOG_LEVELS.join(", ")}.`);
+}
+
+/**
+ * OpenTelemetry's own variables (https://opentelemetry.io/docs/specs/otel/protocol/exporter/): the endpoint for traces as it
+ * is, or that of all signals with the path of traces.
+ */
+function readTracesUrl(environment: Environment): URL | null {
+  const { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: own, OTEL_EXPORTER_OTLP_ENDPOINT: shared } = environment;
+  const endpoint = own || shared;
+  if (!endpoint || environment.OTEL_SDK_DISABLED?.trim().toLowerCase() === "true") return null;
+  const name = own ? "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" : "OTEL_EXPORTER_OTLP_ENDPOINT";
+  const protocol = environment.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL || environment.OTEL_EXPORTER_OTLP_PROTOCOL;
+  if (protocol === "grpc") throw new SettingError(`${name} is called by OTLP over HTTP in JSON, not by gRPC.`);
+  const url = URL.parse(own ? endpoint : `${endpoint.replace(/\/+$/, "")}/v1/traces`);
+  if (url?.protocol === "http:" || url?.protocol === "https:") return url;
+  throw new SettingError(`${name} must be an http or https URL.`);
 }

@@ -42,7 +42,8 @@ export async function locateService(
   return { url: address, token: LOOPBACK_HOSTS.has(parsed.hostname) ? await tokenOfCheckout() : "" };
 }
 
-async function tokenFrom(file: string): Promise<string> {
+/** The token in a file. @throws CommandError when it cannot be read, or holds anything else */
+export async function tokenFrom(file: string): Promise<string> {
   const text = await readFile(file, "utf8").catch(() => {
     throw new CommandError(`The token file ${file} cannot be read.`);
   });

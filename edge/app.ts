@@ -2,53 +2,70 @@
  * The edge's HTTP application: its routes, and the one place where exceptions become `service_unavailable`.
  */
 import { type Handler, Hono, type MiddlewareHandler } from "hono";
-import { etag } from "hono/etag";
+import { etag, RETAINED_304_HEADERS } from "hono/etag";
+import { CAPABILITIES_PATH } from "../rules/capabilities.ts";
 import { COMMON_HEADERS, REQUEST_ID_HEADER } from "../rules/http/headers.ts";
-import {
-  allowedMethods,
-  EDGE_ROUTES,
-  PLAYGROUND_ROUTES,
-  REFERENCE_ROUTES,
-  STATIC_ROUTES,
-} from "../rules/http/routes.ts";
+import { EDGE_ROUTES, PLAYGROUND_ROUTES, REFERENCE_ROUTES, STATIC_ROUTES } from "../rules/http/routes.ts";
+import { SERVER_TIMING_HEADER } from "../rules/http/server-timing.ts";
 import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem.ts";
+import { limitCallerRate } from "./caller-rate.ts";
+import { answerCapabilities } from "./capabilities-route.ts";
 import { answerConstraints } from "./constraints-route.ts";
 import { type EdgeBindings, type EdgeContext, settingsOf } from "./context.ts";
+import { allowOtherOrigins, CORS_HEADERS_OF_304 } from "./cross-origin.ts";
 import { drainBody } from "./drain-body.ts";
+import { requireMetricsAccess } from "./metrics-access.ts";
 import { answerMetrics } from "./metrics-route.ts";
 import { answerPage } from "./pages.ts";
 import { problemResponse } from "./problem-response.ts";
 import { answerRender } from "./render-route.ts";
+import { endRequest, logFailure } from "./request-log.ts";
+import { RequestRecord } from "./request-record.ts";
 import { requireToken } from "./require-token.ts";
+import { servedMethods } from "./served-methods.ts";
 
 export const app = new Hono<EdgeBindings>();
 
 app.use(async (context, next) => {
   context.set("requestId", crypto.randomUUID());
+  context.set("record", new RequestRecord());
+  // When the client disconnects, the code after the next `await` never runs.
+  if (mayOutlastClient(context)) context.req.raw.signal.addEventListener("abort", () => endRequest(context, null));
   await next();
   if (!context.res.ok) await drainBody(context.req.raw);
   const { headers } = context.res;
   headers.set(REQUEST_ID_HEADER, context.var.requestId);
   for (const [name, value] of Object.entries(COMMON_HEADERS)) headers.set(name, value);
+  const { record } = context.var;
+  const timing = record.serverTiming;
+  if (timing !== "") headers.set(SERVER_TIMING_HEADER, timing);
+  endRequest(context, context.res);
 });
+
+/** Whether a client may leave before it is answered. All other routes answer at once, and `/v1/constraints` is asked often. */
+function mayOutlastClient({ req }: EdgeContext): boolean {
+  return req.method === "POST" || req.path === "/metrics";
+}
+
+app.use(allowOtherOrigins);
 
 type EdgePath = (typeof EDGE_ROUTES)[number]["path"];
 type EdgeHandlers = readonly (Handler<EdgeBindings> | MiddlewareHandler<EdgeBindings>)[];
 
+const HEADERS_OF_304 = [...RETAINED_304_HEADERS, ...CORS_HEADERS_OF_304];
+
 /** The handlers of each path, in the order in which they run. */
 const HANDLERS: Readonly<Record<EdgePath, EdgeHandlers>> = {
-  "/v1/render": [requireToken, answerRender],
-  "/v1/constraints": [requireToken, etag(), answerConstraints],
+  "/v1/render": [requireToken, limitCallerRate, answerRender],
+  "/v1/constraints": [requireToken, etag({ retainedHeaders: HEADERS_OF_304 }), answerConstraints],
+  [CAPABILITIES_PATH]: [etag({ retainedHeaders: HEADERS_OF_304 }), answerCapabilities],
   "/health": [answerHealth],
-  "/metrics": [answerMetrics],
+  "/metrics": [requireMetricsAccess, answerMetrics],
 };
-
-/** The routes of the pages for people. */
-const PAGE_ROUTES = [...PLAYGROUND_ROUTES, ...REFERENCE_ROUTES];
 
 for (const { method, path } of EDGE_ROUTES) app.on(method, [path], ...HANDLERS[path]);
 for (const { method, path } of STATIC_ROUTES) app.on(method, path, answerStaticDocument);
-for (const { method, path } of PAGE_ROUTES) app.on(method, path, answerPage);
+for (const { method, path } of [...PLAYGROUND_ROUTES, ...REFERENCE_ROUTES]) app.on(method, path, answerPage);
 
 /** A Worker whose settings are not valid must not appear healthy. */
 function answerHealth(context: EdgeContext): Response {
@@ -65,7 +82,7 @@ async function answerStaticDocument(context: EdgeContext): Promise<Response> {
 
 // Not hono's `methodNotAllowed`: it does not answer OPTIONS, and the backend needs the same list.
 app.notFound((context) => {
-  const allowed = allowedMethods([...EDGE_ROUTES, ...STATIC_ROUTES, ...PAGE_ROUTES], context.req.path);
+  const allowed = servedMethods(context);
   if (allowed === null) return problemResponse(context, notFound());
   if (context.req.method === "OPTIONS") return new Response(null, { status: 204, headers: { Allow: allowed } });
   const response = problemResponse(context, methodNotAllowed(allowed));
@@ -74,6 +91,6 @@ app.notFound((context) => {
 });
 
 app.onError((error, context) => {
-  console.error({ requestId: context.var.requestId, message: "request failed", error: String(error) });
+  logFailure(context, "error", { requestId: context.var.requestId, message: "request failed", error: String(error) });
   return problemResponse(context, serviceUnavailable());
 });

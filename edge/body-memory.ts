@@ -7,7 +7,11 @@
  * Two requests that each hold half of what they need must not deadlock: the oldest may always grow to the largest body,
  * and all others share the rest. The same rule divides the rest among the requests of one caller, so a caller with slow
  * uploads never holds the memory that the largest body of another caller needs.
+ *
+ * A body that a backend has taken is only kept for the case that this backend fails: it goes as soon as another request
+ * needs the memory.
  */
+import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 
 /** Half of an isolate: the other half is for the runtime, network buffers and the code. */
 const MAX_BODY_BYTES_IN_MEMORY = 64 * 1024 * 1024;
@@ -43,9 +47,11 @@ export class BodyMemory {
   readonly #all: Pool;
   readonly #byOwner = new Map<string, Pool>();
   readonly #maxOthersBytesOfOwner: number;
+  readonly clock: Clock;
 
   /** @param largestBodyBytes the size limit of one body */
-  constructor(largestBodyBytes: number, maxBytes = MAX_BODY_BYTES_IN_MEMORY) {
+  constructor(largestBodyBytes: number, maxBytes = MAX_BODY_BYTES_IN_MEMORY, clock = SYSTEM_CLOCK) {
+    this.clock = clock;
     const share = (fraction: number) => Math.floor(maxBytes * fraction);
     this.#all = makePool(Math.max(maxBytes - largestBodyBytes, share(MIN_FRACTION_FOR_OTHERS)));
     // Together with its oldest body, a caller then leaves room for a body of maximum size from another caller.
@@ -68,13 +74,15 @@ export class BodyMemory {
    * @param lifetimeMilliseconds after this time it is released, even if its request never releases it
    */
   reserve(owner: string, lifetimeMilliseconds: number): Reservation {
-    return new Reservation(this, owner, Date.now() + lifetimeMilliseconds);
+    return new Reservation(this, owner, this.clock.now() + lifetimeMilliseconds);
   }
 
   /** Grows a reservation by `bytes`, if they are free. */
   tryGrow(reservation: Reservation, bytes: number): boolean {
     this.#releaseExpired();
     const owned = this.#poolOf(reservation);
+    reclaim(owned, reservation, bytes);
+    reclaim(this.#all, reservation, bytes);
     if (!canGrow(this.#all, reservation, bytes) || !canGrow(owned, reservation, bytes)) return false;
     owned.frequentPollers.delete(reservation);
     for (const pool of [this.#all, owned]) {
@@ -111,7 +119,7 @@ export class BodyMemory {
 
   /** Some requests never release: workerd does not resume a request whose client has disconnected. */
   #releaseExpired(): void {
-    const now = Date.now();
+    const now = this.clock.now();
     for (const reservation of this.#all.reservations) {
       if (reservation.expiresAt > now) return;
       reservation.release();
@@ -126,6 +134,8 @@ export class Reservation {
   readonly #memory: BodyMemory;
   #bytes = 0;
   #isReleased = false;
+  /** Frees the memory for another request; null while this request cannot do without it. */
+  #giveUp: (() => void) | null = null;
 
   constructor(memory: BodyMemory, owner: string, expiresAt: number) {
     this.#memory = memory;
@@ -145,7 +155,8 @@ export class Reservation {
    */
   async growTo(bytes: number): Promise<boolean> {
     // By the clock, not by counting polls: the timers of a busy isolate fire late, and the delays add up.
-    const deadline = Date.now() + WAIT_LIMIT_MILLISECONDS;
+    const { clock } = this.#memory;
+    const deadline = clock.now() + WAIT_LIMIT_MILLISECONDS;
     while (!this.#isReleased) {
       const more = bytes - this.#bytes;
       if (more <= 0) return true;
@@ -153,16 +164,38 @@ export class Reservation {
         this.#bytes = bytes;
         return true;
       }
-      if (Date.now() >= deadline) return false;
-      await scheduler.wait(this.#memory.waitMilliseconds(this));
+      if (clock.now() >= deadline) return false;
+      await clock.wait(this.#memory.waitMilliseconds(this));
     }
     return false;
+  }
+
+  /**
+   * From now on, the memory is kept only as long as no other request needs it. Then it is released and `giveUp` is called,
+   * which must let go of what it holds.
+   */
+  offer(giveUp: () => void): void {
+    this.#giveUp = giveUp;
+  }
+
+  /** Takes an offer back. */
+  keep(): void {
+    this.#giveUp = null;
+  }
+
+  /** Releases the memory if it is on offer. */
+  reclaim(): void {
+    const giveUp = this.#giveUp;
+    if (giveUp === null || this.#isReleased) return;
+    this.release();
+    giveUp();
   }
 
   /** May be called more than once. */
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
+    this.#giveUp = null;
     this.#memory.takeBack(this, this.#bytes);
     this.#bytes = 0;
   }
@@ -170,6 +203,14 @@ export class Reservation {
 
 function makePool(maxOthersBytes: number): Pool {
   return { reservations: new Set(), frequentPollers: new Set(), reservedBytes: 0, maxOthersBytes };
+}
+
+/** Takes memory that is on offer, the oldest first, until the reservation can grow. */
+function reclaim(pool: Pool, reservation: Reservation, bytes: number): void {
+  for (const other of pool.reservations) {
+    if (canGrow(pool, reservation, bytes)) return;
+    if (other !== reservation) other.reclaim();
+  }
 }
 
 function canGrow(pool: Pool, reservation: Reservation, bytes: number): boolean {

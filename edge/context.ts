@@ -4,12 +4,17 @@
 import type { Context } from "hono";
 import { BodyMemory } from "./body-memory.ts";
 import { MetricsScraper } from "./metrics-scraper.ts";
+import { OriginCapabilities } from "./origin-capabilities.ts";
+import { type Origin, openOrigin } from "./origins/origin.ts";
+import { OriginChoice } from "./origins/origin-choice.ts";
+import type { RequestRecord } from "./request-record.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
 
-/** The Worker's bindings: the static documents, and variables and secrets as strings. */
+/** The Worker's bindings: the static documents, an optional rate limit, settings as strings, and those that name origins. */
 export interface EdgeEnvironment {
   readonly ASSETS: Fetcher;
-  readonly [setting: string]: string | Fetcher | undefined;
+  readonly CALLER_RATE_LIMITER?: RateLimit;
+  readonly [name: string]: unknown;
 }
 
 export interface EdgeBindings {
@@ -18,6 +23,8 @@ export interface EdgeBindings {
     requestId: string;
     /** The caller's name; set on routes that require a token. */
     caller: string;
+    /** What is logged of the request at its end. */
+    record: RequestRecord;
   };
 }
 
@@ -27,7 +34,10 @@ export type EdgeContext = Context<EdgeBindings>;
 interface Deployment {
   readonly settings: EdgeSettings;
   readonly bodyMemory: BodyMemory;
+  readonly origins: readonly Origin[];
+  readonly originChoice: OriginChoice;
   readonly metricsScraper: MetricsScraper;
+  readonly originCapabilities: OriginCapabilities;
 }
 
 /** The bindings are one object for the life of an isolate, so its settings are read once. */
@@ -42,10 +52,14 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
   const known = deployments.get(env);
   if (known !== undefined) return known;
   const settings = readEdgeSettings(env);
+  const origins = settings.backends.map((address) => openOrigin(address, env, settings.accessToken));
   const deployment = {
     settings,
     bodyMemory: new BodyMemory(settings.limits.max_request_body_bytes),
-    metricsScraper: new MetricsScraper(settings.backendUrls),
+    origins,
+    originChoice: new OriginChoice(origins.length),
+    metricsScraper: new MetricsScraper(origins, settings.metricsAccess.kind === "open"),
+    originCapabilities: new OriginCapabilities(origins),
   };
   deployments.set(env, deployment);
   return deployment;

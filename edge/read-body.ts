@@ -5,7 +5,7 @@
 import { BodyCollector } from "../rules/http/body-collector.ts";
 import type { RequestHead } from "../rules/http/request-head.ts";
 import type { Limits } from "../rules/limits.ts";
-import { type Problem, problem } from "../rules/problem.ts";
+import { type Problem, problem, renderQueueFull } from "../rules/problem.ts";
 import { RETRY_AFTER_SECONDS, type Reservation } from "./body-memory.ts";
 import { readInTime } from "./read-in-time.ts";
 
@@ -68,6 +68,5 @@ async function fill(
 }
 
 function memoryExhausted(): Problem {
-  const detail = `No room for the body became free in time. Try again in ${RETRY_AFTER_SECONDS} seconds.`;
-  return problem("render_queue_full", detail, { retry_after: RETRY_AFTER_SECONDS });
+  return renderQueueFull("No room for the body became free in time.", RETRY_AFTER_SECONDS);
 }

@@ -4,19 +4,13 @@
 
 import { type NamedToken, parseNamedTokens, parseTokens } from "../rules/http/authentication.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
-import { type IntegerSetting, readIntegerSettings, SettingError } from "../rules/settings.ts";
+import { BACKEND_TIMEOUT_SETTING, readRenderTime } from "../rules/render-time.ts";
+import { type Environment, type IntegerSetting, readIntegerSettings, SettingError } from "../rules/settings.ts";
+import { type AccessToken, type OriginAddress, parseOriginAddresses } from "./origins/origin-address.ts";
 
 /** The edge's integer settings, without the limits. */
 export const EDGE_INTEGER_SETTINGS = {
-  // Longer than the backend's queue deadline and render timeout together (20 s + 30 s by default), so the backend, which
-  // knows the cause, reports it.
-  backendTimeoutSeconds: {
-    setting: "SERVICE_BACKEND_TIMEOUT_SECONDS",
-    default: 60,
-    min: 1,
-    max: 900,
-    meaning: "how long the edge waits for a backend's answer",
-  },
+  backendTimeoutSeconds: BACKEND_TIMEOUT_SETTING,
   bodyTimeoutSeconds: {
     setting: "SERVICE_BODY_TIMEOUT_SECONDS",
     default: 60,
@@ -24,17 +18,49 @@ export const EDGE_INTEGER_SETTINGS = {
     max: 900,
     meaning: "how long the body of a request may take to arrive; ten seconds without a byte end it earlier",
   },
+  rateLimitPeriodSeconds: {
+    setting: "SERVICE_RATE_LIMIT_PERIOD_SECONDS",
+    default: 10,
+    min: 1,
+    max: 60,
+    meaning: "`period` of the binding `CALLER_RATE_LIMITER`, if there is one: what `Retry-After` says",
+  },
 } as const satisfies Record<string, IntegerSetting & { meaning: string }>;
+
+/** Who may read `/metrics`. */
+export type MetricsAccess =
+  | { readonly kind: "open" }
+  /** Whoever sends one of these tokens, of which there is at least one. */
+  | { readonly kind: "token"; readonly tokens: readonly string[] }
+  /** Nobody: there is no such route. */
+  | { readonly kind: "off" };
+
+/** The origins whose pages may read answers (CORS): `*` for all, an empty list for none. */
+export type CorsOrigins = "*" | readonly string[];
 
 export interface EdgeSettings {
   readonly apiTokens: readonly NamedToken[];
   /** Authenticates the edge to the backend. Empty if the deployment has no token configured: every render is then answered 503. */
   readonly backendToken: string;
-  readonly backendUrls: readonly URL[];
+  readonly backends: readonly OriginAddress[];
+  /** Null if the backends are not behind Cloudflare Access. */
+  readonly accessToken: AccessToken | null;
   readonly backendTimeoutSeconds: number;
   readonly bodyTimeoutSeconds: number;
+  readonly rateLimitPeriodSeconds: number;
+  readonly metricsAccess: MetricsAccess;
+  readonly corsOrigins: CorsOrigins;
   readonly limits: Limits;
+  readonly logRequests: RequestLogging;
 }
+
+const REQUEST_LOGGINGS = ["object", "json", "none"] as const;
+
+/**
+ * How each request is logged: as an object, whose fields Workers Logs indexes; as a line of JSON, for a workerd whose output
+ * is read line by line; or not at all.
+ */
+export type RequestLogging = (typeof REQUEST_LOGGINGS)[number];
 
 /**
  * Reads the settings from the Worker's bindings: variables and secrets are strings, other bindings are skipped.
@@ -42,25 +68,73 @@ export interface EdgeSettings {
  * @throws SettingError when a setting is not valid.
  */
 export function readEdgeSettings(environment: Readonly<Record<string, unknown>>): EdgeSettings {
-  const strings = Object.fromEntries(
+  const strings: Environment = Object.fromEntries(
     Object.entries(environment).flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : [])),
   );
   return Object.freeze({
     ...readIntegerSettings(EDGE_INTEGER_SETTINGS, strings),
+    backendTimeoutSeconds: readRenderTime(strings).backendTimeoutSeconds,
     apiTokens: parseNamedTokens("SERVICE_API_TOKENS", strings.SERVICE_API_TOKENS),
     backendToken: parseTokens("SERVICE_BACKEND_TOKEN", strings.SERVICE_BACKEND_TOKEN)[0] ?? "",
-    backendUrls: readUrls(strings.SERVICE_BACKEND_URLS ?? ""),
+    backends: parseOriginAddresses(strings.SERVICE_BACKEND_URLS),
+    accessToken: readAccessToken(strings),
+    metricsAccess: readMetricsAccess(strings),
+    corsOrigins: readCorsOrigins(strings),
     limits: limitsFrom(readIntegerSettings(LIMIT_SETTINGS, strings)),
+    logRequests: readLogRequests(strings.SERVICE_LOG_REQUESTS),
   });
 }
 
-function readUrls(text: string): URL[] {
-  return text
-    .split(/[\s,]+/)
-    .filter((part) => part !== "")
-    .map((part) => {
-      const url = URL.canParse(part) ? new URL(part) : null;
-      if (url?.protocol === "http:" || url?.protocol === "https:") return url;
-      throw new SettingError("SERVICE_BACKEND_URLS must hold http or https URLs, separated by spaces.");
-    });
+function readAccessToken(environment: Environment): AccessToken | null {
+  const { SERVICE_ACCESS_CLIENT_ID: clientId, SERVICE_ACCESS_CLIENT_SECRET: clientSecret } = environment;
+  if (clientId && clientSecret) return { clientId, clientSecret };
+  if (!clientId && !clientSecret) return null;
+  throw new SettingError("SERVICE_ACCESS_CLIENT_ID and SERVICE_ACCESS_CLIENT_SECRET must be set together.");
+}
+
+/** @throws SettingError when the setting is none of the three, or asks for a token and there is none. */
+export function readMetricsAccess({ SERVICE_METRICS_ACCESS, SERVICE_METRICS_TOKENS }: Environment): MetricsAccess {
+  const tokens = parseTokens("SERVICE_METRICS_TOKENS", SERVICE_METRICS_TOKENS);
+  const kind = SERVICE_METRICS_ACCESS?.trim() || "open";
+  switch (kind) {
+    case "open":
+    case "off":
+      return { kind };
+    case "token":
+      if (tokens.length > 0) return { kind, tokens };
+      throw new SettingError("SERVICE_METRICS_TOKENS must hold a token when SERVICE_METRICS_ACCESS is token.");
+    default:
+      throw new SettingError("SERVICE_METRICS_ACCESS must be one of open, token, off.");
+  }
+}
+
+/**
+ * An origin that no browser sends would silently allow nothing, so only the form that browsers send is valid.
+ *
+ * @throws SettingError when an entry is not such an origin, or `*` is not alone.
+ */
+export function readCorsOrigins({ SERVICE_CORS_ORIGINS }: Environment): CorsOrigins {
+  const entries = (SERVICE_CORS_ORIGINS ?? "").split(/[\s,]+/).filter((entry) => entry !== "");
+  if (entries.length === 1 && entries[0] === "*") return "*";
+  const wrong = entries.find((entry) => !isWebOrigin(entry));
+  if (wrong === undefined) return entries;
+  throw new SettingError(
+    `SERVICE_CORS_ORIGINS must hold origins as browsers send them (https://app.example: no path, no default port, lower case), separated by spaces or commas, or * alone; "${wrong}" is none.`,
+  );
+}
+
+function isWebOrigin(text: string): boolean {
+  return /^https?:[^*]+$/.test(text) && URL.canParse(text) && new URL(text).origin === text;
+}
+
+/** @throws SettingError */
+export function readLogRequests(text: string | undefined): RequestLogging {
+  const logging = parseLogRequests(text || "object");
+  if (logging !== undefined) return logging;
+  throw new SettingError(`SERVICE_LOG_REQUESTS must be one of ${REQUEST_LOGGINGS.join(", ")}.`);
+}
+
+/** What `SERVICE_LOG_REQUESTS` asks for; undefined if that is none of its values. */
+export function parseLogRequests(value: unknown): RequestLogging | undefined {
+  return REQUEST_LOGGINGS.find((known) => known === value);
 }

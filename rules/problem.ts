@@ -123,7 +123,7 @@ export const PROBLEMS = {
     origin: "request",
     title: "Forbidden",
     context: [],
-    cause: "The API token is missing or wrong.",
+    cause: "The token is missing or wrong.",
   },
   not_found: {
     status: 404,
@@ -209,7 +209,7 @@ export const PROBLEMS = {
     title: "Render queue full",
     context: ["retry_after"],
     cause:
-      "No render slot, or no room for the body of the request, became free in time. `Retry-After` says when to try again.",
+      "No render slot, or no room for the body of the request, became free in time, or the caller sends requests at a higher rate than it may. `Retry-After` says when to try again.",
   },
   render_failed: {
     status: 500,
@@ -258,6 +258,13 @@ export function notFound(): Problem {
 /** The path exists for other methods. `allowed` is the value of the `Allow` header. */
 export function methodNotAllowed(allowed: string): Problem {
   return problem("method_not_allowed", `Only ${allowed} can be used here.`, {});
+}
+
+/** The service is overloaded; nothing is broken. */
+export function renderQueueFull(cause: string, retryAfterSeconds: number): Problem {
+  const seconds = retryAfterSeconds === 1 ? "second" : "seconds";
+  const detail = `${cause} Try again in ${retryAfterSeconds} ${seconds}.`;
+  return problem("render_queue_full", detail, { retry_after: retryAfterSeconds });
 }
 
 /** An unexpected failure. Its cause goes to the log, never to the client. */

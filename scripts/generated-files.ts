@@ -4,6 +4,8 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { BACKEND_INTEGER_SETTINGS } from "../backend/settings.ts";
+import { ANSWER_FAULTS } from "../cli/doctor/answer-faults.ts";
+import { CHECK_GROUPS } from "../cli/doctor/checks.ts";
 import { EDGE_INTEGER_SETTINGS } from "../edge/settings.ts";
 import { OPENAPI_DOCUMENT_NAME, STATIC_DOCUMENTS } from "../rules/constraints.ts";
 import { KEY_RULES, RULES_VERSION, SET_RULES } from "../rules/files-rules.ts";
@@ -35,6 +37,7 @@ export async function generatedFiles(): Promise<GeneratedFile[]> {
     await withTables("README.md"),
     await withTables("docs/api.md"),
     await withTables("docs/operations.md"),
+    await withTables("docs/doctor.md"),
   ];
 }
 
@@ -86,6 +89,24 @@ const TABLES: Readonly<Record<string, () => string>> = {
       ["Origin", "What it means for the caller"],
       Object.entries(ORIGINS).map(([origin, meaning]) => [code(origin), meaning]),
     ),
+  "doctor-checks": () =>
+    table(
+      ["", "Check", "Looks at"],
+      CHECK_GROUPS.flatMap(({ name, checks }) =>
+        checks.map(({ id, looksAt }, index) => [index === 0 ? name : "", code(id), looksAt]),
+      ),
+    ),
+  "doctor-faults": () => doctorFaultsTable(),
+  "doctor-answer-faults": () =>
+    table(
+      ["", "Fault", "Likely cause", "What to do"],
+      Object.entries(ANSWER_FAULTS).map(([name, { severity, cause, advice }]) => [
+        markOf(severity),
+        code(name),
+        cause,
+        advice,
+      ]),
+    ),
   "error-types": () =>
     table(
       ["Type", "Meaning"],
@@ -124,6 +145,33 @@ const TABLES: Readonly<Record<string, () => string>> = {
       ],
     ),
 };
+
+/** The faults that belong to one check each, or to several in the same words. */
+function doctorFaultsTable(): string {
+  const rows = new Map<string, { ids: string[]; cells: string[] }>();
+  for (const { id, faults } of CHECK_GROUPS.flatMap(({ checks }) => checks)) {
+    for (const [name, { severity, cause, advice }] of Object.entries(faults)) {
+      const cells = [code(name), cause, advice];
+      const row = rows.get(cells.join()) ?? { ids: [], cells: [markOf(severity), ...cells] };
+      row.ids.push(code(id));
+      rows.set(cells.join(), row);
+    }
+  }
+  return table(
+    ["", "Check", "Fault", "Likely cause", "What to do"],
+    [...rows.values()].map(({ ids, cells: [mark = "", ...cells] }) => [mark, placesOf(ids), ...cells]),
+  );
+}
+
+/** The checks of a fault; by the name of their group where all of it can find it. */
+function placesOf(ids: readonly string[]): string {
+  const group = CHECK_GROUPS.find(({ checks }) => checks.map(({ id }) => code(id)).join() === ids.join());
+  return group === undefined || ids.length === 1 ? ids.join(", ") : `all of ${group.name}`;
+}
+
+function markOf(severity: "failure" | "warning"): string {
+  return severity === "failure" ? "✗" : "!";
+}
 
 /** The members of a published object with their values. */
 function membersTable(members: Readonly<Record<string, string | number | boolean>>): string {

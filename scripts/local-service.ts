@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { locateBubblewrap } from "./bubblewrap-location.mjs";
-import { LOOPBACK, type LocalWorker, startConfiguredWorker } from "./local-worker.ts";
+import { LOOPBACK, type LocalWorker, type RateLimitBinding, startConfiguredWorker } from "./local-worker.ts";
 
 export { LOOPBACK, STOP_SIGNALS, startWorkerFile } from "./local-worker.ts";
 
@@ -109,8 +109,12 @@ function isRunning(child: ChildProcess): boolean {
 export type LocalEdge = LocalWorker;
 
 /** Starts the Worker in workerd. The bindings are added to those of `wrangler.toml`. */
-export function startEdge(bindings: Readonly<Record<string, string>>, port: number): Promise<LocalEdge> {
-  return startConfiguredWorker(bindings, port);
+export function startEdge(
+  bindings: Readonly<Record<string, string>>,
+  port: number,
+  rateLimits: readonly RateLimitBinding[] = [],
+): Promise<LocalEdge> {
+  return startConfiguredWorker(bindings, port, rateLimits);
 }
 
 /** Whether a port of the loopback interface is free. */

@@ -9,7 +9,20 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { array, boolean, literal, object, parse, record, strictObject, string } from "valibot";
+import {
+  array,
+  boolean,
+  literal,
+  number,
+  object,
+  optional,
+  parse,
+  picklist,
+  record,
+  strictObject,
+  string,
+  unknown,
+} from "valibot";
 import { provideStaticAssets } from "./static-assets.ts";
 
 export const LOOPBACK = "127.0.0.1";
@@ -36,8 +49,26 @@ const WRANGLER_CONFIG = strictObject({
     not_found_handling: literal("none"),
   }),
   vars: record(string(), string()),
+  ratelimits: optional(
+    array(
+      strictObject({
+        name: string(),
+        namespace_id: string(),
+        simple: strictObject({ limit: number(), period: picklist([10, 60]) }),
+      }),
+    ),
+    [],
+  ),
+  secrets: strictObject({ required: array(string()) }),
   observability: object({ enabled: boolean() }),
+  // What is deployed elsewhere.
+  env: record(string(), unknown()),
 });
+
+/** A rate-limit binding, as `wrangler.toml` describes it. */
+export type RateLimitBinding = Awaited<ReturnType<typeof wranglerConfig>>["ratelimits"][number];
+
+type Bindings = Readonly<Record<string, string | Readonly<Record<string, string>>>>;
 
 export interface LocalWorker {
   readonly url: URL;
@@ -52,30 +83,57 @@ export interface LocalWorker {
 export async function startConfiguredWorker(
   bindings: Readonly<Record<string, string>>,
   port: number,
+  rateLimits: readonly RateLimitBinding[] = [],
 ): Promise<LocalWorker> {
-  const { main, vars, assets } = await wranglerConfig();
+  const { main, vars, assets, ratelimits } = await wranglerConfig();
   // What `build.command` does for wrangler.
   await provideStaticAssets();
-  return startInWorkerd(main, port, { ...vars, ...bindings }, assets);
+  return startInWorkerd(main, {
+    port,
+    bindings: { ...vars, ...bindings },
+    rateLimits: [...ratelimits, ...rateLimits],
+    assets,
+    durableObjects: { classes: {}, folder: "" },
+  });
 }
 
-/** Starts any module on a free port, with the compatibility date and flags of `wrangler.toml`, for benchmarks. */
-export function startWorkerFile(entrypoint: string): Promise<LocalWorker> {
-  return startInWorkerd(entrypoint, 0, {}, null);
+/** The Durable Objects of a Worker. */
+interface DurableObjects {
+  /** The class of each binding. */
+  readonly classes: Readonly<Record<string, string>>;
+  /** The folder in which they keep their storage. */
+  readonly folder: string;
 }
 
-async function wranglerConfig() {
+/** Starts any module on a free port, with the compatibility date and flags of `wrangler.toml`, for tests and benchmarks. */
+export function startWorkerFile(
+  entrypoint: string,
+  bindings: Bindings = {},
+  durableObjects: DurableObjects = { classes: {}, folder: "" },
+): Promise<LocalWorker> {
+  return startInWorkerd(entrypoint, { port: 0, bindings, rateLimits: [], assets: null, durableObjects });
+}
+
+export async function wranglerConfig() {
   const { parse: parseToml } = await import("smol-toml");
   return parse(WRANGLER_CONFIG, parseToml(await readFile(new URL("wrangler.toml", PROJECT), "utf8")));
 }
 
 type AssetsConfig = Awaited<ReturnType<typeof wranglerConfig>>["assets"];
 
+interface WorkerOptions {
+  /** Of the loopback interface; 0 takes a free one. */
+  readonly port: number;
+  readonly bindings: Bindings;
+  readonly rateLimits: readonly RateLimitBinding[];
+  /** Null for a Worker without static files. */
+  readonly assets: AssetsConfig | null;
+  readonly durableObjects: DurableObjects;
+}
+
 async function startInWorkerd(
   main: string,
-  port: number,
-  bindings: Readonly<Record<string, string>>,
-  assets: AssetsConfig | null,
+  { port, bindings, rateLimits, assets, durableObjects: { classes, folder } }: WorkerOptions,
 ): Promise<LocalWorker> {
   const [config, script, { Miniflare, convertV4MiniflareOptions }] = await Promise.all([
     wranglerConfig(),
@@ -94,13 +152,18 @@ async function startInWorkerd(
       // Otherwise Miniflare fetches a sample of Cloudflare's request metadata from the network.
       cf: false,
       resourceTmpPath: temporaryFolder,
+      ...(folder !== "" && { resourcePersistencePath: folder }),
       workers: [
         {
           name: WORKER_NAME,
           modules: [{ type: "ESModule", path: "worker.js", contents: script }],
           ...compatibility,
           bindings: { ...bindings },
+          ratelimits: Object.fromEntries(rateLimits.map(({ name, ...binding }) => [name, binding])),
           cacheAPI: false,
+          durableObjects: Object.fromEntries(
+            Object.entries(classes).map(([binding, className]) => [binding, { className, useSQLite: true }]),
+          ),
           // A socket of the Worker itself: Miniflare's default one runs every request through another Worker.
           unsafeDirectSockets: [{ host: LOOPBACK, port }],
           ...(assets !== null && { serviceBindings: { [assets.binding]: ASSETS_WORKER_NAME } }),
@@ -141,7 +204,7 @@ function assetsWorker({ directory, html_handling, not_found_handling }: AssetsCo
 }
 
 /** Bundles a Worker into one module, with the options that wrangler uses. */
-async function bundle(main: string): Promise<string> {
+export async function bundle(main: string): Promise<string> {
   const { build } = await import("esbuild");
   const { outputFiles } = await build({
     absWorkingDir: fileURLToPath(PROJECT),
@@ -151,6 +214,7 @@ async function bundle(main: string): Promise<string> {
     format: "esm",
     target: "es2024",
     conditions: ["workerd", "worker", "browser"],
+    external: ["cloudflare:*"],
     logLevel: "silent",
   });
   const [file] = outputFiles;

@@ -26,6 +26,7 @@ import {
 import { localToken, localTokens } from "./local-token.ts";
 import { START_INTEGER_SETTINGS } from "./start-settings.ts";
 import { locateTypst } from "./typst-location.mjs";
+import { vendoredSettings } from "./vendoring/folders.ts";
 
 // Half of the start-up time is parsing JavaScript, mostly Miniflare's: 1.2 s of processor time, 0.7 s with a cache.
 enableCompileCache(join(cacheFolder(), "compiled-javascript"));
@@ -89,6 +90,7 @@ async function startBoth(
   const starts = [
     startEdge(
       {
+        SERVICE_LOG_REQUESTS: "none",
         ...settings,
         SERVICE_API_TOKENS: tokens,
         SERVICE_BACKEND_TOKEN: backendToken,
@@ -99,9 +101,11 @@ async function startBoth(
     startBackend(
       {
         SERVICE_LOG_LEVEL: "warn",
+        ...vendoredSettings(),
         ...settings,
-        // The backend does not need the callers' tokens.
+        // The backend does not need the tokens that only the edge compares.
         SERVICE_API_TOKENS: "",
+        SERVICE_METRICS_TOKENS: "",
         SERVICE_TYPST_BIN: typstPath,
         SERVICE_BACKEND_TOKENS: backendToken,
         SERVICE_WORK_DIRECTORY: workDirectory,

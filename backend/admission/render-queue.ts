@@ -10,11 +10,14 @@
  * is relative, because every render takes long on a busy machine.
  */
 import { CallerLoad } from "./caller-load.ts";
+import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 
 export interface RenderQueueOptions {
   readonly slots: number;
   readonly maxWaiting: number;
+  /** The longest that any applicant waits. */
   readonly deadlineMilliseconds: number;
+  readonly clock?: Clock;
 }
 
 /** A request for a slot. */
@@ -22,6 +25,8 @@ export interface Applicant {
   readonly caller: string;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
+  /** How long it waits at most, if that is less than the queue's own deadline. */
+  readonly deadlineMilliseconds?: number;
 }
 
 /** How a request for a slot ended. */
@@ -52,10 +57,10 @@ const CLEAR_USE_SECONDS = 1;
 const MAX_KNOWN_CALLERS = 1000;
 /** The weight of the newest render in the running mean, from which `Retry-After` is estimated. */
 const NEWEST_WEIGHT = 0.2;
-const MILLISECONDS_PER_SECOND = 1000;
 
 export class RenderQueue {
   readonly #options: RenderQueueOptions;
+  readonly #clock: Clock;
   readonly #callers = new Map<string, CallerLoad<Waiter>>();
   #running = 0;
   #waiting = 0;
@@ -65,6 +70,7 @@ export class RenderQueue {
 
   constructor(options: RenderQueueOptions) {
     this.#options = options;
+    this.#clock = options.clock ?? SYSTEM_CLOCK;
   }
 
   get running(): number {
@@ -81,9 +87,9 @@ export class RenderQueue {
 
   /** Runs `work` once the applicant has a slot. Rethrows what `work` throws, after freeing the slot. */
   async run<Result>(applicant: Applicant, work: () => Promise<Result>): Promise<Admission<Result>> {
-    const arrived = now();
+    const arrived = this.#clock.nowSeconds();
     const entry = await this.#enter(applicant);
-    const admitted = now();
+    const admitted = this.#clock.nowSeconds();
     const waitedSeconds = admitted - arrived;
     switch (entry.kind) {
       case "left":
@@ -96,7 +102,7 @@ export class RenderQueue {
     try {
       return { kind: "done", result: await work(), waitedSeconds };
     } finally {
-      const ended = now();
+      const ended = this.#clock.nowSeconds();
       entry.leave(ended);
       this.#running--;
       this.#meanRenderSeconds += NEWEST_WEIGHT * (ended - admitted - this.#meanRenderSeconds);
@@ -110,16 +116,17 @@ export class RenderQueue {
     return Math.max(1, Math.ceil((ahead * this.#meanRenderSeconds) / this.#options.slots));
   }
 
-  #enter({ caller, signal }: Applicant): Promise<Entry> {
+  #enter({ caller, signal, deadlineMilliseconds = Number.POSITIVE_INFINITY }: Applicant): Promise<Entry> {
     if (signal.aborted) return Promise.resolve({ kind: "left" });
     const load = this.#loadOf(caller);
-    load.markActive(now());
+    load.markActive(this.#clock.nowSeconds());
     return new Promise((resolve) => {
       const leave = () => waiter.settle({ kind: "left" });
-      const timer = setTimeout(() => waiter.settle({ kind: "full" }), this.#options.deadlineMilliseconds);
+      const deadline = Math.min(this.#options.deadlineMilliseconds, deadlineMilliseconds);
+      const cancelDeadline = this.#clock.after(deadline, () => waiter.settle({ kind: "full" }));
       const waiter: Waiter = {
         settle: (entry) => {
-          clearTimeout(timer);
+          cancelDeadline();
           signal.removeEventListener("abort", leave);
           load.waiting.delete(waiter);
           this.#waiting--;
@@ -142,13 +149,13 @@ export class RenderQueue {
       if (next === null || waiter === undefined) return;
       this.#running++;
       next.latestTurn = ++this.#turns;
-      waiter.settle({ kind: "admitted", leave: next.admit(now()) });
+      waiter.settle({ kind: "admitted", leave: next.admit(this.#clock.nowSeconds()) });
     }
   }
 
   /** The caller that gets the next slot: the first, by `comesBefore`, of those that may have one. */
   #nextCaller(): CallerLoad<Waiter> | null {
-    const time = now();
+    const time = this.#clock.nowSeconds();
     const slow = this.#slowCallers(time);
     let slowRunning = 0;
     for (const load of slow) slowRunning += load.running;
@@ -192,7 +199,7 @@ export class RenderQueue {
   #loadOf(caller: string): CallerLoad<Waiter> {
     const remembered = this.#callers.get(caller);
     if (remembered !== undefined) return remembered;
-    const load = new CallerLoad<Waiter>(now());
+    const load = new CallerLoad<Waiter>(this.#clock.nowSeconds());
     this.#callers.set(caller, load);
     if (this.#callers.size > MAX_KNOWN_CALLERS) this.#forgetIdle(caller);
     return load;
@@ -213,8 +220,4 @@ function comesBefore(left: CallerLoad<Waiter>, right: CallerLoad<Waiter>, time: 
   const usedMore = left.usedSeconds(time) - right.usedSeconds(time);
   if (Math.abs(usedMore) > CLEAR_USE_SECONDS) return usedMore < 0;
   return left.latestTurn < right.latestTurn;
-}
-
-function now(): number {
-  return performance.now() / MILLISECONDS_PER_SECOND;
 }

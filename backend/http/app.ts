@@ -1,23 +1,27 @@
 /**
  * The backend's HTTP application, assembled from its settings. `main.ts` listens and drains.
  *
- * Routes: `POST /v1/render` only for the edge; `/health`, `/ready` and `/metrics` for operators. Exceptions become
+ * Routes: `POST /v1/render` only for the edge; `/health`, `/ready` and `/metrics` for operators; `/capabilities.json` for both. Exceptions become
  * `service_unavailable` with a log line.
  */
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import Fastify, { type FastifyInstance, LogController, type RouteShorthandOptionsWithHandler } from "fastify";
+import { CAPABILITIES_PATH } from "../../rules/capabilities.ts";
 import { COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../rules/http/headers.ts";
 import { BACKEND_ROUTES } from "../../rules/http/routes.ts";
+import { parseTraceparent, traceIdOf } from "../../rules/http/trace-context.ts";
 import { notFound, serviceUnavailable } from "../../rules/problem.ts";
 import { ByteBudget } from "../admission/byte-budget.ts";
 import { RenderQueue } from "../admission/render-queue.ts";
+import { InstalledCapabilities } from "../capabilities.ts";
 import { describeError, ServiceFailure } from "../error-log.ts";
 import { BackendMetrics } from "../metrics.ts";
 import { MAX_MEMORY_BYTES_PER_OUTPUT } from "../render/spool.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { type BackendSettings, maxTempBytesPerRender } from "../settings.ts";
 import type { Spawner } from "../spawner/spawner.ts";
+import type { Tracing } from "../tracing/tracing.ts";
 import { TypstSupervisor } from "../typst/supervisor.ts";
 import { WarmPool } from "../typst/warm-pool.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
@@ -36,10 +40,18 @@ type BackendPath = (typeof BACKEND_ROUTES)[number]["path"];
 
 export interface Backend {
   readonly app: FastifyInstance;
-  /** From now on, `/ready` answers 503 and new renders are rejected. */
+  /** From now on, `/ready` answers 503, and the edge is told to send new renders elsewhere. They are still accepted. */
+  announceStop(): void;
+  /** From now on, new renders are rejected. */
   startDraining(): void;
   /** Whether no render request is being received, waiting, running or being answered. */
   isIdle(): boolean;
+  /**
+   * Finds out which fonts and packages are installed, which the first request for them would otherwise wait for.
+   *
+   * @throws SettingError if a folder of fonts or packages cannot be used.
+   */
+  findCapabilities(): Promise<void>;
   /** Resolves with the name of a file that is missing from the work directory: the backend must end. */
   readonly workDirectoryLost: Promise<string>;
 }
@@ -50,6 +62,7 @@ export function buildBackend(
   typstVersion: string,
   sandbox: Sandbox,
   spawner: Spawner,
+  tracing: Tracing | null = null,
 ): Backend {
   const queue = new RenderQueue({
     slots: settings.maxConcurrentRenders,
@@ -79,6 +92,7 @@ export function buildBackend(
     silenceMilliseconds: settings.deliverySilenceSeconds * 1000,
     totalMilliseconds: settings.deliveryTimeoutSeconds * 1000,
   });
+  const capabilities = new InstalledCapabilities({ settings, typstVersion, sandbox, supervisor });
   const metrics = new BackendMetrics({
     queue,
     warmPool,
@@ -87,11 +101,14 @@ export function buildBackend(
     outputMemory,
     deliveries,
     slots: settings.maxConcurrentRenders,
+    workDirectory: settings.workDirectory,
+    lostSpans: () => tracing?.lostSpans ?? 0,
     sandboxMode: sandbox.mode,
     typstVersion,
+    capabilities,
   });
   const pendingAnswers = new PendingAnswers();
-  let isDraining = false;
+  let stage: "serving" | "leaving" | "draining" = "serving";
 
   const app: FastifyInstance = Fastify({
     logger: { level: settings.logLevel, serializers: { err: describeError } },
@@ -102,6 +119,11 @@ export function buildBackend(
     // A request that never ends must not hold its connection for ever.
     requestTimeout: REQUEST_TIMEOUT_MILLISECONDS,
     clientErrorHandler: (_error: Error, socket: Socket) => answerMalformedHttp(socket, pendingAnswers.of(socket)),
+    childLoggerFactory: (logger, bindings, options, { headers }) => {
+      const { traceparent } = headers;
+      const parent = parseTraceparent(typeof traceparent === "string" ? traceparent : null);
+      return logger.child({ ...bindings, traceId: traceIdOf(parent, String(bindings.reqId)) }, options);
+    },
     genReqId: ({ headers }) => takeRequestId(headers[REQUEST_ID_HEADER.toLowerCase()]),
     frameworkErrors: (_error, request, reply) => {
       sendProblem(request, reply, notFound());
@@ -121,7 +143,7 @@ export function buildBackend(
   });
   app.addHook("onSend", async (_request, reply) => {
     // A connection that is kept alive would prevent the draining backend from ending.
-    if (isDraining) reply.header("Connection", "close");
+    if (stage === "draining") reply.header("Connection", "close");
   });
   app.setNotFoundHandler(answerUnrouted);
   app.setErrorHandler((error, request, reply) => sendProblem(request, reply, reportFailure(request, error)));
@@ -138,7 +160,14 @@ export function buildBackend(
     queue,
     deliveries,
     metrics,
-    isDraining: () => isDraining,
+    tracing,
+    isDraining: () => stage === "draining",
+    load: () => ({
+      running: queue.running,
+      waiting: queue.waiting,
+      slots: settings.maxConcurrentRenders,
+      isDraining: stage !== "serving",
+    }),
   });
   // With no token configured, every render would be rejected.
   const canServe = settings.backendTokens.length > 0;
@@ -150,10 +179,16 @@ export function buildBackend(
         throw new ServiceFailure("the render route answers before its handler");
       },
     },
+    [CAPABILITIES_PATH]: {
+      handler: async (_request, reply) => {
+        const { body, digest } = await capabilities.answer();
+        return reply.headers({ "Content-Type": "application/json", ETag: `"${digest}"` }).send(body);
+      },
+    },
     "/health": { handler: () => ({ status: "ok", typst: typstVersion, sandbox: sandbox.mode }) },
     "/ready": {
       handler: (request, reply) =>
-        isDraining || !canServe ? sendProblem(request, reply, serviceUnavailable()) : { status: "ready" },
+        stage !== "serving" || !canServe ? sendProblem(request, reply, serviceUnavailable()) : { status: "ready" },
     },
     "/metrics": {
       handler: (_request, reply) => {
@@ -168,13 +203,20 @@ export function buildBackend(
     workDirectoryWatch.stop();
     await warmPool.close();
     await supervisor.close();
+    await tracing?.shutdown();
   });
   return {
     app,
+    announceStop: () => {
+      if (stage === "serving") stage = "leaving";
+    },
     startDraining: () => {
-      isDraining = true;
+      stage = "draining";
     },
     isIdle: () => route.underWay() === 0,
+    findCapabilities: async () => {
+      await capabilities.answer();
+    },
     workDirectoryLost: workDirectoryWatch.lost,
   };
 }

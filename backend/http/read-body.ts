@@ -6,9 +6,8 @@ import { BodyCollector } from "../../rules/http/body-collector.ts";
 import { declaredSize, validateDeclaredSize } from "../../rules/http/declared-size.ts";
 import type { RequestHead } from "../../rules/http/request-head.ts";
 import type { Limits } from "../../rules/limits.ts";
-import { type Problem, problem } from "../../rules/problem.ts";
+import { type Problem, problem, renderQueueFull } from "../../rules/problem.ts";
 import type { Reservation } from "../admission/byte-budget.ts";
-import { renderQueueFull } from "../render/outcome.ts";
 
 export type BodyReading =
   | { readonly kind: "body"; readonly body: Uint8Array }

@@ -2,7 +2,7 @@
  * The outcome of a render: the one place that decides which problem the end of a Typst process is.
  */
 import type { Output } from "../../rules/output-options.ts";
-import { type Problem, problem } from "../../rules/problem.ts";
+import { type Problem, problem, renderQueueFull } from "../../rules/problem.ts";
 import { ServiceFailure } from "../error-log.ts";
 import type { BackendSettings } from "../settings.ts";
 import type { TypstResult } from "../typst/process.ts";
@@ -147,10 +147,4 @@ const NO_SPACE_RETRY_SECONDS = 5;
 /** Other renders hold the temporary space: the request is rejected as when no slot is free. */
 export function noTemporarySpace(): Problem {
   return renderQueueFull("There is no temporary space for the render now.", NO_SPACE_RETRY_SECONDS);
-}
-
-/** The service is overloaded; nothing is broken. */
-export function renderQueueFull(cause: string, retryAfterSeconds: number): Problem {
-  const detail = `${cause} Try again in ${retryAfterSeconds} seconds.`;
-  return problem("render_queue_full", detail, { retry_after: retryAfterSeconds });
 }

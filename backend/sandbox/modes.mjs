@@ -4,18 +4,22 @@
  * Plain JavaScript, without imports, because the set-up loads it before node_modules exists and on any Node from 14 on.
  */
 
-export const SANDBOX_MODES = /** @type {const} */ (["bubblewrap", "landlock", "none"]);
+/** What `auto` tries, in this order. It never turns the sandbox off. */
+export const AUTOMATIC_MODES = /** @type {const} */ (["bubblewrap", "landlock"]);
 
-/** @typedef {(typeof SANDBOX_MODES)[number]} SandboxMode */
+export const SANDBOX_CHOICES = /** @type {const} */ ([...AUTOMATIC_MODES, "auto", "none"]);
 
-export const SANDBOX_MODE_ADVICE = `SERVICE_SANDBOX must be one of ${SANDBOX_MODES.join(", ")}.`;
+/** @typedef {(typeof SANDBOX_CHOICES)[number]} SandboxChoice */
+/** @typedef {Exclude<SandboxChoice, "auto">} SandboxMode */
+
+export const SANDBOX_ADVICE = `SERVICE_SANDBOX must be one of ${SANDBOX_CHOICES.join(", ")}.`;
 
 /**
  * Only the explicit value `none` turns the sandbox off. A missing setting must never do so.
  *
  * @param {string | undefined} setting
- * @returns {SandboxMode | undefined} undefined if the setting names none
+ * @returns {SandboxChoice | undefined} undefined if the setting names none
  */
-export function parseSandboxMode(setting) {
-  return SANDBOX_MODES.find((mode) => mode === (setting || "bubblewrap"));
+export function parseSandboxChoice(setting) {
+  return SANDBOX_CHOICES.find((choice) => choice === (setting || "bubblewrap"));
 }

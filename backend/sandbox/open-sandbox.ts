@@ -1,10 +1,10 @@
 /**
- * Opens the sandbox that the settings name.
+ * Opens a sandbox of a given mode.
  */
 import type { BackendSettings } from "../settings.ts";
 import { openBubblewrap } from "./bubblewrap.ts";
 import { openLandlock } from "./landlock.ts";
-import type { Sandbox } from "./sandbox.ts";
+import type { Sandbox, SandboxMode } from "./sandbox.ts";
 import { openUnconfined } from "./unconfined.ts";
 
 /**
@@ -12,8 +12,8 @@ import { openUnconfined } from "./unconfined.ts";
  *
  * @throws SettingError if no filter of system calls is known for this machine's processor.
  */
-export function openSandbox(settings: BackendSettings): Promise<Sandbox> {
-  switch (settings.sandboxMode) {
+export function openSandbox(settings: BackendSettings, mode: SandboxMode): Promise<Sandbox> {
+  switch (mode) {
     case "bubblewrap":
       return openBubblewrap(settings);
     case "landlock":

@@ -65,9 +65,19 @@ function fontView(view: SandboxView, { bringsFonts }: RenderCommand): SandboxVie
   return bringsFonts ? { ...view, fontPaths: [...view.fontPaths, PROJECT_ROOT] } : view;
 }
 
+/** The arguments that list the fonts of every render, with their variants. */
+export function fontListArguments(view: SandboxView): string[] {
+  return ["fonts", "--variants", ...fontArguments(view)];
+}
+
 /** Whether the output is a ZIP of pages, which Typst writes as files. */
 export function isArchive(output: Output): boolean {
   return output.format !== "pdf" && output.archive !== null;
+}
+
+/** Never the fonts of the host. */
+function fontArguments({ fontPaths }: SandboxView): string[] {
+  return ["--ignore-system-fonts", ...fontPaths.flatMap((fontPath) => ["--font-path", fontPath])];
 }
 
 /** The arguments of one compile: those of every compile, then those of its format. */
@@ -85,8 +95,7 @@ export function compileArguments(
     ...["--jobs", String(settings.threadsPerRender)],
     ...["--package-path", view.packagePath],
     ...["--package-cache-path", view.packagePath],
-    "--ignore-system-fonts",
-    ...view.fontPaths.flatMap((fontPath) => ["--font-path", fontPath]),
+    ...fontArguments(view),
     ...timestampArguments(settings),
     ...formatArguments,
     STANDARD_STREAM,

@@ -16,6 +16,8 @@ const PATHS = new Set([
   "files",
   "each",
   "token-file",
+  "backend-token-file",
+  "metrics-token-file",
   "typst",
   "font-path",
   "package-path",

@@ -1,136 +1,111 @@
 /**
- * `doctor`: what works between this machine and the service, step by step.
+ * `doctor`: examines a deployment from outside, and says for each failure the likely cause and what to do (docs/doctor.md).
  */
-import { styleText } from "node:util";
-import type { Command } from "@commander-js/extra-typings";
-import type { OutputOptions } from "../../client/client.ts";
-import { runVectors } from "../../rules/client.ts";
-import { publishedLimits } from "../../rules/limits.ts";
-import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
-import { findTypst } from "../local/typst.ts";
-import { TOKEN_FILE_OPTION, TYPST_OPTION, URL_OPTION } from "../options.ts";
-import { asCommandError, openService, type Service } from "../service.ts";
-import { locateService } from "../service-location.ts";
-import { sizeInWords } from "../terminal.ts";
+import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
+import type { ExaminationTarget, NamedUrl } from "../doctor/examination.ts";
+import { examine, maxRequests } from "../doctor/examine.ts";
+import { isHealthy, reportForPrograms, summaryInWords, Table } from "../doctor/report.ts";
+import { CommandError, EXIT_CODES } from "../exit-codes.ts";
+import { JSON_OPTION, TOKEN_FILE_OPTION, TYPST_OPTION, URL_OPTION } from "../options.ts";
+import { writeJson } from "../report.ts";
+import { locateService, type ServiceOptions, tokenFrom } from "../service-location.ts";
 
-interface Finding {
-  readonly exitCode: ExitCode;
-  readonly text: string;
-}
-
-interface Step {
-  readonly title: string;
-  /** Whether the steps after it make no sense without it. */
-  readonly isNeeded: boolean;
-  perform(): Promise<Finding>;
-}
-
-const FORMATS = [
-  { format: "pdf" },
-  { format: "png", ppi: 72 },
-  { format: "svg" },
-  { format: "png", ppi: 72, archive: "zip" },
-] as const satisfies readonly OutputOptions[];
-
-const fine = (text: string): Finding => ({ exitCode: EXIT_CODES.success, text });
+/** Above what a render may wait and take in a deployment of the default settings. */
+const DEFAULT_TIMEOUT_SECONDS = 60;
+const MAX_TIMEOUT_SECONDS = 300;
+const MAX_ORIGINS = 16;
 
 export function addDoctorCommand(program: Command, signal: AbortSignal): void {
   program
     .command("doctor")
-    .description(
-      "Looks whether the service can be reached, takes the token, agrees on the rules and renders each format.",
-    )
+    .description("Examines a deployment from outside: what works, what does not, the likely cause and what to do.")
+    .argument("[url]", "the service, as in --url")
     .addOption(URL_OPTION)
     .addOption(TOKEN_FILE_OPTION)
+    .option("--origin <name=url>", "a backend to ask directly as well; may be repeated", addOrigin)
+    .option("--backend-token-file <file>", "a file that holds the backend token; by default $SERVICE_BACKEND_TOKEN")
+    .option(
+      "--metrics-token-file <file>",
+      "a file that holds the token of /metrics, where it asks for one; by default $SERVICE_METRICS_TOKEN",
+    )
+    .option("--timeout <seconds>", "how long one request may take", readSeconds, DEFAULT_TIMEOUT_SECONDS)
+    .option("--quiet", "show only what is not well")
+    .addOption(JSON_OPTION)
     .addOption(TYPST_OPTION)
-    .action(async (flags) => {
-      const { url } = await locateService(flags);
-      process.stdout.write(`${url}\n`);
-      let exitCode: ExitCode = EXIT_CODES.success;
-      for (const step of [
-        { title: "reachable", isNeeded: true, perform: () => reach(url, signal) },
-        ...(await serviceSteps(() => openService(flags), signal)),
-        { title: "Typst for check", isNeeded: false, perform: async () => fine(await findTypst(flags.typst)) },
-      ] satisfies Step[]) {
-        const finding = await find(step, url);
-        const isFine = finding.exitCode === EXIT_CODES.success;
-        const mark = isFine ? styleText("green", "ok  ") : styleText("red", "FAIL");
-        process.stdout.write(`${mark} ${step.title}: ${finding.text}\n`);
-        if (!isFine && exitCode === EXIT_CODES.success) exitCode = finding.exitCode;
-        if (!isFine && step.isNeeded) break;
+    .action(async (url, flags) => {
+      if (url !== undefined && flags.url !== undefined) throw new CommandError("Give the URL once.");
+      const target = await targetOf({ ...flags, url: url ?? flags.url });
+      const isTable = flags.json !== true;
+      const isQuiet = flags.quiet === true;
+      const table = new Table(isQuiet);
+      if (isTable && !isQuiet) {
+        process.stdout.write(
+          `${target.url}: at most ${maxRequests(target)} requests, one at a time, each at most ${flags.timeout} s\n`,
+        );
       }
-      process.exitCode = exitCode;
+      const report = await examine(target, {
+        requestMilliseconds: flags.timeout * 1000,
+        signal,
+        onResult: (result) => {
+          if (isTable) table.add(result);
+        },
+      });
+      if (!isTable) writeJson(reportForPrograms(target.url.href, report));
+      else if (!isQuiet) process.stdout.write(`\n${summaryInWords(report)}\n`);
+      process.exitCode = isHealthy(report.checks) ? EXIT_CODES.success : EXIT_CODES.failure;
     });
 }
 
-async function find(step: Step, url: string): Promise<Finding> {
-  try {
-    return await step.perform();
-  } catch (error) {
-    const known = asCommandError(error, url);
-    if (known instanceof CommandError) return { exitCode: known.exitCode, text: known.message };
-    throw error;
+interface TargetOptions extends ServiceOptions {
+  readonly origin?: readonly NamedUrl[] | undefined;
+  readonly backendTokenFile?: string | undefined;
+  readonly metricsTokenFile?: string | undefined;
+  readonly typst?: string | undefined;
+}
+
+async function targetOf(options: TargetOptions): Promise<ExaminationTarget> {
+  const { url, token } = await locateService(options);
+  const backendToken = await secretFrom(options.backendTokenFile, process.env.SERVICE_BACKEND_TOKEN);
+  const metricsToken = await secretFrom(options.metricsTokenFile, process.env.SERVICE_METRICS_TOKEN);
+  if (![token, backendToken, metricsToken].every((text) => /^[!-~]*$/.test(text))) {
+    throw new CommandError("A token in the environment holds something else than visible ASCII.");
   }
+  const { origin: origins = [], typst } = options;
+  return { url: baseUrl(url), token, backendToken, metricsToken, origins, typst };
 }
 
-/** `/health` needs no token, so that a wrong token and a wrong address are told apart. */
-async function reach(url: string, signal: AbortSignal): Promise<Finding> {
-  const base = url.endsWith("/") ? url : `${url}/`;
-  const answer = await fetch(new URL("health", base), { signal, redirect: "manual" }).catch((error: unknown) => {
-    signal.throwIfAborted();
-    throw error instanceof TypeError ? new CommandError("nothing answers", EXIT_CODES.unreachable) : error;
-  });
-  await answer.body?.cancel();
-  if (answer.ok) return fine(`/health answers ${answer.status}`);
-  return { exitCode: EXIT_CODES.unreachable, text: `/health answers ${answer.status}: is this the service?` };
+/** A file comes first, then the environment; empty where there is neither. */
+function secretFrom(file: string | undefined, inEnvironment = ""): string | Promise<string> {
+  return file === undefined ? inEnvironment.trim() : tokenFrom(file);
 }
 
-async function serviceSteps(openOnce: () => Promise<Service>, signal: AbortSignal): Promise<Step[]> {
-  let opened: Promise<Service> | null = null;
-  const service = () => {
-    opened ??= openOnce();
-    return opened;
-  };
-  const constraints = async () => {
-    const { client } = await service();
-    const result = await client.constraints({ signal });
-    if (result.ok) return result.constraints;
-    throw new CommandError(result.problem.detail, exitCodeOf(result.problem));
-  };
-  return [
-    {
-      title: "token and limits",
-      isNeeded: true,
-      perform: async () => {
-        const limits = publishedLimits((await constraints()).limits);
-        return fine(
-          `accepted; requests up to ${sizeInWords(limits.max_request_body_bytes)}, ${limits.effective_max_files} files`,
-        );
-      },
-    },
-    {
-      title: "rules",
-      isNeeded: false,
-      perform: async () => {
-        const published = await constraints();
-        const count = published.conformance_vectors.length + published.output_rules.conformance_vectors.length;
-        const wrong = runVectors(published).length;
-        if (wrong === 0) return fine(`all ${count} vectors agree`);
-        return { exitCode: EXIT_CODES.failure, text: `${wrong} of ${count} vectors disagree: update this program` };
-      },
-    },
-    ...FORMATS.map((output) => ({
-      title: `render ${"archive" in output ? "zip" : output.format}`,
-      isNeeded: false,
-      perform: async () => {
-        const start = performance.now();
-        const { client } = await service();
-        const result = await client.render({ source: "= #data.title", data: { title: "Doctor" }, output }, { signal });
-        if (!result.ok)
-          return { exitCode: exitCodeOf(result.problem), text: `${result.problem.code}: ${result.problem.detail}` };
-        const bytes = await result.bytes();
-        return fine(`${sizeInWords(bytes.length)} in ${Math.round(performance.now() - start)} ms`);
-      },
-    })),
-  ];
+/** As `--origin` gives them, one after the other. */
+function addOrigin(value: string, previous: readonly NamedUrl[] | undefined): readonly NamedUrl[] {
+  const [, name, address] = /^([A-Za-z0-9][A-Za-z0-9._-]{0,63})=(.+)$/.exec(value) ?? [];
+  const url = address !== undefined && URL.canParse(address) ? new URL(address) : null;
+  const origins = previous ?? [];
+  if (name === undefined || url === null || !/^https?:$/.test(url.protocol)) {
+    throw new InvalidArgumentError("It is a name and a URL, such as a=http://10.0.0.2:8788.");
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new InvalidArgumentError("The URL holds a user name or a password.");
+  }
+  if (origins.some((origin) => origin.name === name)) throw new InvalidArgumentError(`${name} is named twice.`);
+  if (origins.length >= MAX_ORIGINS) throw new InvalidArgumentError(`At most ${MAX_ORIGINS} origins.`);
+  return [...origins, { name, url: baseUrl(url.href) }];
+}
+
+/** With a slash at its end, so that the routes are below its path. */
+function baseUrl(address: string): URL {
+  const url = new URL(address);
+  if (!url.pathname.endsWith("/")) url.pathname += "/";
+  url.search = "";
+  url.hash = "";
+  return url;
+}
+
+function readSeconds(value: string): number {
+  const seconds = Number(value);
+  if (seconds > 0 && seconds <= MAX_TIMEOUT_SECONDS) return seconds;
+  throw new InvalidArgumentError(`It is a number up to ${MAX_TIMEOUT_SECONDS}.`);
 }

@@ -55,22 +55,27 @@ export function authenticateCaller(
   const values = tokens.map(({ token }) => token);
   const caller = tokens[positionOf(candidate ?? "", values) - 1]?.name;
   if (caller !== undefined) return { ok: true, caller };
-  return { ok: false, problem: invalidToken(values) };
+  return { ok: false, problem: invalidToken(values, API_TOKEN_HEADER) };
 }
 
 /**
  * Validates the token of a request.
  *
+ * @param place where the request must have it, in words for its sender
  * @returns null when it is one of `tokens`; `forbidden` when it is not; `service_unavailable` when no token is
  *   configured, because a service without tokens must not be open to everyone.
  */
-export function validateToken(candidate: string | null | undefined, tokens: readonly string[]): Problem | null {
-  return positionOf(candidate ?? "", tokens) > 0 ? null : invalidToken(tokens);
+export function validateToken(
+  candidate: string | null | undefined,
+  tokens: readonly string[],
+  place: string = API_TOKEN_HEADER,
+): Problem | null {
+  return positionOf(candidate ?? "", tokens) > 0 ? null : invalidToken(tokens, place);
 }
 
-function invalidToken(tokens: readonly string[]): Problem {
+function invalidToken(tokens: readonly string[], place: string): Problem {
   if (tokens.length === 0) return serviceUnavailable();
-  return problem("forbidden", `A valid token is required in ${API_TOKEN_HEADER}.`, {});
+  return problem("forbidden", `A valid token is required in ${place}.`, {});
 }
 
 /**

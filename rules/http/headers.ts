@@ -14,6 +14,12 @@ export const LIMITS_HEADER = "X-Service-Limits";
 /** From the edge to the backend: the name of the caller, by which slots, queue and memory are shared. */
 export const CALLER_HEADER = "X-Service-Caller";
 
+/** From the edge to the backend: for how many milliseconds the edge still waits for the answer to begin. */
+export const PATIENCE_HEADER = "X-Service-Patience-Milliseconds";
+
+/** From a backend to the edge, in each answer to a render: how busy the backend is. See `formatBackendLoad`. */
+export const LOAD_HEADER = "X-Service-Load";
+
 /** The name of a caller: safe in a header, a log line and a metric label. */
 export const CALLER_NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
@@ -22,6 +28,9 @@ export const REQUEST_ID_HEADER = "X-Request-Id";
 
 /** A request id is a UUID (RFC 9562). Any other value that arrives is replaced. */
 export const REQUEST_ID_PATTERN = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** From a backend to the edge, in a problem: its code, so that the edge can log it without reading the body. */
+export const PROBLEM_CODE_HEADER = "X-Service-Problem-Code";
 
 /** In every response. */
 export const COMMON_HEADERS = { "X-Content-Type-Options": "nosniff" } as const;

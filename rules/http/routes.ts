@@ -2,6 +2,7 @@
  * Which path takes which method, at the edge and at a backend. Both register their routes from these lists, and answer 405
  * and OPTIONS by them: a route that is listed has a handler, and one that is not listed cannot be served.
  */
+import { CAPABILITIES_PATH } from "../capabilities.ts";
 import { OPENAPI_DOCUMENT_NAME, STATIC_DOCUMENTS } from "../constraints.ts";
 
 export interface Route {
@@ -10,12 +11,16 @@ export interface Route {
   readonly method: "GET" | "POST";
 }
 
+/** The metrics: at the edge those of all backends, at a backend its own. */
+export const METRICS_PATH = "/metrics";
+
 /** The edge's routes that have a handler each. */
 export const EDGE_ROUTES = [
   { path: "/v1/render", method: "POST" },
   { path: "/v1/constraints", method: "GET" },
+  { path: CAPABILITIES_PATH, method: "GET" },
   { path: "/health", method: "GET" },
-  { path: "/metrics", method: "GET" },
+  { path: METRICS_PATH, method: "GET" },
 ] as const satisfies readonly Route[];
 
 /** The edge's routes for the static documents. */
@@ -54,9 +59,10 @@ export const PLAYGROUND_ROUTES: readonly Route[] = [
 /** The routes of a backend. */
 export const BACKEND_ROUTES = [
   { path: "/v1/render", method: "POST" },
+  { path: CAPABILITIES_PATH, method: "GET" },
   { path: "/health", method: "GET" },
   { path: "/ready", method: "GET" },
-  { path: "/metrics", method: "GET" },
+  { path: METRICS_PATH, method: "GET" },
 ] as const satisfies readonly Route[];
 
 /** The methods of a path as the `Allow` header lists them (RFC 9110, section 10.2.1); null where nothing is served. */

@@ -5,9 +5,10 @@
  * `npm run generate` writes it to `static/openapi.json`. No part of this file is in the Worker.
  */
 import { toJsonSchemaDefs } from "@valibot/to-json-schema";
+import { CAPABILITIES_PATH } from "../../rules/capabilities.ts";
 import { API_TOKEN_HEADER, COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../rules/http/headers.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
-import { constraintsExample, type Example, problemExample, requestExamples } from "./examples.ts";
+import { capabilitiesExample, constraintsExample, type Example, problemExample, requestExamples } from "./examples.ts";
 import { REQUEST_SCHEMAS } from "./request-schemas.ts";
 import { PROBLEM_CODES, problemSchemaName, RESPONSE_SCHEMAS } from "./response-schemas.ts";
 
@@ -16,13 +17,15 @@ const INTERFACE_VERSION = "1.2.0";
 
 const DESCRIPTION = `Send Typst source with files and JSON data to \`POST /v1/render\` and get a finished PDF, PNG, SVG or a ZIP archive of pages.
 
-**Token.** \`/v1\` needs an API token in \`${API_TOKEN_HEADER}\`; everything else is open.
+**Token.** \`/v1\` needs an API token in \`${API_TOKEN_HEADER}\`; everything else is open, unless the operator has protected \`/metrics\`.
 
 **Problems.** Every error is \`${PROBLEM_MEDIA_TYPE}\` (RFC 9457). Branch on \`code\` or \`origin\`: \`request\` and \`template\` ask the caller to correct something, \`capacity\` to wait for \`Retry-After\`, and only \`service\` means that the service failed.
 
 **Every response** has a \`${REQUEST_ID_HEADER}\` and may gain members; ignore those that you do not know. Requests are strict: an unknown field is rejected.
 
 **Methods.** Every \`GET\` route answers \`HEAD\` as well, and every route \`OPTIONS\` with 204 and \`Allow\`.
+
+**Browsers.** Pages of other origins may use a deployment whose operator allows their origin (CORS); without credentials, so the token is sent in its header.
 
 **Beyond this description.** Sizes in bytes, the number of files and rules over several fields cannot be written as a schema. \`GET /v1/constraints\` publishes them, with conformance vectors, so that a request can be checked before it is sent.`;
 
@@ -55,6 +58,11 @@ const HEADERS = {
   },
   Revalidated: {
     description: "The response may be kept, and must be revalidated with `If-None-Match` before it is used again.",
+    required: true,
+    schema: { type: "string" },
+  },
+  KeptForAWhile: {
+    description: "Every cache may keep the response for `max-age` seconds.",
     required: true,
     schema: { type: "string" },
   },
@@ -112,7 +120,7 @@ interface ProblemResponse {
 /** The responses that report problems, one per status. */
 const PROBLEM_RESPONSES = {
   InvalidRequest: { status: 400, description: "The request is not valid." },
-  Forbidden: { status: 403, description: "The API token is missing or wrong." },
+  Forbidden: { status: 403, description: "The token is missing or wrong." },
   NotFound: { status: 404, description: "The path is misspelled: nothing is served there." },
   MethodNotAllowed: {
     status: 405,
@@ -124,7 +132,8 @@ const PROBLEM_RESPONSES = {
   CompileFailed: { status: 422, description: "Typst could not make the requested output of this template." },
   QueueFull: {
     status: 429,
-    description: "No room in time; nothing is broken. Wait, then send the request again.",
+    description:
+      "No room in time, or too many requests of one caller; nothing is broken. Wait, then send the request again.",
     headers: { "Retry-After": "RetryAfter" },
   },
   RenderFailed: { status: 500, description: "The render failed for no reason in the template." },
@@ -182,9 +191,12 @@ const IF_NONE_MATCH = {
 } as const;
 
 const CACHED = { ETag: "EntityTag", "Cache-Control": "Revalidated" } as const;
-const NOT_MODIFIED = {
-  304: { description: "The response that you have kept is still current.", headers: headers(CACHED) },
-};
+/** Responses that a cache may use for a while without asking. */
+const KEPT = { ETag: "EntityTag", "Cache-Control": "KeptForAWhile" } as const;
+const notModified = (validators: Readonly<Record<string, HeaderName>>) => ({
+  304: { description: "The response that you have kept is still current.", headers: headers(validators) },
+});
+const NOT_MODIFIED = notModified(CACHED);
 
 interface StaticDocument {
   readonly operationId: string;
@@ -279,6 +291,26 @@ function paths(requests: Readonly<Record<string, Example>>): Json {
         },
       },
     },
+    [CAPABILITIES_PATH]: {
+      get: {
+        operationId: "getCapabilities",
+        tags: ["Rules"],
+        summary: "Get what this deployment has installed",
+        description:
+          "Fonts, packages, the version of Typst and the formats: what every backend of the deployment has, so that any of them can render with it. It changes with a deployment only.",
+        security: OPEN,
+        parameters: [{ $ref: "#/components/parameters/IfNoneMatch" }],
+        responses: {
+          200: {
+            description: "The document.",
+            headers: headers(KEPT),
+            content: { "application/json": { schema: schema("Capabilities"), example: capabilitiesExample() } },
+          },
+          ...notModified(KEPT),
+          ...problems(...ANYWHERE),
+        },
+      },
+    },
     "/files-key-rules.json": staticDocument({
       operationId: "getFilesKeyRules",
       summary: "Get the rules for file keys",
@@ -335,7 +367,8 @@ function paths(requests: Readonly<Record<string, Example>>): Json {
         operationId: "getMetrics",
         tags: ["Operation"],
         summary: "Get metrics",
-        description: "The metrics of every backend, distinguished by the label `origin`, at most a few seconds old.",
+        description:
+          "The metrics of every backend, distinguished by the label `origin`, at most a few seconds old. The operator of a deployment may ask for a token of its own, sent as `Authorization: Bearer`, or switch this route off, which is then answered 404.",
         security: OPEN,
         responses: {
           200: {
@@ -345,7 +378,7 @@ function paths(requests: Readonly<Record<string, Example>>): Json {
               "text/plain": { schema: { type: "string" }, example: 'service_origin_up{origin="backend-1"} 1\n' },
             },
           },
-          ...problems(...ANYWHERE),
+          ...problems("Forbidden", ...ANYWHERE),
         },
       },
     },

@@ -2,6 +2,8 @@
  * The examples of the interface description: requests that the service renders as they are, and a problem of each code.
  * Problems that validation finds are made by the validation itself.
  */
+import { TYPST_VERSION } from "../../backend/typst/release.mjs";
+import { type Capabilities, capabilitiesOf } from "../../rules/capabilities.ts";
 import { constraintsDocument } from "../../rules/constraints.ts";
 import { DEFAULT_LIMITS, limitsFrom } from "../../rules/limits.ts";
 import {
@@ -180,4 +182,18 @@ export function constraintsExample() {
     conformance_vectors: document.conformance_vectors.slice(0, 2),
     output_rules: { ...output_rules, conformance_vectors: output_rules.conformance_vectors.slice(0, 2) },
   };
+}
+
+/** What a deployment with one more font and one package has; of Typst's own fonts only the first. */
+export function capabilitiesExample(): Capabilities {
+  const regular = { style: "normal", weight: { min: 400, max: 400 }, stretch_percent: { min: 100, max: 100 } } as const;
+  const variable = { ...regular, weight: { min: 100, max: 900 } };
+  return capabilitiesOf(
+    TYPST_VERSION,
+    [
+      { family: "DejaVu Sans Mono", variants: [regular] },
+      { family: "Inter", variants: [variable] },
+    ],
+    [{ namespace: "preview", name: "cetz", version: "0.3.4" }],
+  );
 }

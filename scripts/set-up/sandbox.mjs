@@ -6,7 +6,7 @@
 import { findOnPath } from "../../backend/programs.mjs";
 import { EMPTY_SANDBOX_ARGUMENTS, hasMadeEmptySandbox } from "../../backend/sandbox/bubblewrap-needs.mjs";
 import { landlockTrialArguments, OLDEST_UTIL_LINUX } from "../../backend/sandbox/landlock-needs.mjs";
-import { parseSandboxMode, SANDBOX_MODE_ADVICE } from "../../backend/sandbox/modes.mjs";
+import { AUTOMATIC_MODES, parseSandboxChoice, SANDBOX_ADVICE } from "../../backend/sandbox/modes.mjs";
 import { locateBubblewrap } from "../bubblewrap-location.mjs";
 import { canFetchBubblewrap, ensureCachedBubblewrap } from "./bubblewrap.mjs";
 import { SetUpError } from "./report.mjs";
@@ -23,16 +23,16 @@ const DOCUMENTATION = "docs/operations.md#sandbox";
  * @returns {Promise<string[]>}
  */
 export async function sandboxProblems(signal, isTried, platform = process.platform) {
-  const mode = parseSandboxMode(process.env.SERVICE_SANDBOX);
-  if (mode === undefined) return [SANDBOX_MODE_ADVICE];
-  if (mode === "none") return [];
+  const choice = parseSandboxChoice(process.env.SERVICE_SANDBOX);
+  if (choice === undefined) return [SANDBOX_ADVICE];
+  if (choice === "none") return [];
   if (platform !== "linux") {
     return [
-      `Renders are sandboxed by ${mode}, which ${platform} does not have. To try the service on this machine without ` +
+      `Renders are sandboxed by ${choice === "auto" ? AUTOMATIC_MODES.join(" or ") : choice}, which ${platform} does not have. To try the service on this machine without ` +
         "a sandbox, say so: SERVICE_SANDBOX=none npm start",
     ];
   }
-  const problemOf = { bubblewrap: bubblewrapObstacle, landlock: landlockObstacle }[mode];
+  const problemOf = { bubblewrap: bubblewrapObstacle, landlock: landlockObstacle, auto: automaticObstacle }[choice];
   const problems = [await prlimitObstacle(), await problemOf(signal, isTried)];
   return problems.filter((problem) => problem !== undefined);
 }
@@ -44,6 +44,18 @@ async function prlimitObstacle() {
     "prlimit is missing: renders are limited by it. Install it and run this again; on Debian and Ubuntu: " +
     "sudo apt-get install -y util-linux"
   );
+}
+
+/**
+ * Why neither sandbox works. The backend tries both again at its start and takes the first that holds.
+ *
+ * @param {AbortSignal} signal @param {boolean} isTried @returns {Promise<string | undefined>}
+ */
+async function automaticObstacle(signal, isTried) {
+  const bubblewrap = await bubblewrapObstacle(signal, isTried);
+  if (bubblewrap === undefined) return undefined;
+  const landlock = await landlockObstacle(signal, isTried);
+  return landlock && `${bubblewrap}. Nor is there the other sandbox that SERVICE_SANDBOX=auto tries: ${landlock}`;
 }
 
 /** @param {AbortSignal} signal @param {boolean} isTried @returns {Promise<string | undefined>} */

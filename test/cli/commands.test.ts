@@ -8,7 +8,6 @@ import { runCommand, writeProject } from "../support/command-line.ts";
 import { readPdf } from "../support/pdf-reader.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
-import { API_TOKEN } from "../support/tokens.ts";
 
 let service: TestService;
 let env: Record<string, string>;
@@ -58,36 +57,6 @@ it("vectors agrees with the service", async () => {
   const { stdout, exitCode } = await run("vectors");
   expect(stdout).toMatch(/^([0-9]+) of \1 vectors agree\n$/);
   expect(exitCode).toBe(0);
-});
-
-describe("doctor", () => {
-  it("finds each part of a good service good", async () => {
-    const { stdout, exitCode } = await run("doctor");
-    for (const title of [
-      "reachable",
-      "token and limits",
-      "rules",
-      "render pdf",
-      "render png",
-      "render svg",
-      "render zip",
-    ]) {
-      expect(stdout).toContain(`ok   ${title}: `);
-    }
-    expect(stdout).not.toContain(API_TOKEN);
-    expect(exitCode).toBe(0);
-  });
-
-  it("tells a wrong token from a wrong address", async () => {
-    const folder = await makeTemporaryFolder("command-");
-    const wrongToken = await runCommand(folder, ["doctor"], { env: { ...env, SERVICE_API_TOKEN: "wrong" } });
-    expect(wrongToken.stdout).toContain("ok   reachable");
-    expect(wrongToken.stdout).toContain("FAIL token and limits");
-    expect(wrongToken.exitCode).toBe(3);
-    const nothing = await runCommand(folder, ["doctor", "--url", "http://127.0.0.1:9"]);
-    expect(nothing.stdout).toContain("FAIL reachable: nothing answers");
-    expect(nothing.exitCode).toBe(7);
-  });
 });
 
 describe("completion", () => {

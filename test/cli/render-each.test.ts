@@ -2,8 +2,7 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { renderQueueFull } from "../../backend/render/outcome.ts";
-import { problem } from "../../rules/problem.ts";
+import { problem, renderQueueFull } from "../../rules/problem.ts";
 import { runCommand, runInTerminal, startCommand, writeProject } from "../support/command-line.ts";
 import { readPdf } from "../support/pdf-reader.ts";
 import { sendPdf, sendProblem, startScriptedService } from "../support/scripted-service.ts";

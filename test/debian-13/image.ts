@@ -1,11 +1,13 @@
 /**
- * `npm run test:image`: executes the steps of the Dockerfile without Docker in a root of Debian 13, and sends the resulting
- * backend `/ready` and a render. The Dockerfile is the only source of the steps.
+ * `npm run test:image`: executes the steps of the Dockerfile without Docker in roots of Debian 13, starts the services of
+ * compose.yaml from them with its environment, and sends them renders through the edge. The Dockerfile is the only source of
+ * the steps and compose.yaml of the settings.
  *
  * The images of its FROM lines are not available everywhere and have stand-ins: Debian 13 with the Node of the npm package
  * `node`, and the Typst of the tests. Everything is in memory, in namespaces that end with this process; only the root of
  * Debian stays in the user's cache. It needs the superuser, because it creates files of several users.
  */
+import { existsSync } from "node:fs";
 import { appendFile, cp, mkdir, mkdtemp, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -16,6 +18,7 @@ import { cacheFolder } from "../../backend/cache-folder.mjs";
 import { findOnPath } from "../../backend/programs.mjs";
 import { TYPST_VERSION } from "../../backend/typst/release.mjs";
 import { locateTypst } from "../../scripts/typst-location.mjs";
+import { type ComposeService, readComposeServices } from "../support/compose-file.ts";
 import { downloadWithDependencies, ensureFolder, sourcesLine } from "./archive.ts";
 
 const CHECKOUT = fileURLToPath(new URL("../..", import.meta.url));
@@ -23,7 +26,8 @@ const SELF = fileURLToPath(import.meta.url);
 const INSIDE = "--inside";
 /** The packages of node:…-trixie-slim that matter to the service, besides Debian's essential ones. */
 const BASE_PACKAGES = ["?essential", "apt", "ca-certificates", "libatomic1"];
-const TOKEN = "a-token-of-the-image-test";
+const API_TOKEN = "a-callers-token-of-the-image-test";
+const BACKEND_TOKEN = "a-backends-token-of-the-image-test";
 const READY_TIMEOUT_MILLISECONDS = 30_000;
 
 function say(line: string): void {
@@ -101,8 +105,7 @@ async function buildAndTry(folder: string): Promise<void> {
       `${instruction.getKeyword()} ${(instruction.getArgumentsContent() ?? "").replaceAll(/\s+/g, " ").slice(0, 90)} (${seconds} s)`,
     );
   }
-  if (stage === null) throw new Error("the Dockerfile has no stage");
-  await tryService(stage);
+  await tryServices(stages);
 }
 
 const isFrom = (instruction: Instruction): instruction is From => instruction.getKeyword() === "FROM";
@@ -121,7 +124,7 @@ async function standIn(image: string, place: string): Promise<Stage> {
     say(`${image}: in its place ${typst.path}`);
     return { ...stage, ...rest };
   }
-  if (!/^node:\d+-trixie-slim$/.test(image)) throw new Error(`nothing stands in for ${image}`);
+  if (!/^node:\d+\.\d+\.\d+-trixie-slim$/.test(image)) throw new Error(`nothing stands in for ${image}`);
   for (const name of ["root", "upper", "work"]) await mkdir(join(place, name), { recursive: true });
   const layers = `lowerdir=${debianRoot()},upperdir=${join(place, "upper")},workdir=${join(place, "work")}`;
   await execa("mount", ["-t", "overlay", "-o", layers, "overlay", root]);
@@ -132,8 +135,8 @@ async function standIn(image: string, place: string): Promise<Stage> {
   await appendFile(join(root, "etc/group"), "node:x:1000:\n");
   await cp(process.execPath, join(root, "usr/local/bin/node"), { dereference: true });
   await installNpm(root);
-  const wanted = /^node:(\d+)-/.exec(image)?.[1];
-  if (process.versions.node.split(".")[0] !== wanted) throw new Error(`this is Node ${process.version}, not ${wanted}`);
+  const wanted = /^node:([\d.]+)-/.exec(image)?.[1];
+  if (process.versions.node !== wanted) throw new Error(`this is Node ${process.version}, not ${wanted}`);
   say(`${image}: in its place Debian 13 with Node ${process.version} of the npm package, and the npm of this machine`);
   return { ...stage, ...rest };
 }
@@ -217,8 +220,9 @@ function inside(
   more: Readonly<Record<string, string>> = {},
 ): string[] {
   const variables = Object.entries({ ...environment, ...more }).map(([name, value]) => `${name}=${value}`);
-  const home = `HOME=${user === "root" ? "/root" : `/home/${user}`}`;
-  return [`--userspec=${user}:${user}`, root, "env", "-i", "-C", workingDirectory, home, ...variables, ...command];
+  const home = `HOME=${user === "root" ? "/root" : "/home/node"}`;
+  const userAndGroup = user.includes(":") ? user : `${user}:${user}`;
+  return [`--userspec=${userAndGroup}`, root, "env", "-i", "-C", workingDirectory, home, ...variables, ...command];
 }
 
 /** The machine's package sources and their certificates, without any tokens. */
@@ -236,62 +240,140 @@ async function npmSetting(name: string): Promise<string> {
   return stdout.trim();
 }
 
-/** Starts the command of the image in its own network, where its port is free, and sends it requests. */
-async function tryService(stage: Stage): Promise<void> {
-  const settings = { SERVICE_BACKEND_TOKENS: TOKEN };
-  // SIOCSIFFLAGS of <linux/sockios.h>: the loopback interface of a new network is down.
-  const raise =
-    'use Socket; socket(S, AF_INET, SOCK_DGRAM, 0); my $up = pack("a16sx14", "lo", 1); ioctl(S, 0x8914, $up) or die $!; exec @ARGV';
+interface Container {
+  readonly name: string;
+  readonly stage: Stage;
+  readonly ended: Promise<{ readonly exitCode?: number }>;
+  /** Runs a command as `docker exec` does. */
+  ask(
+    ...command: string[]
+  ): Promise<{ readonly exitCode?: number; readonly stdout?: unknown; readonly stderr?: unknown }>;
+  stop(): Promise<void>;
+}
+
+/** SIOCSIFFLAGS of <linux/sockios.h>: the loopback interface of a new network is down. */
+const RAISE_LOOPBACK =
+  'use Socket; socket(S, AF_INET, SOCK_DGRAM, 0); my $up = pack("a16sx14", "lo", 1); ioctl(S, 0x8914, $up) or die $!; exec @ARGV';
+
+/** Mounts the root read-only with a tmpfs where the file says so, then runs the rest of the arguments. */
+const CONFINE = `
+set -eu
+root=$1 tmpfs=$2
+shift 2
+mount --rbind "$root" "$root"
+mount -o remount,bind,ro "$root"
+[ -z "$tmpfs" ] || mount -t tmpfs -o "\${tmpfs#*:}" tmpfs "$root\${tmpfs%%:*}"
+exec "$@"`;
+
+/** Starts the services of compose.yaml, renders through the edge, stops one backend, renders again, and stops the rest. */
+async function tryServices(stages: ReadonlyMap<string, Stage>): Promise<void> {
+  const services = await readComposeServices({
+    SERVICE_API_TOKENS: `image-test:${API_TOKEN}`,
+    SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
+    SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
+  });
+  const names = Object.keys(services);
+  // The containers share one network here. So each listens at an address of its own, which the edge finds by its name.
+  const addresses = new Map(names.map((name, index) => [name, `127.0.1.${index + 1}`]));
+  for (const { root } of stages.values()) {
+    const lines = [...addresses].map(([name, address]) => `${address} ${name}\n`);
+    if (existsSync(join(root, "etc"))) await writeFile(join(root, "etc/hosts"), lines.join(""));
+  }
+  const network = execa("unshare", ["--net", "perl", "-e", RAISE_LOOPBACK, "--", "sleep", "infinity"], {
+    reject: false,
+  });
+  const containers: Container[] = [];
+  try {
+    for (const [name, service] of Object.entries(services)) {
+      const stage = stages.get(service.build.target);
+      if (stage === undefined) throw new Error(`the Dockerfile has no target ${service.build.target}`);
+      containers.push(startContainer(name, stage, service, addresses.get(name) ?? "", network.pid));
+    }
+    for (const { name, stage, ask } of containers)
+      await untilHealthy(name, () => ask(...healthCheckAt(stage, addresses.get(name))));
+    const [edge, ...backends] = containers;
+    const [first] = backends;
+    if (edge === undefined || first === undefined) throw new Error("compose.yaml has no edge and backends");
+    for (const container of containers) await expectReadOnly(container);
+    await render(edge, "POST /v1/render through the edge");
+    await first.stop();
+    for (let count = 0; count < 5; count++) await render(edge, `the same without ${first.name}`);
+  } finally {
+    await Promise.allSettled(containers.map(({ stop }) => stop()));
+    network.kill("SIGKILL");
+  }
+  for (const { name, stage, ended } of containers) {
+    const { exitCode } = await ended;
+    if (exitCode !== 0) throw new Error(`on SIGTERM ${name} ended with ${exitCode}`);
+    say(`on SIGTERM ${name} ended with 0; it ran as ${stage.user}, with a read-only root`);
+  }
+}
+
+function startContainer(
+  name: string,
+  stage: Stage,
+  { environment, tmpfs }: ComposeService,
+  address: string,
+  networkPid: number | undefined,
+): Container {
+  const enter = [`--net=/proc/${networkPid}/ns/net`];
+  const settings = { ...environment, ...(stage.environment.SERVICE_HOST !== undefined && { SERVICE_HOST: address }) };
   const command = ["chroot", ...inside(stage, stage.command, settings)];
-  const service = execa("unshare", ["--net", "perl", "-e", raise, "--", ...command], {
+  const confined = ["unshare", "--mount", "sh", "-c", CONFINE, "sh", stage.root, tmpfs[0] ?? "", ...command];
+  // nsenter, unshare, sh, chroot and env each exec the next, so the started process becomes the service.
+  const service = execa("nsenter", [...enter, ...confined], {
     stdin: "ignore",
     stdout: "inherit",
     stderr: "inherit",
     reject: false,
   });
-  // unshare, perl, chroot and env each exec the next, so the started process becomes the service.
   const ask = (...request: string[]) =>
-    execa("nsenter", [`--net=/proc/${service.pid}/ns/net`, "chroot", ...inside(stage, request)], { reject: false });
-  try {
-    await untilHealthy(() => ask(...stage.healthCheck));
-    for (const [name, script] of Object.entries(REQUESTS)) {
-      const { exitCode, stdout, stderr } = await ask("node", "-e", script);
-      if (exitCode !== 0) throw new Error(`${name}: ${stdout} ${stderr}`);
-      say(`${name}: ${stdout}`);
-    }
-  } finally {
+    execa("nsenter", [`--mount=/proc/${service.pid}/ns/mnt`, ...enter, "chroot", ...inside(stage, request)], {
+      reject: false,
+    });
+  const stop = async () => {
     service.kill("SIGTERM");
-  }
-  const { exitCode } = await service;
-  if (exitCode !== 0) throw new Error(`on SIGTERM the service ended with ${exitCode}`);
-  say(`on SIGTERM it ended with 0; it ran as ${stage.user}, in the ${stage.environment.SERVICE_SANDBOX} sandbox`);
+    await service;
+  };
+  return { name, stage, ended: service, ask, stop };
 }
 
-async function untilHealthy(check: () => Promise<{ exitCode?: number }>): Promise<void> {
+/** The image's own health check, at the address that the service has here. */
+function healthCheckAt(stage: Stage, address = ""): string[] {
+  const isBackend = stage.environment.SERVICE_HOST !== undefined;
+  return stage.healthCheck.map((part) => (isBackend ? part.replace("127.0.0.1", address) : part));
+}
+
+async function untilHealthy(name: string, check: () => Promise<{ readonly exitCode?: number }>): Promise<void> {
   const deadline = performance.now() + READY_TIMEOUT_MILLISECONDS;
   while (performance.now() < deadline) {
-    if ((await check()).exitCode === 0) return say("HEALTHCHECK: healthy");
+    if ((await check()).exitCode === 0) return say(`HEALTHCHECK of ${name}: healthy`);
     await delay(200);
   }
-  throw new Error("the image's own health check never succeeded");
+  throw new Error(`the health check of ${name} never succeeded`);
 }
 
-const URL_OF_SERVICE = "http://127.0.0.1:8788";
-const RENDER = `fetch("${URL_OF_SERVICE}/v1/render", {
+async function expectReadOnly({ name, ask }: Container): Promise<void> {
+  const { stderr } = await ask("node", "-e", 'require("node:fs").writeFileSync("/etc/hosts", "")');
+  if (!String(stderr).includes("EROFS")) throw new Error(`${name} can write to its root: ${stderr}`);
+}
+
+async function render({ ask }: Container, what: string): Promise<void> {
+  const { exitCode, stdout, stderr } = await ask("node", "-e", RENDER);
+  if (exitCode !== 0) throw new Error(`${what}: ${stdout} ${stderr}`);
+  say(`${what}: ${stdout}`);
+}
+
+/** A render through the edge, as a program for Node inside an image. */
+const RENDER = `fetch("http://127.0.0.1:8787/v1/render", {
   method: "POST",
-  headers: { "Content-Type": "application/json", "X-Service-Backend-Token": "${TOKEN}" },
+  headers: { "Content-Type": "application/json", "X-Service-Api-Token": "${API_TOKEN}" },
   body: JSON.stringify({ source: "= Hello" }),
 }).then(async (answer) => {
   const bytes = Buffer.from(await answer.arrayBuffer());
   console.log(answer.status, answer.headers.get("Content-Type"), bytes.length, "bytes");
   process.exit(answer.status === 200 && bytes.subarray(0, 5).toString() === "%PDF-" ? 0 : 1);
 })`;
-
-/** The requests to the service, as programs for Node inside the image. */
-const REQUESTS = {
-  "GET /ready": `fetch("${URL_OF_SERVICE}/ready").then((answer) => { console.log(answer.status); process.exit(answer.ok ? 0 : 1); })`,
-  "POST /v1/render": RENDER,
-};
 
 const [option, folder] = process.argv.slice(2);
 if (option === INSIDE && folder !== undefined) await buildAndTry(folder);

@@ -142,3 +142,46 @@ describe("the memory for bodies", () => {
     },
   );
 });
+
+describe("memory on offer", () => {
+  it("goes to a request that needs it, the oldest first, and no more than it needs", async () => {
+    const memory = memoryFor(100, 30);
+    const givenUp: string[] = [];
+    for (const owner of ["a", "b", "c", "d"]) {
+      const reservation = reserve(memory, owner);
+      expect(await growth(reservation, owner === "a" ? 30 : 20)).toBe(true);
+      reservation.offer(() => givenUp.push(owner));
+    }
+    expect(givenUp).toEqual([]);
+    expect(await growth(reserve(memory, "e"), 20)).toBe(true);
+    expect(givenUp).toEqual(["a"]);
+    expect(memory.reservedBytes).toBe(80);
+  });
+
+  it("is not taken once the offer is taken back", async () => {
+    const memory = memoryFor(100, 30);
+    const kept = ["a", "b", "c", "d"].map((owner) => reserve(memory, owner));
+    for (const reservation of kept) {
+      expect(await growth(reservation, 23)).toBe(true);
+      reservation.offer(() => expect.unreachable());
+      reservation.keep();
+    }
+    expect(await growth(reserve(memory, "e"), 23)).toBe("waits");
+    expect(kept.map(({ bytes }) => bytes)).toEqual([23, 23, 23, 23]);
+  });
+
+  it("is not given up twice, nor after its release", async () => {
+    const memory = memoryFor(100, 30);
+    let count = 0;
+    const [first, second] = [reserve(memory, "a"), reserve(memory, "b")];
+    expect(await growth(first, 30)).toBe(true);
+    first.offer(() => count++);
+    first.reclaim();
+    first.reclaim();
+    expect(await growth(second, 30)).toBe(true);
+    second.offer(() => count++);
+    second.release();
+    second.reclaim();
+    expect([count, memory.reservedBytes]).toEqual([1, 0]);
+  });
+});

@@ -2,6 +2,7 @@
  * `POST /v1/render` at the edge, inside workerd: what is rejected before it reaches a backend, what a backend gets, and
  * which responses of a backend are accepted. The backend is a stand-in here; the real one is in test/service.
  */
+import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { app } from "../../edge/app.ts";
@@ -63,7 +64,8 @@ describe("a valid request", () => {
     const named = { ...env, SERVICE_API_TOKENS: `first, billing:${API_TOKEN}` };
     const headers = { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json", "X-Service-Caller": "me" };
     const init = { method: "POST", headers, body: '{"source":"x"}' };
-    expect((await app.fetch(new Request("https://render.example/v1/render", init), named)).status).toBe(200);
+    const request = new Request("https://render.example/v1/render", init);
+    expect((await app.fetch(request, named, createExecutionContext())).status).toBe(200);
     expect(requests[0]?.headers.get("X-Service-Caller")).toBe("billing");
   });
 
@@ -93,12 +95,22 @@ describe("a valid request", () => {
     await expectProblem(await sendRender('{"source":"x"}'), "service_unavailable");
   });
 
-  it("gets a problem of the backend, with its Retry-After", async () => {
-    const headers = { ...PROBLEM, "Retry-After": "3" };
+  it("gets a problem of the backend", async () => {
+    standInBackend(() => new Response('{"code":"template_compile_failed"}', { status: 422, headers: PROBLEM }));
+    const answer = await sendRender('{"source":"x"}');
+    expect([answer.status, await answer.json()]).toEqual([422, { code: "template_compile_failed" }]);
+  });
+
+  it.each([
+    ["as it says", "3", 3],
+    ["soon, when it does not say", "", 1],
+    ["soon, when it says a date", "Wed, 21 Oct 2015 07:28:00 GMT", 1],
+  ])("is to be sent again when the only backend is full: %s", async (_what, retryAfter, seconds) => {
+    const headers = { ...PROBLEM, "Retry-After": retryAfter };
     standInBackend(() => new Response('{"code":"render_queue_full"}', { status: 429, headers }));
     const answer = await sendRender('{"source":"x"}');
-    expect([answer.status, answer.headers.get("Retry-After")]).toEqual([429, "3"]);
-    expect(await answer.json()).toEqual({ code: "render_queue_full" });
+    expect(answer.headers.get("Retry-After")).toBe(String(seconds));
+    expect((await expectProblem(answer, "render_queue_full")).context).toEqual({ retry_after: seconds });
   });
 });
 

@@ -215,7 +215,7 @@ describe("before it begins, the set-up", () => {
   });
 
   it.each([
-    ["SERVICE_SANDBOX", "bubble", /^set-up: SERVICE_SANDBOX must be one of bubblewrap, landlock, none\.\n$/],
+    ["SERVICE_SANDBOX", "bubble", /^set-up: SERVICE_SANDBOX must be one of bubblewrap, landlock, auto, none\.\n$/],
     ["SERVICE_BUBBLEWRAP_BIN", "/none/bwrap", /^set-up: SERVICE_BUBBLEWRAP_BIN is wrong: .*there is no such file/],
     ["SERVICE_PORT", "http", /^set-up: SERVICE_PORT must be a whole number .*\n$/],
     ["SERVICE_BACKEND_TIMEOUT_SECONDS", "0", /^set-up: SERVICE_BACKEND_TIMEOUT_SECONDS must be /],
@@ -257,6 +257,15 @@ describe("before it begins, the set-up", () => {
     const message =
       /^set-up: bubblewrap cannot make a sandbox .*No permissions to create new namespace.*docs\/operations\.md/;
     await expectRefusal(await makeClone(programs), DEFAULT_SANDBOX, message);
+  });
+
+  it("refuses SERVICE_SANDBOX=auto only where neither sandbox works", async () => {
+    const programs = { npm: NPM, typst: RIGHT_TYPST, prlimit: RUNS, bwrap: BWRAP_WITHOUT_NAMESPACES };
+    const message =
+      /^set-up: bubblewrap cannot make a sandbox .*Nor is there the other .*landlock needs .*there is no setpriv\n$/;
+    await expectRefusal(await makeClone(programs), { SERVICE_SANDBOX: "auto" }, message);
+    const { exitCode } = await (await makeClone({ ...programs, setpriv: RUNS })).setUp({ SERVICE_SANDBOX: "auto" });
+    expect(exitCode).toBe(0);
   });
 
   it("refuses a cargo that is too old for Typst", async () => {

@@ -1,9 +1,11 @@
 /**
- * The alerts and the dashboard under deploy/: every metric that they ask for is there, with the labels that they use.
+ * The alerts and the dashboard under deploy/: every metric that they ask for is there, with the labels that they use, and
+ * every query of the dashboard has a result on the metrics of the real service.
  */
 import { readFile } from "node:fs/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type MetricSample, parseMetrics } from "../support/metrics-text.ts";
+import { locatePromtool, runPromtool } from "../support/promtool.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
 
 /** A metric in a query, with its selector and not followed by more of a name. */
@@ -49,5 +51,49 @@ describe.each(["alerts.yml", "grafana-dashboard.json"])("deploy/%s", (name) => {
         ).toBe(true);
       }
     }
+  });
+});
+
+interface Dashboard {
+  readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[];
+}
+
+describe("a query of the dashboard", () => {
+  /** A counter that rises: a query may ask for its rate. */
+  const series = () =>
+    samples.map(({ name, labels, value }) => {
+      const selector = Object.entries({ job: "edge", ...labels }).map(
+        ([label, text]) => `${label}=${JSON.stringify(text)}`,
+      );
+      return { series: `${name}{${selector.join(",")}}`, values: Number.isFinite(value) ? `${value}+1x20` : "0x20" };
+    });
+
+  it("has a result, evaluated by promtool on the metrics of a service that has rendered once", async () => {
+    const { panels }: Dashboard = JSON.parse(
+      await readFile(new URL("../../deploy/grafana-dashboard.json", import.meta.url), "utf8"),
+    );
+    const queries = panels.flatMap(({ title, targets }) =>
+      targets.map(({ expr }, index) => ({
+        // A rule of its own for each, which fires if there is a result.
+        alert: `${title} ${index}`,
+        expr: `count(${expr.replaceAll("$__rate_interval", "5m").replaceAll("$origin", ".*")}) > 0`,
+      })),
+    );
+    expect(queries.length).toBeGreaterThan(20);
+    const files = {
+      "rules.yml": { groups: [{ name: "dashboard", rules: queries }] },
+      "tests.yml": {
+        rule_files: ["rules.yml"],
+        tests: [
+          {
+            interval: "1m",
+            input_series: series(),
+            alert_rule_test: queries.map(({ alert }) => ({ eval_time: "15m", alertname: alert, exp_alerts: [{}] })),
+          },
+        ],
+      },
+    };
+    const { succeeded, output } = await runPromtool(await locatePromtool(), ["test", "rules", "tests.yml"], files);
+    expect(succeeded, output).toBe(true);
   });
 });

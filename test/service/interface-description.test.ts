@@ -140,7 +140,7 @@ describe("every route", () => {
       expect(answer.status, path).toBe(304);
       count++;
     }
-    expect(count).toBe(5);
+    expect(count).toBe(6);
   });
 });
 

@@ -120,6 +120,58 @@ describe("npm start", () => {
     ).toHaveLength(4);
   });
 
+  it("names callers and tells no token: not in a log however much it says, nor in metrics, problems or headers", async () => {
+    const scrapeToken = `${SECRET}-of-prometheus`;
+    const service = await start({
+      SERVICE_API_TOKENS: `shop:${SECRET}`,
+      SERVICE_METRICS_ACCESS: "token",
+      SERVICE_METRICS_TOKENS: scrapeToken,
+      SERVICE_CORS_ORIGINS: "*",
+      SERVICE_LOG_LEVEL: "trace",
+    });
+    const url = await ready(service);
+    const welcome = service.output();
+    let answers = "";
+    const send = async (path: string, init: RequestInit) => {
+      const answer = await fetch(new URL(path, url), init);
+      const text = await answer.text();
+      answers += [...answer.headers, text].join("\n");
+      return { status: answer.status, text };
+    };
+    const render = (token: string, body: string, path = "/v1/render") =>
+      send(path, {
+        method: "POST",
+        headers: { "X-Service-Api-Token": token, "Content-Type": "application/json", Origin: "https://app.example" },
+        body,
+      });
+    const scrape = (token: string) => send("/metrics", { headers: { Authorization: `Bearer ${token}` } });
+    const statuses = [
+      await render(SECRET, '{"source":"x"}'),
+      await render(SECRET, '{"source":"x"}', `/v1/render?token=${SECRET}`),
+      await render(SECRET, '{"source":"#nothing"}'),
+      await render(SECRET, "{"),
+      await render(`${SECRET}x`, '{"source":"x"}'),
+      await render(`shop:${SECRET}`, '{"source":"x"}'),
+      await render(SECRET, "", "/nowhere"),
+      await render(SECRET, "", "/v1/constraints"),
+      await scrape(SECRET),
+    ].map(({ status }) => status);
+    expect(statuses).toEqual([200, 200, 422, 400, 403, 403, 404, 405, 403]);
+    const { status, text } = await scrape(scrapeToken);
+    expect([status, text]).toEqual([
+      200,
+      expect.stringMatching(/^service_caller_requests_total\{origin="backend-1",caller="shop",outcome="ok"\} 2$/m),
+    ]);
+    expect(answers).not.toContain(SECRET);
+    service.stop();
+    expect(await service.ended).toBe(0);
+    const log = service.output().slice(welcome.length);
+    expect(log).toContain('"caller":"shop"');
+    expect(log + service.errors()).not.toContain(SECRET);
+    // Where the operator is told the token, and nowhere else.
+    expect(welcome.split(SECRET)).toHaveLength(3);
+  });
+
   it.each(["SERVICE_EDGE_PORT", "SERVICE_PORT"])("names %s where that port is in use", async (setting) => {
     const server = createServer();
     server.listen(0, LOOPBACK);
@@ -141,6 +193,9 @@ describe("npm start", () => {
     ["SERVICE_BODY_TIMEOUT_SECONDS", "0"],
     ["SERVICE_MAX_OUTPUT_FILES", "many"],
     ["SERVICE_API_TOKENS", `a/b:${SECRET}`],
+    ["SERVICE_METRICS_ACCESS", "closed"],
+    ["SERVICE_METRICS_TOKENS", `${SECRET},é`],
+    ["SERVICE_CORS_ORIGINS", "app.example"],
   ])("rejects a wrong %s before anything else, and quotes no token", async (setting, value) => {
     const service = await start({ [setting]: value, SERVICE_TYPST_BIN: "/nonexistent/typst" });
     expect(await service.ended).toBe(1);

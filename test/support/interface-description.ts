@@ -41,12 +41,15 @@ const HEADERS_OF_HTTP = new Set([
   "content-type",
   "content-length",
   "date",
+  "vary",
   "keep-alive",
   "transfer-encoding",
 ]);
 
 /** Header fields that Cloudflare adds. */
 const HEADER_OF_PLATFORM = "cf-";
+/** Between service and browser (CORS), and only where a deployment allows other origins: prose describes them. */
+const HEADER_OF_BROWSERS = "access-control-";
 
 const ID = "https://render.example/openapi.json";
 
@@ -108,8 +111,8 @@ export class InterfaceDescription {
     }
     const fields = new Set(Object.keys(described.headers).map((field) => field.toLowerCase()));
     for (const name of headers.keys()) {
-      if (!fields.has(name) && !HEADERS_OF_HTTP.has(name) && !name.startsWith(HEADER_OF_PLATFORM))
-        yield `the header ${name} is not described`;
+      const isOfOthers = name.startsWith(HEADER_OF_PLATFORM) || name.startsWith(HEADER_OF_BROWSERS);
+      if (!fields.has(name) && !HEADERS_OF_HTTP.has(name) && !isOfOthers) yield `the header ${name} is not described`;
     }
   }
 

@@ -26,6 +26,7 @@ export interface TestBackend {
   readonly url: URL;
   readonly workDirectory: string;
   startDraining(): void;
+  findCapabilities(): Promise<void>;
   /** Sends a render request as the edge does. */
   render(body: RenderBody, init?: RequestInit): Promise<Response>;
   fetch(path: string, init?: RequestInit): Promise<Response>;
@@ -67,8 +68,9 @@ export async function startTestBackend(
   });
   const claim = await prepareWorkDirectory(settings);
   const spawner = await Spawner.open(workDirectory, spawnerAnswerTimeoutMilliseconds);
-  const sandbox = await openSandbox(settings);
-  const { app, startDraining }: Backend = buildBackend(settings, "0.15.1", sandbox, spawner);
+  if (settings.sandboxChoice === "auto") throw new Error("a test names its sandbox");
+  const sandbox = await openSandbox(settings, settings.sandboxChoice);
+  const { app, startDraining, findCapabilities }: Backend = buildBackend(settings, "0.15.1", sandbox, spawner);
   const url = new URL(await app.listen({ host: settings.host, port: settings.port }));
   const send = (path: string, init?: RequestInit) => fetch(new URL(path, url), init);
   const metrics = async () => parseMetrics(await (await send("/metrics")).text());
@@ -76,6 +78,7 @@ export async function startTestBackend(
     url,
     workDirectory,
     startDraining,
+    findCapabilities,
     render: (body, init = {}) => send("/v1/render", renderInit(body, init)),
     fetch: send,
     metrics,

@@ -42,7 +42,7 @@ export async function openTestSandbox(
     await spawner.close();
     await claim.release();
   });
-  return { settings, sandbox: await openSandbox(settings), spawner };
+  return { settings, sandbox: await openSandbox(settings, mode), spawner };
 }
 
 /** Why Landlock cannot be tested on this machine, or null if it can. `npm run test:attacks` fetches what it needs. */

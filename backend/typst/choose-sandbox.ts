@@ -1,0 +1,55 @@
+/**
+ * Chooses the sandbox in which this backend runs Typst. No sandbox is used before the probe has tried to get out of it.
+ */
+import { SettingError } from "../../rules/settings.ts";
+import { AUTOMATIC_MODES } from "../sandbox/modes.mjs";
+import { openSandbox } from "../sandbox/open-sandbox.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
+import type { BackendSettings } from "../settings.ts";
+import type { Spawner } from "../spawner/spawner.ts";
+import { probeSandbox } from "./sandbox-probe.ts";
+
+export interface ChosenSandbox {
+  readonly sandbox: Sandbox;
+  /** What the operator should know about the choice, in one line; null if there is nothing to say. */
+  readonly message: string | null;
+}
+
+/**
+ * Opens the sandbox that SERVICE_SANDBOX names, or with `auto` the first that holds. The work directory must be ready.
+ *
+ * @throws SettingError if Typst can get out of the sandbox, or does not run in it; with `auto`, if that is so for all.
+ */
+export async function chooseSandbox(settings: BackendSettings, spawner: Spawner): Promise<ChosenSandbox> {
+  const { sandboxChoice } = settings;
+  if (sandboxChoice === "auto") return chooseAutomatically(settings, spawner);
+  const sandbox = await openSandbox(settings, sandboxChoice);
+  if (sandbox.mode === "none") {
+    return {
+      sandbox,
+      message: "WARNING: SERVICE_SANDBOX=none: a flaw in Typst would open this machine to every caller.",
+    };
+  }
+  const fault = await findFault(settings, sandbox, spawner);
+  if (fault !== null) throw new SettingError(fault);
+  return { sandbox, message: null };
+}
+
+async function chooseAutomatically(settings: BackendSettings, spawner: Spawner): Promise<ChosenSandbox> {
+  const faults: string[] = [];
+  for (const mode of AUTOMATIC_MODES) {
+    const sandbox = await openSandbox(settings, mode);
+    const fault = await findFault(settings, sandbox, spawner);
+    if (fault === null) return { sandbox, message: [`SERVICE_SANDBOX=auto: ${mode} is used.`, ...faults].join(" ") };
+    faults.push(fault);
+  }
+  throw new SettingError(faults.join(" "));
+}
+
+/** Why a sandbox cannot be used, in sentences for the operator; null if it holds. */
+async function findFault(settings: BackendSettings, sandbox: Sandbox, spawner: Spawner): Promise<string | null> {
+  const { compiles, escapes } = await probeSandbox(settings, sandbox, spawner);
+  if (escapes.length > 0) return `The ${sandbox.mode} sandbox does not hold: Typst ${escapes.join(", ")}.`;
+  if (compiles) return null;
+  return `Typst does not run in the ${sandbox.mode} sandbox. ${await sandbox.findObstacle()}`;
+}

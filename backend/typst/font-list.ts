@@ -1,0 +1,112 @@
+/**
+ * The fonts that every render finds: what `typst fonts` lists in the sandbox, with the options of a render.
+ */
+import type { FontFamily, FontVariant } from "../../rules/capabilities.ts";
+import { ServiceFailure } from "../error-log.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
+import type { BackendSettings } from "../settings.ts";
+import { RenderDirectory } from "../work-directory/render-directory.ts";
+import { fontListArguments } from "./command-line.ts";
+import type { OutputTaker } from "./process.ts";
+import type { TypstSupervisor } from "./supervisor.ts";
+
+/** Half a minute for thousands of fonts on a busy machine; a usual folder takes milliseconds. */
+const LIST_TIMEOUT_MILLISECONDS = 30_000;
+/** The list of some ten thousand fonts. */
+const MAX_LIST_BYTES = 8 * 1024 * 1024;
+
+/**
+ * Lists the fonts by family.
+ *
+ * @throws ServiceFailure if Typst does not list them.
+ */
+export async function listFonts(
+  settings: Pick<BackendSettings, "workDirectory">,
+  sandbox: Sandbox,
+  supervisor: TypstSupervisor,
+): Promise<FontFamily[]> {
+  const renderDirectory = await RenderDirectory.create(settings.workDirectory, false);
+  const process = supervisor.startIn(renderDirectory, fontListArguments(sandbox.view(renderDirectory)));
+  try {
+    const list = new ListTaker();
+    const { end } = await process.perform({
+      input: [],
+      timeoutMilliseconds: LIST_TIMEOUT_MILLISECONDS,
+      signal: new AbortController().signal,
+      output: list,
+      files: null,
+    });
+    if (end.kind !== "exited" || end.exitCode !== 0) throw new ServiceFailure(`listing the fonts has ${end.kind}`);
+    return parseFontList(list.text());
+  } finally {
+    await supervisor.discard({ process, renderDirectory });
+  }
+}
+
+class ListTaker implements OutputTaker {
+  readonly #pieces: Buffer[] = [];
+  #size = 0;
+
+  async append(piece: Buffer): Promise<"kept" | "too-large"> {
+    this.#size += piece.length;
+    if (this.#size > MAX_LIST_BYTES) return "too-large";
+    this.#pieces.push(piece);
+    return "kept";
+  }
+
+  text(): string {
+    return Buffer.concat(this.#pieces).toString("utf8");
+  }
+}
+
+/**
+ * The families in the output of `typst fonts --variants`. A family is a line of its own; each of its fonts is a file with
+ * `Style: Normal, Weight: 400, Stretch: 100%`, or the same on several lines, with ranges, if the font is variable. Paths of
+ * the operator are left out.
+ */
+export function parseFontList(list: string): FontFamily[] {
+  const families = new Map<string, Map<string, FontVariant>>();
+  for (const block of list.split(/\n\n+/)) {
+    const [family = "", ...lines] = block.split("\n");
+    if (family.trim() === "") continue;
+    const variants = families.get(family) ?? new Map<string, FontVariant>();
+    families.set(family, variants);
+    for (const font of fontsOf(lines)) {
+      const variant = variantOf(font);
+      variants.set(JSON.stringify(variant), variant);
+    }
+  }
+  return [...families].map(([family, variants]) => ({
+    family,
+    variants: [...variants.values()].sort(compareVariants),
+  }));
+}
+
+/** The lines of each font, without the line that names its file. */
+function fontsOf(lines: readonly string[]): string[] {
+  const fonts: string[][] = [];
+  for (const line of lines) {
+    if (/^ {2}[├└] /.test(line)) fonts.push([]);
+    else fonts.at(-1)?.push(line);
+  }
+  return fonts.map((font) => font.join("\n"));
+}
+
+function variantOf(font: string): FontVariant {
+  const style = /Style: (Normal|Italic|Oblique)/.exec(font)?.[1]?.toLowerCase();
+  return {
+    style: style === "italic" || style === "oblique" ? style : "normal",
+    weight: rangeOf(font, "Weight", 400),
+    stretch_percent: rangeOf(font, "Stretch", 100),
+  };
+}
+
+function rangeOf(font: string, name: string, usual: number): FontVariant["weight"] {
+  const [, min, max] = new RegExp(`${name}: ([0-9.]+)%?(?:-([0-9.]+))?`).exec(font) ?? [];
+  return { min: Number(min ?? usual), max: Number(max ?? min ?? usual) };
+}
+
+function compareVariants(left: FontVariant, right: FontVariant): number {
+  const difference = left.stretch_percent.min - right.stretch_percent.min || left.weight.min - right.weight.min;
+  return difference || (left.style < right.style ? -1 : 1);
+}

@@ -1,0 +1,116 @@
+/**
+ * The folder of vendored Typst packages (`SERVICE_PACKAGE_PATH`), as the backend and `npm run packages` read it: each
+ * package is in NAMESPACE/NAME/VERSION, where Typst looks for it, and a lock file at the top names those that belong there.
+ */
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import * as v from "valibot";
+import {
+  comparePackages,
+  PACKAGE_IDENTIFIER_PATTERN,
+  PACKAGE_VERSION_PATTERN,
+  type PackageSpec,
+  parsePackageSpec,
+} from "../../rules/package-spec.ts";
+
+export const PACKAGES_LOCK_NAME = "packages-lock.json";
+export const PACKAGE_MANIFEST_NAME = "typst.toml";
+
+/** Far more than any deployment needs. It bounds the work of a backend's start and the size of `/capabilities.json`. */
+export const MAX_VENDORED_PACKAGES = 1000;
+
+const sha256 = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/));
+const specText = v.pipe(
+  v.string(),
+  v.check((text) => parsePackageSpec(text) !== null, "must be @namespace/name:version"),
+);
+
+const lockedPackage = v.object({
+  /** Whether an operator has asked for it. The others are there because a package imports them. */
+  requested: v.boolean(),
+  /** Where it was downloaded from. */
+  registry: v.pipe(v.string(), v.url()),
+  /** Of the downloaded archive. */
+  archive_sha256: sha256,
+  /** Of what is on disk: the SHA-256 of what `sha256sum` prints for its files in the order of their names. */
+  content_sha256: sha256,
+  imports: v.array(specText),
+});
+
+const lock = v.object({
+  lock_version: v.literal(1),
+  packages: v.record(specText, lockedPackage),
+});
+
+export type LockedPackage = v.InferOutput<typeof lockedPackage>;
+export type PackagesLock = v.InferOutput<typeof lock>;
+
+/** The folder cannot be used as it is. The message is for the operator. */
+export class PackageFolderError extends Error {
+  override readonly name = "PackageFolderError";
+}
+
+/**
+ * The lock file of a folder; null if it has none.
+ *
+ * @throws PackageFolderError if it cannot be read as one.
+ */
+export async function readPackagesLock(folder: string): Promise<PackagesLock | null> {
+  const path = join(folder, PACKAGES_LOCK_NAME);
+  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return null;
+    throw new PackageFolderError(`${path} cannot be read: ${error.message}`);
+  });
+  if (text === null) return null;
+  const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), lock), text);
+  if (parsed.success) return parsed.output;
+  const [issue] = parsed.issues;
+  const where = v.getDotPath(issue);
+  throw new PackageFolderError(`${path} is no lock file: ${where === null ? "" : `${where}: `}${issue.message}`);
+}
+
+/** Where a package is in a folder of packages. */
+export function packagePathIn(folder: string, { namespace, name, version }: PackageSpec): string {
+  return join(folder, namespace, name, version);
+}
+
+/**
+ * The packages in a folder, sorted: every NAMESPACE/NAME/VERSION with a manifest.
+ *
+ * @throws PackageFolderError if it cannot be read or holds more than `MAX_VENDORED_PACKAGES`.
+ */
+export async function installedPackages(folder: string): Promise<PackageSpec[]> {
+  const found: PackageSpec[] = [];
+  try {
+    for (const namespace of await namesIn(folder, PACKAGE_IDENTIFIER_PATTERN)) {
+      for (const name of await namesIn(join(folder, namespace), PACKAGE_IDENTIFIER_PATTERN)) {
+        for (const version of await namesIn(join(folder, namespace, name), PACKAGE_VERSION_PATTERN)) {
+          const spec = { namespace, name, version };
+          if (await isFile(join(packagePathIn(folder, spec), PACKAGE_MANIFEST_NAME))) found.push(spec);
+          if (found.length > MAX_VENDORED_PACKAGES) {
+            throw new PackageFolderError(`${folder} holds more than ${MAX_VENDORED_PACKAGES} packages.`);
+          }
+        }
+      }
+    }
+  } catch (error) {
+    if (error instanceof PackageFolderError || !(error instanceof Error)) throw error;
+    throw new PackageFolderError(`The folder of packages ${folder} cannot be read: ${error.message}`);
+  }
+  return found.sort(comparePackages);
+}
+
+async function namesIn(folder: string, pattern: RegExp): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  // A symbolic link may name a folder, and Typst follows it.
+  return entries.flatMap((entry) =>
+    pattern.test(entry.name) && (entry.isDirectory() || entry.isSymbolicLink()) ? [entry.name] : [],
+  );
+}
+
+function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+}

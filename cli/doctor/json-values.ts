@@ -1,0 +1,4 @@
+/** What a parsed JSON value is. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,26 @@
+/**
+ * Reads the Prometheus text format 0.0.4 as far as the doctor needs it: lines that are no samples are left out.
+ */
+export interface MetricSample {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)/;
+const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"(?:,|$)/gy;
+
+export function samplesIn(text: string): MetricSample[] {
+  return text.split("\n").flatMap((line) => {
+    const [, name, labelText = "", value] = SAMPLE.exec(line) ?? [];
+    if (name === undefined || Number.isNaN(Number(value))) return [];
+    const labels = [...labelText.matchAll(LABEL)].map(([, label = "", content = ""]) => [label, content]);
+    return [{ name, labels: Object.fromEntries(labels), value: Number(value) }];
+  });
+}
+
+/** The sum of all samples of this name, or null if there is none. */
+export function sumOf(samples: readonly MetricSample[], name: string): number | null {
+  const values = samples.filter((sample) => sample.name === name).map(({ value }) => value);
+  return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0);
+}

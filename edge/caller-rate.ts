@@ -1,0 +1,45 @@
+/**
+ * An optional rate limit per caller, by Cloudflare's rate-limit binding `CALLER_RATE_LIMITER` (docs/operations.md#rate-limit).
+ * Without the binding it does nothing.
+ *
+ * It spares a deployment from one caller's flood before its bodies are read. It is no protection that the service depends
+ * on: slots, queue and memory are shared out by caller in any case. So a binding that fails or hangs lets requests pass.
+ */
+import { createMiddleware } from "hono/factory";
+import { type Problem, problem } from "../rules/problem.ts";
+import { type EdgeBindings, settingsOf } from "./context.ts";
+import { problemResponse } from "./problem-response.ts";
+import { readInTime } from "./read-in-time.ts";
+import { logFailure } from "./request-log.ts";
+
+/** Cloudflare answers from memory of the same location; an answer that takes longer does not come. */
+const LIMITER_TIMEOUT_MILLISECONDS = 1000;
+
+/** Refuses the request of a caller that is over its rate. To be used after `requireToken`. */
+export const limitCallerRate = createMiddleware<EdgeBindings>(async (context, next) => {
+  const limiter = context.env.CALLER_RATE_LIMITER;
+  if (limiter === undefined) return next();
+  const { caller, requestId } = context.var;
+  const outcome = await askInTime(limiter, caller);
+  if (outcome === "over") return problemResponse(context, rateExceeded(settingsOf(context).rateLimitPeriodSeconds));
+  if (outcome !== "within")
+    logFailure(context, "warn", { requestId, message: "rate limit not applied", error: outcome.error });
+  return next();
+});
+
+type RateOutcome = "within" | "over" | { readonly error: string };
+
+async function askInTime(limiter: RateLimit, key: string): Promise<RateOutcome> {
+  try {
+    const outcome = await readInTime(limiter.limit({ key }), LIMITER_TIMEOUT_MILLISECONDS);
+    if (outcome === "late") return { error: `no answer within ${LIMITER_TIMEOUT_MILLISECONDS} ms` };
+    return outcome.success ? "within" : "over";
+  } catch (error) {
+    return { error: String(error) };
+  }
+}
+
+function rateExceeded(retryAfterSeconds: number): Problem {
+  const detail = `The caller sends requests at a higher rate than it may. Try again in ${retryAfterSeconds} seconds.`;
+  return problem("render_queue_full", detail, { retry_after: retryAfterSeconds });
+}

@@ -1,0 +1,181 @@
+/**
+ * A backend on Cloudflare Containers: the Durable Object that owns one container, starts the backend's image in it at the
+ * first request, and passes requests on once the backend is ready.
+ *
+ * By `ctx.container`, which Cloudflare recommends for new applications, not by the class of `@cloudflare/containers`: that one
+ * cannot restart a container whose settings have changed.
+ *
+ * The backend can be reached through this object alone. So the token between the two is made here, anew at every start; it is
+ * in no configuration and needs no rotation.
+ */
+import { DurableObject } from "cloudflare:workers";
+import { BACKEND_TOKEN_HEADER } from "../../rules/http/headers.ts";
+import { LIMIT_SETTINGS } from "../../rules/limits.ts";
+
+/** The port that the image listens on (EXPOSE in the Dockerfile). */
+const BACKEND_PORT = 8788;
+/** Without a request for this long the platform stops the container. */
+const INACTIVITY_TIMEOUT_MILLISECONDS = 10 * 60 * 1000;
+/** Half of the edge's default patience, so that the render still has the other half. A usual start takes some seconds. */
+const START_TIMEOUT_MILLISECONDS = 30_000;
+const READY_TIMEOUT_MILLISECONDS = 2000;
+const READY_POLL_MILLISECONDS = 100;
+const SIGTERM = 15;
+const TOKEN_BYTES = 32;
+const PROMETHEUS_MEDIA_TYPE = "text/plain; version=0.0.4";
+/** Where the storage holds the `Start` of the container that runs. */
+const START_KEY = "start";
+
+/** What is used of the platform's container. */
+export type ContainerControl = Pick<
+  Container,
+  "running" | "start" | "monitor" | "signal" | "setInactivityTimeout" | "getTcpPort"
+>;
+
+/** The Worker's bindings as far as they concern the backend; others are ignored. */
+export type ContainerEnvironment = Readonly<Record<string, unknown>>;
+
+/** With what a container was started. It is stored, because a container may outlive this object's memory. */
+interface Start {
+  readonly token: string;
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+export class BackendContainer extends DurableObject<ContainerEnvironment> {
+  readonly #container: ContainerControl;
+  /** The token of a backend that is ready; null if it is not known to be. */
+  #token: string | null = null;
+  /** The token, as soon as the backend is ready; null if nobody waits for that. */
+  #starting: Promise<string> | null = null;
+  /** Resolves when the container has ended; null if none is watched. */
+  #ended: Promise<void> | null = null;
+
+  /** @param container in tests, what stands in for the platform's. */
+  constructor(
+    context: DurableObjectState,
+    environment: ContainerEnvironment,
+    container: ContainerControl | undefined = context.container,
+  ) {
+    super(context, environment);
+    if (container === undefined) throw new Error("no [[containers]] of the configuration names this class");
+    this.#container = container;
+  }
+
+  /** Passes a request on to the backend, and its response back. Throws where the backend cannot be reached. */
+  override async fetch(request: Request): Promise<Response> {
+    const answer = this.#answerWhileStopped(new URL(request.url).pathname);
+    if (answer !== null) return answer;
+    const token = this.#token ?? (await this.#start());
+    const { method, body } = request;
+    // workerd ignores `request.signal` itself as the signal of a subrequest (measured).
+    const signal = AbortSignal.any([request.signal]);
+    const headers = new Headers(request.headers);
+    headers.set(BACKEND_TOKEN_HEADER, token);
+    try {
+      return await this.#fetchBackend(request.url, { method, headers, body, signal, redirect: "manual" });
+    } catch (error) {
+      // The next request finds out what has become of the container.
+      this.#token = null;
+      throw error;
+    }
+  }
+
+  /**
+   * What watches a backend must not start it. Until the backend is ready, this object answers in its place: it is well, and has
+   * no metrics. So the edge does not take a container that starts or sleeps for a dead one.
+   *
+   * @returns null where the backend itself is to be asked.
+   */
+  #answerWhileStopped(path: string): Response | null {
+    const isStarting = this.#starting !== null;
+    if (this.#token !== null || (this.#container.running && !isStarting)) return null;
+    if (path === "/health") return Response.json({ status: isStarting ? "starting" : "stopped" });
+    if (path === "/metrics") return new Response("", { headers: { "Content-Type": PROMETHEUS_MEDIA_TYPE } });
+    return null;
+  }
+
+  /** Without TLS, which the platform does not offer between a Durable Object and its container. */
+  #fetchBackend(url: string, init: RequestInit): Promise<Response> {
+    const { pathname, search } = new URL(url);
+    return this.#container.getTcpPort(BACKEND_PORT).fetch(`http://backend${pathname}${search}`, init);
+  }
+
+  /** One start serves all requests that wait for it. */
+  #start(): Promise<string> {
+    this.#starting ??= this.#becomeReady().finally(() => {
+      this.#starting = null;
+    });
+    return this.#starting;
+  }
+
+  /** Starts the container if it does not run with the current settings, and waits until the backend accepts requests. */
+  async #becomeReady(): Promise<string> {
+    const deadline = Date.now() + START_TIMEOUT_MILLISECONDS;
+    const settings = backendSettings(this.env);
+    let start = await this.ctx.storage.get<Start>(START_KEY);
+    if (this.#container.running && JSON.stringify(start?.settings) !== JSON.stringify(settings)) {
+      await this.#stop(deadline);
+    }
+    if (start === undefined || !this.#container.running) {
+      start = { token: randomToken(), settings };
+      await this.ctx.storage.put(START_KEY, start);
+      const env = { ...settings, SERVICE_BACKEND_TOKENS: start.token };
+      this.#container.start({ env, enableInternet: false });
+    }
+    void this.#watch();
+    await this.#container.setInactivityTimeout(INACTIVITY_TIMEOUT_MILLISECONDS);
+    while (!(await this.#isReady())) {
+      if (!this.#container.running) throw new Error("the container ended before it was ready");
+      if (Date.now() > deadline) throw new Error("the container did not become ready in time");
+      await scheduler.wait(READY_POLL_MILLISECONDS);
+    }
+    this.#token = start.token;
+    return start.token;
+  }
+
+  async #isReady(): Promise<boolean> {
+    try {
+      const response = await this.#fetchBackend("http://backend/ready", {
+        signal: AbortSignal.timeout(READY_TIMEOUT_MILLISECONDS),
+      });
+      await response.body?.cancel();
+      return response.ok;
+    } catch {
+      // Nothing listens yet.
+      return false;
+    }
+  }
+
+  /** Lets the backend finish what it renders. Meanwhile requests wait here, or at another instance. */
+  async #stop(deadline: number): Promise<void> {
+    this.#container.signal(SIGTERM);
+    await Promise.race([this.#watch(), scheduler.wait(deadline - Date.now())]);
+    if (this.#container.running) throw new Error("the container with the former settings has not ended yet");
+  }
+
+  /** The end of the container that runs. Only while somebody awaits it does workerd keep `running` up to date. */
+  #watch(): Promise<void> {
+    this.#ended ??= this.#container
+      .monitor()
+      .then(
+        () => console.log({ message: "container ended" }),
+        (error: unknown) => console.error({ message: "container failed", error: String(error) }),
+      )
+      .then(() => {
+        this.#ended = null;
+        this.#token = null;
+      });
+    return this.#ended;
+  }
+}
+
+/** The settings of a backend: the limits, which must be those of the edge, and what the variable BACKEND_SETTINGS adds. */
+function backendSettings(environment: ContainerEnvironment): Readonly<Record<string, string>> {
+  const limits = Object.values(LIMIT_SETTINGS).map(({ setting }) => [setting, environment[setting]]);
+  const others = Object.entries(environment.BACKEND_SETTINGS ?? {});
+  return Object.fromEntries([...limits, ...others].filter((entry) => typeof entry[1] === "string"));
+}
+
+function randomToken(): string {
+  return crypto.getRandomValues(new Uint8Array(TOKEN_BYTES)).toHex();
+}

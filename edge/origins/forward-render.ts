@@ -1,0 +1,148 @@
+/**
+ * Forwards a validated render to the origins by HTTP. `try-origins.ts` decides which of them, when and how often.
+ */
+
+import { parseBackendLoad } from "../../rules/http/backend-load.ts";
+import {
+  BACKEND_TOKEN_HEADER,
+  CALLER_HEADER,
+  LIMITS_HEADER,
+  LOAD_HEADER,
+  PATIENCE_HEADER,
+  REQUEST_ID_HEADER,
+} from "../../rules/http/headers.ts";
+import {
+  formatTraceparent,
+  parseTraceparent,
+  passableTracestate,
+  TRACEPARENT_HEADER,
+  TRACESTATE_HEADER,
+} from "../../rules/http/trace-context.ts";
+import { limitsFingerprint } from "../../rules/limits.ts";
+import { PROBLEM_MEDIA_TYPE, type Problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
+import { SYSTEM_CLOCK } from "../clock.ts";
+import { deploymentOf, type EdgeContext } from "../context.ts";
+import type { HeldBody } from "../held-body.ts";
+import { logFailure } from "../request-log.ts";
+import type { Origin } from "./origin.ts";
+import { RenderAttempts } from "./render-attempts.ts";
+import { type OriginAnswer, type Sending, tryOrigins } from "./try-origins.ts";
+import { probeDueOrigin } from "./watch-origin.ts";
+
+/** A body is written in chunks of this size, so that the edge notices when the origin has taken the last one. */
+const CHUNK_BYTES = 256 * 1024;
+
+export type Forwarding =
+  | { readonly kind: "answered"; readonly response: Response }
+  | { readonly kind: "refused"; readonly problem: Problem };
+
+/** Sends the body to an origin, byte for byte, and to another one if the first cannot answer. */
+export async function forwardRender(context: EdgeContext, body: HeldBody): Promise<Forwarding> {
+  const { settings, origins, originChoice } = deploymentOf(context);
+  const deadline = SYSTEM_CLOCK.now() + settings.backendTimeoutSeconds * 1000;
+  const shared = { origins, choice: originChoice, clock: SYSTEM_CLOCK };
+  context.executionCtx.waitUntil(
+    probeDueOrigin({ ...shared, isReady: (origin, timeout) => answersOk(origin, "/ready", timeout) }),
+  );
+  const end = await tryOrigins<Origin, Response>({
+    ...shared,
+    attempts: new RenderAttempts(originChoice, deadline, Math.random),
+    deadline,
+    body,
+    clientSignal: context.req.raw.signal,
+    send: (origin, sending) => send(context, origin, sending),
+    isAlive: (origin, timeout) => answersOk(origin, "/health", timeout),
+    discard: async (response) => response.body?.cancel(),
+    report: (origin, cause) => report(context, origin, cause),
+  });
+  switch (end.kind) {
+    case "answered":
+      return { kind: "answered", response: end.answer };
+    case "busy":
+      return {
+        kind: "refused",
+        problem: renderQueueFull("No render slot became free in time.", end.retryAfterSeconds),
+      };
+    case "failed":
+      return { kind: "refused", problem: serviceUnavailable() };
+  }
+}
+
+async function send(
+  context: EdgeContext,
+  origin: Origin,
+  { bytes, patienceMilliseconds, signal, sent }: Sending,
+): Promise<OriginAnswer<Response>> {
+  const { record } = context.var;
+  record.origin = origin.name;
+  record.tries = (record.tries ?? 0) + 1;
+  const { readable, writable } = new FixedLengthStream(bytes.length);
+  // A failed write needs no handling: the fetch fails as well, or the origin has answered before the end of the body.
+  void sendInChunks(writable, bytes).then(sent, () => {});
+  const response = await origin.fetch("/v1/render", {
+    method: "POST",
+    body: readable,
+    headers: requestHeaders(context, patienceMilliseconds),
+    redirect: "manual",
+    signal,
+  });
+  return {
+    status: response.status,
+    isProblem: response.headers.get("Content-Type") === PROBLEM_MEDIA_TYPE,
+    retryAfter: response.headers.get("Retry-After"),
+    load: parseBackendLoad(response.headers.get(LOAD_HEADER)),
+    answer: response,
+  };
+}
+
+async function answersOk(origin: Origin, path: "/health" | "/ready", timeoutMilliseconds: number): Promise<boolean> {
+  try {
+    const signal = AbortSignal.timeout(timeoutMilliseconds);
+    const response = await origin.fetch(path, { signal, redirect: "manual" });
+    await response.body?.cancel();
+    return response.ok;
+  } catch {
+    return false;
+  }
+}
+
+function requestHeaders(context: EdgeContext, patienceMilliseconds: number): Record<string, string> {
+  const { settings } = deploymentOf(context);
+  const requested = new URL(context.req.url);
+  return {
+    "Content-Type": "application/json",
+    [BACKEND_TOKEN_HEADER]: settings.backendToken,
+    [REQUEST_ID_HEADER]: context.var.requestId,
+    [CALLER_HEADER]: context.var.caller,
+    [LIMITS_HEADER]: limitsFingerprint(settings.limits),
+    [PATIENCE_HEADER]: String(patienceMilliseconds),
+    ...traceHeaders(context.req.raw.headers),
+    // The URL of the client's request, for the `instance` of the backend's problems.
+    "X-Forwarded-Proto": requested.protocol.slice(0, -1),
+    "X-Forwarded-Host": requested.host,
+  };
+}
+
+/** The trace that the caller's request belongs to. The edge records no span of its own, so it passes it on unchanged. */
+function traceHeaders(headers: Headers): Record<string, string> {
+  const parent = parseTraceparent(headers.get(TRACEPARENT_HEADER));
+  if (parent === null) return {};
+  const state = passableTracestate(headers.get(TRACESTATE_HEADER));
+  return {
+    [TRACEPARENT_HEADER]: formatTraceparent(parent),
+    ...(state !== null && { [TRACESTATE_HEADER]: state }),
+  };
+}
+
+function report(context: EdgeContext, origin: Origin, cause: string): void {
+  const message = "an origin did not answer";
+  logFailure(context, "warn", { requestId: context.var.requestId, message, origin: origin.name, cause });
+}
+
+async function sendInChunks(writable: WritableStream<Uint8Array>, body: Uint8Array<ArrayBuffer>): Promise<void> {
+  const writer = writable.getWriter();
+  // Rejects with the error of the write that fails, which the caller handles.
+  writer.closed.catch(() => {});
+  for (let at = 0; at < body.length; at += CHUNK_BYTES) await writer.write(body.subarray(at, at + CHUNK_BYTES));
+  await writer.close();
+}

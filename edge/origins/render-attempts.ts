@@ -1,0 +1,98 @@
+/**
+ * The attempts of one render: which origin is asked next, when to stop, and whether the service was busy or broken.
+ *
+ * A render is pure, so it may be tried on another origin as long as the client has seen nothing of an answer. No clock, no
+ * I/O: all times are in milliseconds and passed in.
+ */
+import type { OriginChoice } from "./origin-choice.ts";
+
+const MAX_ATTEMPTS = 4;
+/** An origin that cannot be reached may be between two processes, so it is asked a second time. */
+const MAX_ATTEMPTS_PER_ORIGIN = 2;
+const PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS = 250;
+/**
+ * How many origins may be lost while they have the request. A request that can bring down a backend must not bring down all
+ * of them.
+ */
+const MAX_LOST_ORIGINS = 2;
+/** Less time than this is not worth an attempt. */
+const MIN_ATTEMPT_MILLISECONDS = 100;
+
+export type NextStep =
+  | { readonly kind: "try"; readonly origin: number }
+  | { readonly kind: "wait"; readonly milliseconds: number }
+  /** Each origin that could be reached was full. */
+  | { readonly kind: "busy"; readonly retryAfterSeconds: number }
+  /** No origin could do it. */
+  | { readonly kind: "failed" };
+
+/** How an attempt ended without an answer for the client. */
+export type FailedAttempt =
+  /** The origin has no room now. */
+  | { readonly kind: "busy"; readonly retryAfterSeconds: number }
+  /** The origin cannot be reached, is about to stop, or is not set up. */
+  | { readonly kind: "unavailable" }
+  /** The origin had the whole request and did not answer. */
+  | { readonly kind: "lost" };
+
+export class RenderAttempts {
+  readonly #choice: OriginChoice;
+  readonly #deadline: number;
+  readonly #random: () => number;
+  readonly #counts = new Map<number, number>();
+  readonly #busy = new Set<number>();
+  #retryAfterSeconds = Number.POSITIVE_INFINITY;
+  #lost = 0;
+  #attempts = 0;
+  #hasWaited = false;
+
+  constructor(choice: OriginChoice, deadline: number, random: () => number) {
+    this.#choice = choice;
+    this.#deadline = deadline;
+    this.#random = random;
+  }
+
+  /** The number of attempts so far. */
+  get attempts(): number {
+    return this.#attempts;
+  }
+
+  next(now: number): NextStep {
+    const isOver = this.#attempts >= MAX_ATTEMPTS || this.#lost >= MAX_LOST_ORIGINS;
+    if (isOver || this.#deadline - now < MIN_ATTEMPT_MILLISECONDS) return this.giveUp();
+    const untried = this.#choice.choose(now, new Set(this.#counts.keys()), this.#random);
+    if (untried !== null) return { kind: "try", origin: untried };
+    // All have been asked. Waiting for a second round is of no use to those that are full.
+    const exhausted = [...this.#counts].filter(([, count]) => count >= MAX_ATTEMPTS_PER_ORIGIN).map(([index]) => index);
+    const again = this.#choice.choose(now, new Set([...this.#busy, ...exhausted]), this.#random);
+    if (again === null) return this.giveUp();
+    if (this.#hasWaited) return { kind: "try", origin: again };
+    this.#hasWaited = true;
+    return { kind: "wait", milliseconds: PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS };
+  }
+
+  /** What is true when no further attempt can be made. */
+  giveUp(): Extract<NextStep, { kind: "busy" | "failed" }> {
+    if (this.#busy.size === 0) return { kind: "failed" };
+    return { kind: "busy", retryAfterSeconds: this.#retryAfterSeconds };
+  }
+
+  begin(origin: number): void {
+    this.#attempts++;
+    this.#counts.set(origin, (this.#counts.get(origin) ?? 0) + 1);
+  }
+
+  fail(origin: number, failure: FailedAttempt): void {
+    switch (failure.kind) {
+      case "busy":
+        this.#busy.add(origin);
+        this.#retryAfterSeconds = Math.min(this.#retryAfterSeconds, failure.retryAfterSeconds);
+        return;
+      case "lost":
+        this.#lost++;
+        return;
+      case "unavailable":
+        return;
+    }
+  }
+}

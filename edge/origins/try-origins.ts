@@ -1,0 +1,155 @@
+/**
+ * Tries a render on the origins, one after another, until one of them answers. Every decision about an attempt is made here
+ * or in what this imports; what talks to an origin is passed in, and so is the clock.
+ */
+import type { BackendLoad } from "../../rules/http/backend-load.ts";
+import { PROBLEMS } from "../../rules/problem.ts";
+import type { Clock } from "../clock.ts";
+import type { HeldBody } from "../held-body.ts";
+import type { OriginChoice } from "./origin-choice.ts";
+import type { FailedAttempt, NextStep, RenderAttempts } from "./render-attempts.ts";
+import { watchOrigin } from "./watch-origin.ts";
+
+/** How long an attempt is remembered after its deadline, to allow for delays in workerd. */
+const SLACK_MILLISECONDS = 1000;
+/** What is said of a full origin that does not say when to come back. */
+const DEFAULT_RETRY_AFTER_SECONDS = 1;
+
+/** The statuses of problems with which a render can end for the client. Any other means that the origin is not set up. */
+const FINAL_PROBLEM_STATUSES: ReadonlySet<number> = new Set([400, 408, 413, 422, 500]);
+
+/** The beginning of an origin's answer. */
+export interface OriginAnswer<Answer> {
+  readonly status: number;
+  /** Whether it is a problem by its media type. */
+  readonly isProblem: boolean;
+  /** The value of `Retry-After`. */
+  readonly retryAfter: string | null;
+  readonly load: BackendLoad | null;
+  readonly answer: Answer;
+}
+
+export interface Sending {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** How long the edge waits for the answer. */
+  readonly patienceMilliseconds: number;
+  /** Aborted when the attempt is given up. */
+  readonly signal: AbortSignal;
+  /** To be called when the origin has taken the last byte. */
+  sent(): void;
+}
+
+export interface Forwarded<Origin, Answer> {
+  readonly origins: readonly Origin[];
+  readonly choice: OriginChoice;
+  readonly attempts: RenderAttempts;
+  readonly clock: Clock;
+  /** In milliseconds since 1970. */
+  readonly deadline: number;
+  readonly body: Pick<HeldBody, "bytes" | "keep" | "offer">;
+  /** Aborted when the client disconnects. */
+  readonly clientSignal: AbortSignal;
+  /** Sends the render. It rejects when no answer begins. */
+  send(origin: Origin, sending: Sending): Promise<OriginAnswer<Answer>>;
+  /** Whether the origin answers at all; false after the timeout. */
+  isAlive(origin: Origin, timeoutMilliseconds: number): Promise<boolean>;
+  /** Drops the rest of an answer that the client does not get. */
+  discard(answer: Answer): Promise<void>;
+  /** Tells the operator that an origin did not answer. */
+  report(origin: Origin, cause: string): void;
+}
+
+export type ForwardingEnd<Answer> =
+  | { readonly kind: "answered"; readonly answer: Answer }
+  | Extract<NextStep, { kind: "busy" | "failed" }>;
+
+type AttemptEnd<Answer> = Extract<ForwardingEnd<Answer>, { kind: "answered" }> | FailedAttempt;
+
+/** When the client disconnects, the attempt is aborted, which ends the render. */
+export async function tryOrigins<Origin, Answer>(forwarded: Forwarded<Origin, Answer>): Promise<ForwardingEnd<Answer>> {
+  const { origins, attempts, clock, body } = forwarded;
+  // Bounded by the number of attempts that `RenderAttempts` allows.
+  for (;;) {
+    const step = attempts.next(clock.now());
+    switch (step.kind) {
+      case "wait":
+        await clock.wait(step.milliseconds);
+        continue;
+      case "busy":
+      case "failed":
+        return step;
+      case "try":
+        break;
+    }
+    const origin = origins[step.origin];
+    if (origin === undefined) throw new RangeError(`there is no origin ${step.origin}`);
+    body.keep();
+    const bytes = body.bytes;
+    // The memory went to another request.
+    if (bytes === null) return attempts.giveUp();
+    attempts.begin(step.origin);
+    const end = await tryOrigin(forwarded, { origin, index: step.origin, bytes });
+    if (end.kind === "answered") return end;
+    attempts.fail(step.origin, end);
+  }
+}
+
+interface AttemptInput<Origin> {
+  readonly origin: Origin;
+  readonly index: number;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+async function tryOrigin<Origin, Answer>(
+  forwarded: Forwarded<Origin, Answer>,
+  { origin, index, bytes }: AttemptInput<Origin>,
+): Promise<AttemptEnd<Answer>> {
+  const { choice, clock, deadline, clientSignal, body } = forwarded;
+  const attempt = choice.begin(index, deadline + SLACK_MILLISECONDS);
+  const abort = new AbortController();
+  // When the client disconnects, workerd never resumes the code after the next `await`.
+  const leave = () => {
+    choice.end(attempt, clock.now(), { kind: "abandoned" });
+    abort.abort();
+  };
+  clientSignal.addEventListener("abort", leave);
+  const stopWatching = watchOrigin({
+    clock,
+    deadline,
+    isAlive: (timeoutMilliseconds) => forwarded.isAlive(origin, timeoutMilliseconds),
+    giveUp: () => abort.abort(),
+  });
+  let isSent = false;
+  const sent = () => {
+    isSent = true;
+    body.offer();
+  };
+  try {
+    const patienceMilliseconds = Math.max(0, deadline - clock.now());
+    const response = await forwarded.send(origin, { bytes, patienceMilliseconds, signal: abort.signal, sent });
+    const end = classify(response);
+    const isWell = end.kind === "answered" || end.kind === "busy" || response.load?.isDraining === true;
+    choice.end(attempt, clock.now(), isWell ? { kind: "answered", load: response.load } : { kind: "failed" });
+    if (end.kind === "answered") return end;
+    forwarded.report(origin, `status ${response.status}`);
+    await forwarded.discard(response.answer);
+    return end;
+  } catch (error) {
+    choice.end(attempt, clock.now(), { kind: "failed" });
+    forwarded.report(origin, String(error));
+    return { kind: isSent ? "lost" : "unavailable" };
+  } finally {
+    stopWatching();
+    clientSignal.removeEventListener("abort", leave);
+  }
+}
+
+/** What an answer means for the client. One that no render can end with comes from a proxy, or from a wrong address. */
+function classify<Answer>({ status, isProblem, retryAfter, answer }: OriginAnswer<Answer>): AttemptEnd<Answer> {
+  if (!isProblem) return status === 200 ? { kind: "answered", answer } : { kind: "unavailable" };
+  if (FINAL_PROBLEM_STATUSES.has(status)) return { kind: "answered", answer };
+  if (status !== PROBLEMS.render_queue_full.status) return { kind: "unavailable" };
+  const seconds = Number(retryAfter);
+  const retryAfterSeconds = Number.isInteger(seconds) && seconds > 0 ? seconds : DEFAULT_RETRY_AFTER_SECONDS;
+  return { kind: "busy", retryAfterSeconds };
+}

@@ -1,0 +1,57 @@
+/**
+ * An answer that is gathered from the origins once for all requests of an isolate, and kept for some time. The routes that use
+ * it need no token, so nobody may cause more work at the origins by asking more often.
+ */
+
+/** The shortest time between the starts of two gatherings, even if the first is aborted. */
+const MIN_INTERVAL_MILLISECONDS = 1000;
+/** Requests poll for the result: in workerd, one request must not wake another. */
+const POLL_MILLISECONDS = 20;
+
+/** What was gathered, and for how long it may be used. */
+export interface Gathered<Value> {
+  readonly value: Value;
+  readonly keepMilliseconds: number;
+}
+
+export class SharedAnswer<Value> {
+  readonly #gather: () => Promise<Gathered<Value>>;
+  readonly #timeoutMilliseconds: number;
+  #kept: { readonly value: Value; readonly until: number } | null = null;
+  /** The time at which the current gathering ends at the latest. If its client disconnects, workerd may never finish it. */
+  #busyUntil = 0;
+
+  /**
+   * @param gather never rejects
+   * @param timeoutMilliseconds how long `gather` takes at most
+   */
+  constructor(gather: () => Promise<Gathered<Value>>, timeoutMilliseconds: number) {
+    this.#gather = gather;
+    this.#timeoutMilliseconds = timeoutMilliseconds;
+  }
+
+  /** @param clientGone aborted when the client disconnects: then another waiting request gathers instead. */
+  async get(clientGone: AbortSignal): Promise<Value> {
+    // Bounded: a gathering ends with a result, or its time is up and another request takes over.
+    for (;;) {
+      const now = Date.now();
+      if (this.#kept !== null && now < this.#kept.until) return this.#kept.value;
+      if (now >= this.#busyUntil) return this.#gatherAlone(clientGone);
+      await scheduler.wait(POLL_MILLISECONDS);
+    }
+  }
+
+  async #gatherAlone(clientGone: AbortSignal): Promise<Value> {
+    const startedAt = Date.now();
+    const busyUntil = startedAt + this.#timeoutMilliseconds + POLL_MILLISECONDS;
+    this.#busyUntil = busyUntil;
+    clientGone.addEventListener("abort", () => {
+      // Not at once: otherwise clients that disconnect one after another would each cause a gathering.
+      if (this.#busyUntil === busyUntil) this.#busyUntil = startedAt + MIN_INTERVAL_MILLISECONDS;
+    });
+    const { value, keepMilliseconds } = await this.#gather();
+    this.#kept = { value, until: Date.now() + keepMilliseconds };
+    this.#busyUntil = 0;
+    return value;
+  }
+}

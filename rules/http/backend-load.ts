@@ -1,0 +1,35 @@
+/**
+ * How busy a backend is, as it tells the edge in the header field `X-Service-Load`: the edge sends the next render to the
+ * less busy of two backends.
+ */
+
+export interface BackendLoad {
+  /** Renders that run. */
+  readonly running: number;
+  /** Valid requests that wait for a slot. */
+  readonly waiting: number;
+  /** Renders that may run at once. */
+  readonly slots: number;
+  /** Whether the backend is about to stop: it still renders, but the edge should send new requests elsewhere. */
+  readonly isDraining: boolean;
+}
+
+const FORM = /^running=([0-9]{1,9}),waiting=([0-9]{1,9}),slots=([0-9]{1,9})(,draining)?$/;
+
+/** The value of the header field. */
+export function formatBackendLoad({ running, waiting, slots, isDraining }: BackendLoad): string {
+  return `running=${running},waiting=${waiting},slots=${slots}${isDraining ? ",draining" : ""}`;
+}
+
+/** The load that a value of the header field tells; null if the field is absent or of another form. */
+export function parseBackendLoad(value: string | null): BackendLoad | null {
+  const match = FORM.exec(value ?? "");
+  if (match === null) return null;
+  const [, running, waiting, slots, draining] = match;
+  return {
+    running: Number(running),
+    waiting: Number(waiting),
+    slots: Math.max(1, Number(slots)),
+    isDraining: draining !== undefined,
+  };
+}

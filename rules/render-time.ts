@@ -1,0 +1,68 @@
+/**
+ * The time that a render may take, layer by layer. Edge and backend read the same settings and refuse to start when a layer
+ * would give up before the one below it, because then nobody could say why a render failed.
+ */
+import { type Environment, type IntegerSetting, readIntegerSettings, SettingError } from "./settings.ts";
+
+/** What an answer may take beside waiting for a slot and rendering: sending the body, and trying a second backend. */
+const MARGIN_SECONDS = 10;
+
+export const RENDER_TIME_SETTINGS = {
+  // Longer than the processor time of one render, so that a request that waits behind a long one is still served.
+  queueDeadlineSeconds: {
+    setting: "SERVICE_QUEUE_DEADLINE_SECONDS",
+    default: 20,
+    min: 1,
+    max: 300,
+    meaning: "how long a request waits for a slot before it is answered 429",
+  },
+  renderTimeoutSeconds: {
+    setting: "SERVICE_RENDER_TIMEOUT_SECONDS",
+    default: 30,
+    min: 1,
+    max: 600,
+    meaning: "how long one render may take before it is answered 408",
+  },
+} as const satisfies Record<string, IntegerSetting & { meaning: string }>;
+
+const { queueDeadlineSeconds, renderTimeoutSeconds } = RENDER_TIME_SETTINGS;
+
+export const BACKEND_TIMEOUT_SETTING = {
+  setting: "SERVICE_BACKEND_TIMEOUT_SECONDS",
+  default: queueDeadlineSeconds.default + renderTimeoutSeconds.default + MARGIN_SECONDS,
+  min: 1,
+  max: queueDeadlineSeconds.max + renderTimeoutSeconds.max + MARGIN_SECONDS,
+  meaning: `how long the edge waits for the answer to begin, over all backends that it tries; more than the queue deadline and the render timeout together. The default is ${MARGIN_SECONDS} seconds more`,
+} as const satisfies IntegerSetting & { meaning: string };
+
+export interface RenderTime extends Readonly<Record<keyof typeof RENDER_TIME_SETTINGS, number>> {
+  readonly backendTimeoutSeconds: number;
+}
+
+/**
+ * Reads the times from an environment.
+ *
+ * @throws SettingError when one is not valid, or the edge would give up while a backend may still answer.
+ */
+export function readRenderTime(environment: Environment): RenderTime {
+  const times = readIntegerSettings(RENDER_TIME_SETTINGS, environment);
+  const belowSeconds = times.queueDeadlineSeconds + times.renderTimeoutSeconds;
+  const table = { backendTimeoutSeconds: { ...BACKEND_TIMEOUT_SETTING, default: belowSeconds + MARGIN_SECONDS } };
+  const { backendTimeoutSeconds } = readIntegerSettings(table, environment);
+  if (backendTimeoutSeconds > belowSeconds) return { ...times, backendTimeoutSeconds };
+  throw new SettingError(
+    `${BACKEND_TIMEOUT_SETTING.setting} must be more than ${queueDeadlineSeconds.setting} and ${renderTimeoutSeconds.setting} together (${belowSeconds}); it is ${backendTimeoutSeconds}.`,
+  );
+}
+
+/**
+ * How long a request may wait for a slot when the edge's patience ends before the usual deadline would: it leaves the time
+ * of a whole render, or half of the patience where that is less.
+ */
+export function queueDeadlineMilliseconds(
+  { queueDeadlineSeconds, renderTimeoutSeconds }: Pick<RenderTime, "queueDeadlineSeconds" | "renderTimeoutSeconds">,
+  patienceMilliseconds: number,
+): number {
+  const afterRender = patienceMilliseconds - renderTimeoutSeconds * 1000;
+  return Math.min(queueDeadlineSeconds * 1000, Math.max(afterRender, patienceMilliseconds / 2));
+}

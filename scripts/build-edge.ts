@@ -1,0 +1,8 @@
+/** `npm run build:edge`: writes the edge for workerd alone to `dist/edge`. docs/deploy/one-host.md says how to start it. */
+import { fileURLToPath } from "node:url";
+import { writeEdge } from "./edge-configuration.ts";
+
+const TARGET = "dist/edge";
+
+await writeEdge(fileURLToPath(new URL(`../${TARGET}`, import.meta.url)));
+process.stdout.write(`${TARGET} is ready: in that folder, ./workerd serve config.capnp\n`);

@@ -1,0 +1,70 @@
+/**
+ * `npm run fonts`: fetches sets of fonts for `SERVICE_FONT_PATHS` from Debian's packages (docs/packages-and-fonts.md).
+ */
+import { Command } from "@commander-js/extra-typings";
+import { addFontSets, findFontProblems, readFontsLock, removeFontSets } from "./fonts/font-folder.ts";
+import { FONT_SET_GROUPS, FONT_SETS } from "./fonts/font-sets.ts";
+import { SetUpError } from "./set-up/report.mjs";
+import { FONTS_FOLDER } from "./vendoring/folders.ts";
+import { VendoringError } from "./vendoring/vendoring-error.ts";
+
+const TO = ["--to <folder>", "the folder of fonts", FONTS_FOLDER] as const;
+
+const program = new Command("fonts").description(
+  "Fetches sets of fonts for SERVICE_FONT_PATHS from Debian's packages.",
+);
+
+program
+  .command("add")
+  .description("Download sets of fonts, or replace them by what Debian has now.")
+  .argument("<sets...>", "such as noto")
+  .option(...TO)
+  .action(async (names, { to }) => {
+    for (const name of await addFontSets(to, names)) say(`added ${name}`);
+  });
+
+program
+  .command("remove")
+  .description("Remove sets of fonts.")
+  .argument("<sets...>", "such as noto")
+  .option(...TO)
+  .action(async (names, { to }) => {
+    for (const name of await removeFontSets(to, names)) say(`removed ${name}`);
+  });
+
+program
+  .command("list")
+  .description("Show the sets that there are, and those in the folder.")
+  .option(...TO)
+  .action(async ({ to }) => {
+    const { sets } = await readFontsLock(to);
+    for (const [name, { description }] of Object.entries(FONT_SETS)) {
+      const versions = sets[name]?.packages.map((one) => `${one.name} ${one.version}`).join(", ");
+      say(`${name}: ${description} (${versions ?? "not added"})`);
+    }
+    for (const [name, members] of Object.entries(FONT_SET_GROUPS)) say(`${name}: ${members.join(", ")}`);
+  });
+
+program
+  .command("verify")
+  .description("Compare every file with the lock file.")
+  .option(...TO)
+  .action(async ({ to }) => {
+    const problems = await findFontProblems(to);
+    for (const problem of problems) process.stderr.write(`${problem}\n`);
+    if (problems.length > 0) process.exitCode = 1;
+    else say("Every set is as the lock file says.");
+  });
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  const isExpected = error instanceof VendoringError || error instanceof SetUpError;
+  if (!isExpected) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 1;
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

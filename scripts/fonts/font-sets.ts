@@ -1,0 +1,48 @@
+/**
+ * The sets of fonts that `npm run fonts` knows: packages of Debian, and which of their files are taken. Every font costs each
+ * Typst process time, most of all one with many characters (docs/packages-and-fonts.md#what-fonts-cost), so a set has what
+ * documents need and no more.
+ */
+
+export interface FontSet {
+  readonly description: string;
+  /** The names of Debian's packages. */
+  readonly packages: readonly string[];
+  /** Matches the names of the files that are taken. */
+  readonly files: RegExp;
+  /** Of a collection, only its first fonts are kept; null for all. */
+  readonly keptOfCollection: number | null;
+}
+
+/** Living scripts with many writers. The others of the package are for scholars: request them with the document. */
+const SCRIPTS =
+  "Arabic|Armenian|Bengali|Devanagari|Ethiopic|Georgian|Gujarati|Gurmukhi|Hebrew|Kannada|Khmer|Lao|Malayalam|Myanmar|Oriya|Sinhala|Tamil|Telugu|Thai|Tibetan";
+
+export const FONT_SETS: Readonly<Record<string, FontSet>> = {
+  "noto-text": {
+    description: "Noto Sans and Noto Serif for Latin, Greek, Cyrillic and 20 other scripts; symbols and mathematics",
+    packages: ["fonts-noto-core"],
+    files: new RegExp(
+      `^Noto(?:(?:Sans|Serif)-(?:Regular|Bold|Italic|BoldItalic)|(?:Sans|Serif|Naskh)(?:${SCRIPTS})-(?:Regular|Bold)|SansSymbols-(?:Regular|Bold)|Sans(?:Symbols2|Math)-Regular)\\.ttf$`,
+    ),
+    keptOfCollection: null,
+  },
+  "noto-cjk": {
+    description: "Noto Sans CJK for Chinese, Japanese and Korean, regular and bold",
+    packages: ["fonts-noto-cjk"],
+    files: /^NotoSansCJK-(?:Regular|Bold)\.ttc$/,
+    // The second five are the monospaced ones, which would double the cost.
+    keptOfCollection: 5,
+  },
+  "noto-emoji": {
+    description: "Noto Color Emoji",
+    packages: ["fonts-noto-color-emoji"],
+    files: /^NotoColorEmoji\.ttf$/,
+    keptOfCollection: null,
+  },
+};
+
+/** Names for several sets. */
+export const FONT_SET_GROUPS: Readonly<Record<string, readonly string[]>> = {
+  noto: ["noto-text", "noto-cjk", "noto-emoji"],
+};

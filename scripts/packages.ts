@@ -1,0 +1,98 @@
+/**
+ * `npm run packages`: vendors Typst packages for `SERVICE_PACKAGE_PATH` (docs/packages-and-fonts.md).
+ */
+import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
+import { PackageFolderError, readPackagesLock } from "../backend/typst/vendored-packages.ts";
+import { type PackageSpec, parsePackageSpec } from "../rules/package-spec.ts";
+import { addPackages, type Change, findProblems, installPackages, removePackages } from "./packages/package-folder.ts";
+import { parseRegistry, TYPST_REGISTRY } from "./packages/registry.ts";
+import { SetUpError } from "./set-up/report.mjs";
+import { PACKAGES_FOLDER } from "./vendoring/folders.ts";
+import { VendoringError } from "./vendoring/vendoring-error.ts";
+
+const TO = ["--to <folder>", "the folder of packages", PACKAGES_FOLDER] as const;
+const REGISTRY = "the registry's address";
+
+const program = new Command("packages").description(
+  "Vendors Typst packages, and what they import, for SERVICE_PACKAGE_PATH.",
+);
+
+program
+  .command("add")
+  .description("Download packages and everything that they import.")
+  .argument("<packages...>", "such as @preview/cetz:0.3.4", collectSpecs)
+  .option(...TO)
+  .option("--registry <url>", REGISTRY, parseRegistryOption, new URL(TYPST_REGISTRY))
+  .option("--without <package>", "leave out one that is only mentioned; may be repeated", collectSpecs, [])
+  .action(async (specs, { to, registry, without }) => report(await addPackages(to, specs, { registry, without })));
+
+program
+  .command("remove")
+  .description("Remove packages, and those that nothing needs any more.")
+  .argument("<packages...>", "such as @preview/cetz:0.3.4", collectSpecs)
+  .option(...TO)
+  .action(async (specs, { to }) => report(await removePackages(to, specs)));
+
+program
+  .command("install")
+  .description("Download what the lock file lists and the folder does not have, and compare it with the lock file.")
+  .option(...TO)
+  .option("--registry <url>", `${REGISTRY}, instead of those in the lock file`, parseRegistryOption)
+  .action(async ({ to, registry }) => report(await installPackages(to, registry ?? null)));
+
+program
+  .command("list")
+  .description("Show what the lock file lists.")
+  .option(...TO)
+  .action(async ({ to }) => {
+    const packages = (await readPackagesLock(to))?.packages ?? {};
+    for (const [text, { requested }] of Object.entries(packages)) say(requested ? text : `${text} (imported)`);
+  });
+
+program
+  .command("verify")
+  .description("Compare every file with the lock file.")
+  .option(...TO)
+  .action(async ({ to }) => {
+    const problems = await findProblems(to);
+    for (const problem of problems) process.stderr.write(`${problem}\n`);
+    if (problems.length > 0) process.exitCode = 1;
+    else say("Every package is as the lock file says.");
+  });
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  const isExpected = [VendoringError, PackageFolderError, SetUpError].some((kind) => error instanceof kind);
+  if (!isExpected || !(error instanceof Error)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 1;
+}
+
+/** For repeated arguments and options. */
+function collectSpecs(text: string, previous: PackageSpec[] | undefined): PackageSpec[] {
+  const spec = parsePackageSpec(text);
+  if (spec === null) throw new InvalidArgumentError("It must have the form @preview/name:1.2.3.");
+  return [...(previous ?? []), spec];
+}
+
+function parseRegistryOption(text: string): URL {
+  try {
+    return parseRegistry(text);
+  } catch (error) {
+    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function report({ added, removed, notInRegistry }: Change): void {
+  for (const text of added) say(`added ${text}`);
+  for (const text of removed) say(`removed ${text}`);
+  for (const text of notInRegistry) {
+    say(`${text} is imported and in no registry: copy it to its place in the folder, if it is needed.`);
+  }
+  if (added.length + removed.length === 0) say("Nothing to do.");
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

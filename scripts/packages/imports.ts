@@ -1,0 +1,25 @@
+/**
+ * Which packages the files of a package import.
+ *
+ * Typst is not parsed. Every package in quotation marks counts, wherever it stands, except in a line that is a comment, and
+ * except in the template that the package brings. That is rather too much than too little: a package that is missing
+ * shows only when a document is rendered. A name that is put together at run time is not found.
+ */
+import { formatPackageSpec, type PackageSpec, quotedPackageSpecs } from "../../rules/package-spec.ts";
+import type { PackageFiles } from "./archive.ts";
+
+/** Each package once. */
+export function importedPackages(files: PackageFiles, templatePath: string | null): PackageSpec[] {
+  const found = new Map<string, PackageSpec>();
+  for (const [path, bytes] of files) {
+    const isTemplate = templatePath !== null && path.startsWith(`${templatePath}/`);
+    if (isTemplate || !path.toLowerCase().endsWith(".typ")) continue;
+    for (const spec of quotedPackageSpecs(withoutCommentLines(bytes))) found.set(formatPackageSpec(spec), spec);
+  }
+  return [...found.values()];
+}
+
+/** Comments that follow something are kept: `//` is also in strings and links. */
+function withoutCommentLines(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes).replace(/^[ \t]*\/\/.*$/gm, "");
+}

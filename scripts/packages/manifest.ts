@@ -1,0 +1,59 @@
+/**
+ * The manifest of a package, `typst.toml`, as far as it decides whether the package can be used here.
+ */
+import { parse as parseToml } from "smol-toml";
+import * as v from "valibot";
+import { TYPST_VERSION } from "../../backend/typst/release.mjs";
+import { PACKAGE_MANIFEST_NAME } from "../../backend/typst/vendored-packages.ts";
+import { compareVersions, formatPackageSpec, type PackageSpec } from "../../rules/package-spec.ts";
+import { VendoringError } from "../vendoring/vendoring-error.ts";
+import type { PackageFiles } from "./archive.ts";
+
+const manifest = v.object({
+  package: v.object({
+    name: v.string(),
+    version: v.string(),
+    entrypoint: v.string(),
+    compiler: v.optional(v.pipe(v.string(), v.regex(/^\d{1,9}(?:\.\d{1,9}){0,2}$/, "must be a version"))),
+  }),
+  template: v.optional(v.object({ path: v.string() })),
+});
+
+export interface Manifest {
+  /** The folder of the template that the package brings, which is copied for users and not imported; null if none. */
+  readonly templatePath: string | null;
+}
+
+/**
+ * Validates the manifest among the files of a package.
+ *
+ * @throws VendoringError if it is missing, is that of another package, or needs a newer Typst.
+ */
+export function readManifest(spec: PackageSpec, files: PackageFiles): Manifest {
+  const text = formatPackageSpec(spec);
+  const refuse = (reason: string) => new VendoringError(`${text} is refused: ${reason}.`);
+  const bytes = files.get(PACKAGE_MANIFEST_NAME);
+  if (bytes === undefined) throw refuse(`it has no ${PACKAGE_MANIFEST_NAME}`);
+  const parsed = v.safeParse(manifest, parseManifest(bytes));
+  if (!parsed.success) {
+    const [issue] = parsed.issues;
+    throw refuse(`its ${PACKAGE_MANIFEST_NAME} is not valid (${v.getDotPath(issue) ?? ""}: ${issue.message})`);
+  }
+  const { name, version, entrypoint, compiler } = parsed.output.package;
+  if (name !== spec.name || version !== spec.version) throw refuse("its manifest is that of another package");
+  if (!files.has(entrypoint.replace(/^\.?\//, ""))) throw refuse("its entrypoint is not among its files");
+  if (compiler !== undefined && compareVersions(compiler, TYPST_VERSION) > 0) {
+    throw refuse(
+      `it needs Typst ${compiler}, and this service runs ${TYPST_VERSION}. Add an older version of it, or upgrade the service`,
+    );
+  }
+  return { templatePath: parsed.output.template?.path.replace(/^\.?\//, "").replace(/\/$/, "") ?? null };
+
+  function parseManifest(source: Uint8Array): unknown {
+    try {
+      return parseToml(new TextDecoder("utf-8", { fatal: true }).decode(source));
+    } catch {
+      throw refuse(`its ${PACKAGE_MANIFEST_NAME} is not TOML`);
+    }
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * Downloads packages of the machine's own distribution, Debian or Ubuntu, without installing them: any user can. apt checks
+ * each against the signature of the distribution.
+ */
+import { mkdir, readdir } from "node:fs/promises";
+import path from "node:path";
+import { SetUpError } from "./report.mjs";
+import { runCommand } from "./run-command.mjs";
+
+/** Options of apt-get that override the configuration of the machine. */
+const APT_OPTIONS = [
+  // Only packages that are signed by a key that the machine trusts.
+  "APT::Get::AllowUnauthenticated=false",
+  "Acquire::AllowInsecureRepositories=false",
+  "Acquire::AllowWeakRepositories=false",
+  "Acquire::AllowDowngradeToInsecureRepositories=false",
+  // Some networks drop packets instead of rejecting them.
+  "Acquire::Retries=1",
+  "Acquire::http::Timeout=15",
+  "Acquire::https::Timeout=15",
+];
+
+/**
+ * @param {string} workFolder an empty folder
+ * @param {readonly string[]} packages
+ * @param {AbortSignal} signal
+ * @returns {Promise<string[]>} the paths of the archives
+ * @throws {SetUpError} with the output of apt-get when it cannot download them
+ */
+export async function downloadDebianPackages(workFolder, packages, signal) {
+  const options = { cwd: workFolder, signal, env: { ...process.env, LC_ALL: "C", DEBIAN_FRONTEND: "noninteractive" } };
+  /** @param {readonly string[]} settings @param {readonly string[]} command */
+  const aptGet = (settings, command) =>
+    runCommand(
+      "apt-get",
+      ["-q", ...[...APT_OPTIONS, ...settings].flatMap((setting) => ["-o", setting]), ...command],
+      options,
+    );
+
+  let outcome = await aptGet([], ["download", ...packages]);
+  if (outcome.problem !== undefined) {
+    // The package lists of the machine are missing, as in Debian's images, or outdated: download temporary ones.
+    const own = [`Dir::State=${path.join(workFolder, "state")}`, `Dir::Cache=${path.join(workFolder, "cache")}`];
+    for (const folder of ["state/lists/partial", "cache/archives/partial"]) {
+      await mkdir(path.join(workFolder, folder), { recursive: true });
+    }
+    // The result of the update is ignored: one of several sources may be broken, and the download decides.
+    const update = await aptGet(own, ["update"]);
+    outcome = await aptGet(own, ["download", ...packages]);
+    if (outcome.problem !== undefined) {
+      throw new SetUpError(`apt-get cannot fetch it (${outcome.problem})`, [...update.output, ...outcome.output]);
+    }
+  }
+  const archives = (await readdir(workFolder)).filter((name) => name.endsWith(".deb"));
+  if (archives.length < packages.length) throw new SetUpError("apt-get has fetched nothing", outcome.output);
+  return archives.map((name) => path.join(workFolder, name));
+}

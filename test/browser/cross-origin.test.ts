@@ -1,0 +1,127 @@
+/** Pages of other origins (CORS) in a real browser: one that the deployment names, and one that it does not. */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { Browser, Page } from "playwright-core";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { LOOPBACK } from "../../scripts/local-service.ts";
+import { parseMetrics } from "../support/metrics-text.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { API_TOKEN } from "../support/tokens.ts";
+import { startBrowser } from "./browser.ts";
+
+let service: TestService;
+let browser: Browser;
+let allowedPage: string;
+let otherPage: string;
+
+/** An empty page at an origin of its own. */
+async function servePage(): Promise<{ origin: string; stop: () => void }> {
+  const server = createServer((_request, response) => {
+    response.setHeader("Content-Type", "text/html").end("<!doctype html><title>An application</title>");
+  });
+  server.listen(0, LOOPBACK);
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the page has no port");
+  return {
+    origin: `http://${LOOPBACK}:${address.port}`,
+    stop: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+beforeAll(async () => {
+  const [allowed, other] = [await servePage(), await servePage()];
+  allowedPage = allowed.origin;
+  otherPage = other.origin;
+  service = await startTestService({ settings: { SERVICE_CORS_ORIGINS: allowedPage } });
+  const started = await startBrowser();
+  ({ browser } = started);
+  return async () => {
+    await started.stop();
+    await service.stop();
+    allowed.stop();
+    other.stop();
+  };
+});
+
+/** What `fetch` of a page got, or `blocked` when the browser kept it from the page. */
+type Got = "blocked" | { readonly status: number; readonly start: string; readonly headers: Record<string, string> };
+
+/** Without `openPage`: it fails a test in which the browser blocks something. */
+async function pageAt(origin: string): Promise<Page> {
+  const context = await browser.newContext();
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  await page.goto(origin);
+  return page;
+}
+
+async function fetchIn(page: Page, path: string, init: { method?: string; body?: string } = {}): Promise<Got> {
+  const headers = { "X-Service-Api-Token": API_TOKEN, ...(init.body && { "Content-Type": "application/json" }) };
+  return page.evaluate(
+    async ({ url, options }) => {
+      try {
+        const answer = await fetch(url, options);
+        const start = (await answer.text()).slice(0, 5);
+        return { status: answer.status, start, headers: Object.fromEntries(answer.headers) };
+      } catch {
+        return "blocked" as const;
+      }
+    },
+    { url: new URL(path, service.edge.url).toString(), options: { ...init, headers } },
+  );
+}
+
+/** All requests that the backend has got. */
+async function rendersOfBackend(): Promise<number> {
+  const samples = parseMetrics(await (await fetch(new URL("/metrics", service.backend.url))).text());
+  const counts = samples.filter(({ name }) => name === "service_render_requests_total").map(({ value }) => value);
+  return counts.reduce((sum, value) => sum + value, 0);
+}
+
+describe("a page of an origin that the deployment names", () => {
+  it("renders, and reads the file with its name and the request id", async () => {
+    const page = await pageAt(allowedPage);
+    const got = await fetchIn(page, "/v1/render", { method: "POST", body: '{"source":"x","output":{"filename":"a"}}' });
+    expect(got).toMatchObject({
+      status: 200,
+      start: "%PDF-",
+      headers: {
+        "content-disposition": expect.stringContaining("a.pdf"),
+        "x-request-id": expect.stringMatching(/^[0-9a-f-]+$/),
+      },
+    });
+  });
+
+  it("reads problems and the constraints", async () => {
+    const page = await pageAt(allowedPage);
+    expect(await fetchIn(page, "/v1/render", { method: "POST", body: "{" })).toMatchObject({ status: 400 });
+    expect(await fetchIn(page, "/v1/constraints")).toMatchObject({
+      status: 200,
+      headers: { etag: expect.stringMatching(/^"/) },
+    });
+  });
+});
+
+describe("a page of another origin", () => {
+  it("reads nothing, and its renders are not sent", async () => {
+    const page = await pageAt(otherPage);
+    const before = await rendersOfBackend();
+    expect(await fetchIn(page, "/v1/render", { method: "POST", body: '{"source":"x"}' })).toBe("blocked");
+    expect(await rendersOfBackend()).toBe(before);
+    expect(await fetchIn(page, "/v1/constraints")).toBe("blocked");
+    expect(
+      await page.evaluate(
+        (url) =>
+          fetch(url).then(
+            () => "read",
+            () => "blocked",
+          ),
+        `${service.edge.url}health`,
+      ),
+    ).toBe("blocked");
+  });
+});

@@ -1,0 +1,163 @@
+/** Archives of packages: what is taken, and that hostile ones are refused before anything is written. */
+import { execFileSync } from "node:child_process";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { packTar, type TarEntry } from "modern-tar";
+import { describe, expect, it } from "vitest";
+import { ARCHIVE_LIMITS, unpackArchive } from "../../../scripts/packages/archive.ts";
+import { archiveOf, fileEntry } from "../../support/package-registry.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+
+const TAR_BLOCK_BYTES = 512;
+
+const unpack = (archive: Uint8Array, limits = {}) => unpackArchive("a", archive, { ...ARCHIVE_LIMITS, ...limits });
+const unpackEntries = async (entries: readonly TarEntry[], limits = {}) => unpack(await archiveOf(entries), limits);
+
+/** A tar of one file whose header is changed, with a right checksum. */
+async function archiveWithHeader(change: (header: Buffer) => void): Promise<Buffer> {
+  const tar = Buffer.from(await packTar([fileEntry("name.typ", "text")]));
+  const header = tar.subarray(0, TAR_BLOCK_BYTES);
+  change(header);
+  header.fill(" ", 148, 156);
+  const sum = header.reduce((total, byte) => total + byte, 0);
+  header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148, "latin1");
+  return gzipSync(tar);
+}
+
+describe("an archive is taken", () => {
+  it("with its files, folders and long names", async () => {
+    const long = `${"folder/".repeat(14)}${"n".repeat(120)}.typ`;
+    const files = await unpackEntries([
+      { header: { name: "src/", size: 0, type: "directory" } },
+      fileEntry("src/lib.typ", "#let x = 1"),
+      fileEntry("empty.txt"),
+      fileEntry(long, "deep"),
+      fileEntry("Grüße.typ", "ü"),
+    ]);
+    expect([...files.keys()]).toEqual(["src/lib.typ", "empty.txt", long, "Grüße.typ"]);
+    expect(Buffer.from(files.get("src/lib.typ") ?? []).toString()).toBe("#let x = 1");
+    expect(files.get("empty.txt")).toHaveLength(0);
+  });
+
+  it("as tar(1) makes it, from the folder itself", async () => {
+    const folder = await makeTemporaryFolder("archive-test-");
+    await mkdir(join(folder, "src"));
+    await writeFile(join(folder, "src/lib.typ"), "text");
+    await writeFile(join(folder, `${"n".repeat(200)}.typ`), "long");
+    const archive = execFileSync("tar", ["-C", folder, "-cz", "."]);
+    expect([...(await unpack(archive)).keys()].sort()).toEqual([`${"n".repeat(200)}.typ`, "src/lib.typ"]);
+  });
+});
+
+describe("an archive is refused", () => {
+  it.each([
+    "../out.typ",
+    "src/../../out.typ",
+    "..",
+    "/etc/out.typ",
+    "./../out.typ",
+    "src//lib.typ",
+    "src/./lib.typ",
+    ".//lib.typ",
+  ])("with a name that leads out of the package, or is not plain: %j", async (name) => {
+    await expect(unpackEntries([fileEntry(name)])).rejects.toThrow("leads out of the package");
+  });
+
+  it.each(["a\\b.typ", "a\nb.typ", "a\u007fb.typ", "a\u0085b.typ"])("with the name %j", async (name) => {
+    await expect(unpackEntries([fileEntry(name)])).rejects.toThrow("control character");
+  });
+
+  it("with a name that is not UTF-8", async () => {
+    const archive = await archiveWithHeader((header) => header.set([0xff, 0xfe], 0));
+    await expect(unpack(archive)).rejects.toThrow("not UTF-8");
+  });
+
+  it.each(["symlink", "link", "character-device", "block-device", "fifo"] as const)("with a %s", async (type) => {
+    const entry = { header: { name: "entry", size: 0, type, linkname: "/etc/passwd" } };
+    await expect(unpackEntries([entry])).rejects.toThrow(`an entry of the type ${type}`);
+  });
+
+  it("with a link whose name leads out by a PAX record", async () => {
+    const entry = { header: { name: "a", size: 1, type: "file" as const, pax: { path: "../a" } }, body: "x" };
+    await expect(unpackEntries([entry])).rejects.toThrow("leads out of the package");
+  });
+
+  it.each([
+    [["a.typ", "a.typ"], "same name"],
+    [["a.typ", "A.typ"], "same name"],
+    [["a\u0308.typ", "\u00e4.typ"], "same name"],
+    [["a", "a/b.typ"], "folder of another entry"],
+    [["a/b.typ", "a"], "name of a folder"],
+    [["A", "a/b/c.typ"], "folder of another entry"],
+  ])("with two entries for one place: %j", async (names, reason) => {
+    await expect(unpackEntries(names.map((name) => fileEntry(name)))).rejects.toThrow(reason);
+  });
+
+  it("with a folder in the place of a file", async () => {
+    const folder = { header: { name: "a/", size: 0, type: "directory" as const } };
+    await expect(unpackEntries([fileEntry("a"), folder])).rejects.toThrow("same name");
+    await expect(unpackEntries([folder, fileEntry("a")])).rejects.toThrow("name of a folder");
+  });
+
+  it("that is not gzip, not tar, or cut off", async () => {
+    await expect(unpack(Buffer.from("not gzip"))).rejects.toThrow("not compressed by gzip");
+    await expect(unpack(gzipSync("x".repeat(2000)))).rejects.toThrow("no tar archive");
+    const archive = await archiveOf([fileEntry("a.typ", "x".repeat(5000))]);
+    await expect(unpack(archive.subarray(0, archive.length - 20))).rejects.toThrow("damaged");
+    const tar = await packTar([fileEntry("a.typ", "x".repeat(5000))]);
+    await expect(unpack(gzipSync(tar.subarray(0, 1024)))).rejects.toThrow("damaged");
+  });
+
+  it("with a size that lies", async () => {
+    const octal = await archiveWithHeader((header) => header.write("77777777777\0", 124, "latin1"));
+    await expect(unpack(octal)).rejects.toThrow("damaged");
+    const binary = await archiveWithHeader((header) => header.set([0xff, ...new Array<number>(11).fill(0xff)], 124));
+    await expect(unpack(binary)).rejects.toThrow("damaged");
+  });
+
+  it("with a wrong checksum", async () => {
+    const tar = Buffer.from(await packTar([fileEntry("a.typ", "x")]));
+    tar[0] = 0x62;
+    await expect(unpack(gzipSync(tar))).rejects.toThrow("damaged");
+  });
+});
+
+describe("the limits", () => {
+  it("count bytes of the archive", async () => {
+    const archive = await archiveOf([fileEntry("a.typ")]);
+    await expect(unpack(archive, { maxArchiveBytes: archive.length })).resolves.toHaveProperty("size", 1);
+    await expect(unpack(archive, { maxArchiveBytes: archive.length - 1 })).rejects.toThrow("bytes");
+  });
+
+  it("count decompressed bytes, and a bomb is not decompressed", async () => {
+    const tar = await packTar([fileEntry("a.typ", "x".repeat(100_000))]);
+    await expect(unpack(gzipSync(tar), { maxUnpackedBytes: tar.length })).resolves.toHaveProperty("size", 1);
+    await expect(unpack(gzipSync(tar), { maxUnpackedBytes: tar.length - 1 })).rejects.toThrow("unpacks to over");
+    const before = process.memoryUsage().arrayBuffers;
+    const bomb = gzipSync(Buffer.alloc(200 * 1024 ** 2));
+    expect(bomb.length).toBeLessThan(1024 ** 2);
+    await expect(unpack(bomb, { maxUnpackedBytes: 1024 ** 2 })).rejects.toThrow("unpacks to over");
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(250 * 1024 ** 2);
+  });
+
+  it("count files and folders", async () => {
+    const entries = [
+      ...Array.from({ length: 9 }, (_, index) => fileEntry(`${index}.typ`)),
+      { header: { name: "folder/", size: 0, type: "directory" as const } },
+    ];
+    await expect(unpackEntries(entries, { maxFiles: 10 })).resolves.toHaveProperty("size", 9);
+    await expect(unpackEntries(entries, { maxFiles: 9 })).rejects.toThrow("over 9 files");
+  });
+
+  it("bound names by bytes, parts and the bytes of a part", async () => {
+    const name = `${"ä".repeat(20)}.typ`;
+    await expect(unpackEntries([fileEntry(name)], { maxPathBytes: 44 })).resolves.toHaveProperty("size", 1);
+    await expect(unpackEntries([fileEntry(name)], { maxPathBytes: 43 })).rejects.toThrow("over 43 bytes");
+    const deep = "1/2/3/4/5.typ";
+    await expect(unpackEntries([fileEntry(deep)], { maxPathSegments: 5 })).resolves.toHaveProperty("size", 1);
+    await expect(unpackEntries([fileEntry(deep)], { maxPathSegments: 4 })).rejects.toThrow("over 4 parts");
+    await expect(unpackEntries([fileEntry("n".repeat(255))])).resolves.toHaveProperty("size", 1);
+    await expect(unpackEntries([fileEntry("n".repeat(256))])).rejects.toThrow("a part of a name");
+  });
+});

@@ -1,0 +1,111 @@
+/** `/capabilities.json` over real parts: the edge with two backends that differ, and a package rendered by what it says. */
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { CAPABILITIES_PATH, type Capabilities } from "../../rules/capabilities.ts";
+import { startBackend, takeFreePort } from "../../scripts/local-service.ts";
+import { addPackages } from "../../scripts/packages/package-folder.ts";
+import { LIBERATION_FAMILY, LIBERATION_FOLDER } from "../support/fonts.ts";
+import { packageArchive, startPackageRegistry } from "../support/package-registry.ts";
+import { readPdf } from "../support/pdf-reader.ts";
+import { makeTemporaryFolder } from "../support/temporary-folder.ts";
+import { backendEnvironment, startTestService, type TestService } from "../support/test-service.ts";
+
+const CHART = { namespace: "preview", name: "chart", version: "1.0.0" };
+const AXES = { namespace: "preview", name: "axes", version: "0.2.0" };
+
+/** A folder in which `npm run packages` has put a package that imports another. */
+async function packageFolder(): Promise<string> {
+  const folder = join(await makeTemporaryFolder("capabilities-test-"), "packages");
+  const registry = await startPackageRegistry();
+  const publish = async (spec: string, source: string) =>
+    registry.publish(spec, await packageArchive(spec, { "lib.typ": source, "note.txt": "from a file" }));
+  await publish("@preview/chart:1.0.0", '#import "@preview/axes:0.2.0": axis\n#let chart = [Chart with #axis]');
+  await publish("@preview/axes:0.2.0", '#let axis = [an axis #read("note.txt")]');
+  await addPackages(folder, [CHART], { registry: registry.url, without: [] });
+  return folder;
+}
+
+const familiesOf = ({ fonts }: Capabilities) => fonts.map(({ family }) => family);
+
+it("a render imports what npm run packages has vendored, with what that imports", async () => {
+  const service = await startTestService({ backendSettings: { SERVICE_PACKAGE_PATH: await packageFolder() } });
+  try {
+    const { packages }: Capabilities = await (await service.send(CAPABILITIES_PATH)).json();
+    expect(packages).toEqual([AXES, CHART]);
+    const answer = await service.render({ source: '#import "@preview/chart:1.0.0": chart\n#chart' });
+    expect(answer.status).toBe(200);
+    expect((await readPdf(await answer.bytes())).pageTexts).toEqual(["Chart with an axis from a file"]);
+    const missing = await service.render({ source: '#import "@preview/chart:1.0.1": chart' });
+    expect(missing.status).toBe(422);
+  } finally {
+    await service.stop();
+  }
+});
+
+it("a backend whose folder of packages is not complete does not start, and says what to do", async () => {
+  const folder = await makeTemporaryFolder("capabilities-test-");
+  const environment = {
+    ...backendEnvironment(),
+    SERVICE_PACKAGE_PATH: join(folder, "missing"),
+    SERVICE_SANDBOX: "none",
+  };
+  await expect(takeFreePort().then((port) => startBackend(environment, port))).rejects.toThrow(
+    "SERVICE_PACKAGE_PATH: ",
+  );
+});
+
+describe("two backends that differ", () => {
+  let service: TestService;
+  let other: Awaited<ReturnType<typeof startBackend>>;
+
+  beforeAll(async () => {
+    // The one has more fonts than the other.
+    other = await startBackend(backendEnvironment(), await takeFreePort());
+    service = await startTestService({
+      backendSettings: { SERVICE_FONT_PATHS: LIBERATION_FOLDER },
+      otherBackendUrls: [other.url.origin],
+    });
+    return async () => {
+      await service.stop();
+      await other.stop();
+    };
+  });
+
+  const get = (init: RequestInit = {}) => fetch(new URL(CAPABILITIES_PATH, service.edge.url), init);
+
+  it("are published by what both have, to everybody, with validators for caches", async () => {
+    const own: Capabilities = await (await fetch(new URL(CAPABILITIES_PATH, service.backend.url))).json();
+    expect(familiesOf(own)).toContain(LIBERATION_FAMILY);
+    const answer = await get();
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("Cache-Control")).toBe("public, max-age=60");
+    const common: Capabilities = await answer.json();
+    expect(familiesOf(common)).not.toContain(LIBERATION_FAMILY);
+    expect(familiesOf(common)).toContain("Libertinus Serif");
+    const etag = answer.headers.get("ETag") ?? "";
+    const again = await get({ headers: { "If-None-Match": etag } });
+    expect([again.status, await again.text(), again.headers.get("ETag")]).toEqual([304, "", etag]);
+    expect(again.headers.get("Cache-Control")).toBe("public, max-age=60");
+  });
+
+  it("answer HEAD, OPTIONS and other methods as every document does", async () => {
+    const head = await get({ method: "HEAD" });
+    expect([head.status, await head.text()]).toEqual([200, ""]);
+    const options = await get({ method: "OPTIONS" });
+    expect([options.status, options.headers.get("Allow")]).toEqual([204, "GET, HEAD, OPTIONS"]);
+    const post = await get({ method: "POST", body: "{}" });
+    expect([post.status, post.headers.get("Allow")]).toEqual([405, "GET, HEAD, OPTIONS"]);
+  });
+
+  it("show in /metrics that they differ", async () => {
+    const metrics = await (await fetch(new URL("/metrics", service.edge.url))).text();
+    const digests = [...metrics.matchAll(/^service_capabilities_info\{origin="[^"]+",digest="([0-9a-f]+)"\} 1$/gm)];
+    expect(new Set(digests.map(([, digest]) => digest)).size).toBe(2);
+  });
+
+  it("are still published when one of them has ended", async () => {
+    await other.stop();
+    const common: Capabilities = await (await get()).json();
+    expect(familiesOf(common)).not.toContain(LIBERATION_FAMILY);
+  });
+});

@@ -1,0 +1,159 @@
+/**
+ * An edge and several real backends under load, while backends are killed, stopped and replaced: no render is lost, and none is
+ * answered with the file of another.
+ */
+import { describe, expect, it, onTestFinished } from "vitest";
+import { takeFreePort } from "../../scripts/local-service.ts";
+import { parseMetrics, sampleValue } from "../support/metrics-text.ts";
+import { RawConnection, renderHead } from "../support/raw-connection.ts";
+import { Load, startFleetEdge, TestFleet } from "../support/test-fleet.ts";
+import { API_TOKEN, BACKEND_TOKEN } from "../support/tokens.ts";
+
+const CLIENTS = 4;
+/** Between two events, so that each happens under load. */
+const RENDERS_BETWEEN = 40;
+
+async function startFleet(...start: Parameters<typeof TestFleet.start>): Promise<TestFleet> {
+  const fleet = await TestFleet.start(...start);
+  onTestFinished(() => fleet.stop());
+  return fleet;
+}
+
+/** The number of renders that run or wait at a backend. */
+async function occupied(url: string): Promise<number> {
+  const samples = parseMetrics(await (await fetch(new URL("/metrics", url))).text());
+  return sampleValue(samples, "service_renders_running", {}) + sampleValue(samples, "service_renders_waiting", {});
+}
+
+describe("under load", () => {
+  it("one of two backends can be killed and come back, again and again", async () => {
+    const fleet = await startFleet(2);
+    const load = new Load(CLIENTS, () => fleet.edge.url);
+    for (const index of [0, 1, 0]) {
+      await load.more(RENDERS_BETWEEN);
+      await fleet.berth(index).end("SIGKILL");
+      await load.more(RENDERS_BETWEEN);
+      await fleet.berth(index).start({});
+    }
+    await load.more(RENDERS_BETWEEN);
+    const { good, lost, wrong } = await load.end();
+    expect({ lost, wrong }).toEqual({ lost: [], wrong: [] });
+    expect(good).toBeGreaterThanOrEqual(7 * RENDERS_BETWEEN);
+  });
+
+  it.each([
+    ["at once", {}],
+    ["after a drain delay", { SERVICE_DRAIN_DELAY_SECONDS: "1" }],
+  ])("all backends can be replaced one after another, each of which goes %s", async (_when, environment) => {
+    const fleet = await startFleet(2, environment);
+    const load = new Load(CLIENTS, () => fleet.edge.url);
+    await load.more(RENDERS_BETWEEN);
+    expect(await fleet.roll(environment)).toEqual([0, 0]);
+    await load.more(RENDERS_BETWEEN);
+    const { lost, wrong } = await load.end();
+    expect({ lost, wrong }).toEqual({ lost: [], wrong: [] });
+  });
+
+  it("the token between edge and backends can be replaced", async () => {
+    const both = { SERVICE_BACKEND_TOKENS: `${BACKEND_TOKEN} new-token` };
+    const fleet = await startFleet(2);
+    let edge = fleet.edge;
+    const load = new Load(CLIENTS, () => edge.url);
+    await load.more(RENDERS_BETWEEN);
+    await fleet.roll(both);
+    await load.more(RENDERS_BETWEEN);
+    // Beside the old one, as Cloudflare replaces a Worker: requests that have begun end where they are.
+    edge = await startFleetEdge(fleet.berths, await takeFreePort(), { SERVICE_BACKEND_TOKEN: "new-token" });
+    const newEdge = edge;
+    onTestFinished(() => newEdge.stop());
+    await load.more(RENDERS_BETWEEN);
+    await fleet.roll({ SERVICE_BACKEND_TOKENS: "new-token" });
+    await load.more(RENDERS_BETWEEN);
+    const { lost, wrong } = await load.end();
+    expect({ lost, wrong }).toEqual({ lost: [], wrong: [] });
+  });
+
+  it("the token of a caller can be replaced", async () => {
+    const fleet = await startFleet(1);
+    let edge = fleet.edge;
+    let token = API_TOKEN;
+    const load = new Load(
+      CLIENTS,
+      () => edge.url,
+      () => token,
+    );
+    const replaceEdge = async (tokens: string) => {
+      edge = await startFleetEdge(fleet.berths, await takeFreePort(), { SERVICE_API_TOKENS: tokens });
+      const newEdge = edge;
+      onTestFinished(() => newEdge.stop());
+      await load.more(RENDERS_BETWEEN);
+    };
+    await load.more(RENDERS_BETWEEN);
+    await replaceEdge(`billing:${API_TOKEN} billing:new-token`);
+    token = "new-token";
+    await load.more(RENDERS_BETWEEN);
+    await replaceEdge("billing:new-token");
+    const { lost, wrong } = await load.end();
+    expect({ lost, wrong }).toEqual({ lost: [], wrong: [] });
+  });
+
+  it("a client that reads slowly and one that sends slowly hold up nobody", async () => {
+    const fleet = await startFleet(2);
+    const squares =
+      '{"source":"#for n in range(12000) { place(dx: calc.rem(n, 90) * 1pt, square(size: 1pt)) }","output":{"format":"svg"}}';
+    const open = async (head: Readonly<Record<string, string>>, body: string) => {
+      const client = await RawConnection.open(fleet.edge.url);
+      onTestFinished(() => client.reset());
+      await client.write(renderHead(head) + body);
+      return client;
+    };
+    // It reads nothing before it is asked to.
+    const reader = await open({ "Content-Length": String(squares.length), "Accept-Encoding": "identity" }, squares);
+    const sender = await open({ "Content-Length": "14" }, "");
+    const load = new Load(CLIENTS, () => fleet.edge.url);
+    for (const letter of '{"source":"x"}') {
+      await load.more(10);
+      await sender.write(letter);
+    }
+    const { lost, wrong } = await load.end();
+    expect({ lost, wrong }).toEqual({ lost: [], wrong: [] });
+    expect((await sender.answer())?.status).toBe(200);
+    expect((await reader.answer())?.status).toBe(200);
+  });
+});
+
+it("an edge that is replaced leaves no render behind, and the next one serves", async () => {
+  const fleet = await startFleet(2, { SERVICE_RENDER_CPU_SECONDS: "600", SERVICE_RENDER_TIMEOUT_SECONDS: "600" });
+  const endless = '{"source":"#let f(n) = if n > 60 { 0 } else { f(n + 1) + f(n + 1) }\\n#f(0)"}';
+  const client = await RawConnection.open(fleet.edge.url);
+  onTestFinished(() => client.reset());
+  await client.write(renderHead({ "Content-Length": String(endless.length) }) + endless);
+  const total = async () => (await occupied(fleet.berth(0).url)) + (await occupied(fleet.berth(1).url));
+  await expect.poll(total).toBe(1);
+  await fleet.replaceEdge({});
+  await expect.poll(total).toBe(0);
+  const load = new Load(CLIENTS, () => fleet.edge.url);
+  await load.more(RENDERS_BETWEEN);
+  expect(await load.end()).toMatchObject({ lost: [], wrong: [] });
+});
+
+it("a backend that has SIGTERM says so on /ready, and still renders for the drain delay", async () => {
+  const fleet = await startFleet(1, { SERVICE_DRAIN_DELAY_SECONDS: "3" });
+  const { url } = fleet.berth(0);
+  expect((await fetch(new URL("/ready", url))).status).toBe(200);
+  const ended = fleet.berth(0).end("SIGTERM");
+  await expect.poll(async () => (await fetch(new URL("/ready", url))).status).toBe(503);
+  const render = (origin: string | URL, headers: Readonly<Record<string, string>>) =>
+    fetch(new URL("/v1/render", origin), {
+      method: "POST",
+      headers: { "Content-Type": "application/json", ...headers },
+      body: '{"source":"x"}',
+    });
+  const answer = await render(url, { "X-Service-Backend-Token": BACKEND_TOKEN });
+  expect([answer.status, answer.headers.get("X-Service-Load")]).toEqual([
+    200,
+    expect.stringMatching(/^running=0,waiting=0,slots=\d+,draining$/),
+  ]);
+  expect((await render(fleet.edge.url, { "X-Service-Api-Token": API_TOKEN })).status).toBe(200);
+  expect(await ended).toBe(0);
+});

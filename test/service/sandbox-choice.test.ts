@@ -1,0 +1,45 @@
+/** SERVICE_SANDBOX=auto: the first sandbox that holds on this machine, and never none. */
+import { expect, inject, it, onTestFinished } from "vitest";
+import { type LocalBackend, startBackend, takeFreePort } from "../../scripts/local-service.ts";
+import { renderInit } from "../support/test-backend.ts";
+import { landlockObstacle } from "../support/test-sandbox.ts";
+import { backendEnvironment } from "../support/test-service.ts";
+
+const NO_BUBBLEWRAP = { SERVICE_BUBBLEWRAP_BIN: "/nonexistent/bwrap" };
+const NO_SETPRIV = { SERVICE_SETPRIV_BIN: "/nonexistent/setpriv" };
+
+async function startWithAuto(environment: Readonly<Record<string, string>>): Promise<LocalBackend> {
+  const settings = { ...backendEnvironment(), SERVICE_SANDBOX: "auto", SERVICE_WARM_RENDERS: "0", ...environment };
+  const backend = await startBackend(settings, await takeFreePort());
+  onTestFinished(() => backend.stop());
+  return backend;
+}
+
+/** The sandbox in which a backend renders, by its own words, after it has rendered. */
+async function sandboxInUse({ url }: LocalBackend): Promise<unknown> {
+  const answer = await fetch(new URL("/v1/render", url), renderInit({ source: "= Hello" }));
+  expect(answer.status).toBe(200);
+  const health: { sandbox: unknown } = JSON.parse(await (await fetch(new URL("/health", url))).text());
+  return health.sandbox;
+}
+
+it("bubblewrap is used where it runs", async () => {
+  const backend = await startWithAuto(NO_SETPRIV);
+  expect(backend.errorText()).toBe("SERVICE_SANDBOX=auto: bubblewrap is used.");
+  expect(await sandboxInUse(backend)).toBe("bubblewrap");
+});
+
+it.skipIf(landlockObstacle !== null)("landlock is used where bubblewrap does not run", async () => {
+  const setpriv = inject("setprivPath") ?? "";
+  const backend = await startWithAuto({ ...NO_BUBBLEWRAP, SERVICE_SETPRIV_BIN: setpriv });
+  expect(backend.errorText()).toMatch(
+    /^SERVICE_SANDBOX=auto: landlock is used\. Typst does not run in the bubblewrap sandbox\. [^\n]+$/,
+  );
+  expect(await sandboxInUse(backend)).toBe("landlock");
+});
+
+it("a backend does not start where neither runs, and says why of both", async () => {
+  await expect(startWithAuto({ ...NO_BUBBLEWRAP, ...NO_SETPRIV })).rejects.toThrow(
+    /^Typst does not run in the bubblewrap sandbox\. .+ Typst does not run in the landlock sandbox\. [^\n]+$/,
+  );
+});

@@ -1,0 +1,191 @@
+/**
+ * The way between edges and backends: messages take time, connections are refused, reset, cut off or answered by something
+ * that is no backend.
+ *
+ * It is as TCP is: while the network drops everything, messages wait and arrive later; a process that ends closes its
+ * connections; a host that loses power closes nothing, and what it had is gone.
+ */
+import type { OriginAnswer, Sending } from "../../edge/origins/try-origins.ts";
+import type { AttemptFacts, RequestFacts } from "./facts.ts";
+import type { BackendProcess } from "./simulated-backend.ts";
+import type { World } from "./world.ts";
+
+/** What a process that does not read takes nevertheless. */
+const SOCKET_BUFFER_BYTES = 64 * 1024;
+const MAX_SLOW_LATENCY_MILLISECONDS = 3000;
+const MIN_LATENCY_MILLISECONDS = 0.2;
+
+/** What an answer is to the simulation. */
+export interface SimulatedAnswer {
+  readonly status: number;
+  /** Whether the process that answered has completed this very render. */
+  readonly isRendered: boolean;
+}
+
+export class Link {
+  readonly edge: number;
+  readonly backend: number;
+  partitionedUntil = 0;
+  refusedUntil = 0;
+  proxyErrorsUntil = 0;
+  slowUntil = 0;
+  halfAnswersUntil = 0;
+  readonly exchanges = new Set<Exchange>();
+  readonly #world: World;
+
+  constructor(world: World, edge: number, backend: number) {
+    this.#world = world;
+    this.edge = edge;
+    this.backend = backend;
+  }
+
+  /** Calls back when a message has arrived on the other side. */
+  carry(arrive: () => void): void {
+    this.#world.time.after(this.#latencyMilliseconds(), () => this.#arrive(arrive));
+  }
+
+  /** Closes all connections, on both sides. */
+  reset(): void {
+    for (const exchange of [...this.exchanges]) exchange.break("connection reset", true);
+  }
+
+  #arrive(arrive: () => void): void {
+    const { time } = this.#world;
+    if (time.now >= this.partitionedUntil) return arrive();
+    time.after(this.partitionedUntil - time.now + this.#latencyMilliseconds(), () => this.#arrive(arrive));
+  }
+
+  #latencyMilliseconds(): number {
+    const { random, settings, time } = this.#world;
+    const usual = MIN_LATENCY_MILLISECONDS + random.next() * settings.maxLatencyMilliseconds;
+    return time.now < this.slowUntil ? usual + random.next() * MAX_SLOW_LATENCY_MILLISECONDS : usual;
+  }
+}
+
+/** One render on its way to a backend and back. */
+export class Exchange {
+  readonly request: RequestFacts;
+  readonly patienceMilliseconds: number;
+  /** The answer's beginning; rejects when none begins. */
+  readonly answer: Promise<OriginAnswer<SimulatedAnswer>>;
+  readonly #world: World;
+  readonly #link: Link;
+  readonly #attempt: AttemptFacts;
+  readonly #sending: Sending;
+  readonly #settle: PromiseWithResolvers<OriginAnswer<SimulatedAnswer>>;
+  #process: BackendProcess | null = null;
+  /** The edge has an answer or waits for none. */
+  #isSettled = false;
+  /** Nothing more is sent in either direction. */
+  #isClosed = false;
+
+  constructor(world: World, link: Link, request: RequestFacts, attempt: AttemptFacts, sending: Sending) {
+    this.#world = world;
+    this.#link = link;
+    this.request = request;
+    this.#attempt = attempt;
+    this.#sending = sending;
+    this.patienceMilliseconds = sending.patienceMilliseconds;
+    this.#settle = Promise.withResolvers();
+    this.answer = this.#settle.promise;
+    sending.signal.addEventListener("abort", () => this.cancel());
+    link.carry(() => this.#connect());
+  }
+
+  /** The edge gives it up. */
+  cancel(): void {
+    if (this.#isSettled) return;
+    this.#fail("aborted");
+    this.#close();
+  }
+
+  /** The answer's beginning goes to the edge. */
+  respond(answer: OriginAnswer<SimulatedAnswer>): void {
+    this.#link.carry(() => {
+      if (this.#isClosed || this.#isSettled) return;
+      this.#isSettled = true;
+      this.#world.trace(() => `${this.#name()}: ${answer.status}`);
+      if (!this.request.isGone) this.#settle.resolve(answer);
+      if (this.#world.time.now < this.#link.halfAnswersUntil) this.break("half an answer", true);
+    });
+  }
+
+  /** The connection breaks. */
+  break(cause: string, isProcessTold: boolean): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#link.exchanges.delete(this);
+    this.#link.carry(() => this.#fail(cause));
+    if (isProcessTold) this.#tellProcess();
+  }
+
+  #connect(): void {
+    if (this.#isSettled) return;
+    const { time, random } = this.#world;
+    const link = this.#link;
+    const backend = this.#world.backendAt(link.backend);
+    // The first packet is sent again and again.
+    if (time.now < backend.offUntil) {
+      time.after(backend.offUntil - time.now, () => this.#connect());
+      return;
+    }
+    if (time.now < link.proxyErrorsUntil) {
+      if (random.chance(0.5)) this.#markSent();
+      const status = random.pick([200, 404, 429, 502, 503]);
+      // A problem of status 200 is as wrong as the others.
+      const isProblem = status === 200 || random.chance(0.3);
+      // A proxy that says 429 in our own words would be right to be believed.
+      const answer = { status: status === 429 && isProblem ? 502 : status, isProblem, retryAfter: null, load: null };
+      return this.respond({ ...answer, answer: { status, isRendered: false } });
+    }
+    const { process } = backend;
+    if (process === null || time.now < link.refusedUntil) return this.break("connection refused", false);
+    this.#process = process;
+    link.exchanges.add(this);
+    process.connect(this);
+    link.carry(() => this.#upload(process));
+  }
+
+  #upload(process: BackendProcess): void {
+    const { planned } = this.request;
+    this.#world.time.after(planned.forwardMilliseconds, () => {
+      if (this.#isClosed) return;
+      if (planned.bytes <= SOCKET_BUFFER_BYTES) this.#markSent();
+      this.#link.carry(() =>
+        process.run(() => {
+          if (this.#isClosed) return;
+          this.#markSent();
+          process.receive(this);
+        }),
+      );
+    });
+  }
+
+  #markSent(): void {
+    if (!this.#isSettled) this.#attempt.isSent = true;
+    if (!this.request.isGone) this.#sending.sent();
+  }
+
+  #fail(cause: string): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.#world.trace(() => `${this.#name()}: ${cause}`);
+    // workerd does not resume a request whose client has disconnected.
+    if (!this.request.isGone) this.#settle.reject(new Error(cause));
+  }
+
+  #close(): void {
+    this.#isClosed = true;
+    this.#link.exchanges.delete(this);
+    this.#tellProcess();
+  }
+
+  #tellProcess(): void {
+    const process = this.#process;
+    if (process !== null) this.#link.carry(() => process.run(() => process.disconnect(this)));
+  }
+
+  #name(): string {
+    return `request ${this.request.planned.id} at backend ${this.#link.backend}`;
+  }
+}

@@ -1,0 +1,312 @@
+/**
+ * An edge: one isolate with its memory and its view of the origins. What decides is the real code; around it is what
+ * `edge/render-route.ts` does.
+ *
+ * As in workerd, a request whose client has disconnected is not continued: none of its promises resolves any more.
+ */
+import type { BodyMemory, Reservation } from "../../edge/body-memory.ts";
+import { RETRY_AFTER_SECONDS } from "../../edge/body-memory.ts";
+import type { Clock } from "../../edge/clock.ts";
+import { HeldBody } from "../../edge/held-body.ts";
+import type { OriginChoice } from "../../edge/origins/origin-choice.ts";
+import { type ForwardingEnd, type OriginAnswer, type Sending, tryOrigins } from "../../edge/origins/try-origins.ts";
+import { probeDueOrigin } from "../../edge/origins/watch-origin.ts";
+import { PROBLEMS } from "../../rules/problem.ts";
+import type { AnswerFacts, AttemptEnd, AttemptFacts, RequestFacts } from "./facts.ts";
+import { Exchange, type SimulatedAnswer } from "./network.ts";
+import type { World } from "./world.ts";
+
+const BODY_TIMEOUT_MILLISECONDS = 60_000;
+const SLACK_MILLISECONDS = 10_000;
+/** Of `edge/origins/try-origins.ts`. */
+const ATTEMPT_SLACK_MILLISECONDS = 1000;
+/** A body arrives at the edge in this many pieces. */
+const PIECES = 3;
+const NO_BYTES = new Uint8Array(0);
+
+/** What an edge has seen of a backend. */
+interface Seen {
+  failingSince: number | null;
+  lastFailureAt: number;
+  lastAskedAt: number;
+  open: number;
+  /** When it was asked although it failed and another one could have been asked. */
+  readonly needlessAt: number[];
+  /** How often in a row all others were busy and it was not asked. */
+  passedOver: number;
+}
+
+export class SimulatedEdge {
+  readonly index: number;
+  readonly memory: BodyMemory;
+  readonly choice: OriginChoice;
+  readonly seen: readonly Seen[];
+  readonly #world: World;
+
+  constructor(world: World, index: number) {
+    this.#world = world;
+    this.index = index;
+    const { settings, cores } = world;
+    this.memory = cores.makeMemory(
+      settings.largestBodyBytes,
+      settings.edgeMemoryBytes,
+      this.#clock(() => true),
+    );
+    this.choice = cores.makeChoice(settings.backends);
+    this.seen = Array.from({ length: settings.backends }, () => {
+      const never = Number.NEGATIVE_INFINITY;
+      return { failingSince: null, lastFailureAt: never, lastAskedAt: never, open: 0, needlessAt: [], passedOver: 0 };
+    });
+  }
+
+  /** A request arrives. */
+  serve(request: RequestFacts): void {
+    const { planned } = request;
+    const { time } = this.#world;
+    const disconnected = new AbortController();
+    const open = new Set<Exchange>();
+    void this.#answer(request, disconnected.signal, open);
+    if (planned.leavesAfterMilliseconds === null) return;
+    time.after(planned.leavesAfterMilliseconds, () => {
+      if (request.answers.length > 0) return;
+      this.#world.trace(() => `request ${planned.id}: its client leaves`);
+      request.leftAt = time.now;
+      request.isGone = true;
+      for (const attempt of request.attempts) this.#end(attempt, "gone");
+      if (planned.isLeavingNoticed) disconnected.abort();
+      else this.#rememberOpen(request);
+      // The runtime drops what the request has open in any case.
+      for (const exchange of open) exchange.cancel();
+    });
+  }
+
+  async #answer(request: RequestFacts, disconnected: AbortSignal, open: Set<Exchange>): Promise<void> {
+    const { settings, time } = this.#world;
+    const { planned } = request;
+    const lifetime = BODY_TIMEOUT_MILLISECONDS + settings.backendTimeoutSeconds * 1000 + SLACK_MILLISECONDS;
+    const reservation = this.memory.reserve(planned.caller, lifetime);
+    disconnected.addEventListener("abort", () => reservation.release());
+    try {
+      if (!(await continued(request, this.#readBody(request, reservation)))) {
+        return this.#say(request, { kind: "busy", retryAfterSeconds: RETRY_AFTER_SECONDS });
+      }
+      let isOwnEnd = false;
+      const collected = {
+        finish: () => NO_BYTES,
+        free: () => {
+          request.isBodyTaken ||= !isOwnEnd;
+        },
+      };
+      const body = new HeldBody(collected, reservation);
+      request.forwardedAt = time.now;
+      request.deadline = time.now + settings.backendTimeoutSeconds * 1000;
+      const end = await continued(request, this.#forward(request, body, disconnected, open));
+      isOwnEnd = true;
+      body.release();
+      this.#say(request, end);
+    } finally {
+      reservation.release();
+    }
+  }
+
+  /** @returns whether there was memory for all of it. */
+  async #readBody(request: RequestFacts, reservation: Reservation): Promise<boolean> {
+    const { planned } = request;
+    const clock = this.#clock(() => !request.isGone);
+    for (let piece = 1; piece <= PIECES; piece++) {
+      await clock.wait(planned.uploadMilliseconds / PIECES);
+      if (await continued(request, reservation.growTo(Math.ceil((planned.bytes * piece) / PIECES)))) continue;
+      request.refusedWithOthersBytes = this.memory.reservedBytes - reservation.bytes;
+      return false;
+    }
+    return true;
+  }
+
+  #forward(
+    request: RequestFacts,
+    body: HeldBody,
+    clientSignal: AbortSignal,
+    open: Set<Exchange>,
+  ): Promise<ForwardingEnd<SimulatedAnswer>> {
+    const { cores, random, settings } = this.#world;
+    const { deadline } = request;
+    const origins = Array.from({ length: settings.backends }, (_, index) => index);
+    const clock = this.#clock(() => !request.isGone);
+    const shared = { origins, choice: this.choice, clock };
+    // `waitUntil` may be cut off as the request is, so that is how it is here.
+    void probeDueOrigin({
+      ...shared,
+      isReady: (backend, timeoutMilliseconds) => this.#probe(request, backend, "/ready", timeoutMilliseconds),
+    });
+    return tryOrigins<number, SimulatedAnswer>({
+      ...shared,
+      attempts: cores.makeAttempts(this.choice, deadline, random.next),
+      deadline,
+      body,
+      clientSignal,
+      send: (backend, sending) => this.#send(request, backend, sending, open),
+      isAlive: (backend, timeoutMilliseconds) => this.#probe(request, backend, "/health", timeoutMilliseconds),
+      discard: async () => {},
+      report: () => {},
+    });
+  }
+
+  async #send(
+    request: RequestFacts,
+    backend: number,
+    sending: Sending,
+    open: Set<Exchange>,
+  ): Promise<OriginAnswer<SimulatedAnswer>> {
+    const { time } = this.#world;
+    const attempt: AttemptFacts = {
+      edge: this.index,
+      backend,
+      beganAt: time.now,
+      remainingMilliseconds: request.deadline - time.now,
+      isSent: false,
+      end: null,
+      endedAt: Number.NaN,
+    };
+    this.#world.trace(() => `request ${request.planned.id}: edge ${this.index} asks backend ${backend}`);
+    this.#world.attemptBegins(this, request, backend);
+    request.attempts.push(attempt);
+    const seen = this.seenOf(backend);
+    seen.open++;
+    seen.lastAskedAt = time.now;
+    const exchange = new Exchange(this.#world, this.#world.linkAt(this.index, backend), request, attempt, sending);
+    open.add(exchange);
+    try {
+      const answer = await exchange.answer;
+      this.#end(attempt, endOf(answer));
+      return answer;
+    } catch (error) {
+      this.#end(attempt, "unanswered");
+      throw error;
+    } finally {
+      open.delete(exchange);
+    }
+  }
+
+  seenOf(backend: number): Seen {
+    const seen = this.seen[backend];
+    if (seen === undefined) throw new RangeError(`there is no backend ${backend}`);
+    return seen;
+  }
+
+  #end(attempt: AttemptFacts, end: AttemptEnd): void {
+    if (attempt.end !== null) return;
+    const { now } = this.#world.time;
+    attempt.end = end;
+    attempt.endedAt = now;
+    const seen = this.seenOf(attempt.backend);
+    seen.open--;
+    switch (end) {
+      case "gone":
+        return;
+      case "unusable":
+      case "unanswered":
+        seen.failingSince ??= now;
+        seen.lastFailureAt = now;
+        return;
+      case "answered":
+      case "full":
+      case "draining":
+        seen.failingSince = null;
+        seen.needlessAt.length = 0;
+    }
+  }
+
+  /** What a client without notice has left counts as open until it expires. */
+  #rememberOpen({ attempts, deadline }: RequestFacts): void {
+    const { time } = this.#world;
+    const last = attempts.at(-1);
+    if (last?.end !== "gone" || last.endedAt !== time.now) return;
+    const seen = this.seenOf(last.backend);
+    seen.open++;
+    time.after(deadline + ATTEMPT_SLACK_MILLISECONDS - time.now, () => seen.open--);
+  }
+
+  #probe(
+    request: RequestFacts,
+    backend: number,
+    path: "/health" | "/ready",
+    timeoutMilliseconds: number,
+  ): Promise<boolean> {
+    const world = this.#world;
+    const link = world.linkAt(this.index, backend);
+    const clock = this.#clock(() => !request.isGone);
+    return new Promise((resolve) => {
+      clock.after(timeoutMilliseconds, () => resolve(false));
+      const answer = (isAlive: boolean) => {
+        link.carry(() => {
+          if (!request.isGone) resolve(isAlive);
+        });
+      };
+      link.carry(() => {
+        const { process, offUntil } = world.backendAt(backend);
+        const { now } = world.time;
+        if (now < offUntil) return;
+        if (process === null || now < link.refusedUntil || now < link.proxyErrorsUntil) return answer(false);
+        process.run(() => answer(path === "/health" || process.isServing));
+      });
+    });
+  }
+
+  #say(request: RequestFacts, end: ForwardingEnd<SimulatedAnswer>): void {
+    const { now } = this.#world.time;
+    const answer = answerTo(end, now);
+    this.#world.trace(() => `request ${request.planned.id}: answered ${answer.status}`);
+    request.answers.push(answer);
+  }
+
+  /** Its timers fire late, as those of a busy isolate do. */
+  #clock(isContinued: () => boolean): Clock {
+    const { time, random, settings } = this.#world;
+    const after = (milliseconds: number, callback: () => void) => {
+      const delay = random.next() * settings.maxTimerDelayMilliseconds;
+      return time.after(milliseconds + delay, () => {
+        if (isContinued()) callback();
+      });
+    };
+    const wait = (milliseconds: number) => new Promise<void>((resolve) => after(milliseconds, resolve));
+    return { now: () => time.now, after, wait };
+  }
+}
+
+function answerTo(end: ForwardingEnd<SimulatedAnswer>, at: number): AnswerFacts {
+  switch (end.kind) {
+    case "answered":
+      return { at, status: end.answer.status, retryAfterSeconds: null, isRendered: end.answer.isRendered };
+    case "busy":
+      return {
+        at,
+        status: PROBLEMS.render_queue_full.status,
+        retryAfterSeconds: end.retryAfterSeconds,
+        isRendered: false,
+      };
+    case "failed":
+      return { at, status: PROBLEMS.service_unavailable.status, retryAfterSeconds: null, isRendered: false };
+  }
+}
+
+/** What an answer truly means, whatever the edge takes it for. */
+function endOf({ status, isProblem, load, answer }: OriginAnswer<SimulatedAnswer>): AttemptEnd {
+  if (answer.isRendered) return "answered";
+  if (load === null || !isProblem) return "unusable";
+  if (status === PROBLEMS.render_queue_full.status) return "full";
+  return load.isDraining ? "draining" : "unusable";
+}
+
+/** A promise that never resolves once the request's client has gone. */
+function continued<Value>(request: RequestFacts, promise: Promise<Value>): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    promise.then(
+      (value) => {
+        if (!request.isGone) resolve(value);
+      },
+      (error) => {
+        if (!request.isGone) reject(error);
+      },
+    );
+  });
+}

@@ -1,0 +1,223 @@
+/**
+ * One schedule carried out: edges, backends and the network between them, in virtual time.
+ */
+import type { Cores } from "./cores.ts";
+import { Disturbances, type RequestFacts } from "./facts.ts";
+import { AT_THE_END, OF_A_PROCESS, OF_A_REQUEST, OF_AN_ATTEMPT } from "./invariants.ts";
+import { Link } from "./network.ts";
+import { Random } from "./random.ts";
+import type { PlannedFault, PlannedRequest, Schedule, SimulatedSettings } from "./schedule.ts";
+import { SimulatedBackend } from "./simulated-backend.ts";
+import { SimulatedEdge } from "./simulated-edge.ts";
+import { VirtualTime } from "./virtual-time.ts";
+
+/** The stream of the seed's random numbers from which the run takes them; the schedule takes the first. */
+const RUN_STREAM = 1;
+/** A schedule has some thousand events. One that has more than this never ends. */
+const MAX_EVENTS = 1_000_000;
+/** Longer than any reservation or attempt is remembered. */
+const ALL_LIFETIMES_MILLISECONDS = 3_600_000;
+
+export interface Violation {
+  readonly invariant: string;
+  readonly detail: string;
+}
+
+export interface Run {
+  readonly violation: Violation | null;
+  readonly events: number;
+  readonly requests: readonly RequestFacts[];
+}
+
+/**
+ * Carries out a schedule until nothing is planned any more, or an invariant is broken.
+ *
+ * @param trace gets a line for each thing that happens.
+ */
+export async function runSchedule(schedule: Schedule, cores: Cores, trace?: (line: string) => void): Promise<Run> {
+  const world = new World(schedule, cores, trace);
+  const events = await world.run();
+  return { violation: world.violation, events, requests: world.requests };
+}
+
+export class World {
+  readonly schedule: Schedule;
+  readonly settings: SimulatedSettings;
+  readonly cores: Cores;
+  readonly time = new VirtualTime();
+  readonly random: Random;
+  readonly disturbances = new Disturbances();
+  readonly backends: readonly SimulatedBackend[];
+  readonly edges: readonly SimulatedEdge[];
+  readonly requests: readonly RequestFacts[];
+  violation: Violation | null = null;
+  /** Whether everything that edges only remember for a time must be forgotten. */
+  isPastAllLifetimes = false;
+  readonly #links: readonly (readonly Link[])[];
+  readonly #trace: ((line: string) => void) | undefined;
+  readonly #began: number;
+
+  constructor(schedule: Schedule, cores: Cores, trace?: (line: string) => void) {
+    this.schedule = schedule;
+    this.settings = schedule.settings;
+    this.cores = cores;
+    this.random = new Random(schedule.seed, RUN_STREAM);
+    this.#trace = trace;
+    this.#began = this.time.now;
+    const { edges, backends } = this.settings;
+    this.backends = Array.from({ length: backends }, (_, index) => new SimulatedBackend(this, index));
+    this.edges = Array.from({ length: edges }, (_, index) => new SimulatedEdge(this, index));
+    this.#links = this.edges.map((edge) => this.backends.map((backend) => new Link(this, edge.index, backend.index)));
+    this.requests = schedule.requests.map(factsOf);
+  }
+
+  async run(): Promise<number> {
+    for (const request of this.requests) {
+      const edge = this.edges[request.planned.edge];
+      if (edge !== undefined) this.time.after(request.planned.at, () => edge.serve(request));
+    }
+    for (const fault of this.schedule.faults) this.time.after(fault.at, () => this.#inject(fault));
+    const events = await this.time.run(() => this.#observe(), MAX_EVENTS);
+    if (this.violation !== null) return events;
+    if (events >= MAX_EVENTS) this.violate("everything ends", `${events} events`);
+    for (const request of this.requests) {
+      for (const invariant of OF_A_REQUEST) {
+        const finding = invariant(request, this);
+        if (finding !== null) this.violate(invariant.name, `request ${request.planned.id}: ${finding}`);
+      }
+    }
+    this.#checkEnd();
+    await this.#passAllLifetimes();
+    this.#checkEnd();
+    return events;
+  }
+
+  trace(line: () => string): void {
+    if (this.#trace === undefined) return;
+    const milliseconds = (this.time.now - this.#began).toFixed(1).padStart(10);
+    this.#trace(`${milliseconds} ms  ${line()}`);
+  }
+
+  /** Only the first one counts. */
+  violate(invariant: string, detail: string): void {
+    if (this.violation !== null) return;
+    this.violation = { invariant, detail };
+    this.trace(() => `BROKEN: ${invariant}: ${detail}`);
+  }
+
+  attemptBegins(edge: SimulatedEdge, request: RequestFacts, backend: number): void {
+    for (const invariant of OF_AN_ATTEMPT) {
+      const finding = invariant(edge, request, backend, this);
+      if (finding !== null) this.violate(invariant.name, `request ${request.planned.id}: ${finding}`);
+    }
+  }
+
+  backendAt(index: number): SimulatedBackend {
+    const backend = this.backends[index];
+    if (backend === undefined) throw new RangeError(`there is no backend ${index}`);
+    return backend;
+  }
+
+  linkAt(edge: number, backend: number): Link {
+    const link = this.#links[edge]?.[backend];
+    if (link === undefined) throw new RangeError(`there is no way from edge ${edge} to backend ${backend}`);
+    return link;
+  }
+
+  /** @returns whether to go on. */
+  #observe(): boolean {
+    for (const { index, process } of this.backends) {
+      if (process === null) continue;
+      for (const invariant of OF_A_PROCESS) {
+        const finding = invariant(process, this);
+        if (finding !== null) this.violate(invariant.name, `backend ${index}: ${finding}`);
+      }
+      process.admitted.length = 0;
+    }
+    return this.violation === null;
+  }
+
+  #checkEnd(): void {
+    for (const invariant of AT_THE_END) {
+      const finding = invariant(this);
+      if (finding !== null) this.violate(invariant.name, finding);
+    }
+  }
+
+  /** What has expired is removed when the next request comes. */
+  async #passAllLifetimes(): Promise<void> {
+    this.time.after(ALL_LIFETIMES_MILLISECONDS, () => {
+      for (const { memory } of this.edges) {
+        const reservation = memory.reserve("last", ALL_LIFETIMES_MILLISECONDS);
+        void reservation.growTo(1).then(() => reservation.release());
+      }
+    });
+    await this.time.run(() => true, MAX_EVENTS);
+    this.isPastAllLifetimes = true;
+  }
+
+  #inject(fault: PlannedFault): void {
+    const { time } = this;
+    this.trace(() => `fault: ${JSON.stringify(fault)}`);
+    const until = time.now + fault.milliseconds;
+    switch (fault.kind) {
+      case "kill":
+        return this.backendAt(fault.backend).kill(fault.milliseconds, "killed");
+      case "power loss":
+        return this.backendAt(fault.backend).losePower(fault.milliseconds);
+      case "hang":
+        return this.backendAt(fault.backend).process?.hang(fault.milliseconds);
+      case "drain":
+        return this.backendAt(fault.backend).update(fault.milliseconds, () => {});
+      case "sick": {
+        const backend = this.backendAt(fault.backend);
+        backend.sickUntil = Math.max(backend.sickUntil, until);
+        return this.disturbances.begin("sick", time.now, backend.index)(until);
+      }
+      case "rolling update":
+        return this.#update(0, fault.milliseconds);
+    }
+    const link = this.linkAt(fault.edge, fault.backend);
+    const isInstant = fault.kind === "reset";
+    this.disturbances.begin(fault.kind, time.now, link.backend, link.edge)(isInstant ? time.now : until);
+    switch (fault.kind) {
+      case "partition":
+        link.partitionedUntil = Math.max(link.partitionedUntil, until);
+        return;
+      case "refuse":
+        link.refusedUntil = Math.max(link.refusedUntil, until);
+        return;
+      case "proxy error":
+        link.proxyErrorsUntil = Math.max(link.proxyErrorsUntil, until);
+        return;
+      case "slow":
+        link.slowUntil = Math.max(link.slowUntil, until);
+        return;
+      case "half answers":
+        link.halfAnswersUntil = Math.max(link.halfAnswersUntil, until);
+        return;
+      case "reset":
+        return link.reset();
+    }
+  }
+
+  /** One backend after another, the next when the one before is ready. */
+  #update(index: number, bootMilliseconds: number): void {
+    this.backends[index]?.update(bootMilliseconds, () => this.#update(index + 1, bootMilliseconds));
+  }
+}
+
+function factsOf(planned: PlannedRequest): RequestFacts {
+  return {
+    planned,
+    attempts: [],
+    answers: [],
+    forwardedAt: null,
+    deadline: Number.POSITIVE_INFINITY,
+    leftAt: null,
+    isGone: false,
+    refusedWithOthersBytes: null,
+    isBodyTaken: false,
+    broughtDown: 0,
+  };
+}

@@ -1,0 +1,69 @@
+/** What a deploy file gives the programs, by the programs' own readers of settings. */
+
+import { type BackendSettings, readBackendSettings } from "../../backend/settings.ts";
+import { type EdgeSettings, readEdgeSettings } from "../../edge/settings.ts";
+import { settingNames } from "../../scripts/edge-configuration.ts";
+import { bundle, wranglerConfig } from "../../scripts/local-worker.ts";
+
+type Variables = Readonly<Record<string, string>>;
+
+/** What the backend's own process, the process that starts Typst, and each waiting Typst need: docs/operations.md. */
+const PROCESS_BYTES = 300e6;
+const SPAWNER_BYTES = 60e6;
+const WARM_RENDER_BYTES = 30e6;
+
+/** @throws if a variable is no setting of a backend, or not a valid one. */
+export function deployedBackendSettings(variables: Variables): BackendSettings {
+  const read = new Set<string>();
+  const environment = new Proxy<Record<string, string>>(
+    { ...variables },
+    {
+      get: (target, name) => {
+        if (typeof name === "symbol") return undefined;
+        read.add(name);
+        return target[name];
+      },
+    },
+  );
+  const settings = readBackendSettings(environment);
+  const unknown = Object.keys(variables).filter((name) => name.startsWith("SERVICE_") && !read.has(name));
+  if (unknown.length > 0) throw new Error(`a backend has no setting ${unknown.join(", ")}`);
+  return settings;
+}
+
+/** @throws if a variable is no setting of the edge, or not a valid one. */
+export async function deployedEdgeSettings(variables: Variables): Promise<EdgeSettings> {
+  const { main } = await wranglerConfig();
+  const known = settingNames(await bundle(main));
+  const unknown = Object.keys(variables).filter((name) => !known.includes(name));
+  if (unknown.length > 0) throw new Error(`the edge has no setting ${unknown.join(", ")}`);
+  return readEdgeSettings(variables);
+}
+
+/**
+ * The memory that a backend may use.
+ *
+ * @param workBytes the size of its work directory, where that is in memory.
+ */
+export function backendMemoryBytes(settings: BackendSettings, workBytes: number): number {
+  const renders = settings.maxConcurrentRenders * settings.renderMemoryBytes;
+  const held = settings.maxBodyMemoryBytes + settings.maxOutputMemoryBytes + workBytes;
+  return renders + held + PROCESS_BYTES + SPAWNER_BYTES + settings.warmRenders * WARM_RENDER_BYTES;
+}
+
+/** How long a backend may take to end: it is killed before its renders have finished if it gets less. */
+export function backendStopSeconds({ drainDelaySeconds, graceSeconds }: BackendSettings): number {
+  return drainDelaySeconds + graceSeconds;
+}
+
+/** How long the edge may take to answer what is in flight. */
+export function edgeStopSeconds({ bodyTimeoutSeconds, backendTimeoutSeconds }: EdgeSettings): number {
+  return bodyTimeoutSeconds + backendTimeoutSeconds;
+}
+
+/** The bytes of a size such as `600m` (compose) or `600Mi` (Kubernetes). */
+export function bytesOf(size: string): number {
+  const [, digits, unit = ""] = /^(\d+)([kmgKMG]?)i?$/.exec(size) ?? [];
+  if (digits === undefined) throw new Error(`not a size: ${size}`);
+  return Number(digits) * 1024 ** ["", "k", "m", "g"].indexOf(unit.toLowerCase());
+}

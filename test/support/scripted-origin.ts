@@ -1,0 +1,90 @@
+/**
+ * An origin that a test scripts: what it does with a render once the whole body is there, and whether it is alive.
+ */
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
+import { LOOPBACK } from "../../scripts/local-service.ts";
+
+export interface OriginRequest {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+export type Behaviour = (response: ServerResponse, request: OriginRequest) => void;
+
+/** The body of an answer with status 200. It names the origin. */
+const fileOf = (name: string) => `%PDF by ${name}`;
+
+export class ScriptedOrigin {
+  readonly name: string;
+  /** The renders that arrived completely. */
+  readonly requests: OriginRequest[] = [];
+  /** The number of renders whose connection was closed before their answer. */
+  abandoned = 0;
+  probes = 0;
+  behaviour: Behaviour = (response) => this.answer(response);
+  /** Whether `/health` and `/ready` are answered. */
+  isAlive = true;
+  #server: Server | null = null;
+  #port = 0;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  /** The origin as an entry of `SERVICE_BACKEND_URLS`. */
+  get entry(): string {
+    return `${this.name}=http://${LOOPBACK}:${this.#port}`;
+  }
+
+  /** Starts listening, on the same port as before if it has been stopped. */
+  async start(): Promise<this> {
+    this.#server = createServer((request, response) => {
+      if (request.url !== "/v1/render") {
+        this.probes++;
+        if (this.isAlive) response.end('{"status":"ok"}');
+        return;
+      }
+      const chunks: Buffer[] = [];
+      request.on("error", () => {});
+      response.once("close", () => {
+        if (!response.writableFinished) this.abandoned++;
+      });
+      request
+        .on("data", (chunk: Buffer) => chunks.push(chunk))
+        .once("end", () => {
+          const received = { headers: request.headers, body: Buffer.concat(chunks) };
+          this.requests.push(received);
+          this.behaviour(response, received);
+        });
+    }).listen(this.#port, LOOPBACK);
+    await once(this.#server, "listening");
+    const address = this.#server.address();
+    if (address === null || typeof address === "string") throw new Error("the origin has no port");
+    this.#port = address.port;
+    return this;
+  }
+
+  /** Answers with a file that names this origin. */
+  answer(response: ServerResponse, headers: Readonly<Record<string, string>> = {}): void {
+    const file = fileOf(this.name);
+    response.writeHead(200, { "Content-Type": "application/pdf", "Content-Length": file.length, ...headers }).end(file);
+  }
+
+  /** Closes all connections and the port. */
+  async stop(): Promise<void> {
+    const server = this.#server;
+    if (server === null) return;
+    this.#server = null;
+    server.closeAllConnections();
+    server.close();
+    await once(server, "close");
+  }
+}
+
+/** A behaviour that answers with a problem. */
+export function problemAnswer(status: number, headers: Readonly<Record<string, string>> = {}): Behaviour {
+  return (response) => {
+    response.writeHead(status, { "Content-Type": "application/problem+json", ...headers }).end("{}");
+  };
+}
