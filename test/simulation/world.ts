@@ -3,7 +3,15 @@
  */
 import type { Cores } from "./cores.ts";
 import { Disturbances, type RequestFacts } from "./facts.ts";
-import { AT_THE_END, OF_A_PROCESS, OF_A_REQUEST, OF_AN_ATTEMPT } from "./invariants.ts";
+import {
+  AT_THE_END,
+  OF_A_PROCESS,
+  OF_A_REQUEST,
+  OF_A_TAKEN_BODY,
+  OF_A_WAIT,
+  OF_AN_ATTEMPT,
+  type WaitFacts,
+} from "./invariants.ts";
 import { Link } from "./network.ts";
 import { Random } from "./random.ts";
 import type { PlannedFault, PlannedRequest, Schedule, SimulatedSettings } from "./schedule.ts";
@@ -108,6 +116,20 @@ export class World {
   attemptBegins(edge: SimulatedEdge, request: RequestFacts, backend: number): void {
     for (const invariant of OF_AN_ATTEMPT) {
       const finding = invariant(edge, request, backend, this);
+      if (finding !== null) this.violate(invariant.name, `request ${request.planned.id}: ${finding}`);
+    }
+  }
+
+  waitEnds(request: RequestFacts, wait: WaitFacts): void {
+    for (const invariant of OF_A_WAIT) {
+      const finding = invariant(wait, this);
+      if (finding !== null) this.violate(invariant.name, `request ${request.planned.id}: ${finding}`);
+    }
+  }
+
+  bodyIsTaken(request: RequestFacts): void {
+    for (const invariant of OF_A_TAKEN_BODY) {
+      const finding = invariant(request);
       if (finding !== null) this.violate(invariant.name, `request ${request.planned.id}: ${finding}`);
     }
   }
