@@ -17,6 +17,8 @@ const MAX_WORKERS = Math.max(3, availableParallelism() - 1);
 export default defineConfig({
   test: {
     globalSetup: "./test/provide-typst.ts",
+    // The service logs what the tests make it do; of a test that passes, nobody reads that.
+    silent: "passed-only",
     maxWorkers: MAX_WORKERS,
     testTimeout: TEST_TIMEOUT_MILLISECONDS,
     hookTimeout: TEST_TIMEOUT_MILLISECONDS,
@@ -35,10 +37,12 @@ export default defineConfig({
           cloudflareTest({
             wrangler: { configPath: "./wrangler.toml" },
             miniflare: {
+              analyticsEngineDatasets: { EDGE_ANALYTICS: { dataset: "requests" } },
               bindings: {
                 SERVICE_API_TOKENS: API_TOKEN,
                 SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
                 SERVICE_BACKEND_URLS: UNREACHABLE_BACKEND_URL,
+                SERVICE_LOG_REQUESTS: "none",
               },
               // Under a name that the Worker does not know: only its own tests are limited.
               ratelimits: { TEST_RATE_LIMITER: { namespace_id: "1", simple: { limit: 3, period: 60 } } },

@@ -9,6 +9,7 @@ import { SettingError } from "../rules/settings.ts";
 import { type Backend, buildBackend } from "./http/app.ts";
 import { type BackendSettings, readBackendSettings } from "./settings.ts";
 import { Spawner } from "./spawner/spawner.ts";
+import { openTracing } from "./tracing/tracing.ts";
 import { chooseSandbox } from "./typst/choose-sandbox.ts";
 import { TYPST_VERSION } from "./typst/release.mjs";
 import { typstProblem } from "./typst/version.mjs";
@@ -36,7 +37,8 @@ async function main(): Promise<void> {
   try {
     const { sandbox, message } = await chooseSandbox(settings, spawner);
     if (message !== null) process.stderr.write(`${message}\n`);
-    const backend = buildBackend(settings, TYPST_VERSION, sandbox, spawner);
+    const tracing = await openTracing(settings, (line) => process.stderr.write(`${line}\n`));
+    const backend = buildBackend(settings, TYPST_VERSION, sandbox, spawner, tracing);
     await backend.findCapabilities();
     await backend.app.listen({ host: settings.host, port: settings.port });
     const leave = async () => {

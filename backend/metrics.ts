@@ -1,15 +1,16 @@
 /**
  * The backend's metrics, in Prometheus terms: base units in the names, labels from closed or bounded sets only.
  */
+import { statfs } from "node:fs/promises";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import type { OutputFormat } from "../rules/output-options.ts";
-import type { ProblemCode } from "../rules/problem.ts";
+import { OUTPUT_FORMATS, type OutputFormat } from "../rules/output-options.ts";
+import { type Origin, PROBLEMS, type ProblemCode } from "../rules/problem.ts";
 import type { ByteBudget } from "./admission/byte-budget.ts";
 import type { RenderQueue } from "./admission/render-queue.ts";
 import { CallerLabel } from "./caller-label.ts";
-import type { Deliveries, Delivery } from "./http/delivery.ts";
+import { DELIVERY_ENDS, type Deliveries, type Delivery } from "./http/delivery.ts";
 import type { RenderOutcome } from "./render/outcome.ts";
-import type { PhaseSeconds } from "./render/phases.ts";
+import { type PhaseRun, phaseSeconds, type RequestPhase } from "./render/phases.ts";
 import { TIMEOUT_CAUSES, timeoutCauseOf } from "./render/timeouts.ts";
 import type { SandboxMode } from "./sandbox/sandbox.ts";
 import type { WarmPool } from "./typst/warm-pool.ts";
@@ -22,8 +23,7 @@ export interface ObservedRender {
   readonly outcome: RenderOutcome;
   /** `none` if the request was rejected before its format was known. */
   readonly format: OutputFormat | "none";
-  /** `queue` lasts until the request has a slot, or is turned away. */
-  readonly phases: PhaseSeconds & { readonly queue?: number };
+  readonly runs: readonly PhaseRun<RequestPhase>[];
   readonly peakMemoryBytes?: number | null;
 }
 
@@ -43,9 +43,55 @@ export interface MetricSources {
   readonly outputMemory: ByteBudget;
   readonly deliveries: Deliveries;
   readonly slots: number;
+  readonly workDirectory: string;
+  /** Spans that could not be exported so far. */
+  readonly lostSpans: () => number;
   readonly sandboxMode: SandboxMode;
   readonly typstVersion: string;
   readonly capabilities: { readonly digest: string | null };
+}
+
+/** Up to the longest render timeout that can be set. */
+const SECONDS_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
+
+/** The outcomes of a request whose format is known. */
+const OUTCOMES_OF_FORMAT = [
+  "ok",
+  "client_gone",
+  "invalid_file_data",
+  "render_timeout",
+  "output_too_large",
+  "too_many_output_files",
+  "template_compile_failed",
+  "render_queue_full",
+  "render_failed",
+  "service_unavailable",
+] as const satisfies readonly RequestOutcome[];
+
+/** The outcomes of a request that is rejected before its format is known. */
+const OUTCOMES_WITHOUT_FORMAT = [
+  "client_gone",
+  "invalid_request",
+  "unsupported_format",
+  "invalid_template_path",
+  "invalid_file_data",
+  "forbidden",
+  "request_too_large",
+  "template_source_too_large",
+  "template_file_too_large",
+  "string_too_large",
+  "page_selection_too_large",
+  "render_queue_full",
+  "service_unavailable",
+] as const satisfies readonly RequestOutcome[];
+
+/** How a request ended, roughly: the label of its duration. */
+type OutcomeClass = "ok" | "client_gone" | Origin;
+
+const OUTCOME_CLASSES: readonly OutcomeClass[] = ["ok", "client_gone", "request", "template", "capacity", "service"];
+
+function classOf(outcome: RequestOutcome): OutcomeClass {
+  return outcome === "ok" || outcome === "client_gone" ? outcome : PROBLEMS[outcome].origin;
 }
 
 export class BackendMetrics {
@@ -56,6 +102,7 @@ export class BackendMetrics {
   readonly #callerRequests: Counter<"caller" | "outcome">;
   readonly #callerLabel = new CallerLabel();
   readonly #timeouts: Counter<"cause">;
+  readonly #durationSeconds: Histogram<"class">;
   readonly #phaseSeconds: Histogram<"phase">;
   readonly #outputBytes: Histogram<"format">;
   readonly #peakMemoryBytes: Histogram<"format">;
@@ -72,6 +119,11 @@ export class BackendMetrics {
       labelNames: ["format", "outcome"],
       registers,
     });
+    // From the start, so that the first failure of a kind is an increase, and an alert on it can fire.
+    for (const outcome of OUTCOMES_WITHOUT_FORMAT) this.#renders.inc({ format: "none", outcome }, 0);
+    for (const format of OUTPUT_FORMATS) {
+      for (const outcome of OUTCOMES_OF_FORMAT) this.#renders.inc({ format, outcome }, 0);
+    }
     this.#callerRequests = new Counter({
       name: "service_caller_requests_total",
       help: "Render requests by the name of their caller's token and by outcome; unnamed without a name from the edge, _other beyond the number of names that are kept.",
@@ -86,12 +138,19 @@ export class BackendMetrics {
     });
     // From the start, so that the first timeout is an increase.
     for (const cause of TIMEOUT_CAUSES) this.#timeouts.inc({ cause }, 0);
+    this.#durationSeconds = new Histogram({
+      name: "service_render_duration_seconds",
+      help: "Seconds of whole render requests, from their head to the last byte of the answer, by how they ended: ok, client_gone, or the origin of the problem: request, template, capacity or service.",
+      labelNames: ["class"],
+      buckets: SECONDS_BUCKETS,
+      registers,
+    });
+    for (const outcomeClass of OUTCOME_CLASSES) this.#durationSeconds.zero({ class: outcomeClass });
     this.#phaseSeconds = new Histogram({
       name: "service_render_phase_seconds",
-      help: "Seconds of each phase of a render: queue; start, until a waiting process is taken or a new one is requested; files, until those of the request are written; compile; archive; probe, a second compile that asks for a page; delivery to the client.",
+      help: "Seconds of each phase of a render: receive, until the body is read and validated; queue; start, until a waiting process is taken or a new one is requested; files, until those of the request are written; compile; archive; probe, a second compile that asks for a page; delivery to the client.",
       labelNames: ["phase"],
-      // Up to the longest render timeout that can be set.
-      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600],
+      buckets: SECONDS_BUCKETS,
       registers,
     });
     this.#outputBytes = new Histogram({
@@ -114,6 +173,7 @@ export class BackendMetrics {
       labelNames: ["end"],
       registers,
     });
+    for (const end of DELIVERY_ENDS) this.#deliveries.inc({ end }, 0);
     this.#limitsMismatches = new Counter({
       name: "service_limits_mismatches_total",
       help: "Requests that came from an edge with other limits than this backend has.",
@@ -158,8 +218,30 @@ export class BackendMetrics {
       "Memory of outputs that are not delivered yet.",
       () => outputMemory.reservedBytes,
     );
+    gauge("service_temp_max_bytes", "SERVICE_MAX_TEMP_BYTES.", () => tempSpace.maxBytes);
+    gauge("service_body_memory_max_bytes", "SERVICE_MAX_BODY_MEMORY_BYTES.", () => bodyMemory.maxBytes);
+    gauge("service_output_memory_max_bytes", "SERVICE_MAX_OUTPUT_MEMORY_BYTES.", () => outputMemory.maxBytes);
+    new Gauge({
+      name: "service_work_directory_free_bytes",
+      help: "Free space of the file system that holds the work directory.",
+      registers,
+      async collect() {
+        // If the directory has been removed, the backend is about to end.
+        const space = await statfs(sources.workDirectory).catch(() => null);
+        this.set(space === null ? 0 : space.bavail * space.bsize);
+      },
+    });
     gauge("service_deliveries_underway", "Outputs that are being delivered.", () => deliveries.underWay);
     gauge("service_warm_renders_waiting", "Typst processes that wait for a request.", () => warmPool.waiting);
+    new Counter({
+      name: "service_trace_spans_lost_total",
+      help: "OpenTelemetry spans that no collector has taken.",
+      registers,
+      collect() {
+        this.reset();
+        this.inc(sources.lostSpans());
+      },
+    });
     new Counter({
       name: "service_warm_renders_used_total",
       help: "Renders that found a Typst process waiting for them.",
@@ -184,8 +266,8 @@ export class BackendMetrics {
   }
 
   /** To be called before the output is delivered, because delivery may take minutes. */
-  observeRender({ outcome, format, phases, peakMemoryBytes }: ObservedRender): void {
-    for (const [phase, seconds] of Object.entries(phases)) this.#phaseSeconds.observe({ phase }, seconds);
+  observeRender({ outcome, format, runs, peakMemoryBytes }: ObservedRender): void {
+    for (const [phase, seconds] of Object.entries(phaseSeconds(runs))) this.#phaseSeconds.observe({ phase }, seconds);
     if (peakMemoryBytes) this.#peakMemoryBytes.observe({ format }, peakMemoryBytes);
     const timeoutCause = outcome.kind === "refused" ? timeoutCauseOf(outcome.problem) : undefined;
     if (timeoutCause !== undefined) this.#timeouts.inc({ cause: timeoutCause });
@@ -193,7 +275,8 @@ export class BackendMetrics {
   }
 
   /** Counts a render request once, at its end. */
-  countRequest(caller: string, format: ObservedRender["format"], end: RequestEnd): void {
+  countRequest(caller: string, format: ObservedRender["format"], end: RequestEnd, seconds: number): void {
+    this.#durationSeconds.observe({ class: classOf(end.outcome) }, seconds);
     this.#renders.inc({ format, outcome: end.outcome });
     this.#callerRequests.inc({ caller: this.#callerLabel.of(caller), outcome: end.outcome });
     if (end.delivery === null) return;

@@ -150,6 +150,8 @@ export interface BackendSettings extends Readonly<Record<keyof typeof BACKEND_IN
   /** A fixed creation date for documents, in seconds since 1970, or null for the current time. */
   readonly creationTimestampSeconds: number | null;
   readonly logLevel: string;
+  /** Where OpenTelemetry spans are sent by OTLP over HTTP; null if there is no tracing. */
+  readonly tracesUrl: URL | null;
   readonly limits: Limits;
 }
 
@@ -192,6 +194,7 @@ export function readBackendSettings(environment: Environment): BackendSettings {
     workDirectory: environment.SERVICE_WORK_DIRECTORY || defaultWorkDirectory(environment, integers.port),
     creationTimestampSeconds: readTimestamp(environment.SERVICE_CREATION_TIMESTAMP),
     logLevel: readLogLevel(environment.SERVICE_LOG_LEVEL),
+    tracesUrl: readTracesUrl(environment),
     limits,
   });
 }
@@ -222,4 +225,20 @@ function readLogLevel(level: string | undefined): string {
   if (!level) return "info";
   if (LOG_LEVELS.includes(level)) return level;
   throw new SettingError(`SERVICE_LOG_LEVEL must be one of ${LOG_LEVELS.join(", ")}.`);
+}
+
+/**
+ * OpenTelemetry's own variables (https://opentelemetry.io/docs/specs/otel/protocol/exporter/): the endpoint for traces as it
+ * is, or that of all signals with the path of traces.
+ */
+function readTracesUrl(environment: Environment): URL | null {
+  const { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: own, OTEL_EXPORTER_OTLP_ENDPOINT: shared } = environment;
+  const endpoint = own || shared;
+  if (!endpoint || environment.OTEL_SDK_DISABLED?.trim().toLowerCase() === "true") return null;
+  const name = own ? "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" : "OTEL_EXPORTER_OTLP_ENDPOINT";
+  const protocol = environment.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL || environment.OTEL_EXPORTER_OTLP_PROTOCOL;
+  if (protocol === "grpc") throw new SettingError(`${name} is called by OTLP over HTTP in JSON, not by gRPC.`);
+  const url = URL.parse(own ? endpoint : `${endpoint.replace(/\/+$/, "")}/v1/traces`);
+  if (url?.protocol === "http:" || url?.protocol === "https:") return url;
+  throw new SettingError(`${name} must be an http or https URL.`);
 }

@@ -132,6 +132,8 @@ async function main(): Promise<void> {
       SERVICE_API_TOKENS: API_TOKEN,
       SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
       SERVICE_BACKEND_URLS: backend.url.origin,
+      // The bare Workers log nothing either, and each line would go through this process to its terminal.
+      SERVICE_LOG_REQUESTS: "none",
     },
     0,
   );
@@ -142,6 +144,7 @@ async function main(): Promise<void> {
     const page = `# What the edge costs
 
 Made by \`npm run bench:edge\` on ${describeMachine()}. Clients, Workers and backend share the machine.
+Requests are not logged (\`SERVICE_LOG_REQUESTS=none\`).
 
 ${CLIENTS} clients, each asking again as soon as it is answered; rounds of one second in turn, the median of ${THROUGHPUT_ROUNDS}:
 

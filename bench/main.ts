@@ -14,7 +14,17 @@ import { describeMachineKind } from "./machine.ts";
 import { RESULT, type Result, resultFile } from "./report.ts";
 
 /** Each is `bench/<name>.ts`; the quick ones first. */
-const BENCHMARKS = ["hostile-bodies", "svg", "fonts", "edge", "rules", "render", "origins", "siege"] as const;
+const BENCHMARKS = [
+  "hostile-bodies",
+  "svg",
+  "fonts",
+  "operator-fonts",
+  "edge",
+  "rules",
+  "render",
+  "origins",
+  "siege",
+] as const;
 
 async function readResult(file: string | URL): Promise<Result | null> {
   const text = await readFile(file, "utf8").catch(() => null);

@@ -6,6 +6,7 @@ import { etag, RETAINED_304_HEADERS } from "hono/etag";
 import { CAPABILITIES_PATH } from "../rules/capabilities.ts";
 import { COMMON_HEADERS, REQUEST_ID_HEADER } from "../rules/http/headers.ts";
 import { EDGE_ROUTES, PLAYGROUND_ROUTES, REFERENCE_ROUTES, STATIC_ROUTES } from "../rules/http/routes.ts";
+import { SERVER_TIMING_HEADER } from "../rules/http/server-timing.ts";
 import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem.ts";
 import { limitCallerRate } from "./caller-rate.ts";
 import { answerCapabilities } from "./capabilities-route.ts";
@@ -18,6 +19,8 @@ import { answerMetrics } from "./metrics-route.ts";
 import { answerPage } from "./pages.ts";
 import { problemResponse } from "./problem-response.ts";
 import { answerRender } from "./render-route.ts";
+import { endRequest, logFailure } from "./request-log.ts";
+import { RequestRecord } from "./request-record.ts";
 import { requireToken } from "./require-token.ts";
 import { servedMethods } from "./served-methods.ts";
 
@@ -25,12 +28,24 @@ export const app = new Hono<EdgeBindings>();
 
 app.use(async (context, next) => {
   context.set("requestId", crypto.randomUUID());
+  context.set("record", new RequestRecord());
+  // When the client disconnects, the code after the next `await` never runs.
+  if (mayOutlastClient(context)) context.req.raw.signal.addEventListener("abort", () => endRequest(context, null));
   await next();
   if (!context.res.ok) await drainBody(context.req.raw);
   const { headers } = context.res;
   headers.set(REQUEST_ID_HEADER, context.var.requestId);
   for (const [name, value] of Object.entries(COMMON_HEADERS)) headers.set(name, value);
+  const { record } = context.var;
+  const timing = record.serverTiming;
+  if (timing !== "") headers.set(SERVER_TIMING_HEADER, timing);
+  endRequest(context, context.res);
 });
+
+/** Whether a client may leave before it is answered. All other routes answer at once, and `/v1/constraints` is asked often. */
+function mayOutlastClient({ req }: EdgeContext): boolean {
+  return req.method === "POST" || req.path === "/metrics";
+}
 
 app.use(allowOtherOrigins);
 
@@ -76,6 +91,6 @@ app.notFound((context) => {
 });
 
 app.onError((error, context) => {
-  console.error({ requestId: context.var.requestId, message: "request failed", error: String(error) });
+  logFailure(context, "error", { requestId: context.var.requestId, message: "request failed", error: String(error) });
   return problemResponse(context, serviceUnavailable());
 });

@@ -10,6 +10,7 @@ import { type Problem, problem } from "../rules/problem.ts";
 import { type EdgeBindings, settingsOf } from "./context.ts";
 import { problemResponse } from "./problem-response.ts";
 import { readInTime } from "./read-in-time.ts";
+import { logFailure } from "./request-log.ts";
 
 /** Cloudflare answers from memory of the same location; an answer that takes longer does not come. */
 const LIMITER_TIMEOUT_MILLISECONDS = 1000;
@@ -21,7 +22,8 @@ export const limitCallerRate = createMiddleware<EdgeBindings>(async (context, ne
   const { caller, requestId } = context.var;
   const outcome = await askInTime(limiter, caller);
   if (outcome === "over") return problemResponse(context, rateExceeded(settingsOf(context).rateLimitPeriodSeconds));
-  if (outcome !== "within") console.warn({ requestId, message: "rate limit not applied", error: outcome.error });
+  if (outcome !== "within")
+    logFailure(context, "warn", { requestId, message: "rate limit not applied", error: outcome.error });
   return next();
 });
 

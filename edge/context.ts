@@ -7,6 +7,7 @@ import { MetricsScraper } from "./metrics-scraper.ts";
 import { OriginCapabilities } from "./origin-capabilities.ts";
 import { type Origin, openOrigin } from "./origins/origin.ts";
 import { OriginChoice } from "./origins/origin-choice.ts";
+import type { RequestRecord } from "./request-record.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
 
 /** The Worker's bindings: the static documents, an optional rate limit, settings as strings, and those that name origins. */
@@ -22,6 +23,8 @@ export interface EdgeBindings {
     requestId: string;
     /** The caller's name; set on routes that require a token. */
     caller: string;
+    /** What is logged of the request at its end. */
+    record: RequestRecord;
   };
 }
 
@@ -55,7 +58,7 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
     bodyMemory: new BodyMemory(settings.limits.max_request_body_bytes),
     origins,
     originChoice: new OriginChoice(origins.length),
-    metricsScraper: new MetricsScraper(origins),
+    metricsScraper: new MetricsScraper(origins, settings.metricsAccess.kind === "open"),
     originCapabilities: new OriginCapabilities(origins),
   };
   deployments.set(env, deployment);

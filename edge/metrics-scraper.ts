@@ -18,13 +18,14 @@ const KEEP_MILLISECONDS = 5000;
 export class MetricsScraper {
   readonly #answer: SharedAnswer<string>;
 
-  constructor(origins: readonly Origin[]) {
+  /** @param isPublic whether anybody may read the result: it then names no callers. */
+  constructor(origins: readonly Origin[], isPublic: boolean) {
     this.#answer = new SharedAnswer(async () => {
       const scrapes = origins.map(async (origin) => ({
         origin: origin.name,
         text: await fetchText(origin, "/metrics", SCRAPE_BOUNDS),
       }));
-      return { value: mergeMetrics(await Promise.all(scrapes)), keepMilliseconds: KEEP_MILLISECONDS };
+      return { value: mergeMetrics(await Promise.all(scrapes), isPublic), keepMilliseconds: KEEP_MILLISECONDS };
     }, SCRAPE_BOUNDS.timeoutMilliseconds);
   }
 

@@ -8,6 +8,7 @@ import type { EdgeContext } from "./context.ts";
 
 /** The response that reports `problem`, with `Retry-After` when the client should try again. */
 export function problemResponse(context: EdgeContext, problem: Problem): Response {
+  context.var.record.code = problem.code;
   const document = problemDocument(problem, problemInstance(context.req.url, context.var.requestId));
   const response = new Response(JSON.stringify(document), {
     status: PROBLEMS[problem.code].status,

@@ -17,21 +17,35 @@ interface Family {
   readonly samples: string[];
 }
 
-/** One exposition of the metrics of all origins, with `service_origin_up` for each. */
-export function mergeMetrics(origins: readonly OriginMetrics[]): string {
+/**
+ * One exposition of the metrics of all origins, with `service_origin_up` for each.
+ *
+ * @param isPublic leaves out the samples that name callers.
+ */
+export function mergeMetrics(origins: readonly OriginMetrics[], isPublic: boolean): string {
   const families = new Map<string, Family>();
-  for (const { origin, text } of origins) addExposition(families, origin, text ?? "");
+  for (const { origin, text } of origins) addExposition(families, { origin, text: text ?? "", isPublic });
   const up = origins.map(({ origin, text }) => `service_origin_up${labels(origin, "")} ${text === null ? 0 : 1}`);
   return [
     "# HELP service_origin_up Whether the origin answered this scrape.",
     "# TYPE service_origin_up gauge",
     ...up,
-    ...[...families.values()].flatMap(({ header, samples }) => [...header, ...samples]),
+    ...[...families.values()]
+      .filter(({ samples }) => samples.length > 0)
+      .flatMap(({ header, samples }) => [...header, ...samples]),
     "",
   ].join("\n");
 }
 
-function addExposition(families: Map<string, Family>, origin: string, text: string): void {
+const CALLER_LABEL = /(?:^|,)caller="/;
+
+interface Exposition {
+  readonly origin: string;
+  readonly text: string;
+  readonly isPublic: boolean;
+}
+
+function addExposition(families: Map<string, Family>, { origin, text, isPublic }: Exposition): void {
   let family: Family | undefined;
   const headersDone = new Set([...families.keys()]);
   for (const line of text.split("\n")) {
@@ -46,6 +60,7 @@ function addExposition(families: Map<string, Family>, origin: string, text: stri
     const sample = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+(?: \S+)?)$/.exec(line);
     if (sample === null || family === undefined) continue;
     const [, name = "", ownLabels = "", value = ""] = sample;
+    if (isPublic && CALLER_LABEL.test(ownLabels)) continue;
     family.samples.push(`${name}${labels(origin, ownLabels)} ${value}`);
   }
 }

@@ -3,7 +3,10 @@
  */
 
 import { validateDeclaredSize } from "../rules/http/declared-size.ts";
+import { PROBLEM_CODE_HEADER } from "../rules/http/headers.ts";
 import { type RequestHead, validateMediaType } from "../rules/http/request-head.ts";
+import { parseServerTiming, SERVER_TIMING_HEADER } from "../rules/http/server-timing.ts";
+import { PROBLEM_MEDIA_TYPE } from "../rules/problem.ts";
 import { parseRenderRequest } from "../rules/render-request.ts";
 import type { Reservation } from "./body-memory.ts";
 import { deploymentOf, type EdgeContext, settingsOf } from "./context.ts";
@@ -11,6 +14,7 @@ import { HeldBody } from "./held-body.ts";
 import { forwardRender } from "./origins/forward-render.ts";
 import { problemResponse } from "./problem-response.ts";
 import { readBody } from "./read-body.ts";
+import { problemCodeOf, type RequestRecord } from "./request-record.ts";
 
 /** The header fields of a backend's response that go to the client. Others, such as `Connection`, do not. */
 const FORWARDED_HEADERS = [
@@ -52,27 +56,37 @@ async function validateAndForward(
   reservation: Reservation,
 ): Promise<Response> {
   const { limits, bodyTimeoutSeconds } = settingsOf(context);
+  const { record } = context.var;
   const bounds = { limits, timeoutSeconds: bodyTimeoutSeconds, reservation };
   const reading = await readBody(context.req.raw, head, bounds);
+  record.lap("receive");
   if (reading.kind === "problem") return problemResponse(context, reading.problem);
   const { collector } = reading;
   const wrongMediaType = validateMediaType(head);
   if (wrongMediaType !== null) return problemResponse(context, wrongMediaType);
-  const parsed = parseRenderRequest(collector.finish(), limits);
+  const bytes = collector.finish();
+  record.requestBytes = bytes.length;
+  const parsed = parseRenderRequest(bytes, limits);
+  record.lap("validate");
   if (!parsed.ok) return problemResponse(context, parsed.problem);
   const body = new HeldBody(collector, reservation);
   const forwarding = await forwardRender(context, body);
+  record.lap("origin");
   body.release();
   switch (forwarding.kind) {
     case "answered":
-      return clientResponse(forwarding.response);
+      return clientResponse(forwarding.response, record);
     case "refused":
       return problemResponse(context, forwarding.problem);
   }
 }
 
 /** A backend's response as the client gets it. */
-function clientResponse(response: Response): Response {
+function clientResponse(response: Response, record: RequestRecord): Response {
+  record.originTiming = parseServerTiming(response.headers.get(SERVER_TIMING_HEADER));
+  if (response.headers.get("Content-Type") === PROBLEM_MEDIA_TYPE) {
+    record.code = problemCodeOf(response.headers.get(PROBLEM_CODE_HEADER));
+  }
   const headers = new Headers();
   for (const name of FORWARDED_HEADERS) {
     const value = response.headers.get(name);

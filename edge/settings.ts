@@ -51,7 +51,16 @@ export interface EdgeSettings {
   readonly metricsAccess: MetricsAccess;
   readonly corsOrigins: CorsOrigins;
   readonly limits: Limits;
+  readonly logRequests: RequestLogging;
 }
+
+const REQUEST_LOGGINGS = ["object", "json", "none"] as const;
+
+/**
+ * How each request is logged: as an object, whose fields Workers Logs indexes; as a line of JSON, for a workerd whose output
+ * is read line by line; or not at all.
+ */
+export type RequestLogging = (typeof REQUEST_LOGGINGS)[number];
 
 /**
  * Reads the settings from the Worker's bindings: variables and secrets are strings, other bindings are skipped.
@@ -72,6 +81,7 @@ export function readEdgeSettings(environment: Readonly<Record<string, unknown>>)
     metricsAccess: readMetricsAccess(strings),
     corsOrigins: readCorsOrigins(strings),
     limits: limitsFrom(readIntegerSettings(LIMIT_SETTINGS, strings)),
+    logRequests: readLogRequests(strings.SERVICE_LOG_REQUESTS),
   });
 }
 
@@ -115,4 +125,16 @@ export function readCorsOrigins({ SERVICE_CORS_ORIGINS }: Environment): CorsOrig
 
 function isWebOrigin(text: string): boolean {
   return /^https?:[^*]+$/.test(text) && URL.canParse(text) && new URL(text).origin === text;
+}
+
+/** @throws SettingError */
+export function readLogRequests(text: string | undefined): RequestLogging {
+  const logging = parseLogRequests(text || "object");
+  if (logging !== undefined) return logging;
+  throw new SettingError(`SERVICE_LOG_REQUESTS must be one of ${REQUEST_LOGGINGS.join(", ")}.`);
+}
+
+/** What `SERVICE_LOG_REQUESTS` asks for; undefined if that is none of its values. */
+export function parseLogRequests(value: unknown): RequestLogging | undefined {
+  return REQUEST_LOGGINGS.find((known) => known === value);
 }

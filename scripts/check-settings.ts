@@ -3,7 +3,7 @@
  * not import any npm package.
  */
 import { readBackendSettings } from "../backend/settings.ts";
-import { EDGE_INTEGER_SETTINGS, readCorsOrigins, readMetricsAccess } from "../edge/settings.ts";
+import { EDGE_INTEGER_SETTINGS, readCorsOrigins, readLogRequests, readMetricsAccess } from "../edge/settings.ts";
 import { parseNamedTokens } from "../rules/http/authentication.ts";
 import { readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { START_INTEGER_SETTINGS } from "./start-settings.ts";
@@ -12,6 +12,7 @@ const READERS: readonly (() => unknown)[] = [
   () => readBackendSettings(process.env),
   () => readIntegerSettings(EDGE_INTEGER_SETTINGS, process.env),
   () => readIntegerSettings(START_INTEGER_SETTINGS, process.env),
+  () => readLogRequests(process.env.SERVICE_LOG_REQUESTS),
   () => parseNamedTokens("SERVICE_API_TOKENS", process.env.SERVICE_API_TOKENS),
   () => readMetricsAccess(process.env),
   () => readCorsOrigins(process.env),

@@ -90,6 +90,7 @@ async function startBoth(
   const starts = [
     startEdge(
       {
+        SERVICE_LOG_REQUESTS: "none",
         ...settings,
         SERVICE_API_TOKENS: tokens,
         SERVICE_BACKEND_TOKEN: backendToken,

@@ -12,13 +12,13 @@ export interface ByteBudgetOptions {
 }
 
 export class ByteBudget {
-  readonly #maxBytes: number;
+  readonly maxBytes: number;
   readonly #maxBytesPerCaller: number;
   readonly #bytesByCaller = new Map<string, number>();
   #reservedBytes = 0;
 
   constructor({ maxBytes, maxBytesPerRequest }: ByteBudgetOptions) {
-    this.#maxBytes = maxBytes;
+    this.maxBytes = maxBytes;
     this.#maxBytesPerCaller = Math.max(maxBytesPerRequest, maxBytes - maxBytesPerRequest);
   }
 
@@ -33,7 +33,7 @@ export class ByteBudget {
 
   #change(caller: string, difference: number): boolean {
     const callerBytes = (this.#bytesByCaller.get(caller) ?? 0) + difference;
-    const isOver = this.#reservedBytes + difference > this.#maxBytes || callerBytes > this.#maxBytesPerCaller;
+    const isOver = this.#reservedBytes + difference > this.maxBytes || callerBytes > this.#maxBytesPerCaller;
     if (difference > 0 && isOver) return false;
     this.#reservedBytes += difference;
     // A caller that holds nothing is removed, so that the map is bounded by the budget.

@@ -10,6 +10,7 @@ import Fastify, { type FastifyInstance, LogController, type RouteShorthandOption
 import { CAPABILITIES_PATH } from "../../rules/capabilities.ts";
 import { COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../rules/http/headers.ts";
 import { BACKEND_ROUTES } from "../../rules/http/routes.ts";
+import { parseTraceparent, traceIdOf } from "../../rules/http/trace-context.ts";
 import { notFound, serviceUnavailable } from "../../rules/problem.ts";
 import { ByteBudget } from "../admission/byte-budget.ts";
 import { RenderQueue } from "../admission/render-queue.ts";
@@ -20,6 +21,7 @@ import { MAX_MEMORY_BYTES_PER_OUTPUT } from "../render/spool.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { type BackendSettings, maxTempBytesPerRender } from "../settings.ts";
 import type { Spawner } from "../spawner/spawner.ts";
+import type { Tracing } from "../tracing/tracing.ts";
 import { TypstSupervisor } from "../typst/supervisor.ts";
 import { WarmPool } from "../typst/warm-pool.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
@@ -60,6 +62,7 @@ export function buildBackend(
   typstVersion: string,
   sandbox: Sandbox,
   spawner: Spawner,
+  tracing: Tracing | null = null,
 ): Backend {
   const queue = new RenderQueue({
     slots: settings.maxConcurrentRenders,
@@ -98,6 +101,8 @@ export function buildBackend(
     outputMemory,
     deliveries,
     slots: settings.maxConcurrentRenders,
+    workDirectory: settings.workDirectory,
+    lostSpans: () => tracing?.lostSpans ?? 0,
     sandboxMode: sandbox.mode,
     typstVersion,
     capabilities,
@@ -114,6 +119,11 @@ export function buildBackend(
     // A request that never ends must not hold its connection for ever.
     requestTimeout: REQUEST_TIMEOUT_MILLISECONDS,
     clientErrorHandler: (_error: Error, socket: Socket) => answerMalformedHttp(socket, pendingAnswers.of(socket)),
+    childLoggerFactory: (logger, bindings, options, { headers }) => {
+      const { traceparent } = headers;
+      const parent = parseTraceparent(typeof traceparent === "string" ? traceparent : null);
+      return logger.child({ ...bindings, traceId: traceIdOf(parent, String(bindings.reqId)) }, options);
+    },
     genReqId: ({ headers }) => takeRequestId(headers[REQUEST_ID_HEADER.toLowerCase()]),
     frameworkErrors: (_error, request, reply) => {
       sendProblem(request, reply, notFound());
@@ -150,6 +160,7 @@ export function buildBackend(
     queue,
     deliveries,
     metrics,
+    tracing,
     isDraining: () => stage === "draining",
     load: () => ({
       running: queue.running,
@@ -192,6 +203,7 @@ export function buildBackend(
     workDirectoryWatch.stop();
     await warmPool.close();
     await supervisor.close();
+    await tracing?.shutdown();
   });
   return {
     app,

@@ -20,11 +20,15 @@ const SVG_HEADERS = {
   "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; sandbox",
 } as const;
 
+export const DELIVERY_ENDS = ["delivered", "client_gone", "silent", "timed_out"] as const;
+
 /** How a delivery ended. */
-export type DeliveryEnd = "delivered" | "client_gone" | "silent" | "timed_out";
+export type DeliveryEnd = (typeof DELIVERY_ENDS)[number];
 
 export interface Delivery {
   readonly end: DeliveryEnd;
+  /** By the clock of `performance.now`. */
+  readonly startMilliseconds: number;
   readonly seconds: number;
 }
 
@@ -67,7 +71,7 @@ export class Deliveries {
         "Content-Disposition": contentDisposition(suggestedName, extension),
       });
       const end = await this.#send(reply, output);
-      return { end, seconds: (performance.now() - started) / 1000 };
+      return { end, startMilliseconds: started, seconds: (performance.now() - started) / 1000 };
     } finally {
       this.#underWay--;
       await output.close();

@@ -2,7 +2,12 @@
  * Problems as responses of a backend.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { COMMON_HEADERS, NOT_STORED_HEADERS, REQUEST_ID_HEADER } from "../../rules/http/headers.ts";
+import {
+  COMMON_HEADERS,
+  NOT_STORED_HEADERS,
+  PROBLEM_CODE_HEADER,
+  REQUEST_ID_HEADER,
+} from "../../rules/http/headers.ts";
 import {
   PROBLEM_MEDIA_TYPE,
   PROBLEMS,
@@ -18,7 +23,12 @@ export function sendProblem(request: FastifyRequest, reply: FastifyReply, proble
   if (problem.code === "render_queue_full") reply.header("Retry-After", problem.context.retry_after);
   return reply
     .code(PROBLEMS[problem.code].status)
-    .headers({ ...COMMON_HEADERS, ...NOT_STORED_HEADERS, [REQUEST_ID_HEADER]: request.id })
+    .headers({
+      ...COMMON_HEADERS,
+      ...NOT_STORED_HEADERS,
+      [REQUEST_ID_HEADER]: request.id,
+      [PROBLEM_CODE_HEADER]: problem.code,
+    })
     .type(PROBLEM_MEDIA_TYPE)
     .serializer((payload: unknown) => JSON.stringify(payload))
     .send(problemDocument(problem, instance));

@@ -15,6 +15,8 @@ import {
   PATIENCE_HEADER,
 } from "../../rules/http/headers.ts";
 import { validateMediaType } from "../../rules/http/request-head.ts";
+import { SERVER_TIMING_HEADER, serverTiming } from "../../rules/http/server-timing.ts";
+import { parseTraceparent, TRACEPARENT_HEADER, type TraceParent } from "../../rules/http/trace-context.ts";
 import { type Limits, limitsFingerprint } from "../../rules/limits.ts";
 import { type Problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
 import { parseRenderRequest, type RenderRequest } from "../../rules/render-request.ts";
@@ -23,9 +25,11 @@ import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import type { RenderQueue } from "../admission/render-queue.ts";
 import type { BackendMetrics, ObservedRender, RequestEnd } from "../metrics.ts";
 import { CLIENT_GONE, notRendered } from "../render/outcome.ts";
+import { type PhaseRun, PhaseTimer, phaseSeconds, type RequestPhase } from "../render/phases.ts";
 import { type RenderResources, render, type ValidRequest } from "../render/render.ts";
 import { timeoutCauseOf } from "../render/timeouts.ts";
-import type { Deliveries } from "./delivery.ts";
+import type { Tracing } from "../tracing/tracing.ts";
+import type { Deliveries, Delivery } from "./delivery.ts";
 import { reportFailure, sendProblem } from "./problem-response.ts";
 import { drainBody, readBody, requestHead } from "./read-body.ts";
 
@@ -39,6 +43,8 @@ export interface RenderRouteResources extends RenderResources {
   readonly bodyMemory: ByteBudget;
   readonly deliveries: Deliveries;
   readonly metrics: BackendMetrics;
+  /** Null if no traces are exported. */
+  readonly tracing: Tracing | null;
   /** Whether new renders are rejected. */
   readonly isDraining: () => boolean;
   readonly load: () => BackendLoad;
@@ -79,12 +85,13 @@ interface Processed extends ObservedRender {
 }
 
 export function renderRoute(resources: RenderRouteResources): RenderRoute {
-  const { settings, metrics, deliveries } = resources;
+  const { settings, metrics, deliveries, tracing } = resources;
   const fingerprint = limitsFingerprint(settings.limits);
   let underWay = 0;
   const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     underWay++;
     try {
+      const startMilliseconds = performance.now();
       compareLimits(request, fingerprint, metrics);
       const sender = senderOf(request, settings.backendTokens);
       const clientGone = clientGoneSignal(request.raw, reply.raw);
@@ -92,8 +99,14 @@ export function renderRoute(resources: RenderRouteResources): RenderRoute {
       metrics.observeRender(processed);
       reply.header(LOAD_HEADER, formatBackendLoad(resources.load()));
       const end = await sendReply(request, reply, processed, deliveries);
-      metrics.countRequest(sender.caller, processed.format, end);
-      request.log.info(logRecord(sender.caller, processed, end), "render");
+      const record = requestRecord(sender.caller, processed, end);
+      const endMilliseconds = performance.now();
+      metrics.countRequest(sender.caller, processed.format, end, (endMilliseconds - startMilliseconds) / 1000);
+      request.log.info(logRecord(processed, record), "render");
+      if (sender.forbidden === null) {
+        const parent = traceParentOf(request);
+        tracing?.record({ ...record, requestId: request.id, parent, startMilliseconds, endMilliseconds });
+      }
       // If the connection was closed, the reply counts as not sent, and Fastify would call the handler.
       if (!reply.sent) reply.hijack();
       return reply;
@@ -117,19 +130,22 @@ async function receiveAndRender(
   const memory = resources.bodyMemory.open(caller);
   const failed = (error: unknown): Refusal => ({ kind: "refused", problem: reportFailure(request, error) });
   try {
-    const reception = await receive(resources, request, forbidden, memory).catch(failed);
+    const timer = new PhaseTimer<RequestPhase>();
+    const receiving = timer.time("receive", () => receive(resources, request, forbidden, memory));
+    const reception = await receiving.catch(failed);
     if (reception.kind !== "received") {
       const requestBytes = reception.kind === "refused" ? reception.requestBytes : undefined;
-      return { outcome: reception, format: "none", suggestedName: null, phases: {}, requestBytes };
+      return { outcome: reception, format: "none", suggestedName: null, runs: timer.runs, requestBytes };
     }
     const { body, renderRequest } = reception;
     const { format, filename } = renderRequest.output;
     const valid = { body, request: renderRequest, caller };
     const deadline = queueDeadlineMilliseconds(resources.settings, patienceMilliseconds(request));
     const rendering = await renderInSlot(resources, valid, deadline, clientGone).catch((error) => {
-      return { outcome: failed(error), phases: {} };
+      return { outcome: failed(error), runs: [] };
     });
-    return { ...rendering, format, suggestedName: filename, requestBytes: body.length };
+    const runs = [...timer.runs, ...rendering.runs];
+    return { ...rendering, runs, format, suggestedName: filename, requestBytes: body.length };
   } finally {
     memory.release();
   }
@@ -173,19 +189,23 @@ async function renderInSlot(
   valid: ValidRequest,
   deadlineMilliseconds: number,
   clientGone: AbortSignal,
-): Promise<Pick<Processed, "outcome" | "phases" | "peakMemoryBytes">> {
+): Promise<Pick<Processed, "outcome" | "runs" | "peakMemoryBytes">> {
   const applicant = { caller: valid.caller, signal: clientGone, deadlineMilliseconds };
+  const startMilliseconds = performance.now();
+  const queueRun = (waitedSeconds: number): PhaseRun<RequestPhase> => {
+    return { phase: "queue", startMilliseconds, milliseconds: waitedSeconds * 1000 };
+  };
   const admission = await resources.queue.run(applicant, () => render(resources, valid, clientGone));
   switch (admission.kind) {
     case "left":
-      return { outcome: notRendered(CLIENT_GONE), phases: {} };
+      return { outcome: notRendered(CLIENT_GONE), runs: [] };
     case "full": {
       const problem = renderQueueFull("No render slot became free in time.", admission.retryAfterSeconds);
-      return { outcome: notRendered(problem), phases: { queue: admission.waitedSeconds } };
+      return { outcome: notRendered(problem), runs: [queueRun(admission.waitedSeconds)] };
     }
     case "done": {
-      const { outcome, phases, peakMemoryBytes } = admission.result;
-      return { outcome, phases: { ...phases, queue: admission.waitedSeconds }, peakMemoryBytes };
+      const { outcome, runs, peakMemoryBytes } = admission.result;
+      return { outcome, runs: [queueRun(admission.waitedSeconds), ...runs], peakMemoryBytes };
     }
   }
 }
@@ -194,9 +214,11 @@ async function renderInSlot(
 async function sendReply(
   request: FastifyRequest,
   reply: FastifyReply,
-  { outcome, suggestedName }: Processed,
+  { outcome, suggestedName, runs }: Processed,
   deliveries: Deliveries,
 ): Promise<RequestEnd> {
+  const timing = serverTimingOf(runs);
+  if (timing !== "") reply.header(SERVER_TIMING_HEADER, timing);
   switch (outcome.kind) {
     case "rendered": {
       const delivery = await deliveries.deliver(reply, outcome.file, suggestedName);
@@ -213,13 +235,32 @@ async function sendReply(
   }
 }
 
-/** What is logged about one request: outcome, sizes and times, but no content. */
-function logRecord(caller: string, processed: Processed, { outcome, delivery }: RequestEnd) {
-  const { format, requestBytes, peakMemoryBytes, phases } = processed;
+/** The phases of the render, as the edge passes them on. Receiving the body is between edge and backend. */
+function serverTimingOf(runs: Processed["runs"]): string {
+  const { receive: _internal, ...phases } = phaseSeconds(runs);
+  return serverTiming(Object.fromEntries(Object.entries(phases).map(([phase, seconds]) => [phase, seconds * 1000])));
+}
+
+/** What is known about one request at its end, for its log line and its trace: no content. */
+function requestRecord(caller: string, processed: Processed, { outcome, delivery }: RequestEnd) {
+  const { format, requestBytes, runs } = processed;
   const outputBytes = processed.outcome.kind === "rendered" ? processed.outcome.file.output.size : undefined;
   const timeoutCause = processed.outcome.kind === "refused" ? timeoutCauseOf(processed.outcome.problem) : undefined;
-  const allPhases = { ...phases, delivery: delivery?.seconds };
-  return { caller, format, outcome, timeoutCause, requestBytes, outputBytes, phases: allPhases, peakMemoryBytes };
+  const deliveryRuns: PhaseRun<RequestPhase>[] = delivery === null ? [] : [deliveryRun(delivery)];
+  return { caller, format, outcome, timeoutCause, requestBytes, outputBytes, runs: [...runs, ...deliveryRuns] };
+}
+
+function deliveryRun({ startMilliseconds, seconds }: Delivery): PhaseRun<RequestPhase> {
+  return { phase: "delivery", startMilliseconds, milliseconds: seconds * 1000 };
+}
+
+function logRecord({ peakMemoryBytes }: Processed, { runs, ...record }: ReturnType<typeof requestRecord>) {
+  return { ...record, phases: phaseSeconds(runs), peakMemoryBytes };
+}
+
+function traceParentOf({ headers }: FastifyRequest): TraceParent | null {
+  const text = headers[TRACEPARENT_HEADER];
+  return parseTraceparent(typeof text === "string" ? text : null);
 }
 
 /** Validates the edge's token. The name of a caller is believed only with it. */

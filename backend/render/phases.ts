@@ -9,23 +9,45 @@
  */
 export type RenderPhase = "start" | "files" | "compile" | "archive" | "probe";
 
+/**
+ * The phases of a whole request. `receive`: until its body is read and validated. `queue`: until it has a slot, or is turned
+ * away. `delivery`: until its output is sent.
+ */
+export type RequestPhase = "receive" | "queue" | RenderPhase | "delivery";
+
+/** One run of a phase. A phase runs again when a process was lost, or another page is probed. */
+export interface PhaseRun<Phase extends RequestPhase = RenderPhase> {
+  readonly phase: Phase;
+  /** By the clock of `performance.now`. */
+  readonly startMilliseconds: number;
+  readonly milliseconds: number;
+}
+
 /** Seconds of each phase that was reached. */
-export type PhaseSeconds = Readonly<Partial<Record<RenderPhase, number>>>;
+export type PhaseSeconds = Readonly<Partial<Record<RequestPhase, number>>>;
 
-export class PhaseTimer {
-  readonly #seconds: Partial<Record<RenderPhase, number>> = {};
+/** A phase that ran again counts as long as all its runs. */
+export function phaseSeconds(runs: readonly PhaseRun<RequestPhase>[]): PhaseSeconds {
+  const seconds: Partial<Record<RequestPhase, number>> = {};
+  for (const { phase, milliseconds } of runs) seconds[phase] = (seconds[phase] ?? 0) + milliseconds / 1000;
+  return seconds;
+}
 
-  get seconds(): PhaseSeconds {
-    return { ...this.#seconds };
+export class PhaseTimer<Phase extends RequestPhase = RenderPhase> {
+  readonly #runs: PhaseRun<Phase>[] = [];
+
+  /** The runs so far, in the order of their ends. */
+  get runs(): readonly PhaseRun<Phase>[] {
+    return this.#runs;
   }
 
-  /** Runs `work` as a phase. A phase that runs again, because a process was lost, counts as long as all its runs. */
-  async time<Result>(phase: RenderPhase, work: () => Promise<Result>): Promise<Result> {
+  /** Runs `work` as a phase. */
+  async time<Result>(phase: Phase, work: () => Promise<Result>): Promise<Result> {
     const started = performance.now();
     try {
       return await work();
     } finally {
-      this.#seconds[phase] = (this.#seconds[phase] ?? 0) + (performance.now() - started) / 1000;
+      this.#runs.push({ phase, startMilliseconds: started, milliseconds: performance.now() - started });
     }
   }
 }

@@ -24,7 +24,7 @@ import { archiveOutcome, throwIfDiskIsFull } from "./archived-output.ts";
 import { EscapedOutput } from "./escaped-output.ts";
 import { noPageWritten, noTemporarySpace, notRendered, outcomeOfEnd, type RenderOutcome } from "./outcome.ts";
 import { explainFailure, failureOfSelection } from "./page-probe.ts";
-import { type PhaseSeconds, PhaseTimer } from "./phases.ts";
+import { type PhaseRun, PhaseTimer } from "./phases.ts";
 import { Spool } from "./spool.ts";
 import { TimeLimit } from "./time-limit.ts";
 
@@ -51,7 +51,7 @@ export interface ValidRequest {
 /** An outcome with what was measured on the way to it, for metrics and the log. */
 export interface RenderReport {
   readonly outcome: RenderOutcome;
-  readonly phases: PhaseSeconds;
+  readonly runs: readonly PhaseRun[];
   /** Typst's peak resident memory; null if it did not run or ended before the first reading. */
   readonly peakMemoryBytes: number | null;
 }
@@ -70,7 +70,7 @@ export async function render(
   const job = new RenderJob(resources, valid, clientGone);
   try {
     const outcome = await job.run();
-    return { outcome, phases: job.phases.seconds, peakMemoryBytes: job.peakMemoryBytes };
+    return { outcome, runs: job.phases.runs, peakMemoryBytes: job.peakMemoryBytes };
   } finally {
     job.end();
   }

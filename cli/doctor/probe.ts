@@ -65,7 +65,7 @@ export class Allowance {
 
   /** The time that one more step may take. */
   milliseconds(): number {
-    return Math.max(1, Math.min(this.requestMilliseconds, this.#endsAt - performance.now()));
+    return Math.max(1, Math.ceil(Math.min(this.requestMilliseconds, this.#endsAt - performance.now())));
   }
 
   countRequest(): void {

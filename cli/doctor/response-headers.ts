@@ -138,19 +138,23 @@ const requestId = deploymentCheck({
 const instance = deploymentCheck({
   id: "instance",
   title: "problems name the URL that was asked",
-  looksAt: "`instance` of each problem begins with the URL of its request",
+  looksAt: "`instance` of each problem has the host and path of its request",
   needs: ["health"],
   faults: {
     "other-url": {
       severity: "warning",
-      cause: "A proxy in front changes scheme, host or path and does not say so to the service.",
-      advice: "Let it pass on Host (and X-Forwarded-Proto) as the caller sent it.",
+      cause: "A proxy in front changes host or path, so that what the service says of itself is not what callers know.",
+      advice: "Let it pass on Host and path as the caller sent them.",
     },
   },
   run: async ({ answers }) => {
     const problems = answers.filter(({ problem }) => problem !== null);
     if (problems.length === 0) return skipped("no problem was answered");
-    const other = problems.find(({ problem, url }) => !problem?.instance?.startsWith(`${url.origin}${url.pathname}#`));
+    const other = problems.find(({ problem, url }) => {
+      const named = URL.canParse(problem?.instance ?? "") ? new URL(problem?.instance ?? "") : null;
+      // Where a proxy ends TLS, the scheme of its own request may be another.
+      return named?.host !== url.host || named.pathname !== url.pathname;
+    });
     if (other !== undefined) return found("other-url", `${other.problem?.instance} for ${other.request}`);
     return ok(`${problems.length} problems`);
   },

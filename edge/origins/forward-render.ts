@@ -11,11 +11,19 @@ import {
   PATIENCE_HEADER,
   REQUEST_ID_HEADER,
 } from "../../rules/http/headers.ts";
+import {
+  formatTraceparent,
+  parseTraceparent,
+  passableTracestate,
+  TRACEPARENT_HEADER,
+  TRACESTATE_HEADER,
+} from "../../rules/http/trace-context.ts";
 import { limitsFingerprint } from "../../rules/limits.ts";
 import { PROBLEM_MEDIA_TYPE, type Problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
 import { SYSTEM_CLOCK } from "../clock.ts";
 import { deploymentOf, type EdgeContext } from "../context.ts";
 import type { HeldBody } from "../held-body.ts";
+import { logFailure } from "../request-log.ts";
 import type { Origin } from "./origin.ts";
 import { RenderAttempts } from "./render-attempts.ts";
 import { type OriginAnswer, type Sending, tryOrigins } from "./try-origins.ts";
@@ -65,6 +73,9 @@ async function send(
   origin: Origin,
   { bytes, patienceMilliseconds, signal, sent }: Sending,
 ): Promise<OriginAnswer<Response>> {
+  const { record } = context.var;
+  record.origin = origin.name;
+  record.tries = (record.tries ?? 0) + 1;
   const { readable, writable } = new FixedLengthStream(bytes.length);
   // A failed write needs no handling: the fetch fails as well, or the origin has answered before the end of the body.
   void sendInChunks(writable, bytes).then(sent, () => {});
@@ -105,14 +116,27 @@ function requestHeaders(context: EdgeContext, patienceMilliseconds: number): Rec
     [CALLER_HEADER]: context.var.caller,
     [LIMITS_HEADER]: limitsFingerprint(settings.limits),
     [PATIENCE_HEADER]: String(patienceMilliseconds),
+    ...traceHeaders(context.req.raw.headers),
     // The URL of the client's request, for the `instance` of the backend's problems.
     "X-Forwarded-Proto": requested.protocol.slice(0, -1),
     "X-Forwarded-Host": requested.host,
   };
 }
 
+/** The trace that the caller's request belongs to. The edge records no span of its own, so it passes it on unchanged. */
+function traceHeaders(headers: Headers): Record<string, string> {
+  const parent = parseTraceparent(headers.get(TRACEPARENT_HEADER));
+  if (parent === null) return {};
+  const state = passableTracestate(headers.get(TRACESTATE_HEADER));
+  return {
+    [TRACEPARENT_HEADER]: formatTraceparent(parent),
+    ...(state !== null && { [TRACESTATE_HEADER]: state }),
+  };
+}
+
 function report(context: EdgeContext, origin: Origin, cause: string): void {
-  console.warn({ requestId: context.var.requestId, message: "an origin did not answer", origin: origin.name, cause });
+  const message = "an origin did not answer";
+  logFailure(context, "warn", { requestId: context.var.requestId, message, origin: origin.name, cause });
 }
 
 async function sendInChunks(writable: WritableStream<Uint8Array>, body: Uint8Array<ArrayBuffer>): Promise<void> {

@@ -29,6 +29,9 @@ export const REQUEST_ID_HEADER = "X-Request-Id";
 /** A request id is a UUID (RFC 9562). Any other value that arrives is replaced. */
 export const REQUEST_ID_PATTERN = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
+/** From a backend to the edge, in a problem: its code, so that the edge can log it without reading the body. */
+export const PROBLEM_CODE_HEADER = "X-Service-Problem-Code";
+
 /** In every response. */
 export const COMMON_HEADERS = { "X-Content-Type-Options": "nosniff" } as const;
 

@@ -36,6 +36,8 @@ describe("a setting", () => {
     ["SERVICE_LOG_LEVEL", "loud"],
     ["SERVICE_CREATION_TIMESTAMP", "today"],
     ["SERVICE_BACKEND_TOKENS", "tökens"],
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector"],
+    ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "ftp://collector"],
   ])("that is invalid is named with its valid values: %s of %s", (name, value) => {
     const read = () => readBackendSettings({ [name]: value });
     expect(read).toThrow(SettingError);
@@ -52,6 +54,27 @@ describe("a setting", () => {
     const read = () => readBackendSettings({ SERVICE_BACKEND_TOKENS: "sécret" });
     expect(read).toThrow(SettingError);
     expect(read).toThrow(/^(?!.*cret).*SERVICE_BACKEND_TOKENS/s);
+  });
+});
+
+describe("the endpoint of traces", () => {
+  const url = (environment: Record<string, string>) => readBackendSettings(environment).tracesUrl?.href ?? null;
+
+  it("is that of all signals with the path of traces, or its own as it is", () => {
+    expect(url({ OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318" })).toBe("http://collector:4318/v1/traces");
+    expect(url({ OTEL_EXPORTER_OTLP_ENDPOINT: "https://host/otlp/" })).toBe("https://host/otlp/v1/traces");
+    const own = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://own/x", OTEL_EXPORTER_OTLP_ENDPOINT: "http://other" };
+    expect(url(own)).toBe("http://own/x");
+  });
+
+  it("is not there by default, nor where OpenTelemetry is switched off", () => {
+    expect(url({})).toBeNull();
+    expect(url({ OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318", OTEL_SDK_DISABLED: "true" })).toBeNull();
+  });
+
+  it("is not called by gRPC", () => {
+    const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4317", OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" };
+    expect(() => readBackendSettings(environment)).toThrow(SettingError);
   });
 });
 

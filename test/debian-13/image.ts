@@ -28,7 +28,7 @@ const INSIDE = "--inside";
 const BASE_PACKAGES = ["?essential", "apt", "ca-certificates", "libatomic1"];
 const API_TOKEN = "a-callers-token-of-the-image-test";
 const BACKEND_TOKEN = "a-backends-token-of-the-image-test";
-const READY_TIMEOUT_MILLISECONDS = 30_000;
+const READY_TIMEOUT_MILLISECONDS = 120_000;
 
 function say(line: string): void {
   console.log(`image: ${line}`);

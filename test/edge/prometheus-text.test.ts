@@ -12,10 +12,13 @@ up 1
 
 describe("merged metrics", () => {
   it("name each family once and distinguish the origins", () => {
-    const merged = mergeMetrics([
-      { origin: "a:1", text: EXPOSITION },
-      { origin: "b:2", text: EXPOSITION },
-    ]);
+    const merged = mergeMetrics(
+      [
+        { origin: "a:1", text: EXPOSITION },
+        { origin: "b:2", text: EXPOSITION },
+      ],
+      false,
+    );
     expect(merged).toBe(`# HELP service_origin_up Whether the origin answered this scrape.
 # TYPE service_origin_up gauge
 service_origin_up{origin="a:1"} 1
@@ -32,10 +35,30 @@ up{origin="b:2"} 1
   });
 
   it("show an origin that did not answer as down", () => {
-    expect(mergeMetrics([{ origin: "a:1", text: null }])).toContain('service_origin_up{origin="a:1"} 0\n');
+    expect(mergeMetrics([{ origin: "a:1", text: null }], false)).toContain('service_origin_up{origin="a:1"} 0\n');
   });
 
   it("drop lines that are not metrics", () => {
-    expect(mergeMetrics([{ origin: "a:1", text: "<html>\nboom 1\n" }])).not.toContain("boom");
+    expect(mergeMetrics([{ origin: "a:1", text: "<html>\nboom 1\n" }], false)).not.toContain("boom");
+  });
+
+  it.each([
+    [true, ""],
+    [
+      false,
+      `# HELP calls_total Calls.
+# TYPE calls_total counter
+calls_total{origin="a",caller="billing",outcome="ok"} 2
+calls_total{origin="a",outcome="ok",caller="b"} 1
+`,
+    ],
+  ])("that anybody may read (%s) name no callers, and no family without samples", (isPublic, family) => {
+    const text = `# HELP calls_total Calls.
+# TYPE calls_total counter
+calls_total{caller="billing",outcome="ok"} 2
+calls_total{outcome="ok",caller="b"} 1
+`;
+    const merged = mergeMetrics([{ origin: "a", text }], isPublic);
+    expect(merged.split('service_origin_up{origin="a"} 1\n')[1]).toBe(family);
   });
 });

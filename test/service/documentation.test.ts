@@ -1,19 +1,21 @@
 /**
- * The snippets and commands of README.md and docs/templates.md: each Typst and JSON block is rendered by the real service,
+ * The snippets and commands of README.md, docs/templates.md and docs/deploy: each Typst and JSON block is rendered by the real service,
  * each row of mistakes is sent, and each shell command is run, or found among those that are run elsewhere.
  */
 import { chmod, cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { BACKEND_INTEGER_SETTINGS } from "../../backend/settings.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
+import { blocksOf } from "../support/markdown-blocks.ts";
 import { readPdf } from "../support/pdf-reader.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
+import { makeWranglerFolder, runWrangler } from "../support/wrangler.ts";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const SERVICE_IN_PAGES = "http://127.0.0.1:8787";
@@ -25,37 +27,8 @@ beforeAll(async () => {
   return () => service.stop();
 });
 
-interface Block {
-  readonly language: string;
-  readonly text: string;
-  /** The heading above it, and the line where it begins, to find it again. */
-  readonly place: string;
-}
-
 async function readPage(name: string): Promise<string> {
   return readFile(join(PROJECT, name), "utf8");
-}
-
-/** The fenced blocks of a page. A block without a language, or one that is not closed, is a mistake of its author. */
-function blocksOf(page: string): Block[] {
-  const blocks: Block[] = [];
-  let heading = "";
-  let open: { language: string; line: number; lines: string[] } | null = null;
-  for (const [index, line] of page.split("\n").entries()) {
-    const fence = /^```(\w*)$/.exec(line);
-    if (fence === null) {
-      if (open !== null) open.lines.push(line);
-      else if (line.startsWith("#")) heading = line.replace(/^#+ /, "");
-    } else if (open === null) {
-      if (fence[1] === "") throw new Error(`line ${index + 1}: a block without a language`);
-      open = { language: fence[1] ?? "", line: index + 1, lines: [] };
-    } else {
-      blocks.push({ language: open.language, text: open.lines.join("\n"), place: `${heading}, line ${open.line}` });
-      open = null;
-    }
-  }
-  if (open !== null) throw new Error(`line ${open.line}: a block that is not closed`);
-  return blocks;
 }
 
 interface Snippet {
@@ -180,27 +153,14 @@ describe("README.md", () => {
   });
 });
 
-/**
- * Commands that need an account or minutes, with the test that runs them, or with a command of the same program that says
- * whether they would work, and what it says.
- */
-const NOT_RUN_HERE: Readonly<Record<string, { readonly runBy: string } | { readonly instead: string; says: string }>> =
-  {
-    "npm start": { runBy: "test/service/start.test.ts" },
-    "npm test": { runBy: ".ci/run" },
-    "npx wrangler secret put SERVICE_API_TOKENS": {
-      instead: "wrangler secret put SERVICE_API_TOKENS --help",
-      says: "wrangler secret put <key>",
-    },
-    "npx wrangler secret put SERVICE_BACKEND_TOKEN": {
-      instead: "wrangler secret put SERVICE_BACKEND_TOKEN --help",
-      says: "wrangler secret put <key>",
-    },
-    "npx wrangler deploy": {
-      instead: "wrangler deploy --dry-run --outdir $TMPDIR/bundle",
-      says: "--dry-run: exiting now",
-    },
-  };
+/** Commands that need minutes, with the test that runs them. */
+const NOT_RUN_HERE: Readonly<Record<string, { readonly runBy: string }>> = {
+  "npm start": { runBy: "test/service/start.test.ts" },
+  "npm test": { runBy: ".ci/run" },
+};
+
+/** Most commands of wrangler need an account. It is asked whether it knows them. */
+const WRANGLER = "npx wrangler ";
 
 /** The commands of a shell block: a line that ends with a backslash goes on, and comments are left out. */
 function commandsOf(text: string): string[] {
@@ -232,32 +192,29 @@ async function makeCheckout(): Promise<string> {
 
 /** Expects that a command which is not run here would work. */
 async function expectToWork(command: string): Promise<void> {
+  if (command.startsWith(WRANGLER)) return expectWranglerToKnow(command.slice(WRANGLER.length));
   const known = NOT_RUN_HERE[command];
   if (known === undefined) throw new Error(`beside a command that is not run here: ${command}`);
-  if ("runBy" in known) return expect(await readPage(known.runBy)).toContain(command);
-  const folder = await makeTemporaryFolder("documentation-test-");
-  // wrangler writes beside its configuration.
-  for (const name of ["edge", "node_modules", "package.json", "rules", "scripts", "static"]) {
-    await symlink(join(PROJECT, name), join(folder, name));
-  }
-  await cp(join(PROJECT, "wrangler.toml"), join(folder, "wrangler.toml"));
-  const { all } = await execa("bash", ["--norc", "-c", known.instead], {
-    cwd: folder,
-    all: true,
-    reject: false,
-    extendEnv: false,
-    env: {
-      PATH: `${join(PROJECT, "node_modules/.bin")}:${dirname(process.execPath)}:/usr/bin:/bin`,
-      HOME: folder,
-      TMPDIR: folder,
-      WRANGLER_LOG_PATH: folder,
-      WRANGLER_SEND_METRICS: "false",
-    },
-  });
-  expect(all).toContain(known.says);
+  expect(await readPage(known.runBy)).toContain(command);
 }
 
-const PAGES = { "README.md": readme, "docs/templates.md": templates };
+const wranglerHelp = new Map<string, Promise<string>>();
+
+/** A command is its first words in lower case; a name of the operator's own that follows belongs to no longer one. */
+async function expectWranglerToKnow(words: string): Promise<void> {
+  const [command = ""] = /^[a-z]+(?:-[a-z]+)*(?: [a-z]+(?![\w-]))*/.exec(words) ?? [];
+  const help = wranglerHelp.get(command) ?? runWrangler(await makeWranglerFolder(), `wrangler ${command} --help`);
+  wranglerHelp.set(command, help);
+  expect((await help).split("\n")[0]).toMatch(new RegExp(`^wrangler ${command}(?: |$)`));
+  for (const [option] of words.matchAll(/--[a-z-]+/g)) expect(await help, command).toContain(option);
+}
+
+const PAGES = {
+  "README.md": readme,
+  "docs/templates.md": templates,
+  "docs/deploy/README.md": await readPage("docs/deploy/README.md"),
+  "docs/deploy/cloudflare.md": await readPage("docs/deploy/cloudflare.md"),
+};
 const SHELL_BLOCKS = Object.entries(PAGES).flatMap(([page, text]) =>
   blocksOf(text)
     .filter(({ language }) => language === "sh")
@@ -270,7 +227,7 @@ describe("the commands", () => {
     const { stderr } = await execa("bash", ["--norc", "-n"], { input: text, reject: false });
     expect(stderr).toBe("");
     // A block is run as a whole or not at all, since its later commands may need what its earlier ones made.
-    if (commands.some((command) => command in NOT_RUN_HERE)) {
+    if (commands.some((command) => command in NOT_RUN_HERE || command.startsWith(WRANGLER))) {
       for (const command of commands) await expectToWork(command);
       return;
     }

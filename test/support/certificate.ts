@@ -13,23 +13,28 @@ const ECDSA_WITH_SHA256 = "2a8648ce3d040302";
 const COMMON_NAME = "550403";
 const SUBJECT_ALT_NAME = "551d11";
 
-/** @param dates days from now; @param names of hosts, the first of which is the subject */
+/**
+ * @param dates days from now
+ * @param names of hosts, the first of which is the subject
+ * @param issuer of an authority that nobody knows; by default the certificate is self-signed
+ */
 export function makeCertificate(
   { fromDays, toDays }: { readonly fromDays: number; readonly toDays: number },
   names: readonly string[],
+  issuer?: string,
 ): TestCertificate {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const algorithm = sequence(oid(ECDSA_WITH_SHA256));
-  const name = sequence(der(0x31, sequence(oid(COMMON_NAME), der(0x0c, Buffer.from(names[0] ?? "test")))));
+  const subject = names[0] ?? "test";
   const altNames = sequence(...names.map((host) => der(0x82, Buffer.from(host))));
   const signed = sequence(
     der(0xa0, integer(Buffer.from([2]))),
     // Positive, and with no zero in front.
     integer(Buffer.concat([Buffer.from([0x41]), randomBytes(8)])),
     algorithm,
-    name,
+    distinguishedName(issuer ?? subject),
     sequence(time(fromDays), time(toDays)),
-    name,
+    distinguishedName(subject),
     publicKey.export({ type: "spki", format: "der" }),
     der(0xa3, sequence(sequence(oid(SUBJECT_ALT_NAME), der(0x04, altNames)))),
   );
@@ -40,6 +45,10 @@ export function makeCertificate(
     key: String(privateKey.export({ type: "pkcs8", format: "pem" })),
     cert: ["-----BEGIN CERTIFICATE-----", ...lines, "-----END CERTIFICATE-----", ""].join("\n"),
   };
+}
+
+function distinguishedName(commonName: string): Buffer {
+  return sequence(der(0x31, sequence(oid(COMMON_NAME), der(0x0c, Buffer.from(commonName)))));
 }
 
 function der(tag: number, ...contents: readonly Buffer[]): Buffer {

@@ -23,6 +23,7 @@ export async function startEdgeStage(settings: Readonly<Record<string, string>> 
       SERVICE_API_TOKENS: API_TOKEN,
       SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
       SERVICE_BACKEND_URLS: backend.url.origin,
+      SERVICE_LOG_REQUESTS: "none",
       ...settings,
     },
     0,

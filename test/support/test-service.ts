@@ -54,6 +54,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     await takeFreePort(),
   );
   const bindings = {
+    SERVICE_LOG_REQUESTS: "none",
     ...settings,
     SERVICE_API_TOKENS: API_TOKEN,
     SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,

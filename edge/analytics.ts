@@ -1,0 +1,63 @@
+/**
+ * Counters that survive isolates: a data point per request in an Analytics Engine dataset, where the Worker has one bound.
+ * https://developers.cloudflare.com/analytics/analytics-engine/
+ */
+import type { RequestLine } from "./request-record.ts";
+
+/** The name of the binding. */
+export const ANALYTICS_BINDING = "EDGE_ANALYTICS";
+
+/** What is used of Cloudflare's `AnalyticsEngineDataset`. */
+export interface AnalyticsDataset {
+  writeDataPoint(point: { readonly indexes: string[]; readonly blobs: string[]; readonly doubles: number[] }): void;
+}
+
+/** What is written of a request; -1 stands for an unknown number, "" for an unknown text. */
+type Field<Value> = readonly [name: string, read: (line: RequestLine) => Value | undefined, meaning: string];
+
+/**
+ * `blob1` and so on, in this order. Queries name columns by their number: new ones come last, and none is ever removed.
+ */
+export const ANALYTICS_BLOBS: readonly Field<string>[] = [
+  ["route", ({ route }) => route, "path of the route, or `none`"],
+  ["method", ({ method }) => method, "method of the request, or `other`"],
+  ["code", ({ code }) => code, "`ok`, the code of the problem, or `client_gone`"],
+  ["caller", ({ caller }) => caller, "name of the caller"],
+  ["origin", ({ origin }) => origin, "name of the backend that answered, or was tried last"],
+];
+
+/** `double1` and so on, in this order. */
+export const ANALYTICS_DOUBLES: readonly Field<number>[] = [
+  ["status", ({ status }) => status, "status of the answer"],
+  ["requestBytes", ({ requestBytes }) => requestBytes, "size of the body, if it was read completely"],
+  ["responseBytes", ({ responseBytes }) => responseBytes, "declared size of the answer"],
+  ["tries", ({ tries }) => tries, "backends to which the request was sent"],
+  ["receive", ({ milliseconds }) => milliseconds.receive, "milliseconds until the body was read"],
+  ["validate", ({ milliseconds }) => milliseconds.validate, "milliseconds of validation"],
+  ["origin", ({ milliseconds }) => milliseconds.origin, "milliseconds until a backend's answer began"],
+  ["total", ({ milliseconds }) => milliseconds.total, "milliseconds until the answer began"],
+];
+
+/** Cloudflare samples within an index, so that a caller with few requests is counted exactly beside one with many. */
+const indexOf = ({ caller, route }: RequestLine) => caller ?? route;
+
+let hasFailed = false;
+
+/** Writes a request, if there is a dataset. It never throws: a request must not fail because it cannot be counted. */
+export function writeAnalytics(dataset: unknown, line: RequestLine): void {
+  if (!isDataset(dataset)) return;
+  try {
+    dataset.writeDataPoint({
+      indexes: [indexOf(line)],
+      blobs: ANALYTICS_BLOBS.map(([, read]) => read(line) ?? ""),
+      doubles: ANALYTICS_DOUBLES.map(([, read]) => read(line) ?? -1),
+    });
+  } catch (error) {
+    if (!hasFailed) console.error({ message: `${ANALYTICS_BINDING} takes no data points`, error: String(error) });
+    hasFailed = true;
+  }
+}
+
+function isDataset(binding: unknown): binding is AnalyticsDataset {
+  return typeof binding === "object" && binding !== null && "writeDataPoint" in binding;
+}

@@ -1,0 +1,40 @@
+/**
+ * Log lines of the edge, and the one that each request ends with.
+ */
+import { ANALYTICS_BINDING, writeAnalytics } from "./analytics.ts";
+import { type EdgeContext, settingsOf } from "./context.ts";
+import { parseLogRequests, type RequestLogging } from "./settings.ts";
+
+/**
+ * Writes the line and the data point of a request, unless that has been done.
+ *
+ * @param response null if the client has left before it.
+ */
+export function endRequest(context: EdgeContext, response: Response | null): void {
+  const { record, requestId } = context.var;
+  const dataset = context.env[ANALYTICS_BINDING];
+  const logging = loggingOf(context);
+  if (!record.end() || (logging === "none" && dataset === undefined)) return;
+  record.caller = context.var.caller;
+  const line = record.line(context.req.raw, context.req.path, requestId, response);
+  writeAnalytics(dataset, line);
+  if (logging !== "none") console.log(formatted(logging, line));
+}
+
+/** Writes a line about what has failed: `error` for the request itself, `warn` for what it can do without. */
+export function logFailure(context: EdgeContext, level: "error" | "warn", line: object): void {
+  console[level](formatted(loggingOf(context), line));
+}
+
+function formatted(logging: RequestLogging, line: object): object | string {
+  return logging === "json" ? JSON.stringify(line) : line;
+}
+
+/** A deployment whose settings are not valid logs what it answers, too: by this setting alone. */
+function loggingOf(context: EdgeContext): RequestLogging {
+  try {
+    return settingsOf(context).logRequests;
+  } catch {
+    return parseLogRequests(context.env.SERVICE_LOG_REQUESTS) ?? "object";
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * W3C Trace Context (https://www.w3.org/TR/trace-context/): which `traceparent` and `tracestate` are accepted, and the trace
+ * of a request that brings none. Anything malformed counts as absent, so nothing else of it reaches a log line or a backend.
+ */
+
+export const TRACEPARENT_HEADER = "traceparent";
+export const TRACESTATE_HEADER = "tracestate";
+
+/** Trace Context section 3.3.1.5: at least this much of a `tracestate` should be passed on. More never is. */
+export const MAX_TRACESTATE_LENGTH = 512;
+
+/** The trace that a request belongs to by its `traceparent`. */
+export interface TraceParent {
+  /** 32 lower-case hexadecimal digits, not all zero. */
+  readonly traceId: string;
+  /** The span of the caller: 16 lower-case hexadecimal digits, not all zero. */
+  readonly parentId: string;
+  /** Whether the caller records the trace. */
+  readonly isSampled: boolean;
+}
+
+/** Version, trace id, parent id, flags; later versions may append fields after another hyphen. */
+const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+/** Longer than that of any version so far. */
+const MAX_TRACEPARENT_LENGTH = 128;
+const ALL_ZERO = /^0+$/;
+const SAMPLED_FLAG = 1;
+
+/** One member of a `tracestate` (section 3.3.1): a key, of one vendor or of one of its tenants, and a value. */
+const TRACESTATE_MEMBER =
+  /^(?:[a-z][a-z0-9_*/-]{0,255}|[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13})=[ -+\--<>-~]{0,255}[!-+\--<>-~]$/;
+const MAX_TRACESTATE_MEMBERS = 32;
+
+/** The trace of a `traceparent`; null if it is absent or malformed. */
+export function parseTraceparent(text: string | null | undefined): TraceParent | null {
+  if (text === null || text === undefined || text.length > MAX_TRACEPARENT_LENGTH) return null;
+  const [, version = "", traceId = "", parentId = "", flags = "", more] = TRACEPARENT.exec(text) ?? [];
+  if (version === "" || version === "ff" || (version === "00" && more !== undefined)) return null;
+  if (ALL_ZERO.test(traceId) || ALL_ZERO.test(parentId)) return null;
+  return { traceId, parentId, isSampled: (Number.parseInt(flags, 16) & SAMPLED_FLAG) !== 0 };
+}
+
+/** The `traceparent` of a trace, in version 00. */
+export function formatTraceparent({ traceId, parentId, isSampled }: TraceParent): string {
+  return `00-${traceId}-${parentId}-${isSampled ? "01" : "00"}`;
+}
+
+/**
+ * What is passed on of a `tracestate`: its members from the left, as many as fit into `MAX_TRACESTATE_LENGTH`; null if it is
+ * absent, empty or malformed.
+ */
+export function passableTracestate(text: string | null | undefined): string | null {
+  // Far more than is passed on: of a longer one nothing is read.
+  if (text === null || text === undefined || text.length > 16 * MAX_TRACESTATE_LENGTH) return null;
+  const members = text
+    .split(",")
+    .map((member) => member.replace(/^[ \t]+|[ \t]+$/g, ""))
+    .filter((member) => member !== "");
+  if (members.length === 0 || members.length > MAX_TRACESTATE_MEMBERS) return null;
+  if (!members.every((member) => TRACESTATE_MEMBER.test(member))) return null;
+  let passed = "";
+  for (const member of members) {
+    const longer = passed === "" ? member : `${passed},${member}`;
+    if (longer.length > MAX_TRACESTATE_LENGTH) break;
+    passed = longer;
+  }
+  return passed === "" ? null : passed;
+}
+
+/**
+ * The id of the trace that a request is logged under: the caller's, or one made of the request id. Edge and backend know the
+ * same request id, so they make the same trace id without a header for it, and no span seems to be missing above theirs.
+ *
+ * @param requestId a UUID: 32 hexadecimal digits and hyphens.
+ */
+export function traceIdOf(parent: TraceParent | null, requestId: string): string {
+  return parent?.traceId ?? requestId.replaceAll("-", "");
+}

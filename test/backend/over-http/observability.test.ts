@@ -1,0 +1,105 @@
+/**
+ * What a backend tells about a request beside its answer: `Server-Timing`, the code of a problem, and metrics that begin at
+ * zero.
+ */
+import { describe, expect, it } from "vitest";
+import { parseServerTiming } from "../../../rules/http/server-timing.ts";
+import { PROBLEMS } from "../../../rules/problem.ts";
+import { sampleValue } from "../../support/metrics-text.ts";
+import { startTemporaryBackend } from "../../support/test-backend.ts";
+
+/** The names of the phases of an answer. */
+function phasesOf(answer: Response): string[] {
+  const timing = answer.headers.get("Server-Timing");
+  if (timing === null) return [];
+  expect(parseServerTiming(timing)).toBe(timing);
+  return timing.split(", ").map((metric) => metric.replace(/;.*/, ""));
+}
+
+describe("Server-Timing", () => {
+  it("has the phases of a render, whether it ends in a file or in a problem", async () => {
+    const backend = await startTemporaryBackend();
+    expect(phasesOf(await backend.render({ source: "x" }))).toEqual(["queue", "start", "files", "compile"]);
+    const archive = await backend.render({ source: "x", output: { format: "svg", archive: "zip" } });
+    expect(phasesOf(archive)).toEqual(["queue", "start", "files", "compile", "archive"]);
+    const severalPages = await backend.render({ source: "#pagebreak()", output: { format: "png" } });
+    expect(severalPages.status).toBe(422);
+    expect(phasesOf(severalPages)).toEqual(["queue", "start", "files", "compile", "probe"]);
+  });
+
+  it("is not sent where nothing was rendered, nor to whoever has no token", async () => {
+    const backend = await startTemporaryBackend();
+    expect(phasesOf(await backend.render({ source: "" }))).toEqual([]);
+    const stranger = await backend.render({ source: "x" }, { headers: { "X-Service-Backend-Token": "wrong" } });
+    expect([stranger.status, phasesOf(stranger)]).toEqual([403, []]);
+  });
+});
+
+describe("the code of a problem", () => {
+  it("is in a header field, and in no other answer", async () => {
+    const backend = await startTemporaryBackend();
+    expect((await backend.render({ source: "x" })).headers.has("X-Service-Problem-Code")).toBe(false);
+    for (const body of [{ source: "" }, { source: "#panic()" }, { source: "x", output: { format: "gif" } }]) {
+      const answer = await backend.render(body);
+      const { code } = (await answer.json()) as { code: string };
+      expect(answer.headers.get("X-Service-Problem-Code")).toBe(code);
+    }
+  });
+});
+
+describe("the metrics of a backend that has served nothing", () => {
+  it("have a zero for every outcome and format that can occur, so that the first failure is an increase", async () => {
+    const backend = await startTemporaryBackend();
+    const samples = await backend.metrics();
+    const counted = samples.filter(({ name }) => name === "service_render_requests_total");
+    expect(counted.map(({ value }) => value)).toEqual(counted.map(() => 0));
+    const outcomesOf = (format: string) =>
+      counted.filter(({ labels }) => labels.format === format).map(({ labels }) => labels.outcome);
+    for (const format of ["pdf", "png", "svg"]) {
+      expect(outcomesOf(format)).toContain("ok");
+      for (const code of ["render_failed", "service_unavailable", "render_timeout", "render_queue_full"]) {
+        expect(outcomesOf(format)).toContain(code);
+      }
+    }
+    // Unknown routes and methods never come to the render route.
+    const known = new Set(["ok", ...counted.map(({ labels }) => labels.outcome)]);
+    const codes = Object.keys(PROBLEMS).filter((code) => !["not_found", "method_not_allowed"].includes(code));
+    expect(codes.filter((code) => !known.has(code))).toEqual([]);
+    expect(counted.length).toBeLessThan(60);
+  });
+
+  it("have a zero for every end of a delivery and every class of durations", async () => {
+    const backend = await startTemporaryBackend();
+    const samples = await backend.metrics();
+    for (const end of ["delivered", "client_gone", "silent", "timed_out"]) {
+      expect(samples).toContainEqual({ name: "service_deliveries_total", labels: { end }, value: 0 });
+    }
+    for (const outcomeClass of ["ok", "client_gone", "request", "template", "capacity", "service"]) {
+      const labels = { class: outcomeClass };
+      expect(samples).toContainEqual({ name: "service_render_duration_seconds_count", labels, value: 0 });
+    }
+  });
+
+  it("say what the limits and the free space of the work directory are", async () => {
+    const backend = await startTemporaryBackend({ SERVICE_MAX_TEMP_BYTES: String(2 ** 28) });
+    expect(await backend.metric("service_temp_max_bytes")).toBe(2 ** 28);
+    expect(await backend.metric("service_body_memory_max_bytes")).toBe(2 ** 29);
+    expect(await backend.metric("service_output_memory_max_bytes")).toBe(2 ** 26);
+    expect(await backend.metric("service_work_directory_free_bytes")).toBeGreaterThan(1e6);
+  });
+});
+
+describe("the duration of requests", () => {
+  it("is counted once for each, by how it ended", async () => {
+    const backend = await startTemporaryBackend();
+    await (await backend.render({ source: "x" })).bytes();
+    await (await backend.render({ source: "#panic()" })).bytes();
+    await (await backend.render({ source: "" })).bytes();
+    const samples = await backend.metrics();
+    const count = (outcomeClass: string) =>
+      sampleValue(samples, "service_render_duration_seconds_count", { class: outcomeClass });
+    expect(["ok", "template", "request", "service"].map(count)).toEqual([1, 1, 1, 0]);
+    const whole = sampleValue(samples, "service_render_duration_seconds_sum", { class: "ok" });
+    expect(whole).toBeGreaterThan(sampleValue(samples, "service_render_phase_seconds_sum", { phase: "archive" }));
+  });
+});

@@ -1,0 +1,426 @@
+/**
+ * deploy/alerts.yml, by Prometheus' own `promtool test rules`: when each alert fires, and when it must not. In every case all
+ * other alerts must be silent.
+ */
+import { readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { beforeAll, describe, expect, it } from "vitest";
+import { locatePromtool, runPromtool } from "../support/promtool.ts";
+
+const ALERTS = readFileSync(new URL("../../deploy/alerts.yml", import.meta.url), "utf8");
+/** The annotations are for people, and every expected alert would have to repeat them. */
+const RULES = ALERTS.replace(/^ {8}annotations:\n(?: {10}.*\n)*/gm, "");
+/** The severity of each alert by its name. */
+const SEVERITIES = new Map(
+  [...RULES.matchAll(/- alert: (\w+)\n(?:(?! {6}- alert)[^\n]*\n)*? {8}labels: \{ severity: (\w+) \}/g)].map(
+    ([, alert = "", severity = ""]) => [alert, severity] as const,
+  ),
+);
+
+/** Series by name and labels; the values are in promtool's notation, one a minute. */
+type Series = Readonly<Record<string, string>>;
+
+/** The label of a backend, and what Prometheus adds at a scrape. */
+const label = (origin: string, more = "") => `{origin="${origin}",job="edge",instance="edge:443"${more}}`;
+const FIRST = label("backend-1");
+const outcome = (name: string, format = "pdf", origin = "backend-1") =>
+  `service_render_requests_total${label(origin, `,format="${format}",outcome="${name}"`)}`;
+const timeouts = (cause: string) => `service_render_timeouts_total${label("backend-1", `,cause="${cause}"`)}`;
+const duration = (outcomeClass: string, le: string) =>
+  `service_render_duration_seconds_bucket${label("backend-1", `,class="${outcomeClass}",le="${le}"`)}`;
+const durationCount = (outcomeClass: string) =>
+  `service_render_duration_seconds_count${label("backend-1", `,class="${outcomeClass}"`)}`;
+
+const LENGTH = 120;
+
+/** What two backends offer that nobody uses. */
+function idleService(): Series {
+  const flat = (value: number) => `${value}x${LENGTH}`;
+  const backends = ["backend-1", "backend-2"].map((origin) => {
+    const own = label(origin);
+    return {
+      [`service_origin_up${own}`]: flat(1),
+      [`service_backend_info${label(origin, ',sandbox="bubblewrap",typst_version="0.15.1"')}`]: flat(1),
+      [`process_start_time_seconds${own}`]: flat(1_700_000_000),
+      [outcome("ok", "pdf", origin)]: flat(0),
+      [outcome("render_failed", "pdf", origin)]: flat(0),
+      [outcome("service_unavailable", "none", origin)]: flat(0),
+      [outcome("render_queue_full", "pdf", origin)]: flat(0),
+      [outcome("template_compile_failed", "pdf", origin)]: flat(0),
+      [`service_render_slots${own}`]: flat(2),
+      [`service_renders_waiting${own}`]: flat(0),
+      [`service_temp_max_bytes${own}`]: flat(1000),
+      [`service_temp_reserved_bytes${own}`]: flat(0),
+      [`service_work_directory_free_bytes${own}`]: flat(1000),
+      [`service_limits_mismatches_total${own}`]: flat(0),
+      [`service_trace_spans_lost_total${own}`]: flat(0),
+    };
+  });
+  const first = {
+    [timeouts("wall_clock")]: flat(0),
+    [timeouts("writing_files")]: flat(0),
+    [timeouts("processor_time")]: flat(0),
+    [timeouts("page_probe")]: flat(0),
+    [duration("ok", "5")]: flat(0),
+    [duration("ok", "10")]: flat(0),
+    [duration("ok", "30")]: flat(0),
+    [duration("ok", "+Inf")]: flat(0),
+    [durationCount("ok")]: flat(0),
+  };
+  return Object.assign({}, ...backends, first);
+}
+
+/** Labels of an alert that fires, without its severity. */
+type Firing = readonly [alert: string, labels?: Readonly<Record<string, string>>];
+
+const ONE = { origin: "backend-1" };
+/** For alerts whose expression keeps the labels of the scrape. */
+const SCRAPED = { ...ONE, job: "edge", instance: "edge:443" };
+
+interface Case {
+  readonly name: string;
+  /** Replaces series of the idle service, or adds to them. */
+  readonly series: Series;
+  /** Minutes from the start. */
+  readonly at: number;
+  readonly firing: readonly Firing[];
+}
+
+/** No traffic but these counts per minute. */
+const traffic = (perMinute: number) => ({ [outcome("ok")]: `0+${perMinute}x${LENGTH}` });
+
+const CASES: readonly Case[] = [
+  { name: "an idle service", series: {}, at: 60, firing: [] },
+  {
+    name: "a busy service whose callers send some invalid requests and templates",
+    series: {
+      ...traffic(600),
+      [outcome("template_compile_failed")]: "0+30x120",
+      [outcome("invalid_request", "none")]: "0+60x120",
+      [outcome("render_timeout")]: "0+1x120",
+      [timeouts("processor_time")]: "0+1x120",
+    },
+    at: 60,
+    firing: [],
+  },
+  {
+    name: "one request that is wrong, on an idle service",
+    series: {
+      [outcome("template_compile_failed")]: "0x30 1x90",
+      [outcome("render_timeout")]: "0x30 1x90",
+      [timeouts("processor_time")]: "0x30 1x90",
+    },
+    at: 33,
+    firing: [],
+  },
+  {
+    name: "a restart of one backend, which is away for a minute and answers two renders with 503",
+    series: {
+      ...traffic(100),
+      [`service_origin_up${label("backend-2")}`]: "1x30 0 1x90",
+      [`process_start_time_seconds${label("backend-2")}`]: "1700000000x30 _ 1700001900x90",
+      [outcome("ok", "pdf", "backend-2")]: "0+100x30 _ 0+100x90",
+      [outcome("service_unavailable", "none", "backend-2")]: "0x29 2 _ 0x90",
+    },
+    at: 34,
+    firing: [],
+  },
+  {
+    name: "one failure a minute, on a service with little traffic",
+    series: { ...traffic(1), [outcome("render_failed")]: "0x10 0+1x110" },
+    at: 15,
+    firing: [["RendersFail", ONE]],
+  },
+  {
+    name: "a burst of failures out of nothing",
+    series: { [outcome("render_failed")]: "0x30 5x90" },
+    at: 32,
+    firing: [["RendersFail", ONE]],
+  },
+  {
+    name: "a burst of failures whose series was not there before: nothing shows it, so counters begin at zero",
+    series: { [outcome("render_failed")]: "_x30 5x90" },
+    at: 32,
+    firing: [],
+  },
+  {
+    name: "failures before the format is known, in several series",
+    series: {
+      [outcome("service_unavailable", "none")]: "0x30 1x90",
+      [outcome("service_unavailable", "pdf")]: "0x30 1x90",
+      [outcome("render_failed")]: "0x30 1x90",
+    },
+    at: 32,
+    firing: [["RendersFail", ONE]],
+  },
+  {
+    name: "two failures in ten minutes",
+    series: { ...traffic(1), [outcome("render_failed")]: "0x30 1x5 2x90" },
+    at: 37,
+    firing: [],
+  },
+  {
+    name: "failures that are over for a quarter of an hour",
+    series: { [outcome("render_failed")]: "0x30 5x90" },
+    at: 46,
+    firing: [],
+  },
+  {
+    name: "an edge whose metrics are gone",
+    series: {
+      [`service_origin_up${FIRST}`]: "1x10",
+      [`service_origin_up${label("backend-2")}`]: "1x10",
+    },
+    at: 21,
+    firing: [["EdgeDown"]],
+  },
+  {
+    name: "an edge that missed one scrape",
+    series: {
+      [`service_origin_up${FIRST}`]: "1x10 stale 1x100",
+      [`service_origin_up${label("backend-2")}`]: "1x10 stale 1x100",
+    },
+    at: 11,
+    firing: [],
+  },
+  {
+    name: "a backend that is down",
+    series: { [`service_origin_up${FIRST}`]: "1x10 0x110" },
+    at: 13,
+    firing: [["BackendDown", SCRAPED]],
+  },
+  {
+    name: "a backend that is down for a minute",
+    series: { [`service_origin_up${FIRST}`]: "1x10 0x110" },
+    at: 12,
+    firing: [],
+  },
+  {
+    name: "all backends down",
+    series: {
+      [`service_origin_up${FIRST}`]: "1x10 0x110",
+      [`service_origin_up${label("backend-2")}`]: "1x10 0x110",
+    },
+    at: 13,
+    firing: [["AllBackendsDown"], ["BackendDown", SCRAPED], ["BackendDown", { ...SCRAPED, origin: "backend-2" }]],
+  },
+  {
+    name: "a backend that was started four times",
+    series: { [`process_start_time_seconds${FIRST}`]: "1x10 2x10 3x10 4x90" },
+    at: 34,
+    firing: [["BackendRestarts", SCRAPED]],
+  },
+  {
+    name: "a backend that was started three times, and another program that is always started",
+    series: {
+      [`process_start_time_seconds${FIRST}`]: "1x10 2x10 3x100",
+      'process_start_time_seconds{job="node",instance="host:9100"}': "0+1x120",
+    },
+    at: 34,
+    firing: [],
+  },
+  {
+    name: "renders of which one in ten takes longer than ten seconds",
+    series: {
+      ...traffic(100),
+      [duration("ok", "5")]: "0+90x120",
+      [duration("ok", "10")]: "0+90x120",
+      [duration("ok", "30")]: "0+100x120",
+      [duration("ok", "+Inf")]: "0+100x120",
+      [durationCount("ok")]: "0+100x120",
+    },
+    at: 30,
+    firing: [["RendersAreSlow", ONE]],
+  },
+  {
+    name: "fast renders, and clients that leave late",
+    series: {
+      ...traffic(100),
+      [duration("ok", "5")]: "0+100x120",
+      [duration("ok", "10")]: "0+100x120",
+      [duration("ok", "30")]: "0+100x120",
+      [duration("ok", "+Inf")]: "0+100x120",
+      [durationCount("ok")]: "0+100x120",
+      [duration("client_gone", "10")]: "0x120",
+      [duration("client_gone", "30")]: "0+100x120",
+      [duration("client_gone", "+Inf")]: "0+100x120",
+      [durationCount("client_gone")]: "0+100x120",
+    },
+    at: 30,
+    firing: [],
+  },
+  {
+    name: "a few slow renders where there are hardly any others",
+    series: {
+      ...traffic(1),
+      [duration("ok", "30")]: "0+1x120",
+      [duration("ok", "+Inf")]: "0+1x120",
+      [durationCount("ok")]: "0+1x120",
+    },
+    at: 30,
+    firing: [],
+  },
+  {
+    name: "one request in ten that finds no slot",
+    series: { ...traffic(9), [outcome("render_queue_full")]: "0x10 0+1x110" },
+    at: 25,
+    firing: [["RequestsShed", ONE]],
+  },
+  {
+    name: "one request in fifty that finds no slot",
+    series: { ...traffic(98), [outcome("render_queue_full")]: "0+2x120" },
+    at: 25,
+    firing: [],
+  },
+  {
+    name: "the only two requests of an hour, which find no slot",
+    series: { [outcome("render_queue_full")]: "0x30 2x90" },
+    at: 36,
+    firing: [],
+  },
+  {
+    name: "more than four requests that wait for each slot",
+    series: { ...traffic(100), [`service_renders_waiting${FIRST}`]: "0x10 9x110" },
+    at: 16,
+    firing: [["QueueIsLong", SCRAPED]],
+  },
+  {
+    name: "four requests that wait for each slot",
+    series: { ...traffic(100), [`service_renders_waiting${FIRST}`]: "0x10 8x110" },
+    at: 16,
+    firing: [],
+  },
+  {
+    name: "three renders that time out without using the processor, on a service with little traffic",
+    series: { ...traffic(1), [timeouts("wall_clock")]: "0x30 2x90", [timeouts("writing_files")]: "0x30 1x90" },
+    at: 32,
+    firing: [["MachineIsSlow", ONE]],
+  },
+  {
+    name: "one render that times out without using the processor",
+    series: { ...traffic(1), [timeouts("wall_clock")]: "0x30 1x90" },
+    at: 32,
+    firing: [],
+  },
+  {
+    name: "one render in ten that uses up its processor time",
+    series: { ...traffic(9), [outcome("render_timeout")]: "0+1x120", [timeouts("processor_time")]: "0+1x120" },
+    at: 30,
+    firing: [["TemplatesTimeOut", ONE]],
+  },
+  {
+    name: "a disk with less space than renders may reserve",
+    series: {
+      [`service_work_directory_free_bytes${FIRST}`]: "1000x10 899x110",
+      [`service_temp_reserved_bytes${FIRST}`]: "100x120",
+    },
+    at: 16,
+    firing: [["DiskIsShort", SCRAPED]],
+  },
+  {
+    name: "a disk with as much space as renders may reserve",
+    series: {
+      [`service_work_directory_free_bytes${FIRST}`]: "900x120",
+      [`service_temp_reserved_bytes${FIRST}`]: "100x120",
+    },
+    at: 16,
+    firing: [],
+  },
+  {
+    name: "temporary space of which more than 90 % is reserved",
+    series: { [`service_temp_reserved_bytes${FIRST}`]: "901x120" },
+    at: 6,
+    firing: [["TempSpaceIsShort", SCRAPED]],
+  },
+  {
+    name: "temporary space of which 90 % are reserved",
+    series: { [`service_temp_reserved_bytes${FIRST}`]: "900x120" },
+    at: 6,
+    firing: [],
+  },
+  {
+    name: "a backend without a sandbox",
+    series: { [`service_backend_info${label("backend-1", ',sandbox="none",typst_version="0.15.1"')}`]: "1x120" },
+    at: 1,
+    firing: [["SandboxOff", { ...SCRAPED, sandbox: "none", typst_version: "0.15.1" }]],
+  },
+  {
+    name: "a single request by other limits",
+    series: { [`service_limits_mismatches_total${FIRST}`]: "0x30 1x90" },
+    at: 31,
+    firing: [["LimitsDiffer", SCRAPED]],
+  },
+  {
+    name: "traces that have been lost for half an hour",
+    series: { [`service_trace_spans_lost_total${FIRST}`]: "0+7x120" },
+    at: 30,
+    firing: [["TracesAreLost", SCRAPED]],
+  },
+  {
+    name: "traces that were lost once",
+    series: { [`service_trace_spans_lost_total${FIRST}`]: "0x10 7x110" },
+    at: 20,
+    firing: [],
+  },
+];
+
+let promtool: string;
+
+beforeAll(async () => {
+  promtool = await locatePromtool();
+});
+
+describe("deploy/alerts.yml", () => {
+  it("is accepted by promtool", async () => {
+    const { succeeded, output } = await runPromtool(promtool, ["check", "rules", "alerts.yml"], {
+      "alerts.yml": ALERTS,
+    });
+    expect([succeeded, output]).toEqual([true, expect.stringContaining(`SUCCESS: ${SEVERITIES.size} rules found`)]);
+  });
+
+  it("has a case in which it fires for every alert, and one in which it is silent", () => {
+    const alerts = [...SEVERITIES.keys()];
+    expect(alerts.length).toBeGreaterThan(10);
+    const firing = new Set(CASES.flatMap(({ firing }) => firing.map(([alert]) => alert)));
+    expect(alerts.filter((alert) => !firing.has(alert))).toEqual([]);
+  });
+
+  it("sends whoever is alerted to what the page says of that alert, and the page has no other", async () => {
+    const page = await readFile(new URL("../../docs/monitoring.md", import.meta.url), "utf8");
+    const [, section = ""] = page.split("\n## Alerts\n");
+    const [alerts = ""] = section.split("\n## ");
+    const headings = [...alerts.matchAll(/^### (\w+)$/gm)].map(([, alert]) => alert);
+    expect(headings).toEqual([...SEVERITIES.keys()]);
+    const runbooks = [...ALERTS.matchAll(/^ {10}runbook: (.*)$/gm)].map(([, runbook]) => runbook);
+    expect(runbooks).toEqual([...SEVERITIES.keys()].map((alert) => `docs/monitoring.md#${alert.toLowerCase()}`));
+  });
+});
+
+describe("the alerts for", () => {
+  it.each(CASES.map((one) => [one.name, one] as const))("%s", async (name, { series, at, firing }) => {
+    const all = { ...idleService(), ...series };
+    const alertsOf = (alert: string) =>
+      firing
+        .filter(([expected]) => expected === alert)
+        .map(([, labels = {}]) => ({ exp_labels: { ...labels, severity: SEVERITIES.get(alert) } }));
+    const tests = {
+      rule_files: ["alerts.yml"],
+      evaluation_interval: "1m",
+      tests: [
+        {
+          name,
+          interval: "1m",
+          input_series: Object.entries(all).map(([series, values]) => ({ series, values })),
+          alert_rule_test: [...SEVERITIES.keys()].map((alertname) => ({
+            eval_time: `${at}m`,
+            alertname,
+            exp_alerts: alertsOf(alertname),
+          })),
+        },
+      ],
+    };
+    const files = { "alerts.yml": RULES, "tests.yml": tests };
+    const { succeeded, output } = await runPromtool(promtool, ["test", "rules", "tests.yml"], files);
+    expect(succeeded, output).toBe(true);
+  });
+});

@@ -1,0 +1,85 @@
+/**
+ * The edge's log lines over real sockets: also for clients that disconnect, after which the code of the Worker no longer runs.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { type EdgeStage, startEdgeStage } from "../support/edge-stage.ts";
+import { tableOfPage } from "../support/page-table.ts";
+import { CHUNKED, chunk, declared, renderHead } from "../support/raw-connection.ts";
+
+const BODY = '{"source":"x"}';
+
+let stage: EdgeStage;
+let lines: { readonly [field: string]: unknown }[] = [];
+
+beforeAll(async () => {
+  stage = await startEdgeStage({ SERVICE_LOG_REQUESTS: "json" });
+  return () => stage.stop();
+});
+
+beforeEach(() => {
+  lines = [];
+  stage.backend.answersAtOnce = true;
+  // What workerd writes comes out of Miniflare here.
+  vi.spyOn(console, "log").mockImplementation((line: string) => {
+    lines.push(JSON.parse(line));
+  });
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+describe("the edge logs a request", () => {
+  it("once, when it has answered it", async () => {
+    const client = await stage.open(renderHead(declared(BODY.length)), BODY);
+    expect((await client.answer())?.status).toBe(200);
+    client.reset();
+    await expect.poll(() => lines.length).toBe(1);
+    await delay(100);
+    expect(lines).toMatchObject([
+      { route: "/v1/render", status: 200, code: "ok", caller: "caller-1", requestBytes: 14 },
+    ]);
+  });
+
+  it("once, when its client leaves during the render", async () => {
+    stage.backend.answersAtOnce = false;
+    const client = await stage.open(renderHead(declared(BODY.length)), BODY);
+    await expect.poll(stage.backend.openRenders).toBe(1);
+    client.reset();
+    await expect.poll(() => lines.length).toBe(1);
+    await delay(100);
+    expect(lines).toMatchObject([{ route: "/v1/render", code: "client_gone", caller: "caller-1", requestBytes: 14 }]);
+    expect(lines[0]).not.toHaveProperty("status");
+    expect(lines[0]?.milliseconds).toEqual({
+      receive: expect.any(Number),
+      validate: expect.any(Number),
+      total: expect.any(Number),
+    });
+  });
+
+  it("once, when its client leaves during the upload", async () => {
+    const client = await stage.open(renderHead(CHUNKED), chunk('{"source":'));
+    await delay(100);
+    client.reset();
+    await expect.poll(() => lines.length).toBe(1);
+    expect(lines).toMatchObject([{ code: "client_gone", caller: "caller-1" }]);
+    expect(lines[0]).not.toHaveProperty("requestBytes");
+  });
+
+  it("with the fields that docs/monitoring.md lists", async () => {
+    const client = await stage.open(renderHead(declared(BODY.length)), BODY);
+    await client.answer();
+    await expect.poll(() => lines.length).toBe(1);
+    const listed = (await tableOfPage("monitoring.md", "### Of the edge")).map(([field]) => field);
+    expect(listed).toEqual(Object.keys(lines[0] ?? {}));
+  });
+
+  it("with the problem that it was answering, when its client leaves before that", async () => {
+    const client = await stage.open(renderHead({ ...CHUNKED, "X-Service-Api-Token": "wrong" }), chunk("{"));
+    await delay(100);
+    client.reset();
+    await expect.poll(() => lines.length).toBe(1);
+    expect(lines).toMatchObject([{ code: "forbidden" }]);
+  });
+});

@@ -1,0 +1,167 @@
+/**
+ * OpenTelemetry traces of the backend, exported to a real HTTP server: what the spans say, to which trace they belong, and
+ * that a collector that is down costs a render nothing.
+ */
+import { randomUUID } from "node:crypto";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { OtlpTracing } from "../../backend/tracing/otlp-tracing.ts";
+import type { TracedRequest } from "../../backend/tracing/tracing.ts";
+import { type LocalBackend, startBackend, takeFreePort } from "../../scripts/local-service.ts";
+import { renderInit } from "../support/test-backend.ts";
+import { backendEnvironment } from "../support/test-service.ts";
+import { UNREACHABLE_BACKEND_URL } from "../support/tokens.ts";
+import { startTraceCollector, type TraceCollector } from "../support/trace-collector.ts";
+
+const TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736";
+const PARENT_ID = "00f067aa0ba902b7";
+
+async function startCollector(): Promise<TraceCollector> {
+  const collector = await startTraceCollector();
+  onTestFinished(() => collector.stop());
+  return collector;
+}
+
+async function startTracedBackend(endpoint: string, settings: Record<string, string> = {}): Promise<LocalBackend> {
+  const environment = { ...backendEnvironment(), OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, ...settings };
+  const backend = await startBackend(environment, await takeFreePort());
+  onTestFinished(() => backend.stop());
+  return backend;
+}
+
+async function render(backend: LocalBackend, body: object, headers: Record<string, string> = {}): Promise<Response> {
+  const answer = await fetch(new URL("/v1/render", backend.url), renderInit(body, { headers }));
+  await answer.bytes();
+  return answer;
+}
+
+describe("a backend with an endpoint for traces", () => {
+  it("exports one span for each render and a child for each phase, in the caller's trace", async () => {
+    const collector = await startCollector();
+    const backend = await startTracedBackend(`${collector.url.origin}/`);
+    const requestId = randomUUID();
+    const answer = await render(
+      backend,
+      { source: "= Very secret title", data: { secret: "very secret" } },
+      {
+        "X-Request-Id": requestId,
+        "X-Service-Caller": "billing",
+        traceparent: `00-${TRACE_ID}-${PARENT_ID}-01`,
+        tracestate: "vendor=very-secret",
+      },
+    );
+    expect(answer.status).toBe(200);
+    await backend.stop();
+    const [root, ...others] = collector.spans.filter(({ name }) => name === "POST /v1/render");
+    expect(others).toEqual([]);
+    expect(root).toMatchObject({ traceId: TRACE_ID, parentSpanId: PARENT_ID, isError: false });
+    expect(root?.serviceName).toBe("document-rendering-backend");
+    expect(root?.attributes).toEqual({
+      "http.request.method": "POST",
+      "http.route": "/v1/render",
+      "http.response.status_code": 200,
+      "http.request.body.size": expect.any(Number),
+      "http.response.body.size": Number(answer.headers.get("Content-Length")),
+      "render.request_id": requestId,
+      "render.caller": "billing",
+      "render.format": "pdf",
+      "render.outcome": "ok",
+    });
+    const phases = collector.spans.filter((span) => span !== root);
+    expect(phases.map(({ name }) => name)).toEqual(["receive", "queue", "start", "files", "compile", "delivery"]);
+    for (const phase of phases) {
+      expect([phase.traceId, phase.parentSpanId]).toEqual([TRACE_ID, root?.spanId]);
+      expect(phase.startMilliseconds).toBeGreaterThanOrEqual((root?.startMilliseconds ?? Number.NaN) - 1);
+      expect(phase.endMilliseconds).toBeLessThanOrEqual((root?.endMilliseconds ?? Number.NaN) + 1);
+    }
+    expect(Math.abs((root?.endMilliseconds ?? 0) - Date.now())).toBeLessThan(60_000);
+    expect(collector.exports.map(({ path }) => path)).toEqual(["/v1/traces"]);
+    for (const { text } of collector.exports) expect(text).not.toMatch(/secret/i);
+  });
+
+  it("begins a trace with the digits of the request id where the caller sends none", async () => {
+    const collector = await startCollector();
+    const backend = await startTracedBackend(collector.url.origin, { OTEL_SERVICE_NAME: "documents" });
+    const first = await render(backend, { source: "#panic()" });
+    const second = await render(backend, { source: "x", files: 1 }, { traceparent: "00-malformed" });
+    await backend.stop();
+    const roots = collector.spans.filter(({ parentSpanId }) => parentSpanId === "");
+    expect(roots.map(({ traceId }) => traceId)).toEqual(
+      [first, second].map((answer) => answer.headers.get("X-Request-Id")?.replaceAll("-", "")),
+    );
+    expect(roots.map(({ attributes }) => attributes["render.outcome"])).toEqual([
+      "template_compile_failed",
+      "invalid_request",
+    ]);
+    expect(roots.map(({ isError, serviceName }) => [isError, serviceName])).toEqual([
+      [false, "documents"],
+      [false, "documents"],
+    ]);
+  });
+
+  it("exports nothing of a trace that the caller does not record, and nothing for whoever has no token", async () => {
+    const collector = await startCollector();
+    const backend = await startTracedBackend(collector.url.origin);
+    await render(backend, { source: "x" }, { traceparent: `00-${TRACE_ID}-${PARENT_ID}-00` });
+    await render(backend, { source: "x" }, { "X-Service-Backend-Token": "wrong" });
+    await backend.stop();
+    expect(collector.spans).toEqual([]);
+  });
+
+  it("renders as ever when the collector is down, and says so once", async () => {
+    const backend = await startTracedBackend(UNREACHABLE_BACKEND_URL, { OTEL_EXPORTER_OTLP_TIMEOUT: "100" });
+    for (let index = 0; index < 3; index++) expect((await render(backend, { source: "x" })).status).toBe(200);
+    await backend.stop();
+    expect(backend.process.exitCode).toBe(0);
+    expect(backend.errorText()).toBe("Traces cannot be sent to 127.0.0.1:9: their spans are dropped.");
+  });
+
+  it("renders and ends as ever when the collector never answers", async () => {
+    const collector = await startCollector();
+    collector.answers = false;
+    const backend = await startTracedBackend(collector.url.origin);
+    expect((await render(backend, { source: "x" })).status).toBe(200);
+    await backend.stop();
+    expect(backend.process.exitCode).toBe(0);
+  });
+});
+
+describe("spans", () => {
+  const request: TracedRequest = {
+    requestId: randomUUID(),
+    parent: null,
+    caller: "billing",
+    format: "pdf",
+    outcome: "render_failed",
+    timeoutCause: undefined,
+    requestBytes: 1,
+    outputBytes: undefined,
+    startMilliseconds: performance.now(),
+    endMilliseconds: performance.now(),
+    runs: [{ phase: "compile", startMilliseconds: performance.now(), milliseconds: 1 }],
+  };
+
+  it("wait in a queue of 4096; what comes beyond is dropped and counted", async () => {
+    const collector = await startCollector();
+    const tracing = new OtlpTracing(new URL("/v1/traces", collector.url), () => {});
+    // All within one turn of the event loop: nothing is exported meanwhile.
+    for (let index = 0; index < 2048; index++) tracing.record({ ...request, requestId: randomUUID() });
+    expect(tracing.lostSpans).toBe(0);
+    tracing.record(request);
+    expect(tracing.lostSpans).toBe(2);
+    await tracing.shutdown();
+    expect(collector.spans.length).toBe(4096);
+    expect(collector.spans.filter(({ isError }) => isError)).toHaveLength(2048);
+  });
+
+  it("that the collector does not take are counted", async () => {
+    const lines: string[] = [];
+    const collector = await startCollector();
+    collector.status = 400;
+    const tracing = new OtlpTracing(new URL("/v1/traces", collector.url), (line) => lines.push(line));
+    for (let index = 0; index < 600; index++) tracing.record(request);
+    await tracing.shutdown();
+    await expect.poll(() => tracing.lostSpans).toBe(1200);
+    expect(collector.exports.length).toBeGreaterThan(1);
+    expect(lines).toEqual([`Traces cannot be sent to ${collector.url.host}: their spans are dropped.`]);
+  });
+});
