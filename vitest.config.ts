@@ -32,7 +32,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "node",
-          include: ["test/{architecture,cli,client,playground,rules,backend,scripts,service}/**/*.test.ts"],
+          include: ["test/{architecture,cli,client,playground,rules,backend,scripts,service,simulation}/**/*.test.ts"],
         },
       },
       {

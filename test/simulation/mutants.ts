@@ -89,26 +89,67 @@ class MemoryThatIsNeverFreed extends BodyMemory {
   override takeBack(): void {}
 }
 
-/** Each with the invariant that it breaks first, as far as only one can be broken. */
-export const MUTANTS: readonly { readonly mistake: string; readonly cores: Cores }[] = [
-  { mistake: "a choice that leaks attempts", cores: withChoice((count) => new ChoiceThatLeaksAttempts(count)) },
+export interface Mutant {
+  readonly mistake: string;
+  /** The invariants that it may break first. */
+  readonly invariants: readonly string[];
+  readonly cores: Cores;
+}
+
+export const MUTANTS: readonly Mutant[] = [
+  {
+    mistake: "a choice that leaks attempts",
+    invariants: ["nothingIsLeftAtAnEdge"],
+    cores: withChoice((count) => new ChoiceThatLeaksAttempts(count)),
+  },
   {
     mistake: "a choice that forgives failures at once",
+    invariants: ["aFailingOriginIsLeftAlone"],
     cores: withChoice((count) => new ChoiceThatForgivesAtOnce(count)),
   },
-  { mistake: "a choice that never forgives", cores: withChoice((count) => new ChoiceThatNeverForgives(count)) },
-  { mistake: "attempts without a deadline", cores: withAttempts(AttemptsWithoutDeadline) },
-  { mistake: "attempts that forget lost origins", cores: withAttempts(AttemptsThatForgetLostOrigins) },
-  { mistake: "attempts that take full for broken", cores: withAttempts(AttemptsThatTakeFullForBroken) },
-  { mistake: "attempts that take broken for full", cores: withAttempts(AttemptsThatTakeBrokenForFull) },
-  { mistake: "attempts that say to come back at once", cores: withAttempts(AttemptsThatSayComeBackAtOnce) },
-  { mistake: "attempts without a retry", cores: withAttempts(AttemptsWithoutRetry) },
+  {
+    mistake: "a choice that never forgives",
+    invariants: ["aRecoveredOriginGetsWork"],
+    cores: withChoice((count) => new ChoiceThatNeverForgives(count)),
+  },
+  {
+    mistake: "attempts without a deadline",
+    invariants: ["noAttemptAfterTheDeadline", "aRecoveredOriginGetsWork", "answeredInTime"],
+    cores: withAttempts(AttemptsWithoutDeadline),
+  },
+  {
+    mistake: "attempts that forget lost origins",
+    invariants: ["fewBackendsAreBroughtDown"],
+    cores: withAttempts(AttemptsThatForgetLostOrigins),
+  },
+  {
+    mistake: "attempts that take full for broken",
+    invariants: ["brokenOnlyWhenNobodyIsFull"],
+    cores: withAttempts(AttemptsThatTakeFullForBroken),
+  },
+  {
+    mistake: "attempts that take broken for full",
+    invariants: ["busyOnlyWhenFull"],
+    cores: withAttempts(AttemptsThatTakeBrokenForFull),
+  },
+  {
+    mistake: "attempts that say to come back at once",
+    invariants: ["retryAfterIsPositive"],
+    cores: withAttempts(AttemptsThatSayComeBackAtOnce),
+  },
+  {
+    mistake: "attempts without a retry",
+    invariants: ["servedIfAnOriginIsWell"],
+    cores: withAttempts(AttemptsWithoutRetry),
+  },
   {
     mistake: "a queue that admits one too many",
+    invariants: ["noMoreRendersThanSlots"],
     cores: { ...REAL_CORES, makeQueue: (options) => new RenderQueue({ ...options, slots: options.slots + 1 }) },
   },
   {
     mistake: "a queue that holds one too many",
+    invariants: ["noMoreWaitingThanAllowed"],
     cores: {
       ...REAL_CORES,
       makeQueue: (options) => new RenderQueue({ ...options, maxWaiting: options.maxWaiting + 1 }),
@@ -116,16 +157,30 @@ export const MUTANTS: readonly { readonly mistake: string; readonly cores: Cores
   },
   {
     mistake: "a queue that leaves slots idle",
+    invariants: ["noSlotIdleWhileSomebodyWaits"],
     cores: {
       ...REAL_CORES,
       makeQueue: (options) => new RenderQueue({ ...options, slots: Math.ceil(options.slots / 2) }),
     },
   },
-  { mistake: "a queue that knows no callers", cores: withQueue(QueueThatKnowsNoCallers) },
-  { mistake: "a queue that ignores the patience of the edge", cores: withQueue(QueueThatIgnoresPatience) },
-  { mistake: "a queue that ignores who has left", cores: withQueue(QueueThatIgnoresLeaving) },
+  {
+    mistake: "a queue that knows no callers",
+    invariants: ["shortRendersOfOthersGoFirst", "noCallerGetsAllSlotsWhileAnotherWaits"],
+    cores: withQueue(QueueThatKnowsNoCallers),
+  },
+  {
+    mistake: "a queue that ignores the patience of the edge",
+    invariants: ["nobodyWaitsTooLong"],
+    cores: withQueue(QueueThatIgnoresPatience),
+  },
+  {
+    mistake: "a queue that ignores who has left",
+    invariants: ["noSlotForTheGone"],
+    cores: withQueue(QueueThatIgnoresLeaving),
+  },
   {
     mistake: "memory that is never freed",
+    invariants: ["nothingIsLeftAtAnEdge"],
     cores: {
       ...REAL_CORES,
       makeMemory: (largest, max, clock) => new MemoryThatIsNeverFreed(largest, max, clock),

@@ -336,7 +336,10 @@ export class BackendProcess {
 
   #bringDown({ request }: Exchange, { kind }: Poison): void {
     request.broughtDown++;
-    if (kind === "kill") return this.#backend.kill(RESTART_MILLISECONDS, "brought down");
+    if (kind === "kill") {
+      this.#backend.kill(RESTART_MILLISECONDS, "brought down");
+      return;
+    }
     this.hang(HANG_MILLISECONDS);
     this.#world.time.after(HANG_MILLISECONDS - 1, () => {
       if (!this.#isDead) this.#backend.kill(RESTART_MILLISECONDS, "hung process ended");
