@@ -30,10 +30,15 @@ export function describeError(error: unknown): LoggedError {
   return {
     type: error.name,
     message: error instanceof ServiceFailure ? error.message : "",
-    code: "code" in error ? String(error.code) : "",
+    code: errorCode(error),
     syscall: "syscall" in error ? String(error.syscall) : "",
     stack: framesOf(error),
   };
+}
+
+/** The system's error code; empty if it is not a system error. Unlike a description, it does not format the stack. */
+export function errorCode(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
 /** The stack below the message, which is cut off first because its lines could look like stack frames. */

@@ -134,6 +134,8 @@ export const SET_RULES = [
 export function validateFileSet(keys: readonly string[], count: number, limits: Limits): Problem | null {
   if (count > MAX_KEYS) return tooManyFiles(count, MAX_KEYS, "too_many_keys");
   if (count > limits.effective_max_files) return tooManyFiles(count, limits.effective_max_files);
+  // A single key collides with nothing. Most requests have few files or none.
+  if (keys.length < 2) return null;
   const paths = keys.map(foldedPath);
   return caseCollision(keys, paths) ?? ancestorCollision(keys, paths);
 }

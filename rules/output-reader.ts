@@ -129,16 +129,17 @@ export class OutputReader {
   #readSmallValue(): SmallValue {
     const cursor = this.#cursor;
     const kind = cursor.peekKind();
+    if (kind === "string") {
+      return cursor.readString() ? decodeJsonString(cursor.body, cursor.stringSpan(), MAX_FILENAME_CODE_UNITS) : null;
+    }
     const start = cursor.position;
     if (!cursor.skipValue(null) || kind === null) return null;
     return this.#smallValue(kind, start, cursor.position);
   }
 
-  #smallValue(kind: JsonKind, start: number, end: number): SmallValue {
+  #smallValue(kind: Exclude<JsonKind, "string">, start: number, end: number): SmallValue {
     const { body } = this.#cursor;
     switch (kind) {
-      case "string":
-        return decodeJsonString(body, { start: start + 1, end: end - 1 }, MAX_FILENAME_CODE_UNITS);
       case "number":
         return end - start > MAX_NUMBER_BYTES
           ? Number.POSITIVE_INFINITY

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { BACKEND_INTEGER_SETTINGS } from "../backend/settings.ts";
 import { ANSWER_FAULTS } from "../cli/doctor/answer-faults.ts";
 import { CHECK_GROUPS } from "../cli/doctor/checks.ts";
+import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../edge/analytics.ts";
 import { EDGE_INTEGER_SETTINGS } from "../edge/settings.ts";
 import { OPENAPI_DOCUMENT_NAME, STATIC_DOCUMENTS } from "../rules/constraints.ts";
 import { KEY_RULES, RULES_VERSION, SET_RULES } from "../rules/files-rules.ts";
@@ -37,6 +38,7 @@ export async function generatedFiles(): Promise<GeneratedFile[]> {
     await withTables("README.md"),
     await withTables("docs/api.md"),
     await withTables("docs/operations.md"),
+    await withTables("docs/monitoring.md"),
     await withTables("docs/doctor.md"),
   ];
 }
@@ -72,6 +74,11 @@ const TABLES: Readonly<Record<string, () => string>> = {
     table(
       ["What takes time", "Default", "Setting"],
       TIMES.map(([what, { setting, default: seconds }]) => [what, `${seconds} s`, code(setting)]),
+    ),
+  analytics: () =>
+    table(
+      ["Column", "Field", "Meaning"],
+      [...analyticsRows("blob", ANALYTICS_BLOBS), ...analyticsRows("double", ANALYTICS_DOUBLES)],
     ),
   errors: () =>
     table(
@@ -171,6 +178,11 @@ function placesOf(ids: readonly string[]): string {
 
 function markOf(severity: "failure" | "warning"): string {
   return severity === "failure" ? "✗" : "!";
+}
+
+/** The columns of Analytics Engine, which numbers them from 1. */
+function analyticsRows(kind: string, fields: readonly (readonly [string, unknown, string])[]): string[][] {
+  return fields.map(([name, , meaning], index) => [code(`${kind}${index + 1}`), name, meaning]);
 }
 
 /** The members of a published object with their values. */

@@ -59,6 +59,7 @@ const WRANGLER_CONFIG = strictObject({
     ),
     [],
   ),
+  analytics_engine_datasets: optional(array(strictObject({ binding: string(), dataset: string() })), []),
   secrets: strictObject({ required: array(string()) }),
   observability: object({ enabled: boolean() }),
   // What is deployed elsewhere.
@@ -160,6 +161,10 @@ async function startInWorkerd(
           ...compatibility,
           bindings: { ...bindings },
           ratelimits: Object.fromEntries(rateLimits.map(({ name, ...binding }) => [name, binding])),
+          // Miniflare takes the data points and keeps none.
+          analyticsEngineDatasets: Object.fromEntries(
+            config.analytics_engine_datasets.map(({ binding, dataset }) => [binding, { dataset }]),
+          ),
           cacheAPI: false,
           durableObjects: Object.fromEntries(
             Object.entries(classes).map(([binding, className]) => [binding, { className, useSQLite: true }]),

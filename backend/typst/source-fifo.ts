@@ -3,7 +3,7 @@
  */
 import { closeSync, constants, openSync, writeSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { describeError } from "../error-log.ts";
+import { errorCode } from "../error-log.ts";
 
 /**
  * Until the next try, if Typst has not opened the FIFO yet or has not taken what was written. A process that has waited has
@@ -43,7 +43,7 @@ export async function writeFifo(path: string, pieces: readonly Buffer[], reader:
       try {
         return attempt();
       } catch (error) {
-        if (describeError(error).code !== retriedCode) throw error;
+        if (errorCode(error) !== retriedCode) throw error;
       }
       await delay(Math.max(MIN_RETRY_MILLISECONDS, (performance.now() - started) * RETRY_PART_OF_WAIT));
     }

@@ -5,6 +5,7 @@ import { TYPST_VERSION } from "../../backend/typst/release.mjs";
 import { BACKEND_TOKEN_HEADER, LIMITS_HEADER } from "../../rules/http/headers.ts";
 import { LIMIT_SETTINGS, limitsFingerprint } from "../../rules/limits.ts";
 import { faultIn, isAnswer, jsonIn, problemIn } from "./answer-faults.ts";
+import { originCapabilities } from "./capabilities.ts";
 import { type CheckGroup, found, ok, originCheck, skipped } from "./check.ts";
 import { metricsIn } from "./edge-metrics.ts";
 import type { OriginUnderTest } from "./examination.ts";
@@ -184,5 +185,5 @@ async function mismatchesOf(origin: OriginUnderTest): Promise<number | null> {
 
 export const DIRECT_ORIGINS: CheckGroup = {
   name: "Origins, asked directly",
-  checks: [originHealth, originReady, originToken, originRenders, originVectors, originLimits],
+  checks: [originHealth, originReady, originToken, originRenders, originVectors, originLimits, originCapabilities],
 };

@@ -3,6 +3,7 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { PublishedConstraints, ServiceProblem } from "../../client/client.ts";
+import type { Capabilities } from "../../rules/capabilities.ts";
 import { API_TOKEN_HEADER, BACKEND_TOKEN_HEADER, CALLER_HEADER } from "../../rules/http/headers.ts";
 import { problemIn } from "./answer-faults.ts";
 import type { MetricSample } from "./metrics-text.ts";
@@ -87,11 +88,15 @@ export class Examination {
   readonly origins: readonly OriginUnderTest[];
   /** All answers of the edge so far. The allowance bounds their number. */
   readonly answers: SeenAnswer[] = [];
+  /** Those of the host. */
+  addresses: readonly string[] = [];
   /** The first answer to `/health`. */
   health: Answer | null = null;
   /** What the deployment publishes, and the same before anything was made of it. */
   constraints: { readonly document: Readonly<Record<string, unknown>>; readonly parsed: PublishedConstraints } | null =
     null;
+  /** What the edge publishes as installed. */
+  capabilities: Capabilities | null = null;
   /** Set once a render has not been answered in time: no other one is sent then. */
   rendersHang = false;
   /** The metrics of the edge after the renders; null while they have not been read. */

@@ -34,14 +34,17 @@ const dns = deploymentCheck({
       advice: "Try another name; if that fails too, the network of this machine is at fault, not the deployment.",
     },
   },
-  async run({ target, allowance }) {
+  async run(examination) {
+    const { target, allowance } = examination;
     const host = hostOf(target.url);
+    examination.addresses = [host];
     if (isIP(host) !== 0) return ok(`${host} is an address`);
     const late = Symbol("late");
     try {
       const answer = await withinTime(lookup(host, { all: true }), allowance, late);
       if (answer === late) return found("no-resolver", `no answer within ${inSeconds(allowance.milliseconds())}`);
-      return ok(answer.map(({ address }) => address).join(", "));
+      examination.addresses = answer.map(({ address }) => address);
+      return ok(examination.addresses.join(", "));
     } catch (error) {
       const code = codeOf(error);
       return found(code === "EAI_AGAIN" ? "no-resolver" : "unknown-name", `${host}: ${code}`);
@@ -76,9 +79,7 @@ const tcp = deploymentCheck({
       advice: "Remove the record, or let the service listen there too; some clients try that address first.",
     },
   },
-  async run({ target, allowance }) {
-    const host = hostOf(target.url);
-    const addresses = isIP(host) !== 0 ? [host] : (await lookup(host, { all: true })).map(({ address }) => address);
+  async run({ target, allowance, addresses }) {
     const outcomes: { address: string; outcome: string; milliseconds: number }[] = [];
     for (const address of addresses.slice(0, MAX_ADDRESSES)) {
       const startedAt = performance.now();

@@ -9,6 +9,7 @@ import { OUTPUT_RULES_VERSION } from "../../rules/output-rules.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import { sizeInWords } from "../terminal.ts";
 import { faultIn, isAnswer, jsonIn, problemIn } from "./answer-faults.ts";
+import { capabilitiesPublished } from "./capabilities.ts";
 import { type CheckGroup, deploymentCheck, found, ok, skipped, type Verdict } from "./check.ts";
 import type { Examination } from "./examination.ts";
 import { isRecord } from "./json-values.ts";
@@ -291,6 +292,7 @@ export const RULES: CheckGroup = {
     outputRules,
     errorCodes,
     openapi,
+    capabilitiesPublished,
   ],
 };
 

@@ -2,8 +2,7 @@
  * A backend on Cloudflare Containers: the Durable Object that owns one container, starts the backend's image in it at the
  * first request, and passes requests on once the backend is ready.
  *
- * By `ctx.container`, which Cloudflare recommends for new applications, not by the class of `@cloudflare/containers`: that one
- * cannot restart a container whose settings have changed.
+ * It uses `ctx.container`, which Cloudflare recommends for new applications in place of the class of `@cloudflare/containers`.
  *
  * The backend can be reached through this object alone. So the token between the two is made here, anew at every start; it is
  * in no configuration and needs no rotation.
@@ -11,6 +10,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { BACKEND_TOKEN_HEADER } from "../../rules/http/headers.ts";
 import { LIMIT_SETTINGS } from "../../rules/limits.ts";
+import { BACKEND_TIMEOUT_SETTING, RENDER_TIME_SETTINGS } from "../../rules/render-time.ts";
 
 /** The port that the image listens on (EXPOSE in the Dockerfile). */
 const BACKEND_PORT = 8788;
@@ -75,7 +75,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
       return await this.#fetchBackend(request.url, { method, headers, body, signal, redirect: "manual" });
     } catch (error) {
       // The next request finds out what has become of the container.
-      this.#token = null;
+      if (!request.signal.aborted) this.#token = null;
       throw error;
     }
   }
@@ -169,11 +169,18 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
   }
 }
 
-/** The settings of a backend: the limits, which must be those of the edge, and what the variable BACKEND_SETTINGS adds. */
+/** The settings that edge and backend must have alike. */
+const SHARED_SETTINGS: readonly { readonly setting: string }[] = [
+  ...Object.values(LIMIT_SETTINGS),
+  ...Object.values(RENDER_TIME_SETTINGS),
+  BACKEND_TIMEOUT_SETTING,
+];
+
+/** The settings of a backend: those that it shares with the edge, and what the variable BACKEND_SETTINGS adds. */
 function backendSettings(environment: ContainerEnvironment): Readonly<Record<string, string>> {
-  const limits = Object.values(LIMIT_SETTINGS).map(({ setting }) => [setting, environment[setting]]);
+  const shared = SHARED_SETTINGS.map(({ setting }) => [setting, environment[setting]]);
   const others = Object.entries(environment.BACKEND_SETTINGS ?? {});
-  return Object.fromEntries([...limits, ...others].filter((entry) => typeof entry[1] === "string"));
+  return Object.fromEntries([...shared, ...others].filter((entry) => typeof entry[1] === "string"));
 }
 
 function randomToken(): string {

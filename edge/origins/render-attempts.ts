@@ -67,6 +67,8 @@ export class RenderAttempts {
     const again = this.#choice.choose(now, new Set([...this.#busy, ...exhausted]), this.#random);
     if (again === null) return this.giveUp();
     if (this.#hasWaited) return { kind: "try", origin: again };
+    // The answer would only be later than the client was promised.
+    if (this.#deadline - now < PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS + MIN_ATTEMPT_MILLISECONDS) return this.giveUp();
     this.#hasWaited = true;
     return { kind: "wait", milliseconds: PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS };
   }

@@ -120,7 +120,10 @@ async function tryOrigin<Origin, Answer>(
     giveUp: () => abort.abort(),
   });
   let isSent = false;
+  let isOver = false;
   const sent = () => {
+    // An origin that answers early may take the rest of the body while the next one already gets it.
+    if (isOver) return;
     isSent = true;
     body.offer();
   };
@@ -139,6 +142,7 @@ async function tryOrigin<Origin, Answer>(
     forwarded.report(origin, String(error));
     return { kind: isSent ? "lost" : "unavailable" };
   } finally {
+    isOver = true;
     stopWatching();
     clientSignal.removeEventListener("abort", leave);
   }

@@ -26,12 +26,21 @@ const POINT = 0x2e;
 const ZERO = 0x30;
 const LOWER_E = 0x65;
 const LOWER_U = 0x75;
-const FIRST_PRINTABLE = 0x20;
+const SPACE = 0x20;
+const FIRST_PRINTABLE = SPACE;
 const FIRST_NOT_ASCII = 0x80;
 
 /** Escapes other than `\u`, by the code of their letter. */
 const IS_SIMPLE_ESCAPE = new Uint8Array(256);
 for (const letter of '"\\/bfnrt') IS_SIMPLE_ESCAPE[letter.charCodeAt(0)] = 1;
+
+/** ASCII characters that stand for themselves in a string, by their code. 0 is not one: it also stands for the end of the body. */
+const IS_PLAIN = new Uint8Array(256);
+for (let code = FIRST_PRINTABLE; code < FIRST_NOT_ASCII; code++) {
+  if (code !== QUOTE && code !== BACKSLASH) IS_PLAIN[code] = 1;
+}
+
+const SHORT_STRING_BYTES = 12;
 
 const HEX_VALUE = new Int8Array(256).map((_, code) => hexDigit(code));
 
@@ -149,12 +158,17 @@ export class JsonCursor {
   }
 
   skipWhitespace(): void {
+    // Most requests are written without whitespace, so the case without any is only this comparison.
+    if ((this.body[this.position] ?? 0) <= SPACE) this.#skipSpaces();
+  }
+
+  #skipSpaces(): void {
     const body = this.body;
     const end = body.length;
     let at = this.position;
     while (at < end) {
       const byte = body[at];
-      if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) break;
+      if (byte !== SPACE && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) break;
       at++;
     }
     this.position = at;
@@ -386,16 +400,24 @@ export class JsonCursor {
   /** The offset of the first quote, backslash or control character from `from` on, or the end of the body. */
   #skipPlainBytes(from: number): number {
     const body = this.body;
-    const length = body.length;
+    // Keys and most values are short: for them the search by words would not pay.
+    const shortEnd = from + SHORT_STRING_BYTES;
+    let at = from;
+    while (at < shortEnd && IS_PLAIN[body[at] ?? 0] === 1) at++;
+    if (at < shortEnd) return (body[at] ?? 0) < FIRST_NOT_ASCII ? at : this.#skipText(at);
+    return this.#skipPlainWords(at);
+  }
+
+  #skipPlainWords(from: number): number {
+    const body = this.body;
     const { words, start: wordsStart } = this.#words;
     const wordCount = words.length;
     let at = from;
     for (;;) {
       // Byte by byte up to the next word, and through the word in which the search by words stopped.
       do {
-        const byte = at < length ? (body[at] ?? 0) : 0;
-        if (byte === QUOTE || byte === BACKSLASH || byte < FIRST_PRINTABLE) return at;
-        if (byte >= FIRST_NOT_ASCII) return this.#skipText(at);
+        const byte = body[at] ?? 0;
+        if (IS_PLAIN[byte] !== 1) return byte < FIRST_NOT_ASCII ? at : this.#skipText(at);
         at++;
       } while (((at - wordsStart) & 3) !== 0);
       let index = (at - wordsStart) >> 2;

@@ -23,7 +23,7 @@ const BACKSLASH = 0x5c;
 const LOWER_U = 0x75;
 const MAX_CODE_POINT = 0x10ffff;
 const MAX_RUN_BYTES = 4096;
-const MAX_SHORT_RUN_BYTES = 12;
+const MAX_SHORT_RUN_BYTES = 48;
 
 /** The character of each one-letter escape, by the letter's code. */
 const SIMPLE_ESCAPES: ReadonlyMap<number, string> = new Map([
@@ -65,11 +65,15 @@ export function decodeJsonString(body: Uint8Array, span: { start: number; end: n
 }
 
 function asciiText(body: Uint8Array, start: number, end: number): string {
-  // For the few characters of a field name, making a view would cost more.
+  // For a name, making a view would take longer. Four characters at once halve the number of strings on the way.
   if (end - start > MAX_SHORT_RUN_BYTES)
     return Reflect.apply(String.fromCharCode, undefined, body.subarray(start, end));
   let text = "";
-  for (let at = start; at < end; at++) text += String.fromCharCode(body[at] ?? 0);
+  let at = start;
+  for (; at + 4 <= end; at += 4) {
+    text += String.fromCharCode(body[at] ?? 0, body[at + 1] ?? 0, body[at + 2] ?? 0, body[at + 3] ?? 0);
+  }
+  for (; at < end; at++) text += String.fromCharCode(body[at] ?? 0);
   return text;
 }
 

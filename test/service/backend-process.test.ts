@@ -10,6 +10,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { LOOPBACK, ServiceStartError, startBackend, takeFreePort } from "../../scripts/local-service.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../support/bombs.ts";
 import { makeFakeTypst, VERSION_ANSWER, waitFor, writtenPids } from "../support/fake-typst.ts";
+import { tableOfPage } from "../support/page-table.ts";
 import { isRunning, processesOf, typstProcessesOf } from "../support/processes.ts";
 import { backendRenderHead, declared, RawConnection, sendWithoutReading } from "../support/raw-connection.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
@@ -359,7 +360,11 @@ describe("the backend's log", () => {
           compile: expect.any(Number),
           queue: expect.any(Number),
         }),
+        traceId: answer.headers.get("X-Request-Id")?.replaceAll("-", ""),
       }),
     ]);
+    const listed = (await tableOfPage("monitoring.md", "### Of a backend")).map(([field]) => field);
+    const frame = ["level", "time", "pid", "hostname", "msg"];
+    expect(listed).toEqual(expect.arrayContaining(Object.keys(records[0]).filter((field) => !frame.includes(field))));
   });
 });

@@ -86,10 +86,11 @@ describe("a container", () => {
     expect(stage.launcher.inactivityTimeoutsMilliseconds.get("1")).toBe(600_000);
   });
 
-  it("gets the limits of the edge, BACKEND_SETTINGS and a token made for it, and no secret", async () => {
+  it("gets the limits and times of the edge, BACKEND_SETTINGS and a token made for it, and no secret", async () => {
     const stage = await makeStage();
     await stage.deploy({
       SERVICE_MAX_OUTPUT_FILES: "7",
+      SERVICE_RENDER_TIMEOUT_SECONDS: "25",
       BACKEND_SETTINGS: { SERVICE_MAX_CONCURRENT_RENDERS: "1" },
     });
     expect((await stage.render("= Hello")).status).toBe(200);
@@ -97,6 +98,7 @@ describe("a container", () => {
       {
         env: {
           SERVICE_MAX_OUTPUT_FILES: "7",
+          SERVICE_RENDER_TIMEOUT_SECONDS: "25",
           SERVICE_MAX_CONCURRENT_RENDERS: "1",
           SERVICE_BACKEND_TOKENS: expect.stringMatching(/^[0-9a-f]{64}$/),
         },

@@ -1,10 +1,11 @@
 /**
  * The alerts and the dashboard under deploy/: every metric that they ask for is there, with the labels that they use, and
- * every query of the dashboard has a result on the metrics of the real service.
+ * every query of the dashboard has a result on the metrics of the real service. docs/monitoring.md lists these metrics.
  */
 import { readFile } from "node:fs/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type MetricSample, parseMetrics } from "../support/metrics-text.ts";
+import { tableOfPage } from "../support/page-table.ts";
 import { locatePromtool, runPromtool } from "../support/promtool.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
 
@@ -12,15 +13,21 @@ import { startTestService, type TestService } from "../support/test-service.ts";
 const METRIC = /\b((?:service|process|nodejs)_[a-z0-9_]+)(?:\{([^}]*)\})?/g;
 const LABEL = /([a-z_]+)(?=(?:=|!=|=~|!~)")/g;
 
+const SCRAPER_TOKEN = "token-of-the-scraper";
+
 let service: TestService;
 let samples: MetricSample[];
 
 beforeAll(async () => {
-  service = await startTestService();
+  // Metrics that are open to everybody name no callers.
+  const settings = { SERVICE_METRICS_ACCESS: "token", SERVICE_METRICS_TOKENS: SCRAPER_TOKEN };
+  service = await startTestService({ settings });
   // Long enough that its memory is seen.
   const source = "#for i in range(200000) { let x = i }\n#lorem(3000)";
   expect((await service.render({ source })).status).toBe(200);
-  samples = parseMetrics(await (await service.send("/metrics")).text());
+  samples = parseMetrics(
+    await (await service.send("/metrics", { headers: { Authorization: `Bearer ${SCRAPER_TOKEN}` } })).text(),
+  );
   return () => service.stop();
 });
 
@@ -51,6 +58,27 @@ describe.each(["alerts.yml", "grafana-dashboard.json"])("deploy/%s", (name) => {
         ).toBe(true);
       }
     }
+  });
+});
+
+/** Labels that the format or the edge adds. */
+const ADDED_LABELS: ReadonlySet<string> = new Set(["le", "origin"]);
+
+describe("docs/monitoring.md", () => {
+  it("lists every metric of the service with its labels, and no other", async () => {
+    const labelsByMetric = new Map<string, Set<string>>();
+    for (const { name, labels } of samples) {
+      if (!name.startsWith("service_")) continue;
+      const metric = name.replace(/_(?:bucket|sum|count)$/, "");
+      const known = labelsByMetric.get(metric) ?? new Set();
+      for (const label of Object.keys(labels)) if (!ADDED_LABELS.has(label)) known.add(label);
+      labelsByMetric.set(metric, known);
+    }
+    const row = (metric: string, labels: readonly string[]) => `${metric}: ${labels.toSorted().join(", ")}`;
+    const offered = [...labelsByMetric].map(([metric, labels]) => row(metric, [...labels]));
+    const listed = await tableOfPage("monitoring.md", "## Metrics");
+    const rows = listed.map(([metric = "", labels = ""]) => row(metric, labels.split(", ")));
+    expect(rows.toSorted()).toEqual(offered.toSorted());
   });
 });
 

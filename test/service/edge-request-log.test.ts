@@ -4,6 +4,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { type EdgeStage, startEdgeStage } from "../support/edge-stage.ts";
+import { tableOfPage } from "../support/page-table.ts";
 import { CHUNKED, chunk, declared, renderHead } from "../support/raw-connection.ts";
 
 const BODY = '{"source":"x"}';
@@ -64,6 +65,14 @@ describe("the edge logs a request", () => {
     await expect.poll(() => lines.length).toBe(1);
     expect(lines).toMatchObject([{ code: "client_gone", caller: "caller-1" }]);
     expect(lines[0]).not.toHaveProperty("requestBytes");
+  });
+
+  it("with the fields that docs/monitoring.md lists", async () => {
+    const client = await stage.open(renderHead(declared(BODY.length)), BODY);
+    await client.answer();
+    await expect.poll(() => lines.length).toBe(1);
+    const listed = (await tableOfPage("monitoring.md", "### Of the edge")).map(([field]) => field);
+    expect(listed).toEqual(Object.keys(lines[0] ?? {}));
   });
 
   it("with the problem that it was answering, when its client leaves before that", async () => {

@@ -13,6 +13,8 @@ const ANSWER_MARGIN_MILLISECONDS = 100;
 const TRANSFER_MILLISECONDS = 1000;
 /** An attempt, or the pause before it, that does not fit into what is left of the patience. */
 const TOO_LATE_MILLISECONDS = 350;
+/** Seconds and milliseconds are added up in floating point. */
+const ROUNDING_MILLISECONDS = 1;
 const MAX_ATTEMPTS = 4;
 const MAX_BROUGHT_DOWN = 2;
 /** A render below this length makes no caller slow (`SLOW_RENDER_SECONDS`). */
@@ -71,6 +73,38 @@ export const OF_A_PROCESS: readonly ((process: BackendProcess, world: World) => 
       if (process.longestOf(caller) < SHORT_RENDER_MILLISECONDS) return `${second} went before ${caller}`;
     }
     return null;
+  },
+];
+
+// When a request gets a slot, or hears that it gets none.
+
+export interface WaitFacts {
+  readonly kind: "admitted" | "full";
+  readonly waitedMilliseconds: number;
+  readonly allowedMilliseconds: number;
+  readonly waiting: number;
+  /** Whether the connection was known to be closed. */
+  readonly isGone: boolean;
+  /** Whether the process has hung, so that its timers were late. */
+  readonly hasHung: boolean;
+}
+
+export const OF_A_WAIT: readonly ((wait: WaitFacts, world: World) => Finding)[] = [
+  /** Nobody waits longer for a slot than the edge's patience allows. */
+  function nobodyWaitsTooLong({ waitedMilliseconds, allowedMilliseconds, hasHung }) {
+    const isTooLong = waitedMilliseconds > allowedMilliseconds + ROUNDING_MILLISECONDS;
+    return isTooLong && !hasHung ? `${waitedMilliseconds} ms of ${allowedMilliseconds}` : null;
+  },
+
+  /** A queue says that it is full only when it is, or when the time for waiting has passed. */
+  function fullOnlyWhenFull({ kind, waitedMilliseconds, allowedMilliseconds, waiting }, { settings }) {
+    if (kind === "admitted" || waitedMilliseconds > allowedMilliseconds - ROUNDING_MILLISECONDS) return null;
+    return waiting < settings.maxWaiting ? `${waiting} of ${settings.maxWaiting} places taken` : null;
+  },
+
+  /** No slot goes to a request whose connection is closed. */
+  function noSlotForTheGone({ kind, isGone }) {
+    return kind === "admitted" && isGone ? "the connection was closed" : null;
   },
 ];
 
@@ -137,6 +171,17 @@ export const OF_AN_ATTEMPT: readonly ((
       if (seen.passedOver > allowed) return `backend ${index} was passed over ${seen.passedOver} times`;
     }
     return null;
+  },
+];
+
+// When another request takes the memory of a body.
+
+export const OF_A_TAKEN_BODY: readonly ((request: RequestFacts) => Finding)[] = [
+  /** The memory of a body goes to another request only when an origin has all of it. */
+  function noBodyIsTakenBeforeItIsSent({ attempts }) {
+    const last = attempts.at(-1);
+    if (last === undefined) return "no origin has it";
+    return last.end === null && !last.isSent ? `backend ${last.backend} does not have it` : null;
   },
 ];
 

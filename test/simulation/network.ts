@@ -51,8 +51,8 @@ export class Link {
 
   #arrive(arrive: () => void): void {
     const { time } = this.#world;
-    if (time.now >= this.partitionedUntil) return arrive();
-    time.after(this.partitionedUntil - time.now + this.#latencyMilliseconds(), () => this.#arrive(arrive));
+    if (time.now >= this.partitionedUntil) arrive();
+    else time.after(this.partitionedUntil - time.now + this.#latencyMilliseconds(), () => this.#arrive(arrive));
   }
 
   #latencyMilliseconds(): number {
@@ -136,10 +136,14 @@ export class Exchange {
       const isProblem = status === 200 || random.chance(0.3);
       // A proxy that says 429 in our own words would be right to be believed.
       const answer = { status: status === 429 && isProblem ? 502 : status, isProblem, retryAfter: null, load: null };
-      return this.respond({ ...answer, answer: { status, isRendered: false } });
+      this.respond({ ...answer, answer: { status, isRendered: false } });
+      return;
     }
     const { process } = backend;
-    if (process === null || time.now < link.refusedUntil) return this.break("connection refused", false);
+    if (process === null || time.now < link.refusedUntil) {
+      this.break("connection refused", false);
+      return;
+    }
     this.#process = process;
     link.exchanges.add(this);
     process.connect(this);

@@ -55,9 +55,9 @@ export interface PlannedRequest {
 }
 
 /** The faults of one backend. */
-export const BACKEND_FAULTS = ["kill", "power loss", "hang", "drain", "sick"] as const;
+const BACKEND_FAULTS = ["kill", "power loss", "hang", "drain", "sick"] as const;
 /** The faults of the way between one edge and one backend. */
-export const LINK_FAULTS = ["partition", "refuse", "proxy error", "slow", "reset", "half answers"] as const;
+const LINK_FAULTS = ["partition", "refuse", "proxy error", "slow", "reset", "half answers"] as const;
 
 export type BackendFaultKind = (typeof BACKEND_FAULTS)[number];
 export type LinkFaultKind = (typeof LINK_FAULTS)[number];
@@ -69,15 +69,7 @@ export type PlannedFault = { readonly at: number; readonly milliseconds: number 
   | { readonly kind: "rolling update" }
 );
 
-export const SCENARIOS = [
-  "calm",
-  "one killed",
-  "rolling update",
-  "recovery",
-  "poison",
-  "memory pressure",
-  "chaos",
-] as const;
+const SCENARIOS = ["calm", "one killed", "rolling update", "recovery", "poison", "memory pressure", "chaos"] as const;
 
 export interface Schedule {
   readonly seed: number;

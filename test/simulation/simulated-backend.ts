@@ -4,9 +4,10 @@
  */
 import { ByteBudget } from "../../backend/admission/byte-budget.ts";
 import type { Clock } from "../../backend/admission/clock.ts";
-import type { Admission, RenderQueue } from "../../backend/admission/render-queue.ts";
+import type { RenderQueue } from "../../backend/admission/render-queue.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import { queueDeadlineMilliseconds } from "../../rules/render-time.ts";
+import type { WaitFacts } from "./invariants.ts";
 import type { Exchange } from "./network.ts";
 import type { Poison } from "./schedule.ts";
 import type { World } from "./world.ts";
@@ -103,6 +104,7 @@ export class BackendProcess {
   readonly #connections = new Map<Exchange, Connection>();
   #stage: "serving" | "leaving" | "draining" = "serving";
   #isDead = false;
+  #hasHung = false;
   #deferred: (() => void)[] | null = null;
   #endDisturbance: ((now: number) => void)[] = [];
   #exit: (() => void) | null = null;
@@ -152,6 +154,7 @@ export class BackendProcess {
     if (this.#deferred !== null || this.#isDead) return;
     this.#world.trace(() => `backend ${this.#backend.index}: hangs`);
     this.#deferred = [];
+    this.#hasHung = true;
     const { time, disturbances } = this.#world;
     const end = disturbances.begin("hang", time.now, this.#backend.index);
     this.#endDisturbance.push(end);
@@ -270,8 +273,20 @@ export class BackendProcess {
     change(this.asking, caller, 1);
     let isAdmitted = false;
     const applicant = { caller, signal: connection.gone, deadlineMilliseconds };
+    const arrivedAt = this.#world.time.now;
+    const check = (kind: WaitFacts["kind"]) => {
+      this.#world.waitEnds(exchange.request, {
+        kind,
+        waitedMilliseconds: this.#world.time.now - arrivedAt,
+        allowedMilliseconds: deadlineMilliseconds,
+        waiting: this.queue.waiting,
+        isGone: connection.gone.aborted,
+        hasHung: this.#hasHung,
+      });
+    };
     const admission = await this.queue.run(applicant, () => {
       isAdmitted = true;
+      check("admitted");
       change(this.asking, caller, -1);
       return this.#work(exchange, connection);
     });
@@ -280,7 +295,7 @@ export class BackendProcess {
       case "left":
         return null;
       case "full":
-        this.#expectFull(exchange, admission, deadlineMilliseconds);
+        check("full");
         return refusal(429, admission.retryAfterSeconds);
       case "done":
         return replyTo(admission.result);
@@ -321,7 +336,10 @@ export class BackendProcess {
 
   #bringDown({ request }: Exchange, { kind }: Poison): void {
     request.broughtDown++;
-    if (kind === "kill") return this.#backend.kill(RESTART_MILLISECONDS, "brought down");
+    if (kind === "kill") {
+      this.#backend.kill(RESTART_MILLISECONDS, "brought down");
+      return;
+    }
     this.hang(HANG_MILLISECONDS);
     this.#world.time.after(HANG_MILLISECONDS - 1, () => {
       if (!this.#isDead) this.#backend.kill(RESTART_MILLISECONDS, "hung process ended");
@@ -337,17 +355,6 @@ export class BackendProcess {
         resolve();
       });
     });
-  }
-
-  /** The queue may only say that it is full when it is. */
-  #expectFull(
-    { request }: Exchange,
-    { waitedSeconds }: Extract<Admission<unknown>, { kind: "full" }>,
-    deadlineMilliseconds: number,
-  ): void {
-    const isLate = waitedSeconds * 1000 > deadlineMilliseconds - 1;
-    if (isLate || this.queue.waiting >= this.#world.settings.maxWaiting) return;
-    this.#world.violate("a queue says full only when it is", `request ${request.planned.id}`);
   }
 }
 
@@ -372,7 +379,7 @@ class Connection {
 
   close(): void {
     this.#body.resolve(false);
-    this.#gone.abort();
+    this.#gone.abort("closed");
   }
 }
 

@@ -94,7 +94,9 @@ export class SimulatedEdge {
       const collected = {
         finish: () => NO_BYTES,
         free: () => {
-          request.isBodyTaken ||= !isOwnEnd;
+          if (isOwnEnd) return;
+          request.isBodyTaken = true;
+          this.#world.bodyIsTaken(request);
         },
       };
       const body = new HeldBody(collected, reservation);

@@ -3,10 +3,25 @@
  */
 import type { Cores } from "./cores.ts";
 import { Disturbances, type RequestFacts } from "./facts.ts";
-import { AT_THE_END, OF_A_PROCESS, OF_A_REQUEST, OF_AN_ATTEMPT } from "./invariants.ts";
+import {
+  AT_THE_END,
+  OF_A_PROCESS,
+  OF_A_REQUEST,
+  OF_A_TAKEN_BODY,
+  OF_A_WAIT,
+  OF_AN_ATTEMPT,
+  type WaitFacts,
+} from "./invariants.ts";
 import { Link } from "./network.ts";
 import { Random } from "./random.ts";
-import type { PlannedFault, PlannedRequest, Schedule, SimulatedSettings } from "./schedule.ts";
+import type {
+  BackendFaultKind,
+  LinkFaultKind,
+  PlannedFault,
+  PlannedRequest,
+  Schedule,
+  SimulatedSettings,
+} from "./schedule.ts";
 import { SimulatedBackend } from "./simulated-backend.ts";
 import { SimulatedEdge } from "./simulated-edge.ts";
 import { VirtualTime } from "./virtual-time.ts";
@@ -112,6 +127,20 @@ export class World {
     }
   }
 
+  waitEnds(request: RequestFacts, wait: WaitFacts): void {
+    for (const invariant of OF_A_WAIT) {
+      const finding = invariant(wait, this);
+      if (finding !== null) this.violate(invariant.name, `request ${request.planned.id}: ${finding}`);
+    }
+  }
+
+  bodyIsTaken(request: RequestFacts): void {
+    for (const invariant of OF_A_TAKEN_BODY) {
+      const finding = invariant(request);
+      if (finding !== null) this.violate(invariant.name, `request ${request.planned.id}: ${finding}`);
+    }
+  }
+
   backendAt(index: number): SimulatedBackend {
     const backend = this.backends[index];
     if (backend === undefined) throw new RangeError(`there is no backend ${index}`);
@@ -157,47 +186,59 @@ export class World {
   }
 
   #inject(fault: PlannedFault): void {
-    const { time } = this;
     this.trace(() => `fault: ${JSON.stringify(fault)}`);
-    const until = time.now + fault.milliseconds;
-    switch (fault.kind) {
+    if ("edge" in fault) this.#disturbLink(fault);
+    else if ("backend" in fault) this.#disturbBackend(fault);
+    else this.#update(0, fault.milliseconds);
+  }
+
+  #disturbBackend({ kind, backend: index, milliseconds }: Extract<PlannedFault, { kind: BackendFaultKind }>): void {
+    const backend = this.backendAt(index);
+    const { now } = this.time;
+    switch (kind) {
       case "kill":
-        return this.backendAt(fault.backend).kill(fault.milliseconds, "killed");
+        backend.kill(milliseconds, "killed");
+        break;
       case "power loss":
-        return this.backendAt(fault.backend).losePower(fault.milliseconds);
+        backend.losePower(milliseconds);
+        break;
       case "hang":
-        return this.backendAt(fault.backend).process?.hang(fault.milliseconds);
+        backend.process?.hang(milliseconds);
+        break;
       case "drain":
-        return this.backendAt(fault.backend).update(fault.milliseconds, () => {});
-      case "sick": {
-        const backend = this.backendAt(fault.backend);
-        backend.sickUntil = Math.max(backend.sickUntil, until);
-        return this.disturbances.begin("sick", time.now, backend.index)(until);
-      }
-      case "rolling update":
-        return this.#update(0, fault.milliseconds);
+        backend.update(milliseconds, () => {});
+        break;
+      case "sick":
+        backend.sickUntil = Math.max(backend.sickUntil, now + milliseconds);
+        this.disturbances.begin(kind, now, index)(now + milliseconds);
+        break;
     }
-    const link = this.linkAt(fault.edge, fault.backend);
-    const isInstant = fault.kind === "reset";
-    this.disturbances.begin(fault.kind, time.now, link.backend, link.edge)(isInstant ? time.now : until);
-    switch (fault.kind) {
+  }
+
+  #disturbLink({ kind, edge, backend, milliseconds }: Extract<PlannedFault, { kind: LinkFaultKind }>): void {
+    const link = this.linkAt(edge, backend);
+    const { now } = this.time;
+    const until = now + milliseconds;
+    this.disturbances.begin(kind, now, backend, edge)(kind === "reset" ? now : until);
+    switch (kind) {
       case "partition":
         link.partitionedUntil = Math.max(link.partitionedUntil, until);
-        return;
+        break;
       case "refuse":
         link.refusedUntil = Math.max(link.refusedUntil, until);
-        return;
+        break;
       case "proxy error":
         link.proxyErrorsUntil = Math.max(link.proxyErrorsUntil, until);
-        return;
+        break;
       case "slow":
         link.slowUntil = Math.max(link.slowUntil, until);
-        return;
+        break;
       case "half answers":
         link.halfAnswersUntil = Math.max(link.halfAnswersUntil, until);
-        return;
+        break;
       case "reset":
-        return link.reset();
+        link.reset();
+        break;
     }
   }
 

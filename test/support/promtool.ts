@@ -31,7 +31,7 @@ export async function locatePromtool(): Promise<string> {
     make: async (workFolder: string) => {
       const [archive = ""] = await downloadDebianPackages(workFolder, ["prometheus"], signal);
       const root = join(workFolder, "root");
-      await execa("dpkg", ["-x", archive, root], { stdin: "ignore" });
+      await execa("dpkg-deb", ["--extract", archive, root], { stdin: "ignore" });
       return join(root, "usr", "bin", "promtool");
     },
   };

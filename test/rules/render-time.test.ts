@@ -1,0 +1,65 @@
+/** The times of a render, layer by layer: which settings are refused, and how long a request may wait for a slot. */
+import { describe, expect, it } from "vitest";
+import { queueDeadlineMilliseconds, readRenderTime } from "../../rules/render-time.ts";
+import { SettingError } from "../../rules/settings.ts";
+
+const environment = (queue: number, render: number, backend?: number) => ({
+  SERVICE_QUEUE_DEADLINE_SECONDS: String(queue),
+  SERVICE_RENDER_TIMEOUT_SECONDS: String(render),
+  SERVICE_BACKEND_TIMEOUT_SECONDS: backend === undefined ? undefined : String(backend),
+});
+
+describe("the patience of the edge", () => {
+  it("is ten seconds more than queue deadline and render timeout together, if it is not set", () => {
+    expect(readRenderTime({})).toEqual({
+      queueDeadlineSeconds: 20,
+      renderTimeoutSeconds: 30,
+      backendTimeoutSeconds: 60,
+    });
+    expect(readRenderTime(environment(5, 7)).backendTimeoutSeconds).toBe(22);
+  });
+
+  it("may be one second more than queue deadline and render timeout together", () => {
+    expect(readRenderTime(environment(5, 7, 13)).backendTimeoutSeconds).toBe(13);
+  });
+
+  it.each([12, 11, 1])("may not be %i seconds where both together are 12", (backend) => {
+    expect(() => readRenderTime(environment(5, 7, backend))).toThrow(SettingError);
+    expect(() => readRenderTime(environment(5, 7, backend))).toThrow(/SERVICE_BACKEND_TIMEOUT_SECONDS.*\(12\)/);
+  });
+
+  it("has room for the longest queue deadline and render timeout", () => {
+    expect(readRenderTime(environment(300, 600)).backendTimeoutSeconds).toBe(910);
+  });
+});
+
+it.each([
+  ["queue deadline", environment(0, 7)],
+  ["queue deadline", environment(301, 7)],
+  ["render timeout", environment(5, 0)],
+  ["render timeout", environment(5, 601)],
+  ["patience", environment(5, 7, 911)],
+])("a %s outside its range is refused", (_what, settings) => {
+  expect(() => readRenderTime(settings)).toThrow(SettingError);
+});
+
+describe("the time for waiting", () => {
+  const settings = { queueDeadlineSeconds: 20, renderTimeoutSeconds: 30 };
+
+  it.each([
+    ["is the queue deadline if the edge says no patience", Number.POSITIVE_INFINITY, 20_000],
+    ["is the queue deadline while a whole render fits in after it", 50_000, 20_000],
+    ["is half of a shorter patience, so that there is time to render", 30_000, 15_000],
+    ["is half of a patience that no whole render fits in", 10_000, 5000],
+    ["is nothing when the edge does not wait any more", 0, 0],
+  ])("%s", (_what, patience, milliseconds) => {
+    expect(queueDeadlineMilliseconds(settings, patience)).toBe(milliseconds);
+  });
+
+  it("leaves the time of a whole render where that is more than half", () => {
+    const short = { queueDeadlineSeconds: 20, renderTimeoutSeconds: 5 };
+    expect(queueDeadlineMilliseconds(short, 22_000)).toBe(17_000);
+    expect(queueDeadlineMilliseconds(short, 12_000)).toBe(7000);
+    expect(queueDeadlineMilliseconds(short, 8000)).toBe(4000);
+  });
+});

@@ -1,0 +1,201 @@
+/**
+ * Broken variants of the code under test, each with one mistake that somebody could make. The simulation must find every one:
+ * that shows that its invariants can be broken.
+ */
+import { type Admission, type Applicant, RenderQueue } from "../../backend/admission/render-queue.ts";
+import { BodyMemory } from "../../edge/body-memory.ts";
+import { type Attempt, type AttemptResult, OriginChoice } from "../../edge/origins/origin-choice.ts";
+import { type FailedAttempt, type NextStep, RenderAttempts } from "../../edge/origins/render-attempts.ts";
+import { type Cores, REAL_CORES } from "./cores.ts";
+
+class ChoiceThatLeaksAttempts extends OriginChoice {
+  override begin(origin: number, _expiresAt: number): Attempt {
+    return super.begin(origin, Number.POSITIVE_INFINITY);
+  }
+
+  override end(attempt: Attempt, now: number, result: AttemptResult): void {
+    if (result.kind !== "abandoned") super.end(attempt, now, result);
+  }
+}
+
+class ChoiceThatForgivesAtOnce extends OriginChoice {
+  override end(attempt: Attempt, now: number, result: AttemptResult): void {
+    super.end(attempt, now, result.kind === "failed" ? { kind: "answered", load: null } : result);
+  }
+}
+
+class ChoiceThatNeverForgives extends OriginChoice {
+  override takeDue(): number | null {
+    return null;
+  }
+}
+
+class AttemptsWithoutDeadline extends RenderAttempts {
+  override next(_now: number): NextStep {
+    return super.next(0);
+  }
+}
+
+class AttemptsThatForgetLostOrigins extends RenderAttempts {
+  override fail(origin: number, failure: FailedAttempt): void {
+    super.fail(origin, failure.kind === "lost" ? { kind: "unavailable" } : failure);
+  }
+}
+
+class AttemptsThatTakeFullForBroken extends RenderAttempts {
+  override fail(origin: number, failure: FailedAttempt): void {
+    super.fail(origin, failure.kind === "busy" ? { kind: "unavailable" } : failure);
+  }
+}
+
+class AttemptsThatTakeBrokenForFull extends RenderAttempts {
+  override giveUp(): Extract<NextStep, { kind: "busy" | "failed" }> {
+    return { kind: "busy", retryAfterSeconds: 1 };
+  }
+}
+
+class AttemptsWithoutRetry extends RenderAttempts {
+  override next(now: number): NextStep {
+    return this.attempts > 0 ? this.giveUp() : super.next(now);
+  }
+}
+
+class QueueThatKnowsNoCallers extends RenderQueue {
+  override run<Result>(applicant: Applicant, work: () => Promise<Result>): Promise<Admission<Result>> {
+    return super.run({ ...applicant, caller: "anyone" }, work);
+  }
+}
+
+class QueueThatIgnoresPatience extends RenderQueue {
+  override run<Result>(applicant: Applicant, work: () => Promise<Result>): Promise<Admission<Result>> {
+    return super.run({ caller: applicant.caller, signal: applicant.signal }, work);
+  }
+}
+
+class QueueThatIgnoresLeaving extends RenderQueue {
+  override run<Result>(applicant: Applicant, work: () => Promise<Result>): Promise<Admission<Result>> {
+    return super.run({ ...applicant, signal: new AbortController().signal }, work);
+  }
+}
+
+class AttemptsThatSayComeBackAtOnce extends RenderAttempts {
+  override giveUp(): Extract<NextStep, { kind: "busy" | "failed" }> {
+    const end = super.giveUp();
+    return end.kind === "busy" ? { kind: "busy", retryAfterSeconds: 0 } : end;
+  }
+}
+
+class MemoryThatIsNeverFreed extends BodyMemory {
+  override takeBack(): void {}
+}
+
+export interface Mutant {
+  readonly mistake: string;
+  /** The invariants that it may break first. */
+  readonly invariants: readonly string[];
+  readonly cores: Cores;
+}
+
+export const MUTANTS: readonly Mutant[] = [
+  {
+    mistake: "a choice that leaks attempts",
+    invariants: ["nothingIsLeftAtAnEdge"],
+    cores: withChoice((count) => new ChoiceThatLeaksAttempts(count)),
+  },
+  {
+    mistake: "a choice that forgives failures at once",
+    invariants: ["aFailingOriginIsLeftAlone"],
+    cores: withChoice((count) => new ChoiceThatForgivesAtOnce(count)),
+  },
+  {
+    mistake: "a choice that never forgives",
+    invariants: ["aRecoveredOriginGetsWork"],
+    cores: withChoice((count) => new ChoiceThatNeverForgives(count)),
+  },
+  {
+    mistake: "attempts without a deadline",
+    invariants: ["noAttemptAfterTheDeadline", "aRecoveredOriginGetsWork", "answeredInTime"],
+    cores: withAttempts(AttemptsWithoutDeadline),
+  },
+  {
+    mistake: "attempts that forget lost origins",
+    invariants: ["fewBackendsAreBroughtDown"],
+    cores: withAttempts(AttemptsThatForgetLostOrigins),
+  },
+  {
+    mistake: "attempts that take full for broken",
+    invariants: ["brokenOnlyWhenNobodyIsFull"],
+    cores: withAttempts(AttemptsThatTakeFullForBroken),
+  },
+  {
+    mistake: "attempts that take broken for full",
+    invariants: ["busyOnlyWhenFull"],
+    cores: withAttempts(AttemptsThatTakeBrokenForFull),
+  },
+  {
+    mistake: "attempts that say to come back at once",
+    invariants: ["retryAfterIsPositive"],
+    cores: withAttempts(AttemptsThatSayComeBackAtOnce),
+  },
+  {
+    mistake: "attempts without a retry",
+    invariants: ["servedIfAnOriginIsWell"],
+    cores: withAttempts(AttemptsWithoutRetry),
+  },
+  {
+    mistake: "a queue that admits one too many",
+    invariants: ["noMoreRendersThanSlots"],
+    cores: { ...REAL_CORES, makeQueue: (options) => new RenderQueue({ ...options, slots: options.slots + 1 }) },
+  },
+  {
+    mistake: "a queue that holds one too many",
+    invariants: ["noMoreWaitingThanAllowed"],
+    cores: {
+      ...REAL_CORES,
+      makeQueue: (options) => new RenderQueue({ ...options, maxWaiting: options.maxWaiting + 1 }),
+    },
+  },
+  {
+    mistake: "a queue that leaves slots idle",
+    invariants: ["noSlotIdleWhileSomebodyWaits"],
+    cores: {
+      ...REAL_CORES,
+      makeQueue: (options) => new RenderQueue({ ...options, slots: Math.ceil(options.slots / 2) }),
+    },
+  },
+  {
+    mistake: "a queue that knows no callers",
+    invariants: ["shortRendersOfOthersGoFirst", "noCallerGetsAllSlotsWhileAnotherWaits"],
+    cores: withQueue(QueueThatKnowsNoCallers),
+  },
+  {
+    mistake: "a queue that ignores the patience of the edge",
+    invariants: ["nobodyWaitsTooLong"],
+    cores: withQueue(QueueThatIgnoresPatience),
+  },
+  {
+    mistake: "a queue that ignores who has left",
+    invariants: ["noSlotForTheGone"],
+    cores: withQueue(QueueThatIgnoresLeaving),
+  },
+  {
+    mistake: "memory that is never freed",
+    invariants: ["nothingIsLeftAtAnEdge"],
+    cores: {
+      ...REAL_CORES,
+      makeMemory: (largest, max, clock) => new MemoryThatIsNeverFreed(largest, max, clock),
+    },
+  },
+];
+
+function withChoice(makeChoice: Cores["makeChoice"]): Cores {
+  return { ...REAL_CORES, makeChoice };
+}
+
+function withAttempts(Attempts: typeof RenderAttempts): Cores {
+  return { ...REAL_CORES, makeAttempts: (choice, deadline, random) => new Attempts(choice, deadline, random) };
+}
+
+function withQueue(Queue: typeof RenderQueue): Cores {
+  return { ...REAL_CORES, makeQueue: (options) => new Queue(options) };
+}

@@ -1,0 +1,35 @@
+/**
+ * Makes a schedule that breaks an invariant smaller: without the requests and faults that are not needed to break it.
+ */
+import type { Cores } from "./cores.ts";
+import type { Schedule } from "./schedule.ts";
+import { runSchedule } from "./world.ts";
+
+/** @returns a schedule that breaks the same invariant; the same one if nothing can be left out. */
+export async function shrink(schedule: Schedule, cores: Cores, invariant: string): Promise<Schedule> {
+  const breaks = async (candidate: Schedule) => {
+    const { violation } = await runSchedule(candidate, cores);
+    return violation?.invariant === invariant;
+  };
+  const withFewerRequests = (current: Schedule) =>
+    leaveOut(current.requests, (requests) => breaks({ ...current, requests }));
+  const faults = await leaveOut(schedule.faults, (candidate) => breaks({ ...schedule, faults: candidate }));
+  const withFewerFaults = { ...schedule, faults };
+  return { ...withFewerFaults, requests: await withFewerRequests(withFewerFaults) };
+}
+
+/** Leaves out ever smaller parts of a list as long as what remains is enough. */
+async function leaveOut<Member>(
+  members: readonly Member[],
+  isEnough: (members: readonly Member[]) => Promise<boolean>,
+): Promise<readonly Member[]> {
+  let current = members;
+  for (let size = Math.ceil(members.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+    for (let at = 0; at < current.length; ) {
+      const candidate = [...current.slice(0, at), ...current.slice(at + size)];
+      if (await isEnough(candidate)) current = candidate;
+      else at += size;
+    }
+  }
+  return current;
+}
