@@ -53,6 +53,9 @@ COPY --from=packages /service/node_modules node_modules
 COPY package.json LICENSE ./
 COPY rules rules
 COPY backend backend
+# What `npm run packages` and `npm run fonts` have fetched, if anything.
+COPY packages packages
+COPY fonts fonts
 # The image's user `node`, by its number: Kubernetes compares it with `runAsNonRoot`.
 USER 1000:1000
 # In a container nothing removes old files from /tmp, and any user may write there, including one given by
@@ -62,6 +65,8 @@ ENV NODE_ENV=production \
   SERVICE_HOST=0.0.0.0 \
   SERVICE_PORT=8788 \
   SERVICE_SANDBOX=auto \
+  SERVICE_PACKAGE_PATH=/service/packages \
+  SERVICE_FONT_PATHS=/service/fonts \
   SERVICE_WORK_DIRECTORY=/tmp/document-rendering-service
 EXPOSE 8788
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \

@@ -149,7 +149,8 @@ describe("spans", () => {
     tracing.record(request);
     expect(tracing.lostSpans).toBe(2);
     await tracing.shutdown();
-    expect(collector.spans.length).toBe(4096);
+    // On a slow machine the exports go on after the time that a backend waits for them.
+    await expect.poll(() => collector.spans.length).toBe(4096);
     expect(collector.spans.filter(({ isError }) => isError)).toHaveLength(2048);
   });
 

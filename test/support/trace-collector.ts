@@ -67,11 +67,13 @@ const ERROR_STATUS = 2;
 
 export async function startTraceCollector(): Promise<TraceCollector> {
   const server = createServer((request, response) => {
-    void json(request).then((body) => {
+    const taken = json(request).then((body) => {
       collector.exports.push({ path: request.url ?? "", headers: request.headers, text: JSON.stringify(body) });
       collector.spans.push(...spansOf(body));
       if (collector.answers) response.writeHead(collector.status, { "Content-Type": "application/json" }).end("{}");
     });
+    // An export that the backend breaks off when it ends.
+    taken.catch(() => request.destroy());
   });
   server.listen(0, LOOPBACK);
   await once(server, "listening");
