@@ -182,7 +182,7 @@ export class SimulatedEdge {
       this.#end(attempt, endOf(answer));
       return answer;
     } catch (error) {
-      this.#end(attempt, "unanswered");
+      this.#end(attempt, "unanswered", request.attempts.length > 1 && time.now >= request.deadline);
       throw error;
     } finally {
       open.delete(exchange);
@@ -195,7 +195,8 @@ export class SimulatedEdge {
     return seen;
   }
 
-  #end(attempt: AttemptFacts, end: AttemptEnd): void {
+  /** @param isBlameless whether the end says nothing about the backend, because others took the time. */
+  #end(attempt: AttemptFacts, end: AttemptEnd, isBlameless = false): void {
     if (attempt.end !== null) return;
     const { now } = this.#world.time;
     attempt.end = end;
@@ -207,6 +208,7 @@ export class SimulatedEdge {
         return;
       case "unusable":
       case "unanswered":
+        if (isBlameless) return;
         seen.failingSince ??= now;
         seen.lastFailureAt = now;
         return;
