@@ -14,6 +14,10 @@ const POLL_TIMEOUT_MILLISECONDS = 30_000;
 /** More than cores where those are few: most tests wait for other processes, for deadlines or for the disk. */
 const MAX_WORKERS = Math.max(3, availableParallelism() - 1);
 
+// The plugin for workerd would warn of each required secret: it does not see that `miniflare.bindings` has them. What wrangler
+// itself has to say of its configuration is a test: test/service/wrangler.test.ts.
+process.env.WRANGLER_LOG ??= "error";
+
 export default defineConfig({
   test: {
     globalSetup: "./test/provide-typst.ts",

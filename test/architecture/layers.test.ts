@@ -21,6 +21,7 @@ const TARGETS = [
   "backend/typst/program-text.ts",
   "playground/main.ts",
   "edge/app.ts",
+  "edge/containers/backend-container.ts",
   "backend/main.ts",
   "backend/settings.ts",
   ...["admission", "http", "render", "typst", "spawner", "sandbox", "work-directory"].map((folder) => {
@@ -57,6 +58,8 @@ const REFUSED: readonly (readonly [importer: string, imported: string, rule: str
   ["backend/http/with-cli.ts", "../../cli/project/project.ts", "nobody-imports-the-command"],
   ["edge/with-backend.ts", "../backend/settings.ts", "edge-without-backend"],
   ["edge/with-node.ts", "node:fs", "edge-without-node"],
+  ["edge/with-container.ts", "./containers/backend-container.ts", "edge-without-containers"],
+  ["edge/with-workerd.ts", "cloudflare:workers", "edge-without-containers"],
   ["backend/with-edge.ts", "../edge/app.ts", "backend-without-edge"],
   ["backend/http/with-edge.ts", "../../edge/app.ts", "backend-without-edge"],
   ["backend/admission/with-render.ts", "../render/target.ts", "admission-knows-nobody"],

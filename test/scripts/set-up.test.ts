@@ -23,6 +23,7 @@ const SET_UP_FILES = [
   "scripts/check-settings.ts",
   "scripts/start-settings.ts",
   "backend",
+  "edge/origins/origin-address.ts",
   "edge/settings.ts",
   "rules",
 ];

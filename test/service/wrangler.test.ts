@@ -100,6 +100,7 @@ describe("docs/deploy/cloudflare.md", async () => {
     const said = await runWrangler(folder, "wrangler deploy --dry-run --env=production --outdir bundle");
     expectDeployable(said);
     expect(said).toMatch(/env\.BACKEND_PARIS \([^)]+\) +VPC Service/);
+    expect(said).toMatch(/env\.EDGE_ANALYTICS \([^)]+\) +Analytics Engine/);
     expect(said).toMatch(/env\.CALLER_RATE_LIMITER \([^)]+\) +Rate Limit/);
     expect(said).toMatch(/env\.BACKEND_CERTIFICATE \([^)]+\) +mTLS Certificate/);
   });
