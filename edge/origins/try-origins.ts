@@ -138,7 +138,9 @@ async function tryOrigin<Origin, Answer>(
     await forwarded.discard(response.answer);
     return end;
   } catch (error) {
-    choice.end(attempt, clock.now(), { kind: "failed" });
+    // An origin is only held to the whole patience. Of less, it may need more: others have taken the rest.
+    const isBlameless = forwarded.attempts.attempts > 1 && clock.now() >= deadline;
+    choice.end(attempt, clock.now(), { kind: isBlameless ? "abandoned" : "failed" });
     forwarded.report(origin, String(error));
     return { kind: isSent ? "lost" : "unavailable" };
   } finally {

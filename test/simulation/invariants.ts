@@ -174,6 +174,20 @@ export const OF_AN_ATTEMPT: readonly ((
   },
 ];
 
+// When an edge counts an attempt as a failure of its origin.
+
+export const OF_A_FAILURE: readonly ((
+  edge: SimulatedEdge,
+  backend: number,
+  beganAt: number,
+  world: World,
+) => Finding)[] = [
+  /** An origin that was well all the while is not taken for one that fails. */
+  function onlyOriginsThatFailAreBlamed(edge, backend, beganAt, { disturbances, time }) {
+    return disturbances.isClear(edge.index, backend, beganAt, time.now) ? `backend ${backend} was well` : null;
+  },
+];
+
 // When another request takes the memory of a body.
 
 export const OF_A_TAKEN_BODY: readonly ((request: RequestFacts) => Finding)[] = [

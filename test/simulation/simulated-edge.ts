@@ -8,7 +8,7 @@ import type { BodyMemory, Reservation } from "../../edge/body-memory.ts";
 import { RETRY_AFTER_SECONDS } from "../../edge/body-memory.ts";
 import type { Clock } from "../../edge/clock.ts";
 import { HeldBody } from "../../edge/held-body.ts";
-import type { OriginChoice } from "../../edge/origins/origin-choice.ts";
+import type { Attempt, OriginChoice } from "../../edge/origins/origin-choice.ts";
 import { type ForwardingEnd, type OriginAnswer, type Sending, tryOrigins } from "../../edge/origins/try-origins.ts";
 import { probeDueOrigin } from "../../edge/origins/watch-origin.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
@@ -53,10 +53,31 @@ export class SimulatedEdge {
       this.#clock(() => true),
     );
     this.choice = cores.makeChoice(settings.backends);
+    this.#watchBlame();
     this.seen = Array.from({ length: settings.backends }, () => {
       const never = Number.NEGATIVE_INFINITY;
       return { failingSince: null, lastFailureAt: never, lastAskedAt: never, open: 0, needlessAt: [], passedOver: 0 };
     });
+  }
+
+  /** Tells the world of each failure that the choice hears of. */
+  #watchBlame(): void {
+    const { choice } = this;
+    const { time } = this.#world;
+    const beganAt = new WeakMap<Attempt, number>();
+    const begin = choice.begin.bind(choice);
+    const end = choice.end.bind(choice);
+    choice.begin = (origin, expiresAt) => {
+      const attempt = begin(origin, expiresAt);
+      beganAt.set(attempt, time.now);
+      return attempt;
+    };
+    choice.end = (attempt, now, result) => {
+      const began = beganAt.get(attempt);
+      if (result.kind === "failed" && began !== undefined) this.#world.isBlamed(this, attempt.origin, began);
+      beganAt.delete(attempt);
+      end(attempt, now, result);
+    };
   }
 
   /** A request arrives. */
@@ -182,7 +203,7 @@ export class SimulatedEdge {
       this.#end(attempt, endOf(answer));
       return answer;
     } catch (error) {
-      this.#end(attempt, "unanswered");
+      this.#end(attempt, "unanswered", request.attempts.length > 1 && time.now >= request.deadline);
       throw error;
     } finally {
       open.delete(exchange);
@@ -195,7 +216,8 @@ export class SimulatedEdge {
     return seen;
   }
 
-  #end(attempt: AttemptFacts, end: AttemptEnd): void {
+  /** @param isBlameless whether the end says nothing about the backend, because others took the time. */
+  #end(attempt: AttemptFacts, end: AttemptEnd, isBlameless = false): void {
     if (attempt.end !== null) return;
     const { now } = this.#world.time;
     attempt.end = end;
@@ -207,6 +229,7 @@ export class SimulatedEdge {
         return;
       case "unusable":
       case "unanswered":
+        if (isBlameless) return;
         seen.failingSince ??= now;
         seen.lastFailureAt = now;
         return;

@@ -5,6 +5,7 @@ import type { Cores } from "./cores.ts";
 import { Disturbances, type RequestFacts } from "./facts.ts";
 import {
   AT_THE_END,
+  OF_A_FAILURE,
   OF_A_PROCESS,
   OF_A_REQUEST,
   OF_A_TAKEN_BODY,
@@ -131,6 +132,13 @@ export class World {
     for (const invariant of OF_A_WAIT) {
       const finding = invariant(wait, this);
       if (finding !== null) this.violate(invariant.name, `request ${request.planned.id}: ${finding}`);
+    }
+  }
+
+  isBlamed(edge: SimulatedEdge, backend: number, beganAt: number): void {
+    for (const invariant of OF_A_FAILURE) {
+      const finding = invariant(edge, backend, beganAt, this);
+      if (finding !== null) this.violate(invariant.name, `edge ${edge.index}: ${finding}`);
     }
   }
 

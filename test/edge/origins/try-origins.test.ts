@@ -1,5 +1,5 @@
 /** The attempts of one render on origins that a test scripts, without any network. */
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { SYSTEM_CLOCK } from "../../../edge/clock.ts";
 import { OriginChoice } from "../../../edge/origins/origin-choice.ts";
 import { RenderAttempts } from "../../../edge/origins/render-attempts.ts";
@@ -22,13 +22,18 @@ interface Outcome {
   readonly end: ForwardingEnd<string>;
   /** What became of the body, and which origins were asked, in order. */
   readonly events: readonly string[];
+  readonly choice: OriginChoice;
 }
 
 /** Asks the origins from the first to the last. */
-async function forward(scripts: readonly Script[], bodies: (Uint8Array<ArrayBuffer> | null)[] = []): Promise<Outcome> {
+async function forward(
+  scripts: readonly Script[],
+  bodies: (Uint8Array<ArrayBuffer> | null)[] = [],
+  patienceMilliseconds = PATIENCE_MILLISECONDS,
+): Promise<Outcome> {
   const events: string[] = [];
   const choice = new OriginChoice(scripts.length);
-  const deadline = Date.now() + PATIENCE_MILLISECONDS;
+  const deadline = Date.now() + patienceMilliseconds;
   const body = {
     get bytes() {
       const next = bodies.shift();
@@ -55,7 +60,7 @@ async function forward(scripts: readonly Script[], bodies: (Uint8Array<ArrayBuff
     report: () => {},
   });
   expect(choice.underWay(Date.now())).toBe(0);
-  return { end, events };
+  return { end, events, choice };
 }
 
 it("returns the first answer that a render can end with, and keeps nothing of the others", async () => {
@@ -84,6 +89,29 @@ it.each([
   ["soon", 1],
 ])("passes Retry-After %j of a full origin on as %i", async (retryAfter, retryAfterSeconds) => {
   expect((await forward([problem(429, retryAfter)])).end).toEqual({ kind: "busy", retryAfterSeconds });
+});
+
+describe("an origin that has not answered at the deadline", () => {
+  const PROBE_TIMEOUT_MILLISECONDS = 3000;
+  const never: Script = ({ signal }) => {
+    return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+  };
+  const isBlamed = (choice: OriginChoice) => choice.takeDue(Date.now() + 60_000, PROBE_TIMEOUT_MILLISECONDS) !== null;
+
+  it("is taken for one that fails if it had all of the time", async () => {
+    const { end, choice } = await forward([never], [], 200);
+    expect([end.kind, isBlamed(choice)]).toEqual(["failed", true]);
+  });
+
+  it("is not blamed for the time that another one took", async () => {
+    const full: Script = async (sending) => {
+      await SYSTEM_CLOCK.wait(50);
+      return problem(429, "3")(sending);
+    };
+    const { end, choice } = await forward([full, never], [], 400);
+    expect(end).toEqual({ kind: "busy", retryAfterSeconds: 3 });
+    expect(isBlamed(choice)).toBe(false);
+  });
 });
 
 it("ends when the memory of the body has gone to another request", async () => {
