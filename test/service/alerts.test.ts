@@ -351,6 +351,26 @@ const CASES: readonly Case[] = [
     firing: [["LimitsDiffer", SCRAPED]],
   },
   {
+    name: "backends with different fonts for an hour",
+    series: {
+      [`service_capabilities_info${label("backend-1", ',digest="aa"')}`]: "1x120",
+      [`service_capabilities_info${label("backend-2", ',digest="bb"')}`]: "1x60 _x60",
+      [`service_capabilities_info${label("backend-2", ',digest="aa"')}`]: "_x60 1x60",
+    },
+    at: 40,
+    firing: [["InstallationsDiffer"]],
+  },
+  {
+    name: "backends with different fonts during an update",
+    series: {
+      [`service_capabilities_info${label("backend-1", ',digest="aa"')}`]: "1x20 _x100",
+      [`service_capabilities_info${label("backend-1", ',digest="bb"')}`]: "_x20 1x100",
+      [`service_capabilities_info${label("backend-2", ',digest="bb"')}`]: "1x120",
+    },
+    at: 40,
+    firing: [],
+  },
+  {
     name: "traces that have been lost for half an hour",
     series: { [`service_trace_spans_lost_total${FIRST}`]: "0+7x120" },
     at: 30,
