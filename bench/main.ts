@@ -1,13 +1,14 @@
 /**
- * `npm run bench [-- <name> …]`: runs every benchmark, or those named, and compares their figures with the checked-in ones
- * of the same kind of machine. Fails if one of them got worse by more than the noise. It changes no checked-in
- * figure: only a benchmark that is run by itself does that.
+ * `npm run bench [-- [--write] [<name> …]]`: runs every benchmark, or those named, and compares their figures with the
+ * checked-in ones of the same kind of machine. Fails if one of them got worse by more than the noise. With `--write`, the
+ * new pages and figures replace the checked-in ones; a benchmark that is run by itself does the same.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import * as v from "valibot";
 import { NOISE, worsenings } from "./compare.ts";
 import { describeMachineKind } from "./machine.ts";
@@ -31,14 +32,23 @@ async function readResult(file: string | URL): Promise<Result | null> {
   return text === null ? null : v.parse(RESULT, JSON.parse(text));
 }
 
-/** Runs a benchmark and prints how its figures changed. @returns whether none got worse. */
-async function run(benchmark: string, directory: string): Promise<boolean> {
+interface Destination {
+  /** For results that are only compared. */
+  readonly directory: string;
+  /** Whether the pages and figures in `bench/` are replaced. */
+  readonly isWriting: boolean;
+}
+
+/** Runs a benchmark and records how its figures changed. @returns whether none got worse. */
+async function run(benchmark: string, { directory, isWriting }: Destination): Promise<boolean> {
   const program = fileURLToPath(new URL(`${benchmark}.ts`, import.meta.url));
-  const file = join(directory, `${benchmark}.json`);
-  const { status } = spawnSync(process.execPath, [program, "--json", file], { stdio: "inherit" });
-  const now = await readResult(file);
-  if (status !== 0 || now === null) return say(benchmark, "failed", false);
   const before = await readResult(resultFile(benchmark));
+  const file = join(directory, `${benchmark}.json`);
+  const { status } = spawnSync(process.execPath, [program, ...(isWriting ? [] : ["--json", file])], {
+    stdio: "inherit",
+  });
+  const now = await readResult(isWriting ? resultFile(benchmark) : file);
+  if (status !== 0 || now === null) return say(benchmark, "failed", false);
   if (before === null) return say(benchmark, "nothing to compare with: no figures are checked in", true);
   const worse = worsenings(before, now);
   if (worse === null) {
@@ -57,15 +67,22 @@ function say(benchmark: string, message: string, isFine: boolean): boolean {
   return isFine;
 }
 
-const named = process.argv.slice(2);
+const { values, positionals: named } = parseArgs({
+  options: { write: { type: "boolean", default: false } },
+  allowPositionals: true,
+});
 const unknown = named.find((name) => !BENCHMARKS.some((benchmark) => benchmark === name));
 if (unknown !== undefined) throw new Error(`no benchmark ${unknown}; there are ${BENCHMARKS.join(", ")}`);
+const benchmarks = named.length > 0 ? named : BENCHMARKS;
 const directory = await mkdtemp(join(tmpdir(), "bench-"));
+const secondsSince = (start: number) => `${Math.round((performance.now() - start) / 1000)} s`;
+const started = performance.now();
 try {
-  for (const benchmark of named.length > 0 ? named : BENCHMARKS) {
-    if (!(await run(benchmark, directory))) process.exitCode = 1;
+  for (const [index, benchmark] of benchmarks.entries()) {
+    process.stderr.write(`\n${index + 1} of ${benchmarks.length}: ${benchmark}, after ${secondsSince(started)}\n`);
+    if (!(await run(benchmark, { directory, isWriting: values.write }))) process.exitCode = 1;
   }
 } finally {
   await rm(directory, { recursive: true, force: true });
 }
-process.stdout.write(`\n${summary.join("\n")}\n`);
+process.stdout.write(`\n${summary.join("\n")}\n\n${benchmarks.length} benchmarks in ${secondsSince(started)}\n`);

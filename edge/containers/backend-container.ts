@@ -8,7 +8,7 @@
  * in no configuration and needs no rotation.
  */
 import { DurableObject } from "cloudflare:workers";
-import { BACKEND_TOKEN_HEADER } from "../../rules/http/headers.ts";
+import { BACKEND_TOKEN_HEADER, PATIENCE_HEADER } from "../../rules/http/headers.ts";
 import { LIMIT_SETTINGS } from "../../rules/limits.ts";
 import { BACKEND_TIMEOUT_SETTING, RENDER_TIME_SETTINGS } from "../../rules/render-time.ts";
 
@@ -65,12 +65,17 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
   override async fetch(request: Request): Promise<Response> {
     const answer = this.#answerWhileStopped(new URL(request.url).pathname);
     if (answer !== null) return answer;
+    const arrivedAt = Date.now();
     const token = this.#token ?? (await this.#start());
     const { method, body } = request;
     // workerd ignores `request.signal` itself as the signal of a subrequest (measured).
     const signal = AbortSignal.any([request.signal]);
     const headers = new Headers(request.headers);
     headers.set(BACKEND_TOKEN_HEADER, token);
+    const patience = headers.get(PATIENCE_HEADER);
+    // The edge has waited for the start as well.
+    if (patience !== null)
+      headers.set(PATIENCE_HEADER, String(Math.max(0, Number(patience) - (Date.now() - arrivedAt))));
     try {
       return await this.#fetchBackend(request.url, { method, headers, body, signal, redirect: "manual" });
     } catch (error) {
@@ -81,17 +86,26 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
   }
 
   /**
-   * What watches a backend must not start it. Until the backend is ready, this object answers in its place: it is well, and has
-   * no metrics. So the edge does not take a container that starts or sleeps for a dead one.
+   * Only a render starts a backend: some of the other routes need no token. Until the backend is ready, this object answers in
+   * its place: it is well, and has no metrics. So the edge does not take a container that starts or sleeps for a dead one.
    *
    * @returns null where the backend itself is to be asked.
    */
   #answerWhileStopped(path: string): Response | null {
     const isStarting = this.#starting !== null;
     if (this.#token !== null || (this.#container.running && !isStarting)) return null;
-    if (path === "/health") return Response.json({ status: isStarting ? "starting" : "stopped" });
-    if (path === "/metrics") return new Response("", { headers: { "Content-Type": PROMETHEUS_MEDIA_TYPE } });
-    return null;
+    switch (path) {
+      case "/v1/render":
+        return null;
+      case "/health":
+        return Response.json({ status: isStarting ? "starting" : "stopped" });
+      case "/ready":
+        return Response.json({ status: isStarting ? "starting" : "stopped" }, { status: isStarting ? 503 : 200 });
+      case "/metrics":
+        return new Response("", { headers: { "Content-Type": PROMETHEUS_MEDIA_TYPE } });
+      default:
+        return new Response(null, { status: 503 });
+    }
   }
 
   /** Without TLS, which the platform does not offer between a Durable Object and its container. */

@@ -73,6 +73,8 @@ describe("a container", () => {
     expect((await stage.fetch("/health")).status).toBe(200);
     const metrics = parseMetrics(await (await stage.fetch("/metrics")).text());
     expect(sampleValue(metrics, "service_origin_up", { origin: "backend-1" })).toBe(1);
+    // It needs no token, so it must cost nothing.
+    await expectProblem(await stage.fetch("/capabilities.json"), "service_unavailable");
     expect(stage.launcher.launches).toEqual([]);
 
     const [first, second] = await Promise.all([stage.render("= Hello"), stage.render("= Again")]);

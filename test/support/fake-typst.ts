@@ -16,8 +16,8 @@ export interface FakeTypst {
   read(name: string): Promise<string | null>;
 }
 
-/** Typst's answers to what a backend asks when it starts as a program: its version, and which fonts it has: none. */
-export const VERSION_ANSWER = 'case "$1" in --version) echo "typst 0.15.1"; exit 0 ;; fonts) exit 0 ;; esac';
+/** Typst's answers to `--version` and `fonts` (it has none), for a backend that starts as a program. */
+export const VERSION_ANSWER = 'case "$1" in --version) echo "typst 0.15.1"; exit 0;; fonts) exit 0;; esac';
 
 /** Shell code that waits for `signal(name)`. It gives up after three minutes, in case the test has ended. */
 export const waitFor = (name: string) =>
