@@ -31,6 +31,8 @@ WORKDIR /service
 COPY --from=edge-build /service/dist/edge ./
 COPY LICENSE ./
 USER 1000:1000
+# A line of JSON per request on standard output.
+ENV SERVICE_LOG_REQUESTS=json
 EXPOSE 8787
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:8787/health').then(r => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
