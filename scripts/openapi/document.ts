@@ -81,6 +81,14 @@ const HEADERS = {
     required: true,
     schema: { type: "integer", minimum: 0 },
   },
+  ServerTiming: {
+    description:
+      "Milliseconds of each phase of a render with a valid token: `receive`, `validate` and `origin` at the edge, then those of the backend.",
+    schema: {
+      type: "string",
+      examples: ["receive;dur=1, validate;dur=0, origin;dur=31, queue;dur=0.1, compile;dur=24.5"],
+    },
+  },
   ContentDisposition: {
     description: "The file name (RFC 6266): `inline` for a direct output, `attachment` for a ZIP archive.",
     required: true,
@@ -117,9 +125,12 @@ interface ProblemResponse {
   readonly headers?: Readonly<Record<string, HeaderName>>;
 }
 
+/** In every response to a render whose token is valid. */
+const TIMED = { "Server-Timing": "ServerTiming" } as const;
+
 /** The responses that report problems, one per status. */
 const PROBLEM_RESPONSES = {
-  InvalidRequest: { status: 400, description: "The request is not valid." },
+  InvalidRequest: { status: 400, description: "The request is not valid.", headers: TIMED },
   Forbidden: { status: 403, description: "The token is missing or wrong." },
   NotFound: { status: 404, description: "The path is misspelled: nothing is served there." },
   MethodNotAllowed: {
@@ -127,17 +138,25 @@ const PROBLEM_RESPONSES = {
     description: "The path does not support this method. `Allow` lists those that it does.",
     headers: { Allow: "Allow" },
   },
-  RenderTimeout: { status: 408, description: "The render took too long, or too much processor time." },
-  TooLarge: { status: 413, description: "The request, something in it or the output is over its limit." },
-  CompileFailed: { status: 422, description: "Typst could not make the requested output of this template." },
+  RenderTimeout: { status: 408, description: "The render took too long, or too much processor time.", headers: TIMED },
+  TooLarge: {
+    status: 413,
+    description: "The request, something in it or the output is over its limit.",
+    headers: TIMED,
+  },
+  CompileFailed: {
+    status: 422,
+    description: "Typst could not make the requested output of this template.",
+    headers: TIMED,
+  },
   QueueFull: {
     status: 429,
     description:
       "No room in time, or too many requests of one caller; nothing is broken. Wait, then send the request again.",
-    headers: { "Retry-After": "RetryAfter" },
+    headers: { "Retry-After": "RetryAfter", ...TIMED },
   },
-  RenderFailed: { status: 500, description: "The render failed for no reason in the template." },
-  Unavailable: { status: 503, description: "The service, or what it stands on, failed." },
+  RenderFailed: { status: 500, description: "The render failed for no reason in the template.", headers: TIMED },
+  Unavailable: { status: 503, description: "The service, or what it stands on, failed.", headers: TIMED },
 } as const satisfies Record<string, ProblemResponse>;
 
 type ProblemResponseName = keyof typeof PROBLEM_RESPONSES;
@@ -255,6 +274,7 @@ function paths(requests: Readonly<Record<string, Example>>): Json {
               "Content-Disposition": "ContentDisposition",
               "Content-Length": "ContentLength",
               "Content-Security-Policy": "SvgPolicy",
+              ...TIMED,
             }),
             content: { "application/pdf": FILE, "image/png": FILE, "image/svg+xml": FILE, "application/zip": FILE },
           },
