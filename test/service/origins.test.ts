@@ -231,6 +231,34 @@ describe("a render that is tried again", () => {
   });
 });
 
+describe("a request without a usable URL", () => {
+  const lines = (start: string, fields: object) =>
+    [start, ...Object.entries(fields).map(([name, value]) => `${name}: ${value}`), "", ""].join("\r\n");
+
+  it.each([
+    ["a host with a space", { Host: "a b" }],
+    ["a host with a port that is none", { Host: "edge.example:port" }],
+    ["a host with a path, which would hide the path that is asked for", { Host: "edge.example/v1/render?" }],
+    ["a host with a query", { Host: "edge.example?" }],
+    ["a host with a user name", { Host: "user@edge.example" }],
+  ])("is refused, and no origin is blamed for it: %s", async (_what, fields) => {
+    const { origins, url } = await startStage(1, { settings: { SERVICE_CORS_ORIGINS: "*" } });
+    const body = '{"source":"x"}';
+    for (const head of [
+      renderHead({ "Content-Length": String(body.length), ...fields }) + body,
+      lines("GET /health HTTP/1.1", { Host: "edge.example", ...fields }),
+    ]) {
+      const client = await RawConnection.open(url);
+      onTestFinished(() => client.reset());
+      await client.write(head);
+      // Its `instance` may have no host.
+      const answer = await client.answer();
+      expect([answer?.status, JSON.parse(answer?.body ?? "")]).toMatchObject([400, { code: "invalid_request" }]);
+    }
+    expect(origins[0]?.requests).toEqual([]);
+  });
+});
+
 describe("when no origin can answer, the client hears what is true", () => {
   it("that the service is full, with the shortest time to wait", async () => {
     const { a, b, render } = await startPair();
