@@ -22,6 +22,7 @@ import { answerRender } from "./render-route.ts";
 import { endRequest, logFailure } from "./request-log.ts";
 import { RequestRecord } from "./request-record.ts";
 import { requireToken } from "./require-token.ts";
+import { requireUrl } from "./require-url.ts";
 import { servedMethods } from "./served-methods.ts";
 
 export const app = new Hono<EdgeBindings>();
@@ -47,6 +48,7 @@ function mayOutlastClient({ req }: EdgeContext): boolean {
   return req.method === "POST" || req.path === "/metrics";
 }
 
+app.use(requireUrl);
 app.use(allowOtherOrigins);
 
 type EdgePath = (typeof EDGE_ROUTES)[number]["path"];

@@ -6,7 +6,6 @@ import { validateDeclaredSize } from "../rules/http/declared-size.ts";
 import { PROBLEM_CODE_HEADER } from "../rules/http/headers.ts";
 import { type RequestHead, validateMediaType } from "../rules/http/request-head.ts";
 import { parseServerTiming, SERVER_TIMING_HEADER } from "../rules/http/server-timing.ts";
-import { PROBLEM_MEDIA_TYPE } from "../rules/problem.ts";
 import { parseRenderRequest } from "../rules/render-request.ts";
 import type { Reservation } from "./body-memory.ts";
 import { deploymentOf, type EdgeContext, settingsOf } from "./context.ts";
@@ -84,9 +83,7 @@ async function validateAndForward(
 /** A backend's response as the client gets it. */
 function clientResponse(response: Response, record: RequestRecord): Response {
   record.originTiming = parseServerTiming(response.headers.get(SERVER_TIMING_HEADER));
-  if (response.headers.get("Content-Type") === PROBLEM_MEDIA_TYPE) {
-    record.code = problemCodeOf(response.headers.get(PROBLEM_CODE_HEADER));
-  }
+  record.code = problemCodeOf(response.headers.get(PROBLEM_CODE_HEADER)) ?? "ok";
   const headers = new Headers();
   for (const name of FORWARDED_HEADERS) {
     const value = response.headers.get(name);

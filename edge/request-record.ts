@@ -96,9 +96,9 @@ export class RequestRecord {
   }
 }
 
-/** The code that a backend names for its problem. One that is not known counts as the problem that it is for an edge. */
-export function problemCodeOf(name: string | null): ProblemCode {
-  return name !== null && isProblemCode(name) ? name : "service_unavailable";
+/** The code that a backend names for its problem; null if there is no such code. */
+export function problemCodeOf(name: string | null): ProblemCode | null {
+  return name !== null && isProblemCode(name) ? name : null;
 }
 
 function isProblemCode(name: string): name is ProblemCode {

@@ -62,6 +62,8 @@ const REQUEST_LOGGINGS = ["object", "json", "none"] as const;
  */
 export type RequestLogging = (typeof REQUEST_LOGGINGS)[number];
 
+const VISIBLE_ASCII = /^[!-~]+$/;
+
 /**
  * Reads the settings from the Worker's bindings: variables and secrets are strings, other bindings are skipped.
  *
@@ -85,17 +87,22 @@ export function readEdgeSettings(environment: Readonly<Record<string, unknown>>)
   });
 }
 
-function readAccessToken(environment: Environment): AccessToken | null {
-  const { SERVICE_ACCESS_CLIENT_ID: clientId, SERVICE_ACCESS_CLIENT_SECRET: clientSecret } = environment;
-  if (clientId && clientSecret) return { clientId, clientSecret };
-  if (!clientId && !clientSecret) return null;
-  throw new SettingError("SERVICE_ACCESS_CLIENT_ID and SERVICE_ACCESS_CLIENT_SECRET must be set together.");
+/** @throws SettingError when one is set without the other, or cannot be sent in a header field; it quotes neither. */
+function readAccessToken({ SERVICE_ACCESS_CLIENT_ID, SERVICE_ACCESS_CLIENT_SECRET }: Environment): AccessToken | null {
+  const clientId = SERVICE_ACCESS_CLIENT_ID?.trim() ?? "";
+  const clientSecret = SERVICE_ACCESS_CLIENT_SECRET?.trim() ?? "";
+  if (clientId === "" && clientSecret === "") return null;
+  if (VISIBLE_ASCII.test(clientId) && VISIBLE_ASCII.test(clientSecret)) return { clientId, clientSecret };
+  throw new SettingError(
+    "SERVICE_ACCESS_CLIENT_ID and SERVICE_ACCESS_CLIENT_SECRET must be set together, in visible ASCII characters.",
+  );
 }
 
 /** @throws SettingError when the setting is none of the three, or asks for a token and there is none. */
 export function readMetricsAccess({ SERVICE_METRICS_ACCESS, SERVICE_METRICS_TOKENS }: Environment): MetricsAccess {
   const tokens = parseTokens("SERVICE_METRICS_TOKENS", SERVICE_METRICS_TOKENS);
-  const kind = SERVICE_METRICS_ACCESS?.trim() || "open";
+  // Whoever sets tokens wants them to be asked for.
+  const kind = SERVICE_METRICS_ACCESS?.trim() || (tokens.length > 0 ? "token" : "open");
   switch (kind) {
     case "open":
     case "off":

@@ -3,17 +3,11 @@
  */
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
+import { FILE_MEDIA_TYPES } from "../../rules/http/file-media-types.ts";
 import { NOT_STORED_HEADERS } from "../../rules/http/headers.ts";
-import type { Extension, RenderedFile } from "../render/outcome.ts";
+import type { RenderedFile } from "../render/outcome.ts";
 import type { Spool } from "../render/spool.ts";
 import { contentDisposition } from "./file-name.ts";
-
-const CONTENT_TYPES = {
-  pdf: "application/pdf",
-  png: "image/png",
-  svg: "image/svg+xml",
-  zip: "application/zip",
-} as const satisfies Record<Extension, string>;
 
 /** Opened by itself, an SVG runs no scripts and loads nothing, whatever the document has put into it. */
 const SVG_HEADERS = {
@@ -67,7 +61,7 @@ export class Deliveries {
       reply.headers({
         ...NOT_STORED_HEADERS,
         ...(extension === "svg" && SVG_HEADERS),
-        "Content-Type": CONTENT_TYPES[extension],
+        "Content-Type": FILE_MEDIA_TYPES[extension],
         "Content-Disposition": contentDisposition(suggestedName, extension),
       });
       const end = await this.#send(reply, output);

@@ -3,12 +3,14 @@
  */
 
 import { parseBackendLoad } from "../../rules/http/backend-load.ts";
+import { isFileMediaType } from "../../rules/http/file-media-types.ts";
 import {
   BACKEND_TOKEN_HEADER,
   CALLER_HEADER,
   LIMITS_HEADER,
   LOAD_HEADER,
   PATIENCE_HEADER,
+  PROBLEM_CODE_HEADER,
   REQUEST_ID_HEADER,
 } from "../../rules/http/headers.ts";
 import {
@@ -19,14 +21,21 @@ import {
   TRACESTATE_HEADER,
 } from "../../rules/http/trace-context.ts";
 import { limitsFingerprint } from "../../rules/limits.ts";
-import { PROBLEM_MEDIA_TYPE, type Problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
+import {
+  PROBLEM_MEDIA_TYPE,
+  PROBLEMS,
+  type Problem,
+  renderQueueFull,
+  serviceUnavailable,
+} from "../../rules/problem.ts";
 import { SYSTEM_CLOCK } from "../clock.ts";
 import { deploymentOf, type EdgeContext } from "../context.ts";
 import type { HeldBody } from "../held-body.ts";
 import { logFailure } from "../request-log.ts";
+import { problemCodeOf } from "../request-record.ts";
 import type { Origin } from "./origin.ts";
 import { RenderAttempts } from "./render-attempts.ts";
-import { type OriginAnswer, type Sending, tryOrigins } from "./try-origins.ts";
+import { type AnswerContent, type OriginAnswer, type Sending, tryOrigins } from "./try-origins.ts";
 import { probeDueOrigin } from "./watch-origin.ts";
 
 /** A body is written in chunks of this size, so that the edge notices when the origin has taken the last one. */
@@ -88,11 +97,20 @@ async function send(
   });
   return {
     status: response.status,
-    isProblem: response.headers.get("Content-Type") === PROBLEM_MEDIA_TYPE,
+    content: contentOf(response),
     retryAfter: response.headers.get("Retry-After"),
     load: parseBackendLoad(response.headers.get(LOAD_HEADER)),
     answer: response,
   };
+}
+
+function contentOf({ status, headers }: Response): AnswerContent {
+  const mediaType = headers.get("Content-Type");
+  if (isFileMediaType(mediaType)) return "file";
+  if (mediaType !== PROBLEM_MEDIA_TYPE) return "foreign";
+  // Proxies answer with problems too (RFC 9457), which are none of the contract's.
+  const code = problemCodeOf(headers.get(PROBLEM_CODE_HEADER));
+  return code !== null && PROBLEMS[code].status === status ? "problem" : "foreign";
 }
 
 async function answersOk(origin: Origin, path: "/health" | "/ready", timeoutMilliseconds: number): Promise<boolean> {

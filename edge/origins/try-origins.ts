@@ -14,15 +14,22 @@ import { watchOrigin } from "./watch-origin.ts";
 const SLACK_MILLISECONDS = 1000;
 /** What is said of a full origin that does not say when to come back. */
 const DEFAULT_RETRY_AFTER_SECONDS = 1;
+/** The most that is passed on. No setting lets a render wait and run for longer: by then another one has room. */
+const MAX_RETRY_AFTER_SECONDS = 900;
 
 /** The statuses of problems with which a render can end for the client. Any other means that the origin is not set up. */
 const FINAL_PROBLEM_STATUSES: ReadonlySet<number> = new Set([400, 408, 413, 422, 500]);
 
+/**
+ * What an answer holds by its head: a rendered file, a problem of this service with the status that its code has, or what
+ * no backend sends. Only the first two may reach a caller.
+ */
+export type AnswerContent = "file" | "problem" | "foreign";
+
 /** The beginning of an origin's answer. */
 export interface OriginAnswer<Answer> {
   readonly status: number;
-  /** Whether it is a problem by its media type. */
-  readonly isProblem: boolean;
+  readonly content: AnswerContent;
   /** The value of `Retry-After`. */
   readonly retryAfter: string | null;
   readonly load: BackendLoad | null;
@@ -151,11 +158,20 @@ async function tryOrigin<Origin, Answer>(
 }
 
 /** What an answer means for the client. One that no render can end with comes from a proxy, or from a wrong address. */
-function classify<Answer>({ status, isProblem, retryAfter, answer }: OriginAnswer<Answer>): AttemptEnd<Answer> {
-  if (!isProblem) return status === 200 ? { kind: "answered", answer } : { kind: "unavailable" };
-  if (FINAL_PROBLEM_STATUSES.has(status)) return { kind: "answered", answer };
-  if (status !== PROBLEMS.render_queue_full.status) return { kind: "unavailable" };
-  const seconds = Number(retryAfter);
-  const retryAfterSeconds = Number.isInteger(seconds) && seconds > 0 ? seconds : DEFAULT_RETRY_AFTER_SECONDS;
-  return { kind: "busy", retryAfterSeconds };
+function classify<Answer>({ status, content, retryAfter, answer }: OriginAnswer<Answer>): AttemptEnd<Answer> {
+  switch (content) {
+    case "foreign":
+      return { kind: "unavailable" };
+    case "file":
+      return status === 200 ? { kind: "answered", answer } : { kind: "unavailable" };
+    case "problem":
+      if (FINAL_PROBLEM_STATUSES.has(status)) return { kind: "answered", answer };
+      if (status !== PROBLEMS.render_queue_full.status) return { kind: "unavailable" };
+      return { kind: "busy", retryAfterSeconds: retryAfterSeconds(retryAfter) };
+  }
+}
+
+function retryAfterSeconds(text: string | null): number {
+  const seconds = /^[0-9]+$/.test(text ?? "") ? Number(text) : 0;
+  return seconds > 0 ? Math.min(seconds, MAX_RETRY_AFTER_SECONDS) : DEFAULT_RETRY_AFTER_SECONDS;
 }

@@ -8,6 +8,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { app } from "../../edge/app.ts";
 import { FILES_VECTORS, OUTPUT_VECTORS } from "../../rules/conformance-vectors.ts";
 import { DEFAULT_LIMITS, limitsFingerprint } from "../../rules/limits.ts";
+import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../support/tokens.ts";
 import { expectProblem, sendRender } from "./send.ts";
 
@@ -84,11 +85,15 @@ describe("a valid request", () => {
   });
 
   it.each([
-    ["403, as of a wrong internal token", () => new Response("{}", { status: 403, headers: PROBLEM })],
-    ["404", () => new Response("{}", { status: 404, headers: PROBLEM })],
+    ["403, as of a wrong internal token", () => problemAnswer("forbidden", "{}")],
+    ["404", () => problemAnswer("not_found", "{}")],
     ["502 of a proxy in between", () => new Response("<html>", { status: 502 })],
     ["a redirect", () => new Response(null, { status: 302, headers: { Location: "http://169.254.169.254/" } })],
-    ["200 with a problem's media type", () => new Response("{}", { headers: PROBLEM })],
+    [
+      "200 with a problem's media type",
+      () => new Response("{}", { headers: { "Content-Type": "application/problem+json" } }),
+    ],
+    ["200 with the page of a proxy", () => new Response("<html>", { headers: { "Content-Type": "text/html" } })],
     ["no content", () => new Response(null, { status: 204 })],
   ])("is answered 503 when the backend answers %s", async (_what, answer) => {
     standInBackend(answer);
@@ -96,7 +101,7 @@ describe("a valid request", () => {
   });
 
   it("gets a problem of the backend", async () => {
-    standInBackend(() => new Response('{"code":"template_compile_failed"}', { status: 422, headers: PROBLEM }));
+    standInBackend(() => problemAnswer("template_compile_failed", '{"code":"template_compile_failed"}'));
     const answer = await sendRender('{"source":"x"}');
     expect([answer.status, await answer.json()]).toEqual([422, { code: "template_compile_failed" }]);
   });
@@ -105,16 +110,19 @@ describe("a valid request", () => {
     ["as it says", "3", 3],
     ["soon, when it does not say", "", 1],
     ["soon, when it says a date", "Wed, 21 Oct 2015 07:28:00 GMT", 1],
+    ["within a quarter of an hour, when it says centuries", "9999999999", 900],
   ])("is to be sent again when the only backend is full: %s", async (_what, retryAfter, seconds) => {
-    const headers = { ...PROBLEM, "Retry-After": retryAfter };
-    standInBackend(() => new Response('{"code":"render_queue_full"}', { status: 429, headers }));
+    standInBackend(() => problemAnswer("render_queue_full", "{}", { "Retry-After": retryAfter }));
     const answer = await sendRender('{"source":"x"}');
     expect(answer.headers.get("Retry-After")).toBe(String(seconds));
     expect((await expectProblem(answer, "render_queue_full")).context).toEqual({ retry_after: seconds });
   });
 });
 
-const PROBLEM = { "Content-Type": "application/problem+json" };
+function problemAnswer(code: ProblemCode, body: string, headers: Readonly<Record<string, string>> = {}): Response {
+  const own = { "Content-Type": "application/problem+json", "X-Service-Problem-Code": code };
+  return new Response(body, { status: PROBLEMS[code].status, headers: { ...own, ...headers } });
+}
 
 describe("a rejected request", () => {
   it("never reaches a backend", async () => {

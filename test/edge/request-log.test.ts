@@ -120,7 +120,7 @@ describe("the log line of a request", () => {
   it("takes no code from a backend that is none of the service", async () => {
     const problem = { "Content-Type": "application/problem+json", "X-Service-Problem-Code": "constructor" };
     standInBackend(() => new Response("{}", { status: 500, headers: problem }));
-    await render('{"source":"x"}');
+    expect((await render('{"source":"x"}')).status).toBe(503);
     expect(logged()[0].code).toBe("service_unavailable");
   });
 

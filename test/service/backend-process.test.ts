@@ -164,6 +164,16 @@ describe("the backend stops", () => {
     expect(await projects(backend)).toEqual([]);
   });
 
+  it.each(["SIGTERM", "SIGINT"] as const)("at %s while it starts", async (signal) => {
+    const typst = await makeFakeTypst(`echo $$ > "$here/pid"\n${waitFor("go")}`);
+    const backend = await spawnBackend({ SERVICE_TYPST_BIN: typst.path });
+    await writtenPids(typst, "pid");
+    backend.child.kill(signal);
+    await once(backend.child, "exit");
+    await typst.signal("go");
+    expect(await backend.ended).toEqual({ exitCode: 0, output: "", errors: "" });
+  });
+
   it.each(["bubblewrap", "none"])("at the end of its grace, with what still runs and what waits (%s)", async (mode) => {
     const backend = await spawnReadyBackend({
       SERVICE_SANDBOX: mode,

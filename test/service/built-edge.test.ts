@@ -122,6 +122,11 @@ describe("the edge in workerd alone", () => {
     expect(await answer.json()).toMatchObject({ instance: expect.stringMatching(/^https:/) });
   });
 
+  it.each(["https, http", "javascript", "a b"])("refuses what is no scheme: %s", async (scheme) => {
+    const answer = await fetch(new URL("/health", built.url), { headers: { "X-Forwarded-Proto": scheme } });
+    expect([answer.status, await answer.json()]).toMatchObject([400, { code: "invalid_request" }]);
+  });
+
   it("answers what is in flight before it stops", async () => {
     const waiting: ServerResponse[] = [];
     const backend = createServer((_request, response) => waiting.push(response)).listen(0, LOOPBACK);

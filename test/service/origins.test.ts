@@ -67,13 +67,30 @@ async function startPair(options: Parameters<typeof startStage>[1] = {}) {
 
 const BY_B = "%PDF by b";
 
+/** An answer that no backend gives. */
+const foreign =
+  (status: number, mediaType: string, code?: string): Behaviour =>
+  (response) =>
+    response
+      .writeHead(status, { "Content-Type": mediaType, ...(code !== undefined && { "X-Service-Problem-Code": code }) })
+      .end("<html>");
+
 /** Ways in which an origin fails once it has the whole request. */
 const FAILURES: readonly (readonly [string, Behaviour])[] = [
-  ["answers 503", problemAnswer(503)],
-  ["answers 403, as to a wrong token", problemAnswer(403)],
-  ["answers 404", problemAnswer(404)],
+  ["answers 503", problemAnswer("service_unavailable")],
+  ["answers 403, as to a wrong token", problemAnswer("forbidden")],
+  ["answers 404", problemAnswer("not_found")],
   ["is a proxy that answers 502 with a page", (response) => response.writeHead(502).end("<html>")],
-  ["is a server that answers 200 with a problem's media type", problemAnswer(200)],
+  ["is a proxy that answers 200 with a page", foreign(200, "text/html")],
+  ["is a server that answers 200 without a media type", (response) => response.writeHead(200).end("%PDF")],
+  ["is a server that answers 200 with a problem's media type", foreign(200, "application/problem+json")],
+  ["answers 200 with two media types", foreign(200, "application/pdf, text/html")],
+  ...[400, 413, 500].map((status): readonly [string, Behaviour] => [
+    `is a proxy that answers ${status} with a problem of its own`,
+    foreign(status, "application/problem+json"),
+  ]),
+  ["answers 400 with a problem of another status", foreign(400, "application/problem+json", "render_failed")],
+  ["answers 500 with a problem that there is not", foreign(500, "application/problem+json", "constructor")],
   ["redirects", (response) => response.writeHead(302, { Location: "http://169.254.169.254/" }).end()],
   ["resets the connection", (response) => response.socket?.resetAndDestroy()],
   ["closes the connection", (response) => response.socket?.end()],
@@ -98,7 +115,7 @@ describe("one of two origins", () => {
 
   it("is full: the other gets its renders", async () => {
     const { a, renderMany } = await startPair();
-    a.behaviour = problemAnswer(429, { "Retry-After": "7", [LOAD]: "running=1,waiting=9,slots=1" });
+    a.behaviour = problemAnswer("render_queue_full", { "Retry-After": "7", [LOAD]: "running=1,waiting=9,slots=1" });
     expect(new Set(await renderMany(RENDERS, a))).toEqual(new Set([BY_B]));
     expect(a.requests.length).toBeLessThanOrEqual(2);
   });
@@ -162,7 +179,7 @@ describe("a render that is tried again", () => {
 
   it("keeps its request id, and tells each origin how long the edge still waits", async () => {
     const { a, b, render } = await startPair();
-    a.behaviour = (response) => void setTimeout(problemAnswer(503), 300, response);
+    a.behaviour = (response) => void setTimeout(problemAnswer("service_unavailable"), 300, response);
     const ids: (string | null)[] = [];
     while (a.requests.length === 0) ids.push((await render()).headers.get("X-Request-Id"));
     const idOf = ({ headers }: { headers: object }) => new Headers({ ...headers }).get("X-Request-Id");
@@ -214,11 +231,39 @@ describe("a render that is tried again", () => {
   });
 });
 
+describe("a request without a usable URL", () => {
+  const lines = (start: string, fields: object) =>
+    [start, ...Object.entries(fields).map(([name, value]) => `${name}: ${value}`), "", ""].join("\r\n");
+
+  it.each([
+    ["a host with a space", { Host: "a b" }],
+    ["a host with a port that is none", { Host: "edge.example:port" }],
+    ["a host with a path, which would hide the path that is asked for", { Host: "edge.example/v1/render?" }],
+    ["a host with a query", { Host: "edge.example?" }],
+    ["a host with a user name", { Host: "user@edge.example" }],
+  ])("is refused, and no origin is blamed for it: %s", async (_what, fields) => {
+    const { origins, url } = await startStage(1, { settings: { SERVICE_CORS_ORIGINS: "*" } });
+    const body = '{"source":"x"}';
+    for (const head of [
+      renderHead({ "Content-Length": String(body.length), ...fields }) + body,
+      lines("GET /health HTTP/1.1", { Host: "edge.example", ...fields }),
+    ]) {
+      const client = await RawConnection.open(url);
+      onTestFinished(() => client.reset());
+      await client.write(head);
+      // Its `instance` may have no host.
+      const answer = await client.answer();
+      expect([answer?.status, JSON.parse(answer?.body ?? "")]).toMatchObject([400, { code: "invalid_request" }]);
+    }
+    expect(origins[0]?.requests).toEqual([]);
+  });
+});
+
 describe("when no origin can answer, the client hears what is true", () => {
   it("that the service is full, with the shortest time to wait", async () => {
     const { a, b, render } = await startPair();
-    a.behaviour = problemAnswer(429, { "Retry-After": "7" });
-    b.behaviour = problemAnswer(429, { "Retry-After": "3" });
+    a.behaviour = problemAnswer("render_queue_full", { "Retry-After": "7" });
+    b.behaviour = problemAnswer("render_queue_full", { "Retry-After": "3" });
     const answer = await render();
     expect(answer.headers.get("Retry-After")).toBe("3");
     expect((await expectProblem(answer, "render_queue_full")).context).toEqual({ retry_after: 3 });
@@ -228,7 +273,7 @@ describe("when no origin can answer, the client hears what is true", () => {
   it("that it is full, when one origin is full and the other gone", async () => {
     const { a, b, render } = await startPair();
     await a.stop();
-    b.behaviour = problemAnswer(429, { "Retry-After": "3" });
+    b.behaviour = problemAnswer("render_queue_full", { "Retry-After": "3" });
     await expectProblem(await render(), "render_queue_full");
   });
 

@@ -132,10 +132,8 @@ export class Exchange {
     if (time.now < link.proxyErrorsUntil) {
       if (random.chance(0.5)) this.#markSent();
       const status = random.pick([200, 404, 429, 502, 503]);
-      // A problem of status 200 is as wrong as the others.
-      const isProblem = status === 200 || random.chance(0.3);
-      // A proxy that says 429 in our own words would be right to be believed.
-      const answer = { status: status === 429 && isProblem ? 502 : status, isProblem, retryAfter: null, load: null };
+      // Whatever else it says, it is not in our own words, which would be right to be believed.
+      const answer = { status, content: "foreign", retryAfter: null, load: null } as const;
       this.respond({ ...answer, answer: { status, isRendered: false } });
       return;
     }

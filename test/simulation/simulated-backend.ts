@@ -245,7 +245,7 @@ export class BackendProcess {
     const { status, retryAfterSeconds, isRendered } = reply;
     exchange.respond({
       status,
-      isProblem: status !== 200,
+      content: status === 200 ? "file" : "problem",
       retryAfter: retryAfterSeconds === null ? null : String(retryAfterSeconds),
       load: {
         running: this.queue.running,

@@ -315,9 +315,9 @@ function answerTo(end: ForwardingEnd<SimulatedAnswer>, at: number): AnswerFacts 
 }
 
 /** What an answer truly means, whatever the edge takes it for. */
-function endOf({ status, isProblem, load, answer }: OriginAnswer<SimulatedAnswer>): AttemptEnd {
+function endOf({ status, content, load, answer }: OriginAnswer<SimulatedAnswer>): AttemptEnd {
   if (answer.isRendered) return "answered";
-  if (load === null || !isProblem) return "unusable";
+  if (load === null || content !== "problem") return "unusable";
   if (status === PROBLEMS.render_queue_full.status) return "full";
   return load.isDraining ? "draining" : "unusable";
 }

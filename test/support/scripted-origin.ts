@@ -3,6 +3,7 @@
  */
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
+import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
 import { LOOPBACK } from "../../scripts/local-service.ts";
 
 export interface OriginRequest {
@@ -82,9 +83,10 @@ export class ScriptedOrigin {
   }
 }
 
-/** A behaviour that answers with a problem. */
-export function problemAnswer(status: number, headers: Readonly<Record<string, string>> = {}): Behaviour {
+/** A behaviour that answers with a problem as a backend does. */
+export function problemAnswer(code: ProblemCode, headers: Readonly<Record<string, string>> = {}): Behaviour {
+  const own = { "Content-Type": "application/problem+json", "X-Service-Problem-Code": code };
   return (response) => {
-    response.writeHead(status, { "Content-Type": "application/problem+json", ...headers }).end("{}");
+    response.writeHead(PROBLEMS[code].status, { ...own, ...headers }).end("{}");
   };
 }

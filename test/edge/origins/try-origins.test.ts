@@ -12,11 +12,11 @@ const PATIENCE_MILLISECONDS = 60_000;
 
 const file: Script = async ({ sent }) => {
   sent();
-  return { status: 200, isProblem: false, retryAfter: null, answer: "file" };
+  return { status: 200, content: "file", retryAfter: null, answer: "file" };
 };
 const problem =
   (status: number, retryAfter: string | null = null): Script =>
-  async () => ({ status, isProblem: true, retryAfter, answer: `problem ${status}` });
+  async () => ({ status, content: "problem", retryAfter, answer: `problem ${status}` });
 
 interface Outcome {
   readonly end: ForwardingEnd<string>;
@@ -77,16 +77,23 @@ it.each([401, 403, 404, 405, 502, 503])("asks another origin after a problem wit
   expect((await forward([problem(status), file])).end).toEqual({ kind: "answered", answer: "file" });
 });
 
-it.each([201, 301, 400, 429, 502])("asks another origin after status %i without a problem", async (status) => {
-  const proxy: Script = async () => ({ status, isProblem: false, retryAfter: "9", answer: "page" });
-  expect((await forward([proxy, file])).end).toEqual({ kind: "answered", answer: "file" });
-});
+it.each([200, 201, 301, 400, 429, 502])(
+  "asks another origin after status %i with what no backend sends",
+  async (status) => {
+    const proxy: Script = async () => ({ status, content: "foreign", retryAfter: "9", answer: "page" });
+    expect((await forward([proxy, file])).end).toEqual({ kind: "answered", answer: "file" });
+  },
+);
 
 it.each([
   ["7", 7],
   ["0", 1],
   [null, 1],
   ["soon", 1],
+  ["-5", 1],
+  ["0x10", 1],
+  ["1000000000", 900],
+  ["9".repeat(400), 900],
 ])("passes Retry-After %j of a full origin on as %i", async (retryAfter, retryAfterSeconds) => {
   expect((await forward([problem(429, retryAfter)])).end).toEqual({ kind: "busy", retryAfterSeconds });
 });
@@ -128,7 +135,7 @@ it("does not offer the body while another origin gets it, though the origin befo
   let sentLate = () => {};
   const early: Script = async ({ sent }) => {
     sentLate = sent;
-    return { status: 429, isProblem: true, retryAfter: null, answer: "problem 429" };
+    return { status: 429, content: "problem", retryAfter: null, answer: "problem 429" };
   };
   const next: Script = async (sending) => {
     sentLate();

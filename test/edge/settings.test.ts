@@ -1,0 +1,51 @@
+/** The edge's settings that contradict each other or hold what cannot be sent. */
+import { describe, expect, it } from "vitest";
+import { readEdgeSettings } from "../../edge/settings.ts";
+import { SettingError } from "../../rules/settings.ts";
+
+const CLIENT_ID = "id.access";
+const CLIENT_SECRET = "0123456789abcdef";
+
+const accessToken = (SERVICE_ACCESS_CLIENT_ID: string, SERVICE_ACCESS_CLIENT_SECRET: string) =>
+  readEdgeSettings({ SERVICE_ACCESS_CLIENT_ID, SERVICE_ACCESS_CLIENT_SECRET }).accessToken;
+
+describe("the service token of Cloudflare Access", () => {
+  it.each([
+    [CLIENT_ID, CLIENT_SECRET],
+    [` ${CLIENT_ID}`, `${CLIENT_SECRET}\n`],
+  ])("may have space around it: %j", (clientId, clientSecret) => {
+    expect(accessToken(clientId, clientSecret)).toEqual({ clientId: CLIENT_ID, clientSecret: CLIENT_SECRET });
+  });
+
+  it("is none if both settings are empty", () => {
+    expect(accessToken("", " \n")).toBeNull();
+  });
+
+  it.each([
+    [CLIENT_ID, ""],
+    [CLIENT_ID, " "],
+    ["", CLIENT_SECRET],
+    [CLIENT_ID, `${CLIENT_SECRET}\n${CLIENT_SECRET}`],
+    [CLIENT_ID, `${CLIENT_SECRET}é`],
+    [`${CLIENT_SECRET}\u0100`, CLIENT_SECRET],
+  ])("is refused, and not quoted, as %j and %j", (clientId, clientSecret) => {
+    let message = "";
+    try {
+      accessToken(clientId, clientSecret);
+    } catch (error) {
+      if (error instanceof SettingError) ({ message } = error);
+    }
+    expect(message).toMatch(/SERVICE_ACCESS_CLIENT_ID.*SERVICE_ACCESS_CLIENT_SECRET/);
+    expect(message).not.toContain(CLIENT_SECRET);
+  });
+});
+
+describe("the access to /metrics", () => {
+  it.each([undefined, "", " "])("is by token if there are tokens and nothing else is said: %j", (access) => {
+    const settings = {
+      SERVICE_METRICS_TOKENS: "scrape",
+      ...(access !== undefined && { SERVICE_METRICS_ACCESS: access }),
+    };
+    expect(readEdgeSettings(settings).metricsAccess).toEqual({ kind: "token", tokens: ["scrape"] });
+  });
+});
