@@ -66,7 +66,7 @@ describe("the document of the edge", () => {
     expect([one.requests, other.requests]).toEqual([2, 2]);
     expect(warnings).toEqual([
       {
-        message: "the backends have not the same installed",
+        message: "the backends do not have the same capabilities",
         origins: ["a", "b"],
         notEverywhere: ["@preview/axes:1.0.0", "@preview/letter:1.0.0"],
         notEverywhereCount: 2,
