@@ -55,7 +55,7 @@ it("without settings there are the fonts of Typst alone, and no packages", async
   expect(packages).toEqual([]);
 });
 
-it("backends with the same installed have the same digest in their metrics, once it is known", async () => {
+it("backends with the same capabilities have the same digest in their metrics, once it is known", async () => {
   const backends = await Promise.all([
     startTemporaryBackend(),
     startTemporaryBackend(),
