@@ -24,6 +24,7 @@ import {
 } from "../../scripts/local-service.ts";
 import { makeCertificate } from "../support/certificate.ts";
 import { runCommand, runInTerminal } from "../support/command-line.ts";
+import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
 import { type PassingAnswer, startTamperingProxy } from "../support/tampering-proxy.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { backendEnvironment, startTestService, type TestService } from "../support/test-service.ts";
@@ -96,14 +97,13 @@ async function startRawServer(onConnection: (socket: Socket) => void): Promise<U
     socket.once("close", () => sockets.delete(socket));
     onConnection(socket);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const url = await listenOnLoopback(server);
   onTestFinished(async () => {
     for (const socket of sockets) socket.destroy();
     server.close();
     await once(server, "close");
   });
-  return urlOf(server.address());
+  return url;
 }
 
 async function startHttpServer(listener: RequestListener): Promise<URL> {
@@ -112,19 +112,9 @@ async function startHttpServer(listener: RequestListener): Promise<URL> {
     request.resume();
     listener(request, response);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    server.close();
-    await once(server, "close");
-  });
-  return urlOf(server.address());
-}
-
-function urlOf(address: ReturnType<ReturnType<typeof createServer>["address"]>): URL {
-  if (address === null || typeof address === "string") throw new Error("a server of a test has no port");
-  return new URL(`http://127.0.0.1:${address.port}`);
+  const url = await listenOnLoopback(server);
+  onTestFinished(() => closeServer(server));
+  return url;
 }
 
 describe("a deployment in which all is well", () => {

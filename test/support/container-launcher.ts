@@ -6,6 +6,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { LOOPBACK, type LocalBackend, startBackend, takeFreePort } from "../../scripts/local-service.ts";
+import { closeServer, listenOnLoopback } from "./loopback-server.ts";
 import { backendEnvironment } from "./test-service.ts";
 
 /** One start of a backend. */
@@ -99,18 +100,14 @@ export async function startContainerLauncher(settings: Readonly<Record<string, s
       response.writeHead(typeof answer === "string" ? 200 : 404).end(answer);
     })();
   });
-  server.listen(0, LOOPBACK);
-  await once(server, "listening");
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the loopback interface has no port");
+  const { origin } = await listenOnLoopback(server);
   return {
-    url: `http://${LOOPBACK}:${address.port}`,
+    url: origin,
     launches,
     inactivityTimeoutsMilliseconds,
     stop: async () => {
       await Promise.allSettled(launches.map(async ({ backend }) => (await backend).stop()));
-      server.closeAllConnections();
-      server.close();
+      await closeServer(server);
     },
   };
 }
