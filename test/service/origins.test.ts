@@ -154,8 +154,8 @@ describe("a render that is tried again", () => {
     a.behaviour = (response) => response.socket?.resetAndDestroy();
     const piece = "ä".repeat(400_000);
     const body = JSON.stringify({ source: "x", data: Array.from({ length: 20 }, () => piece) });
-    for (let round = 0; round < 4; round++) expect((await render(body)).status).toBe(200);
-    expect(a.requests.length).toBeGreaterThan(0);
+    // Until chance has sent one to `a`, which fails.
+    while (a.requests.length === 0) expect((await render(body)).status).toBe(200);
     const sent = Buffer.from(body);
     for (const { body: received } of [...a.requests, ...b.requests]) expect(received.equals(sent)).toBe(true);
   }, 60_000);
