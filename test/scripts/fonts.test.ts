@@ -130,7 +130,7 @@ it("verifying finds fonts that have changed or are missing", async () => {
     "single is not as it was added.",
   ]);
   await writeFile(join(folder, FONTS_LOCK_NAME), "{}");
-  await expect(findFontProblems(folder)).rejects.toThrow("is no lock file");
+  await expect(findFontProblems(folder)).rejects.toThrow("is not a lock file");
 });
 
 describe("a collection", () => {

@@ -318,9 +318,9 @@ describe("verify", () => {
     expect((await findProblems(folder)).join()).toContain(problem);
   });
 
-  it("reports a lock file that is none", async () => {
+  it("reports a file that is not a lock file", async () => {
     await writeFile(join(folder, PACKAGES_LOCK_NAME), '{ "lock_version": 2 }');
-    await expect(findProblems(folder)).rejects.toThrow("is no lock file: lock_version");
+    await expect(findProblems(folder)).rejects.toThrow("is not a lock file: lock_version");
   });
 });
 
