@@ -118,8 +118,8 @@ export function renderRoute(resources: RenderRouteResources): RenderRoute {
 }
 
 /**
- * The first two steps. Only this function holds the body, so its memory is free while the answer is delivered, which may
- * take minutes.
+ * The first two steps. Only this function holds the body, so its memory is free again while the answer is delivered, which may take
+ * minutes.
  */
 async function receiveAndRender(
   resources: RenderRouteResources,
@@ -267,13 +267,13 @@ function senderOf({ headers }: FastifyRequest, tokens: readonly string[]): Sende
   return { caller: isNamed ? name : UNNAMED_CALLER, forbidden };
 }
 
-/** How long the edge still waits for the answer; without limit if it does not say. */
+/** How long the edge will still wait for the answer; infinite if it does not say. */
 function patienceMilliseconds({ headers }: FastifyRequest): number {
   const text = headers[PATIENCE_HEADER.toLowerCase()];
   return typeof text === "string" && /^[0-9]{1,9}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
 }
 
-/** Reports to the operator if the edge's limits differ: edge and backend would then answer the same request differently. */
+/** Reports to the operator if the edge has other limits, because edge and backend would then judge the same request differently. */
 function compareLimits(request: FastifyRequest, fingerprint: string, metrics: BackendMetrics): void {
   const edgeLimits = request.headers[LIMITS_HEADER.toLowerCase()];
   if (edgeLimits === undefined || edgeLimits === fingerprint) return;
