@@ -73,7 +73,7 @@ it("backends with the same capabilities have the same digest in their metrics, o
   expect(digests[2]).not.toBe(digests[0]);
 });
 
-it("the operator's own packages count without being in the lock file", async () => {
+it("the operator's own packages need not be in the lock file", async () => {
   const folder = await packageFolder();
   await cp(join(folder, "preview"), join(folder, "local"), { recursive: true });
   await writeFile(join(folder, "notes.txt"), "");

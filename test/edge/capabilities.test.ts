@@ -116,7 +116,7 @@ describe("the document of the edge", () => {
 });
 
 describe("a backend that does not answer", () => {
-  it("counts for an hour with what it had, then no longer", async () => {
+  it("is represented by its last document for an hour, then not at all", async () => {
     const one = origin("a", WITH("chart", "letter"));
     const other = origin("b", WITH("chart"));
     const capabilities = new OriginCapabilities([one, other]);
@@ -162,7 +162,7 @@ describe("a backend that does not answer", () => {
   });
 });
 
-describe("an answer that is no document", () => {
+describe("an answer that is not a document", () => {
   const valid = JSON.stringify(WITH("letter"));
   it.each<[string, () => Response | Promise<Response>]>([
     ["no JSON", () => new Response("garbage")],

@@ -103,7 +103,7 @@ describe("one of two origins", () => {
     expect(a.requests.length).toBeLessThanOrEqual(2);
   });
 
-  it("hangs, and answers nothing any more: its render goes to the other within seconds", async () => {
+  it("hangs: its render goes to the other within seconds", async () => {
     const { a, renderMany } = await startPair();
     a.isAlive = false;
     a.behaviour = () => {};
@@ -131,7 +131,7 @@ describe("one of two origins", () => {
     await expect.poll(async () => (await renderMany(4)).includes("%PDF by a")).toBe(true);
   });
 
-  it("is about to stop: it is asked no more, and what it has begun is not lost", async () => {
+  it("is about to stop: it gets no more renders, and loses none that it has begun", async () => {
     const { a, b, renderMany } = await startPair();
     a.behaviour = (response) => a.answer(response, { [LOAD]: "running=0,waiting=0,slots=2,draining" });
     const texts = await renderMany(RENDERS, a);
@@ -214,7 +214,7 @@ describe("a render that is tried again", () => {
   });
 });
 
-describe("when no origin can answer, the client hears what is true", () => {
+describe("when no origin can answer, the client is told", () => {
   it("that the service is full, with the shortest time to wait", async () => {
     const { a, b, render } = await startPair();
     a.behaviour = problemAnswer(429, { "Retry-After": "7" });
@@ -253,7 +253,7 @@ describe("when no origin can answer, the client hears what is true", () => {
     expect(a.requests.length + b.requests.length).toBe(1);
   });
 
-  it("and it names no address of an origin", async () => {
+  it("nothing about the addresses of origins", async () => {
     const { origins, render, url } = await startStage(1);
     await origins[0]?.stop();
     const metrics = await (await fetch(new URL("/metrics", url))).text();
