@@ -1,6 +1,6 @@
 /**
- * In place of a container engine: starts the real backend as a process for each instance of `test/edge/container-worker.ts`,
- * with the environment that the Worker gives its container.
+ * Stands in for a container engine: starts the real backend as a process for each instance of `test/edge/container-worker.ts`, with
+ * the environment that the Worker gives to its container.
  */
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -20,7 +20,7 @@ interface Launch {
   /** Resolves to the exit code. */
   readonly ended: Promise<number>;
   isRunning: boolean;
-  /** How often the container has been asked for something since then. */
+  /** The number of requests to the container after its end. */
   requestsAfterEnd: number;
 }
 
