@@ -7,6 +7,7 @@
 import { toJsonSchemaDefs } from "@valibot/to-json-schema";
 import { CAPABILITIES_PATH } from "../../rules/capabilities.ts";
 import { API_TOKEN_HEADER, COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../rules/http/headers.ts";
+import { SERVER_TIMING_HEADER } from "../../rules/http/server-timing.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
 import { capabilitiesExample, constraintsExample, type Example, problemExample, requestExamples } from "./examples.ts";
 import { REQUEST_SCHEMAS } from "./request-schemas.ts";
@@ -91,6 +92,13 @@ const HEADERS = {
     required: true,
     schema: { type: "integer", minimum: 1 },
   },
+  ServerTiming: {
+    description: "Only in answers to renders with a valid token: milliseconds of each step that was reached.",
+    schema: {
+      type: "string",
+      examples: ["receive;dur=1.2, validate;dur=0.3, origin;dur=21.8, queue;dur=0, compile;dur=14.1"],
+    },
+  },
   SvgPolicy: {
     description: "With an SVG only: what is opened on its own runs nothing and loads nothing.",
     schema: { type: "string" },
@@ -159,7 +167,7 @@ function problemResponse({ status, description, headers: own = {} }: ProblemResp
   const codes = codesOf(status);
   return {
     description,
-    headers: headers({ "Cache-Control": "NoStore", ...own }),
+    headers: headers({ "Cache-Control": "NoStore", [SERVER_TIMING_HEADER]: "ServerTiming", ...own }),
     content: {
       [PROBLEM_MEDIA_TYPE]: {
         schema: problemsSchema(codes),
@@ -254,6 +262,7 @@ function paths(requests: Readonly<Record<string, Example>>): Json {
               "Cache-Control": "NoStore",
               "Content-Disposition": "ContentDisposition",
               "Content-Length": "ContentLength",
+              [SERVER_TIMING_HEADER]: "ServerTiming",
               "Content-Security-Policy": "SvgPolicy",
             }),
             content: { "application/pdf": FILE, "image/png": FILE, "image/svg+xml": FILE, "application/zip": FILE },
