@@ -1,8 +1,8 @@
 /**
- * The label `caller` of metrics: names of callers, of which only so many get series of their own.
+ * The label `caller` of metrics. Only a limited number of callers get series of their own.
  *
- * Names come from the edge's setting and are few. But each name is a set of series that the backend keeps until it ends,
- * so a mistake, such as an edge that makes up names, must not grow them without end.
+ * Names come from a setting of the edge and are few. But the backend keeps the series of each name until it ends, so a mistake, such
+ * as an edge that makes up names, must not add series without limit.
  */
 
 /** The most callers with series of their own. */
@@ -11,7 +11,7 @@ export const MAX_CALLERS_IN_METRICS = 100;
 /** The label of all further callers. No caller can have this name: see `CALLER_NAME_PATTERN`. */
 const OTHER_CALLERS = "_other";
 
-/** The label of a caller: its name, if it is among the first `MAX_CALLERS_IN_METRICS` that were asked for. */
+/** The label of a caller: its name, if it is among the first `MAX_CALLERS_IN_METRICS` callers. */
 export class CallerLabel {
   readonly #names = new Set<string>();
 

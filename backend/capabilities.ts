@@ -1,5 +1,5 @@
 /**
- * What this backend has installed, for `GET /capabilities.json`. It is found out once, at start, because neither fonts nor
+ * What this backend has installed, for `GET /capabilities.json`. It is determined once, at start, because neither fonts nor
  * packages may change while the backend runs.
  */
 import { createHash } from "node:crypto";
@@ -20,7 +20,7 @@ import {
 /** The document as it is served. */
 export interface CapabilitiesAnswer {
   readonly body: Buffer;
-  /** Equal for backends that have the same installed. */
+  /** Equal for backends with the same capabilities. */
   readonly digest: string;
 }
 
@@ -64,7 +64,7 @@ export class InstalledCapabilities {
     const fonts = await listFonts(settings, sandbox, supervisor);
     const body = Buffer.from(JSON.stringify(capabilitiesOf(typstVersion, fonts, packages)));
     if (body.length > MAX_CAPABILITIES_BYTES) {
-      throw new SettingError("SERVICE_FONT_PATHS names folders with more fonts than can be published. Take some out.");
+      throw new SettingError("SERVICE_FONT_PATHS names folders with more fonts than can be published. Remove some.");
     }
     this.#digest = createHash("sha256").update(body).digest("hex").slice(0, 32);
     return { body, digest: this.#digest };
@@ -72,8 +72,8 @@ export class InstalledCapabilities {
 }
 
 /**
- * The packages of a folder. Those that its lock file lists must be there; `npm run packages -- verify` also compares what is
- * in them, which takes time that a start does not have.
+ * The packages of a folder, which must include all that its lock file lists. Their contents are not compared, because that
+ * would delay the start: `npm run packages -- verify` does it.
  */
 async function vendoredPackages(folder: string): Promise<PackageSpec[]> {
   try {

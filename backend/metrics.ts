@@ -4,7 +4,7 @@
 import { statfs } from "node:fs/promises";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { OUTPUT_FORMATS, type OutputFormat } from "../rules/output-options.ts";
-import { type Origin, PROBLEMS, type ProblemCode } from "../rules/problem.ts";
+import { type OutcomeClass, outcomeClass, type RequestOutcome } from "../rules/request-outcome.ts";
 import type { ByteBudget } from "./admission/byte-budget.ts";
 import type { RenderQueue } from "./admission/render-queue.ts";
 import { CallerLabel } from "./caller-label.ts";
@@ -14,9 +14,6 @@ import { type PhaseRun, phaseSeconds, type RequestPhase } from "./render/phases.
 import { TIMEOUT_CAUSES, timeoutCauseOf } from "./render/timeouts.ts";
 import type { SandboxMode } from "./sandbox/sandbox.ts";
 import type { WarmPool } from "./typst/warm-pool.ts";
-
-/** How one render request ended: `ok`, the code of a problem, or `client_gone` if the client did not wait. */
-export type RequestOutcome = "ok" | "client_gone" | ProblemCode;
 
 /** What is measured of one render request before it is answered. */
 export interface ObservedRender {
@@ -85,14 +82,7 @@ const OUTCOMES_WITHOUT_FORMAT = [
   "service_unavailable",
 ] as const satisfies readonly RequestOutcome[];
 
-/** How a request ended, roughly: the label of its duration. */
-type OutcomeClass = "ok" | "client_gone" | Origin;
-
 const OUTCOME_CLASSES: readonly OutcomeClass[] = ["ok", "client_gone", "request", "template", "capacity", "service"];
-
-function classOf(outcome: RequestOutcome): OutcomeClass {
-  return outcome === "ok" || outcome === "client_gone" ? outcome : PROBLEMS[outcome].origin;
-}
 
 export class BackendMetrics {
   readonly #registry = new Registry();
@@ -145,7 +135,7 @@ export class BackendMetrics {
       buckets: SECONDS_BUCKETS,
       registers,
     });
-    for (const outcomeClass of OUTCOME_CLASSES) this.#durationSeconds.zero({ class: outcomeClass });
+    for (const outcome of OUTCOME_CLASSES) this.#durationSeconds.zero({ class: outcome });
     this.#phaseSeconds = new Histogram({
       name: "service_render_phase_seconds",
       help: "Seconds of each phase of a render: receive, until the body is read and validated; queue; start, until a waiting process is taken or a new one is requested; files, until those of the request are written; compile; archive; probe, a second compile that asks for a page; delivery to the client.",
@@ -187,7 +177,7 @@ export class BackendMetrics {
     }).set({ typst_version: sources.typstVersion, sandbox: sources.sandboxMode }, 1);
     new Gauge({
       name: "service_capabilities_info",
-      help: "1 once fonts and packages are known; backends with the same digest have the same installed.",
+      help: "1 once fonts and packages are known; backends with the same digest have the same fonts, packages and formats.",
       labelNames: ["digest"],
       registers,
       collect() {
@@ -276,7 +266,7 @@ export class BackendMetrics {
 
   /** Counts a render request once, at its end. */
   countRequest(caller: string, format: ObservedRender["format"], end: RequestEnd, seconds: number): void {
-    this.#durationSeconds.observe({ class: classOf(end.outcome) }, seconds);
+    this.#durationSeconds.observe({ class: outcomeClass(end.outcome) }, seconds);
     this.#renders.inc({ format, outcome: end.outcome });
     this.#callerRequests.inc({ caller: this.#callerLabel.of(caller), outcome: end.outcome });
     if (end.delivery === null) return;

@@ -116,7 +116,7 @@ export const BACKEND_INTEGER_SETTINGS = {
     min: 0,
     max: 300,
     meaning:
-      "how long a backend still takes renders after SIGTERM, while `/ready` says 503, so that nobody sends to a backend that has gone",
+      "how long a backend still accepts renders after SIGTERM, while `/ready` says 503, so that whoever sends to it has time to notice",
   },
   // Longer than a request may wait and render, so that a stopping backend finishes what it has accepted.
   graceSeconds: {
@@ -228,8 +228,8 @@ function readLogLevel(level: string | undefined): string {
 }
 
 /**
- * OpenTelemetry's own variables (https://opentelemetry.io/docs/specs/otel/protocol/exporter/): the endpoint for traces as it
- * is, or that of all signals with the path of traces.
+ * Reads OpenTelemetry's own variables (https://opentelemetry.io/docs/specs/otel/protocol/exporter/): the endpoint for traces is used
+ * as it is; to the endpoint for all signals, the path for traces is appended.
  */
 function readTracesUrl(environment: Environment): URL | null {
   const { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: own, OTEL_EXPORTER_OTLP_ENDPOINT: shared } = environment;
@@ -237,7 +237,10 @@ function readTracesUrl(environment: Environment): URL | null {
   if (!endpoint || environment.OTEL_SDK_DISABLED?.trim().toLowerCase() === "true") return null;
   const name = own ? "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" : "OTEL_EXPORTER_OTLP_ENDPOINT";
   const protocol = environment.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL || environment.OTEL_EXPORTER_OTLP_PROTOCOL;
-  if (protocol === "grpc") throw new SettingError(`${name} is called by OTLP over HTTP in JSON, not by gRPC.`);
+  if (protocol === "grpc")
+    throw new SettingError(
+      `Traces are sent by OTLP over HTTP in JSON, not by gRPC: ${name} must be an endpoint for HTTP.`,
+    );
   const url = URL.parse(own ? endpoint : `${endpoint.replace(/\/+$/, "")}/v1/traces`);
   if (url?.protocol === "http:" || url?.protocol === "https:") return url;
   throw new SettingError(`${name} must be an http or https URL.`);

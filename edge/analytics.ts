@@ -1,5 +1,5 @@
 /**
- * Counters that survive isolates: a data point per request in an Analytics Engine dataset, where the Worker has one bound.
+ * Counters that outlive isolates: one data point per request in an Analytics Engine dataset, if the Worker has a binding to one.
  * https://developers.cloudflare.com/analytics/analytics-engine/
  */
 import type { RequestLine } from "./request-record.ts";
@@ -7,17 +7,15 @@ import type { RequestLine } from "./request-record.ts";
 /** The name of the binding. */
 export const ANALYTICS_BINDING = "EDGE_ANALYTICS";
 
-/** What is used of Cloudflare's `AnalyticsEngineDataset`. */
+/** The part of Cloudflare's `AnalyticsEngineDataset` that is used here. */
 export interface AnalyticsDataset {
   writeDataPoint(point: { readonly indexes: string[]; readonly blobs: string[]; readonly doubles: number[] }): void;
 }
 
-/** What is written of a request; -1 stands for an unknown number, "" for an unknown text. */
+/** A column. An unknown number is written as -1, an unknown text as "". */
 type Field<Value> = readonly [name: string, read: (line: RequestLine) => Value | undefined, meaning: string];
 
-/**
- * `blob1` and so on, in this order. Queries name columns by their number: new ones come last, and none is ever removed.
- */
+/** `blob1` and so on, in this order. Queries name columns by their number, so new ones come last and none is ever removed. */
 export const ANALYTICS_BLOBS: readonly Field<string>[] = [
   ["route", ({ route }) => route, "path of the route, or `none`"],
   ["method", ({ method }) => method, "method of the request, or `other`"],
@@ -38,12 +36,12 @@ export const ANALYTICS_DOUBLES: readonly Field<number>[] = [
   ["total", ({ milliseconds }) => milliseconds.total, "milliseconds until the answer began"],
 ];
 
-/** Cloudflare samples within an index, so that a caller with few requests is counted exactly beside one with many. */
+/** Cloudflare samples each index separately, so a caller with few requests is counted exactly even if another sends many. */
 const indexOf = ({ caller, route }: RequestLine) => caller ?? route;
 
 let hasFailed = false;
 
-/** Writes a request, if there is a dataset. It never throws: a request must not fail because it cannot be counted. */
+/** Writes the data point of a request, if there is a dataset. Never throws: a request must not fail because it is not counted. */
 export function writeAnalytics(dataset: unknown, line: RequestLine): void {
   if (!isDataset(dataset)) return;
   try {

@@ -43,7 +43,7 @@ app.use(async (context, next) => {
   endRequest(context, context.res);
 });
 
-/** Whether a client may leave before it is answered. All other routes answer at once, and `/v1/constraints` is asked often. */
+/** Whether a client may leave before it is answered. Other routes answer at once and are spared the listener. */
 function mayOutlastClient({ req }: EdgeContext): boolean {
   return req.method === "POST" || req.path === "/metrics";
 }

@@ -2,10 +2,10 @@
  * A Worker that serves the static files where there is no Cloudflare: `npm run build:edge` binds it to the edge as `ASSETS`.
  * It answers as Cloudflare's asset server does with `html_handling` and `not_found_handling` set to `none`.
  *
- * The files are bindings of their own, named by their paths: workerd reads them from beside its configuration, once.
+ * Each file is a binding, named by its path. workerd reads the files once, from the folder of its configuration.
  */
 
-/** What is known of a file when the configuration is made. */
+/** What the build knows about a file. */
 export interface AssetDescription {
   readonly contentType: string;
   /** A strong validator with its quotes. It depends on the content alone, so all edges of one build agree on it. */

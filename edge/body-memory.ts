@@ -8,8 +8,8 @@
  * and all others share the rest. The same rule divides the rest among the requests of one caller, so a caller with slow
  * uploads never holds the memory that the largest body of another caller needs.
  *
- * A body that a backend has taken is only kept for the case that this backend fails: it goes as soon as another request
- * needs the memory.
+ * A body that a backend has received is kept only in case this backend fails: it is dropped as soon as another request needs the
+ * memory.
  */
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 
@@ -134,7 +134,7 @@ export class Reservation {
   readonly #memory: BodyMemory;
   #bytes = 0;
   #isReleased = false;
-  /** Frees the memory for another request; null while this request cannot do without it. */
+  /** Called when another request takes the memory; null while the memory is not on offer. */
   #giveUp: (() => void) | null = null;
 
   constructor(memory: BodyMemory, owner: string, expiresAt: number) {
@@ -171,14 +171,14 @@ export class Reservation {
   }
 
   /**
-   * From now on, the memory is kept only as long as no other request needs it. Then it is released and `giveUp` is called,
-   * which must let go of what it holds.
+   * From now on, another request may take the memory. If one does, the memory is released and `giveUp` is called, which must drop
+   * the body.
    */
   offer(giveUp: () => void): void {
     this.#giveUp = giveUp;
   }
 
-  /** Takes an offer back. */
+  /** Withdraws the offer. */
   keep(): void {
     this.#giveUp = null;
   }
@@ -205,7 +205,7 @@ function makePool(maxOthersBytes: number): Pool {
   return { reservations: new Set(), frequentPollers: new Set(), reservedBytes: 0, maxOthersBytes };
 }
 
-/** Takes memory that is on offer, the oldest first, until the reservation can grow. */
+/** Takes memory that other requests offer, the oldest first, until the reservation can grow. */
 function reclaim(pool: Pool, reservation: Reservation, bytes: number): void {
   for (const other of pool.reservations) {
     if (canGrow(pool, reservation, bytes)) return;

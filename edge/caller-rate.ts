@@ -2,8 +2,8 @@
  * An optional rate limit per caller, by Cloudflare's rate-limit binding `CALLER_RATE_LIMITER` (docs/operations.md#rate-limit).
  * Without the binding it does nothing.
  *
- * It spares a deployment from one caller's flood before its bodies are read. It is no protection that the service depends
- * on: slots, queue and memory are shared out by caller in any case. So a binding that fails or hangs lets requests pass.
+ * It stops one caller's flood before any body is read. The service does not depend on it, because slots, queue and memory are
+ * shared out by caller in any case. So if the binding fails or hangs, requests pass.
  */
 import { createMiddleware } from "hono/factory";
 import { type Problem, problem } from "../rules/problem.ts";
@@ -12,7 +12,7 @@ import { problemResponse } from "./problem-response.ts";
 import { readInTime } from "./read-in-time.ts";
 import { logFailure } from "./request-log.ts";
 
-/** Cloudflare answers from memory of the same location; an answer that takes longer does not come. */
+/** Cloudflare answers from memory in the same location. An answer that takes longer than this will not come. */
 const LIMITER_TIMEOUT_MILLISECONDS = 1000;
 
 /** Refuses the request of a caller that is over its rate. To be used after `requireToken`. */
@@ -40,6 +40,6 @@ async function askInTime(limiter: RateLimit, key: string): Promise<RateOutcome> 
 }
 
 function rateExceeded(retryAfterSeconds: number): Problem {
-  const detail = `The caller sends requests at a higher rate than it may. Try again in ${retryAfterSeconds} seconds.`;
+  const detail = `The caller sends requests faster than it may. Try again in ${retryAfterSeconds} seconds.`;
   return problem("render_queue_full", detail, { retry_after: retryAfterSeconds });
 }

@@ -1,6 +1,5 @@
 /**
- * `GET /capabilities.json`: what every backend of the deployment has installed. hono's `etag` in front of this handler answers
- * 304.
+ * `GET /capabilities.json`: the fonts, packages and formats that every backend of the deployment has.
  */
 import { serviceUnavailable } from "../rules/problem.ts";
 import { deploymentOf, type EdgeContext } from "./context.ts";
@@ -8,12 +7,12 @@ import { problemResponse } from "./problem-response.ts";
 
 export async function answerCapabilities(context: EdgeContext): Promise<Response> {
   const answer = await deploymentOf(context).originCapabilities.answer(context.req.raw.signal);
-  // No backend has answered lately: an empty list would say that there are no fonts.
+  // No backend has answered lately. An empty list would claim that there are no fonts.
   if (answer === null) return problemResponse(context, serviceUnavailable());
   return new Response(answer.body, {
     headers: {
       ETag: answer.etag,
-      // Fonts and packages change with a deployment only. Everybody gets the same.
+      // Fonts and packages change only with a deployment, and every caller gets the same document.
       "Cache-Control": "public, max-age=60",
       "Content-Type": "application/json",
     },

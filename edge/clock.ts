@@ -1,12 +1,12 @@
 /**
- * The clock of what waits at the edge. The simulation drives the same code with a clock of its own.
+ * The clock of everything at the edge that waits. The simulation runs the same code on a clock of its own.
  */
 
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;
   wait(milliseconds: number): Promise<void>;
-  /** Calls back after a time. The returned function prevents it. */
+  /** Calls back after a time. @returns a function that cancels the call. */
   after(milliseconds: number, callback: () => void): () => void;
 }
 

@@ -1,24 +1,18 @@
 /**
- * `GET /v1/constraints`: the document is built once per isolate, with a strong entity tag, so that a request costs next to
- * nothing. hono's `etag` in front of this handler compares the tag with `If-None-Match` and answers 304.
+ * `GET /v1/constraints`: the document is built once per isolate, so a request costs next to nothing.
  */
 import { constraintsDocument } from "../rules/constraints.ts";
 import { type EdgeContext, settingsOf } from "./context.ts";
 import type { EdgeSettings } from "./settings.ts";
+import { type TaggedJson, tagJson } from "./tagged-json.ts";
 
-interface ConstraintsAnswer {
-  /** Bytes: a string would be encoded again for every request. */
-  readonly body: Uint8Array;
-  readonly etag: string;
-}
-
-const answersBySettings = new WeakMap<EdgeSettings, Promise<ConstraintsAnswer>>();
+const answersBySettings = new WeakMap<EdgeSettings, Promise<TaggedJson>>();
 
 export async function answerConstraints(context: EdgeContext): Promise<Response> {
   const settings = settingsOf(context);
   let answer = answersBySettings.get(settings);
   if (answer === undefined) {
-    answer = makeAnswer(settings);
+    answer = tagJson(constraintsDocument(settings.limits));
     answersBySettings.set(settings, answer);
   }
   const { body, etag } = await answer;
@@ -30,10 +24,4 @@ export async function answerConstraints(context: EdgeContext): Promise<Response>
       "Content-Type": "application/json",
     },
   });
-}
-
-async function makeAnswer({ limits }: EdgeSettings): Promise<ConstraintsAnswer> {
-  const body = new TextEncoder().encode(JSON.stringify(constraintsDocument(limits)));
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", body));
-  return { body, etag: `"${digest.toHex().slice(0, 32)}"` };
 }

@@ -1,9 +1,9 @@
 /**
- * Pages of other origins (CORS, the Fetch standard): closed unless `SERVICE_CORS_ORIGINS` names them. No credentials of a
- * browser are ever allowed; a page sends its token in a header like every other client.
+ * Pages of other origins (CORS, the Fetch standard) may use the service only if `SERVICE_CORS_ORIGINS` names them. A browser's
+ * credentials are never allowed: a page sends its token in a header, like every other client.
  *
- * hono's middleware decides and writes the header fields. It takes every OPTIONS for a preflight request, on any path, so
- * it gets only those that are one and that ask for a path which is served.
+ * hono's middleware decides and writes the header fields. It treats every OPTIONS request on any path as a preflight request, so
+ * it gets only those that really are one, for a path that is served.
  */
 import type { MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
@@ -13,16 +13,16 @@ import { type EdgeBindings, settingsOf } from "./context.ts";
 import { servedMethods } from "./served-methods.ts";
 import type { CorsOrigins, EdgeSettings } from "./settings.ts";
 
-/** What a page may send beside the fields that the Fetch standard lists as safe. */
+/** What a page may send in addition to the fields that the Fetch standard always allows. */
 const REQUEST_HEADERS = [API_TOKEN_HEADER, "Content-Type", "If-None-Match", "traceparent", "tracestate"];
 
-/** What a page may read beside the fields that the Fetch standard lists as safe. */
+/** What a page may read in addition to the fields that the Fetch standard always allows. */
 const RESPONSE_HEADERS = [REQUEST_ID_HEADER, "Retry-After", "Content-Disposition", "ETag", "Server-Timing", "Allow"];
 
-/** Chromium keeps the answer to a preflight request no longer. */
+/** The longest that Chromium keeps the answer to a preflight request. */
 const PREFLIGHT_MAX_AGE_SECONDS = 2 * 60 * 60;
 
-/** The fields that a page must see with a 304 too, whose answer it has kept. */
+/** The fields that a page must also see with a 304. */
 export const CORS_HEADERS_OF_304 = ["Access-Control-Allow-Origin", "Access-Control-Expose-Headers"];
 
 const middlewareBySettings = new WeakMap<EdgeSettings, MiddlewareHandler<EdgeBindings>>();

@@ -1,5 +1,5 @@
 /**
- * The body of a valid request, held until a backend has answered: should that backend fail, it is sent to another one.
+ * The body of a valid request, kept until a backend has answered, so that it can be sent to another one if that backend fails.
  */
 import type { BodyCollector } from "../rules/http/body-collector.ts";
 import type { Reservation } from "./body-memory.ts";
@@ -20,12 +20,12 @@ export class HeldBody {
     return this.#collector?.finish() ?? null;
   }
 
-  /** A backend has all of it: from now on other requests may take its memory. */
+  /** To be called when a backend has all of it. From now on, other requests may take its memory. */
   offer(): void {
     this.#reservation.offer(() => this.#free());
   }
 
-  /** Takes the offer back, to send the body again. */
+  /** Withdraws the offer, to send the body again. */
   keep(): void {
     this.#reservation.keep();
   }

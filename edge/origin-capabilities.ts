@@ -1,8 +1,8 @@
 /**
- * What all backends have installed, gathered from them and kept for some time.
+ * The capabilities that all backends have in common, gathered from them and kept for some time.
  *
- * A backend that does not answer counts with its last document, for as long as it may be about to return; after that the
- * others decide alone. Where backends differ, a log line names what not all of them have.
+ * A backend that does not answer is represented by its last document for up to an hour, because it may come back. After that
+ * it is left out. If the backends differ, a log line names what some of them lack.
  */
 import {
   CAPABILITIES_PATH,
@@ -15,22 +15,17 @@ import {
 import { fetchText } from "./origins/fetch-text.ts";
 import type { Origin } from "./origins/origin.ts";
 import { type Gathered, SharedAnswer } from "./shared-answer.ts";
+import { type TaggedJson, tagJson } from "./tagged-json.ts";
 
 const BOUNDS = { timeoutMilliseconds: 5000, maxBytes: MAX_CAPABILITIES_BYTES } as const;
 /** Fonts and packages change with a deployment only. */
 const KEEP_MILLISECONDS = 60_000;
-/** When a backend did not answer: it may be back soon. */
+/** Used when a backend did not answer, because it may be back soon. */
 const KEEP_INCOMPLETE_MILLISECONDS = 5000;
-/** How long a backend that does not answer counts with what it had. */
+/** How long the last document of a backend that does not answer is still used. */
 const STALE_MILLISECONDS = 60 * 60 * 1000;
-/** The log names this many differences. */
+/** The log names at most this many differences. */
 const MAX_LOGGED_DIFFERENCES = 20;
-
-/** The document as it is served. */
-export interface CapabilitiesAnswer {
-  readonly body: Uint8Array;
-  readonly etag: string;
-}
 
 interface KnownCapabilities {
   readonly capabilities: Capabilities;
@@ -40,7 +35,7 @@ interface KnownCapabilities {
 export class OriginCapabilities {
   readonly #origins: readonly Origin[];
   readonly #known = new Map<Origin, KnownCapabilities>();
-  readonly #answer: SharedAnswer<CapabilitiesAnswer | null>;
+  readonly #answer: SharedAnswer<TaggedJson | null>;
   #loggedDifferences = "";
 
   constructor(origins: readonly Origin[]) {
@@ -53,18 +48,18 @@ export class OriginCapabilities {
    *
    * @param clientGone aborted when the client disconnects.
    */
-  answer(clientGone: AbortSignal): Promise<CapabilitiesAnswer | null> {
+  answer(clientGone: AbortSignal): Promise<TaggedJson | null> {
     return this.#answer.get(clientGone);
   }
 
-  async #gather(): Promise<Gathered<CapabilitiesAnswer | null>> {
+  async #gather(): Promise<Gathered<TaggedJson | null>> {
     const answers = await Promise.all(this.#origins.map((origin) => this.#ask(origin)));
     const isComplete = answers.every((hasAnswered) => hasAnswered);
     const all = [...this.#known.values()].map(({ capabilities }) => capabilities);
     this.#logDifferences(all);
     const [first, ...others] = all;
     return {
-      value: first === undefined ? null : await servedAnswer(commonCapabilities([first, ...others])),
+      value: first === undefined ? null : await tagJson(commonCapabilities([first, ...others])),
       keepMilliseconds: isComplete ? KEEP_MILLISECONDS : KEEP_INCOMPLETE_MILLISECONDS,
     };
   }
@@ -87,16 +82,10 @@ export class OriginCapabilities {
     this.#loggedDifferences = text;
     if (differences.length === 0) return;
     console.warn({
-      message: "the backends have not the same installed",
+      message: "the backends do not have the same capabilities",
       origins: [...this.#known.keys()].map(({ name }) => name),
       notEverywhere: differences.slice(0, MAX_LOGGED_DIFFERENCES),
       notEverywhereCount: differences.length,
     });
   }
-}
-
-async function servedAnswer(capabilities: Capabilities): Promise<CapabilitiesAnswer> {
-  const body = new TextEncoder().encode(JSON.stringify(capabilities));
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", body));
-  return { body, etag: `"${digest.toHex().slice(0, 32)}"` };
 }

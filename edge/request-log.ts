@@ -1,14 +1,14 @@
 /**
- * Log lines of the edge, and the one that each request ends with.
+ * Writes the edge's log lines: one for each request at its end, and one for each failure.
  */
 import { ANALYTICS_BINDING, writeAnalytics } from "./analytics.ts";
 import { type EdgeContext, settingsOf } from "./context.ts";
 import { parseLogRequests, type RequestLogging } from "./settings.ts";
 
 /**
- * Writes the line and the data point of a request, unless that has been done.
+ * Writes the log line and the data point of a request, unless they have been written.
  *
- * @param response null if the client has left before it.
+ * @param response null if the client left before the answer.
  */
 export function endRequest(context: EdgeContext, response: Response | null): void {
   const { record, requestId } = context.var;
@@ -21,7 +21,7 @@ export function endRequest(context: EdgeContext, response: Response | null): voi
   if (logging !== "none") console.log(formatted(logging, line));
 }
 
-/** Writes a line about what has failed: `error` for the request itself, `warn` for what it can do without. */
+/** Writes a line about a failure: `error` if the request failed, `warn` if it could go on. */
 export function logFailure(context: EdgeContext, level: "error" | "warn", line: object): void {
   console[level](formatted(loggingOf(context), line));
 }
@@ -30,7 +30,7 @@ function formatted(logging: RequestLogging, line: object): object | string {
   return logging === "json" ? JSON.stringify(line) : line;
 }
 
-/** A deployment whose settings are not valid logs what it answers, too: by this setting alone. */
+/** A deployment whose settings are not valid logs its answers as well, so this setting is then read alone. */
 function loggingOf(context: EdgeContext): RequestLogging {
   try {
     return settingsOf(context).logRequests;

@@ -1,39 +1,36 @@
 /**
- * What the edge knows about one request, filled by whoever learns it, and written once as a log line. It holds nothing of
- * the request's content, no token, no query and no path that is not a route.
+ * What the edge records about one request: each part of the edge adds what it learns, and the record is written once, as a
+ * log line. It holds no content of the request, no token, no query, and no path unless it is that of a route.
  */
-import { EDGE_ROUTES, PLAYGROUND_ROUTES, REFERENCE_ROUTES, type Route, STATIC_ROUTES } from "../rules/http/routes.ts";
+import { ALL_EDGE_ROUTES } from "../rules/http/routes.ts";
 import { joinServerTimings, serverTiming } from "../rules/http/server-timing.ts";
 import { parseTraceparent, TRACEPARENT_HEADER, traceIdOf } from "../rules/http/trace-context.ts";
 import { PROBLEMS, type ProblemCode } from "../rules/problem.ts";
+import type { RequestOutcome } from "../rules/request-outcome.ts";
 
-/** What a render request does at the edge, in this order. `origin` lasts until a backend's answer begins. */
+/** The phases of a render request at the edge, in their order. `origin` lasts until a backend's answer begins. */
 export type EdgePhase = "receive" | "validate" | "origin";
 
-/** `ok`, the code of the problem that was answered, or `client_gone` if the client left before. */
-export type RequestCode = "ok" | "client_gone" | ProblemCode;
-
-const ROUTES: readonly Route[] = [...EDGE_ROUTES, ...STATIC_ROUTES, ...PLAYGROUND_ROUTES, ...REFERENCE_ROUTES];
-const ROUTE_PATHS: ReadonlySet<string> = new Set(ROUTES.map(({ path }) => path));
+const ROUTE_PATHS: ReadonlySet<string> = new Set(ALL_EDGE_ROUTES.map(({ path }) => path));
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"]);
 
-/** The fields of a log line. Absent ones are undefined. */
+/** The fields of a log line. A field that is undefined is left out. */
 export interface RequestLine {
   readonly message: "request";
   readonly requestId: string;
   /** The path of the route, or `none`: the path that was asked for may be anything. */
   readonly route: string;
-  /** `other` for one that HTTP itself does not define. */
+  /** `other` unless it is one of the usual ones, so that a client cannot write to the log. */
   readonly method: string;
-  /** Absent if the client did not wait for it. */
+  /** Undefined if the client left before the answer. */
   readonly status: number | undefined;
-  readonly code: RequestCode;
+  readonly code: RequestOutcome;
   readonly caller: string | undefined;
   readonly requestBytes: number | undefined;
   readonly responseBytes: number | undefined;
   readonly origin: string | undefined;
   readonly tries: number | undefined;
-  /** Times in milliseconds: of each phase that was reached, and of the whole until the answer begins. */
+  /** How long each phase lasted that was reached, and how long it took until the answer began. */
   readonly milliseconds: Readonly<Partial<Record<EdgePhase, number>>> & { readonly total: number };
   readonly traceId: string;
 }
@@ -41,33 +38,37 @@ export interface RequestLine {
 export class RequestRecord {
   /** The caller's name, once its token is validated. */
   caller: string | undefined;
-  code: RequestCode = "ok";
+  code: RequestOutcome = "ok";
   /** The size of the body, once all of it is read. */
   requestBytes: number | undefined;
   /** The origin that answered, or was tried last. */
   origin: string | undefined;
-  /** To how many origins the request was sent. */
+  /** How many times the request was sent to an origin. */
   tries: number | undefined;
-  /** The phases of the backend, as it sent them. */
+  /** The `Server-Timing` that the backend sent. */
   originTiming: string | null = null;
   readonly milliseconds: Partial<Record<EdgePhase, number>> = {};
   readonly #startedAt = Date.now();
   #lapStartedAt = this.#startedAt;
   #isEnded = false;
 
-  /** Ends a phase that began where the one before it ended. */
+  /** Records the end of a phase. The next phase begins here. */
   lap(phase: EdgePhase): void {
     const now = Date.now();
     this.milliseconds[phase] = now - this.#lapStartedAt;
     this.#lapStartedAt = now;
   }
 
-  /** The `Server-Timing` of the answer; empty if no phase was reached, as for whoever has no token. */
+  /** The `Server-Timing` of the answer. It is empty if no phase was reached, for example without a token. */
   get serverTiming(): string {
     return joinServerTimings(serverTiming(this.milliseconds), this.originTiming);
   }
 
-  /** Whether this is the first call: a request is written once, at its answer or when its client leaves. */
+  /**
+   * Marks the request as ended, which happens when it is answered or its client leaves.
+   *
+   * @returns whether this is the first call, so that the request is written only once.
+   */
   end(): boolean {
     const isFirst = !this.#isEnded;
     this.#isEnded = true;

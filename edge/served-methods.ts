@@ -1,21 +1,13 @@
 /**
- * Which methods a path takes in this deployment: the routes, without those that a setting switches off.
+ * The methods that a path accepts in this deployment, where a setting may have switched off a route.
  */
-import {
-  allowedMethods,
-  EDGE_ROUTES,
-  METRICS_PATH,
-  PLAYGROUND_ROUTES,
-  REFERENCE_ROUTES,
-  STATIC_ROUTES,
-} from "../rules/http/routes.ts";
+import { ALL_EDGE_ROUTES, allowedMethods, METRICS_PATH } from "../rules/http/routes.ts";
 import { type EdgeContext, settingsOf } from "./context.ts";
 
-const ROUTES = [...EDGE_ROUTES, ...STATIC_ROUTES, ...PLAYGROUND_ROUTES, ...REFERENCE_ROUTES];
-const ROUTES_WITHOUT_METRICS = ROUTES.filter(({ path }) => path !== METRICS_PATH);
+const ROUTES_WITHOUT_METRICS = ALL_EDGE_ROUTES.filter(({ path }) => path !== METRICS_PATH);
 
-/** The methods of the requested path as `Allow` lists them; null where nothing is served. */
+/** The methods of the requested path as `Allow` lists them; null if the path is not served. */
 export function servedMethods(context: EdgeContext): string | null {
   const hasMetrics = settingsOf(context).metricsAccess.kind !== "off";
-  return allowedMethods(hasMetrics ? ROUTES : ROUTES_WITHOUT_METRICS, context.req.path);
+  return allowedMethods(hasMetrics ? ALL_EDGE_ROUTES : ROUTES_WITHOUT_METRICS, context.req.path);
 }

@@ -98,7 +98,7 @@ function readAccessToken({ SERVICE_ACCESS_CLIENT_ID, SERVICE_ACCESS_CLIENT_SECRE
   );
 }
 
-/** @throws SettingError when the setting is none of the three, or asks for a token and there is none. */
+/** @throws SettingError when the setting has another value, or requires a token and there is none. */
 export function readMetricsAccess({ SERVICE_METRICS_ACCESS, SERVICE_METRICS_TOKENS }: Environment): MetricsAccess {
   const tokens = parseTokens("SERVICE_METRICS_TOKENS", SERVICE_METRICS_TOKENS);
   // Whoever sets tokens wants them to be asked for.
@@ -116,9 +116,9 @@ export function readMetricsAccess({ SERVICE_METRICS_ACCESS, SERVICE_METRICS_TOKE
 }
 
 /**
- * An origin that no browser sends would silently allow nothing, so only the form that browsers send is valid.
+ * Only origins in the form that browsers send are valid, because any other would silently allow nothing.
  *
- * @throws SettingError when an entry is not such an origin, or `*` is not alone.
+ * @throws SettingError when an entry is not such an origin, or `*` is not the only entry.
  */
 export function readCorsOrigins({ SERVICE_CORS_ORIGINS }: Environment): CorsOrigins {
   const entries = (SERVICE_CORS_ORIGINS ?? "").split(/[\s,]+/).filter((entry) => entry !== "");
@@ -126,7 +126,7 @@ export function readCorsOrigins({ SERVICE_CORS_ORIGINS }: Environment): CorsOrig
   const wrong = entries.find((entry) => !isWebOrigin(entry));
   if (wrong === undefined) return entries;
   throw new SettingError(
-    `SERVICE_CORS_ORIGINS must hold origins as browsers send them (https://app.example: no path, no default port, lower case), separated by spaces or commas, or * alone; "${wrong}" is none.`,
+    `SERVICE_CORS_ORIGINS must hold origins as browsers send them (https://app.example: no path, no default port, lower case), separated by spaces or commas, or * alone; "${wrong}" is not one.`,
   );
 }
 
@@ -141,7 +141,7 @@ export function readLogRequests(text: string | undefined): RequestLogging {
   throw new SettingError(`SERVICE_LOG_REQUESTS must be one of ${REQUEST_LOGGINGS.join(", ")}.`);
 }
 
-/** What `SERVICE_LOG_REQUESTS` asks for; undefined if that is none of its values. */
+/** A value of `SERVICE_LOG_REQUESTS`; undefined if it is not valid. */
 export function parseLogRequests(value: unknown): RequestLogging | undefined {
   return REQUEST_LOGGINGS.find((known) => known === value);
 }

@@ -1,6 +1,6 @@
 /**
- * An answer that is gathered from the origins once for all requests of an isolate, and kept for some time. The routes that use
- * it need no token, so nobody may cause more work at the origins by asking more often.
+ * An answer that is gathered from the origins once for all requests of an isolate, and kept for some time. The routes that use it
+ * need no token, so a client must not be able to cause more work at the origins by sending more requests.
  */
 
 /** The shortest time between the starts of two gatherings, even if the first is aborted. */
@@ -18,7 +18,7 @@ export class SharedAnswer<Value> {
   readonly #gather: () => Promise<Gathered<Value>>;
   readonly #timeoutMilliseconds: number;
   #kept: { readonly value: Value; readonly until: number } | null = null;
-  /** The time at which the current gathering ends at the latest. If its client disconnects, workerd may never finish it. */
+  /** When the current gathering must have ended. If its client disconnects, workerd may never finish it. */
   #busyUntil = 0;
 
   /**

@@ -1,6 +1,6 @@
 /**
- * The entry point of the Worker where backends run on Cloudflare Containers. `worker.ts` is the one without: it loads in a
- * workerd that knows no containers.
+ * The entry point of the Worker if backends run on Cloudflare Containers. `worker.ts` is the entry point for all other deployments,
+ * and loads in a workerd that does not know containers.
  */
 import { app } from "./app.ts";
 

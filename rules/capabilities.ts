@@ -18,7 +18,7 @@ export const CAPABILITIES_VERSION = 1;
 /** The path of the document, at the edge and at a backend. */
 export const CAPABILITIES_PATH = "/capabilities.json";
 
-/** The largest document: some thousand families of fonts. A backend that has more does not start. */
+/** The size limit of the document, enough for thousands of font families. A backend with a larger one does not start. */
 export const MAX_CAPABILITIES_BYTES = 4 * 1024 * 1024;
 
 const text = (description: string) => v.pipe(v.string(), v.description(description));
@@ -90,13 +90,13 @@ export function capabilitiesOf(
   };
 }
 
-/** The document in a text; null if it holds none. */
+/** Parses the document; null if it is not valid. */
 export function parseCapabilities(json: string): Capabilities | null {
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), CAPABILITIES_SCHEMA), json);
   return parsed.success ? parsed.output : null;
 }
 
-/** What all of them have, and the versions of Typst of any. */
+/** What all of them have, and every version of Typst that any of them has. */
 export function commonCapabilities([first, ...others]: readonly [Capabilities, ...Capabilities[]]): Capabilities {
   const common = <Item>(itemsOf: (one: Capabilities) => readonly Item[], keyOf: (item: Item) => string): Item[] => {
     const keys = others.map((other) => new Set(itemsOf(other).map(keyOf)));
@@ -121,8 +121,8 @@ export function commonCapabilities([first, ...others]: readonly [Capabilities, .
 }
 
 /**
- * What some have and others lack, in words for the operator: `font Inter`, `@preview/cetz:0.3.4`, `typst 0.15.1`. A family
- * counts where all of its variants are there.
+ * What some have and others lack, in words for the operator: `font Inter`, `@preview/cetz:0.3.4`, `typst 0.15.1`. A font family differs
+ * if its variants do.
  */
 export function capabilityDifferences(all: readonly Capabilities[]): string[] {
   const names = all.map((one) => new Set(namesOf(one)));

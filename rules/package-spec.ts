@@ -29,7 +29,7 @@ export function formatPackageSpec({ namespace, name, version }: PackageSpec): st
   return `@${namespace}/${name}:${version}`;
 }
 
-/** Every package that stands in quotation marks in a text. */
+/** Every package in quotation marks in a text. */
 export function quotedPackageSpecs(text: string): PackageSpec[] {
   return [...text.matchAll(new RegExp(`"${SPEC_SOURCE}"`, "g"))].flatMap(([, namespace, name, version]) =>
     namespace === undefined || name === undefined || version === undefined ? [] : [{ namespace, name, version }],

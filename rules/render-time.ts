@@ -1,10 +1,10 @@
 /**
- * The time that a render may take, layer by layer. Edge and backend read the same settings and refuse to start when a layer
- * would give up before the one below it, because then nobody could say why a render failed.
+ * The time that a render may take, layer by layer. Edge and backend read the same settings, and refuse to start if a layer would give
+ * up before the one below it, because then nobody could say why a render failed.
  */
 import { type Environment, type IntegerSetting, readIntegerSettings, SettingError } from "./settings.ts";
 
-/** What an answer may take beside waiting for a slot and rendering: sending the body, and trying a second backend. */
+/** What an answer may take in addition to waiting for a slot and rendering: sending the body, and trying a second backend. */
 const MARGIN_SECONDS = 10;
 
 export const RENDER_TIME_SETTINGS = {
@@ -32,7 +32,7 @@ export const BACKEND_TIMEOUT_SETTING = {
   default: queueDeadlineSeconds.default + renderTimeoutSeconds.default + MARGIN_SECONDS,
   min: 1,
   max: queueDeadlineSeconds.max + renderTimeoutSeconds.max + MARGIN_SECONDS,
-  meaning: `how long the edge waits for the answer to begin, over all backends that it tries; more than the queue deadline and the render timeout together. The default is ${MARGIN_SECONDS} seconds more`,
+  meaning: `how long the edge waits for the answer to begin, including all backends that it tries; more than the queue deadline and the render timeout together. The default is ${MARGIN_SECONDS} seconds more`,
 } as const satisfies IntegerSetting & { meaning: string };
 
 export interface RenderTime extends Readonly<Record<keyof typeof RENDER_TIME_SETTINGS, number>> {
@@ -56,8 +56,8 @@ export function readRenderTime(environment: Environment): RenderTime {
 }
 
 /**
- * How long a request may wait for a slot when the edge's patience ends before the usual deadline would: it leaves the time
- * of a whole render, or half of the patience where that is less.
+ * How long a request may wait for a slot: the queue deadline, or less if the edge's patience would otherwise not leave enough time for
+ * a whole render. At least half of the patience can be spent waiting.
  */
 export function queueDeadlineMilliseconds(
   { queueDeadlineSeconds, renderTimeoutSeconds }: Pick<RenderTime, "queueDeadlineSeconds" | "renderTimeoutSeconds">,

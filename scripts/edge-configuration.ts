@@ -15,7 +15,7 @@ import { provideStaticAssets } from "./static-assets.ts";
 
 /** The name of the socket, by which `--socket-addr` moves it. */
 export const EDGE_SOCKET = "http";
-/** Where the edge listens unless the command line says otherwise. */
+/** Where the edge listens by default. */
 export const EDGE_ADDRESS = "*:8787";
 
 const PROJECT = new URL("../", import.meta.url);
@@ -71,8 +71,8 @@ export async function writeEdge(folder: string): Promise<void> {
 }
 
 /**
- * The settings that a Worker reads: whatever its code names. Those that a process's environment lacks are null in its
- * bindings, and so are not read.
+ * The settings that a Worker reads: all that its code names. A setting that is not in the environment of the process is null in the
+ * bindings, and so is ignored.
  */
 export function settingNames(script: string): string[] {
   return [...new Set(script.match(/\bSERVICE_[A-Z0-9]+(?:_[A-Z0-9]+)*\b/g))].sort();
@@ -114,13 +114,13 @@ const config :Workerd.Config = (
   services = [
     (name = "edge", worker = .edge),
     (name = "assets", worker = .assets),
-    # The backends may be at private addresses. The edge asks nothing else: their URLs are a setting, and no request chooses one.
+    # The backends may have private addresses. The edge fetches from nothing else: their URLs are a setting, and no request chooses one.
     (name = "backends", network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true))),
   ],
   sockets = [(
     name = ${quote(EDGE_SOCKET)},
     address = ${quote(EDGE_ADDRESS)},
-    # What a proxy that terminates TLS says of the client's URL. It appears in the \`instance\` of problems.
+    # The client's scheme, from a proxy that terminates TLS. It appears in the \`instance\` of problems.
     http = (forwardedProtoHeader = "X-Forwarded-Proto"),
     service = "edge",
   )],

@@ -4,9 +4,8 @@
 import { Command } from "@commander-js/extra-typings";
 import { addFontSets, findFontProblems, readFontsLock, removeFontSets } from "./fonts/font-folder.ts";
 import { FONT_SET_GROUPS, FONT_SETS } from "./fonts/font-sets.ts";
-import { SetUpError } from "./set-up/report.mjs";
 import { FONTS_FOLDER } from "./vendoring/folders.ts";
-import { VendoringError } from "./vendoring/vendoring-error.ts";
+import { reportVerification, runCommand, say } from "./vendoring/run-command.ts";
 
 const TO = ["--to <folder>", "the folder of fonts", FONTS_FOLDER] as const;
 
@@ -34,7 +33,7 @@ program
 
 program
   .command("list")
-  .description("Show the sets that there are, and those in the folder.")
+  .description("Show all sets, and the versions of those in the folder.")
   .option(...TO)
   .action(async ({ to }) => {
     const { sets } = await readFontsLock(to);
@@ -49,22 +48,6 @@ program
   .command("verify")
   .description("Compare every file with the lock file.")
   .option(...TO)
-  .action(async ({ to }) => {
-    const problems = await findFontProblems(to);
-    for (const problem of problems) process.stderr.write(`${problem}\n`);
-    if (problems.length > 0) process.exitCode = 1;
-    else say("Every set is as the lock file says.");
-  });
+  .action(async ({ to }) => reportVerification(await findFontProblems(to), "Every set is as the lock file says."));
 
-try {
-  await program.parseAsync();
-} catch (error) {
-  const isExpected = error instanceof VendoringError || error instanceof SetUpError;
-  if (!isExpected) throw error;
-  process.stderr.write(`${error.message}\n`);
-  process.exitCode = 1;
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
-}
+await runCommand(program);

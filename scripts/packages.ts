@@ -2,13 +2,12 @@
  * `npm run packages`: vendors Typst packages for `SERVICE_PACKAGE_PATH` (docs/packages-and-fonts.md).
  */
 import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
-import { PackageFolderError, readPackagesLock } from "../backend/typst/vendored-packages.ts";
+import { readPackagesLock } from "../backend/typst/vendored-packages.ts";
 import { type PackageSpec, parsePackageSpec } from "../rules/package-spec.ts";
 import { addPackages, type Change, findProblems, installPackages, removePackages } from "./packages/package-folder.ts";
 import { parseRegistry, TYPST_REGISTRY } from "./packages/registry.ts";
-import { SetUpError } from "./set-up/report.mjs";
 import { PACKAGES_FOLDER } from "./vendoring/folders.ts";
-import { VendoringError } from "./vendoring/vendoring-error.ts";
+import { reportVerification, runCommand, say } from "./vendoring/run-command.ts";
 
 const TO = ["--to <folder>", "the folder of packages", PACKAGES_FOLDER] as const;
 const REGISTRY = "the registry's address";
@@ -23,19 +22,19 @@ program
   .argument("<packages...>", "such as @preview/cetz:0.3.4", collectSpecs)
   .option(...TO)
   .option("--registry <url>", REGISTRY, parseRegistryOption, new URL(TYPST_REGISTRY))
-  .option("--without <package>", "leave out one that is only mentioned; may be repeated", collectSpecs, [])
+  .option("--without <package>", "leave out a package that is only mentioned; may be repeated", collectSpecs, [])
   .action(async (specs, { to, registry, without }) => report(await addPackages(to, specs, { registry, without })));
 
 program
   .command("remove")
-  .description("Remove packages, and those that nothing needs any more.")
+  .description("Remove packages, and those that only they needed.")
   .argument("<packages...>", "such as @preview/cetz:0.3.4", collectSpecs)
   .option(...TO)
   .action(async (specs, { to }) => report(await removePackages(to, specs)));
 
 program
   .command("install")
-  .description("Download what the lock file lists and the folder does not have, and compare it with the lock file.")
+  .description("Download packages of the lock file that are missing or changed, and compare them with it.")
   .option(...TO)
   .option("--registry <url>", `${REGISTRY}, instead of those in the lock file`, parseRegistryOption)
   .action(async ({ to, registry }) => report(await installPackages(to, registry ?? null)));
@@ -53,21 +52,9 @@ program
   .command("verify")
   .description("Compare every file with the lock file.")
   .option(...TO)
-  .action(async ({ to }) => {
-    const problems = await findProblems(to);
-    for (const problem of problems) process.stderr.write(`${problem}\n`);
-    if (problems.length > 0) process.exitCode = 1;
-    else say("Every package is as the lock file says.");
-  });
+  .action(async ({ to }) => reportVerification(await findProblems(to), "Every package is as the lock file says."));
 
-try {
-  await program.parseAsync();
-} catch (error) {
-  const isExpected = [VendoringError, PackageFolderError, SetUpError].some((kind) => error instanceof kind);
-  if (!isExpected || !(error instanceof Error)) throw error;
-  process.stderr.write(`${error.message}\n`);
-  process.exitCode = 1;
-}
+await runCommand(program);
 
 /** For repeated arguments and options. */
 function collectSpecs(text: string, previous: PackageSpec[] | undefined): PackageSpec[] {
@@ -88,11 +75,7 @@ function report({ added, removed, notInRegistry }: Change): void {
   for (const text of added) say(`added ${text}`);
   for (const text of removed) say(`removed ${text}`);
   for (const text of notInRegistry) {
-    say(`${text} is imported and in no registry: copy it to its place in the folder, if it is needed.`);
+    say(`${text} is imported, but no registry has it: copy it to its place in the folder if it is needed.`);
   }
   if (added.length + removed.length === 0) say("Nothing to do.");
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
 }

@@ -58,7 +58,7 @@ export class Reservation {
   }
 
   /**
-   * @returns whether there was room; if not, the reservation stays as it was. There is always room for a smaller one.
+   * @returns whether there was room; if not, the reservation stays as it was. There is always room to shrink.
    */
   resize(bytes: number): boolean {
     if (this.#isReleased || !this.#change(bytes - this.#bytes)) return false;

@@ -1,5 +1,5 @@
 /**
- * The clock of the render queue. Tests drive the queue with a clock of their own, by which hours pass in milliseconds.
+ * The clock of the render queue. Tests pass in a clock on which hours take milliseconds.
  */
 
 const MILLISECONDS_PER_SECOND = 1000;
@@ -7,7 +7,7 @@ const MILLISECONDS_PER_SECOND = 1000;
 export interface Clock {
   /** Seconds since some fixed moment; never goes back. */
   nowSeconds(): number;
-  /** Calls back after a time. The returned function prevents it. */
+  /** Calls back after a time. @returns a function that cancels the call. */
   after(milliseconds: number, callback: () => void): () => void;
 }
 

@@ -25,7 +25,7 @@ export interface Applicant {
   readonly caller: string;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
-  /** How long it waits at most, if that is less than the queue's own deadline. */
+  /** The longest that it waits, if that is less than the queue's own deadline. */
   readonly deadlineMilliseconds?: number;
 }
 

@@ -1,8 +1,8 @@
 /**
  * The backend's HTTP application, assembled from its settings. `main.ts` listens and drains.
  *
- * Routes: `POST /v1/render` only for the edge; `/health`, `/ready` and `/metrics` for operators; `/capabilities.json` for both. Exceptions become
- * `service_unavailable` with a log line.
+ * Routes: `POST /v1/render` is for the edge alone, `/health`, `/ready` and `/metrics` for the edge and for operators,
+ * `/capabilities.json` for the edge. Exceptions become `service_unavailable` with a log line.
  */
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
@@ -10,7 +10,7 @@ import Fastify, { type FastifyInstance, LogController, type RouteShorthandOption
 import { CAPABILITIES_PATH } from "../../rules/capabilities.ts";
 import { COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../rules/http/headers.ts";
 import { BACKEND_ROUTES } from "../../rules/http/routes.ts";
-import { parseTraceparent, traceIdOf } from "../../rules/http/trace-context.ts";
+import { traceIdOf } from "../../rules/http/trace-context.ts";
 import { notFound, serviceUnavailable } from "../../rules/problem.ts";
 import { ByteBudget } from "../admission/byte-budget.ts";
 import { RenderQueue } from "../admission/render-queue.ts";
@@ -31,6 +31,7 @@ import { answerMalformedHttp } from "./malformed-http.ts";
 import { PendingAnswers } from "./pending-answers.ts";
 import { reportFailure, sendProblem } from "./problem-response.ts";
 import { renderRoute } from "./render-route.ts";
+import { traceParentOf } from "./request-trace.ts";
 import { answerUnrouted } from "./unrouted.ts";
 
 /** How long a whole request may take to arrive, on any route. The render route has shorter deadlines for bodies. */
@@ -47,7 +48,7 @@ export interface Backend {
   /** Whether no render request is being received, waiting, running or being answered. */
   isIdle(): boolean;
   /**
-   * Finds out which fonts and packages are installed, which the first request for them would otherwise wait for.
+   * Determines which fonts and packages are installed, so that the first request for them need not wait.
    *
    * @throws SettingError if a folder of fonts or packages cannot be used.
    */
@@ -120,9 +121,8 @@ export function buildBackend(
     requestTimeout: REQUEST_TIMEOUT_MILLISECONDS,
     clientErrorHandler: (_error: Error, socket: Socket) => answerMalformedHttp(socket, pendingAnswers.of(socket)),
     childLoggerFactory: (logger, bindings, options, { headers }) => {
-      const { traceparent } = headers;
-      const parent = parseTraceparent(typeof traceparent === "string" ? traceparent : null);
-      return logger.child({ ...bindings, traceId: traceIdOf(parent, String(bindings.reqId)) }, options);
+      const traceId = traceIdOf(traceParentOf(headers), String(bindings.reqId));
+      return logger.child({ ...bindings, traceId }, options);
     },
     genReqId: ({ headers }) => takeRequestId(headers[REQUEST_ID_HEADER.toLowerCase()]),
     frameworkErrors: (_error, request, reply) => {

@@ -16,7 +16,6 @@ import {
 } from "../../rules/http/headers.ts";
 import { validateMediaType } from "../../rules/http/request-head.ts";
 import { SERVER_TIMING_HEADER, serverTiming } from "../../rules/http/server-timing.ts";
-import { parseTraceparent, TRACEPARENT_HEADER, type TraceParent } from "../../rules/http/trace-context.ts";
 import { type Limits, limitsFingerprint } from "../../rules/limits.ts";
 import { type Problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
 import { parseRenderRequest, type RenderRequest } from "../../rules/render-request.ts";
@@ -32,6 +31,7 @@ import type { Tracing } from "../tracing/tracing.ts";
 import type { Deliveries, Delivery } from "./delivery.ts";
 import { reportFailure, sendProblem } from "./problem-response.ts";
 import { drainBody, readBody, requestHead } from "./read-body.ts";
+import { traceParentOf } from "./request-trace.ts";
 
 /** The caller of a request if no edge names one. */
 const UNNAMED_CALLER = "unnamed";
@@ -104,7 +104,7 @@ export function renderRoute(resources: RenderRouteResources): RenderRoute {
       metrics.countRequest(sender.caller, processed.format, end, (endMilliseconds - startMilliseconds) / 1000);
       request.log.info(logRecord(processed, record), "render");
       if (sender.forbidden === null) {
-        const parent = traceParentOf(request);
+        const parent = traceParentOf(request.headers);
         tracing?.record({ ...record, requestId: request.id, parent, startMilliseconds, endMilliseconds });
       }
       // If the connection was closed, the reply counts as not sent, and Fastify would call the handler.
@@ -118,8 +118,8 @@ export function renderRoute(resources: RenderRouteResources): RenderRoute {
 }
 
 /**
- * The first two steps. Only this function holds the body, so its memory is free while the answer is delivered, which may
- * take minutes.
+ * The first two steps. Only this function holds the body, so its memory is free again while the answer is delivered, which may take
+ * minutes.
  */
 async function receiveAndRender(
   resources: RenderRouteResources,
@@ -235,13 +235,13 @@ async function sendReply(
   }
 }
 
-/** The phases of the render, as the edge passes them on. Receiving the body is between edge and backend. */
+/** The phases of the render for `Server-Timing`. Callers do not see `receive`, which is the transfer from the edge. */
 function serverTimingOf(runs: Processed["runs"]): string {
   const { receive: _internal, ...phases } = phaseSeconds(runs);
   return serverTiming(Object.fromEntries(Object.entries(phases).map(([phase, seconds]) => [phase, seconds * 1000])));
 }
 
-/** What is known about one request at its end, for its log line and its trace: no content. */
+/** What is known about one request at its end, for its log line and its trace. It holds no content. */
 function requestRecord(caller: string, processed: Processed, { outcome, delivery }: RequestEnd) {
   const { format, requestBytes, runs } = processed;
   const outputBytes = processed.outcome.kind === "rendered" ? processed.outcome.file.output.size : undefined;
@@ -258,11 +258,6 @@ function logRecord({ peakMemoryBytes }: Processed, { runs, ...record }: ReturnTy
   return { ...record, phases: phaseSeconds(runs), peakMemoryBytes };
 }
 
-function traceParentOf({ headers }: FastifyRequest): TraceParent | null {
-  const text = headers[TRACEPARENT_HEADER];
-  return parseTraceparent(typeof text === "string" ? text : null);
-}
-
 /** Validates the edge's token. The name of a caller is believed only with it. */
 function senderOf({ headers }: FastifyRequest, tokens: readonly string[]): Sender {
   const token = headers[BACKEND_TOKEN_HEADER.toLowerCase()];
@@ -272,13 +267,13 @@ function senderOf({ headers }: FastifyRequest, tokens: readonly string[]): Sende
   return { caller: isNamed ? name : UNNAMED_CALLER, forbidden };
 }
 
-/** How long the edge still waits for the answer; without limit if it does not say. */
+/** How long the edge will still wait for the answer; infinite if it does not say. */
 function patienceMilliseconds({ headers }: FastifyRequest): number {
   const text = headers[PATIENCE_HEADER.toLowerCase()];
   return typeof text === "string" && /^[0-9]{1,9}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
 }
 
-/** Reports to the operator if the edge's limits differ: edge and backend would then answer the same request differently. */
+/** Reports to the operator if the edge has other limits, because edge and backend would then judge the same request differently. */
 function compareLimits(request: FastifyRequest, fingerprint: string, metrics: BackendMetrics): void {
   const edgeLimits = request.headers[LIMITS_HEADER.toLowerCase()];
   if (edgeLimits === undefined || edgeLimits === fingerprint) return;

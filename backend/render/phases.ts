@@ -15,7 +15,7 @@ export type RenderPhase = "start" | "files" | "compile" | "archive" | "probe";
  */
 export type RequestPhase = "receive" | "queue" | RenderPhase | "delivery";
 
-/** One run of a phase. A phase runs again when a process was lost, or another page is probed. */
+/** One run of a phase. A phase may run again, for example when a process was lost or a second page is probed. */
 export interface PhaseRun<Phase extends RequestPhase = RenderPhase> {
   readonly phase: Phase;
   /** By the clock of `performance.now`. */
@@ -26,7 +26,7 @@ export interface PhaseRun<Phase extends RequestPhase = RenderPhase> {
 /** Seconds of each phase that was reached. */
 export type PhaseSeconds = Readonly<Partial<Record<RequestPhase, number>>>;
 
-/** A phase that ran again counts as long as all its runs. */
+/** The seconds of each phase, with all of its runs added up. */
 export function phaseSeconds(runs: readonly PhaseRun<RequestPhase>[]): PhaseSeconds {
   const seconds: Partial<Record<RequestPhase, number>> = {};
   for (const { phase, milliseconds } of runs) seconds[phase] = (seconds[phase] ?? 0) + milliseconds / 1000;

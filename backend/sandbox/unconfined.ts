@@ -6,11 +6,11 @@ import { basename } from "node:path";
 import type { BackendSettings } from "../settings.ts";
 import { endOfReplacedProgram } from "./launch-end.ts";
 import { preparePackageDirectory } from "./package-directory.ts";
+import { proxyVariables } from "./proxy-variables.ts";
 import { RENDER_ENVIRONMENT, type Sandbox } from "./sandbox.ts";
 
 /** A port that refuses every connection: without a sandbox, only this prevents Typst from fetching packages. */
 const REFUSING_PROXY = "http://127.0.0.1:9";
-const PROXY_VARIABLES = { HTTP_PROXY: REFUSING_PROXY, HTTPS_PROXY: REFUSING_PROXY, ALL_PROXY: REFUSING_PROXY };
 
 export async function openUnconfined(
   settings: Pick<BackendSettings, "typstPath" | "fontPaths" | "packagePath" | "workDirectory">,
@@ -29,7 +29,7 @@ export async function openUnconfined(
       typstName: basename(settings.typstPath),
       file: settings.typstPath,
       arguments: typstArguments,
-      environment: { ...RENDER_ENVIRONMENT, ...PROXY_VARIABLES, ...variables },
+      environment: { ...RENDER_ENVIRONMENT, ...proxyVariables(REFUSING_PROXY), ...variables },
       workingDirectory: renderDirectory.root,
       extraDescriptors: [],
     }),

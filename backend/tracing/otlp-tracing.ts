@@ -1,9 +1,9 @@
 /**
- * Spans by the OpenTelemetry SDK: one per request, with one child for each run of a phase. They are made when the request has
- * ended, of times that were measured anyway, so tracing costs nothing while a render runs.
+ * Spans by the OpenTelemetry SDK: one per request, with a child for each run of a phase. They are made after the request has
+ * ended, from times that are measured in any case, so tracing costs nothing while a render runs.
  *
- * A collector that is slow or dead costs nothing but spans: they are exported in the background, and at most
- * `MAX_PENDING_SPANS` wait or are under way.
+ * A slow or dead collector loses spans and does no other harm: spans are exported in the background, and at most
+ * `MAX_PENDING_SPANS` are queued or being exported.
  */
 import {
   type Attributes,
@@ -33,13 +33,14 @@ import {
 } from "@opentelemetry/sdk-trace";
 import { type TraceParent, traceIdOf } from "../../rules/http/trace-context.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
+import { outcomeClass } from "../../rules/request-outcome.ts";
 import type { TracedRequest, Tracing } from "./tracing.ts";
 
 /** The name of the service in its traces, unless `OTEL_SERVICE_NAME` is set. */
 const SERVICE_NAME = "document-rendering-backend";
 const TRACER_NAME = "document-rendering-service";
 
-/** Spans that are queued or being exported: some 4 MB. The newest are dropped. */
+/** Spans that are queued or being exported, some 4 MB. Beyond that, new spans are dropped. */
 const MAX_PENDING_SPANS = 4096;
 const MAX_BATCH_SPANS = 512;
 const EXPORT_INTERVAL_MILLISECONDS = 5000;
@@ -107,7 +108,7 @@ export class OtlpTracing implements Tracing {
       },
       parent === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, remoteContext(parent)),
     );
-    // The caller does not record this trace.
+    // The caller has decided not to sample this trace.
     if (!root.isRecording()) return;
     const count = 1 + runs.length;
     if (this.#pendingSpans + count > MAX_PENDING_SPANS) {
@@ -121,7 +122,7 @@ export class OtlpTracing implements Tracing {
         .startSpan(phase, { startTime: epochMilliseconds(startMilliseconds) }, context)
         .end(epochMilliseconds(startMilliseconds + milliseconds));
     }
-    if (isServiceFailure(request)) root.setStatus({ code: SpanStatusCode.ERROR });
+    if (outcomeClass(request.outcome) === "service") root.setStatus({ code: SpanStatusCode.ERROR });
     root.end(epochMilliseconds(request.endMilliseconds));
   }
 
@@ -134,7 +135,7 @@ export class OtlpTracing implements Tracing {
   }
 }
 
-/** Gives a new trace the id that the request is logged under. */
+/** Gives a new trace the id under which the request is logged. */
 class RequestTraceIds implements IdGenerator {
   readonly #random = new RandomIdGenerator();
   /** The trace id of the next span without a parent. */
@@ -160,7 +161,7 @@ function remoteContext({ traceId, parentId, isSampled }: TraceParent) {
   return { traceId, spanId: parentId, traceFlags, isRemote: true };
 }
 
-/** Names of OpenTelemetry's semantic conventions where they have one. No text of a request is among the values. */
+/** Named as in OpenTelemetry's semantic conventions where these have a name. No value holds text of the request. */
 function attributesOf(request: TracedRequest): Attributes {
   const { requestBytes, outputBytes, timeoutCause } = request;
   return {
@@ -179,10 +180,6 @@ function attributesOf(request: TracedRequest): Attributes {
 
 function statusOf({ outcome }: TracedRequest): number {
   return outcome === "ok" || outcome === "client_gone" ? 200 : PROBLEMS[outcome].status;
-}
-
-function isServiceFailure({ outcome }: TracedRequest): boolean {
-  return outcome !== "ok" && outcome !== "client_gone" && PROBLEMS[outcome].origin === "service";
 }
 
 function epochMilliseconds(performanceMilliseconds: number): number {

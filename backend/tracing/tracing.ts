@@ -1,22 +1,21 @@
 /**
- * OpenTelemetry traces of render requests. Without an endpoint for them there is no tracing, and nothing of OpenTelemetry is
- * loaded.
+ * OpenTelemetry traces of render requests. Without an endpoint there is no tracing, and the SDK is not loaded.
  */
 
 import type { TraceParent } from "../../rules/http/trace-context.ts";
 import type { OutputFormat } from "../../rules/output-options.ts";
-import type { ProblemCode } from "../../rules/problem.ts";
+import type { RequestOutcome } from "../../rules/request-outcome.ts";
 import type { PhaseRun, RequestPhase } from "../render/phases.ts";
 import type { TimeoutCause } from "../render/timeouts.ts";
 import type { BackendSettings } from "../settings.ts";
 
-/** A finished request: what its spans say. It has no part of the request's content. */
+/** What the spans of a finished request say. Nothing of its content is here. */
 export interface TracedRequest {
   readonly requestId: string;
   readonly parent: TraceParent | null;
   readonly caller: string;
   readonly format: OutputFormat | "none";
-  readonly outcome: "ok" | "client_gone" | ProblemCode;
+  readonly outcome: RequestOutcome;
   readonly timeoutCause: TimeoutCause | undefined;
   readonly requestBytes: number | undefined;
   readonly outputBytes: number | undefined;
@@ -29,9 +28,9 @@ export interface TracedRequest {
 export interface Tracing {
   /** Makes the spans of a request and queues them. Never waits and never throws. */
   record(request: TracedRequest): void;
-  /** Spans that no collector has taken, or that the queue had no room for. */
+  /** The number of spans that no collector has taken or for which the queue had no room. */
   readonly lostSpans: number;
-  /** Exports what is queued, for a bounded time. */
+  /** Exports what is queued. It gives up after a bounded time. */
   shutdown(): Promise<void>;
 }
 

@@ -16,9 +16,9 @@ export interface ChosenSandbox {
 }
 
 /**
- * Opens the sandbox that SERVICE_SANDBOX names, or with `auto` the first that holds. The work directory must be ready.
+ * Opens the sandbox that SERVICE_SANDBOX names, or with `auto` the first that works. The work directory must be ready.
  *
- * @throws SettingError if Typst can get out of the sandbox, or does not run in it; with `auto`, if that is so for all.
+ * @throws SettingError if Typst can get out of the sandbox, or does not run in it; with `auto`, if this applies to every sandbox.
  */
 export async function chooseSandbox(settings: BackendSettings, spawner: Spawner): Promise<ChosenSandbox> {
   const { sandboxChoice } = settings;
@@ -46,7 +46,7 @@ async function chooseAutomatically(settings: BackendSettings, spawner: Spawner):
   throw new SettingError(faults.join(" "));
 }
 
-/** Why a sandbox cannot be used, in sentences for the operator; null if it holds. */
+/** Why a sandbox cannot be used, in sentences for the operator; null if it can. */
 async function findFault(settings: BackendSettings, sandbox: Sandbox, spawner: Spawner): Promise<string | null> {
   const { compiles, escapes } = await probeSandbox(settings, sandbox, spawner);
   if (escapes.length > 0) return `The ${sandbox.mode} sandbox does not hold: Typst ${escapes.join(", ")}.`;

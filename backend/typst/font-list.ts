@@ -1,5 +1,5 @@
 /**
- * The fonts that every render finds: what `typst fonts` lists in the sandbox, with the options of a render.
+ * The fonts that every render finds: those that `typst fonts` lists in the sandbox, with the options of a render.
  */
 import type { FontFamily, FontVariant } from "../../rules/capabilities.ts";
 import { ServiceFailure } from "../error-log.ts";
@@ -36,7 +36,8 @@ export async function listFonts(
       output: list,
       files: null,
     });
-    if (end.kind !== "exited" || end.exitCode !== 0) throw new ServiceFailure(`listing the fonts has ${end.kind}`);
+    if (end.kind !== "exited" || end.exitCode !== 0)
+      throw new ServiceFailure(`Typst did not list its fonts (${end.kind})`);
     return parseFontList(list.text());
   } finally {
     await supervisor.discard({ process, renderDirectory });

@@ -10,6 +10,7 @@ import { mkdtemp, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { proxyVariables } from "../sandbox/proxy-variables.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../settings.ts";
 import type { Spawner } from "../spawner/spawner.ts";
@@ -74,8 +75,8 @@ interface Attempt {
   /** The target of a symbolic link `link.txt` among the files of the render. */
   readonly linkTo?: string;
   readonly outputPath?: string;
-  /** The port of a proxy through which Typst is to fetch packages. */
-  readonly proxyPort?: number;
+  /** A proxy through which Typst is to fetch packages. */
+  readonly proxyUrl?: string;
 }
 
 /** Whether Typst exits with 0 in a new render directory. */
@@ -85,7 +86,8 @@ async function attempt({ settings, sandbox, spawner }: Prober, task: Attempt): P
     if (task.linkTo !== undefined) await symlink(task.linkTo, join(renderDirectory.root, "link.txt"));
     const view = sandbox.view(renderDirectory);
     const typstArguments = compileArguments(settings, view, task.outputPath ?? "-", "pdf", []);
-    const spawnCommand = sandbox.spawnCommand(renderDirectory, typstArguments, proxyVariables(task.proxyPort));
+    const variables = task.proxyUrl === undefined ? {} : proxyVariables(task.proxyUrl);
+    const spawnCommand = sandbox.spawnCommand(renderDirectory, typstArguments, variables);
     const process = new TypstProcess(spawner, sandbox, spawnCommand, settings.limits.max_output_bytes);
     const { end } = await process.perform({
       input: [Buffer.from(task.source)],
@@ -112,16 +114,9 @@ async function connectsToHost(prober: Prober): Promise<boolean> {
   const address = listener.address();
   try {
     if (address === null || typeof address === "string") throw new Error("the loopback interface has no port");
-    await attempt(prober, { source: '#import "@preview/probe:0.1.0"', proxyPort: address.port });
+    await attempt(prober, { source: '#import "@preview/probe:0.1.0"', proxyUrl: `http://127.0.0.1:${address.port}` });
     return wasReached;
   } finally {
     listener.close();
   }
-}
-
-/** The environment variables from which Typst's downloader takes a proxy. */
-function proxyVariables(port: number | undefined): Readonly<Record<string, string>> {
-  if (port === undefined) return {};
-  const url = `http://127.0.0.1:${port}`;
-  return { HTTP_PROXY: url, HTTPS_PROXY: url, ALL_PROXY: url };
 }

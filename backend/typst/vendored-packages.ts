@@ -1,6 +1,6 @@
 /**
- * The folder of vendored Typst packages (`SERVICE_PACKAGE_PATH`), as the backend and `npm run packages` read it: each
- * package is in NAMESPACE/NAME/VERSION, where Typst looks for it, and a lock file at the top names those that belong there.
+ * Reads the folder of vendored Typst packages (`SERVICE_PACKAGE_PATH`), for the backend and for `npm run packages`. Each package is in
+ * NAMESPACE/NAME/VERSION, where Typst looks for it, and a lock file at the top lists those that belong there.
  */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ const specText = v.pipe(
 );
 
 const lockedPackage = v.object({
-  /** Whether an operator has asked for it. The others are there because a package imports them. */
+  /** Whether an operator asked for it. The others are there because a package imports them. */
   requested: v.boolean(),
   /** Where it was downloaded from. */
   registry: v.pipe(v.string(), v.url()),
@@ -66,7 +66,7 @@ export async function readPackagesLock(folder: string): Promise<PackagesLock | n
   if (parsed.success) return parsed.output;
   const [issue] = parsed.issues;
   const where = v.getDotPath(issue);
-  throw new PackageFolderError(`${path} is no lock file: ${where === null ? "" : `${where}: `}${issue.message}`);
+  throw new PackageFolderError(`${path} is not a lock file: ${where === null ? "" : `${where}: `}${issue.message}`);
 }
 
 /** Where a package is in a folder of packages. */

@@ -1,5 +1,5 @@
 /**
- * What can be wrong with any answer, whatever was asked: nothing came, or something else than the service has answered.
+ * What can be wrong with the answer to any request: none came, or something other than the service answered.
  */
 import { asServiceProblem, type ServiceProblem } from "../../client/service-problem.ts";
 import { mediaType, parseJson } from "../../client/transport.ts";
@@ -8,17 +8,17 @@ import type { Fault, Verdict } from "./check.ts";
 import { cloudflareErrorIn } from "./cloudflare-errors.ts";
 import type { Answer, Exchange } from "./probe.ts";
 
-/** In the table of docs/doctor.md for all checks. */
+/** Faults that every check can find. docs/doctor.md lists them in a table of their own. */
 export const ANSWER_FAULTS = {
   "timed-out": {
     severity: "failure",
-    cause: "What listens there hangs or is overloaded, or a firewall drops the packets of this connection.",
-    advice: "Ask the same with curl on the host itself and look at its load; on a slow line raise --timeout.",
+    cause: "The server hangs or is overloaded, or a firewall drops the packets of this connection.",
+    advice: "Send the same request with curl on the host itself and look at its load; on a slow line, raise --timeout.",
   },
   "connection-failed": {
     severity: "failure",
     cause: "Nothing listens there now, or the connection was closed in the middle of an answer.",
-    advice: "See whether the process or container has just ended or restarted, and read its last log lines.",
+    advice: "Check whether the process or container has just ended or restarted, and read its last log lines.",
   },
   "tls-failed": {
     severity: "failure",
@@ -32,13 +32,13 @@ export const ANSWER_FAULTS = {
   },
   endless: {
     severity: "failure",
-    cause: "Something else answers at this address: no answer of the service that the doctor asks for is that long.",
+    cause: "Something else answers at this address: none of the service's answers to the doctor is that long.",
     advice: "Check the URL, and what a proxy in front of the service does with this path.",
   },
   redirected: {
     severity: "failure",
-    cause: "The URL is not the service's own: a proxy sends to https, to another host, or to a sign-in page.",
-    advice: "Use the URL that it redirects to; with Cloudflare Access, let this client pass by a policy.",
+    cause: "The URL is not that of the service: a proxy redirects to https, to another host, or to a sign-in page.",
+    advice: "Use the URL that it redirects to; with Cloudflare Access, add a policy that lets this client pass.",
   },
   "web-page": {
     severity: "failure",
@@ -48,12 +48,12 @@ export const ANSWER_FAULTS = {
   "wrong-path": {
     severity: "failure",
     cause: "A web server answers, but the service is not at this host or not below this path.",
-    advice: "Give the URL to which /v1/render is added, without that path, and check the route of the Worker or proxy.",
+    advice: "Give the URL without /v1/render, and check the route of the Worker or proxy.",
   },
   gateway: {
     severity: "failure",
-    cause: "The gateway or proxy in front is there, and cannot reach the service behind it.",
-    advice: "See whether the service runs where the gateway looks for it, and read the gateway's log.",
+    cause: "The gateway or proxy in front of the service answers, but cannot reach the service.",
+    advice: "Check that the service runs where the gateway expects it, and read the gateway's log.",
   },
   "rate-limited": {
     severity: "warning",
@@ -63,12 +63,12 @@ export const ANSWER_FAULTS = {
   busy: {
     severity: "warning",
     cause: "All slots are taken, or this caller is over its rate: the service sheds load as designed.",
-    advice: "Try again later; if it stays so, add origins or slots (docs/operations.md).",
+    advice: "Try again later; if this persists, add origins or slots (docs/operations.md).",
   },
   forbidden: {
     severity: "failure",
     cause: "The token that was accepted before is not accepted for this request.",
-    advice: "See whether tokens are being rotated: all versions of the edge must have the same SERVICE_API_TOKENS.",
+    advice: "Check whether tokens are being rotated: all versions of the edge must have the same SERVICE_API_TOKENS.",
   },
   unavailable: {
     severity: "failure",
@@ -77,18 +77,18 @@ export const ANSWER_FAULTS = {
   },
   "unexpected-problem": {
     severity: "failure",
-    cause: "The service rejects what it should accept: edge or backend have another version than this program.",
+    cause: "The service rejects what it should accept: the edge or a backend has another version than this program.",
     advice: "Deploy one version everywhere, then use the doctor of that version.",
   },
   "not-the-service": {
     severity: "failure",
-    cause: "The answer has not the form that this service gives: another program, or a proxy that changes answers.",
-    advice: "Check the URL, and what stands between this machine and the service.",
+    cause: "The answer does not have the form of this service: another program answers, or a proxy changes answers.",
+    advice: "Check the URL, and what is between this machine and the service.",
   },
   "out-of-bounds": {
     severity: "failure",
-    cause: "The requests or the time of one examination were used up, mostly because answers are slow.",
-    advice: "Mend what is slow first, then run the doctor again.",
+    cause: "The requests or the time of one examination were used up, usually because answers are slow.",
+    advice: "Fix what is slow first, then run the doctor again.",
   },
 } as const satisfies Readonly<Record<string, Fault>>;
 

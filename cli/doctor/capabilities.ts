@@ -26,7 +26,7 @@ export const capabilitiesPublished = deploymentCheck({
   faults: {
     "no-origin": {
       severity: "failure",
-      cause: "No origin has told the edge lately what it has: none is configured, or none can be reached.",
+      cause: "No origin has recently told the edge what it has: none is configured, or none can be reached.",
       advice: "See origins-up, and SERVICE_BACKEND_URLS of the edge.",
     },
     "several-typst": {

@@ -109,8 +109,9 @@ const originRenders = originCheck({
   faults: {
     disagrees: {
       severity: "failure",
-      cause: "The origin works otherwise than the edge answers: it is broken, or the edge uses other origins.",
-      advice: "If the edge fails, look at its way to the origins; if the origin does, find its request id in its log.",
+      cause: "The origin and the edge answer differently: one of them is broken, or the edge uses other origins.",
+      advice:
+        "If the edge fails, check its connection to the origins; if the origin does, find the request id in its log.",
     },
   },
   async run(examination, origin) {

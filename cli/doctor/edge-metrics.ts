@@ -29,7 +29,7 @@ const metrics = deploymentCheck({
     },
     "no-metrics": {
       severity: "failure",
-      cause: "The answer has no metric of the service: a proxy answers this path itself, or the version is another.",
+      cause: "The answer has no metric of the service: a proxy answers this path itself, or this is another version.",
       advice: "Route /metrics to the edge, or close it there.",
     },
   },
@@ -63,8 +63,7 @@ const originsUp = deploymentCheck({
     down: {
       severity: "failure",
       cause: "The edge cannot reach this origin: it does not run, or tunnel, firewall, name or certificate is wrong.",
-      advice:
-        "Ask its /health from the edge's side of the network, and read the log of the process that supervises it.",
+      advice: "Ask its /health from the edge's side of the network, and read the log of whatever supervises it.",
     },
     "not-a-backend": {
       severity: "failure",
@@ -99,7 +98,7 @@ const limitsAgree = deploymentCheck({
     },
     differed: {
       severity: "warning",
-      cause: "Since its start an origin has been asked by an edge with other limits, but not just now.",
+      cause: "Since it started, an origin has had requests from an edge with other limits, but none just now.",
       advice: "Nothing, if a deployment has just changed limits; otherwise look for a second edge.",
     },
   },
@@ -164,7 +163,7 @@ const sandboxes = deploymentCheck({
   faults: {
     off: {
       severity: "failure",
-      cause: "SERVICE_SANDBOX is none there: templates of callers run with nothing but Typst's own care.",
+      cause: "SERVICE_SANDBOX is none there: nothing but Typst itself confines the templates of callers.",
       advice: "Set it to bubblewrap or landlock (docs/operations.md, Sandbox).",
     },
   },

@@ -8,14 +8,14 @@ import { CHECK_GROUPS } from "./checks.ts";
 import { Examination, type ExaminationTarget, type OriginUnderTest } from "./examination.ts";
 import { Allowance } from "./probe.ts";
 
-/** A whole examination takes some forty requests; latencies, vectors and metrics are the most of them. */
+/** An examination usually sends some forty requests, most of them for latencies, vectors and metrics. */
 const MAX_REQUESTS = 60;
 const MAX_REQUESTS_PER_ORIGIN = 25;
-/** However many requests may be sent. */
+/** Bounds a whole examination, however many requests it may send. */
 const TOTAL_MILLISECONDS = 300_000;
 /** The edge keeps its metrics for five seconds. */
 const METRICS_AGE_MILLISECONDS = 5500;
-/** What others have sent is shown shortened. */
+/** Longer texts from the deployment are cut. */
 const MAX_SEEN_LENGTH = 300;
 
 /** What one check has found: as the table shows it and `--json` prints it. */
@@ -99,7 +99,10 @@ function plan({ origins }: Examination): PlannedCheck[] {
   });
 }
 
-/** Whether the checks that need this one make sense: a warning of its own does no harm, but one of any answer means that it has not been made. */
+/**
+ * Whether the checks that need this one can be made: after one of its own warnings they can; after a fault from `ANSWER_FAULTS`
+ * there was no answer to check.
+ */
 function isWell({ faults }: Check, { status, fault }: CheckResult): boolean {
   return status === "ok" || (status === "warning" && Object.hasOwn(faults, fault ?? ""));
 }
@@ -140,7 +143,7 @@ function resultOf(
 function faultNamed(own: Readonly<Record<string, Fault>>, name: string): Fault {
   const known: Readonly<Record<string, Fault>> = { ...ANSWER_FAULTS, ...own };
   const fault = known[name];
-  if (fault === undefined) throw new Error(`a check has found ${name}, which is none of its faults`);
+  if (fault === undefined) throw new Error(`a check has found ${name}, which is not one of its faults`);
   return fault;
 }
 

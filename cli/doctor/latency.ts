@@ -24,13 +24,13 @@ const latency = deploymentCheck({
   faults: {
     "slow-way": {
       severity: "warning",
-      cause: "Network and edge alone take over a second: a long way, or a proxy that waits.",
-      advice: "Ask from another network; compare the time of the TCP connection with it.",
+      cause: "Network and edge alone take over a second: a long distance, or a proxy that waits.",
+      advice: "Try from another network, and compare with the time of the TCP connection.",
     },
     "slow-queue": {
       severity: "warning",
-      cause: "A render waits over a second for a slot.",
-      advice: "Add origins or slots, or see which caller takes them (docs/operations.md).",
+      cause: "A render waits more than a second for a slot.",
+      advice: "Add origins or slots, or find out which caller takes them (docs/monitoring.md).",
     },
     "slow-render": {
       severity: "warning",

@@ -152,8 +152,8 @@ const tls = deploymentCheck({
     },
     "ends-soon": {
       severity: "warning",
-      cause: "The renewal of the certificate has not happened when it should have.",
-      advice: "Run the renewal by hand and read what it says, before the certificate ends.",
+      cause: "The certificate should have been renewed by now, and has not been.",
+      advice: "Run the renewal by hand and read its output, before the certificate expires.",
     },
   },
   async run({ target, allowance }) {

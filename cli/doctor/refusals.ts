@@ -22,13 +22,13 @@ const compileError = deploymentCheck({
   faults: {
     "diagnostics-leak": {
       severity: "failure",
-      cause: "The answer has words of Typst or of the template: another version, or a debugging proxy.",
+      cause: "The answer contains text of Typst or of the template: another version, or a debugging proxy.",
       advice: "Deploy an unchanged release of edge and backends.",
     },
     compiled: {
       severity: "failure",
-      cause: "A template that cannot compile was answered with a file, so something else than Typst has answered.",
-      advice: "See what answers renders: a cache or a stand-in between edge and caller.",
+      cause: "A template that cannot compile was answered with a file, so something other than Typst answered.",
+      advice: "Find out what answers renders: a cache or a mock between edge and caller.",
     },
   },
   async run(examination) {
@@ -131,7 +131,7 @@ const unknownPath = deploymentCheck({
   faults: {
     "not-routed": {
       severity: "warning",
-      cause: "Only some paths lead to the service: a proxy or the Worker's route passes on a part of them.",
+      cause: "Only some paths lead to the service: a proxy or the Worker's route passes on only some.",
       advice: "Route everything below the base URL to the service.",
     },
   },

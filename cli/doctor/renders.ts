@@ -40,13 +40,14 @@ const RENDER_FAULTS = {
   },
   "does-not-compile": {
     severity: "failure",
-    cause: "A correct template does not compile: another Typst than the service needs, or far too little memory.",
+    cause:
+      "A correct template does not compile: this is not the Typst that the service needs, or memory is far too short.",
     advice: "Compare service_backend_info with the version that is needed, and SERVICE_RENDER_MEMORY_BYTES.",
   },
   "wrong-type": {
     severity: "failure",
     cause: "The answer is of another media type: a proxy changes it, or answers itself.",
-    advice: "Switch off what changes answers below /v1/ (image conversion, minification).",
+    advice: "Switch off whatever changes answers below /v1/ (image conversion, minification).",
   },
   "wrong-bytes": {
     severity: "failure",

@@ -59,7 +59,7 @@ const svgPolicy = deploymentCheck({
     missing: {
       severity: "failure",
       cause: PROXY_CAUSE,
-      advice: "Let it pass on Content-Security-Policy as it comes: an SVG of a caller may hold scripts.",
+      advice: "Let it pass on Content-Security-Policy unchanged: an SVG of a caller may hold scripts.",
     },
   },
   run: async ({ answers }) => {
@@ -79,13 +79,13 @@ const serverDetails = deploymentCheck({
   faults: {
     version: {
       severity: "warning",
-      cause: "A proxy in front says which program and version it is.",
+      cause: "A proxy in front reveals its program and version.",
       advice: "Switch it off there (nginx: server_tokens off).",
     },
     internal: {
       severity: "failure",
       cause: "Header fields between edge and backend reach callers: a proxy adds them, or this is a backend.",
-      advice: "See what answers at this URL, and remove the fields there.",
+      advice: "Find out what answers at this URL, and remove the fields there.",
     },
   },
   run: async ({ answers }) => {
@@ -109,7 +109,7 @@ const requestId = deploymentCheck({
     missing: {
       severity: "failure",
       cause: PROXY_CAUSE,
-      advice: "Let it pass on X-Request-Id as it comes: without it no request is found in the logs.",
+      advice: "Let it pass on X-Request-Id unchanged: without it, no request can be found in the logs.",
     },
     repeated: {
       severity: "failure",
@@ -118,8 +118,8 @@ const requestId = deploymentCheck({
     },
     "not-in-problem": {
       severity: "failure",
-      cause: "A proxy replaces X-Request-Id by its own, so that the id that callers report is not in the logs.",
-      advice: "Let the proxy keep the field of the answer.",
+      cause: "A proxy replaces X-Request-Id with its own, so the id that callers report is not in the logs.",
+      advice: "Let the proxy keep the field as the service sends it.",
     },
   },
   run: async ({ answers }) => {
@@ -143,7 +143,7 @@ const instance = deploymentCheck({
   faults: {
     "other-url": {
       severity: "warning",
-      cause: "A proxy in front changes host or path, so that what the service says of itself is not what callers know.",
+      cause: "A proxy in front changes host or path, so the URLs in problems are not those that callers know.",
       advice: "Let it pass on Host and path as the caller sent them.",
     },
   },

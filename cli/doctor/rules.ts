@@ -32,8 +32,8 @@ const limits = deploymentCheck({
     },
     "out-of-range": {
       severity: "failure",
-      cause: "A limit has a value that no setting allows: the document does not come from this service as it is.",
-      advice: "See what changes the answer on its way, and which version is deployed.",
+      cause: "A limit has a value that no setting allows: something changes the document on its way.",
+      advice: "Find out what changes the answer, and which version is deployed.",
     },
   },
   async run(examination) {
@@ -108,7 +108,7 @@ const vectors = deploymentCheck({
   faults: {
     disagree: {
       severity: "failure",
-      cause: "This program and the deployment validate by different rules, so that clients come to wrong verdicts.",
+      cause: "This program and the deployment validate by different rules, so clients get wrong verdicts.",
       advice: "Bring both to one version; the command `vectors` shows each difference.",
     },
   },
@@ -129,8 +129,8 @@ const vectorsEnforced = deploymentCheck({
   faults: {
     otherwise: {
       severity: "failure",
-      cause: "The edge answers otherwise than it publishes: a proxy changes requests, or versions are mixed.",
-      advice: "See whether a deployment is half done, and what stands in front of the edge.",
+      cause: "The edge does not do what it publishes: a proxy changes requests, or versions are mixed.",
+      advice: "Check whether a deployment is half done, and what is in front of the edge.",
     },
   },
   async run(examination) {

@@ -30,7 +30,7 @@ const health = deploymentCheck({
     },
   },
   async run({ health: answer }) {
-    if (answer === null) throw new Error("the check before has asked for /health");
+    if (answer === null) throw new Error("the check before this one asks for /health");
     if (answer.status !== 200) return problemIn(answer) === null ? faultIn(answer) : found("settings", "503");
     const value = jsonIn(answer);
     if (!isRecord(value) || value.status !== "ok") return faultIn(answer);
@@ -48,7 +48,7 @@ const tokenMissing = deploymentCheck({
     open: {
       severity: "failure",
       cause: "Anybody can use the service: a proxy in front adds the token, or answers from its cache.",
-      advice: "Let the proxy pass on X-Service-Api-Token as it comes, and cache nothing below /v1/.",
+      advice: "Let the proxy pass on X-Service-Api-Token unchanged, and cache nothing below /v1/.",
     },
     "no-tokens": {
       severity: "failure",
@@ -76,13 +76,13 @@ const tokenMissing = deploymentCheck({
 const tokenWrong = deploymentCheck({
   id: "token-wrong",
   title: "a wrong token is rejected",
-  looksAt: "`GET /v1/constraints` with a token that is none is answered 403 `forbidden`",
+  looksAt: "`GET /v1/constraints` with a wrong token is answered 403 `forbidden`",
   needs: ["token-missing"],
   faults: {
     open: {
       severity: "failure",
-      cause: "Any token will do: a proxy in front puts the right one in its place.",
-      advice: "Let the proxy pass on X-Service-Api-Token as it comes.",
+      cause: "Any token is accepted: a proxy in front replaces it with the right one.",
+      advice: "Let the proxy pass on X-Service-Api-Token unchanged.",
     },
   },
   async run(examination) {
@@ -101,17 +101,19 @@ const token = deploymentCheck({
   faults: {
     "none-known": {
       severity: "failure",
-      cause: "No token was given, so nothing behind it could be looked at.",
+      cause: "No token was given, so nothing that needs one could be checked.",
       advice: "Set SERVICE_API_TOKEN, or name a file that holds the token by --token-file.",
     },
     rejected: {
       severity: "failure",
-      cause: "The token is not among SERVICE_API_TOKENS of this edge: another environment's, or rotated away.",
-      advice: "Compare it with the secret of the environment that serves this URL; a name: before it is no part of it.",
+      cause:
+        "The token is not among SERVICE_API_TOKENS of this edge: it is another environment's, or has been replaced.",
+      advice:
+        "Compare it with the secret of the environment that serves this URL; the name: in front of it does not belong to it.",
     },
     "not-constraints": {
       severity: "failure",
-      cause: "The answer is no constraints document: a proxy changes it, or another service answers.",
+      cause: "The answer is not a constraints document: a proxy changes it, or another service answers.",
       advice: "Fetch /v1/constraints with curl and look at what comes.",
     },
   },

@@ -2,10 +2,10 @@
  * A backend on Cloudflare Containers: the Durable Object that owns one container, starts the backend's image in it at the
  * first request, and passes requests on once the backend is ready.
  *
- * It uses `ctx.container`, which Cloudflare recommends for new applications in place of the class of `@cloudflare/containers`.
+ * It uses `ctx.container` rather than the base class of `@cloudflare/containers` (docs/decisions/container-by-itself.md).
  *
- * The backend can be reached through this object alone. So the token between the two is made here, anew at every start; it is
- * in no configuration and needs no rotation.
+ * The backend can be reached only through this object, so the token between the two is made here, at every start. It is in no
+ * configuration and needs no rotation.
  */
 import { DurableObject } from "cloudflare:workers";
 import { BACKEND_TOKEN_HEADER, PATIENCE_HEADER } from "../../rules/http/headers.ts";
@@ -26,7 +26,7 @@ const PROMETHEUS_MEDIA_TYPE = "text/plain; version=0.0.4";
 /** Where the storage holds the `Start` of the container that runs. */
 const START_KEY = "start";
 
-/** What is used of the platform's container. */
+/** The part of the platform's container that is used here. */
 export type ContainerControl = Pick<
   Container,
   "running" | "start" | "monitor" | "signal" | "setInactivityTimeout" | "getTcpPort"
@@ -35,7 +35,7 @@ export type ContainerControl = Pick<
 /** The Worker's bindings as far as they concern the backend; others are ignored. */
 export type ContainerEnvironment = Readonly<Record<string, unknown>>;
 
-/** With what a container was started. It is stored, because a container may outlive this object's memory. */
+/** How a container was started. It is stored, because a container may outlive this object's memory. */
 interface Start {
   readonly token: string;
   readonly settings: Readonly<Record<string, string>>;
@@ -43,14 +43,14 @@ interface Start {
 
 export class BackendContainer extends DurableObject<ContainerEnvironment> {
   readonly #container: ContainerControl;
-  /** The token of a backend that is ready; null if it is not known to be. */
+  /** The token of the backend; null unless the backend is known to be ready. */
   #token: string | null = null;
-  /** The token, as soon as the backend is ready; null if nobody waits for that. */
+  /** Resolves with the token when the backend is ready; null if no start is under way. */
   #starting: Promise<string> | null = null;
   /** Resolves when the container has ended; null if none is watched. */
   #ended: Promise<void> | null = null;
 
-  /** @param container in tests, what stands in for the platform's. */
+  /** @param container a stand-in, in tests. */
   constructor(
     context: DurableObjectState,
     environment: ContainerEnvironment,
@@ -73,23 +73,23 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
     const headers = new Headers(request.headers);
     headers.set(BACKEND_TOKEN_HEADER, token);
     const patience = headers.get(PATIENCE_HEADER);
-    // The edge has waited for the start as well.
+    // The start of the container has used up some of the edge's patience.
     if (patience !== null)
       headers.set(PATIENCE_HEADER, String(Math.max(0, Number(patience) - (Date.now() - arrivedAt))));
     try {
       return await this.#fetchBackend(request.url, { method, headers, body, signal, redirect: "manual" });
     } catch (error) {
-      // The next request finds out what has become of the container.
+      // The next request checks the container again.
       if (!request.signal.aborted) this.#token = null;
       throw error;
     }
   }
 
   /**
-   * Only a render starts a backend: some of the other routes need no token. Until the backend is ready, this object answers in
-   * its place: it is well, and has no metrics. So the edge does not take a container that starts or sleeps for a dead one.
+   * Only a render starts a backend, because other routes can be called without a token. Until the backend is ready, this object
+   * answers for it: healthy, without metrics. So the edge does not treat a container that starts or sleeps as dead.
    *
-   * @returns null where the backend itself is to be asked.
+   * @returns null if the request is for the backend itself.
    */
   #answerWhileStopped(path: string): Response | null {
     const isStarting = this.#starting !== null;
@@ -108,7 +108,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
     }
   }
 
-  /** Without TLS, which the platform does not offer between a Durable Object and its container. */
+  /** Without TLS: the platform offers none between a Durable Object and its container. */
   #fetchBackend(url: string, init: RequestInit): Promise<Response> {
     const { pathname, search } = new URL(url);
     return this.#container.getTcpPort(BACKEND_PORT).fetch(`http://backend${pathname}${search}`, init);
@@ -160,14 +160,14 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
     }
   }
 
-  /** Lets the backend finish what it renders. Meanwhile requests wait here, or at another instance. */
+  /** Lets the backend finish its renders. Meanwhile, requests wait here or go to another instance. */
   async #stop(deadline: number): Promise<void> {
     this.#container.signal(SIGTERM);
     await Promise.race([this.#watch(), scheduler.wait(deadline - Date.now())]);
-    if (this.#container.running) throw new Error("the container with the former settings has not ended yet");
+    if (this.#container.running) throw new Error("the container with the previous settings has not ended yet");
   }
 
-  /** The end of the container that runs. Only while somebody awaits it does workerd keep `running` up to date. */
+  /** Resolves when the container ends. workerd keeps `running` up to date only while `monitor` is awaited. */
   #watch(): Promise<void> {
     this.#ended ??= this.#container
       .monitor()
@@ -190,7 +190,7 @@ const SHARED_SETTINGS: readonly { readonly setting: string }[] = [
   BACKEND_TIMEOUT_SETTING,
 ];
 
-/** The settings of a backend: those that it shares with the edge, and what the variable BACKEND_SETTINGS adds. */
+/** The settings of a backend: those that it shares with the edge, and those in the variable BACKEND_SETTINGS. */
 function backendSettings(environment: ContainerEnvironment): Readonly<Record<string, string>> {
   const shared = SHARED_SETTINGS.map(({ setting }) => [setting, environment[setting]]);
   const others = Object.entries(environment.BACKEND_SETTINGS ?? {});

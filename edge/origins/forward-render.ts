@@ -45,7 +45,7 @@ export type Forwarding =
   | { readonly kind: "answered"; readonly response: Response }
   | { readonly kind: "refused"; readonly problem: Problem };
 
-/** Sends the body to an origin, byte for byte, and to another one if the first cannot answer. */
+/** Sends the body to an origin, unchanged, and to another one if the first cannot answer. */
 export async function forwardRender(context: EdgeContext, body: HeldBody): Promise<Forwarding> {
   const { settings, origins, originChoice } = deploymentOf(context);
   const deadline = SYSTEM_CLOCK.now() + settings.backendTimeoutSeconds * 1000;
@@ -141,7 +141,7 @@ function requestHeaders(context: EdgeContext, patienceMilliseconds: number): Rec
   };
 }
 
-/** The trace that the caller's request belongs to. The edge records no span of its own, so it passes it on unchanged. */
+/** The caller's trace. The edge records no spans, so it passes the trace on unchanged. */
 function traceHeaders(headers: Headers): Record<string, string> {
   const parent = parseTraceparent(headers.get(TRACEPARENT_HEADER));
   if (parent === null) return {};

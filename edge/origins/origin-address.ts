@@ -1,5 +1,5 @@
 /**
- * The addresses of the origins, which are the backends as the edge sees them: how `SERVICE_BACKEND_URLS` names them.
+ * Parses `SERVICE_BACKEND_URLS` into the addresses of the origins, which is what the edge calls its backends.
  *
  * An entry is `[name=]` and one of
  * - `https://backend.example:8788`: a URL;

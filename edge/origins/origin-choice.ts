@@ -1,33 +1,33 @@
 /**
- * Which origin gets the next render: the better of two random ones, by what this isolate knows of them. The better of two is
- * nearly as good as the best of all, and does not send everything to the one that was idle a moment ago.
+ * Chooses the origin that gets the next render: the better of two random ones, according to what this isolate knows about them
+ * (docs/decisions/two-random-choices.md).
  *
- * An origin that fails is left alone until a probe has found it ready again. Each failure in a row makes the pause before the
- * probe longer. But an origin is never left alone when there is no other.
+ * An origin that fails gets no renders until a probe finds it ready again. Each failure in a row makes the pause before the probe
+ * longer. If all origins have failed, they get renders all the same.
  *
- * No clock and no random numbers of its own: all times are in milliseconds and passed in.
+ * Clock and random numbers are passed in. All times are in milliseconds.
  */
 import type { BackendLoad } from "../../rules/http/backend-load.ts";
 
 const FIRST_PAUSE_MILLISECONDS = 1000;
 const LONGEST_PAUSE_MILLISECONDS = 30_000;
-/** For this long, a backend that is about to stop is left to those that find no other. Its answers renew it. */
+/** For this long after its last answer, a backend that is about to stop is chosen only if there is no other. */
 const DRAINING_MILLISECONDS = 30_000;
-/** What an answer says about the load is of no use after this time. */
+/** After this time, the load that an answer reported is out of date. */
 const LOAD_LIFETIME_MILLISECONDS = 5000;
-/** An origin that is ready again is chosen less often at first: its failure counts like this many renders in front. */
+/** An origin that is ready again is chosen less often at first: its failure counts like this many renders ahead. */
 const FAILURE_WEIGHT = 2;
 /** In this time the weight of a failure falls to 0. */
 const FAILURE_LIFETIME_MILLISECONDS = 5000;
 
-/** A request that an origin has and has not answered. */
+/** A request that an origin has not answered yet. */
 export interface Attempt {
   readonly origin: number;
   /** After this time it is forgotten: workerd does not resume a request whose client has disconnected. */
   readonly expiresAt: number;
 }
 
-/** How an attempt ended; "abandoned" says nothing about the origin, because the client did not wait. */
+/** How an attempt ended. "abandoned" says nothing about the origin: the client left, or too little time was left. */
 export type AttemptResult =
   | { readonly kind: "answered"; readonly load: BackendLoad | null }
   | { readonly kind: "failed" | "abandoned" };
@@ -36,7 +36,7 @@ interface OriginState {
   readonly attempts: Set<Attempt>;
   load: BackendLoad | null;
   loadAt: number;
-  /** Attempts since the load was told. */
+  /** Attempts since the load was reported. */
   begunSince: number;
   /** Renders that failed since the last one that was answered. */
   failuresInARow: number;
@@ -80,7 +80,7 @@ export class OriginChoice {
   }
 
   /**
-   * An origin that must be probed now. It is returned once; `probed` must follow.
+   * An origin that must be probed now. It is returned once, and `probed` must follow.
    *
    * @param timeoutMilliseconds after this time it is returned again, even if `probed` has not been called.
    */
@@ -93,7 +93,7 @@ export class OriginChoice {
     return null;
   }
 
-  /** Tells the result of a probe. */
+  /** Records the result of a probe. */
   probed(index: number, now: number, isReady: boolean): void {
     const state = this.#stateOf(index);
     if (isReady) state.isLeftAlone = false;
@@ -117,7 +117,7 @@ export class OriginChoice {
         return;
       case "failed":
         state.failedAt = now;
-        // Those that were under way when the origin failed tell nothing new.
+        // Attempts that were under way when the origin failed say nothing new.
         if (state.isLeftAlone) return;
         state.failuresInARow++;
         state.isLeftAlone = true;
@@ -146,7 +146,7 @@ export class OriginChoice {
     return !isLeftAlone && now >= drainingUntil;
   }
 
-  /** A draining origin still renders; of the others, the one that failed first may be well again. */
+  /** A draining origin, which still renders; else the one that failed longest ago, which is the likeliest to have recovered. */
   #leastBad(allowed: readonly number[]): number | null {
     let best: number | null = null;
     for (const index of allowed) if (best === null || this.#badness(index) < this.#badness(best)) best = index;
@@ -158,7 +158,7 @@ export class OriginChoice {
     return isLeftAlone ? failedAt : Number.NEGATIVE_INFINITY;
   }
 
-  /** How many renders per slot are in front of the next one, and more if the origin has failed lately. */
+  /** How many renders per slot are ahead of the next one, plus a penalty if the origin has failed recently. */
   #cost(index: number, now: number): number {
     const state = this.#stateOf(index);
     const { load, begunSince } = state;

@@ -1,5 +1,5 @@
 /**
- * An origin that can be asked, whatever its address is: a URL, a binding of the Worker or the instance of a container.
+ * An origin that can be fetched from, whether its address is a URL, a binding of the Worker or an instance of a container.
  */
 import { SettingError } from "../../rules/settings.ts";
 import type { AccessToken, OriginAddress } from "./origin-address.ts";
@@ -34,7 +34,7 @@ export function openOrigin(
     case "container": {
       const namespace = environment[address.binding];
       if (!isNamespace(namespace)) throw missing(address.binding, "a Durable Object namespace");
-      // A stub belongs to the request that makes it.
+      // Made for each request: a stub cannot be used by another one.
       const instance = () => namespace.get(namespace.idFromName(String(address.index)));
       return { name, fetch: (path, init) => instance().fetch(new URL(path, "http://backend"), init) };
     }

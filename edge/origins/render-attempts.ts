@@ -1,19 +1,16 @@
 /**
- * The attempts of one render: which origin is asked next, when to stop, and whether the service was busy or broken.
+ * The attempts of one render: which origin is tried next, when to stop, and whether the client is told that the service is busy or
+ * that it failed. docs/decisions/renders-are-repeated.md says why a render may be repeated.
  *
- * A render is pure, so it may be tried on another origin as long as the client has seen nothing of an answer. No clock, no
- * I/O: all times are in milliseconds and passed in.
+ * No clock and no I/O: times are passed in, in milliseconds.
  */
 import type { OriginChoice } from "./origin-choice.ts";
 
 const MAX_ATTEMPTS = 4;
-/** An origin that cannot be reached may be between two processes, so it is asked a second time. */
+/** An origin that cannot be reached may just be restarting, so it is tried a second time. */
 const MAX_ATTEMPTS_PER_ORIGIN = 2;
 const PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS = 250;
-/**
- * How many origins may be lost while they have the request. A request that can bring down a backend must not bring down all
- * of them.
- */
+/** How many origins may fail while they have the request. A request that can bring down a backend must not bring down all. */
 const MAX_LOST_ORIGINS = 2;
 /** Less time than this is not worth an attempt. */
 const MIN_ATTEMPT_MILLISECONDS = 100;
@@ -21,9 +18,9 @@ const MIN_ATTEMPT_MILLISECONDS = 100;
 export type NextStep =
   | { readonly kind: "try"; readonly origin: number }
   | { readonly kind: "wait"; readonly milliseconds: number }
-  /** Each origin that could be reached was full. */
+  /** No origin has answered, and at least one was full. */
   | { readonly kind: "busy"; readonly retryAfterSeconds: number }
-  /** No origin could do it. */
+  /** No origin has answered, and none was full. */
   | { readonly kind: "failed" };
 
 /** How an attempt ended without an answer for the client. */
@@ -62,18 +59,18 @@ export class RenderAttempts {
     if (isOver || this.#deadline - now < MIN_ATTEMPT_MILLISECONDS) return this.giveUp();
     const untried = this.#choice.choose(now, new Set(this.#counts.keys()), this.#random);
     if (untried !== null) return { kind: "try", origin: untried };
-    // All have been asked. Waiting for a second round is of no use to those that are full.
+    // All have been tried. A second round makes sense only for those that were not full.
     const exhausted = [...this.#counts].filter(([, count]) => count >= MAX_ATTEMPTS_PER_ORIGIN).map(([index]) => index);
     const again = this.#choice.choose(now, new Set([...this.#busy, ...exhausted]), this.#random);
     if (again === null) return this.giveUp();
     if (this.#hasWaited) return { kind: "try", origin: again };
-    // The answer would only be later than the client was promised.
+    // After the pause there would be no time for an attempt.
     if (this.#deadline - now < PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS + MIN_ATTEMPT_MILLISECONDS) return this.giveUp();
     this.#hasWaited = true;
     return { kind: "wait", milliseconds: PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS };
   }
 
-  /** What is true when no further attempt can be made. */
+  /** The result when no further attempt can be made. */
   giveUp(): Extract<NextStep, { kind: "busy" | "failed" }> {
     if (this.#busy.size === 0) return { kind: "failed" };
     return { kind: "busy", retryAfterSeconds: this.#retryAfterSeconds };

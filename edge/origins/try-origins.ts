@@ -1,6 +1,7 @@
 /**
- * Tries a render on the origins, one after another, until one of them answers. Every decision about an attempt is made here
- * or in what this imports; what talks to an origin is passed in, and so is the clock.
+ * Tries a render on the origins, one after another, until one of them answers. Every decision about an attempt is made here or in
+ * the files that this one imports. Whatever talks to an origin is passed in, and so is the clock, so that the simulation can run
+ * this code.
  */
 import type { BackendLoad } from "../../rules/http/backend-load.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
@@ -12,12 +13,12 @@ import { watchOrigin } from "./watch-origin.ts";
 
 /** How long an attempt is remembered after its deadline, to allow for delays in workerd. */
 const SLACK_MILLISECONDS = 1000;
-/** What is said of a full origin that does not say when to come back. */
+/** Used for a full origin that sends no usable `Retry-After`. */
 const DEFAULT_RETRY_AFTER_SECONDS = 1;
 /** The most that is passed on. No setting lets a render wait and run for longer: by then another one has room. */
 const MAX_RETRY_AFTER_SECONDS = 900;
 
-/** The statuses of problems with which a render can end for the client. Any other means that the origin is not set up. */
+/** The statuses of problems that are a result for the client. Any other means that the origin is not working. */
 const FINAL_PROBLEM_STATUSES: ReadonlySet<number> = new Set([400, 408, 413, 422, 500]);
 
 /**
@@ -60,9 +61,9 @@ export interface Forwarded<Origin, Answer> {
   send(origin: Origin, sending: Sending): Promise<OriginAnswer<Answer>>;
   /** Whether the origin answers at all; false after the timeout. */
   isAlive(origin: Origin, timeoutMilliseconds: number): Promise<boolean>;
-  /** Drops the rest of an answer that the client does not get. */
+  /** Drops an answer that the client does not get. */
   discard(answer: Answer): Promise<void>;
-  /** Tells the operator that an origin did not answer. */
+  /** Reports to the operator that an origin did not answer. */
   report(origin: Origin, cause: string): void;
 }
 
@@ -92,7 +93,7 @@ export async function tryOrigins<Origin, Answer>(forwarded: Forwarded<Origin, An
     if (origin === undefined) throw new RangeError(`there is no origin ${step.origin}`);
     body.keep();
     const bytes = body.bytes;
-    // The memory went to another request.
+    // Another request has taken the memory.
     if (bytes === null) return attempts.giveUp();
     attempts.begin(step.origin);
     const end = await tryOrigin(forwarded, { origin, index: step.origin, bytes });
@@ -129,7 +130,7 @@ async function tryOrigin<Origin, Answer>(
   let isSent = false;
   let isOver = false;
   const sent = () => {
-    // An origin that answers early may take the rest of the body while the next one already gets it.
+    // If the origin answered early, the rest of the body may arrive there while the next origin already gets it.
     if (isOver) return;
     isSent = true;
     body.offer();
@@ -145,7 +146,7 @@ async function tryOrigin<Origin, Answer>(
     await forwarded.discard(response.answer);
     return end;
   } catch (error) {
-    // An origin is only held to the whole patience. Of less, it may need more: others have taken the rest.
+    // If an earlier origin has used up some of the patience, the deadline says nothing about this one.
     const isBlameless = forwarded.attempts.attempts > 1 && clock.now() >= deadline;
     choice.end(attempt, clock.now(), { kind: isBlameless ? "abandoned" : "failed" });
     forwarded.report(origin, String(error));
@@ -157,7 +158,7 @@ async function tryOrigin<Origin, Answer>(
   }
 }
 
-/** What an answer means for the client. One that no render can end with comes from a proxy, or from a wrong address. */
+/** What an answer means for the client. An answer that no render ends with comes from a proxy or a wrong address. */
 function classify<Answer>({ status, content, retryAfter, answer }: OriginAnswer<Answer>): AttemptEnd<Answer> {
   switch (content) {
     case "foreign":

@@ -1,17 +1,17 @@
 /**
- * Asks origins how they are: one that has a request and does not answer it, and one that has failed.
+ * Probes origins: one that has a request and does not answer it, and one that has failed.
  *
- * A host that has lost power or its network sends nothing, not even that the connection is broken. So an origin that is silent
- * is asked, again and again, whether it is alive.
+ * A host that has lost power or its network sends nothing, not even a reset. So while an origin is silent, it is asked again and
+ * again whether it is alive.
  */
 import type { Clock } from "../clock.ts";
 import type { OriginChoice } from "./origin-choice.ts";
 
 const PROBE_INTERVAL_MILLISECONDS = 3000;
 const PROBE_TIMEOUT_MILLISECONDS = 3000;
-/** A busy backend may miss one. */
+/** A busy backend may miss one probe. */
 const MAX_FAILED_PROBES = 2;
-/** Delays in workerd, after which a probe without a result is taken for lost. */
+/** Allows for delays in workerd. A probe that has no result by then is considered lost. */
 const SLACK_MILLISECONDS = 1000;
 
 export interface Watched {
@@ -23,15 +23,15 @@ export interface Watched {
    * about to stop finishes what it has begun.
    */
   isAlive(timeoutMilliseconds: number): Promise<boolean>;
-  /** Called when the origin answers nothing any more, or at the deadline. */
+  /** Called when the origin no longer answers probes, or at the deadline. */
   giveUp(): void;
 }
 
-/** @returns stops watching. */
+/** Watches an origin that has a request. @returns a function that stops it. */
 export function watchOrigin({ clock, deadline, isAlive, giveUp }: Watched): () => void {
   let failedProbes = 0;
   let isOver = false;
-  // A timer of its own: a probe that waits for its answer must not put off the deadline.
+  // A separate timer, because a probe that waits for its answer must not delay the deadline.
   const cancelDeadline = clock.after(Math.max(0, deadline - clock.now()), giveUp);
   const probe = async () => {
     failedProbes = (await isAlive(PROBE_TIMEOUT_MILLISECONDS)) ? 0 : failedProbes + 1;
@@ -56,7 +56,7 @@ export interface Probing<Origin> {
   isReady(origin: Origin, timeoutMilliseconds: number): Promise<boolean>;
 }
 
-/** Asks an origin that has failed whether it can take renders again, if it is time to ask. No render waits for the answer. */
+/** Probes an origin that has failed, if a probe is due. No render waits for the answer. */
 export async function probeDueOrigin<Origin>({ origins, choice, clock, isReady }: Probing<Origin>): Promise<void> {
   const index = choice.takeDue(clock.now(), PROBE_TIMEOUT_MILLISECONDS + SLACK_MILLISECONDS);
   const origin = index === null ? undefined : origins[index];

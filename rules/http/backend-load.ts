@@ -1,6 +1,6 @@
 /**
- * How busy a backend is, as it tells the edge in the header field `X-Service-Load`: the edge sends the next render to the
- * less busy of two backends.
+ * How busy a backend is. It tells the edge in the header field `X-Service-Load`, and the edge sends the next render to the less busy of
+ * two backends.
  */
 
 export interface BackendLoad {
@@ -21,7 +21,7 @@ export function formatBackendLoad({ running, waiting, slots, isDraining }: Backe
   return `running=${running},waiting=${waiting},slots=${slots}${isDraining ? ",draining" : ""}`;
 }
 
-/** The load that a value of the header field tells; null if the field is absent or of another form. */
+/** The load in a value of the header field; null if the field is absent or has another form. */
 export function parseBackendLoad(value: string | null): BackendLoad | null {
   const match = FORM.exec(value ?? "");
   if (match === null) return null;

@@ -56,6 +56,14 @@ export const PLAYGROUND_ROUTES: readonly Route[] = [
   ),
 ].map((path) => ({ path, method: "GET" }));
 
+/** Every route of the edge. */
+export const ALL_EDGE_ROUTES: readonly Route[] = [
+  ...EDGE_ROUTES,
+  ...STATIC_ROUTES,
+  ...PLAYGROUND_ROUTES,
+  ...REFERENCE_ROUTES,
+];
+
 /** The routes of a backend. */
 export const BACKEND_ROUTES = [
   { path: "/v1/render", method: "POST" },
@@ -65,7 +73,7 @@ export const BACKEND_ROUTES = [
   { path: METRICS_PATH, method: "GET" },
 ] as const satisfies readonly Route[];
 
-/** The methods of a path as the `Allow` header lists them (RFC 9110, section 10.2.1); null where nothing is served. */
+/** The methods of a path as the `Allow` header lists them (RFC 9110, section 10.2.1); null if the path is not served. */
 export function allowedMethods(routes: readonly Route[], path: string): string | null {
   const methods = routes.filter((route) => route.path === path).map(({ method }) => method);
   if (methods.length === 0) return null;

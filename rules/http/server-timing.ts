@@ -5,7 +5,7 @@
 
 export const SERVER_TIMING_HEADER = "Server-Timing";
 
-/** Longer than that of all phases together. */
+/** More than the field with all phases needs. */
 const MAX_LENGTH = 512;
 const METRICS = /^[a-z]+;dur=[0-9]+(?:\.[0-9])?(?:, [a-z]+;dur=[0-9]+(?:\.[0-9])?)*$/;
 

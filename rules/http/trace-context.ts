@@ -1,12 +1,12 @@
 /**
  * W3C Trace Context (https://www.w3.org/TR/trace-context/): which `traceparent` and `tracestate` are accepted, and the trace
- * of a request that brings none. Anything malformed counts as absent, so nothing else of it reaches a log line or a backend.
+ * of a request that has none. Anything malformed counts as absent, so it never reaches a log line or a backend.
  */
 
 export const TRACEPARENT_HEADER = "traceparent";
 export const TRACESTATE_HEADER = "tracestate";
 
-/** Trace Context section 3.3.1.5: at least this much of a `tracestate` should be passed on. More never is. */
+/** Trace Context section 3.3.1.5: at least this much of a `tracestate` should be passed on. More is never passed on. */
 export const MAX_TRACESTATE_LENGTH = 512;
 
 /** The trace that a request belongs to by its `traceparent`. */
@@ -21,7 +21,7 @@ export interface TraceParent {
 
 /** Version, trace id, parent id, flags; later versions may append fields after another hyphen. */
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
-/** Longer than that of any version so far. */
+/** Longer than a `traceparent` of any version so far. */
 const MAX_TRACEPARENT_LENGTH = 128;
 const ALL_ZERO = /^0+$/;
 const SAMPLED_FLAG = 1;
@@ -46,11 +46,11 @@ export function formatTraceparent({ traceId, parentId, isSampled }: TraceParent)
 }
 
 /**
- * What is passed on of a `tracestate`: its members from the left, as many as fit into `MAX_TRACESTATE_LENGTH`; null if it is
+ * The part of a `tracestate` that is passed on: as many members, from the left, as fit into `MAX_TRACESTATE_LENGTH`; null if it is
  * absent, empty or malformed.
  */
 export function passableTracestate(text: string | null | undefined): string | null {
-  // Far more than is passed on: of a longer one nothing is read.
+  // Far more than is passed on. A longer field is not even parsed.
   if (text === null || text === undefined || text.length > 16 * MAX_TRACESTATE_LENGTH) return null;
   const members = text
     .split(",")
@@ -68,8 +68,8 @@ export function passableTracestate(text: string | null | undefined): string | nu
 }
 
 /**
- * The id of the trace that a request is logged under: the caller's, or one made of the request id. Edge and backend know the
- * same request id, so they make the same trace id without a header for it, and no span seems to be missing above theirs.
+ * The trace id under which a request is logged: the caller's, or one made from the request id. Edge and backend know the same request
+ * id, so they make the same trace id without sending it, and the backend's span has no parent that seems to be missing.
  *
  * @param requestId a UUID: 32 hexadecimal digits and hyphens.
  */

@@ -1,5 +1,5 @@
 /**
- * Adds sets of fonts to a folder and removes them. A lock file says which packages of Debian they are from.
+ * Adds sets of fonts to a folder and removes them. A lock file says from which Debian packages they come.
  */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
@@ -40,18 +40,20 @@ const DEBIAN: FontSources = {
   download: (folder, packages) => downloadDebianPackages(folder, packages, new AbortController().signal),
 };
 
-/** The sets that names stand for. @throws VendoringError if one stands for none. */
+/** The sets that these names mean, each a set or a group of sets. @throws VendoringError if a name is neither. */
 export function expandSetNames(
   names: readonly string[],
   sets: Readonly<Record<string, FontSet>> = FONT_SETS,
 ): string[] {
-  const expanded = names.flatMap((name) =>
-    Object.hasOwn(FONT_SET_GROUPS, name) ? (FONT_SET_GROUPS[name] ?? []) : [name],
-  );
+  const expanded = expandGroups(names);
   const unknown = expanded.find((name) => !Object.hasOwn(sets, name));
   if (unknown === undefined) return [...new Set(expanded)];
   const known = [...Object.keys(FONT_SET_GROUPS), ...Object.keys(sets)].join(", ");
   throw new VendoringError(`There is no set ${unknown}. There are ${known}.`);
+}
+
+function expandGroups(names: readonly string[]): string[] {
+  return names.flatMap((name) => (Object.hasOwn(FONT_SET_GROUPS, name) ? (FONT_SET_GROUPS[name] ?? []) : [name]));
 }
 
 /**
@@ -76,9 +78,7 @@ export async function addFontSets(folder: string, names: readonly string[], sour
 export async function removeFontSets(folder: string, names: readonly string[]): Promise<string[]> {
   return changeFolder(folder, async () => {
     const { sets } = await readFontsLock(folder);
-    const leaving = names.flatMap((name) =>
-      Object.hasOwn(FONT_SET_GROUPS, name) ? (FONT_SET_GROUPS[name] ?? []) : [name],
-    );
+    const leaving = expandGroups(names);
     const missing = leaving.find((name) => !Object.hasOwn(sets, name));
     if (missing !== undefined) throw new VendoringError(`${missing} is not in ${FONTS_LOCK_NAME}.`);
     const kept = Object.fromEntries(Object.entries(sets).filter(([name]) => !leaving.includes(name)));
@@ -108,7 +108,7 @@ export async function readFontsLock(folder: string): Promise<FontsLock> {
   if (text === null) return { lock_version: 1, sets: {} };
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), fontsLock), text);
   if (parsed.success) return parsed.output;
-  throw new VendoringError(`${path} is no lock file: ${parsed.issues[0].message}`);
+  throw new VendoringError(`${path} is not a lock file: ${parsed.issues[0].message}`);
 }
 
 function lockFileOf(sets: Readonly<Record<string, LockedSet>>) {
@@ -129,7 +129,7 @@ async function prepareSet(target: string, name: string, set: FontSet, download: 
     const version = await controlField(archive, "Version");
     packages.push({ name: packageName, version, sha256: await fileDigest(archive) });
     await execa("dpkg-deb", ["--extract", archive, root]);
-    // The licence of the fonts asks to be passed on with them.
+    // The licence of the fonts must be passed on with them.
     await copyFile(join(root, "usr/share/doc", packageName, "copyright"), join(target, `${packageName}.copyright`));
   }
   let count = 0;

@@ -10,11 +10,11 @@ export interface FontSet {
   readonly packages: readonly string[];
   /** Matches the names of the files that are taken. */
   readonly files: RegExp;
-  /** Of a collection, only its first fonts are kept; null for all. */
+  /** How many fonts of a collection are kept, from the first; null for all. */
   readonly keptOfCollection: number | null;
 }
 
-/** Living scripts with many writers. The others of the package are for scholars: request them with the document. */
+/** Scripts that many people write today. The package has others, mainly for scholars: a request can bring its own fonts for them. */
 const SCRIPTS =
   "Arabic|Armenian|Bengali|Devanagari|Ethiopic|Georgian|Gujarati|Gurmukhi|Hebrew|Kannada|Khmer|Lao|Malayalam|Myanmar|Oriya|Sinhala|Tamil|Telugu|Thai|Tibetan";
 
@@ -31,7 +31,7 @@ export const FONT_SETS: Readonly<Record<string, FontSet>> = {
     description: "Noto Sans CJK for Chinese, Japanese and Korean, regular and bold",
     packages: ["fonts-noto-cjk"],
     files: /^NotoSansCJK-(?:Regular|Bold)\.ttc$/,
-    // The second five are the monospaced ones, which would double the cost.
+    // The other five are monospaced. They would double the cost.
     keptOfCollection: 5,
   },
   "noto-emoji": {

@@ -7,6 +7,7 @@
 import { toJsonSchemaDefs } from "@valibot/to-json-schema";
 import { CAPABILITIES_PATH } from "../../rules/capabilities.ts";
 import { API_TOKEN_HEADER, COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../rules/http/headers.ts";
+import { SERVER_TIMING_HEADER } from "../../rules/http/server-timing.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
 import { capabilitiesExample, constraintsExample, type Example, problemExample, requestExamples } from "./examples.ts";
 import { REQUEST_SCHEMAS } from "./request-schemas.ts";
@@ -25,7 +26,7 @@ const DESCRIPTION = `Send Typst source with files and JSON data to \`POST /v1/re
 
 **Methods.** Every \`GET\` route answers \`HEAD\` as well, and every route \`OPTIONS\` with 204 and \`Allow\`.
 
-**Browsers.** Pages of other origins may use a deployment whose operator allows their origin (CORS); without credentials, so the token is sent in its header.
+**Browsers.** Pages of other origins may use a deployment if its operator allows their origin (CORS). They send the token in its header; credentials of the browser are not allowed.
 
 **Beyond this description.** Sizes in bytes, the number of files and rules over several fields cannot be written as a schema. \`GET /v1/constraints\` publishes them, with conformance vectors, so that a request can be checked before it is sent.`;
 
@@ -126,7 +127,7 @@ interface ProblemResponse {
 }
 
 /** In every response to a render whose token is valid. */
-const TIMED = { "Server-Timing": "ServerTiming" } as const;
+const TIMED = { [SERVER_TIMING_HEADER]: "ServerTiming" } as const;
 
 /** The responses that report problems, one per status. */
 const PROBLEM_RESPONSES = {
@@ -152,7 +153,7 @@ const PROBLEM_RESPONSES = {
   QueueFull: {
     status: 429,
     description:
-      "No room in time, or too many requests of one caller; nothing is broken. Wait, then send the request again.",
+      "There was no room in time, or the caller sends requests too fast; nothing is broken. Wait, then send the request again.",
     headers: { "Retry-After": "RetryAfter", ...TIMED },
   },
   RenderFailed: { status: 500, description: "The render failed for no reason in the template.", headers: TIMED },
@@ -317,7 +318,7 @@ function paths(requests: Readonly<Record<string, Example>>): Json {
         tags: ["Rules"],
         summary: "Get what this deployment has installed",
         description:
-          "Fonts, packages, the version of Typst and the formats: what every backend of the deployment has, so that any of them can render with it. It changes with a deployment only.",
+          "The fonts, packages, versions of Typst and formats that every backend of the deployment has, so that any of them can render a document that uses them. It changes only with a deployment.",
         security: OPEN,
         parameters: [{ $ref: "#/components/parameters/IfNoneMatch" }],
         responses: {

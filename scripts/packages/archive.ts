@@ -1,5 +1,5 @@
 /**
- * Unpacks the archive of a Typst package (`.tar.gz`) in memory and refuses whatever a package has no use for: links, devices,
+ * Unpacks the archive of a Typst package (`.tar.gz`) in memory and refuses whatever a package does not need: links, devices,
  * names that lead out of the package, and more or larger files than packages have.
  *
  * Nothing is written here, so a refused archive leaves nothing behind.
@@ -50,7 +50,7 @@ export async function unpackArchive(title: string, archive: Uint8Array, limits: 
   const tar = await decompress(archive, { maxOutputLength: limits.maxUnpackedBytes }).catch(
     (error: NodeJS.ErrnoException) => {
       if (error.code === "ERR_BUFFER_TOO_LARGE") throw refuse(`it unpacks to over ${limits.maxUnpackedBytes} bytes`);
-      throw refuse("it is not compressed by gzip, or damaged");
+      throw refuse("it is not compressed with gzip, or is damaged");
     },
   );
   const files = new PackageTree(limits);
@@ -71,7 +71,7 @@ export async function unpackArchive(title: string, archive: Uint8Array, limits: 
     try {
       return await unpackTar(bytes, { strict: true, filter });
     } catch (error) {
-      throw error instanceof VendoringError ? error : refuse("it is no tar archive, or damaged");
+      throw error instanceof VendoringError ? error : refuse("it is not a tar archive, or is damaged");
     }
   }
 }

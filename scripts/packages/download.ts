@@ -1,5 +1,5 @@
 /**
- * Downloads packages with everything that they import, validates them, and writes each into a folder for new ones.
+ * Downloads packages with everything that they import, validates them, and writes each to a folder.
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -47,7 +47,7 @@ export interface Download {
  * Downloads packages and what they import.
  *
  * @param folder gets each as NAMESPACE/NAME/VERSION.
- * @throws VendoringError if one of them cannot be had or is refused.
+ * @throws VendoringError if one of them is not available or is refused.
  */
 export async function downloadWithImports(
   folder: string,
@@ -82,7 +82,7 @@ export async function downloadWithImports(
 function withImporter(error: unknown, text: string, importer: string): unknown {
   if (!(error instanceof VendoringError)) return error;
   return new VendoringError(
-    `${error.message} ${importer} imports it, or only mentions it: then leave it out by --without ${text}.`,
+    `${error.message} ${importer} imports it, or only mentions it: if so, leave it out with --without ${text}.`,
   );
 }
 
@@ -96,7 +96,7 @@ interface PackageDownload {
  * Downloads one package alone.
  *
  * @param folder gets it as NAMESPACE/NAME/VERSION.
- * @throws VendoringError if it cannot be had or is refused.
+ * @throws VendoringError if it is not available or is refused.
  */
 export async function downloadPackage(
   folder: string,

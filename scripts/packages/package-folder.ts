@@ -1,5 +1,5 @@
 /**
- * Adds packages to a folder and removes them, with its lock file: completely or not at all.
+ * Adds packages to a folder and removes them, and updates its lock file: completely or not at all.
  */
 import { existsSync } from "node:fs";
 import {
@@ -29,7 +29,7 @@ const EMPTY_LOCK: PackagesLock = { lock_version: 1, packages: {} };
 export interface Change {
   readonly added: readonly string[];
   readonly removed: readonly string[];
-  /** What the added packages import from namespaces that no registry has. */
+  /** Packages that the added ones import from namespaces that no registry has. */
   readonly notInRegistry: readonly string[];
 }
 
@@ -42,7 +42,7 @@ export interface AddOptions {
 /**
  * Adds packages, and what they import, to a folder.
  *
- * @throws VendoringError if one cannot be had or is refused. The folder is then as it was.
+ * @throws VendoringError if one is not available or is refused. The folder is then as it was.
  */
 export async function addPackages(
   folder: string,
@@ -77,7 +77,7 @@ export async function removePackages(folder: string, specs: readonly PackageSpec
     const needed = neededPackages(lock, texts);
     for (const text of texts) {
       if (lock.packages[text] === undefined) throw new VendoringError(`${text} is not in ${PACKAGES_LOCK_NAME}.`);
-      // One that goes as well may import it: packages can import each other.
+      // An importer that is removed as well does not count: packages can import each other.
       const importer = [...needed].find((other) => lock.packages[other]?.imports.includes(text));
       if (importer !== undefined) throw new VendoringError(`${importer} imports ${text}: remove that first.`);
     }
@@ -113,8 +113,8 @@ export async function installPackages(folder: string, registry: URL | null): Pro
 }
 
 /**
- * What is wrong with a folder: how it differs from its lock file, in sentences. Packages of namespaces that no registry has
- * are the operator's own and may be there without being listed.
+ * How a folder differs from its lock file, in sentences. Packages in namespaces that no registry has are the operator's own and need
+ * not be listed.
  */
 export async function findProblems(folder: string): Promise<string[]> {
   const lock = await readPackagesLock(folder);
@@ -131,7 +131,7 @@ export async function findProblems(folder: string): Promise<string[]> {
   for (const spec of await installedPackages(folder)) {
     const text = formatPackageSpec(spec);
     if (spec.namespace === REGISTRY_NAMESPACE && lock.packages[text] === undefined) {
-      problems.push(`${text} is there and not listed in ${PACKAGES_LOCK_NAME}.`);
+      problems.push(`${text} is there, but not listed in ${PACKAGES_LOCK_NAME}.`);
     }
   }
   return problems;
@@ -176,7 +176,7 @@ function changePackages(
         // Left by a run that was killed before it could write the lock file: the same files may stay.
         if ((await folderDigest(place)) === locked.content_sha256) continue;
         throw new VendoringError(
-          `${place} exists, is not listed in ${PACKAGES_LOCK_NAME} and differs: remove it first.`,
+          `${place} exists, is not listed in ${PACKAGES_LOCK_NAME}, and differs from the downloaded package: remove it first.`,
         );
       }
       moves.push({ from: packagePathIn(prepared, spec), path: packagePathIn("", spec) });

@@ -47,7 +47,7 @@ async function prlimitObstacle() {
 }
 
 /**
- * Why neither sandbox works. The backend tries both again at its start and takes the first that holds.
+ * Why neither sandbox works. At its start the backend tries both again and takes the first that works.
  *
  * @param {AbortSignal} signal @param {boolean} isTried @returns {Promise<string | undefined>}
  */
@@ -55,7 +55,9 @@ async function automaticObstacle(signal, isTried) {
   const bubblewrap = await bubblewrapObstacle(signal, isTried);
   if (bubblewrap === undefined) return undefined;
   const landlock = await landlockObstacle(signal, isTried);
-  return landlock && `${bubblewrap}. Nor is there the other sandbox that SERVICE_SANDBOX=auto tries: ${landlock}`;
+  return (
+    landlock && `${bubblewrap}. The other sandbox that SERVICE_SANDBOX=auto tries does not work either: ${landlock}`
+  );
 }
 
 /** @param {AbortSignal} signal @param {boolean} isTried @returns {Promise<string | undefined>} */

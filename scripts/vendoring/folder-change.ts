@@ -1,5 +1,5 @@
 /**
- * Changes a folder of vendored things, with its lock file: completely or not at all, and one run at a time.
+ * Changes a folder of vendored files and its lock file: completely or not at all, and one run at a time.
  *
  * What is new is prepared in a work folder beside the rest and moved into place. The lock file is replaced last.
  */
@@ -53,7 +53,7 @@ export async function changeFolder<Result>(
   return result;
 }
 
-/** Only the holder of the lock has a work folder, so those that exist are of runs that were killed. */
+/** Only the holder of the lock may have a work folder, so any that exist were left by runs that were killed. */
 async function removeLeftOvers(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (name.startsWith(WORK_PREFIX)) await rm(join(folder, name), { recursive: true, force: true });

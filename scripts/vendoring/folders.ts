@@ -10,7 +10,7 @@ export const FONTS_FOLDER = fileURLToPath(new URL("../../fonts", import.meta.url
 export function vendoredSettings(): Record<string, string> {
   return {
     SERVICE_PACKAGE_PATH: PACKAGES_FOLDER,
-    // The setting separates folders by colons, so it cannot name one whose path has one.
+    // The setting separates folders by colons, so it cannot name a folder whose path has a colon.
     ...(!FONTS_FOLDER.includes(":") && { SERVICE_FONT_PATHS: FONTS_FOLDER }),
   };
 }

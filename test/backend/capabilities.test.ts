@@ -55,7 +55,7 @@ it("without settings there are the fonts of Typst alone, and no packages", async
   expect(packages).toEqual([]);
 });
 
-it("backends with the same installed have the same digest in their metrics, once it is known", async () => {
+it("backends with the same capabilities have the same digest in their metrics, once it is known", async () => {
   const backends = await Promise.all([
     startTemporaryBackend(),
     startTemporaryBackend(),
@@ -73,7 +73,7 @@ it("backends with the same installed have the same digest in their metrics, once
   expect(digests[2]).not.toBe(digests[0]);
 });
 
-it("the operator's own packages count without being in the lock file", async () => {
+it("the operator's own packages need not be in the lock file", async () => {
   const folder = await packageFolder();
   await cp(join(folder, "preview"), join(folder, "local"), { recursive: true });
   await writeFile(join(folder, "notes.txt"), "");

@@ -60,7 +60,7 @@ describe("a setting", () => {
 describe("the endpoint of traces", () => {
   const url = (environment: Record<string, string>) => readBackendSettings(environment).tracesUrl?.href ?? null;
 
-  it("is that of all signals with the path of traces, or its own as it is", () => {
+  it("is that of all signals with the path of traces appended, or its own, unchanged", () => {
     expect(url({ OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318" })).toBe("http://collector:4318/v1/traces");
     expect(url({ OTEL_EXPORTER_OTLP_ENDPOINT: "https://host/otlp/" })).toBe("https://host/otlp/v1/traces");
     const own = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://own/x", OTEL_EXPORTER_OTLP_ENDPOINT: "http://other" };

@@ -1,9 +1,8 @@
 /** Pages of other origins (CORS) in a real browser: one that the deployment names, and one that it does not. */
-import { once } from "node:events";
 import { createServer } from "node:http";
 import type { Browser, Page } from "playwright-core";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { LOOPBACK } from "../../scripts/local-service.ts";
+import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
 import { parseMetrics } from "../support/metrics-text.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
@@ -15,21 +14,12 @@ let allowedPage: string;
 let otherPage: string;
 
 /** An empty page at an origin of its own. */
-async function servePage(): Promise<{ origin: string; stop: () => void }> {
+async function servePage(): Promise<{ origin: string; stop: () => Promise<void> }> {
   const server = createServer((_request, response) => {
     response.setHeader("Content-Type", "text/html").end("<!doctype html><title>An application</title>");
   });
-  server.listen(0, LOOPBACK);
-  await once(server, "listening");
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the page has no port");
-  return {
-    origin: `http://${LOOPBACK}:${address.port}`,
-    stop: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
+  const { origin } = await listenOnLoopback(server);
+  return { origin, stop: () => closeServer(server) };
 }
 
 beforeAll(async () => {
@@ -42,8 +32,8 @@ beforeAll(async () => {
   return async () => {
     await started.stop();
     await service.stop();
-    allowed.stop();
-    other.stop();
+    await allowed.stop();
+    await other.stop();
   };
 });
 

@@ -24,6 +24,7 @@ import {
 } from "../../scripts/local-service.ts";
 import { makeCertificate } from "../support/certificate.ts";
 import { runCommand, runInTerminal } from "../support/command-line.ts";
+import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
 import { type PassingAnswer, startTamperingProxy } from "../support/tampering-proxy.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { backendEnvironment, startTestService, type TestService } from "../support/test-service.ts";
@@ -96,14 +97,13 @@ async function startRawServer(onConnection: (socket: Socket) => void): Promise<U
     socket.once("close", () => sockets.delete(socket));
     onConnection(socket);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const url = await listenOnLoopback(server);
   onTestFinished(async () => {
     for (const socket of sockets) socket.destroy();
     server.close();
     await once(server, "close");
   });
-  return urlOf(server.address());
+  return url;
 }
 
 async function startHttpServer(listener: RequestListener): Promise<URL> {
@@ -112,22 +112,12 @@ async function startHttpServer(listener: RequestListener): Promise<URL> {
     request.resume();
     listener(request, response);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    server.close();
-    await once(server, "close");
-  });
-  return urlOf(server.address());
+  const url = await listenOnLoopback(server);
+  onTestFinished(() => closeServer(server));
+  return url;
 }
 
-function urlOf(address: ReturnType<ReturnType<typeof createServer>["address"]>): URL {
-  if (address === null || typeof address === "string") throw new Error("a server of a test has no port");
-  return new URL(`http://127.0.0.1:${address.port}`);
-}
-
-describe("a deployment in which all is well", () => {
+describe("a healthy deployment", () => {
   it("passes every check at the edge and at each origin, with bounded requests one at a time", async () => {
     const proxy = await startTamperingProxy(service.edge.url, () => {});
     const origins = [
@@ -193,7 +183,7 @@ describe("a deployment in which all is well", () => {
   });
 });
 
-describe("the way to the host", () => {
+describe("reaching the host", () => {
   it("names a host that does not exist", async () => {
     // A label of over 63 characters: no resolver needs to be asked.
     const report = await examineTarget(targetOf(`http://${"a".repeat(64)}.invalid/`));
@@ -243,7 +233,7 @@ describe("the way to the host", () => {
     expect(faultsOf(report)).toEqual(["http: timed-out"]);
   });
 
-  it("sends no more requests than it says, however many answers invite to", async () => {
+  it("never sends more requests than it promises, whatever the answers", async () => {
     const url = await startHttpServer((_request, response) => response.writeHead(500).end());
     const bounds = { maxRequests: 2, requestMilliseconds: LONG_MILLISECONDS, totalMilliseconds: LONG_MILLISECONDS };
     const probe = new Probe(url, new Allowance({ ...bounds, signal: new AbortController().signal }));
@@ -298,7 +288,7 @@ describe("TLS", () => {
     expect(resultOf(report, "tls").measured).toEqual({ daysLeft: 4 });
   });
 
-  it("is missed where the service is not on this machine, and looked at with origins", async () => {
+  it("is expected unless the service is on this machine, and also checked for origins", async () => {
     // Another name of this machine that does not look like one.
     const url = new URL(service.edge.url.href.replace("127.0.0.1", "0.0.0.0"));
     const origins = [{ name: "a", url: await startTls(makeCertificate(VALID, NAMES), false) }];
@@ -332,7 +322,7 @@ describe("something else at the URL", () => {
     expect(resultOf(report, "health").cause).toMatch(/\.$/);
   });
 
-  it("says what Cloudflare means by a number", async () => {
+  it("explains Cloudflare's error numbers", async () => {
     const url = await startHttpServer((_request, response) => response.writeHead(530).end("error code: 1033"));
     const { seen } = resultOf(await examineTarget(targetOf(url)), "health");
     expect(seen).toBe("530: the Cloudflare Tunnel has no connection (1033)");
@@ -353,7 +343,7 @@ describe("something else at the URL", () => {
     expect(elsewhere).toEqual([]);
   });
 
-  it("is an edge that has a setting which it cannot use", async () => {
+  it("is an edge with a setting that it cannot use", async () => {
     const edge = await startEdge({ SERVICE_API_TOKENS: API_TOKEN, SERVICE_MAX_OUTPUT_FILES: "many" }, 0);
     onTestFinished(() => edge.stop());
     expect(faultsOf(await examineTarget(targetOf(edge.url)))).toEqual(["health: settings"]);
@@ -401,7 +391,7 @@ describe("tokens", () => {
     expect(faultsOf(await examineTarget(targetOf(proxy.url)))).toContain("token-missing: open");
   });
 
-  it("that are wrong and accepted all the same are found", async () => {
+  it("that are wrong but accepted are found", async () => {
     const proxy = await startTamperingProxy(service.edge.url, (answer) => {
       const { "x-service-api-token": token } = answer.requestHeaders;
       if (token === undefined || token === API_TOKEN || answer.path !== "/v1/constraints") return;
@@ -466,7 +456,7 @@ describe("what is published", () => {
     expect(resultOf(report, "limits").seen).toBe("max_output_files = 20000");
   });
 
-  it("is not believed where the service does otherwise", async () => {
+  it("is compared with what the service really does", async () => {
     const proxy = await startTamperingProxy(service.edge.url, (answer) => {
       if (answer.path === "/v1/constraints" && answer.status === 200) {
         changeJson(answer, ({ limits, ...rest }) => ({
@@ -684,7 +674,7 @@ describe("origins", () => {
     expect(await statusWith("")).toMatchObject({ status: "skipped" });
   });
 
-  it("that are no backends are told from an edge and from a backend with another token", async () => {
+  it("that are not backends are told from an edge and from a backend with another token", async () => {
     const page = await startHttpServer((_request, response) => {
       response.writeHead(200, { "Content-Type": "text/html" }).end("<h1>Welcome to nginx!</h1>");
     });

@@ -14,6 +14,7 @@ import {
 } from "../../client/client.ts";
 import { problem, problemDocument } from "../../rules/problem.ts";
 import { LOOPBACK, takeFreePort } from "../../scripts/local-service.ts";
+import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 
 type Behaviour = (response: ServerResponse, request: IncomingMessage) => void;
@@ -31,20 +32,14 @@ const server = createServer((request, response) => {
 
 beforeEach(async () => {
   requests = [];
-  server.listen(0, LOOPBACK);
-  await once(server, "listening");
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the server has no port");
-  url = new URL(`http://${LOOPBACK}:${address.port}`);
+  url = await listenOnLoopback(server);
   // Without the random part of a wait, Retry-After: 0 is no wait.
   vi.spyOn(Math, "random").mockReturnValue(0);
 });
 
 afterEach(async () => {
   vi.restoreAllMocks();
-  server.closeAllConnections();
-  server.close();
-  await once(server, "close");
+  await closeServer(server);
 });
 
 const makeClient = (options: Partial<ServiceClientOptions> = {}) =>

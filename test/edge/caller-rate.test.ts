@@ -95,7 +95,7 @@ describe("no request is refused because of a binding that", () => {
     );
   });
 
-  it("is no rate-limit binding", async () => {
+  it("is not a rate-limit binding", async () => {
     vi.spyOn(console, "warn").mockImplementation(() => {});
     expect(await statuses(1, "a1", { ...LIMITED, CALLER_RATE_LIMITER: "100" })).toEqual([400]);
   });

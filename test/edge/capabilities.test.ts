@@ -66,7 +66,7 @@ describe("the document of the edge", () => {
     expect([one.requests, other.requests]).toEqual([2, 2]);
     expect(warnings).toEqual([
       {
-        message: "the backends have not the same installed",
+        message: "the backends do not have the same capabilities",
         origins: ["a", "b"],
         notEverywhere: ["@preview/axes:1.0.0", "@preview/letter:1.0.0"],
         notEverywhereCount: 2,
@@ -116,7 +116,7 @@ describe("the document of the edge", () => {
 });
 
 describe("a backend that does not answer", () => {
-  it("counts for an hour with what it had, then no longer", async () => {
+  it("is represented by its last document for an hour, then not at all", async () => {
     const one = origin("a", WITH("chart", "letter"));
     const other = origin("b", WITH("chart"));
     const capabilities = new OriginCapabilities([one, other]);
@@ -162,7 +162,7 @@ describe("a backend that does not answer", () => {
   });
 });
 
-describe("an answer that is no document", () => {
+describe("an answer that is not a document", () => {
   const valid = JSON.stringify(WITH("letter"));
   it.each<[string, () => Response | Promise<Response>]>([
     ["no JSON", () => new Response("garbage")],

@@ -133,7 +133,7 @@ describe("another origin", () => {
     }
   });
 
-  it("that is not named leaves the answer as it is, but for caches", async () => {
+  it("that is not named gets the usual answer, with what caches need to know", async () => {
     const answer = await send("/health", { origin: null });
     expect([answer.status, answer.headers.get("Access-Control-Allow-Origin")]).toEqual([200, null]);
     expect(list(answer, "Vary")).toContain("Origin");
@@ -152,7 +152,7 @@ describe("another origin", () => {
 });
 
 describe("OPTIONS", () => {
-  it("that is no preflight request is answered with the methods of the path", async () => {
+  it("that is not a preflight request is answered with the methods of the path", async () => {
     const answer = await send("/v1/render", { method: "OPTIONS" });
     expect([answer.status, answer.headers.get("Allow")]).toEqual([204, "POST, OPTIONS"]);
     expect(answer.headers.get("Access-Control-Allow-Methods")).toBeNull();

@@ -86,7 +86,7 @@ describe("/metrics", () => {
     expect(problem).toEqual(expected);
   });
 
-  it("that is off takes no other route with it", async () => {
+  it("that is off leaves all other routes as they are", async () => {
     expect((await ask(OFF, {}, "/health")).status).toBe(200);
   });
 

@@ -117,7 +117,7 @@ describe("the log line of a request", () => {
     expect(["first", "second"]).toContain(logged()[0].origin);
   });
 
-  it("takes no code from a backend that is none of the service", async () => {
+  it("takes no unknown code from a backend", async () => {
     const problem = { "Content-Type": "application/problem+json", "X-Service-Problem-Code": "constructor" };
     standInBackend(() => new Response("{}", { status: 500, headers: problem }));
     expect((await render('{"source":"x"}')).status).toBe(503);
@@ -151,7 +151,7 @@ describe("the log line of a request", () => {
     expect(JSON.stringify(logged())).not.toContain(API_TOKEN);
   });
 
-  it("is one line of JSON where that is set, and none where none is wanted", async () => {
+  it("is one line of JSON, or absent, if the setting says so", async () => {
     await ask("/health", {}, { SERVICE_LOG_REQUESTS: "json" });
     await ask("/health", {}, { SERVICE_LOG_REQUESTS: "none" });
     const lines: unknown[] = log.mock.calls.flat();
@@ -159,7 +159,7 @@ describe("the log line of a request", () => {
     expect(JSON.parse(String(lines[0]))).toMatchObject({ route: "/health", status: 200 });
   });
 
-  it("is there as well when a setting is not valid", async () => {
+  it("is also written when a setting is not valid", async () => {
     await ask("/health", {}, { SERVICE_LOG_REQUESTS: "loud" });
     expect(logged()).toMatchObject([{ route: "/health", status: 503, code: "service_unavailable" }]);
   });

@@ -56,7 +56,7 @@ describe("a document finds the right font by itself", () => {
     expect([...(await fontsOf(without, source))].join()).not.toContain(font);
   });
 
-  it("and different characters have different shapes, which they have not without the fonts", async () => {
+  it("and different characters have different shapes, which is not so without the fonts", async () => {
     const shapes = async (backend: TestBackend) => {
       const [first, second] = [await imageOf(backend, "漢"), await imageOf(backend, "字")];
       return first.data.equals(second.data) ? "equal" : "different";

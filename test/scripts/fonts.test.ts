@@ -96,7 +96,7 @@ describe("add", () => {
     expect(await findFontProblems(folder)).toEqual([]);
   });
 
-  it("leaves the folder as it was if one of the sets cannot be had", async () => {
+  it("leaves the folder as it was if one of the sets is not available", async () => {
     await addFontSets(folder, ["single"], sources);
     const before = await readFile(join(folder, FONTS_LOCK_NAME), "utf8");
     await expect(addFontSets(folder, ["collection", "empty"], sources)).rejects.toThrow("hold none of its fonts");
@@ -107,7 +107,7 @@ describe("add", () => {
     expect(await findFontProblems(folder)).toEqual([]);
   });
 
-  it("refuses a set that there is not", async () => {
+  it("refuses an unknown set", async () => {
     await expect(addFontSets(folder, ["nothing"], sources)).rejects.toThrow("There is no set nothing");
     await expect(addFontSets(folder, ["__proto__"], sources)).rejects.toThrow("There is no set __proto__");
     expect(expandSetNames(["noto", "noto-cjk"])).toEqual(Object.keys(FONT_SETS));
@@ -130,7 +130,7 @@ it("verifying finds fonts that have changed or are missing", async () => {
     "single is not as it was added.",
   ]);
   await writeFile(join(folder, FONTS_LOCK_NAME), "{}");
-  await expect(findFontProblems(folder)).rejects.toThrow("is no lock file");
+  await expect(findFontProblems(folder)).rejects.toThrow("is not a lock file");
 });
 
 describe("a collection", () => {
@@ -147,7 +147,7 @@ describe("a collection", () => {
     expect(sha256(shorter.subarray(24))).toBe(sha256(collection.subarray(24)));
   });
 
-  it.each([Buffer.alloc(0), Buffer.from("ttcf"), Buffer.from("OTTO\0\0\0\0\0\0\0\t")])("is none: %j", (font) => {
+  it.each([Buffer.alloc(0), Buffer.from("ttcf"), Buffer.from("OTTO\0\0\0\0\0\0\0\t")])("is not one: %j", (font) => {
     expect(withFirstFonts(font, 1)).toBe(font);
   });
 });

@@ -263,7 +263,7 @@ describe("before it begins, the set-up", () => {
   it("refuses SERVICE_SANDBOX=auto only where neither sandbox works", async () => {
     const programs = { npm: NPM, typst: RIGHT_TYPST, prlimit: RUNS, bwrap: BWRAP_WITHOUT_NAMESPACES };
     const message =
-      /^set-up: bubblewrap cannot make a sandbox .*Nor is there the other .*landlock needs .*there is no setpriv\n$/;
+      /^set-up: bubblewrap cannot make a sandbox .*The other sandbox .*landlock needs .*there is no setpriv\n$/;
     await expectRefusal(await makeClone(programs), { SERVICE_SANDBOX: "auto" }, message);
     const { exitCode } = await (await makeClone({ ...programs, setpriv: RUNS })).setUp({ SERVICE_SANDBOX: "auto" });
     expect(exitCode).toBe(0);

@@ -1,7 +1,6 @@
 /** The official release of Typst, from a server on this machine: accepted, refused, or replaced by a build. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { once } from "node:events";
 import { chown, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer, type RequestListener } from "node:http";
 import { tmpdir } from "node:os";
@@ -10,6 +9,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { TYPST_VERSION } from "../../backend/typst/release.mjs";
 import { fetchRelease } from "../../scripts/set-up/typst-download.mjs";
+import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
 
 const run = promisify(execFile);
 
@@ -132,15 +132,9 @@ interface Circumstances {
 
 /** Starts to fetch a release from a server that answers like this, until the test has finished. */
 async function fetchFrom(answer: RequestListener, { sha256, limits, signal }: Circumstances = {}) {
-  const server = createServer(answer).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the server has no port");
-  const host = `127.0.0.1:${address.port}`;
+  const server = createServer(answer);
+  const { host } = await listenOnLoopback(server);
+  onTestFinished(() => closeServer(server));
   const release = { url: `http://${host}/typst.tar.xz`, folder: FOLDER, sha256: sha256 ?? sha256Of(archive) };
   const work = await mkdtemp(join(folder, "work-"));
   const outcome = fetchRelease(release, work, signal ?? new AbortController().signal, limits);

@@ -398,14 +398,14 @@ describe("deploy/alerts.yml", () => {
     expect([succeeded, output]).toEqual([true, expect.stringContaining(`SUCCESS: ${SEVERITIES.size} rules found`)]);
   });
 
-  it("has a case in which it fires for every alert, and one in which it is silent", () => {
+  it("has, for every alert, a case in which it fires and one in which it is silent", () => {
     const alerts = [...SEVERITIES.keys()];
     expect(alerts.length).toBeGreaterThan(10);
     const firing = new Set(CASES.flatMap(({ firing }) => firing.map(([alert]) => alert)));
     expect(alerts.filter((alert) => !firing.has(alert))).toEqual([]);
   });
 
-  it("sends whoever is alerted to what the page says of that alert, and the page has no other", async () => {
+  it("links to a section of the page for each alert, and the page has no others", async () => {
     const page = await readFile(new URL("../../docs/monitoring.md", import.meta.url), "utf8");
     const [, section = ""] = page.split("\n## Alerts\n");
     const [alerts = ""] = section.split("\n## ");

@@ -205,7 +205,7 @@ describe("the backend stops", () => {
       readonly letGo: () => Promise<void>;
     }
 
-    /** A backend with one render at hand and one that waits, which has been told to stop. */
+    /** A backend with one running render and one that waits, which has been told to stop. */
     async function stoppingBackend(send: (backend: BackendProcess) => Promise<string>): Promise<HeldBackend> {
       const typst = await makeFakeTypst(`${VERSION_ANSWER}\ncat > /dev/null; ${waitFor("go")}; printf done`);
       const backend = await spawnReadyBackend({
@@ -242,7 +242,7 @@ describe("the backend stops", () => {
       return { backend, reader };
     }
 
-    it("only when the render at hand and those that wait are answered", async () => {
+    it("only when the running render and those that wait are answered", async () => {
       const { backend, answers, letGo } = await stoppingBackend(async (stopping) =>
         (await render(stopping, { Connection: "close" })).text(),
       );

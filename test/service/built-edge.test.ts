@@ -1,5 +1,4 @@
 /** `npm run build:edge`: the edge in workerd alone answers as it does under `npm start`, and holds no settings. */
-import { once } from "node:events";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { createServer, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
@@ -8,8 +7,9 @@ import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
 import { LIMIT_SETTINGS } from "../../rules/limits.ts";
 import { writeEdge } from "../../scripts/edge-configuration.ts";
-import { LOOPBACK, type LocalEdge, startEdge } from "../../scripts/local-service.ts";
+import { type LocalEdge, startEdge } from "../../scripts/local-service.ts";
 import { type BuiltEdge, startBuiltEdge } from "../support/built-edge.ts";
+import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../support/tokens.ts";
 
 const STATIC = new URL("../../static", import.meta.url);
@@ -129,18 +129,13 @@ describe("the edge in workerd alone", () => {
 
   it("answers what is in flight before it stops", async () => {
     const waiting: ServerResponse[] = [];
-    const backend = createServer((_request, response) => waiting.push(response)).listen(0, LOOPBACK);
-    await once(backend, "listening");
-    onTestFinished(() => {
-      backend.closeAllConnections();
-      backend.close();
-    });
-    const address = backend.address();
-    if (address === null || typeof address === "string") throw new Error("no port");
+    const backend = createServer((_request, response) => waiting.push(response));
+    const { origin } = await listenOnLoopback(backend);
+    onTestFinished(() => closeServer(backend));
     const edge = await startBuiltEdge(folder, COMMAND, {
       SERVICE_API_TOKENS: API_TOKEN,
       SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
-      SERVICE_BACKEND_URLS: `http://${LOOPBACK}:${address.port}`,
+      SERVICE_BACKEND_URLS: origin,
     });
     const answer = fetch(new URL("/v1/render", edge.url), RENDER);
     await expect.poll(() => waiting.length).toBe(1);

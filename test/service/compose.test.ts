@@ -119,7 +119,7 @@ describe("Dockerfile", () => {
 });
 
 describe("compose.yaml", () => {
-  it("is as the specification of compose files demands, and so is the file for bubblewrap", async () => {
+  it("follows the specification of compose files, and so does the file for bubblewrap", async () => {
     // The package's copy of the schema has the identifiers of an older draft, and is older than the member `name`.
     const { $schema: _draft, ...schema } = JSON.parse(JSON.stringify(composeSchema), (key, value) =>
       key === "id" && typeof value === "string" ? undefined : value,
@@ -165,7 +165,7 @@ describe("compose.yaml", () => {
     );
   });
 
-  it("publishes the edge alone, on loopback, and gives the backends no way out", async () => {
+  it("publishes only the edge, on loopback, and lets the backends reach nothing outside", async () => {
     const file = await readComposeFile(VARIABLES);
     expect(file).toMatchObject({ networks: { backends: { internal: true } } });
     expect(edge.ports).toEqual(["127.0.0.1:8787:8787"]);

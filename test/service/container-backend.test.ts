@@ -164,7 +164,7 @@ describe("at a new deployment", () => {
     expect(stage.launcher.launches).toHaveLength(1);
   });
 
-  it("a container whose settings have changed ends in order and starts with the new ones", async () => {
+  it("a container whose settings have changed finishes its renders and starts with the new ones", async () => {
     const stage = await makeStage();
     await stage.deploy();
     expect((await stage.render("= Hello")).status).toBe(200);

@@ -136,7 +136,7 @@ const containerOf = (workload: Workload) => {
 };
 
 describe("the manifests", () => {
-  it("are as the schemas demand, without unknown members", async () => {
+  it("follow the schemas, without unknown members", async () => {
     expect(manifests.length).toBeGreaterThan(8);
     const patches = await documentsOf("components/bubblewrap/backend.yaml");
     expect([...manifests, ...patches].flatMap(unknownMembers)).toEqual([]);

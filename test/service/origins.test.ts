@@ -120,7 +120,7 @@ describe("one of two origins", () => {
     expect(a.requests.length).toBeLessThanOrEqual(2);
   });
 
-  it("hangs, and answers nothing any more: its render goes to the other within seconds", async () => {
+  it("hangs: its render goes to the other within seconds", async () => {
     const { a, renderMany } = await startPair();
     a.isAlive = false;
     a.behaviour = () => {};
@@ -148,7 +148,7 @@ describe("one of two origins", () => {
     await expect.poll(async () => (await renderMany(4)).includes("%PDF by a")).toBe(true);
   });
 
-  it("is about to stop: it is asked no more, and what it has begun is not lost", async () => {
+  it("is about to stop: it gets no more renders, and loses none that it has begun", async () => {
     const { a, b, renderMany } = await startPair();
     a.behaviour = (response) => a.answer(response, { [LOAD]: "running=0,waiting=0,slots=2,draining" });
     const texts = await renderMany(RENDERS, a);
@@ -171,8 +171,8 @@ describe("a render that is tried again", () => {
     a.behaviour = (response) => response.socket?.resetAndDestroy();
     const piece = "ä".repeat(400_000);
     const body = JSON.stringify({ source: "x", data: Array.from({ length: 20 }, () => piece) });
-    for (let round = 0; round < 4; round++) expect((await render(body)).status).toBe(200);
-    expect(a.requests.length).toBeGreaterThan(0);
+    // Until chance has sent one to `a`, which fails.
+    while (a.requests.length === 0) expect((await render(body)).status).toBe(200);
     const sent = Buffer.from(body);
     for (const { body: received } of [...a.requests, ...b.requests]) expect(received.equals(sent)).toBe(true);
   }, 60_000);
@@ -259,7 +259,7 @@ describe("a request without a usable URL", () => {
   });
 });
 
-describe("when no origin can answer, the client hears what is true", () => {
+describe("when no origin can answer, the client is told", () => {
   it("that the service is full, with the shortest time to wait", async () => {
     const { a, b, render } = await startPair();
     a.behaviour = problemAnswer("render_queue_full", { "Retry-After": "7" });
@@ -298,7 +298,7 @@ describe("when no origin can answer, the client hears what is true", () => {
     expect(a.requests.length + b.requests.length).toBe(1);
   });
 
-  it("and it names no address of an origin", async () => {
+  it("nothing about the addresses of origins", async () => {
     const { origins, render, url } = await startStage(1);
     await origins[0]?.stop();
     const metrics = await (await fetch(new URL("/metrics", url))).text();

@@ -120,7 +120,7 @@ describe("npm start", () => {
     ).toHaveLength(4);
   });
 
-  it("names callers and tells no token: not in a log however much it says, nor in metrics, problems or headers", async () => {
+  it("names callers and reveals no token: not in the most detailed log, nor in metrics, problems or headers", async () => {
     const scrapeToken = `${SECRET}-of-prometheus`;
     const service = await start({
       SERVICE_API_TOKENS: `shop:${SECRET}`,

@@ -98,7 +98,7 @@ describe("a backend with an endpoint for traces", () => {
     ]);
   });
 
-  it("exports nothing of a trace that the caller does not record, and nothing for whoever has no token", async () => {
+  it("exports nothing for a trace that the caller does not sample, nor for a request without a token", async () => {
     const collector = await startCollector();
     const backend = await startTracedBackend(collector.url.origin);
     await render(backend, { source: "x" }, { traceparent: `00-${TRACE_ID}-${PARENT_ID}-00` });
@@ -107,7 +107,7 @@ describe("a backend with an endpoint for traces", () => {
     expect(collector.spans).toEqual([]);
   });
 
-  it("renders as ever when the collector is down, and says so once", async () => {
+  it("renders as usual when the collector is down, and says so once", async () => {
     const backend = await startTracedBackend(UNREACHABLE_BACKEND_URL, { OTEL_EXPORTER_OTLP_TIMEOUT: "100" });
     for (let index = 0; index < 3; index++) expect((await render(backend, { source: "x" })).status).toBe(200);
     await backend.stop();
@@ -115,7 +115,7 @@ describe("a backend with an endpoint for traces", () => {
     expect(backend.errorText()).toBe("Traces cannot be sent to 127.0.0.1:9: their spans are dropped.");
   });
 
-  it("renders and ends as ever when the collector never answers", async () => {
+  it("renders and ends as usual when the collector never answers", async () => {
     const collector = await startCollector();
     collector.answers = false;
     const backend = await startTracedBackend(collector.url.origin);
@@ -140,7 +140,7 @@ describe("spans", () => {
     runs: [{ phase: "compile", startMilliseconds: performance.now(), milliseconds: 1 }],
   };
 
-  it("wait in a queue of 4096; what comes beyond is dropped and counted", async () => {
+  it("wait in a queue of 4096; any more are dropped and counted", async () => {
     const collector = await startCollector();
     const tracing = new OtlpTracing(new URL("/v1/traces", collector.url), () => {});
     // All within one turn of the event loop: nothing is exported meanwhile.

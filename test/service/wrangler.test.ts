@@ -105,7 +105,7 @@ describe("docs/deploy/cloudflare.md", async () => {
     expect(said).toMatch(/env\.BACKEND_CERTIFICATE \([^)]+\) +mTLS Certificate/);
   });
 
-  it("names origins that the edge understands, through bindings that it shows beside them", () => {
+  it("names origins that the edge understands, through bindings that the page shows", () => {
     const origins = blocks.flatMap((block) => {
       const production = productionOf(block);
       const entries = tableAt(production, "vars").SERVICE_BACKEND_URLS;

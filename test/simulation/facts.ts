@@ -1,15 +1,15 @@
 /**
- * What happened in a simulation, as somebody who sees edges, backends and network at once would write it down. The
- * invariants are checked against this, never against what the code under test believes.
+ * What really happened in a simulation, as an observer of edges, backends and network would record it. The invariants are checked
+ * against this, never against what the code under test assumes.
  */
 import type { PlannedRequest } from "./schedule.ts";
 
-/** One origin asked once. */
+/** One attempt at one origin. */
 export interface AttemptFacts {
   readonly edge: number;
   readonly backend: number;
   readonly beganAt: number;
-  /** What was left of the patience when it began. */
+  /** How much of the patience was left when it began. */
   readonly remainingMilliseconds: number;
   /** Whether the whole body was sent before the end. */
   isSent: boolean;
@@ -17,14 +17,14 @@ export interface AttemptFacts {
   endedAt: number;
 }
 
-/** "gone": the client left. "unanswered": broken off, refused, or given up. */
+/** "gone": the client left. "unanswered": the connection broke or was refused, or the edge gave up. */
 export type AttemptEnd = "answered" | "full" | "draining" | "unusable" | "unanswered" | "gone";
 
 export interface AnswerFacts {
   readonly at: number;
   readonly status: number;
   readonly retryAfterSeconds: number | null;
-  /** Whether the process that answered has completed this very render. */
+  /** Whether the process that answered has really completed this render. */
   readonly isRendered: boolean;
 }
 
@@ -36,17 +36,17 @@ export interface RequestFacts {
   forwardedAt: number | null;
   deadline: number;
   leftAt: number | null;
-  /** From then on the edge does not continue it. */
+  /** Whether the edge has stopped working on it. */
   isGone: boolean;
-  /** No memory for the body at the edge, and how many bytes other bodies held then. */
+  /** How many bytes other bodies held when the edge refused it for lack of memory; null if it did not. */
   refusedWithOthersBytes: number | null;
-  /** Another request took the memory of its body, which an origin had. */
+  /** Whether another request took the memory of its body. */
   isBodyTaken: boolean;
   /** Backends that it has brought down. */
   broughtDown: number;
 }
 
-/** A time in which something kept a backend from serving an edge, and for a moment after. */
+/** An interval in which something kept a backend from serving an edge, and a moment after it. */
 interface Disturbance {
   readonly cause: string;
   readonly backend: number;
@@ -59,7 +59,7 @@ interface Disturbance {
 export class Disturbances {
   readonly #all: Disturbance[] = [];
 
-  /** @returns ends it. */
+  /** @returns a function that records the end. */
   begin(cause: string, now: number, backend: number, edge: number | null = null): (now: number) => void {
     const disturbance = { cause, backend, edge, from: now, to: Number.POSITIVE_INFINITY };
     this.#all.push(disturbance);
@@ -68,14 +68,14 @@ export class Disturbances {
     };
   }
 
-  /** Whether a backend could serve an edge at every moment of a time. */
+  /** Whether a backend could serve an edge throughout an interval. */
   isClear(edge: number, backend: number, from: number, to: number): boolean {
     return !this.#all.some(
       (one) => one.backend === backend && (one.edge ?? edge) === edge && one.from <= to && one.to >= from,
     );
   }
 
-  /** When the last one ended. */
+  /** When the last disturbance ended. */
   clearSince(edge: number, backend: number): number {
     let latest = Number.NEGATIVE_INFINITY;
     for (const one of this.#all) {

@@ -9,7 +9,7 @@ import type { World } from "./world.ts";
 
 /** How much later than the edge's patience an answer may be, for timers that fire late. */
 const ANSWER_MARGIN_MILLISECONDS = 100;
-/** What a render needs beside waiting for a slot and rendering, in a network that is well. */
+/** What a render needs in addition to waiting for a slot and rendering, if the network works. */
 const TRANSFER_MILLISECONDS = 1000;
 /** An attempt, or the pause before it, that does not fit into what is left of the patience. */
 const TOO_LATE_MILLISECONDS = 350;
@@ -22,11 +22,11 @@ const SHORT_RENDER_MILLISECONDS = 2000;
 /** How often in a row an origin that fails may be asked: after pauses of 1, 2, 4, 8 and 16 seconds, and one more. */
 const MAX_NEEDLESS_ATTEMPTS = 6;
 const NEEDLESS_WINDOW_MILLISECONDS = 30_000;
-/** For this long before, an origin that counts as well must have been well. */
+/** An origin counts as healthy if it has been healthy for this long. */
 const WELL_MILLISECONDS = 60_000;
 /** The longest pause of an origin that fails, and a probe whose result is lost. */
 const RECOVERY_MILLISECONDS = 35_000;
-/** Of two origins both are compared each time; of more, a random pair. */
+/** How often an origin may be passed over. Of two origins, both are compared each time; of more, a random pair. */
 const MAX_PASSED_OVER_OF_TWO = 3;
 const MAX_PASSED_OVER = 40;
 
@@ -64,7 +64,7 @@ export const OF_A_PROCESS: readonly ((process: BackendProcess, world: World) => 
     return [...asking.keys()].some((caller) => caller !== greedy) ? `${greedy} holds all ${slots} slots` : null;
   },
 
-  /** A caller with short renders that holds no slot goes before every caller that holds one: so nobody waits for ever. */
+  /** A caller with short renders that holds no slot goes before every caller that holds one, so nobody waits for ever. */
   function shortRendersOfOthersGoFirst(process) {
     const second = process.admitted.find((caller) => (process.rendering.get(caller) ?? 0) > 1);
     if (second === undefined) return null;
@@ -76,7 +76,7 @@ export const OF_A_PROCESS: readonly ((process: BackendProcess, world: World) => 
   },
 ];
 
-// When a request gets a slot, or hears that it gets none.
+// When a request gets a slot, or is told that it gets none.
 
 export interface WaitFacts {
   readonly kind: "admitted" | "full";
@@ -155,7 +155,7 @@ export const OF_AN_ATTEMPT: readonly ((
     return recent.length > MAX_NEEDLESS_ATTEMPTS ? `${recent.length} times backend ${backend}` : null;
   },
 
-  /** An origin that has been well for 35 seconds, and has not been asked all the while, gets work when all others are busy. */
+  /** An origin that has been healthy for 35 seconds and has had no attempt in that time gets work when all others are busy. */
   function aRecoveredOriginGetsWork(edge, request, backend, world) {
     edge.seenOf(backend).passedOver = 0;
     const { backends, slots } = world.settings;
@@ -182,7 +182,7 @@ export const OF_A_FAILURE: readonly ((
   beganAt: number,
   world: World,
 ) => Finding)[] = [
-  /** An origin that was well all the while is not taken for one that fails. */
+  /** An origin that was healthy throughout an attempt is not counted as failed. */
   function onlyOriginsThatFailAreBlamed(edge, backend, beganAt, { disturbances, time }) {
     return disturbances.isClear(edge.index, backend, beganAt, time.now) ? `backend ${backend} was well` : null;
   },
@@ -191,7 +191,7 @@ export const OF_A_FAILURE: readonly ((
 // When another request takes the memory of a body.
 
 export const OF_A_TAKEN_BODY: readonly ((request: RequestFacts) => Finding)[] = [
-  /** The memory of a body goes to another request only when an origin has all of it. */
+  /** The memory of a body goes to another request only when an origin has the whole body. */
   function noBodyIsTakenBeforeItIsSent({ attempts }) {
     const last = attempts.at(-1);
     if (last === undefined) return "no origin has it";
@@ -215,13 +215,13 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
     return late > ANSWER_MARGIN_MILLISECONDS ? `${late} ms after the deadline` : null;
   },
 
-  /** A file, and any problem with a render, comes from a process that has completed this very render. */
+  /** A file or a problem of a render comes from a process that has really completed this render. */
   function whatIsAnsweredWasRendered({ answers: [answer] }) {
     if (answer === undefined || answer.status === BUSY || answer.status === BROKEN) return null;
     return answer.isRendered ? null : `${answer.status} without a render`;
   },
 
-  /** Whoever is told to come back is told when: after a second or more. */
+  /** An answer that tells the client to come back says when: after a second or more. */
   function retryAfterIsPositive({ answers: [answer] }) {
     if (answer?.status !== BUSY) return null;
     const seconds = answer.retryAfterSeconds;
@@ -233,19 +233,19 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
     return broughtDown > MAX_BROUGHT_DOWN ? `${broughtDown} backends` : null;
   },
 
-  /** 429 is only said when an origin was full, or the memory of the edge. */
+  /** 429 is answered only if an origin or the memory of the edge was full. */
   function busyOnlyWhenFull({ answers: [answer], attempts, refusedWithOthersBytes }) {
     if (answer?.status !== BUSY) return null;
     if (refusedWithOthersBytes !== null) return refusedWithOthersBytes > 0 ? null : "the memory was empty";
     return attempts.some(({ end }) => end === "full") ? null : "no origin was full";
   },
 
-  /** 503 is not said when an origin was only full. */
+  /** 503 is not answered if an origin was full. */
   function brokenOnlyWhenNobodyIsFull({ answers: [answer], attempts }) {
     return answer?.status === BROKEN && attempts.some(({ end }) => end === "full") ? "an origin was full" : null;
   },
 
-  /** 503 is only said after a fault: something disturbed a backend while the request was there, or it is poison itself. */
+  /** 503 is answered only after a fault: something disturbed a backend during the request, or the request itself is poison. */
   function brokenOnlyAfterAFault(request, world) {
     const { answers, planned, forwardedAt } = request;
     const [answer] = answers;

@@ -20,7 +20,7 @@ const { values } = parseArgs({
   },
 });
 
-// Thousands of connections break, and nobody looks at where.
+// Thousands of connections break, and their stack traces are never read.
 Error.stackTraceLimit = 0;
 
 process.exitCode = values.seed === undefined ? await runMany() : await runOne(Number(values.seed));

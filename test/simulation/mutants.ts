@@ -1,6 +1,6 @@
 /**
- * Broken variants of the code under test, each with one mistake that somebody could make. The simulation must find every one:
- * that shows that its invariants can be broken.
+ * Broken variants of the code under test, each with one plausible mistake. The simulation must find every one of them, which shows
+ * that the invariants can be broken.
  */
 import { type Admission, type Applicant, RenderQueue } from "../../backend/admission/render-queue.ts";
 import { BodyMemory } from "../../edge/body-memory.ts";

@@ -1,16 +1,16 @@
 /**
- * The way between edges and backends: messages take time, connections are refused, reset, cut off or answered by something
- * that is no backend.
+ * The network between edges and backends: messages take time, and connections are refused, reset, cut off or answered by something
+ * that is not a backend.
  *
- * It is as TCP is: while the network drops everything, messages wait and arrive later; a process that ends closes its
- * connections; a host that loses power closes nothing, and what it had is gone.
+ * It behaves like TCP: while the network drops packets, messages wait and arrive later; a process that ends closes its connections;
+ * a host that loses power closes nothing, and loses everything that it had.
  */
 import type { OriginAnswer, Sending } from "../../edge/origins/try-origins.ts";
 import type { AttemptFacts, RequestFacts } from "./facts.ts";
 import type { BackendProcess } from "./simulated-backend.ts";
 import type { World } from "./world.ts";
 
-/** What a process that does not read takes nevertheless. */
+/** How much the kernel accepts for a process that does not read. */
 const SOCKET_BUFFER_BYTES = 64 * 1024;
 const MAX_SLOW_LATENCY_MILLISECONDS = 3000;
 const MIN_LATENCY_MILLISECONDS = 0.2;
@@ -18,7 +18,7 @@ const MIN_LATENCY_MILLISECONDS = 0.2;
 /** What an answer is to the simulation. */
 export interface SimulatedAnswer {
   readonly status: number;
-  /** Whether the process that answered has completed this very render. */
+  /** Whether the process that answered has really completed this render. */
   readonly isRendered: boolean;
 }
 
@@ -74,7 +74,7 @@ export class Exchange {
   readonly #sending: Sending;
   readonly #settle: PromiseWithResolvers<OriginAnswer<SimulatedAnswer>>;
   #process: BackendProcess | null = null;
-  /** The edge has an answer or waits for none. */
+  /** Whether the edge has an answer, or no longer waits for one. */
   #isSettled = false;
   /** Nothing more is sent in either direction. */
   #isClosed = false;

@@ -21,7 +21,7 @@ export interface SimulatedSettings extends RenderTime {
   /** The memory for bodies at one edge, and at one backend. */
   readonly edgeMemoryBytes: number;
   readonly backendMemoryBytes: number;
-  /** The longest way of a message between edge and backend while the network is well. */
+  /** The longest time that a message takes between edge and backend while the network works. */
   readonly maxLatencyMilliseconds: number;
   /** How late the timers of an edge may fire. */
   readonly maxTimerDelayMilliseconds: number;
@@ -39,24 +39,24 @@ export interface PlannedRequest {
   readonly edge: number;
   readonly caller: string;
   readonly bytes: number;
-  /** How long the client sends the body to the edge, and the edge to the backend. */
+  /** How long it takes to send the body, from the client to the edge and from the edge to the backend. */
   readonly uploadMilliseconds: number;
   readonly forwardMilliseconds: number;
   readonly renderMilliseconds: number;
-  /** How long the client takes the answer. */
+  /** How long the client takes to read the answer. */
   readonly deliveryMilliseconds: number;
   /** Whether the render ends in a problem, which is an answer like a file. */
   readonly isFaulty: boolean;
   readonly poison: Poison | null;
   /** When the client disconnects; null if it waits. */
   readonly leavesAfterMilliseconds: number | null;
-  /** Whether the edge learns of it. Else its request is simply not continued. */
+  /** Whether the edge notices. If not, its code is simply never resumed. */
   readonly isLeavingNoticed: boolean;
 }
 
 /** The faults of one backend. */
 const BACKEND_FAULTS = ["kill", "power loss", "hang", "drain", "sick"] as const;
-/** The faults of the way between one edge and one backend. */
+/** The faults of the network between one edge and one backend. */
 const LINK_FAULTS = ["partition", "refuse", "proxy error", "slow", "reset", "half answers"] as const;
 
 export type BackendFaultKind = (typeof BACKEND_FAULTS)[number];
@@ -144,7 +144,7 @@ function makeRequests(
   const [firstCaller = { name: "caller-1", habit: "usual" }] = callers;
   const count = scenario === "recovery" ? random.integer(90, 140) : Math.floor(random.logarithmic(1, 60));
   const usualMilliseconds = random.logarithmic(20, settings.renderTimeoutSeconds * 500);
-  // Of several poison requests nobody could say which of them brought a backend down.
+  // With several poison requests it would not be clear which of them brought a backend down.
   const poisonId =
     scenario === "poison" || (scenario === "chaos" && random.chance(0.15)) ? random.integer(1, count) : 0;
   const requests: PlannedRequest[] = [];
@@ -178,7 +178,7 @@ function makeRequest(
   );
   const isLong = caller.habit === "long" && scenario !== "recovery";
   const longest = random.chance(0.1) ? timeout * 1.2 : timeout * 0.9;
-  // In a recovery the load must last, so there each render keeps its slot for a while.
+  // To test recovery the load must last, so each render then keeps its slot for a while.
   const usual = scenario === "recovery" ? random.integer(1000, 3000) : usualMilliseconds * random.logarithmic(0.3, 3);
   return {
     id,

@@ -1,6 +1,6 @@
 /**
- * A backend: a host, and on it one process after another. What admits renders is the real code; around it is what
- * `backend/http/render-route.ts` and `backend/main.ts` do, without their I/O.
+ * A backend: a host that runs one process after another. The code that admits renders is the real one; the rest does what
+ * `backend/http/render-route.ts` and `backend/main.ts` do, without I/O.
  */
 import { ByteBudget } from "../../backend/admission/byte-budget.ts";
 import type { Clock } from "../../backend/admission/clock.ts";
@@ -21,7 +21,7 @@ const RESTART_MILLISECONDS = 500;
 /** How a render ended. */
 type RenderEnd = "file" | "problem" | "timeout" | "broken machine";
 
-/** What a process says to a request. */
+/** How a process answers a request. */
 interface Reply {
   readonly status: number;
   readonly retryAfterSeconds: number | null;
@@ -51,7 +51,7 @@ export class SimulatedBackend {
     this.#end(milliseconds, cause, true);
   }
 
-  /** As `kill`, but nobody is told. */
+  /** Like `kill`, but connections stay open and nobody notices. */
   losePower(milliseconds: number): void {
     this.offUntil = Math.max(this.offUntil, this.#world.time.now + milliseconds);
     this.#end(milliseconds, "power loss", false);
@@ -95,7 +95,7 @@ export class BackendProcess {
   readonly rendering = new Map<string, number>();
   /** Requests that asked for a slot and have neither got one nor been refused. */
   readonly asking = new Map<string, number>();
-  /** The callers that got a slot since the last look. */
+  /** The callers that got a slot since the invariants were last checked. */
   readonly admitted: string[] = [];
   readonly #renders = new Set<{ readonly caller: string; readonly began: number }>();
   readonly #longest = new Map<string, number>();

@@ -28,7 +28,7 @@ it(`no invariant is broken by ${FIXED_SCHEDULES} schedules`, async () => {
   expect(await simulate(1, FIXED_SCHEDULES)).toBeNull();
 });
 
-it("no invariant is broken by schedules of which nobody knows the seed before", async () => {
+it("no invariant is broken by schedules from random seeds", async () => {
   const seed = Math.floor(Math.random() * HIGHEST_RANDOM_SEED);
   console.log(`simulated from seed ${seed}`);
   expect(await simulate(seed, RANDOM_SCHEDULES)).toBeNull();

@@ -31,7 +31,7 @@ import { VirtualTime } from "./virtual-time.ts";
 const RUN_STREAM = 1;
 /** A schedule has some thousand events. One that has more than this never ends. */
 const MAX_EVENTS = 1_000_000;
-/** Longer than any reservation or attempt is remembered. */
+/** Longer than any reservation or attempt lasts. */
 const ALL_LIFETIMES_MILLISECONDS = 3_600_000;
 
 export interface Violation {
@@ -46,7 +46,7 @@ export interface Run {
 }
 
 /**
- * Carries out a schedule until nothing is planned any more, or an invariant is broken.
+ * Runs a schedule until nothing is left to happen, or an invariant is broken.
  *
  * @param trace gets a line for each thing that happens.
  */

@@ -1,5 +1,5 @@
 /**
- * Makes self-signed certificates (RFC 5280) with any dates and names: for tests of clients that must look at both.
+ * Makes self-signed certificates (RFC 5280) with any dates and names, for tests of clients that must check both.
  */
 import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
 

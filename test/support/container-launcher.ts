@@ -1,11 +1,12 @@
 /**
- * In place of a container engine: starts the real backend as a process for each instance of `test/edge/container-worker.ts`,
- * with the environment that the Worker gives its container.
+ * Stands in for a container engine: starts the real backend as a process for each instance of `test/edge/container-worker.ts`, with
+ * the environment that the Worker gives to its container.
  */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { LOOPBACK, type LocalBackend, startBackend, takeFreePort } from "../../scripts/local-service.ts";
+import { closeServer, listenOnLoopback } from "./loopback-server.ts";
 import { backendEnvironment } from "./test-service.ts";
 
 /** One start of a backend. */
@@ -19,7 +20,7 @@ interface Launch {
   /** Resolves to the exit code. */
   readonly ended: Promise<number>;
   isRunning: boolean;
-  /** How often the container has been asked for something since then. */
+  /** The number of requests to the container after its end. */
   requestsAfterEnd: number;
 }
 
@@ -99,18 +100,14 @@ export async function startContainerLauncher(settings: Readonly<Record<string, s
       response.writeHead(typeof answer === "string" ? 200 : 404).end(answer);
     })();
   });
-  server.listen(0, LOOPBACK);
-  await once(server, "listening");
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the loopback interface has no port");
+  const { origin } = await listenOnLoopback(server);
   return {
-    url: `http://${LOOPBACK}:${address.port}`,
+    url: origin,
     launches,
     inactivityTimeoutsMilliseconds,
     stop: async () => {
       await Promise.allSettled(launches.map(async ({ backend }) => (await backend).stop()));
-      server.closeAllConnections();
-      server.close();
+      await closeServer(server);
     },
   };
 }

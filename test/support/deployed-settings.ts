@@ -12,7 +12,7 @@ const PROCESS_BYTES = 300e6;
 const SPAWNER_BYTES = 60e6;
 const WARM_RENDER_BYTES = 30e6;
 
-/** @throws if a variable is no setting of a backend, or not a valid one. */
+/** @throws if a variable is not a setting of a backend, or its value is not valid. */
 export function deployedBackendSettings(variables: Variables): BackendSettings {
   const read = new Set<string>();
   const environment = new Proxy<Record<string, string>>(
@@ -31,7 +31,7 @@ export function deployedBackendSettings(variables: Variables): BackendSettings {
   return settings;
 }
 
-/** @throws if a variable is no setting of the edge, or not a valid one. */
+/** @throws if a variable is not a setting of the edge, or its value is not valid. */
 export async function deployedEdgeSettings(variables: Variables): Promise<EdgeSettings> {
   const { main } = await wranglerConfig();
   const known = settingNames(await bundle(main));
@@ -51,7 +51,7 @@ export function backendMemoryBytes(settings: BackendSettings, workBytes: number)
   return renders + held + PROCESS_BYTES + SPAWNER_BYTES + settings.warmRenders * WARM_RENDER_BYTES;
 }
 
-/** How long a backend may take to end: it is killed before its renders have finished if it gets less. */
+/** How long a backend may take to end. With less time, it is killed before its renders have finished. */
 export function backendStopSeconds({ drainDelaySeconds, graceSeconds }: BackendSettings): number {
   return drainDelaySeconds + graceSeconds;
 }

@@ -50,7 +50,7 @@ function validate(content: unknown): Validation {
   const manifest = parse(MANIFEST, content);
   const type = `${manifest.apiVersion} ${manifest.kind}`;
   const Model = MODELS[type];
-  if (Model === undefined) throw new Error(`no schema of ${type} is at hand`);
+  if (Model === undefined) throw new Error(`no schema of ${type} is known`);
   // The generated validators read the members that they know, so what has not been read is unknown. A model copies what its
   // constructor gets, and that would read everything.
   const unread = new Set<string>();

@@ -1,13 +1,12 @@
 /**
  * A registry of Typst packages on the loopback interface, with real archives made by the tests.
  */
-import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import { packTar, type TarEntry } from "modern-tar";
 import { onTestFinished } from "vitest";
 import { parsePackageSpec } from "../../rules/package-spec.ts";
-import { LOOPBACK } from "../../scripts/local-service.ts";
+import { closeServer, listenOnLoopback } from "./loopback-server.ts";
 
 export interface PackageRegistry {
   readonly url: URL;
@@ -29,17 +28,10 @@ export async function startPackageRegistry(): Promise<PackageRegistry> {
     else if (typeof answer === "function") answer(response);
     else response.writeHead(200, { "Content-Type": "application/gzip" }).end(answer);
   });
-  server.listen(0, LOOPBACK);
-  await once(server, "listening");
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    server.close();
-    await once(server, "close");
-  });
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the registry has no port");
+  const url = await listenOnLoopback(server);
+  onTestFinished(() => closeServer(server));
   return {
-    url: new URL(`http://${LOOPBACK}:${address.port}`),
+    url,
     requests,
     publish: (spec, answer) => {
       const { namespace, name, version } = parsePackageSpec(spec) ?? {};

@@ -1,10 +1,10 @@
 /**
  * An origin that a test scripts: what it does with a render once the whole body is there, and whether it is alive.
  */
-import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
 import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
 import { LOOPBACK } from "../../scripts/local-service.ts";
+import { closeServer, listenOnLoopback } from "./loopback-server.ts";
 
 export interface OriginRequest {
   readonly headers: IncomingHttpHeaders;
@@ -58,11 +58,8 @@ export class ScriptedOrigin {
           this.requests.push(received);
           this.behaviour(response, received);
         });
-    }).listen(this.#port, LOOPBACK);
-    await once(this.#server, "listening");
-    const address = this.#server.address();
-    if (address === null || typeof address === "string") throw new Error("the origin has no port");
-    this.#port = address.port;
+    });
+    this.#port = Number((await listenOnLoopback(this.#server, this.#port)).port);
     return this;
   }
 
@@ -77,9 +74,7 @@ export class ScriptedOrigin {
     const server = this.#server;
     if (server === null) return;
     this.#server = null;
-    server.closeAllConnections();
-    server.close();
-    await once(server, "close");
+    await closeServer(server);
   }
 }
 

@@ -1,12 +1,12 @@
 /**
  * A service that answers what a test tells it to: for answers that the real one gives only under load or when it is broken.
  */
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { onTestFinished } from "vitest";
 import { constraintsDocument } from "../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { type Problem, problemDocument } from "../../rules/problem.ts";
+import { closeServer, listenOnLoopback } from "./loopback-server.ts";
 
 export interface ScriptedService {
   readonly url: string;
@@ -34,16 +34,9 @@ export async function startScriptedService(
     request.on("error", () => {});
     request.resume().once("end", () => answer(response, ++renders));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    server.close();
-    await once(server, "close");
-  });
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the service of a test has no port");
-  return { url: `http://127.0.0.1:${address.port}`, requests };
+  const { origin } = await listenOnLoopback(server);
+  onTestFinished(() => closeServer(server));
+  return { url: origin, requests };
 }
 
 export function sendPdf(response: ServerResponse): void {

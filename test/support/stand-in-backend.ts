@@ -1,9 +1,8 @@
 /**
  * A backend that a test controls: it reads bodies, answers when the test tells it to, and counts.
  */
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { LOOPBACK } from "../../scripts/local-service.ts";
+import { closeServer, listenOnLoopback } from "./loopback-server.ts";
 
 export interface StandInBackend {
   readonly url: URL;
@@ -36,22 +35,14 @@ export async function startStandInBackend(): Promise<StandInBackend> {
       response.writeHead(200, { "Content-Type": "application/pdf", "Content-Length": "5" }).end("%PDF-");
     });
   });
-  server.listen(0, LOOPBACK);
-  await once(server, "listening");
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the stand-in has no port");
   const backend: StandInBackend = {
-    url: new URL(`http://${LOOPBACK}:${address.port}`),
+    url: await listenOnLoopback(server),
     openRenders: () => open.size,
     renders: [],
     answersAtOnce: true,
     scrapes: 0,
     metrics: (response) => response.end("# HELP up Up.\n# TYPE up gauge\nup 1\n"),
-    stop: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
+    stop: () => closeServer(server),
   };
   return backend;
 }

@@ -1,7 +1,6 @@
 /**
  * A proxy in front of a service that changes answers, as misconfigured ones do, by HTTP or by TLS.
  */
-import { once } from "node:events";
 import {
   createServer,
   type IncomingHttpHeaders,
@@ -14,6 +13,7 @@ import { createServer as createTlsServer } from "node:https";
 import { buffer } from "node:stream/consumers";
 import { onTestFinished } from "vitest";
 import type { TestCertificate } from "./certificate.ts";
+import { closeServer, listenOnLoopback } from "./loopback-server.ts";
 
 /** An answer on its way through the proxy: what is assigned is sent. */
 export interface PassingAnswer {
@@ -83,15 +83,8 @@ export async function startTamperingProxy(
     request.pipe(passed);
   };
   const server = certificate === undefined ? createServer(handle) : createTlsServer(certificate, handle);
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    server.close();
-    await once(server, "close");
-  });
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the proxy of a test has no port");
-  const [scheme, host] = certificate === undefined ? ["http", "127.0.0.1"] : ["https", "localhost"];
-  return { url: new URL(`${scheme}://${host}:${address.port}`), requests, mostAtOnce: () => most };
+  const address = await listenOnLoopback(server);
+  onTestFinished(() => closeServer(server));
+  const url = certificate === undefined ? address : new URL(`https://localhost:${address.port}`);
+  return { url, requests, mostAtOnce: () => most };
 }

@@ -1,11 +1,10 @@
 /**
  * A collector of OpenTelemetry traces: takes OTLP over HTTP in JSON, as a real one does, and keeps the spans.
  */
-import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import { json } from "node:stream/consumers";
 import { array, looseObject, number, optional, parse, string, union } from "valibot";
-import { LOOPBACK } from "../../scripts/local-service.ts";
+import { closeServer, listenOnLoopback } from "./loopback-server.ts";
 
 const ATTRIBUTES = array(
   looseObject({
@@ -75,21 +74,13 @@ export async function startTraceCollector(): Promise<TraceCollector> {
     // An export that the backend breaks off when it ends.
     taken.catch(() => request.destroy());
   });
-  server.listen(0, LOOPBACK);
-  await once(server, "listening");
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the collector has no port");
   const collector: TraceCollector = {
-    url: new URL(`http://${LOOPBACK}:${address.port}`),
+    url: await listenOnLoopback(server),
     spans: [],
     exports: [],
     answers: true,
     status: 200,
-    stop: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
+    stop: () => closeServer(server),
   };
   return collector;
 }

@@ -1,24 +1,22 @@
 /** The deadlines for a body that arrives slowly. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
-import { type AddressInfo, connect } from "node:net";
+import { connect } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
 import { type BodyReading, readBody } from "../../../backend/http/read-body.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
+import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
 
 const MEBIBYTE = 1024 ** 2;
 
 /** The result of reading a body that arrives piece by piece. */
 async function readSlowly(pieces: AsyncIterable<string>, silenceMilliseconds: number): Promise<BodyReading> {
   const memory = new ByteBudget({ maxBytes: MEBIBYTE, maxBytesPerRequest: MEBIBYTE }).open("slow");
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  const server = createServer();
+  const { port, hostname } = await listenOnLoopback(server);
+  onTestFinished(() => closeServer(server));
+  const socket = connect(Number(port), hostname);
   socket.write("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n");
   const [message]: IncomingMessage[] = await once(server, "request");
   if (message === undefined) throw new Error("no request has come");

@@ -45,7 +45,7 @@ describe("requests in the metrics of a backend", () => {
     expect(await backend.metric(METRIC, { caller: "unnamed", outcome: "forbidden" })).toBe(1);
   });
 
-  it("have names of their own for so many callers, and one more is counted with all others", async () => {
+  it("name a limited number of callers, and count all others together", async () => {
     const backend = await startTemporaryBackend();
     for (let n = 1; n <= MAX_CALLERS_IN_METRICS; n++) await sendInvalid(backend, `caller-${n}`);
     expect(new Set(await callersOf(backend)).size).toBe(MAX_CALLERS_IN_METRICS);

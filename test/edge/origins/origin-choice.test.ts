@@ -37,14 +37,14 @@ describe("of two origins", () => {
     expect(choose(choice, 0)).toBe(0);
   });
 
-  it("the one that tells of fewer renders per slot is chosen", () => {
+  it("the one that reports fewer renders per slot is chosen", () => {
     const choice = new OriginChoice(2);
     attempt(choice, 0, 0, answered({ running: 2, waiting: 1, slots: 2 }));
     attempt(choice, 1, 0, answered({ running: 4, slots: 4 }));
     expect(choose(choice, 0)).toBe(1);
   });
 
-  it("the load that one told counts for five seconds, and what has begun since counts too", () => {
+  it("the reported load counts for five seconds, and so do the renders begun since", () => {
     const choice = new OriginChoice(2);
     attempt(choice, 0, 0, answered({ running: 1 }));
     expect([choose(choice, 5000), choose(choice, 5001)]).toEqual([1, 0]);
@@ -82,7 +82,7 @@ describe("of two origins", () => {
   });
 });
 
-it("chooses none where all are excluded", () => {
+it("chooses none if all are excluded", () => {
   expect(choose(new OriginChoice(2), 0, new Set([0, 1]))).toBeNull();
   expect(choose(new OriginChoice(0), 0)).toBeNull();
 });

@@ -36,7 +36,7 @@ it("asks an origin at most twice, and four times in all", () => {
   expect(run([[], [], [], [], []]).asked).toHaveLength(4);
 });
 
-it("has no origin to ask where there is none", () => {
+it("gives up if there are no origins", () => {
   expect(run([])).toMatchObject({ asked: [], end: { kind: "failed" } });
 });
 
@@ -48,7 +48,7 @@ describe("a full origin", () => {
     expect(end).toEqual({ kind: "busy", retryAfterSeconds: 3 });
   });
 
-  it("is what the client is told of, even if others cannot be reached", () => {
+  it("makes the service busy for the client, even if other origins cannot be reached", () => {
     expect(run([[FULL], []])).toMatchObject({ asked: [0, 1, 1], end: { kind: "busy", retryAfterSeconds: 5 } });
   });
 });

@@ -63,13 +63,13 @@ async function forward(
   return { end, events, choice };
 }
 
-it("returns the first answer that a render can end with, and keeps nothing of the others", async () => {
+it("returns the first final answer, and discards the others", async () => {
   const { end, events } = await forward([problem(503), file]);
   expect(end).toEqual({ kind: "answered", answer: "file" });
   expect(events).toEqual(["keep", "ask 1", "discard problem 503", "keep", "ask 2", "offer"]);
 });
 
-it.each([400, 408, 413, 422, 500])("returns a problem with status %i, with which a render can end", async (status) => {
+it.each([400, 408, 413, 422, 500])("returns a problem with status %i, which is final", async (status) => {
   expect((await forward([problem(status), file])).end).toEqual({ kind: "answered", answer: `problem ${status}` });
 });
 
@@ -105,7 +105,7 @@ describe("an origin that has not answered at the deadline", () => {
   };
   const isBlamed = (choice: OriginChoice) => choice.takeDue(Date.now() + 60_000, PROBE_TIMEOUT_MILLISECONDS) !== null;
 
-  it("is taken for one that fails if it had all of the time", async () => {
+  it("has failed if it had all of the time", async () => {
     const { end, choice } = await forward([never], [], 200);
     expect([end.kind, isBlamed(choice)]).toEqual(["failed", true]);
   });
@@ -121,7 +121,7 @@ describe("an origin that has not answered at the deadline", () => {
   });
 });
 
-it("ends when the memory of the body has gone to another request", async () => {
+it("ends when another request has taken the memory of the body", async () => {
   const lost: Script = async ({ sent }) => {
     sent();
     throw new Error("connection reset");
@@ -131,7 +131,7 @@ it("ends when the memory of the body has gone to another request", async () => {
   expect(events).toEqual(["keep", "ask 1", "offer", "keep"]);
 });
 
-it("does not offer the body while another origin gets it, though the origin before takes the rest of it", async () => {
+it("does not offer the body while an origin gets it, even if the previous origin then takes the rest", async () => {
   let sentLate = () => {};
   const early: Script = async ({ sent }) => {
     sentLate = sent;

@@ -95,7 +95,7 @@ describe("add", () => {
     expect(lock.packages[AXES].requested).toBe(false);
   });
 
-  it("downloads nothing that is there, and remembers what was asked for", async () => {
+  it("downloads nothing that is there already, and remembers what was requested", async () => {
     await add(LETTER);
     const before = registry.requests.length;
     expect((await add(NUMBERS)).added).toEqual([]);
@@ -104,7 +104,7 @@ describe("add", () => {
     expect(await lockedSpecs()).toContain(NUMBERS);
   });
 
-  it("leaves the folder as it was if an import cannot be had, and says who imports it", async () => {
+  it("leaves the folder as it was if an import is not available, and says who imports it", async () => {
     await add(LETTER);
     const before = await snapshot();
     registry.publish(AXES, (response) => response.writeHead(404).end());
@@ -141,7 +141,7 @@ describe("add", () => {
     expect((await add(text)).added).toEqual([text]);
   });
 
-  it("finds an import wherever it stands, and reports other namespaces", async () => {
+  it("finds an import anywhere in the source, and reports other namespaces", async () => {
     const text = "@preview/odd:1.0.0";
     const source = `#let f() = {\n  let p = "${NUMBERS}"\n  import p: one }\n#import "@local/own:1.0.0"`;
     registry.publish(text, await packageArchive(text, { "lib.typ": source }));
@@ -272,7 +272,7 @@ describe("add", () => {
 });
 
 describe("remove", () => {
-  it("takes a package out with what nothing else needs, also where packages import each other", async () => {
+  it("removes a package with what nothing else needs, even if packages import each other", async () => {
     await add(CHART, LETTER);
     expect((await remove(CHART)).removed).toEqual([AXES, CHART]);
   });
@@ -318,9 +318,9 @@ describe("verify", () => {
     expect((await findProblems(folder)).join()).toContain(problem);
   });
 
-  it("reports a lock file that is none", async () => {
+  it("reports a file that is not a lock file", async () => {
     await writeFile(join(folder, PACKAGES_LOCK_NAME), '{ "lock_version": 2 }');
-    await expect(findProblems(folder)).rejects.toThrow("is no lock file: lock_version");
+    await expect(findProblems(folder)).rejects.toThrow("is not a lock file: lock_version");
   });
 });
 

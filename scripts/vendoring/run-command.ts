@@ -1,0 +1,32 @@
+/**
+ * What `npm run packages` and `npm run fonts` have in common: how they report, and how they fail.
+ */
+import type { Command } from "@commander-js/extra-typings";
+import { PackageFolderError } from "../../backend/typst/vendored-packages.ts";
+import { SetUpError } from "../set-up/report.mjs";
+import { VendoringError } from "./vendoring-error.ts";
+
+/** Errors whose message is for the operator. Any other is a bug. */
+const EXPECTED_ERRORS = [VendoringError, PackageFolderError, SetUpError];
+
+/** Runs a program by the arguments of this process. An expected error ends it with one line and exit code 1. */
+export async function runCommand(program: Pick<Command, "parseAsync">): Promise<void> {
+  try {
+    await program.parseAsync();
+  } catch (error) {
+    if (!(error instanceof Error) || !EXPECTED_ERRORS.some((kind) => error instanceof kind)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = 1;
+  }
+}
+
+/** Reports how a folder differs from its lock file. A difference makes the exit code 1. */
+export function reportVerification(problems: readonly string[], success: string): void {
+  for (const problem of problems) process.stderr.write(`${problem}\n`);
+  if (problems.length > 0) process.exitCode = 1;
+  else say(success);
+}
+
+export function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
