@@ -246,7 +246,7 @@ describe("a request without a usable URL", () => {
     const body = '{"source":"x"}';
     for (const head of [
       renderHead({ "Content-Length": String(body.length), ...fields }) + body,
-      lines("GET /health HTTP/1.1", { Host: "edge.example", ...fields }),
+      lines("GET /health HTTP/1.1", fields),
     ]) {
       const client = await RawConnection.open(url);
       onTestFinished(() => client.reset());
