@@ -4,6 +4,7 @@
  */
 import { describe, expect, it, onTestFinished } from "vitest";
 import { takeFreePort } from "../../scripts/local-service.ts";
+import { ENDLESS, NO_TIME_LIMIT } from "../support/bombs.ts";
 import { parseMetrics, sampleValue } from "../support/metrics-text.ts";
 import { RawConnection, renderHead } from "../support/raw-connection.ts";
 import { Load, startFleetEdge, TestFleet } from "../support/test-fleet.ts";
@@ -123,8 +124,8 @@ describe("under load", () => {
 });
 
 it("an edge that is replaced leaves no render behind, and the next one serves", async () => {
-  const fleet = await startFleet(2, { SERVICE_RENDER_CPU_SECONDS: "600", SERVICE_RENDER_TIMEOUT_SECONDS: "600" });
-  const endless = '{"source":"#let f(n) = if n > 60 { 0 } else { f(n + 1) + f(n + 1) }\\n#f(0)"}';
+  const fleet = await startFleet(2, NO_TIME_LIMIT);
+  const endless = JSON.stringify({ source: ENDLESS });
   const client = await RawConnection.open(fleet.edge.url);
   onTestFinished(() => client.reset());
   await client.write(renderHead({ "Content-Length": String(endless.length) }) + endless);
