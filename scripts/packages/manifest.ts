@@ -36,8 +36,9 @@ export function readManifest(spec: PackageSpec, files: PackageFiles): Manifest {
   if (bytes === undefined) throw refuse(`it has no ${PACKAGE_MANIFEST_NAME}`);
   const parsed = v.safeParse(manifest, parseManifest(bytes));
   if (!parsed.success) {
-    const [issue] = parsed.issues;
-    throw refuse(`its ${PACKAGE_MANIFEST_NAME} is not valid (${v.getDotPath(issue) ?? ""}: ${issue.message})`);
+    // The issue's message quotes the manifest, which may hold anything, also what a terminal obeys.
+    const wrong = v.getDotPath(parsed.issues[0]) ?? "";
+    throw refuse(`its ${PACKAGE_MANIFEST_NAME} is not valid: ${wrong} is missing or of a wrong form`);
   }
   const { name, version, entrypoint, compiler } = parsed.output.package;
   if (name !== spec.name || version !== spec.version) throw refuse("its manifest is that of another package");

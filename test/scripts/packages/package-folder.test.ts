@@ -371,3 +371,14 @@ describe("the command", () => {
     expect((await run("add", CHART, "--registry", "http://example.org")).stderr).toContain("must be an https URL");
   });
 });
+
+it.each([
+  ["in place of a table", 'package = "'],
+  ["as the version of Typst", `${packageManifest(CHART)}compiler = "`],
+])("a package cannot write to the operator's terminal by its manifest: %s", async (_where, start) => {
+  const manifest = `${start}\\u001b]0;SECRET\\u0007${"x".repeat(10_000)}"\n`;
+  registry.publish(CHART, await packageArchive(CHART, { "typst.toml": manifest, "lib.typ": "" }));
+  const error = await add(CHART).catch(String);
+  expect(error).toMatch(/^VendoringError: @preview\/chart:1\.0\.0 is refused: its typst\.toml is not valid/);
+  expect(error).not.toMatch(/SECRET/);
+});
