@@ -73,7 +73,7 @@ async function expectFree(port: number, setting: string): Promise<void> {
   throw new ServiceStartError(`Port ${port} of ${LOOPBACK} is in use. ${advice}`);
 }
 
-interface LocalSetting {
+interface StartOptions {
   readonly typstPath: string;
   readonly tokens: string;
   readonly edgePort: number;
@@ -84,7 +84,7 @@ interface LocalSetting {
 /** Starts edge and backend in parallel, because each takes a second. When one cannot start, the other is stopped. */
 async function startBoth(
   settings: Readonly<Record<string, string>>,
-  { typstPath, tokens, edgePort, backendPort, workDirectory }: LocalSetting,
+  { typstPath, tokens, edgePort, backendPort, workDirectory }: StartOptions,
 ): Promise<{ readonly edge: LocalEdge; readonly backend: LocalBackend }> {
   const backendToken = randomBytes(24).toString("base64url");
   const starts = [

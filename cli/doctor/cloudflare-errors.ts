@@ -1,5 +1,5 @@
 /**
- * Errors that Cloudflare answers itself, in front of the Worker or in its place: what their numbers mean.
+ * What the numbers of Cloudflare's own errors mean, with which it answers instead of the Worker.
  * https://developers.cloudflare.com/support/troubleshooting/http-status-codes/
  */
 import type { Answer } from "./probe.ts";

@@ -59,7 +59,7 @@ function expandGroups(names: readonly string[]): string[] {
 /**
  * Adds sets to a folder, or replaces them by what Debian has now. Each is a folder of its own.
  *
- * @throws VendoringError or SetUpError if one cannot be had. The folder is then as it was.
+ * @throws VendoringError or SetUpError if one is not available. The folder is then as it was.
  */
 export async function addFontSets(folder: string, names: readonly string[], sources = DEBIAN): Promise<string[]> {
   const wanted = expandSetNames(names, sources.sets);
