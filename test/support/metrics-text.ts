@@ -37,15 +37,15 @@ function parseSample(line: string): MetricSample {
   return { name, labels: Object.fromEntries(labels), value: Number(value.replace("Inf", "Infinity")) };
 }
 
-/** The value of the sample with these labels; 0 if there is none. */
+/** The sum of the samples with these labels; 0 if there is none. */
 export function sampleValue(
   samples: readonly MetricSample[],
   name: string,
   labels: Readonly<Record<string, string>>,
 ): number {
   const wanted = Object.entries(labels);
-  const found = samples.find(
+  const found = samples.filter(
     (sample) => sample.name === name && wanted.every(([label, value]) => sample.labels[label] === value),
   );
-  return found?.value ?? 0;
+  return found.reduce((sum, { value }) => sum + value, 0);
 }
