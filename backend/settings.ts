@@ -3,6 +3,7 @@
  */
 import { availableParallelism } from "node:os";
 import { parseTokens } from "../rules/http/authentication.ts";
+import { MAX_SLOTS } from "../rules/http/backend-load.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
 import { RENDER_TIME_SETTINGS, readRenderTime } from "../rules/render-time.ts";
 import { type Environment, readIntegerSettings, SettingError } from "../rules/settings.ts";
@@ -31,7 +32,7 @@ export const BACKEND_INTEGER_SETTINGS = {
     default: availableParallelism(),
     defaultText: "cores",
     min: 1,
-    max: 256,
+    max: MAX_SLOTS,
     meaning: "Typst processes at once; the default is the number of cores",
   },
   maxQueuedRenders: {

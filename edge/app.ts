@@ -5,7 +5,7 @@ import { type Handler, Hono, type MiddlewareHandler } from "hono";
 import { etag, RETAINED_304_HEADERS } from "hono/etag";
 import { CAPABILITIES_PATH } from "../rules/capabilities.ts";
 import { COMMON_HEADERS, REQUEST_ID_HEADER } from "../rules/http/headers.ts";
-import { EDGE_ROUTES, PLAYGROUND_ROUTES, REFERENCE_ROUTES, STATIC_ROUTES } from "../rules/http/routes.ts";
+import { EDGE_ROUTES, METRICS_PATH, PLAYGROUND_ROUTES, REFERENCE_ROUTES, STATIC_ROUTES } from "../rules/http/routes.ts";
 import { SERVER_TIMING_HEADER } from "../rules/http/server-timing.ts";
 import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem.ts";
 import { limitCallerRate } from "./caller-rate.ts";
@@ -45,7 +45,7 @@ app.use(async (context, next) => {
 
 /** Whether a client may leave before it is answered. Other routes answer at once and are spared the listener. */
 function mayOutlastClient({ req }: EdgeContext): boolean {
-  return req.method === "POST" || req.path === "/metrics";
+  return req.method === "POST" || req.path === METRICS_PATH || req.path === CAPABILITIES_PATH;
 }
 
 app.use(requireUrl);

@@ -14,6 +14,9 @@ export interface BackendLoad {
   readonly isDraining: boolean;
 }
 
+/** The most slots that a backend may have: whoever claims more would get every render. */
+export const MAX_SLOTS = 256;
+
 const FORM = /^running=([0-9]{1,9}),waiting=([0-9]{1,9}),slots=([0-9]{1,9})(,draining)?$/;
 
 /** The value of the header field. */
@@ -21,11 +24,12 @@ export function formatBackendLoad({ running, waiting, slots, isDraining }: Backe
   return `running=${running},waiting=${waiting},slots=${slots}${isDraining ? ",draining" : ""}`;
 }
 
-/** The load in a value of the header field; null if the field is absent or has another form. */
+/** The load in a value of the header field; null if the field is absent, has another form or claims too many slots. */
 export function parseBackendLoad(value: string | null): BackendLoad | null {
   const match = FORM.exec(value ?? "");
   if (match === null) return null;
   const [, running, waiting, slots, draining] = match;
+  if (Number(slots) > MAX_SLOTS) return null;
   return {
     running: Number(running),
     waiting: Number(waiting),

@@ -58,6 +58,15 @@ describe("the edge logs a request", () => {
     });
   });
 
+  it("once, when its client leaves while backends are asked what they have installed", async () => {
+    stage.backend.answersAtOnce = false;
+    const client = await stage.open("GET /capabilities.json HTTP/1.1\r\nHost: edge.example\r\n\r\n");
+    await expect.poll(stage.backend.openRenders).toBe(1);
+    client.reset();
+    await expect.poll(() => lines.length).toBe(1);
+    expect(lines).toMatchObject([{ route: "/capabilities.json", code: "client_gone" }]);
+  });
+
   it("once, when its client leaves during the upload", async () => {
     const client = await stage.open(renderHead(CHUNKED), chunk('{"source":'));
     await delay(100);

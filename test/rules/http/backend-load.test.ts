@@ -1,7 +1,7 @@
 /** The header field in which a backend tells the edge how busy it is. */
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { type BackendLoad, formatBackendLoad, parseBackendLoad } from "../../../rules/http/backend-load.ts";
+import { type BackendLoad, formatBackendLoad, MAX_SLOTS, parseBackendLoad } from "../../../rules/http/backend-load.ts";
 
 const LOAD: BackendLoad = { running: 1, waiting: 0, slots: 2, isDraining: false };
 
@@ -15,7 +15,7 @@ it.each([
 
 it("what is written is read as it was", () => {
   const count = fc.integer({ min: 0, max: 999_999_999 });
-  const slots = fc.integer({ min: 1, max: 999_999_999 });
+  const slots = fc.integer({ min: 1, max: MAX_SLOTS });
   const load = fc.record({ running: count, waiting: count, slots, isDraining: fc.boolean() });
   fc.assert(
     fc.property(load, (value) => {
@@ -42,6 +42,8 @@ it.each([
   "running=1,waiting=0,slots=2,leaving",
   "running=1,waiting=0,slots=2,draining,",
   "Running=1,waiting=0,slots=2",
+  "running=0,waiting=0,slots=257",
+  "running=0,waiting=0,slots=999999999",
 ])("%j tells nothing", (value) => {
   expect(parseBackendLoad(value)).toBeNull();
 });
