@@ -5,7 +5,7 @@ import { type Handler, Hono, type MiddlewareHandler } from "hono";
 import { etag, RETAINED_304_HEADERS } from "hono/etag";
 import { CAPABILITIES_PATH } from "../rules/capabilities.ts";
 import { COMMON_HEADERS, REQUEST_ID_HEADER } from "../rules/http/headers.ts";
-import { EDGE_ROUTES, METRICS_PATH, PLAYGROUND_ROUTES, REFERENCE_ROUTES, STATIC_ROUTES } from "../rules/http/routes.ts";
+import { EDGE_ROUTES, PLAYGROUND_ROUTES, REFERENCE_ROUTES, STATIC_ROUTES } from "../rules/http/routes.ts";
 import { SERVER_TIMING_HEADER } from "../rules/http/server-timing.ts";
 import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem.ts";
 import { limitCallerRate } from "./caller-rate.ts";
@@ -19,7 +19,7 @@ import { answerMetrics } from "./metrics-route.ts";
 import { answerPage } from "./pages.ts";
 import { problemResponse } from "./problem-response.ts";
 import { answerRender } from "./render-route.ts";
-import { endRequest, logFailure } from "./request-log.ts";
+import { endRequest, logFailure, loggedClientSignal } from "./request-log.ts";
 import { RequestRecord } from "./request-record.ts";
 import { requireToken } from "./require-token.ts";
 import { requireUrl } from "./require-url.ts";
@@ -30,8 +30,8 @@ export const app = new Hono<EdgeBindings>();
 app.use(async (context, next) => {
   context.set("requestId", crypto.randomUUID());
   context.set("record", new RequestRecord());
-  // When the client disconnects, the code after the next `await` never runs.
-  if (mayOutlastClient(context)) context.req.raw.signal.addEventListener("abort", () => endRequest(context, null));
+  // Routes for GET answer at once, or ask for the signal themselves.
+  if (context.req.method === "POST") loggedClientSignal(context);
   await next();
   if (!context.res.ok) await drainBody(context.req.raw);
   const { headers } = context.res;
@@ -42,11 +42,6 @@ app.use(async (context, next) => {
   if (timing !== "") headers.set(SERVER_TIMING_HEADER, timing);
   endRequest(context, context.res);
 });
-
-/** Whether a client may leave before it is answered. Other routes answer at once and are spared the listener. */
-function mayOutlastClient({ req }: EdgeContext): boolean {
-  return req.method === "POST" || req.path === METRICS_PATH || req.path === CAPABILITIES_PATH;
-}
 
 app.use(requireUrl);
 app.use(allowOtherOrigins);

@@ -4,9 +4,10 @@
 import { serviceUnavailable } from "../rules/problem.ts";
 import { deploymentOf, type EdgeContext } from "./context.ts";
 import { problemResponse } from "./problem-response.ts";
+import { loggedClientSignal } from "./request-log.ts";
 
 export async function answerCapabilities(context: EdgeContext): Promise<Response> {
-  const answer = await deploymentOf(context).originCapabilities.answer(context.req.raw.signal);
+  const answer = await deploymentOf(context).originCapabilities.answer(() => loggedClientSignal(context));
   // No backend has answered lately. An empty list would claim that there are no fonts.
   if (answer === null) return problemResponse(context, serviceUnavailable());
   return new Response(answer.body, {

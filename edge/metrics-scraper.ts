@@ -32,9 +32,9 @@ export class MetricsScraper {
   /**
    * One exposition of all backends, some seconds old at most.
    *
-   * @param clientGone aborted when the client disconnects.
+   * @param clientGone the signal that is aborted when the client disconnects
    */
-  metrics(clientGone: AbortSignal): Promise<string> {
+  metrics(clientGone: () => AbortSignal): Promise<string> {
     return this.#answer.get(clientGone);
   }
 }

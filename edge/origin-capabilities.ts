@@ -46,9 +46,9 @@ export class OriginCapabilities {
   /**
    * The document; null if no backend has answered lately.
    *
-   * @param clientGone aborted when the client disconnects.
+   * @param clientGone the signal that is aborted when the client disconnects
    */
-  answer(clientGone: AbortSignal): Promise<TaggedJson | null> {
+  answer(clientGone: () => AbortSignal): Promise<TaggedJson | null> {
     return this.#answer.get(clientGone);
   }
 

@@ -21,6 +21,16 @@ export function endRequest(context: EdgeContext, response: Response | null): voi
   if (logging !== "none") console.log(formatted(logging, line));
 }
 
+/**
+ * The signal that is aborted when the client of a request disconnects. The request is then logged: the code after its next
+ * `await` never runs.
+ */
+export function loggedClientSignal(context: EdgeContext): AbortSignal {
+  const { signal } = context.req.raw;
+  signal.addEventListener("abort", () => endRequest(context, null));
+  return signal;
+}
+
 /** Writes a line about a failure: `error` if the request failed, `warn` if it could go on. */
 export function logFailure(context: EdgeContext, level: "error" | "warn", line: object): void {
   console[level](formatted(loggingOf(context), line));

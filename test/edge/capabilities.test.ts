@@ -49,7 +49,7 @@ afterEach(() => {
 });
 
 async function packagesOf(capabilities: OriginCapabilities): Promise<string[] | null> {
-  const answer = await capabilities.answer(new AbortController().signal);
+  const answer = await capabilities.answer(() => new AbortController().signal);
   if (answer === null) return null;
   const { packages }: Capabilities = JSON.parse(new TextDecoder().decode(answer.body));
   return packages.map(({ name }) => name);
@@ -88,17 +88,17 @@ describe("the document of the edge", () => {
   it("is kept for a minute, and its entity tag is that of its content", async () => {
     const one = origin("a", WITH("chart"));
     const capabilities = new OriginCapabilities([one]);
-    const first = await capabilities.answer(new AbortController().signal);
+    const first = await capabilities.answer(() => new AbortController().signal);
     now += MINUTE - 1;
-    expect(await capabilities.answer(new AbortController().signal)).toBe(first);
+    expect(await capabilities.answer(() => new AbortController().signal)).toBe(first);
     expect(one.requests).toBe(1);
     now += 1;
-    const second = await capabilities.answer(new AbortController().signal);
+    const second = await capabilities.answer(() => new AbortController().signal);
     expect(one.requests).toBe(2);
     expect(second?.etag).toBe(first?.etag);
     one.answer = () => Response.json(WITH("letter"));
     now += MINUTE;
-    expect((await capabilities.answer(new AbortController().signal))?.etag).not.toBe(first?.etag);
+    expect((await capabilities.answer(() => new AbortController().signal))?.etag).not.toBe(first?.etag);
   });
 
   it("is gathered once for requests at the same time", async () => {
