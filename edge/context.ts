@@ -2,6 +2,7 @@
  * The context of a request: bindings, variables and the state of the isolate.
  */
 import type { Context } from "hono";
+import { limitsFingerprint } from "../rules/limits.ts";
 import { BodyMemory } from "./body-memory.ts";
 import { MetricsScraper } from "./metrics-scraper.ts";
 import { OriginCapabilities } from "./origin-capabilities.ts";
@@ -33,6 +34,8 @@ export type EdgeContext = Context<EdgeBindings>;
 /** The state that the requests of one isolate share. */
 interface Deployment {
   readonly settings: EdgeSettings;
+  /** See `limitsFingerprint`: each render carries it. */
+  readonly limitsFingerprint: string;
   readonly bodyMemory: BodyMemory;
   readonly origins: readonly Origin[];
   readonly originChoice: OriginChoice;
@@ -55,6 +58,7 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
   const origins = settings.backends.map((address) => openOrigin(address, env, settings.accessToken));
   const deployment = {
     settings,
+    limitsFingerprint: limitsFingerprint(settings.limits),
     bodyMemory: new BodyMemory(settings.limits.max_request_body_bytes),
     origins,
     originChoice: new OriginChoice(origins.length),

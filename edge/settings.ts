@@ -5,7 +5,13 @@
 import { type NamedToken, parseNamedTokens, parseTokens } from "../rules/http/authentication.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
 import { BACKEND_TIMEOUT_SETTING, readRenderTime } from "../rules/render-time.ts";
-import { type Environment, type IntegerSetting, readIntegerSettings, SettingError } from "../rules/settings.ts";
+import {
+  type Environment,
+  type IntegerSetting,
+  listEntries,
+  readIntegerSettings,
+  SettingError,
+} from "../rules/settings.ts";
 import { type AccessToken, type OriginAddress, parseOriginAddresses } from "./origins/origin-address.ts";
 
 /** The edge's integer settings, without the limits. */
@@ -121,7 +127,7 @@ export function readMetricsAccess({ SERVICE_METRICS_ACCESS, SERVICE_METRICS_TOKE
  * @throws SettingError when an entry is not such an origin, or `*` is not the only entry.
  */
 export function readCorsOrigins({ SERVICE_CORS_ORIGINS }: Environment): CorsOrigins {
-  const entries = (SERVICE_CORS_ORIGINS ?? "").split(/[\s,]+/).filter((entry) => entry !== "");
+  const entries = listEntries(SERVICE_CORS_ORIGINS);
   if (entries.length === 1 && entries[0] === "*") return "*";
   const wrong = entries.find((entry) => !isWebOrigin(entry));
   if (wrong === undefined) return entries;

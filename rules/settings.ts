@@ -19,6 +19,11 @@ export class SettingError extends Error {
   override readonly name = "SettingError";
 }
 
+/** The entries of a setting that lists several, separated by commas or white space. */
+export function listEntries(text: string | undefined): string[] {
+  return (text ?? "").split(/[\s,]+/).filter((entry) => entry !== "");
+}
+
 /**
  * Reads a table of integer settings.
  *

@@ -20,7 +20,6 @@ import {
   TRACEPARENT_HEADER,
   TRACESTATE_HEADER,
 } from "../../rules/http/trace-context.ts";
-import { limitsFingerprint } from "../../rules/limits.ts";
 import {
   PROBLEM_MEDIA_TYPE,
   PROBLEMS,
@@ -125,14 +124,14 @@ async function answersOk(origin: Origin, path: "/health" | "/ready", timeoutMill
 }
 
 function requestHeaders(context: EdgeContext, patienceMilliseconds: number): Record<string, string> {
-  const { settings } = deploymentOf(context);
+  const { settings, limitsFingerprint } = deploymentOf(context);
   const requested = new URL(context.req.url);
   return {
     "Content-Type": "application/json",
     [BACKEND_TOKEN_HEADER]: settings.backendToken,
     [REQUEST_ID_HEADER]: context.var.requestId,
     [CALLER_HEADER]: context.var.caller,
-    [LIMITS_HEADER]: limitsFingerprint(settings.limits),
+    [LIMITS_HEADER]: limitsFingerprint,
     [PATIENCE_HEADER]: String(patienceMilliseconds),
     ...traceHeaders(context.req.raw.headers),
     // The URL of the client's request, for the `instance` of the backend's problems.

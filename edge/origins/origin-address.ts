@@ -10,7 +10,7 @@
  * Logs and metrics show the name and never the address.
  */
 import { CALLER_NAME_PATTERN } from "../../rules/http/headers.ts";
-import { SettingError } from "../../rules/settings.ts";
+import { listEntries, SettingError } from "../../rules/settings.ts";
 
 const SETTING = "SERVICE_BACKEND_URLS";
 const MAX_ORIGINS = 64;
@@ -39,7 +39,7 @@ type Unnamed<Address> = Address extends OriginAddress ? Omit<Address, "name"> : 
  */
 export function parseOriginAddresses(text: string | undefined): readonly OriginAddress[] {
   const addresses: OriginAddress[] = [];
-  for (const entry of (text ?? "").split(/[\s,]+/).filter((part) => part !== "")) {
+  for (const entry of listEntries(text)) {
     const equals = entry.indexOf("=");
     const name = equals > 0 && CALLER_NAME_PATTERN.test(entry.slice(0, equals)) ? entry.slice(0, equals) : null;
     const places = parseEntry(name === null ? entry : entry.slice(equals + 1));

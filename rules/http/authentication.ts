@@ -3,7 +3,7 @@
  */
 
 import { type Problem, problem, serviceUnavailable } from "../problem.ts";
-import { SettingError } from "../settings.ts";
+import { listEntries, SettingError } from "../settings.ts";
 import { API_TOKEN_HEADER, CALLER_NAME_PATTERN } from "./headers.ts";
 
 /**
@@ -12,7 +12,7 @@ import { API_TOKEN_HEADER, CALLER_NAME_PATTERN } from "./headers.ts";
  * @throws SettingError when a token has a character that is not visible ASCII; it quotes no token.
  */
 export function parseTokens(setting: string, text: string | undefined): readonly string[] {
-  const tokens = (text ?? "").split(/[\s,]+/).filter((token) => token !== "");
+  const tokens = listEntries(text);
   if (!tokens.every((token) => /^[!-~]+$/.test(token))) {
     throw new SettingError(`${setting} must hold visible ASCII characters, several tokens separated by commas.`);
   }
