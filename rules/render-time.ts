@@ -6,6 +6,8 @@ import { type Environment, type IntegerSetting, readIntegerSettings, SettingErro
 
 /** What an answer may take in addition to waiting for a slot and rendering: sending the body, and trying a second backend. */
 const MARGIN_SECONDS = 10;
+/** The part of it that one backend may take. The rest is for another one. */
+const ANSWER_MARGIN_SECONDS = 5;
 
 export const RENDER_TIME_SETTINGS = {
   // Longer than the processor time of one render, so that a request that waits behind a long one is still served.
@@ -53,6 +55,11 @@ export function readRenderTime(environment: Environment): RenderTime {
   throw new SettingError(
     `${BACKEND_TIMEOUT_SETTING.setting} must be more than ${queueDeadlineSeconds.setting} and ${renderTimeoutSeconds.setting} together (${belowSeconds}); it is ${backendTimeoutSeconds}.`,
   );
+}
+
+/** How long a backend may take by its own deadlines, until its answer begins. */
+export function longestAnswerMilliseconds({ queueDeadlineSeconds, renderTimeoutSeconds }: RenderTime): number {
+  return (queueDeadlineSeconds + renderTimeoutSeconds + ANSWER_MARGIN_SECONDS) * 1000;
 }
 
 /**
