@@ -12,12 +12,15 @@ import type { BackendLoad } from "../../rules/http/backend-load.ts";
 
 /** A probe without an answer has failed after this time. */
 export const PROBE_TIMEOUT_MILLISECONDS = 5000;
-/** Allows for delays in workerd. A probe that has no result by then is considered lost: workerd does not resume a request whose client has disconnected. */
-const SLACK_MILLISECONDS = 1000;
 /** An origin that has a render and answers nothing at all for this long is probed. */
 const SILENCE_MILLISECONDS = 3000;
 /** From one probe of an origin to the next, at least, however many renders fail there. */
 const PROBE_GAP_MILLISECONDS = 250;
+/**
+ * Another one is sent if a probe has had no result for this long. Its result may never come: workerd does not resume a request whose
+ * client has disconnected.
+ */
+const UNANSWERED_PROBE_GAP_MILLISECONDS = 1000;
 /** The pause after a probe that has failed. Each further one doubles it. */
 const FIRST_PAUSE_MILLISECONDS = 1000;
 const LONGEST_PAUSE_MILLISECONDS = 30_000;
@@ -70,13 +73,12 @@ interface OriginState {
   provenAt: number;
   /** When it got the last request whose answer said that no render runs or waits there. */
   idleAt: number;
-  /** The probe that has no result yet. */
-  probe: Probe | null;
   /** No probe before that. */
   probeAt: number;
   /** In a row. */
   failedProbes: number;
-  /** When the last probe began that failed. */
+  /** When the last of them ended, and when the origin got the last of them. */
+  failedAt: number;
   lostAt: number;
   /** When it was last back in use. */
   returnedAt: number;
@@ -96,9 +98,9 @@ export class OriginChoice {
       answeredAt: Number.NEGATIVE_INFINITY,
       provenAt: Number.NEGATIVE_INFINITY,
       idleAt: Number.NEGATIVE_INFINITY,
-      probe: null,
       probeAt: Number.NEGATIVE_INFINITY,
       failedProbes: 0,
+      failedAt: Number.NEGATIVE_INFINITY,
       lostAt: Number.NEGATIVE_INFINITY,
       returnedAt: Number.NEGATIVE_INFINITY,
     }));
@@ -129,6 +131,11 @@ export class OriginChoice {
     return this.#stateOf(origin).trust === "out of use";
   }
 
+  /** Whether an origin is out of use, and a probe failed that it got at this time or later. */
+  hasFailedSince(origin: number, time: number): boolean {
+    return this.isOutOfUse(origin) && this.#stateOf(origin).lostAt >= time;
+  }
+
   /** Whether the origin has said, of a time after this one, that no render runs or waits there. */
   wasIdleSince(origin: number, time: number): boolean {
     return this.#stateOf(origin).idleAt > time;
@@ -143,28 +150,29 @@ export class OriginChoice {
     const due: Probe[] = [];
     for (const [origin, state] of this.#origins.entries()) {
       if (!this.#isDue(state, now)) continue;
-      state.probe = { origin, beganAt: now };
-      state.probeAt = now + PROBE_GAP_MILLISECONDS;
-      due.push(state.probe);
+      state.probeAt = now + UNANSWERED_PROBE_GAP_MILLISECONDS;
+      due.push({ origin, beganAt: now });
     }
     return due;
   }
 
-  /** Records the result of a probe, unless it comes so late that another probe has been handed out. */
-  probed(probe: Probe, now: number, result: AttemptResult): void {
-    const state = this.#stateOf(probe.origin);
-    if (state.probe !== probe) return;
-    state.probe = null;
+  /** Records the result of a probe. */
+  probed({ origin, beganAt }: Probe, now: number, result: AttemptResult): void {
+    const state = this.#stateOf(origin);
     switch (result.kind) {
       case "answered":
-        answered(state, probe.beganAt, now, result.load);
+        state.probeAt = Math.min(state.probeAt, beganAt + PROBE_GAP_MILLISECONDS);
+        answered(state, beganAt, now, result.load);
         return;
       case "failed":
-        // It has answered a render meanwhile, so it is busy or has only just come back. The next probe will tell.
-        if (state.answeredAt > probe.beganAt) return;
+        // It has answered something meanwhile, so it is busy or has only just come back. The next probe will tell.
+        if (state.answeredAt > beganAt) return;
+        state.lostAt = Math.max(state.lostAt, beganAt);
+        // Probes that were under way together count once.
+        if (beganAt < state.failedAt) return;
         state.trust = "out of use";
-        state.lostAt = probe.beganAt;
         state.failedProbes++;
+        state.failedAt = now;
         state.probeAt = now + pauseMilliseconds(state.failedProbes);
         return;
       case "abandoned":
@@ -214,9 +222,8 @@ export class OriginChoice {
   }
 
   #isDue(state: OriginState, now: number): boolean {
-    const { probe, probeAt, trust, provenAt, attempts } = state;
+    const { probeAt, trust, provenAt, attempts } = state;
     if (now < probeAt) return false;
-    if (probe !== null && now < probe.beganAt + PROBE_TIMEOUT_MILLISECONDS + SLACK_MILLISECONDS) return false;
     if (trust !== "in use") return true;
     const silentSince = now - SILENCE_MILLISECONDS;
     return provenAt <= silentSince && attempts.values().some(({ beganAt }) => beganAt <= silentSince);

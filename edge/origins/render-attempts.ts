@@ -43,6 +43,7 @@ export type FailedAttempt =
 /** An attempt that has no answer yet. */
 export interface BegunAttempt {
   readonly origin: number;
+  readonly beganAt: number;
   /** When the origin had the whole request; infinite if it has not yet. */
   readonly sentAt: number;
   readonly bodyBytes: number;
@@ -84,12 +85,12 @@ export class RenderAttempts {
   }
 
   /** Whether an origin that has the request is better given up: another attempt is possible, and more likely to be answered. */
-  isHopeless({ origin, sentAt, bodyBytes }: BegunAttempt, now: number): boolean {
+  isHopeless({ origin, beganAt, sentAt, bodyBytes }: BegunAttempt, now: number): boolean {
     if (this.#attempts >= MAX_ATTEMPTS || this.#lost + 1 >= MAX_LOST_ORIGINS) return false;
     if (this.#deadline - now < PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS + MIN_ATTEMPT_MILLISECONDS) return false;
     const arrivedAt = sentAt + MAX_TRANSIT_MILLISECONDS + bodyBytes / MIN_BYTES_PER_MILLISECOND;
     if (this.#choice.wasIdleSince(origin, arrivedAt)) return true;
-    return this.#choice.isOutOfUse(origin) && this.#choice.hasInUse(now, new Set(this.#counts.keys()));
+    return this.#choice.hasFailedSince(origin, beganAt) && this.#choice.hasInUse(now, new Set(this.#counts.keys()));
   }
 
   /** The result when no further attempt can be made. */

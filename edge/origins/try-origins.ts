@@ -101,7 +101,8 @@ async function tryOrigin<Origin, Answer>(
     clock,
     deadline,
     probe: () => forwarded.inBackground(probeDueOrigins(forwarded)),
-    isHopeless: () => forwarded.attempts.isHopeless({ origin: index, sentAt, bodyBytes: bytes.length }, clock.now()),
+    isHopeless: () =>
+      forwarded.attempts.isHopeless({ origin: index, beganAt, sentAt, bodyBytes: bytes.length }, clock.now()),
     giveUp: () => abort.abort(),
   });
   let isOver = false;

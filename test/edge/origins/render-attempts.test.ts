@@ -64,7 +64,7 @@ describe("an attempt without an answer is hopeless", () => {
   const FAILED = { kind: "failed" } as const;
 
   /** Origins of which the first has a request that was sent at 0, and what has been heard of them since. */
-  function begun(count: number, { isOut = false, idleAt = -1, lost = 0 }) {
+  function begun(count: number, { isOut = false, idleAt = -1, lost = 0, beganAt = 0 }) {
     const choice = new OriginChoice(count);
     const attempts = new RenderAttempts(choice, DEADLINE, () => 0);
     for (let index = 0; index < lost; index++) attempts.fail(0, LOST);
@@ -74,13 +74,17 @@ describe("an attempt without an answer is hopeless", () => {
       for (const probe of choice.takeDue(0)) choice.probed(probe, 0, FAILED);
     }
     if (idleAt >= 0) choice.end(choice.begin(0, idleAt, DEADLINE), idleAt, { kind: "answered", load: LOAD });
-    return (now: number, bodyBytes = 0) => attempts.isHopeless({ origin: 0, sentAt: 0, bodyBytes }, now);
+    return (now: number, bodyBytes = 0) => attempts.isHopeless({ origin: 0, beganAt, sentAt: 0, bodyBytes }, now);
   }
 
   it("if its origin is out of use and another one is not", () => {
     expect(begun(2, {})(1000)).toBe(false);
     expect(begun(2, { isOut: true })(1000)).toBe(true);
     expect(begun(1, { isOut: true })(1000)).toBe(false);
+  });
+
+  it("but not because of a probe that the origin got before the request: it may be well again", () => {
+    expect(begun(2, { isOut: true, beganAt: 1 })(1000)).toBe(false);
   });
 
   it("if its origin is idle five seconds after it was sent, or later the larger it is", () => {
