@@ -25,10 +25,7 @@ interface Family {
  */
 export function mergeMetrics(origins: readonly OriginMetrics[], isPublic: boolean): string {
   const up: Family = {
-    header: [
-      "# HELP service_origin_up Whether the origin answered this scrape.",
-      "# TYPE service_origin_up gauge",
-    ],
+    header: ["# HELP service_origin_up Whether the origin answered this scrape.", "# TYPE service_origin_up gauge"],
     samples: origins.map(({ origin, text }) => `service_origin_up${labels(origin, "")} ${text === null ? 0 : 1}`),
   };
   const families = new Map([["service_origin_up", up]]);

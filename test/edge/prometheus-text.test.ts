@@ -47,7 +47,9 @@ up{origin="b:2"} 1
       'service_origin_up{origin="b",exported_origin="edge"} 1',
       'service_origin_up{origin="b",exported_origin="edge",exported_exported_origin="a"} 1',
     ]);
-    expect(outer).toContain('renders_total{origin="b",exported_origin="edge",exported_exported_origin="a",format="pdf"} 3');
+    expect(outer).toContain(
+      'renders_total{origin="b",exported_origin="edge",exported_exported_origin="a",format="pdf"} 3',
+    );
   });
 
   it("drop lines that are not metrics", () => {
