@@ -73,7 +73,7 @@ export class RenderQueue {
   readonly #options: RenderQueueOptions;
   readonly #clock: Clock;
   readonly #callers = new Map<string, CallerLoad<Waiter>>();
-  /** Withdraws the slot that is lent. One at most, because slow callers leave only one free. */
+  /** Withdraws the slot that was last lent. One is lent at a time, because slow callers leave only one free. */
   #loan: AbortController | null = null;
   #running = 0;
   #waiting = 0;
@@ -189,14 +189,7 @@ export class RenderQueue {
     this.#running++;
     load.latestTurn = ++this.#turns;
     const leave = load.admit(this.#clock.nowSeconds(), loan !== null);
-    settle({
-      kind: "admitted",
-      withdrawn: loan?.signal ?? null,
-      leave: (endSeconds) => {
-        if (loan !== null) this.#loan = null;
-        leave(endSeconds);
-      },
-    });
+    settle({ kind: "admitted", withdrawn: loan?.signal ?? null, leave });
   }
 
   /** While a request waits, a free slot is one that is kept for others. */

@@ -29,6 +29,27 @@ describe("the slot time that a caller has used", () => {
   });
 });
 
+describe("a caller was active", () => {
+  it("until some time after its last request or the end of its last render", () => {
+    const load = new CallerLoad<never>(0);
+    expect([15, 15.1].map((time) => load.wasActiveWithin(15, time))).toEqual([true, false]);
+    load.admit(20)(22);
+    expect([37, 37.1].map((time) => load.wasActiveWithin(15, time))).toEqual([true, false]);
+    load.markActive(40);
+    expect([55, 55.1].map((time) => load.wasActiveWithin(15, time))).toEqual([true, false]);
+  });
+
+  it("for as long as a request of it waits or renders", () => {
+    const load = new CallerLoad<string>(0);
+    load.waiting.add("request");
+    expect(load.wasActiveWithin(15, 100)).toBe(true);
+    load.waiting.clear();
+    expect(load.wasActiveWithin(15, 100)).toBe(false);
+    load.admit(0);
+    expect(load.wasActiveWithin(15, 100)).toBe(true);
+  });
+});
+
 describe("the expected length of a caller's renders", () => {
   it("is unknown before the first has ended", () => {
     const load = new CallerLoad<never>(0);

@@ -123,11 +123,12 @@ describe("the slot that slow callers leave free", () => {
   it("is left for as long after a request that gave up waiting", async () => {
     const renders = await quickAndSlow();
     await renders.pass(10);
-    await ask(renders, "holder", "holder");
-    renders.ask("quick", { leavesAfterSeconds: 0 });
+    await ask(renders, "first", "second");
+    const gaveUp = renders.ask("quick", { leavesAfterSeconds: 0 });
     await renders.pass(10);
-    await renders.end("holder");
-    await renders.end("holder");
+    expect(gaveUp.hasLeft).toBe(true);
+    await renders.end("first");
+    await renders.end("second");
     await ask(renders, "slow", "slow");
     expect(renders.running("slow")).toBe(1);
   });
@@ -243,6 +244,20 @@ describe("the slot that slow callers leave free", () => {
       expect(renders.admitted.at(-1)).toMatchObject({ caller: "slow", isLent: false });
     });
 
+    it("even if a caller that has a slot wants another one", async () => {
+      const renders = await quickAndSlow(10, 3);
+      for (const patienceSeconds of [undefined, undefined, 0.001]) {
+        renders.ask("slow", patienceSeconds === undefined ? {} : { patienceSeconds });
+      }
+      await renders.pass(0.01);
+      expect(renders.running("slow")).toBe(3);
+      await renders.end("slow");
+      await ask(renders, "quick", "quick");
+      expect([renders.running("slow"), renders.running("quick")]).toEqual([2, 1]);
+      await renders.pass(1);
+      expect(renders.running("slow")).toBe(2);
+    });
+
     it("to the request for which there is no place in the queue", async () => {
       const renders = new RendersInVirtualTime({ ...OPTIONS, maxWaiting: 1 });
       await renderOnce(renders, "slow", 10);
@@ -315,6 +330,8 @@ describe("places in the queue", () => {
 
   it("are not taken from a caller that has no more than the newcomer would", async () => {
     const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 1, maxWaiting: 2 });
+    await renderOnce(renders, "c", 0);
+    renders.asked.length = 0;
     await ask(renders, "a", "a", "b", "c");
     expect(renders.asked.map(({ refusedAt }) => refusedAt !== null)).toEqual([false, false, false, true]);
     expect(renders.queue.waiting).toBe(2);
