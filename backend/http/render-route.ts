@@ -196,7 +196,12 @@ async function renderInSlot(
   const queueRun = (waitedSeconds: number): PhaseRun<RequestPhase> => {
     return { phase: "queue", startMilliseconds, milliseconds: waitedSeconds * 1000 };
   };
-  const admission = await resources.queue.run(applicant, () => render(resources, valid, clientGone));
+  const admission = await resources.queue.run(applicant, async (withdrawn) => {
+    if (withdrawn === null) return render(resources, valid, clientGone);
+    const report = await render(resources, valid, AbortSignal.any([clientGone, withdrawn]));
+    const isWithdrawn = report.outcome.kind === CLIENT_GONE && !clientGone.aborted;
+    return isWithdrawn ? null : report;
+  });
   switch (admission.kind) {
     case "left":
       return { outcome: notRendered(CLIENT_GONE), runs: [] };

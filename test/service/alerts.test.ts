@@ -61,7 +61,6 @@ function idleService(): Series {
     [timeouts("wall_clock")]: flat(0),
     [timeouts("writing_files")]: flat(0),
     [timeouts("processor_time")]: flat(0),
-    [timeouts("page_probe")]: flat(0),
     [duration("ok", "5")]: flat(0),
     [duration("ok", "10")]: flat(0),
     [duration("ok", "30")]: flat(0),
