@@ -12,7 +12,8 @@ import { deploymentOf, type EdgeContext, settingsOf } from "./context.ts";
 import { HeldBody } from "./held-body.ts";
 import { forwardRender } from "./origins/forward-render.ts";
 import { problemResponse } from "./problem-response.ts";
-import { readBody } from "./read-body.ts";
+import { type BodyReading, readBody, tooManyUploads } from "./read-body.ts";
+import { loggedClientSignal } from "./request-log.ts";
 import { problemCodeOf, type RequestRecord } from "./request-record.ts";
 
 /** The header fields of a backend's response that go to the client. Others, such as `Connection`, do not. */
@@ -29,8 +30,8 @@ const FORWARDED_HEADERS = [
 const SLACK_MILLISECONDS = 10_000;
 
 export async function answerRender(context: EdgeContext): Promise<Response> {
-  const { settings, bodyMemory } = deploymentOf(context);
-  const { headers, signal } = context.req.raw;
+  const { settings, bodyMemory, uploads } = deploymentOf(context);
+  const { headers } = context.req.raw;
   const head: RequestHead = {
     contentLength: headers.get("Content-Length"),
     contentType: headers.get("Content-Type"),
@@ -38,13 +39,23 @@ export async function answerRender(context: EdgeContext): Promise<Response> {
   };
   const tooLarge = validateDeclaredSize(head, settings.limits);
   if (tooLarge !== null) return problemResponse(context, tooLarge);
+  const upload = uploads.acquire(context.var.caller);
+  if (upload === null) return problemResponse(context, tooManyUploads());
   const longestSeconds = settings.bodyTimeoutSeconds + settings.backendTimeoutSeconds;
   const reservation = bodyMemory.reserve(context.var.caller, longestSeconds * 1000 + SLACK_MILLISECONDS);
   // When the client disconnects, workerd never resumes the code after the next `await`: no `finally` runs.
-  signal.addEventListener("abort", () => reservation.release());
+  loggedClientSignal(context).addEventListener("abort", () => {
+    upload.release();
+    reservation.release();
+  });
   try {
-    return await validateAndForward(context, head, reservation);
+    const bounds = { limits: settings.limits, timeoutSeconds: settings.bodyTimeoutSeconds, reservation };
+    const reading = await readBody(context.req.raw, head, bounds);
+    upload.release();
+    context.var.record.lap("receive");
+    return await validateAndForward(context, head, reading, reservation);
   } finally {
+    upload.release();
     reservation.release();
   }
 }
@@ -52,13 +63,11 @@ export async function answerRender(context: EdgeContext): Promise<Response> {
 async function validateAndForward(
   context: EdgeContext,
   head: RequestHead,
+  reading: BodyReading,
   reservation: Reservation,
 ): Promise<Response> {
-  const { limits, bodyTimeoutSeconds } = settingsOf(context);
+  const { limits } = settingsOf(context);
   const { record } = context.var;
-  const bounds = { limits, timeoutSeconds: bodyTimeoutSeconds, reservation };
-  const reading = await readBody(context.req.raw, head, bounds);
-  record.lap("receive");
   if (reading.kind === "problem") return problemResponse(context, reading.problem);
   const { collector } = reading;
   const wrongMediaType = validateMediaType(head);

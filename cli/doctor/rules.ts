@@ -200,7 +200,7 @@ const DOCUMENT_FAULTS = {
   differs: {
     severity: "failure",
     cause: "The static files and the Worker are of different versions, or a cache still has the old file.",
-    advice: "Deploy both together (npx wrangler deploy does), and purge what caches this path.",
+    advice: "Deploy both together, as wrangler deploy and the image do, and purge what caches this path.",
   },
 } as const;
 
@@ -245,7 +245,7 @@ const errorCodes = deploymentCheck({
     incomplete: {
       severity: "failure",
       cause: "The static files are of another version, or a cache still has the old one.",
-      advice: "Deploy again (npx wrangler deploy), and purge what caches this path.",
+      advice: "Deploy the edge again, and purge what caches this path.",
     },
   },
   async run(examination) {
