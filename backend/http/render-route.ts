@@ -13,6 +13,7 @@ import {
   LIMITS_HEADER,
   LOAD_HEADER,
   PATIENCE_HEADER,
+  PROBE_CALLER,
 } from "../../rules/http/headers.ts";
 import { validateMediaType } from "../../rules/http/request-head.ts";
 import { SERVER_TIMING_HEADER, serverTiming } from "../../rules/http/server-timing.ts";
@@ -105,7 +106,8 @@ export function renderRoute(resources: RenderRouteResources): RenderRoute {
       request.log.info(logRecord(processed, record), "render");
       if (sender.forbidden === null) {
         const parent = traceParentOf(request.headers);
-        tracing?.record({ ...record, requestId: request.id, parent, startMilliseconds, endMilliseconds });
+        const scheme = request.protocol === "https" ? "https" : "http";
+        tracing?.record({ ...record, requestId: request.id, scheme, parent, startMilliseconds, endMilliseconds });
       }
       // If the connection was closed, the reply counts as not sent, and Fastify would call the handler.
       if (!reply.sent) reply.hijack();
@@ -195,7 +197,16 @@ async function renderInSlot(
   const queueRun = (waitedSeconds: number): PhaseRun<RequestPhase> => {
     return { phase: "queue", startMilliseconds, milliseconds: waitedSeconds * 1000 };
   };
-  const admission = await resources.queue.run(applicant, () => render(resources, valid, clientGone));
+  const renderUntil = (stop: AbortSignal) => render(resources, valid, stop);
+  const admission =
+    valid.caller === PROBE_CALLER
+      ? await resources.queue.runIfFree(() => renderUntil(clientGone))
+      : await resources.queue.run(applicant, async (withdrawn) => {
+          if (withdrawn === null) return renderUntil(clientGone);
+          const report = await renderUntil(AbortSignal.any([clientGone, withdrawn]));
+          const isWithdrawn = report.outcome.kind === CLIENT_GONE && !clientGone.aborted;
+          return isWithdrawn ? null : report;
+        });
   switch (admission.kind) {
     case "left":
       return { outcome: notRendered(CLIENT_GONE), runs: [] };

@@ -3,7 +3,6 @@
  */
 
 import { parseBackendLoad } from "../../rules/http/backend-load.ts";
-import { isFileMediaType } from "../../rules/http/file-media-types.ts";
 import {
   BACKEND_TOKEN_HEADER,
   CALLER_HEADER,
@@ -14,6 +13,7 @@ import {
   PROBLEM_CODE_HEADER,
   REQUEST_ID_HEADER,
 } from "../../rules/http/headers.ts";
+import { fileExtensionOf } from "../../rules/http/rendered-file.ts";
 import {
   formatTraceparent,
   parseTraceparent,
@@ -21,6 +21,7 @@ import {
   TRACEPARENT_HEADER,
   TRACESTATE_HEADER,
 } from "../../rules/http/trace-context.ts";
+import type { Limits } from "../../rules/limits.ts";
 import {
   PROBLEM_MEDIA_TYPE,
   PROBLEMS,
@@ -34,6 +35,7 @@ import { deploymentOf, type EdgeContext } from "../context.ts";
 import type { HeldBody } from "../held-body.ts";
 import { logFailure } from "../request-log.ts";
 import { problemCodeOf } from "../request-record.ts";
+import { lengthOf, maxAnswerBytes } from "./answer-length.ts";
 import { readText } from "./fetch-text.ts";
 import type { Origin } from "./origin.ts";
 import type { AnswerContent, OriginAnswer } from "./origin-answer.ts";
@@ -106,7 +108,7 @@ async function send(
     redirect: "manual",
     signal,
   });
-  return answerOf(response);
+  return answerOf(context, response);
 }
 
 /** A render that no caller controls: whatever it ends in says something about the origin. */
@@ -126,22 +128,24 @@ async function sendProbe(
   });
   const isWhole = response.body === null || (await readText(response.body, MAX_PROBE_ANSWER_BYTES, deadline)) !== null;
   if (!isWhole) throw new Error("the answer is too long or too slow");
-  return { ...answerOf(response), answer: null };
+  return { ...answerOf(context, response), answer: null };
 }
 
-function answerOf(response: Response): OriginAnswer<Response> {
+function answerOf(context: EdgeContext, response: Response): OriginAnswer<Response> {
   return {
     status: response.status,
-    content: contentOf(response),
+    content: contentOf(response, deploymentOf(context).settings.limits),
     retryAfter: response.headers.get("Retry-After"),
     load: parseBackendLoad(response.headers.get(LOAD_HEADER)),
     answer: response,
   };
 }
 
-function contentOf({ status, headers }: Response): AnswerContent {
+function contentOf(response: Response, limits: Limits): AnswerContent {
+  const { status, headers } = response;
   const mediaType = headers.get("Content-Type");
-  if (isFileMediaType(mediaType)) return status === 200 ? "file" : "foreign";
+  if ((lengthOf(response) ?? 0) > maxAnswerBytes(response, limits)) return "foreign";
+  if (fileExtensionOf(mediaType) !== null) return status === 200 ? "file" : "foreign";
   if (mediaType !== PROBLEM_MEDIA_TYPE) return "foreign";
   // Proxies answer with problems too (RFC 9457), which are none of the contract's.
   const code = problemCodeOf(headers.get(PROBLEM_CODE_HEADER));
@@ -172,7 +176,7 @@ function forwardedHeaders(context: EdgeContext): Record<string, string> {
   return { "X-Forwarded-Proto": protocol.slice(0, -1), "X-Forwarded-Host": host };
 }
 
-/** The caller's trace. The edge records no spans, so it passes the trace on unchanged. */
+/** The caller's trace. Where the platform records spans, they belong to a trace of its own, so this one is passed on unchanged. */
 function traceHeaders(headers: Headers): Record<string, string> {
   const parent = parseTraceparent(headers.get(TRACEPARENT_HEADER));
   if (parent === null) return {};

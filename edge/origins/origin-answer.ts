@@ -84,6 +84,13 @@ export function probeResultOf({ content, load }: OriginAnswer<unknown>): Attempt
   return isWell ? { kind: "answered", load } : { kind: "failed" };
 }
 
+/** Why an answer is none for the client, for the log. */
+export function causeOf({ status, content }: OriginAnswer<unknown>): string {
+  if (content === "foreign") return `status ${status} of something else than a backend`;
+  // The token is all that a backend's 403 can be about.
+  return content === "forbidden" ? `status ${status}: it does not accept SERVICE_BACKEND_TOKEN` : `status ${status}`;
+}
+
 function retryAfterSeconds(text: string | null): number {
   const seconds = /^[0-9]+$/.test(text ?? "") ? Number(text) : 0;
   return seconds > 0 ? Math.min(seconds, MAX_RETRY_AFTER_SECONDS) : DEFAULT_RETRY_AFTER_SECONDS;

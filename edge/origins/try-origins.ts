@@ -4,7 +4,7 @@
  * this code.
  */
 import type { HeldBody } from "../held-body.ts";
-import { meaningOf, type OriginAnswer, resultOf } from "./origin-answer.ts";
+import { causeOf, meaningOf, type OriginAnswer, resultOf } from "./origin-answer.ts";
 import type { AttemptResult } from "./origin-choice.ts";
 import type { FailedAttempt, NextStep, RenderAttempts } from "./render-attempts.ts";
 import { type Probing, probeDueOrigins, watchOrigin } from "./watch-origin.ts";
@@ -122,7 +122,7 @@ async function tryOrigin<Origin, Answer>(
     const meaning = meaningOf(response);
     end(resultOf(response));
     if (meaning.kind === "answered") return { kind: "answered", answer: response.answer };
-    forwarded.report(origin, `status ${response.status}`);
+    forwarded.report(origin, causeOf(response));
     await forwarded.discard(response.answer);
     return meaning;
   } catch (error) {

@@ -5,7 +5,7 @@
  * never end. So a probe is a small render of the edge's own (docs/decisions/probes-are-renders.md).
  */
 import type { Clock } from "../clock.ts";
-import { type OriginAnswer, probeResultOf } from "./origin-answer.ts";
+import { causeOf, type OriginAnswer, probeResultOf } from "./origin-answer.ts";
 import { type AttemptResult, type OriginChoice, PROBE_TIMEOUT_MILLISECONDS } from "./origin-choice.ts";
 
 const LOOK_INTERVAL_MILLISECONDS = 1000;
@@ -62,7 +62,7 @@ async function probeOrigin<Origin>({ sendProbe, report }: Probing<Origin>, origi
   try {
     const answer = await sendProbe(origin, PROBE_TIMEOUT_MILLISECONDS);
     const result = probeResultOf(answer);
-    if (result.kind === "failed") report(origin, `probe: status ${answer.status}`);
+    if (result.kind === "failed") report(origin, `probe: ${causeOf(answer)}`);
     return result;
   } catch (error) {
     report(origin, `probe: ${error}`);

@@ -100,6 +100,8 @@ export class BackendProcess {
   underWay = 0;
   /** Renders that run, as the renders themselves count them. */
   readonly rendering = new Map<string, number>();
+  /** Those of them whose slot is only lent. */
+  readonly lent = new Map<string, number>();
   /** Requests that asked for a slot and have neither got one nor been refused. */
   readonly asking = new Map<string, number>();
   /** The callers that got a slot since the invariants were last checked. */
@@ -266,8 +268,8 @@ export class BackendProcess {
   }
 
   /** A render of the edge's own. It is not answered if it should not be. */
-  probe(patienceMilliseconds: number, answer: (answer: OriginAnswer<null>) => void): void {
-    const { time, settings } = this.#world;
+  probe(answer: (answer: OriginAnswer<null>) => void): void {
+    const { time } = this.#world;
     if (time.now < this.#backend.greyUntil) return;
     const respond = (reply: Reply) => answer({ ...this.#answerOf(reply), answer: null });
     if (this.#stage === "draining") {
@@ -275,23 +277,14 @@ export class BackendProcess {
       return;
     }
     this.underWay++;
-    change(this.asking, PROBE_CALLER, 1);
-    const render = { caller: PROBE_CALLER, began: time.now };
     const work = async (): Promise<Reply> => {
-      change(this.asking, PROBE_CALLER, -1);
       change(this.rendering, PROBE_CALLER, 1);
-      this.#renders.add(render);
-      this.admitted.push(PROBE_CALLER);
       await new Promise<void>((resolve) => this.#after(PROBE_RENDER_MILLISECONDS, resolve));
       change(this.rendering, PROBE_CALLER, -1);
-      this.#renders.delete(render);
       return time.now < this.#backend.sickUntil ? refusal("service_unavailable") : FILE;
     };
-    const deadlineMilliseconds = queueDeadlineMilliseconds(settings, patienceMilliseconds);
-    const { signal } = new AbortController();
-    void this.queue.run({ caller: PROBE_CALLER, signal, deadlineMilliseconds }, work).then((admission) => {
-      if (admission.kind === "full") change(this.asking, PROBE_CALLER, -1);
-      respond(admission.kind === "done" ? admission.result : refusal("render_queue_full", NO_MEMORY_RETRY_SECONDS));
+    void this.queue.runIfFree(work).then((admission) => {
+      respond(admission.kind === "done" ? admission.result : refusal("render_queue_full", admission.retryAfterSeconds));
       this.underWay--;
       if (this.underWay === 0) this.#exit?.();
     });
@@ -335,29 +328,32 @@ export class BackendProcess {
         waitedMilliseconds: this.#world.time.now - arrivedAt,
         allowedMilliseconds: deadlineMilliseconds,
         waiting: this.queue.waiting,
+        freeSlots: this.#world.settings.slots - this.queue.running,
         isGone: connection.gone.aborted,
         hasHung: this.#hasHung,
       });
     };
-    const admission = await this.queue.run(applicant, () => {
+    const admission = await this.queue.run(applicant, async (withdrawn) => {
       isAdmitted = true;
-      check("admitted");
+      check(withdrawn === null ? "admitted" : "lent");
       change(this.asking, caller, -1);
-      return this.#work(exchange, connection);
+      const end = await this.#work(exchange, connection, withdrawn);
+      // As with a render whose client has left, unless it is known to have stopped for another reason.
+      return end === null && !connection.gone.aborted ? null : { end };
     });
     if (!isAdmitted) change(this.asking, caller, -1);
     switch (admission.kind) {
       case "left":
         return null;
       case "full":
-        check("full");
+        if (!isAdmitted) check("full");
         return refusal("render_queue_full", admission.retryAfterSeconds);
       case "done":
-        return replyTo(admission.result);
+        return replyTo(admission.result.end);
     }
   }
 
-  async #work(exchange: Exchange, connection: Connection): Promise<RenderEnd | null> {
+  async #work(exchange: Exchange, connection: Connection, withdrawn: AbortSignal | null): Promise<RenderEnd | null> {
     const { planned } = exchange.request;
     const { time, settings } = this.#world;
     const { caller } = planned;
@@ -365,12 +361,14 @@ export class BackendProcess {
     this.#world.trace(() => `backend ${this.#backend.index}: renders request ${planned.id}`);
     change(this.rendering, caller, 1);
     this.#renders.add(render);
-    this.admitted.push(caller);
+    if (withdrawn === null) this.admitted.push(caller);
+    else change(this.lent, caller, 1);
     const timeout = settings.renderTimeoutSeconds * 1000;
     const cancel: (() => void)[] = [];
     try {
       return await new Promise<RenderEnd | null>((resolve) => {
         connection.gone.addEventListener("abort", () => resolve(null));
+        withdrawn?.addEventListener("abort", () => resolve(null));
         const end = (): RenderEnd => {
           if (planned.renderMilliseconds > timeout) return "timeout";
           if (time.now < this.#backend.sickUntil) return "broken machine";
@@ -384,6 +382,7 @@ export class BackendProcess {
     } finally {
       for (const stop of cancel) stop();
       change(this.rendering, caller, -1);
+      if (withdrawn !== null) change(this.lent, caller, -1);
       this.#renders.delete(render);
       this.#longest.set(caller, Math.max(this.#longest.get(caller) ?? 0, time.now - render.began));
     }

@@ -266,7 +266,7 @@ export class SimulatedEdge {
         if (now < offUntil) return;
         if (now < link.proxyErrorsUntil) return answer(() => resolve({ ...foreignAnswer(502), answer: null }));
         if (process === null || now < link.refusedUntil) return answer(() => reject(new Error("connection refused")));
-        process.run(() => process.probe(timeoutMilliseconds, (own) => answer(() => resolve(own))));
+        process.run(() => process.probe((own) => answer(() => resolve(own))));
       });
     });
   }

@@ -50,6 +50,19 @@ it("returns the result of a task and how long the task waited", async () => {
   expect(admission.kind === "done" && admission.waitedSeconds).toBeLessThanOrEqual(passedSeconds);
 });
 
+it("runs what is nobody's in a free slot only, and never lets it wait", async () => {
+  const queue = new RenderQueue(OPTIONS);
+  const gate = makeGate();
+  expect(await queue.runIfFree(async () => "result")).toMatchObject({ kind: "done", result: "result" });
+  const first = queue.runIfFree(() => gate.passed);
+  const waiting = queue.run(ANYONE, async () => "next");
+  expect(await queue.runIfFree(async () => "never")).toMatchObject({ kind: "full", retryAfterSeconds: 1 });
+  expect([queue.running, queue.waiting, queue.knownCallers]).toEqual([1, 1, 1]);
+  gate.open();
+  await first;
+  expect(await waiting).toMatchObject({ kind: "done", result: "next" });
+});
+
 it("serves tasks in the order in which they came", async () => {
   const queue = new RenderQueue(OPTIONS);
   const gate = makeGate();
@@ -165,15 +178,4 @@ it("keeps no listener on the signal of a task that has run", async () => {
   gate.open();
   await Promise.all([first, second]);
   expect(listeners).toBe(0);
-});
-
-it("suggests a longer wait the more tasks there are", async () => {
-  const queue = new RenderQueue({ ...OPTIONS, deadlineMilliseconds: 60_000 });
-  const gate = makeGate();
-  const few = queue.estimateRetryAfterSeconds();
-  const works = Array.from({ length: 6 }, () => queue.run(ANYONE, () => gate.passed));
-  expect(queue.estimateRetryAfterSeconds()).toBeGreaterThan(few);
-  gate.open();
-  await Promise.all(works);
-  expect(queue.estimateRetryAfterSeconds()).toBe(1);
 });
