@@ -15,6 +15,7 @@ import {
   PROBE_CALLER,
   PROBLEM_CODE_HEADER,
 } from "../../rules/http/headers.ts";
+import { FILE_MEDIA_TYPES } from "../../rules/http/rendered-file.ts";
 import { LIMIT_SETTINGS } from "../../rules/limits.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS } from "../../rules/problem.ts";
 import { BACKEND_TIMEOUT_SETTING, RENDER_TIME_SETTINGS } from "../../rules/render-time.ts";
@@ -94,8 +95,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
 
   /**
    * Only a caller's render starts a backend, because other routes can be called without a token. Until the backend is ready, this
-   * object answers for it: healthy, without metrics, and busy to a probe. So the edge does not treat a container that starts or
-   * sleeps as dead.
+   * object answers for it: healthy and without metrics. So the edge does not treat a container that starts or sleeps as dead.
    *
    * @returns null if the request is for the backend itself.
    */
@@ -104,7 +104,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
     if (this.#token !== null || (this.#container.running && !isStarting)) return null;
     switch (new URL(url).pathname) {
       case "/v1/render":
-        return headers.get(CALLER_HEADER) === PROBE_CALLER ? busy() : null;
+        return headers.get(CALLER_HEADER) === PROBE_CALLER ? probeAnswer(isStarting) : null;
       case "/health":
         return Response.json({ status: isStarting ? "starting" : "stopped" });
       case "/ready":
@@ -191,9 +191,11 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
   }
 }
 
-function busy(): Response {
+/** What a backend answers to a probe when it is full, or when it has rendered. */
+function probeAnswer(isStarting: boolean): Response {
+  if (!isStarting) return new Response(null, { headers: { "Content-Type": FILE_MEDIA_TYPES.pdf } });
   const headers = { "Content-Type": PROBLEM_MEDIA_TYPE, [PROBLEM_CODE_HEADER]: "render_queue_full" };
-  return new Response("{}", { status: PROBLEMS.render_queue_full.status, headers });
+  return new Response(null, { status: PROBLEMS.render_queue_full.status, headers });
 }
 
 /** The settings that edge and backend must have alike. */

@@ -69,8 +69,9 @@ export function resultOf(answer: OriginAnswer<unknown>): AttemptResult {
   if (load?.isDraining === true) return { kind: "answered", load };
   switch (meaningOf(answer).kind) {
     case "answered":
-    case "busy":
       return { kind: "answered", load };
+    case "busy":
+      return { kind: "full", load };
     case "refused":
       return { kind: "abandoned" };
     case "unavailable":
@@ -80,8 +81,8 @@ export function resultOf(answer: OriginAnswer<unknown>): AttemptResult {
 
 /** What the answer to a probe tells. Nothing is wrong with its document, so any problem is the origin's own. */
 export function probeResultOf({ content, load }: OriginAnswer<unknown>): AttemptResult {
-  const isWell = content === "file" || content === "render_queue_full" || load?.isDraining === true;
-  return isWell ? { kind: "answered", load } : { kind: "failed" };
+  if (content === "file" || load?.isDraining === true) return { kind: "answered", load };
+  return content === "render_queue_full" ? { kind: "full", load } : { kind: "failed" };
 }
 
 /** Why an answer is none for the client, for the log. */

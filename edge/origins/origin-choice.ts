@@ -42,11 +42,11 @@ export interface Attempt {
 }
 
 /**
- * What an attempt or a probe tells about its origin. "abandoned" tells nothing: the client left, too little time was left, or the
- * origin refused the request itself.
+ * What an attempt or a probe tells about its origin. "full": it lives, but whether its renders end is not known. "abandoned" tells
+ * nothing: the client left, or the origin refused the request itself.
  */
 export type AttemptResult =
-  | { readonly kind: "answered"; readonly load: BackendLoad | null }
+  | { readonly kind: "answered" | "full"; readonly load: BackendLoad | null }
   | { readonly kind: "failed" | "abandoned" };
 
 /** A probe that has been handed out. */
@@ -161,8 +161,9 @@ export class OriginChoice {
     const state = this.#stateOf(origin);
     switch (result.kind) {
       case "answered":
+      case "full":
         state.probeAt = Math.min(state.probeAt, beganAt + PROBE_GAP_MILLISECONDS);
-        answered(state, beganAt, now, result.load);
+        answered(state, beganAt, now, result);
         return;
       case "failed":
         // It has answered something meanwhile, so it is busy or has only just come back. The next probe will tell.
@@ -194,7 +195,8 @@ export class OriginChoice {
     if (!state.attempts.delete(attempt)) return;
     switch (result.kind) {
       case "answered":
-        answered(state, attempt.beganAt, now, result.load);
+      case "full":
+        answered(state, attempt.beganAt, now, result);
         return;
       case "failed":
         if (state.trust === "in use") state.trust = "suspect";
@@ -252,14 +254,20 @@ export class OriginChoice {
   }
 }
 
-function answered(state: OriginState, beganAt: number, now: number, load: BackendLoad | null): void {
+function answered(
+  state: OriginState,
+  beganAt: number,
+  now: number,
+  { kind, load }: Extract<AttemptResult, { kind: "answered" | "full" }>,
+): void {
   state.answeredAt = now;
   // What was begun before a failed probe says nothing about the time after it.
   if (beganAt >= state.lostAt) {
-    if (state.trust === "out of use") state.returnedAt = now;
-    state.trust = "in use";
-    state.failedProbes = 0;
     state.provenAt = Math.max(state.provenAt, beganAt);
+    state.failedProbes = 0;
+    if (state.trust === "out of use") state.returnedAt = now;
+    if (kind === "answered") state.trust = "in use";
+    else if (state.trust === "out of use") state.trust = "suspect";
   }
   if (load === null) return;
   state.load = load;

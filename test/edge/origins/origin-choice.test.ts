@@ -241,6 +241,15 @@ describe("a probe", () => {
     expect(choice.isOutOfUse(0)).toBe(false);
   });
 
+  it("that finds an origin full shows that it lives, and not that its renders end", () => {
+    const choice = new OriginChoice(2);
+    lose(choice, 0, 0);
+    probe(choice, 1000, { kind: "full", load: null });
+    expect([choice.isOutOfUse(0), choice.hasInUse(1000, new Set([1]))]).toEqual([false, false]);
+    probe(choice, 1250, answered());
+    expect(choice.hasInUse(1250, new Set([1]))).toBe(true);
+  });
+
   it("is not due for an origin that has answered since", () => {
     const choice = new OriginChoice(2);
     attempt(choice, 0, 0, FAILED);
