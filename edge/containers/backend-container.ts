@@ -15,7 +15,7 @@ import {
   PROBE_CALLER,
   PROBLEM_CODE_HEADER,
 } from "../../rules/http/headers.ts";
-import { FILE_MEDIA_TYPES } from "../../rules/http/rendered-file.ts";
+import { fileHeaders } from "../../rules/http/rendered-file.ts";
 import { LIMIT_SETTINGS } from "../../rules/limits.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS } from "../../rules/problem.ts";
 import { BACKEND_TIMEOUT_SETTING, RENDER_TIME_SETTINGS } from "../../rules/render-time.ts";
@@ -193,7 +193,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
 
 /** What a backend answers to a probe when it is full, or when it has rendered. */
 function probeAnswer(isStarting: boolean): Response {
-  if (!isStarting) return new Response(null, { headers: { "Content-Type": FILE_MEDIA_TYPES.pdf } });
+  if (!isStarting) return new Response(null, { headers: fileHeaders("pdf", null) });
   const headers = { "Content-Type": PROBLEM_MEDIA_TYPE, [PROBLEM_CODE_HEADER]: "render_queue_full" };
   return new Response(null, { status: PROBLEMS.render_queue_full.status, headers });
 }

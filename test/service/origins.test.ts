@@ -92,6 +92,10 @@ const FAILURES: readonly (readonly [string, Behaviour])[] = [
     foreign(status, "application/problem+json"),
   ]),
   ["answers 400 with a problem of another status", foreign(400, "application/problem+json", "render_failed")],
+  [
+    "is a proxy that answers a page with a problem's status and code",
+    foreign(422, "text/html", "template_compile_failed"),
+  ],
   ["answers 500 with a problem that there is not", foreign(500, "application/problem+json", "constructor")],
   ["resets the connection", (response) => response.socket?.resetAndDestroy()],
   ["closes the connection", (response) => response.socket?.end()],
@@ -348,14 +352,15 @@ it("no redirect is followed: neither a render nor the edge's token goes to its t
   const server = createServer((request, response) => {
     redirected++;
     request.resume();
-    response.writeHead(307, { Location: `${targetUrl}${request.url}` }).end();
+    // By 302 a POST becomes a GET, with the same header fields.
+    response.writeHead(redirected % 2 === 0 ? 307 : 302, { Location: `${targetUrl}${request.url}` }).end();
   });
   const redirecting = await listenOnLoopback(server);
   onTestFinished(() => closeServer(server));
   let reached = 0;
   target.elsewhere = () => reached++;
   const { origins, renderMany, url } = await startStage(1, { otherEntries: [redirecting.origin] });
-  while (redirected === 0) await renderMany(1);
+  while (redirected < 4) await renderMany(1);
   const renders = redirected;
   await fetch(new URL("/metrics", url));
   await fetch(new URL("/capabilities.json", url));

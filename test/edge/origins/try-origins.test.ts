@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { SYSTEM_CLOCK } from "../../../edge/clock.ts";
 import type { OriginAnswer } from "../../../edge/origins/origin-answer.ts";
-import { OriginChoice } from "../../../edge/origins/origin-choice.ts";
+import { type Attempt, OriginChoice } from "../../../edge/origins/origin-choice.ts";
 import { RenderAttempts } from "../../../edge/origins/render-attempts.ts";
 import { type ForwardingEnd, type Sending, tryOrigins } from "../../../edge/origins/try-origins.ts";
 import type { BackendLoad } from "../../../rules/http/backend-load.ts";
@@ -27,6 +27,7 @@ interface Outcome {
   readonly choice: OriginChoice;
   /** The places of the origins that were probed. None answers. */
   readonly probed: readonly number[];
+  readonly begun: readonly Attempt[];
 }
 
 /** Asks the origins from the first to the last. */
@@ -39,7 +40,14 @@ async function forward(
 ): Promise<Outcome> {
   const events: string[] = [];
   const probed: number[] = [];
-  const choice = new OriginChoice(scripts.length);
+  const begun: Attempt[] = [];
+  const choice = new (class extends OriginChoice {
+    override begin(...attempt: Parameters<OriginChoice["begin"]>): Attempt {
+      const one = super.begin(...attempt);
+      begun.push(one);
+      return one;
+    }
+  })(scripts.length);
   const deadline = Date.now() + patienceMilliseconds;
   const body = {
     get bytes() {
@@ -72,7 +80,7 @@ async function forward(
     report: () => {},
   });
   expect(choice.underWay(Date.now())).toBe(0);
-  return { end, events, choice, probed };
+  return { end, events, choice, probed, begun };
 }
 
 it("returns the first final answer, and discards the others", async () => {
@@ -161,6 +169,12 @@ describe("an origin that does not answer", () => {
   it("is given up at the deadline of the request", async () => {
     expect((await forward([never, file], [], 200)).end).toEqual({ kind: "failed" });
   });
+});
+
+it("remembers an attempt for a second after its deadline, in which a late answer may still come", async () => {
+  const { choice, begun } = await forward([file], [], 60_000, 200);
+  expect(begun.map(({ beganAt, expiresAt }) => expiresAt - beganAt)).toEqual([1200]);
+  expect(choice.underWay(Date.now())).toBe(0);
 });
 
 it("an attempt whose client leaves is aborted, and tells nothing about its origin", async () => {
