@@ -5,7 +5,7 @@
  */
 
 /** The packages that the rules may import: small, pure, and the same in browsers, workerd and Node. */
-const PACKAGES_OF_RULES = ["content-type", "valibot"];
+const PACKAGES_OF_RULES = ["content-disposition", "content-type", "valibot"];
 
 /** The packages that the client may import beside the rules. */
 const PACKAGES_OF_CLIENT = ["content-disposition"];
@@ -31,7 +31,7 @@ export default {
   forbidden: [
     {
       name: "rules-are-pure",
-      comment: `rules/ imports itself and ${PACKAGES_OF_RULES.join(" and ")}: no node:*, no platform, no I/O.`,
+      comment: `rules/ imports itself and ${PACKAGES_OF_RULES.join(", ")}: no node:*, no platform, no I/O.`,
       severity: "error",
       from: { path: "^rules/" },
       to: { pathNot: ["^rules/", `^node_modules/(${PACKAGES_OF_RULES.join("|")})/`] },

@@ -40,8 +40,9 @@ import { writeWhole } from "../output-file.ts";
 import { type OutputFlags, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import { type DataText, readData, requestOf } from "../project/request.ts";
-import { problemInWords, problemOutcome, writeJson } from "../report.ts";
+import { problemOutcome, writeJson, writeProblem } from "../report.ts";
 import { locateService } from "../service-location.ts";
+import { printable, printableLine, say } from "../terminal.ts";
 import { watchProject } from "../watch.ts";
 
 export interface CheckFlags extends OutputFlags, OperatorFlags {
@@ -125,7 +126,7 @@ async function validRequest(project: Project, data: DataText | null, options: Ou
   const check = checkLocally(body, constraints);
   if (check.verdict === "refused") {
     if (flags.json) writeJson(problemOutcome(check.problem, true));
-    else process.stderr.write(`${problemInWords(check.problem, true)}\n`);
+    else writeProblem(check.problem, true);
     return { exitCode: exitCodeOf(check.problem) };
   }
   const limits: Limits = publishedLimits(constraints.limits);
@@ -176,19 +177,19 @@ function reportCompiled(compiled: Compiled, project: Project, flags: CheckFlags)
     writeJson({ outcome: ok ? "compiled" : "not-compiled", diagnostics, reason, notes: project.warnings });
     return;
   }
-  if (!ok || text !== "") for (const warning of project.warnings) process.stderr.write(`note: ${warning}\n`);
-  if (text !== "") process.stderr.write(`${colouredDiagnostics(text, process.stderr)}\n`);
-  if (reason !== null) process.stderr.write(`error: ${reason}\n`);
+  if (!ok || text !== "") for (const warning of project.warnings) say(`note: ${warning}`);
+  if (text !== "") process.stderr.write(`${colouredDiagnostics(printable(text), process.stderr)}\n`);
+  if (reason !== null) say(`error: ${reason}`);
   if (/package/.test(text) && /@[a-z]+\//.test(project.source.toString("utf8")) && !ok) {
-    process.stderr.write("note: The service fetches no packages. It has those of its operator; see --package-path.\n");
+    say("note: The service fetches no packages. It has those of its operator; see --package-path.");
   }
-  if (ok) process.stderr.write(`${project.sourceName} compiles${diagnostics.length > 0 ? ", with warnings" : ""}.\n`);
+  if (ok) say(printableLine(`${project.sourceName} compiles${diagnostics.length > 0 ? ", with warnings" : ""}.`));
 }
 
 async function openPage(page: string): Promise<void> {
   const viewer = await open(resolve(page));
   // A machine without a viewer is no reason to stop.
-  viewer.on("error", () => process.stderr.write(`No viewer opens ${page}.\n`));
+  viewer.on("error", () => say(printableLine(`No viewer opens ${page}.`)));
 }
 
 /** Checks at once and after each change, until it is interrupted. */
@@ -199,7 +200,7 @@ async function watch(source: string, flags: CheckFlags, signal: AbortSignal): Pr
     {
       source,
       further: flags.data === undefined ? [] : [flags.data],
-      except: flags.output === undefined ? [] : [flags.output],
+      except: [cacheFolder(), ...(flags.output === undefined ? [] : [flags.output])],
     },
     signal,
     async () => {
@@ -213,7 +214,7 @@ async function watch(source: string, flags: CheckFlags, signal: AbortSignal): Pr
       } catch (error) {
         // A file that is being saved, or has a mistake in it, is there again at the next change.
         if (!(error instanceof CommandError)) throw error;
-        process.stderr.write(`${error.message}\n`);
+        say(error.message);
       }
     },
   );
