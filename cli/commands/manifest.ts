@@ -48,7 +48,8 @@ export function addManifestCommand(program: Command): void {
         data: data === null ? null : partOf(basename(data.name), Buffer.from(data.text)),
         fonts: (await Promise.all(fontPaths.map(fontsIn))).flat(),
         packages: await packagesOf(new Map([[name, source], ...files.map(fileEntry)]), packagePath),
-        document: document === undefined ? null : partOf(basename(document), await readNamed(document, document, project.root)),
+        document:
+          document === undefined ? null : partOf(basename(document), await readNamed(document, document, project.root)),
       };
       process.stdout.write(`${JSON.stringify(manifest, null, 2)}\n`);
     });
