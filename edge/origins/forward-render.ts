@@ -144,7 +144,7 @@ function requestHeaders(context: EdgeContext, patienceMilliseconds: number): Rec
   };
 }
 
-/** The caller's trace. The edge records no spans, so it passes the trace on unchanged. */
+/** The caller's trace. Where the platform records spans, they belong to a trace of its own, so this one is passed on unchanged. */
 function traceHeaders(headers: Headers): Record<string, string> {
   const parent = parseTraceparent(headers.get(TRACEPARENT_HEADER));
   if (parent === null) return {};
