@@ -8,6 +8,7 @@ import { addCompletionCommand } from "./commands/completion.ts";
 import { addConstraintsCommand } from "./commands/constraints.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
 import { addInitCommand } from "./commands/init.ts";
+import { addManifestCommand } from "./commands/manifest.ts";
 import { addRenderCommand } from "./commands/render.ts";
 import { addVectorsCommand } from "./commands/vectors.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
@@ -36,6 +37,7 @@ addInitCommand(program);
 addConstraintsCommand(program, interruption.signal);
 addVectorsCommand(program, interruption.signal);
 addDoctorCommand(program, interruption.signal);
+addManifestCommand(program);
 addCompletionCommand(program);
 
 try {

@@ -105,7 +105,8 @@ export function renderRoute(resources: RenderRouteResources): RenderRoute {
       request.log.info(logRecord(processed, record), "render");
       if (sender.forbidden === null) {
         const parent = traceParentOf(request.headers);
-        tracing?.record({ ...record, requestId: request.id, parent, startMilliseconds, endMilliseconds });
+        const scheme = request.protocol === "https" ? "https" : "http";
+        tracing?.record({ ...record, requestId: request.id, scheme, parent, startMilliseconds, endMilliseconds });
       }
       // If the connection was closed, the reply counts as not sent, and Fastify would call the handler.
       if (!reply.sent) reply.hijack();

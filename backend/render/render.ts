@@ -171,7 +171,8 @@ class RenderJob {
   async #feed({ process, renderDirectory }: PreparedRender, output: Spool): Promise<TypstResult> {
     const escaped = this.#command.output.format === "svg" ? new EscapedOutput(output) : null;
     const directory = renderDirectory.outputDirectory;
-    const pages = directory === null ? null : { directory, hasRoomFor: this.#hasRoomFor };
+    const maxFiles = this.#resources.settings.limits.max_output_files;
+    const pages = directory === null ? null : { directory, maxFiles, hasRoomFor: this.#hasRoomFor };
     const result = await this.#perform(process, escaped ?? output, pages, this.#time.millisecondsLeft);
     this.#resources.warmPool.prepareNext(this.#command);
     const isWhole = result.outputTaken === "kept" && result.end.kind === "exited" && result.end.exitCode === 0;
@@ -213,7 +214,7 @@ class RenderJob {
     }
     if (output.size === 0) return notRendered(noPageWritten(wanted));
     if (wanted.format === "pdf" && wanted.pages !== null) {
-      const selectionFailure = await failureOfSelection(wanted.pages, output, printPage, settings);
+      const selectionFailure = await failureOfSelection(wanted.pages, output, printPage, this.#time.clientGone);
       if (selectionFailure !== null) return notRendered(selectionFailure);
     }
     return { kind: "rendered", file: { output, extension: wanted.format } };
@@ -224,9 +225,7 @@ class RenderJob {
     const { settings, sandbox, supervisor } = this.#resources;
     const probe = pageProbeArguments(settings, sandbox.view(renderDirectory), this.#command, page);
     const process = supervisor.startIn(renderDirectory, probe);
-    return this.phases.time("probe", () =>
-      this.#perform(process, DISCARD_OUTPUT, null, this.#time.probeMillisecondsLeft),
-    );
+    return this.phases.time("probe", () => this.#perform(process, DISCARD_OUTPUT, null, this.#time.millisecondsLeft));
   }
 
   /** Discards the process and its directory. The answer does not wait for that. */

@@ -18,6 +18,7 @@ import { constraintsFile } from "../constraints-file.ts";
 import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
 import { type Compiled, compileLocally } from "../local/compile.ts";
 import { colouredDiagnostics } from "../local/diagnostics.ts";
+import { type OperatorFlags, operatorFolders } from "../local/operator-folders.ts";
 import { findTypst } from "../local/typst.ts";
 import {
   ARCHIVE_OPTION,
@@ -44,12 +45,10 @@ import { locateService } from "../service-location.ts";
 import { printable, printableLine, say } from "../terminal.ts";
 import { watchProject } from "../watch.ts";
 
-export interface CheckFlags extends OutputFlags {
+export interface CheckFlags extends OutputFlags, OperatorFlags {
   readonly data?: string | undefined;
   readonly files?: readonly string[] | undefined;
   readonly typst?: string | undefined;
-  readonly fontPath?: readonly string[] | undefined;
-  readonly packagePath?: string | undefined;
   readonly url?: string | undefined;
   readonly json?: true | undefined;
   readonly watch?: true | undefined;
@@ -110,8 +109,7 @@ export async function checkProject(source: string, flags: CheckFlags, signal: Ab
     {
       typstPath,
       limits: valid.limits,
-      fontPaths: (flags.fontPath ?? pathsFrom(process.env.SERVICE_FONT_PATHS)).map((folder) => resolve(folder)),
-      packagePath: packageFolder(flags.packagePath ?? process.env.SERVICE_PACKAGE_PATH),
+      ...operatorFolders(flags),
     },
     signal,
   );
@@ -143,14 +141,6 @@ async function knownConstraints({ url }: CheckFlags) {
   const known = asConstraints(stored?.document) ?? asConstraints(constraintsDocument(DEFAULT_LIMITS));
   if (known === null) throw new Error("the rules publish no constraints");
   return known;
-}
-
-function pathsFrom(setting: string | undefined): string[] {
-  return (setting ?? "").split(":").filter((folder) => folder !== "");
-}
-
-function packageFolder(folder: string | undefined): string | null {
-  return folder ? resolve(folder) : null;
 }
 
 /** Writes the pages where the caller wants them, or where a viewer can open them. @returns the first */
