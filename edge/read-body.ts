@@ -37,15 +37,13 @@ export interface ReadingBounds {
 }
 
 /**
- * Reads a body into a collector. If the result is a problem, the memory has been released and the rest of the body is not
- * read. The stream stays locked if the client is considered gone.
+ * Reads a body into a collector. If the result is a problem, nothing is kept and the rest of the body is not read. The stream stays locked if the client is considered gone.
  */
 export async function readBody(request: Request, head: RequestHead, bounds: ReadingBounds): Promise<BodyReading> {
   const collector = new BodyCollector(head, bounds.limits);
   const problem = request.body === null ? null : await fill(collector, request.body, bounds);
   if (problem === null) return { kind: "body", collector };
   collector.free();
-  bounds.reservation.release();
   return { kind: "problem", problem };
 }
 

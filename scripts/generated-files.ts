@@ -6,9 +6,9 @@ import { fileURLToPath } from "node:url";
 import { BACKEND_INTEGER_SETTINGS } from "../backend/settings.ts";
 import { ANSWER_FAULTS } from "../cli/doctor/answer-faults.ts";
 import { CHECK_GROUPS } from "../cli/doctor/checks.ts";
-import { VERSION } from "../cli/version.ts";
 import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../edge/analytics.ts";
 import { EDGE_INTEGER_SETTINGS } from "../edge/settings.ts";
+import project from "../package.json" with { type: "json" };
 import { OPENAPI_DOCUMENT_NAME, STATIC_DOCUMENTS } from "../rules/constraints.ts";
 import { KEY_RULES, RULES_VERSION, SET_RULES } from "../rules/files-rules.ts";
 import { LIMIT_SETTINGS } from "../rules/limits.ts";
@@ -55,7 +55,10 @@ const PLACES_OF_IMAGE_TAGS = [
 async function withImageTag(name: string): Promise<GeneratedFile> {
   const path = rootPath(name);
   const text = await readFile(path, "utf8");
-  const content = text.replace(/(newTag: "|document-rendering-(?:edge|backend):)\d+\.\d+\.\d+/g, `$1${VERSION}`);
+  const content = text.replace(
+    /(newTag: "|document-rendering-(?:edge|backend):)\d+\.\d+\.\d+/g,
+    `$1${project.version}`,
+  );
   return { path, content };
 }
 

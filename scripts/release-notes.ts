@@ -3,8 +3,9 @@
  * version of package.json and the changelog has a dated section for it, so that nothing else can be released.
  */
 import { readFile } from "node:fs/promises";
-import { VERSION } from "../cli/version.ts";
+import project from "../package.json" with { type: "json" };
 
+const VERSION = project.version;
 const [tag = "", repository] = process.argv.slice(2);
 if (tag !== `v${VERSION}`) fail(`the tag ${tag || "(none)"} is not v${VERSION}, the version of package.json`);
 const changelog = await readFile(new URL("../CHANGELOG.md", import.meta.url), "utf8");

@@ -14,6 +14,7 @@ const head = (fields: Partial<RequestHead>): RequestHead => ({
   contentLength: null,
   contentType: "application/json",
   contentEncoding: null,
+  transferEncoding: null,
   ...fields,
 });
 
@@ -58,6 +59,11 @@ describe("a media type", () => {
     "application/json; profile",
     "application/json; charset=utf-8; charset=UTF8",
     'application/json; profile="a\\"; b"; charset=utf-8',
+    'application/json; profile="x; charset=latin1"',
+    'application/json; profile="x; charset=latin1"; charset=utf-8',
+    'application/json; profile="\\"; charset=latin1"',
+    "application/json; xcharset=latin1; charset-x=latin1; charset~1~=latin1",
+    "application/json; profile=charset",
   ])("of %j is accepted", (contentType) => {
     expect(validateMediaType(head({ contentType }))).toBeNull();
   });
@@ -79,6 +85,10 @@ describe("a media type", () => {
     "application/json; charset=utf-8; charset=latin1; charset=utf-8",
     "application/json; charset = latin1",
     'application/json; charset="utf-8',
+    'application/json; profile="x; charset=utf-8',
+    'application/json; profile="x; charset=utf-8"; charset=latin1',
+    'application/json; profile=a"; charset=latin1; b="',
+    "application/json; charset~2~=utf-8; CHARSET=utf-8; Charset=latin1",
     "application/json; charset=utf-8, application/json; charset=latin1",
     "application/json, text/plain",
   ])("of %j is rejected", (contentType) => {
@@ -90,6 +100,17 @@ describe("a media type", () => {
   it.each(["identity", " Identity "])("with the content coding %j is accepted", (contentEncoding) => {
     expect(validateMediaType(head({ contentEncoding }))).toBeNull();
   });
+
+  it.each(["chunked", " Chunked "])("with the transfer coding %j is accepted", (transferEncoding) => {
+    expect(validateMediaType(head({ transferEncoding }))).toBeNull();
+  });
+
+  it.each(["gzip", "gzip, chunked", "chunked, chunked", ""])(
+    "with the transfer coding %j is rejected",
+    (transferEncoding) => {
+      expect(validateMediaType(head({ transferEncoding }))).toMatchObject({ code: "invalid_request", context: {} });
+    },
+  );
 
   it.each(["gzip", "br", "identity, gzip", ""])("with the content coding %j is rejected", (contentEncoding) => {
     expect(validateMediaType(head({ contentEncoding }))).toMatchObject({ code: "invalid_request", context: {} });
