@@ -7,13 +7,13 @@
  */
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Duplex } from "node:stream";
+import type { Readable } from "node:stream";
 import { ServiceFailure } from "../error-log.ts";
+import { writeFifo } from "../launcher/fifo.ts";
+import type { Launcher } from "../launcher/launcher.ts";
+import type { LaunchedProgram, ProgramEnd } from "../launcher/program.ts";
 import type { Sandbox, TypstCommand, TypstExit } from "../sandbox/sandbox.ts";
-import type { ProgramEnd } from "../spawner/messages.ts";
-import type { SpawnedProgram, Spawner } from "../spawner/spawner.ts";
 import { PeakMemory } from "./peak-memory.ts";
-import { writeFifo } from "./source-fifo.ts";
 
 /** Why the backend stopped a process. */
 export type StopReason = "render-timeout" | "client-gone" | "output-too-large" | "no-room" | "not-needed";
@@ -95,7 +95,7 @@ export class TypstProcess {
   readonly #maxOutputBytes: number;
   readonly #sandbox: Sandbox;
   readonly #typstName: string;
-  readonly #spawned: SpawnedProgram;
+  readonly #program: LaunchedProgram;
   readonly #result: Promise<TypstResult>;
   /** Resolves with null once the output is no longer wanted. */
   readonly #output = Promise.withResolvers<OutputTaker | null>();
@@ -112,7 +112,7 @@ export class TypstProcess {
    * @param sandbox the sandbox that made `command`.
    */
   constructor(
-    spawner: Spawner,
+    launcher: Launcher,
     sandbox: Sandbox,
     command: TypstCommand,
     maxOutputBytes: number,
@@ -122,7 +122,7 @@ export class TypstProcess {
     this.#maxOutputBytes = maxOutputBytes;
     this.#sandbox = sandbox;
     this.#typstName = command.typstName;
-    this.#spawned = spawner.start(command);
+    this.#program = launcher.start(command);
     this.#result = this.#followToEnd();
   }
 
@@ -135,7 +135,7 @@ export class TypstProcess {
     const onClientGone = () => this.stop("client-gone");
     task.signal.addEventListener("abort", onClientGone, { once: true });
     if (task.signal.aborted) onClientGone();
-    const peakMemory = new PeakMemory(this.#spawned.pid, this.#typstName);
+    const peakMemory = new PeakMemory(this.#program.ancestorPid, this.#typstName);
     this.#peakMemory = peakMemory;
     const timer = setTimeout(() => this.stop("render-timeout"), task.timeoutMilliseconds);
     const stopWatching = task.files === null ? () => {} : this.#watchFiles(task.files);
@@ -155,7 +155,7 @@ export class TypstProcess {
   stop(reason: StopReason): void {
     this.#stopReason ??= reason;
     this.#output.resolve(null);
-    this.#spawned.kill();
+    this.#program.kill();
   }
 
   /** Kills a process that is no longer needed, and waits for its end. */
@@ -165,23 +165,17 @@ export class TypstProcess {
   }
 
   async #deliver(input: readonly Buffer[]): Promise<void> {
-    if (this.#textInput.kind === "fifo") {
-      const reader = { end: this.#result, kill: () => this.#spawned.kill() };
-      this.#isTextDelivered = await writeFifo(this.#textInput.path, input, reader);
-      return;
-    }
-    const stream = await this.#spawned.stream;
-    // Not awaited: if the process has ended, it reads nothing, and its end is reported anyway.
-    for (const piece of input) stream?.write(piece);
-    stream?.end();
-    this.#isTextDelivered = true;
+    const textInput = this.#textInput;
+    this.#isTextDelivered =
+      textInput.kind === "fifo"
+        ? await writeFifo(textInput.path, input, this.#program)
+        : await this.#program.write(input);
   }
 
   async #followToEnd(): Promise<TypstResult> {
-    const stream = await this.#spawned.stream;
-    if (this.#textInput.kind === "fifo") stream?.end(this.#textInput.mainText);
-    const written = await this.#passOutputOn(stream);
-    const end = await this.#spawned.end;
+    if (this.#textInput.kind === "fifo") void this.#program.write([Buffer.from(this.#textInput.mainText)]);
+    const written = await this.#passOutputOn(await this.#program.output);
+    const end = await this.#program.end;
     this.#hasEnded = true;
     return {
       end: this.#endWithOutput(end, written),
@@ -219,7 +213,7 @@ export class TypstProcess {
   }
 
   /** Counts standard output and passes it on until a piece is not kept. */
-  async #passOutputOn(stream: Duplex | null): Promise<WrittenOutput> {
+  async #passOutputOn(stream: Readable | null): Promise<WrittenOutput> {
     let bytes = 0;
     let taken: AppendResult = "kept";
     let failure: unknown = null;

@@ -6,9 +6,9 @@
 
 import { join } from "node:path";
 import { ServiceFailure } from "../error-log.ts";
+import type { Launcher } from "../launcher/launcher.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../settings.ts";
-import type { Spawner } from "../spawner/spawner.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
 import { isArchive, type RenderCommand, renderArguments } from "./command-line.ts";
 import { FifoStock } from "./fifo-stock.ts";
@@ -24,15 +24,15 @@ export interface PreparedRender {
 export class TypstSupervisor {
   readonly #settings: BackendSettings;
   readonly #sandbox: Sandbox;
-  readonly #spawner: Spawner;
+  readonly #launcher: Launcher;
   readonly #fifoStock: FifoStock;
   readonly #discarding = new Set<Promise<void>>();
 
-  constructor(settings: BackendSettings, sandbox: Sandbox, spawner: Spawner) {
+  constructor(settings: BackendSettings, sandbox: Sandbox, launcher: Launcher) {
     this.#settings = settings;
     this.#sandbox = sandbox;
-    this.#spawner = spawner;
-    this.#fifoStock = new FifoStock(settings, spawner);
+    this.#launcher = launcher;
+    this.#fifoStock = new FifoStock(settings, launcher);
   }
 
   /**
@@ -62,7 +62,7 @@ export class TypstSupervisor {
     command: RenderCommand,
     prepareInput: (renderDirectory: RenderDirectory) => Promise<TextInput>,
   ): Promise<PreparedRender> {
-    if (this.#spawner.isClosed) throw new ServiceFailure("the backend is ending");
+    if (this.#launcher.isClosed) throw new ServiceFailure("the backend is ending");
     const renderDirectory = await RenderDirectory.create(this.#settings.workDirectory, isArchive(command.output));
     try {
       const typstArguments = renderArguments(this.#settings, this.#sandbox.view(renderDirectory), command);
@@ -76,9 +76,9 @@ export class TypstSupervisor {
 
   /** Starts Typst with any arguments in a render directory that exists. Never throws: the process reports a failure. */
   startIn(renderDirectory: RenderDirectory, typstArguments: readonly string[], textInput?: TextInput): TypstProcess {
-    const spawnCommand = this.#sandbox.spawnCommand(renderDirectory, typstArguments);
+    const programCommand = this.#sandbox.programCommand(renderDirectory, typstArguments);
     const { max_output_bytes } = this.#settings.limits;
-    return new TypstProcess(this.#spawner, this.#sandbox, spawnCommand, max_output_bytes, textInput);
+    return new TypstProcess(this.#launcher, this.#sandbox, programCommand, max_output_bytes, textInput);
   }
 
   /** Ends a process, if it has not ended, and removes its render directory. Never rejects. */

@@ -23,10 +23,10 @@ function numbers(): (typeof NUMBERS)["x64"] {
 
 /** Runs a Perl program as Typst is run: from standard input, in the sandbox, under the same limits. */
 async function runPerl(mode: SandboxMode, program: string): Promise<{ end: TypstEnd; output: string }> {
-  const { settings, sandbox, spawner } = await openTestSandbox(mode, { SERVICE_TYPST_BIN: PERL });
+  const { settings, sandbox, launcher } = await openTestSandbox(mode, { SERVICE_TYPST_BIN: PERL });
   const project = await RenderDirectory.create(settings.workDirectory, false);
-  const command = sandbox.spawnCommand(project, ["-"]);
-  const running = new TypstProcess(spawner, sandbox, command, settings.limits.max_output_bytes);
+  const command = sandbox.programCommand(project, ["-"]);
+  const running = new TypstProcess(launcher, sandbox, command, settings.limits.max_output_bytes);
   const pieces: Buffer[] = [];
   const { end } = await running.perform({
     input: [Buffer.from(program)],

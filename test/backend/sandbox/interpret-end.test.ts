@@ -1,7 +1,7 @@
 /** How each sandbox reads the end of the program that it has named: as an end of Typst's, or as a failure of its own. */
 import { describe, expect, it } from "vitest";
+import type { ProgramEnd } from "../../../backend/launcher/program.ts";
 import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
-import type { ProgramEnd } from "../../../backend/spawner/messages.ts";
 import { openTestSandbox } from "../../support/test-sandbox.ts";
 
 const exited = (exitCode: number, words: { diagnostics?: string; status?: string } = {}): ProgramEnd => ({
