@@ -165,11 +165,12 @@ export class TypstProcess {
   }
 
   async #deliver(input: readonly Buffer[]): Promise<void> {
-    const textInput = this.#textInput;
-    this.#isTextDelivered =
-      textInput.kind === "fifo"
-        ? await writeFifo(textInput.path, input, this.#program)
-        : await this.#program.write(input);
+    if (this.#textInput.kind === "fifo") {
+      this.#isTextDelivered = await writeFifo(this.#textInput.path, input, this.#program);
+    } else {
+      this.#isTextDelivered = true;
+      await this.#program.write(input);
+    }
   }
 
   async #followToEnd(): Promise<TypstResult> {
