@@ -103,6 +103,7 @@ export class TypstProcess {
   #stopReason: StopReason | null = null;
   #filesBytes = 0;
   #hasEnded = false;
+  #isGone = false;
   readonly #textInput: TextInput;
   #isTextDelivered = false;
 
@@ -128,6 +129,11 @@ export class TypstProcess {
 
   get hasEnded(): boolean {
     return this.#hasEnded;
+  }
+
+  /** Whether it has ended and nothing of it is left that could still use its directory. */
+  get isGone(): boolean {
+    return this.#isGone;
   }
 
   /** Feeds the process its task and waits for its end, or stops it at the task's limits. */
@@ -178,6 +184,7 @@ export class TypstProcess {
     const written = await this.#passOutputOn(await this.#program.output);
     const end = await this.#program.end;
     this.#hasEnded = true;
+    this.#isGone = end.kind !== "failed";
     return {
       end: this.#endWithOutput(end, written),
       outputTaken: written.taken,
@@ -220,7 +227,7 @@ export class TypstProcess {
     let failure: unknown = null;
     let isCutShort = false;
     try {
-      for await (const piece of stream ?? []) {
+      for await (const piece of stream?.iterator({ destroyOnReturn: false }) ?? []) {
         if (bytes === 0) this.#peakMemory?.look();
         bytes += piece.length;
         const output = await this.#output.promise;
@@ -231,7 +238,8 @@ export class TypstProcess {
         }
         if (taken === "kept" && failure === null) continue;
         this.stop(taken === "too-large" ? "output-too-large" : "no-room");
-        // Leaving the loop closes the connection.
+        // The rest is dropped, up to its end: then no process of the render is left.
+        stream?.resume();
         break;
       }
     } catch {

@@ -26,7 +26,10 @@ export class TypstSupervisor {
   readonly #sandbox: Sandbox;
   readonly #launcher: Launcher;
   readonly #fifoStock: FifoStock;
+  /** Empty directories for the next renders: at most as many as there have ever been renders at once. */
+  readonly #directories: RenderDirectory[] = [];
   readonly #discarding = new Set<Promise<void>>();
+  #isClosed = false;
 
   constructor(settings: BackendSettings, sandbox: Sandbox, launcher: Launcher) {
     this.#settings = settings;
@@ -63,7 +66,10 @@ export class TypstSupervisor {
     prepareInput: (renderDirectory: RenderDirectory) => Promise<TextInput>,
   ): Promise<PreparedRender> {
     if (this.#launcher.isClosed) throw new ServiceFailure("the backend is ending");
-    const renderDirectory = await RenderDirectory.create(this.#settings.workDirectory, isArchive(command.output));
+    const makesFiles = isArchive(command.output);
+    const kept = makesFiles ? undefined : this.#directories.pop();
+    kept?.reuse();
+    const renderDirectory = kept ?? (await RenderDirectory.create(this.#settings.workDirectory, makesFiles));
     try {
       const typstArguments = renderArguments(this.#settings, this.#sandbox.view(renderDirectory), command);
       const textInput = await prepareInput(renderDirectory);
@@ -83,19 +89,25 @@ export class TypstSupervisor {
 
   /** Ends a process, if it has not ended, and removes its render directory. Never rejects. */
   discard(prepared: PreparedRender): Promise<void> {
-    const discarding = discard(prepared).finally(() => this.#discarding.delete(discarding));
+    const discarding = this.#discard(prepared).finally(() => this.#discarding.delete(discarding));
     this.#discarding.add(discarding);
     return discarding;
   }
 
   /** Waits until all discarded processes have ended and their directories are removed. */
   async close(): Promise<void> {
-    await Promise.all(this.#discarding);
+    this.#isClosed = true;
+    await Promise.all([...this.#discarding, ...this.#directories.splice(0).map(remove)]);
+  }
+
+  async #discard({ process, renderDirectory }: PreparedRender): Promise<void> {
+    if (!process.hasEnded) await process.discard();
+    if (!this.#isClosed && process.isGone && renderDirectory.keep()) this.#directories.push(renderDirectory);
+    else await remove(renderDirectory);
   }
 }
 
-async function discard({ process, renderDirectory }: PreparedRender): Promise<void> {
-  if (!process.hasEnded) await process.discard();
-  // The render is over, so there is no one to report a failure to. What is left is removed when the backend starts again.
+/** The render is over, so there is no one to report a failure to. What is left is removed when the backend starts again. */
+async function remove(renderDirectory: RenderDirectory): Promise<void> {
   await renderDirectory.remove().catch(() => {});
 }
