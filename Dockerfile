@@ -1,14 +1,20 @@
-# Two images: `docker build --target edge .` and `docker build --target backend .`, which is also the default. Settings and
-# secrets come from the environment of the container. Both run as an ordinary user with a read-only root.
+# Three images, each by its target: `edge`, `backend`, which is also the default, and `all-in-one` to try the service. Settings
+# and secrets come from the environment of the container. All run as an ordinary user with a read-only root.
 #
 # Debian 13 because its util-linux 2.41 has a setpriv with Landlock. That is the sandbox for hosts without user namespaces:
 # Docker's default seccomp profile disables them. SERVICE_SANDBOX=auto takes bubblewrap where it runs, else Landlock.
 
 FROM ghcr.io/typst/typst:0.15.1 AS typst
 
-FROM node:26.10.0-trixie-slim AS edge-build
+FROM node:26.10.0-trixie-slim AS build
+RUN apt-get update \
+  && apt-get install -y --no-install-recommends binutils ca-certificates
+# Without their symbols, Node and workerd are a quarter smaller.
+RUN strip -o /node /usr/local/bin/node
 WORKDIR /service
 COPY package.json package-lock.json .npmrc ./
+
+FROM build AS edge-build
 # The programs of esbuild and workerd are packages of their own and need no install script.
 RUN npm ci --ignore-scripts
 COPY wrangler.toml ./
@@ -19,37 +25,38 @@ COPY playground playground
 COPY examples examples
 COPY static static
 COPY scripts scripts
-RUN node scripts/build-edge.ts
+RUN node scripts/build-edge.ts && strip dist/edge/workerd
 
-# Node is there for the health check, and shares its layers with the backend.
-FROM node:26.10.0-trixie-slim AS edge
-# The certificates are for backends behind https.
-RUN apt-get update \
-  && apt-get install -y --no-install-recommends ca-certificates \
-  && rm -rf /var/lib/apt/lists/*
+FROM build AS packages
+# No optional ones, such as the TypeScript compiler for valibot, and no install scripts: one would install a second Node.
+# Type declarations and source maps are half of the rest.
+RUN npm ci --omit=dev --omit=optional --ignore-scripts \
+  && find node_modules -type f \( -name '*.map' -o -name '*.md' -o -name '*.ts' -o -name '*.cts' -o -name '*.mts' \) -delete
+
+FROM debian:trixie-slim AS edge
 WORKDIR /service
+# workerd does not start without them.
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=edge-build /service/dist/edge ./
 COPY LICENSE ./
+# By its number: Kubernetes compares it with `runAsNonRoot`.
 USER 1000:1000
 # A line of JSON per request on standard output.
 ENV SERVICE_LOG_REQUESTS=json
 EXPOSE 8787
+# Nothing but bash speaks HTTP here. Podman keeps a health check only in an image that is built with `--format docker`.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:8787/health').then(r => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/8787 && printf 'GET /health HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' >&3 && grep -q '^HTTP/1.1 200' <&3"]
 # On SIGTERM workerd answers what is in flight and ends.
 CMD ["./workerd", "serve", "config.capnp"]
 
-FROM node:26.10.0-trixie-slim AS packages
-WORKDIR /service
-COPY package.json package-lock.json .npmrc ./
-# No install scripts: none is needed here, and one would install a second Node.
-RUN npm ci --omit=dev --ignore-scripts
-
-FROM node:26.10.0-trixie-slim AS backend
+FROM debian:trixie-slim AS backend-base
+# libatomic1 is for Node.
 RUN apt-get update \
-  && apt-get install -y --no-install-recommends bubblewrap util-linux \
-  && rm -rf /var/lib/apt/lists/*
+  && apt-get install -y --no-install-recommends bubblewrap libatomic1 \
+  && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
 WORKDIR /service
+COPY --from=build /node /usr/local/bin/node
 COPY --from=typst /bin/typst /usr/local/bin/typst
 COPY --from=packages /service/node_modules node_modules
 COPY package.json LICENSE ./
@@ -58,20 +65,32 @@ COPY backend backend
 # What `npm run packages` and `npm run fonts` have fetched, if anything.
 COPY packages packages
 COPY fonts fonts
-# The image's user `node`, by its number: Kubernetes compares it with `runAsNonRoot`.
 USER 1000:1000
 # In a container nothing removes old files from /tmp, and any user may write there, including one given by
 # `docker run --user`. It also works with a read-only root and a tmpfs, which must not be noexec if Typst loads shared
 # libraries.
 ENV NODE_ENV=production \
-  SERVICE_HOST=0.0.0.0 \
-  SERVICE_PORT=8788 \
   SERVICE_SANDBOX=auto \
   SERVICE_PACKAGE_PATH=/service/packages \
   SERVICE_FONT_PATHS=/service/fonts \
   SERVICE_WORK_DIRECTORY=/tmp/document-rendering-service
+
+# Edge and one backend in one container, to try the service: `docker run --rm -p 127.0.0.1:8787:8787 …`. It keeps nothing.
+FROM backend-base AS all-in-one
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=edge-build /service/dist/edge dist/edge
+COPY scripts/all-in-one.ts scripts/start-settings.ts scripts/welcome.ts scripts/
+EXPOSE 8787
+# Answers 200 when a render through the edge has worked.
+HEALTHCHECK --interval=10s --timeout=8s --start-period=10s \
+  CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/8789 && printf 'GET / HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' >&3 && grep -q '^HTTP/1.1 200' <&3"]
+CMD ["node", "scripts/all-in-one.ts"]
+
+FROM backend-base AS backend
+ENV SERVICE_HOST=0.0.0.0 \
+  SERVICE_PORT=8788
 EXPOSE 8788
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:8788/ready').then(r => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/8788 && printf 'GET /ready HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' >&3 && grep -q '^HTTP/1.1 200' <&3"]
 # No shell, so that SIGTERM reaches the backend, which then finishes its renders and ends.
 CMD ["node", "backend/main.ts"]

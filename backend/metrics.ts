@@ -122,7 +122,7 @@ export class BackendMetrics {
     });
     this.#timeouts = new Counter({
       name: "service_render_timeouts_total",
-      help: "Renders answered 408 by the limit that they exceeded: wall_clock, processor_time, writing_files or page_probe.",
+      help: "Renders answered 408 by the limit that they exceeded: wall_clock, processor_time or writing_files.",
       labelNames: ["cause"],
       registers,
     });

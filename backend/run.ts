@@ -22,6 +22,11 @@ const CLOSE_MILLISECONDS = 2000;
 
 let isStopping = false;
 
+/** Tells a parent that is interested, such as `npm start`, what the start is about to do. */
+function announceStep(step: string): void {
+  process.send?.(step);
+}
+
 export async function run(): Promise<void> {
   try {
     await start();
@@ -33,7 +38,9 @@ export async function run(): Promise<void> {
 
 async function start(): Promise<void> {
   const settings = readBackendSettings(process.env);
+  announceStep("asking Typst for its version");
   await expectTypst(settings);
+  announceStep("preparing its work directory");
   const claim = await prepareWorkDirectory(settings);
   const launcher = new Launcher(settings);
   const release = async () => {
@@ -44,11 +51,14 @@ async function start(): Promise<void> {
     await claim.release();
   };
   try {
+    announceStep("trying the sandbox");
     const { sandbox, message } = await chooseSandbox(settings, launcher);
     if (message !== null) process.stderr.write(`${message}\n`);
     const tracing = await openTracing(settings, (line) => process.stderr.write(`${line}\n`));
     const backend = buildBackend(settings, TYPST_VERSION, sandbox, launcher, tracing);
+    announceStep("reading fonts and packages");
     await backend.findCapabilities();
+    announceStep("beginning to listen");
     await backend.app.listen({ host: settings.host, port: settings.port });
     const leave = async () => {
       if (settings.drainDelaySeconds > 0) {

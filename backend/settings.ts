@@ -182,6 +182,8 @@ export function readBackendSettings(environment: Environment): BackendSettings {
   }
   return Object.freeze({
     ...integers,
+    queueDeadlineSeconds,
+    renderTimeoutSeconds,
     host: environment.SERVICE_HOST || "127.0.0.1",
     backendTokens: parseTokens("SERVICE_BACKEND_TOKENS", environment.SERVICE_BACKEND_TOKENS),
     typstPath: environment.SERVICE_TYPST_BIN || pathOf("typst", environment),

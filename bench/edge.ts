@@ -5,12 +5,12 @@
  *
  * Everything runs in workerd under Miniflare. Only ratios and differences of one run count, so all take turns.
  */
-import { Agent, request } from "node:http";
 import { fileURLToPath } from "node:url";
 import { exampleRequest } from "../scripts/example-request.ts";
 import { startEdge, startWorkerFile } from "../scripts/local-service.ts";
 import { startStandInBackend } from "../test/support/stand-in-backend.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../test/support/tokens.ts";
+import { ask, closeConnections } from "./http-client.ts";
 import { describeMachine } from "./machine.ts";
 import { median } from "./median.ts";
 import { markdown, publish, type Table } from "./report.ts";
@@ -21,26 +21,6 @@ const ROUND_MILLISECONDS = 1000;
 const RENDERS = 400;
 const WARM_UP_RENDERS = 100;
 const TOKEN_HEADER = { "X-Service-Api-Token": API_TOKEN };
-
-const agent = new Agent({ keepAlive: true });
-
-/** Reads the body of the answer. Any status but 200 is an error. */
-function ask(
-  url: URL,
-  method: "GET" | "POST",
-  headers: Readonly<Record<string, string>>,
-  body?: string,
-): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const call = request(url, { method, agent, headers: { ...headers } }, (answer) => {
-    answer.resume().on("end", () => {
-      if (answer.statusCode === 200) resolve();
-      else reject(new Error(`${url.pathname}: ${answer.statusCode}`));
-    });
-  });
-  call.on("error", reject).end(body);
-  return promise;
-}
 
 async function requestsPerSecond(url: URL): Promise<number> {
   let count = 0;
@@ -157,7 +137,7 @@ ${markdown(renders)}
 `;
     await publish("edge", page, [constraints, renders]);
   } finally {
-    agent.destroy();
+    closeConnections();
     await bare.stop();
     await edge.stop();
     await backend.stop();

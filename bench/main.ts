@@ -14,7 +14,7 @@ import { NOISE, worsenings } from "./compare.ts";
 import { describeMachineKind } from "./machine.ts";
 import { RESULT, type Result, resultFile } from "./report.ts";
 
-/** Each is `bench/<name>.ts`; the quick ones first. */
+/** Each is `bench/<name>.ts`; the quick ones first. Not `peers`: it downloads programs, and is about them as well. */
 const BENCHMARKS = [
   "hostile-bodies",
   "svg",

@@ -8,10 +8,12 @@ import { addCompletionCommand } from "./commands/completion.ts";
 import { addConstraintsCommand } from "./commands/constraints.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
 import { addInitCommand } from "./commands/init.ts";
+import { addManifestCommand } from "./commands/manifest.ts";
 import { addRenderCommand } from "./commands/render.ts";
 import { addVectorsCommand } from "./commands/vectors.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import { failedOutcome, writeJson } from "./report.ts";
+import { printable, say } from "./terminal.ts";
 import { VERSION } from "./version.ts";
 
 const interruption = new AbortController();
@@ -27,6 +29,7 @@ const program = new Command("document-rendering")
   .version(VERSION)
   .showHelpAfterError("Run it with --help to see what there is.")
   .showSuggestionAfterError()
+  .configureOutput({ writeErr: (text) => process.stderr.write(printable(text)) })
   .exitOverride();
 addRenderCommand(program, interruption.signal);
 addCheckCommand(program, interruption.signal);
@@ -34,6 +37,7 @@ addInitCommand(program);
 addConstraintsCommand(program, interruption.signal);
 addVectorsCommand(program, interruption.signal);
 addDoctorCommand(program, interruption.signal);
+addManifestCommand(program);
 addCompletionCommand(program);
 
 try {
@@ -52,9 +56,9 @@ function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.success : EXIT_CODES.usage;
   if (error instanceof CommandError) {
     if (process.argv.includes("--json")) writeJson(failedOutcome(error));
-    else process.stderr.write(`${error.message}\n`);
+    else say(error.message);
     return error.exitCode;
   }
-  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+  say(String(error instanceof Error ? error.stack : error));
   return EXIT_CODES.failure;
 }

@@ -7,6 +7,7 @@ import { mkdir, open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
+import { printableLine } from "./terminal.ts";
 
 /** @returns the number of bytes. @throws CommandError when the disk does not take them */
 export async function writeWhole(path: string, bytes: AsyncIterable<Uint8Array> | Uint8Array): Promise<number> {
@@ -29,7 +30,7 @@ export async function writeWhole(path: string, bytes: AsyncIterable<Uint8Array> 
   } catch (error) {
     await rm(temporary, { force: true });
     if (error instanceof Error && "syscall" in error) {
-      throw new CommandError(`${path} cannot be written (${error.message}).`, EXIT_CODES.failure);
+      throw new CommandError(printableLine(`${path} cannot be written (${error.message}).`), EXIT_CODES.failure);
     }
     throw error;
   }

@@ -6,19 +6,25 @@ import { styleText } from "node:util";
 import type { RetryEvent, ServiceProblem } from "../client/client.ts";
 import { ORIGINS } from "../rules/problem.ts";
 import { type CommandError, exitCodeOf } from "./exit-codes.ts";
-import { printable } from "./terminal.ts";
+import { printable, printableLine } from "./terminal.ts";
 
 /** A problem in lines for people: what it is, where, and what to do about it. */
 export function problemInWords(problem: ServiceProblem, checkedLocally: boolean): string {
-  const title = styleText(["bold", "red"], `${printable(problem.code)}:`, { stream: process.stderr });
   const lines = [
-    problem.detail,
+    `${problem.code}: ${problem.detail}`,
     ...placesOf(problem).map((place) => `  ${place}`),
     `  ${adviceFor(problem)}`,
     ...(checkedLocally ? ["  Nothing was sent: this was found by the published rules."] : []),
     ...(problem.requestId === null ? [] : [`  The service knows the request as ${problem.requestId}.`]),
   ];
-  return `${title} ${printable(lines.join("\n"))}`;
+  return lines.map(printableLine).join("\n");
+}
+
+/** Writes a problem to people. */
+export function writeProblem(problem: ServiceProblem, checkedLocally: boolean): void {
+  const text = problemInWords(problem, checkedLocally);
+  const bold = (code: string) => styleText(["bold", "red"], code, { stream: process.stderr });
+  process.stderr.write(`${text.replace(/^[^:]*:/, bold)}\n`);
 }
 
 function placesOf({ context }: ServiceProblem): string[] {
@@ -82,5 +88,5 @@ export function failedOutcome({ exitCode, message }: CommandError): Outcome {
 
 /** Writes a line of JSON. */
 export function writeJson(value: object, stream: NodeJS.WriteStream = process.stdout): void {
-  stream.write(`${JSON.stringify(value)}\n`);
+  stream.write(`${printable(JSON.stringify(value))}\n`);
 }

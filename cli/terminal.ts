@@ -24,7 +24,7 @@ export function startProgress(text: string): Progress {
     shown = next;
     // One line only: of a longer one the terminal could not clear the rest.
     const columns = process.stderr.columns || DEFAULT_COLUMNS;
-    process.stderr.write(`${CLEAR_LINE}${next.slice(0, columns - 1)}`);
+    process.stderr.write(`${CLEAR_LINE}${printableLine(next).slice(0, columns - 1)}`);
   };
   draw(text);
   return {
@@ -32,7 +32,7 @@ export function startProgress(text: string): Progress {
     log: (line) => {
       const again = shown;
       draw("");
-      process.stderr.write(`${line}\n`);
+      say(line);
       draw(again);
     },
     stop: () => draw(""),
@@ -56,7 +56,7 @@ export async function confirm(question: string): Promise<boolean> {
   terminal.once("SIGINT", () => ended.abort());
   terminal.once("close", () => ended.abort());
   try {
-    const answer = await terminal.question(`${question} [Y/n] `, { signal: ended.signal });
+    const answer = await terminal.question(`${printableLine(question)} [Y/n] `, { signal: ended.signal });
     return /^(y|yes)?$/i.test(answer.trim());
   } catch {
     process.stderr.write("\n");
@@ -72,10 +72,25 @@ export function sizeInWords(bytes: number): string {
   return bytes < 1024 ** 2 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
 }
 
-/** Text of others without what a terminal would obey. */
+/** What a terminal would obey, but for tabs and new lines: control characters, and what changes the direction of text. */
+const OBEYED = /(?![\t\n])[\p{Cc}\p{Bidi_Control}]/gu;
+const NEW_LINE_OR_TAB = /[\t\n]/g;
+
+/** Text of others without what a terminal would obey: each such character as `\uXXXX`, in JSON as anywhere else. */
 export function printable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that must not reach a terminal.
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, (character) => {
-    return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  });
+  return text.replace(OBEYED, escaped);
+}
+
+/** Text of others that belongs on one line, such as the name of a file. */
+export function printableLine(text: string): string {
+  return printable(text).replace(NEW_LINE_OR_TAB, escaped);
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+/** Writes to people on standard error. */
+export function say(text: string): void {
+  process.stderr.write(`${printable(text)}\n`);
 }

@@ -1,16 +1,18 @@
 /**
  * Runs a task now and again after each change of a project, one at a time.
  */
-import { stat } from "node:fs/promises";
-import { basename, dirname, resolve, sep } from "node:path";
+import { realpath } from "node:fs/promises";
+import { basename, dirname, join, resolve, sep } from "node:path";
 import { watch } from "chokidar";
+import { projectFolder } from "./project/folder.ts";
+import { printableLine, say } from "./terminal.ts";
 
 export interface WatchedProject {
   /** A source, whose folder is watched, or a folder. */
   readonly source: string;
   /** Files that may lie elsewhere. */
   readonly further: readonly string[];
-  /** Files whose changes do not count: what the task itself writes. */
+  /** Files and folders whose changes do not count: what the task itself writes. */
   readonly except: readonly string[];
 }
 
@@ -24,11 +26,12 @@ export async function watchProject(
   signal: AbortSignal,
   task: () => Promise<void>,
 ): Promise<void> {
-  const isFolder = (await stat(source).catch(() => null))?.isDirectory() ?? false;
-  const root = resolve(isFolder ? source : dirname(resolve(source)));
-  const ignored = new Set(except.map((file) => resolve(file)));
-  const watcher = watch([root, ...further.map((file) => resolve(file))], {
+  const root = await realPath(await projectFolder(source));
+  const ignored = new Set(await Promise.all(except.map(placeOf)));
+  const watcher = watch([root, ...(await Promise.all(further.map(realPath)))], {
     ignoreInitial: true,
+    // A link may lead to a folder of any size.
+    followSymlinks: false,
     ignored: (path) =>
       ignored.has(resolve(path)) || path.endsWith(".part") || path.split(sep).some((part) => IGNORED_FOLDERS.has(part)),
   });
@@ -38,7 +41,7 @@ export async function watchProject(
   watcher.on("all", (_event, path) => {
     clearTimeout(settling);
     settling = setTimeout(() => {
-      process.stderr.write(`\n${basename(path)} has changed.\n`);
+      say(`\n${printableLine(basename(path))} has changed.`);
       isDue = true;
       wake();
     }, SETTLE_MILLISECONDS);
@@ -51,7 +54,7 @@ export async function watchProject(
       if (isDue) {
         isDue = false;
         await task();
-        if (!isDue) process.stderr.write("Watching for changes; Ctrl+C ends.\n");
+        if (!isDue) say("Watching for changes; Ctrl+C ends.");
         continue;
       }
       await new Promise<void>((resume) => {
@@ -64,4 +67,14 @@ export async function watchProject(
     signal.removeEventListener("abort", onAbort);
     await watcher.close();
   }
+}
+
+/** The path without links, as the events of a watched folder have it; of what is not there, the path as it is. */
+async function realPath(path: string): Promise<string> {
+  return realpath(path).catch(() => resolve(path));
+}
+
+/** The path of a file that may not be there yet, or may be a link itself, in its folder without links. */
+async function placeOf(file: string): Promise<string> {
+  return join(await realPath(dirname(resolve(file))), basename(file));
 }

@@ -19,7 +19,7 @@ import { answerMetrics } from "./metrics-route.ts";
 import { answerPage } from "./pages.ts";
 import { problemResponse } from "./problem-response.ts";
 import { answerRender } from "./render-route.ts";
-import { endRequest, logFailure, loggedClientSignal } from "./request-log.ts";
+import { endRequest, logFailure } from "./request-log.ts";
 import { RequestRecord } from "./request-record.ts";
 import { requireToken } from "./require-token.ts";
 import { requireUrl } from "./require-url.ts";
@@ -30,10 +30,8 @@ export const app = new Hono<EdgeBindings>();
 app.use(async (context, next) => {
   context.set("requestId", crypto.randomUUID());
   context.set("record", new RequestRecord());
-  // Routes for GET answer at once, or ask for the signal themselves.
-  if (context.req.method === "POST") loggedClientSignal(context);
   await next();
-  if (!context.res.ok) await drainBody(context.req.raw);
+  if (!context.res.ok) await drainBody(context);
   const { headers } = context.res;
   headers.set(REQUEST_ID_HEADER, context.var.requestId);
   for (const [name, value] of Object.entries(COMMON_HEADERS)) headers.set(name, value);

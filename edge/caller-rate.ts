@@ -10,7 +10,7 @@ import { type Problem, problem } from "../rules/problem.ts";
 import { type EdgeBindings, settingsOf } from "./context.ts";
 import { problemResponse } from "./problem-response.ts";
 import { readInTime } from "./read-in-time.ts";
-import { logFailure } from "./request-log.ts";
+import { logFailure, loggedClientSignal } from "./request-log.ts";
 
 /** Cloudflare answers from memory in the same location. An answer that takes longer than this will not come. */
 const LIMITER_TIMEOUT_MILLISECONDS = 1000;
@@ -20,6 +20,7 @@ export const limitCallerRate = createMiddleware<EdgeBindings>(async (context, ne
   const limiter = context.env.CALLER_RATE_LIMITER;
   if (limiter === undefined) return next();
   const { caller, requestId } = context.var;
+  loggedClientSignal(context);
   const outcome = await askInTime(limiter, caller);
   if (outcome === "over") return problemResponse(context, rateExceeded(settingsOf(context).rateLimitPeriodSeconds));
   if (outcome !== "within")

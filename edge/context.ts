@@ -4,10 +4,12 @@
 import type { Context } from "hono";
 import { limitsFingerprint } from "../rules/limits.ts";
 import { BodyMemory } from "./body-memory.ts";
+import type { FairLimit } from "./fair-limit.ts";
 import { MetricsScraper } from "./metrics-scraper.ts";
 import { OriginCapabilities } from "./origin-capabilities.ts";
 import { type Origin, openOrigin } from "./origins/origin.ts";
 import { OriginChoice } from "./origins/origin-choice.ts";
+import { uploadLimit } from "./read-body.ts";
 import type { RequestRecord } from "./request-record.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
 
@@ -37,6 +39,8 @@ interface Deployment {
   /** See `limitsFingerprint`: each render carries it. */
   readonly limitsFingerprint: string;
   readonly bodyMemory: BodyMemory;
+  /** The bodies that are being read. */
+  readonly uploads: FairLimit;
   readonly origins: readonly Origin[];
   readonly originChoice: OriginChoice;
   readonly metricsScraper: MetricsScraper;
@@ -60,6 +64,7 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
     settings,
     limitsFingerprint: limitsFingerprint(settings.limits),
     bodyMemory: new BodyMemory(settings.limits.max_request_body_bytes),
+    uploads: uploadLimit(settings.bodyTimeoutSeconds),
     origins,
     originChoice: new OriginChoice(origins.length),
     metricsScraper: new MetricsScraper(origins, settings.metricsAccess.kind === "open"),

@@ -6,13 +6,16 @@ import { NOT_STORED_HEADERS } from "../rules/http/headers.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS, type Problem, problemDocument, problemInstance } from "../rules/problem.ts";
 import type { EdgeContext } from "./context.ts";
 
+/** The header fields of every problem. */
+export const PROBLEM_HEADERS = { ...NOT_STORED_HEADERS, "Content-Type": PROBLEM_MEDIA_TYPE } as const;
+
 /** The response that reports `problem`, with `Retry-After` when the client should try again. */
 export function problemResponse(context: EdgeContext, problem: Problem): Response {
   context.var.record.code = problem.code;
   const document = problemDocument(problem, problemInstance(context.req.url, context.var.requestId));
   const response = new Response(JSON.stringify(document), {
     status: PROBLEMS[problem.code].status,
-    headers: { ...NOT_STORED_HEADERS, "Content-Type": PROBLEM_MEDIA_TYPE },
+    headers: PROBLEM_HEADERS,
   });
   if (problem.code === "render_queue_full") response.headers.set("Retry-After", String(problem.context.retry_after));
   return response;

@@ -2,7 +2,8 @@
  * Merges expositions in the Prometheus text format 0.0.4 into one.
  *
  * A metric family may appear only once, so the samples of all origins are collected under one HELP and TYPE, and each
- * sample gets the label `origin`.
+ * sample gets the label `origin`. Where a sample has that label already, the origin is an edge itself: its own label becomes
+ * `exported_origin`, as Prometheus names the labels of a target that conflict with its own.
  */
 
 export interface OriginMetrics {
@@ -23,21 +24,18 @@ interface Family {
  * @param isPublic leaves out the samples that name callers.
  */
 export function mergeMetrics(origins: readonly OriginMetrics[], isPublic: boolean): string {
-  const families = new Map<string, Family>();
+  const up: Family = {
+    header: ["# HELP service_origin_up Whether the origin answered this scrape.", "# TYPE service_origin_up gauge"],
+    samples: origins.map(({ origin, text }) => `service_origin_up${labels(origin, "")} ${text === null ? 0 : 1}`),
+  };
+  const families = new Map([["service_origin_up", up]]);
   for (const { origin, text } of origins) addExposition(families, { origin, text: text ?? "", isPublic });
-  const up = origins.map(({ origin, text }) => `service_origin_up${labels(origin, "")} ${text === null ? 0 : 1}`);
-  return [
-    "# HELP service_origin_up Whether the origin answered this scrape.",
-    "# TYPE service_origin_up gauge",
-    ...up,
-    ...[...families.values()]
-      .filter(({ samples }) => samples.length > 0)
-      .flatMap(({ header, samples }) => [...header, ...samples]),
-    "",
-  ].join("\n");
+  const shown = [...families.values()].filter((family) => family === up || family.samples.length > 0);
+  return [...shown.flatMap(({ header, samples }) => [...header, ...samples]), ""].join("\n");
 }
 
 const CALLER_LABEL = /(?:^|,)caller="/;
+const ORIGIN_LABEL = /(^|,)((?:exported_)*origin=")/g;
 
 interface Exposition {
   readonly origin: string;
@@ -67,5 +65,6 @@ function addExposition(families: Map<string, Family>, { origin, text, isPublic }
 
 function labels(origin: string, ownLabels: string): string {
   const escaped = origin.replace(/[\\"\n]/g, "_");
-  return ownLabels === "" ? `{origin="${escaped}"}` : `{origin="${escaped}",${ownLabels}}`;
+  const others = ownLabels.replace(ORIGIN_LABEL, "$1exported_$2");
+  return others === "" ? `{origin="${escaped}"}` : `{origin="${escaped}",${others}}`;
 }

@@ -7,15 +7,24 @@ import type { RequestHead } from "../rules/http/request-head.ts";
 import type { Limits } from "../rules/limits.ts";
 import { type Problem, problem, renderQueueFull } from "../rules/problem.ts";
 import { RETRY_AFTER_SECONDS, type Reservation } from "./body-memory.ts";
-import { readInTime } from "./read-in-time.ts";
+import { BodyReader } from "./body-reader.ts";
+import { FairLimit } from "./fair-limit.ts";
 
+/**
+ * How many bodies an isolate reads at the same time; one caller alone gets half of them. A request whose body does not come takes
+ * 60 KB of memory, which is in no other budget.
+ */
+const MAX_UPLOADS = 1024;
 /** A client that sends nothing for this long is considered gone. */
 const SILENCE_LIMIT_MILLISECONDS = 10_000;
-/**
- * The most that one read returns. workerd's default reader returns chunks of 4 KiB, each of which needs a timer: with it, a
- * body of 1 MiB took five times as long.
- */
-export const CHUNK_BYTES = 64 * 1024;
+
+/** How long a permit outlives the deadline of its body, to allow for delays in workerd. */
+const SLACK_MILLISECONDS = 10_000;
+
+/** The bodies that an isolate reads. */
+export function uploadLimit(timeoutSeconds: number): FairLimit {
+  return new FairLimit(MAX_UPLOADS, timeoutSeconds * 1000 + SLACK_MILLISECONDS);
+}
 
 export type BodyReading =
   | { readonly kind: "body"; readonly collector: BodyCollector }
@@ -28,15 +37,13 @@ export interface ReadingBounds {
 }
 
 /**
- * Reads a body into a collector. If the result is a problem, the memory has been released and the rest of the body is not
- * read. The stream stays locked if the client is considered gone.
+ * Reads a body into a collector. If the result is a problem, nothing is kept and the rest of the body is not read. The stream stays locked if the client is considered gone.
  */
 export async function readBody(request: Request, head: RequestHead, bounds: ReadingBounds): Promise<BodyReading> {
   const collector = new BodyCollector(head, bounds.limits);
   const problem = request.body === null ? null : await fill(collector, request.body, bounds);
   if (problem === null) return { kind: "body", collector };
   collector.free();
-  bounds.reservation.release();
   return { kind: "problem", problem };
 }
 
@@ -45,26 +52,23 @@ async function fill(
   body: ReadableStream<Uint8Array>,
   { timeoutSeconds, reservation }: ReadingBounds,
 ): Promise<Problem | null> {
-  const reader = body.getReader({ mode: "byob" });
-  let chunk = new Uint8Array(CHUNK_BYTES);
+  const reader = new BodyReader(body);
   const deadline = Date.now() + timeoutSeconds * 1000;
-  for (;;) {
-    const patience = Math.min(SILENCE_LIMIT_MILLISECONDS, deadline - Date.now());
-    const reading =
-      patience <= 0 ? "late" : await readInTime(reader.read(chunk), patience).catch(() => "broken" as const);
-    if (reading === "late") return problem("invalid_request", "The body did not arrive in time.", {});
-    if (reading === "broken") return problem("invalid_request", "The body did not arrive completely.", {});
-    if (reading.done) break;
-    const hasMemory = await reservation.growTo(collector.capacityWith(reading.value.length));
-    const rejection = hasMemory ? collector.add(reading.value) : memoryExhausted();
-    // The read detached `chunk`; its memory is reused for the next one.
-    chunk = new Uint8Array(reading.value.buffer);
-    if (rejection === null) continue;
-    reader.releaseLock();
-    return rejection;
+  let refusal: Problem | null = null;
+  while (refusal === null) {
+    const piece = await reader.next(Math.min(SILENCE_LIMIT_MILLISECONDS, deadline - Date.now()));
+    if (piece === "late") return problem("invalid_request", "The body did not arrive in time.", {});
+    if (piece === "broken") return problem("invalid_request", "The body did not arrive completely.", {});
+    if (piece === "end") break;
+    const hasMemory = await reservation.growTo(collector.capacityWith(piece.length));
+    refusal = hasMemory ? collector.add(piece) : memoryExhausted();
   }
-  reader.releaseLock();
-  return null;
+  reader.release();
+  return refusal;
+}
+
+export function tooManyUploads(): Problem {
+  return renderQueueFull("Too many bodies of this caller are on their way.", RETRY_AFTER_SECONDS);
 }
 
 function memoryExhausted(): Problem {

@@ -4,9 +4,10 @@
 import { ANALYTICS_BINDING, writeAnalytics } from "./analytics.ts";
 import { type EdgeContext, settingsOf } from "./context.ts";
 import { parseLogRequests, type RequestLogging } from "./settings.ts";
+import { describeSpan, tracedSpan } from "./span-attributes.ts";
 
 /**
- * Writes the log line and the data point of a request, unless they have been written.
+ * Writes the log line, the data point and the span's attributes of a request, unless they have been written.
  *
  * @param response null if the client left before the answer.
  */
@@ -14,10 +15,12 @@ export function endRequest(context: EdgeContext, response: Response | null): voi
   const { record, requestId } = context.var;
   const dataset = context.env[ANALYTICS_BINDING];
   const logging = loggingOf(context);
-  if (!record.end() || (logging === "none" && dataset === undefined)) return;
+  const span = tracedSpan();
+  if (!record.end() || (logging === "none" && dataset === undefined && span === null)) return;
   record.caller = context.var.caller;
   const line = record.line(context.req.raw, context.req.path, requestId, response);
   writeAnalytics(dataset, line);
+  if (span !== null) describeSpan(span, line);
   if (logging !== "none") console.log(formatted(logging, line));
 }
 

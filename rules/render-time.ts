@@ -6,23 +6,29 @@ import { type Environment, type IntegerSetting, readIntegerSettings, SettingErro
 
 /** What an answer may take in addition to waiting for a slot and rendering: sending the body, and trying a second backend. */
 const MARGIN_SECONDS = 10;
+/**
+ * How much longer a request waits for a slot than a render may take. So however long the renders are that hold all slots, one of them
+ * ends while a caller that comes for the first time still waits.
+ */
+const QUEUE_MARGIN_SECONDS = 10;
+
+const renderTimeout = {
+  setting: "SERVICE_RENDER_TIMEOUT_SECONDS",
+  default: 20,
+  min: 1,
+  max: 600,
+  meaning: "how long one render may take before it is answered 408",
+} as const satisfies IntegerSetting & { meaning: string };
 
 export const RENDER_TIME_SETTINGS = {
-  // Longer than the processor time of one render, so that a request that waits behind a long one is still served.
   queueDeadlineSeconds: {
     setting: "SERVICE_QUEUE_DEADLINE_SECONDS",
-    default: 20,
+    default: renderTimeout.default + QUEUE_MARGIN_SECONDS,
     min: 1,
-    max: 300,
-    meaning: "how long a request waits for a slot before it is answered 429",
+    max: renderTimeout.max + QUEUE_MARGIN_SECONDS,
+    meaning: `how long a request waits for a slot before it is answered 429. The default is ${QUEUE_MARGIN_SECONDS} seconds more than the render timeout, so that one flood of long renders keeps nobody else out`,
   },
-  renderTimeoutSeconds: {
-    setting: "SERVICE_RENDER_TIMEOUT_SECONDS",
-    default: 30,
-    min: 1,
-    max: 600,
-    meaning: "how long one render may take before it is answered 408",
-  },
+  renderTimeoutSeconds: renderTimeout,
 } as const satisfies Record<string, IntegerSetting & { meaning: string }>;
 
 const { queueDeadlineSeconds, renderTimeoutSeconds } = RENDER_TIME_SETTINGS;
@@ -45,11 +51,15 @@ export interface RenderTime extends Readonly<Record<keyof typeof RENDER_TIME_SET
  * @throws SettingError when one is not valid, or the edge would give up while a backend may still answer.
  */
 export function readRenderTime(environment: Environment): RenderTime {
-  const times = readIntegerSettings(RENDER_TIME_SETTINGS, environment);
-  const belowSeconds = times.queueDeadlineSeconds + times.renderTimeoutSeconds;
-  const table = { backendTimeoutSeconds: { ...BACKEND_TIMEOUT_SETTING, default: belowSeconds + MARGIN_SECONDS } };
-  const { backendTimeoutSeconds } = readIntegerSettings(table, environment);
-  if (backendTimeoutSeconds > belowSeconds) return { ...times, backendTimeoutSeconds };
+  const read = (definition: IntegerSetting, defaultSeconds: number): number =>
+    readIntegerSettings({ seconds: { ...definition, default: defaultSeconds } }, environment).seconds;
+  const renderSeconds = read(renderTimeoutSeconds, renderTimeoutSeconds.default);
+  const queueSeconds = read(queueDeadlineSeconds, renderSeconds + QUEUE_MARGIN_SECONDS);
+  const belowSeconds = queueSeconds + renderSeconds;
+  const backendTimeoutSeconds = read(BACKEND_TIMEOUT_SETTING, belowSeconds + MARGIN_SECONDS);
+  if (backendTimeoutSeconds > belowSeconds) {
+    return { queueDeadlineSeconds: queueSeconds, renderTimeoutSeconds: renderSeconds, backendTimeoutSeconds };
+  }
   throw new SettingError(
     `${BACKEND_TIMEOUT_SETTING.setting} must be more than ${queueDeadlineSeconds.setting} and ${renderTimeoutSeconds.setting} together (${belowSeconds}); it is ${backendTimeoutSeconds}.`,
   );

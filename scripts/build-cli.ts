@@ -40,7 +40,8 @@ await writeFile(
   new URL("package.json", TARGET),
   `${JSON.stringify(
     {
-      name: "document-rendering-cli",
+      // As the command, so that `npx document-rendering` is this package, in a checkout and elsewhere.
+      name: "document-rendering",
       version: project.version,
       description: "Renders Typst documents by the document rendering service, and checks them before",
       license: project.license,

@@ -8,17 +8,20 @@
  */
 import { execFileSync } from "node:child_process";
 import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
+import { resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
 
 const ROOT = new URL("../", import.meta.url);
-const TARGET = new URL("dist/client/", ROOT);
+/** An argument names another folder, for the packages of a release. */
+const TARGET = pathToFileURL(`${resolve(process.argv[2] ?? fileURLToPath(new URL("dist/client", ROOT)))}/`);
 const THIRD_PARTY_LICENSES = "THIRD-PARTY-LICENSES.txt";
 
 const project: { version: string; license: string } = JSON.parse(await readFile(new URL("package.json", ROOT), "utf8"));
 
 await rm(TARGET, { recursive: true, force: true });
-execFileSync("tsc", ["-p", fileURLToPath(new URL("client/tsconfig.build.json", ROOT))], { stdio: "inherit" });
+const types = ["--outDir", fileURLToPath(new URL("types", TARGET))];
+execFileSync("tsc", ["-p", fileURLToPath(new URL("client/tsconfig.build.json", ROOT)), ...types], { stdio: "inherit" });
 await removeUnreachableTypes(["client/client.d.ts", "rules/client.d.ts"]);
 const { metafile } = await build({
   absWorkingDir: fileURLToPath(ROOT),

@@ -8,6 +8,7 @@ import { ANSWER_FAULTS } from "../cli/doctor/answer-faults.ts";
 import { CHECK_GROUPS } from "../cli/doctor/checks.ts";
 import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../edge/analytics.ts";
 import { EDGE_INTEGER_SETTINGS } from "../edge/settings.ts";
+import project from "../package.json" with { type: "json" };
 import { OPENAPI_DOCUMENT_NAME, STATIC_DOCUMENTS } from "../rules/constraints.ts";
 import { KEY_RULES, RULES_VERSION, SET_RULES } from "../rules/files-rules.ts";
 import { LIMIT_SETTINGS } from "../rules/limits.ts";
@@ -40,7 +41,25 @@ export async function generatedFiles(): Promise<GeneratedFile[]> {
     await withTables("docs/operations.md"),
     await withTables("docs/monitoring.md"),
     await withTables("docs/doctor.md"),
+    ...(await Promise.all(PLACES_OF_IMAGE_TAGS.map(withImageTag))),
   ];
+}
+
+/** What names the images of this version. Their files are read by programs that cannot read package.json. */
+const PLACES_OF_IMAGE_TAGS = [
+  "deploy/kubernetes/overlays/landlock/kustomization.yaml",
+  "deploy/kubernetes/overlays/bubblewrap/kustomization.yaml",
+  "docs/deploy/kubernetes.md",
+];
+
+async function withImageTag(name: string): Promise<GeneratedFile> {
+  const path = rootPath(name);
+  const text = await readFile(path, "utf8");
+  const content = text.replace(
+    /(newTag: "|document-rendering-(?:edge|backend):)\d+\.\d+\.\d+/g,
+    `$1${project.version}`,
+  );
+  return { path, content };
 }
 
 function rootPath(path: string): string {

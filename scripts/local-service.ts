@@ -10,14 +10,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { processIds, readProc } from "../backend/proc.mjs";
 import { locateBubblewrap } from "./bubblewrap-location.mjs";
 import { LOOPBACK, type LocalWorker, type RateLimitBinding, startConfiguredWorker } from "./local-worker.ts";
 
 export { LOOPBACK, STOP_SIGNALS, startWorkerFile } from "./local-worker.ts";
 
 const BACKEND_PROGRAM = fileURLToPath(new URL("../backend/main.ts", import.meta.url));
-const READY_TIMEOUT_MILLISECONDS = 30_000;
 const READY_POLL_MILLISECONDS = 25;
+/** Looking for progress reads the state of every process. */
+const POLLS_PER_LOOK = 20;
+/** How long a start may show no progress. A busy machine may take minutes, but not without using its processor. */
+const STANDSTILL_MILLISECONDS = 30_000;
 
 /** A part of the service cannot start or has ended. The message is for the operator. */
 export class ServiceStartError extends Error {
@@ -37,12 +41,14 @@ export interface LocalBackend {
  * names no work directory, the backend gets a temporary one, which is removed with it.
  *
  * @param onErrorText called with the backend's standard error, once it is ready
+ * @param standstillMilliseconds for tests
  * @throws ServiceStartError with the backend's standard error when it does not start
  */
 export async function startBackend(
   environment: Readonly<Record<string, string>>,
   port: number,
   onErrorText: (text: string) => void = () => {},
+  standstillMilliseconds: number = STANDSTILL_MILLISECONDS,
 ): Promise<LocalBackend> {
   const bubblewrap = await locateBubblewrap();
   const temporary = environment.SERVICE_WORK_DIRECTORY
@@ -57,11 +63,11 @@ export async function startBackend(
       SERVICE_HOST: LOOPBACK,
       SERVICE_PORT: String(port),
     },
-    stdio: ["ignore", "inherit", "pipe"],
+    stdio: ["ignore", "inherit", "pipe", "ipc"],
   });
   let errorText = "";
   let isReady = false;
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
     errorText = (errorText + text).slice(-10_000);
     if (isReady) onErrorText(text);
   });
@@ -78,7 +84,7 @@ export async function startBackend(
     },
   };
   try {
-    await waitUntilReady(backend);
+    await waitUntilReady(backend, standstillMilliseconds);
     isReady = true;
     onErrorText(errorText);
     return backend;
@@ -88,9 +94,18 @@ export async function startBackend(
   }
 }
 
-async function waitUntilReady(backend: LocalBackend): Promise<void> {
-  const deadline = performance.now() + READY_TIMEOUT_MILLISECONDS;
-  while (performance.now() < deadline) {
+/** Waits as long as the backend goes from step to step, or it or its programs use the processor. */
+async function waitUntilReady(backend: LocalBackend, standstillMilliseconds: number): Promise<void> {
+  let step = "loading";
+  backend.process.on("message", (message) => {
+    step = String(message);
+  });
+  let [seen, deadline] = ["", performance.now() + standstillMilliseconds];
+  for (let polls = 0; performance.now() < deadline; polls++) {
+    if (polls % POLLS_PER_LOOK === 0) {
+      const progress = `${step} ${processorTicks(backend.process.pid)}`;
+      if (progress !== seen) [seen, deadline] = [progress, performance.now() + standstillMilliseconds];
+    }
     if (!isRunning(backend.process)) throw new ServiceStartError(backend.errorText() || "The backend has ended.");
     const isReady = await fetch(new URL("/ready", backend.url)).then(
       ({ ok }) => ok,
@@ -99,7 +114,31 @@ async function waitUntilReady(backend: LocalBackend): Promise<void> {
     if (isReady) return;
     await delay(READY_POLL_MILLISECONDS);
   }
-  throw new ServiceStartError("The backend did not become ready in time.");
+  // It may not be able to react to anything else.
+  backend.process.kill("SIGKILL");
+  const seconds = standstillMilliseconds / 1000;
+  const standstill = `The backend does not start: for ${seconds} s it has made no progress while ${step}.`;
+  throw new ServiceStartError([standstill, backend.errorText()].join("\n").trim());
+}
+
+/** The processor time of a process and of all that it has started, in ticks; 0 on systems without /proc. */
+function processorTicks(pid: number | undefined): number {
+  const stats = new Map(
+    processIds().map((id) => {
+      const text = readProc(`${id}/stat`);
+      return [
+        id,
+        text
+          .slice(text.lastIndexOf(")") + 2)
+          .split(" ")
+          .map(Number),
+      ] as const;
+    }),
+  );
+  const isOurs = (id: number | undefined, depth = 0): boolean =>
+    id === pid || (id !== undefined && depth < stats.size && stats.has(id) && isOurs(stats.get(id)?.[1], depth + 1));
+  const ticks = [...stats].flatMap(([id, fields]) => (isOurs(id) ? fields.slice(11, 15) : []));
+  return ticks.reduce((sum, count) => sum + count, 0);
 }
 
 function isRunning(child: ChildProcess): boolean {

@@ -27,6 +27,7 @@ import { localToken, localTokens } from "./local-token.ts";
 import { START_INTEGER_SETTINGS } from "./start-settings.ts";
 import { locateTypst } from "./typst-location.mjs";
 import { vendoredSettings } from "./vendoring/folders.ts";
+import { welcome } from "./welcome.ts";
 
 // Half of the start-up time is parsing JavaScript, mostly Miniflare's: 1.2 s of processor time, 0.7 s with a cache.
 enableCompileCache(join(cacheFolder(), "compiled-javascript"));
@@ -135,18 +136,4 @@ function serviceSettings(): Record<string, string> {
       name.startsWith("SERVICE_") && value !== undefined ? [[name, value]] : [],
     ),
   );
-}
-
-function welcome(origin: string, token: string): string {
-  return [
-    `The service is ready at ${origin} (Ctrl-C stops it). In a browser, with the token, which the page keeps in its tab:`,
-    "",
-    `${origin}/#token=${encodeURIComponent(token)}`,
-    "",
-    "A first document by the command line:",
-    "",
-    `curl --fail-with-body -o hello.pdf ${origin}/v1/render -H 'X-Service-Api-Token: ${token}' -H 'Content-Type: application/json' -d '{"source": "= Hello, #data.name!", "data": {"name": "world"}}'`,
-    "",
-    "",
-  ].join("\n");
 }

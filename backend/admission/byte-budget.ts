@@ -26,6 +26,11 @@ export class ByteBudget {
     return this.#reservedBytes;
   }
 
+  /** How many callers hold anything. */
+  get holders(): number {
+    return this.#bytesByCaller.size;
+  }
+
   /** An empty reservation of a caller. It must be released. */
   open(caller: string): Reservation {
     return new Reservation((difference) => this.#change(caller, difference));

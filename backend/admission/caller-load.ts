@@ -19,7 +19,7 @@ export class CallerLoad<Waiter> {
   /** The turn in which the caller last got a slot; 0 if it never did. */
   latestTurn = 0;
   /** When each running render was admitted. Objects, so that two renders admitted at the same instant are distinct. */
-  readonly #running = new Set<{ readonly admittedSeconds: number }>();
+  readonly #running = new Set<{ readonly admittedSeconds: number; readonly isLent: boolean }>();
   /** Running mean of the length of its renders; infinite until one has ended. */
   #meanSeconds = Number.POSITIVE_INFINITY;
   /** Slot time of the renders that have ended, which decays: see `usedSeconds`. */
@@ -32,6 +32,13 @@ export class CallerLoad<Waiter> {
 
   get running(): number {
     return this.#running.size;
+  }
+
+  /** How many of the running renders have a slot that may be withdrawn. */
+  get lent(): number {
+    let count = 0;
+    for (const { isLent } of this.#running) if (isLent) count++;
+    return count;
   }
 
   get isIdle(): boolean {
@@ -61,8 +68,8 @@ export class CallerLoad<Waiter> {
   }
 
   /** Counts a render as running. The returned function counts its end; further calls do nothing. */
-  admit(nowSeconds: number): (endSeconds: number) => void {
-    const render = { admittedSeconds: nowSeconds };
+  admit(nowSeconds: number, isLent = false): (endSeconds: number) => void {
+    const render = { admittedSeconds: nowSeconds, isLent };
     this.#running.add(render);
     return (endSeconds) => {
       if (!this.#running.delete(render)) return;

@@ -6,8 +6,11 @@
  * caller holds all slots while another waits, unless there is only one slot.
  *
  * Turns alone do not help against very long renders: once they hold all slots, a short render waits until one of them ends.
- * So slow callers together never hold all slots. A caller is slow if another active caller has much shorter renders. Slowness
+ * So slow callers together leave one slot free. A caller is slow if another active caller has much shorter renders. Slowness
  * is relative, because every render takes long on a busy machine.
+ *
+ * Nobody is refused while a slot is free: a request that would be is lent the slot that is kept. A lent slot is withdrawn as soon
+ * as a caller without a slot needs it, and only then is the request refused.
  */
 import { CallerLoad } from "./caller-load.ts";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
@@ -29,19 +32,27 @@ export interface Applicant {
   readonly deadlineMilliseconds?: number;
 }
 
+/**
+ * What is done in a slot. It resolves with null if it has stopped because the slot was withdrawn.
+ *
+ * @param withdrawn aborted when a lent slot is withdrawn; null if the slot is not lent.
+ */
+export type SlotWork<Result> = (withdrawn: AbortSignal | null) => Promise<Result | null>;
+
 /** How a request for a slot ended. */
 export type Admission<Result> =
   | { readonly kind: "done"; readonly result: Result; readonly waitedSeconds: number }
-  /** No slot before the deadline, or no place in the queue. */
+  /** No slot before the deadline, no place in the queue, or only a lent slot that was withdrawn. */
   | { readonly kind: "full"; readonly retryAfterSeconds: number; readonly waitedSeconds: number }
   /** The applicant's signal was aborted before a slot was free. */
   | { readonly kind: "left" };
 
 type Entry =
-  | { readonly kind: "admitted"; readonly leave: (endSeconds: number) => void }
+  | { readonly kind: "admitted"; readonly withdrawn: AbortSignal | null; readonly leave: (endSeconds: number) => void }
   | { readonly kind: "full" | "left" };
 
 interface Waiter {
+  readonly load: CallerLoad<Waiter>;
   readonly settle: (entry: Entry) => void;
 }
 
@@ -62,6 +73,8 @@ export class RenderQueue {
   readonly #options: RenderQueueOptions;
   readonly #clock: Clock;
   readonly #callers = new Map<string, CallerLoad<Waiter>>();
+  /** Withdraws the slot that was last lent. One is lent at a time, because slow callers leave only one free. */
+  #loan: AbortController | null = null;
   #running = 0;
   #waiting = 0;
   /** The number of slots assigned so far. */
@@ -86,45 +99,65 @@ export class RenderQueue {
   }
 
   /** Runs `work` once the applicant has a slot. Rethrows what `work` throws, after freeing the slot. */
-  async run<Result>(applicant: Applicant, work: () => Promise<Result>): Promise<Admission<Result>> {
+  async run<Result>(applicant: Applicant, work: SlotWork<Result>): Promise<Admission<Result>> {
+    const load = this.#loadOf(applicant.caller);
     const arrived = this.#clock.nowSeconds();
-    const entry = await this.#enter(applicant);
+    const entry = await this.#enter(applicant, load);
     const admitted = this.#clock.nowSeconds();
     const waitedSeconds = admitted - arrived;
-    switch (entry.kind) {
-      case "left":
-        return { kind: "left" };
-      case "full":
-        return { kind: "full", retryAfterSeconds: this.estimateRetryAfterSeconds(), waitedSeconds };
-      case "admitted":
-        break;
+    if (entry.kind === "left") return { kind: "left" };
+    if (entry.kind === "admitted") {
+      const result = await this.#hold(entry, admitted, work);
+      if (result !== null) return { kind: "done", result, waitedSeconds };
     }
+    return { kind: "full", retryAfterSeconds: this.#retryAfterSeconds(load), waitedSeconds };
+  }
+
+  async #hold<Result>(
+    { withdrawn, leave }: Extract<Entry, { kind: "admitted" }>,
+    admitted: number,
+    work: SlotWork<Result>,
+  ): Promise<Result | null> {
     try {
-      return { kind: "done", result: await work(), waitedSeconds };
+      return await work(withdrawn);
     } finally {
       const ended = this.#clock.nowSeconds();
-      entry.leave(ended);
+      leave(ended);
       this.#running--;
       this.#meanRenderSeconds += NEWEST_WEIGHT * (ended - admitted - this.#meanRenderSeconds);
       this.#admitWaiting();
     }
   }
 
-  /** The estimated wait for a slot in whole seconds: the number of renders ahead times their recent mean length. */
-  estimateRetryAfterSeconds(): number {
-    const ahead = this.#running + this.#waiting;
-    return Math.max(1, Math.ceil((ahead * this.#meanRenderSeconds) / this.#options.slots));
+  /**
+   * The estimated wait of a further request of a caller, in whole seconds. Callers take turns, so of another caller's requests no more
+   * go before it than the caller itself has waiting; and a slow caller only waits for slow ones, but without the slot that they leave.
+   */
+  #retryAfterSeconds(own: CallerLoad<Waiter>): number {
+    const time = this.#clock.nowSeconds();
+    const slow = this.#slowCallers(time);
+    const isHeldBack = this.#options.slots > 1 && slow.has(own);
+    let ahead = 0;
+    for (const load of isHeldBack ? slow : this.#callers.values()) {
+      const expected = load.expectedSeconds(time);
+      const renderSeconds = expected === Number.POSITIVE_INFINITY ? this.#meanRenderSeconds : expected;
+      ahead += renderSeconds * (load.running + Math.min(load.waiting.size, own.waiting.size + 1));
+    }
+    return Math.max(1, Math.ceil(ahead / (this.#options.slots - (isHeldBack ? 1 : 0))));
   }
 
-  #enter({ caller, signal, deadlineMilliseconds = Number.POSITIVE_INFINITY }: Applicant): Promise<Entry> {
+  #enter(
+    { signal, deadlineMilliseconds = Number.POSITIVE_INFINITY }: Applicant,
+    load: CallerLoad<Waiter>,
+  ): Promise<Entry> {
     if (signal.aborted) return Promise.resolve({ kind: "left" });
-    const load = this.#loadOf(caller);
     load.markActive(this.#clock.nowSeconds());
     return new Promise((resolve) => {
       const leave = () => waiter.settle({ kind: "left" });
       const deadline = Math.min(this.#options.deadlineMilliseconds, deadlineMilliseconds);
-      const cancelDeadline = this.#clock.after(deadline, () => waiter.settle({ kind: "full" }));
+      const cancelDeadline = this.#clock.after(deadline, () => this.#lendOrRefuse(waiter));
       const waiter: Waiter = {
+        load,
         settle: (entry) => {
           cancelDeadline();
           signal.removeEventListener("abort", leave);
@@ -137,20 +170,36 @@ export class RenderQueue {
       load.waiting.add(waiter);
       this.#waiting++;
       this.#admitWaiting();
-      if (this.#waiting > this.#options.maxWaiting) this.#rejectNewest(load);
+      if (this.#waiting > this.#options.maxWaiting) this.#lendOrRefuse(this.#leastEntitled(waiter));
     });
   }
 
-  /** Fills the free slots. A slot counts as taken from here on, so that no other request gets it before the work begins. */
+  /** Fills the free slots. If there is none for a caller that holds none, a lent one is withdrawn. */
   #admitWaiting(): void {
     while (this.#running < this.#options.slots) {
-      const next = this.#nextCaller();
-      const [waiter] = next?.waiting ?? [];
-      if (next === null || waiter === undefined) return;
-      this.#running++;
-      next.latestTurn = ++this.#turns;
-      waiter.settle({ kind: "admitted", leave: next.admit(this.#clock.nowSeconds()) });
+      const [waiter] = this.#nextCaller()?.waiting ?? [];
+      if (waiter === undefined) return;
+      this.#admit(waiter, null);
     }
+    if (this.#loan !== null && this.#nextCaller()?.running === 0) this.#loan.abort();
+  }
+
+  /** A slot counts as taken from here on, so that no other request gets it before the work begins. */
+  #admit({ load, settle }: Waiter, loan: AbortController | null): void {
+    this.#running++;
+    load.latestTurn = ++this.#turns;
+    const leave = load.admit(this.#clock.nowSeconds(), loan !== null);
+    settle({ kind: "admitted", withdrawn: loan?.signal ?? null, leave });
+  }
+
+  /** While a request waits, a free slot is one that is kept for others. */
+  #lendOrRefuse(waiter: Waiter): void {
+    if (this.#running >= this.#options.slots) {
+      waiter.settle({ kind: "full" });
+      return;
+    }
+    this.#loan = new AbortController();
+    this.#admit(waiter, this.#loan);
   }
 
   /** The caller that gets the next slot: the first, by `comesBefore`, of those that may have one. */
@@ -158,7 +207,7 @@ export class RenderQueue {
     const time = this.#clock.nowSeconds();
     const slow = this.#slowCallers(time);
     let slowRunning = 0;
-    for (const load of slow) slowRunning += load.running;
+    for (const load of slow) slowRunning += load.running - load.lent;
     const isLastKept = this.#options.slots > 1 && slowRunning >= this.#options.slots - 1;
     let next: CallerLoad<Waiter> | null = null;
     for (const load of this.#callers.values()) {
@@ -189,11 +238,11 @@ export class RenderQueue {
     return slow;
   }
 
-  /** Rejects the newest request of the caller with the most waiting requests; among equals, that of the newcomer. */
-  #rejectNewest(newcomer: CallerLoad<Waiter>): void {
-    let longest = newcomer;
+  /** The newest request of the caller with the most waiting requests; among equals, that of the newcomer. */
+  #leastEntitled(newcomer: Waiter): Waiter {
+    let longest = newcomer.load;
     for (const load of this.#callers.values()) if (load.waiting.size > longest.waiting.size) longest = load;
-    [...longest.waiting].at(-1)?.settle({ kind: "full" });
+    return [...longest.waiting].at(-1) ?? newcomer;
   }
 
   #loadOf(caller: string): CallerLoad<Waiter> {

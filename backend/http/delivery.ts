@@ -3,16 +3,9 @@
  */
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
-import { FILE_MEDIA_TYPES } from "../../rules/http/file-media-types.ts";
-import { NOT_STORED_HEADERS } from "../../rules/http/headers.ts";
+import { fileHeaders } from "../../rules/http/rendered-file.ts";
 import type { RenderedFile } from "../render/outcome.ts";
 import type { Spool } from "../render/spool.ts";
-import { contentDisposition } from "./file-name.ts";
-
-/** Opened by itself, an SVG runs no scripts and loads nothing, whatever the document has put into it. */
-const SVG_HEADERS = {
-  "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; sandbox",
-} as const;
 
 export const DELIVERY_ENDS = ["delivered", "client_gone", "silent", "timed_out"] as const;
 
@@ -58,12 +51,7 @@ export class Deliveries {
     const started = performance.now();
     this.#underWay++;
     try {
-      reply.headers({
-        ...NOT_STORED_HEADERS,
-        ...(extension === "svg" && SVG_HEADERS),
-        "Content-Type": FILE_MEDIA_TYPES[extension],
-        "Content-Disposition": contentDisposition(suggestedName, extension),
-      });
+      reply.headers(fileHeaders(extension, suggestedName));
       const end = await this.#send(reply, output);
       return { end, startMilliseconds: started, seconds: (performance.now() - started) / 1000 };
     } finally {

@@ -39,6 +39,7 @@ export function requestHead({ headers }: IncomingMessage): RequestHead {
     contentLength: headers["content-length"] ?? null,
     contentType: headers["content-type"] ?? null,
     contentEncoding: headers["content-encoding"] ?? null,
+    transferEncoding: headers["transfer-encoding"] ?? null,
   };
 }
 

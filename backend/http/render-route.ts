@@ -105,7 +105,8 @@ export function renderRoute(resources: RenderRouteResources): RenderRoute {
       request.log.info(logRecord(processed, record), "render");
       if (sender.forbidden === null) {
         const parent = traceParentOf(request.headers);
-        tracing?.record({ ...record, requestId: request.id, parent, startMilliseconds, endMilliseconds });
+        const scheme = request.protocol === "https" ? "https" : "http";
+        tracing?.record({ ...record, requestId: request.id, scheme, parent, startMilliseconds, endMilliseconds });
       }
       // If the connection was closed, the reply counts as not sent, and Fastify would call the handler.
       if (!reply.sent) reply.hijack();
@@ -195,7 +196,12 @@ async function renderInSlot(
   const queueRun = (waitedSeconds: number): PhaseRun<RequestPhase> => {
     return { phase: "queue", startMilliseconds, milliseconds: waitedSeconds * 1000 };
   };
-  const admission = await resources.queue.run(applicant, () => render(resources, valid, clientGone));
+  const admission = await resources.queue.run(applicant, async (withdrawn) => {
+    if (withdrawn === null) return render(resources, valid, clientGone);
+    const report = await render(resources, valid, AbortSignal.any([clientGone, withdrawn]));
+    const isWithdrawn = report.outcome.kind === CLIENT_GONE && !clientGone.aborted;
+    return isWithdrawn ? null : report;
+  });
   switch (admission.kind) {
     case "left":
       return { outcome: notRendered(CLIENT_GONE), runs: [] };

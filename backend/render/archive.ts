@@ -1,16 +1,18 @@
 /**
- * ZIP archives of pages, packed page by page, so that only a few pieces of one page are in memory at any time.
+ * ZIP archives of pages, packed page by page, so that only one small page or a few pieces of a large one are in memory at any
+ * time.
  *
  * zlib compresses, on its thread pool. fflate only writes the container: its own compression starts a thread for each large
  * page, all at once, and compresses small ones on the event loop (64 SVG pages of 700 KB: 17 to 43 s, measured).
  */
-import { createReadStream } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
-import { crc32, createDeflateRaw } from "node:zlib";
+import { promisify } from "node:util";
+import { crc32, createDeflateRaw, deflateRaw } from "node:zlib";
 import { Zip, type ZipInputFile } from "fflate";
 import type { AppendResult } from "../typst/process.ts";
 import type { Spool } from "./spool.ts";
-import { escapeSvg } from "./svg-escaping.ts";
+import { escapeSvg, SvgEscaper } from "./svg-escaping.ts";
 
 /** A page that Typst has written. */
 export interface PageFile {
@@ -29,7 +31,13 @@ const DEFLATE_METHOD = 8;
  * follow its bytes, which some readers accept for compressed entries only.
  */
 const DEFLATE_LEVELS = { png: 0, svg: 6 } as const;
+/** A smaller page is read and compressed in one call each: two streams cost more than its compression. */
 const READ_BYTES = 256 * 1024;
+
+/** What compressed data can have more than the data itself: 5 bytes for each block. zlib takes no chunk below 64 bytes. */
+const DEFLATE_OVERHEAD_BYTES = 128;
+
+const deflateAtOnce = promisify(deflateRaw);
 
 /**
  * Packs pages into `archive`, in the order of their numbers.
@@ -70,6 +78,7 @@ class Packer {
   pageBytes = 0;
   readonly #signal: AbortSignal;
   readonly #zip: Zip;
+  readonly #buffer = Buffer.allocUnsafeSlow(READ_BYTES);
   /** What fflate has written and is not yet in the archive. */
   readonly #pending: Uint8Array[] = [];
 
@@ -88,10 +97,39 @@ class Packer {
   async add(filename: string, path: string): Promise<AppendResult | "stopped"> {
     const entry: ZipInputFile = { filename, size: 0, crc: 0, compression: DEFLATE_METHOD, mtime: MODIFIED };
     this.#zip.add(entry);
+    const file = await open(path);
+    let result: AppendResult | "stopped";
+    try {
+      const { bytesRead } = await file.read(this.#buffer, 0, READ_BYTES, 0);
+      const isWhole = bytesRead < READ_BYTES;
+      result = isWhole
+        ? await this.#addWhole(this.#buffer.subarray(0, bytesRead), entry)
+        : await this.#stream(file, entry);
+    } finally {
+      await file.close();
+    }
+    if (result !== "kept") return result;
+    this.pageBytes += entry.size;
+    if (this.pageBytes > this.#maxPageBytes) return "too-large";
+    entry.ondata?.(null, new Uint8Array(0), true);
+    return this.#flush();
+  }
+
+  async #addWhole(page: Buffer, entry: ZipInputFile): Promise<AppendResult | "stopped"> {
+    if (this.#signal.aborted) return "stopped";
+    const content = this.#isSvg ? escapeWhole(page) : page;
+    measure(content, entry);
+    // One chunk takes all of the output, and is no larger than a tiny page needs.
+    const chunkSize = content.length + DEFLATE_OVERHEAD_BYTES;
+    entry.ondata?.(null, await deflateAtOnce(content, { level: this.#level, chunkSize }), false);
+    return this.#flush();
+  }
+
+  async #stream(file: FileHandle, entry: ZipInputFile): Promise<AppendResult | "stopped"> {
     let result: AppendResult = "kept";
     try {
       await pipeline(
-        createReadStream(path, { highWaterMark: READ_BYTES }),
+        file.createReadStream({ start: 0, highWaterMark: READ_BYTES, autoClose: false }),
         (pieces: AsyncIterable<Buffer>) => measured(this.#isSvg ? escapeSvg(pieces) : pieces, entry),
         createDeflateRaw({ level: this.#level, chunkSize: READ_BYTES }),
         async (pieces: AsyncIterable<Buffer<ArrayBuffer>>) => {
@@ -108,11 +146,7 @@ class Packer {
       if (this.#signal.aborted) return "stopped";
       if (result === "kept") throw error;
     }
-    if (result !== "kept") return result;
-    this.pageBytes += entry.size;
-    if (this.pageBytes > this.#maxPageBytes) return "too-large";
-    entry.ondata?.(null, new Uint8Array(0), true);
-    return this.#flush();
+    return result;
   }
 
   end(): Promise<AppendResult> {
@@ -129,11 +163,22 @@ class Packer {
   }
 }
 
-/** Yields the pieces, and updates the size and the checksum of their entry. */
+function escapeWhole(svg: Buffer): Buffer {
+  const escaper = new SvgEscaper();
+  const [first = svg, ...others] = [...escaper.push(svg), ...escaper.end()];
+  return others.length === 0 ? first : Buffer.concat([first, ...others]);
+}
+
+/** Updates the size and the checksum of an entry. */
+function measure(piece: Buffer, entry: ZipInputFile): void {
+  entry.size += piece.length;
+  entry.crc = crc32(piece, entry.crc);
+}
+
+/** Yields the pieces and measures them. */
 async function* measured(pieces: AsyncIterable<Buffer>, entry: ZipInputFile): AsyncGenerator<Buffer> {
   for await (const piece of pieces) {
-    entry.size += piece.length;
-    entry.crc = crc32(piece, entry.crc);
+    measure(piece, entry);
     yield piece;
   }
 }

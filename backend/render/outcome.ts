@@ -1,6 +1,7 @@
 /**
  * The outcome of a render: the one place that decides which problem the end of a Typst process is.
  */
+import type { FileExtension } from "../../rules/http/file-name.ts";
 import type { Output } from "../../rules/output-options.ts";
 import { type Problem, problem, renderQueueFull } from "../../rules/problem.ts";
 import { ServiceFailure } from "../error-log.ts";
@@ -15,13 +16,10 @@ export const CLIENT_GONE = "client-gone";
 /** Why a render has no output. */
 export type RenderFailure = Problem | RenderTimeout | typeof CLIENT_GONE;
 
-/** The kinds of files that a render makes, by their extension. */
-export type Extension = "pdf" | "png" | "svg" | "zip";
-
 /** A finished output. Its receiver closes it. */
 export interface RenderedFile {
   readonly output: Spool;
-  readonly extension: Extension;
+  readonly extension: FileExtension;
 }
 
 export type RenderOutcome =

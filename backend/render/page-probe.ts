@@ -4,12 +4,10 @@
  * Typst's messages prove nothing, because a template can make text that looks like one. A printed page does.
  */
 import type { Output } from "../../rules/output-options.ts";
-import type { BackendSettings } from "../settings.ts";
 import { lowestPage } from "../typst/command-line.ts";
 import type { TypstResult } from "../typst/process.ts";
-import { CLIENT_GONE, compileFailed, outcomeOfEnd, type RenderFailure } from "./outcome.ts";
+import { CLIENT_GONE, compileFailed, type RenderFailure } from "./outcome.ts";
 import type { Spool } from "./spool.ts";
-import { renderTimeout, timeoutCauseOf } from "./timeouts.ts";
 
 /** Compiles the document again and prints one page. `outputBytes` of the result is 0 if there is no such page. */
 export type PrintPage = (page: number) => Promise<TypstResult>;
@@ -17,8 +15,8 @@ export type PrintPage = (page: number) => Promise<TypstResult>;
 /** The exit code for a template that Typst rejects. A panic and wrong arguments have other codes. */
 const TYPST_ERROR_EXIT_CODE = 1;
 
-/** The page size, in points, of the blank page that Typst writes for a selection that matches nothing. */
-const PLACEHOLDER_MEDIA_BOX = "/MediaBox[0 0 595 842]";
+/** What the PDF that Typst writes for a selection that matches nothing holds: one page, its size in points, no content. */
+const PLACEHOLDER_PARTS = ["/Type/Pages/Count 1/", "/MediaBox[0 0 595 842]/", "<</Length 8/Filter/FlateDecode>>"];
 
 /**
  * Why a render failed: `failure`, or that a single image was requested of a document with several pages. The document is
@@ -42,23 +40,25 @@ export async function explainFailure(
 /**
  * The failure of a selection that matches no page; null if it matches. For such a selection Typst exits with 0 and writes a
  * PDF of one blank page. Pages are numbered without gaps, so a selection matches if its lowest page exists.
+ *
+ * Only a second compile that finishes can show that there is no such page. One that is stopped, or fails, shows nothing: then
+ * the PDF is what the first compile has made of the request.
  */
 export async function failureOfSelection(
   pages: string,
   pdf: Spool,
   printPage: PrintPage,
-  settings: BackendSettings,
+  clientGone: AbortSignal,
 ): Promise<RenderFailure | null> {
   if (!(await mayBePlaceholder(pdf))) return null;
-  const lowest = await printPage(lowestPage(pages));
-  // The page exists, even if the probe was stopped because it was too large.
-  if (lowest.outputBytes > 0) return null;
-  const failure = outcomeOfEnd(lowest, settings) ?? compileFailed({ kind: "selection-empty" });
-  const hasTimedOut = failure !== CLIENT_GONE && timeoutCauseOf(failure) !== undefined;
-  return hasTimedOut ? renderTimeout("page_probe", settings) : failure;
+  const { end, outputBytes } = await printPage(lowestPage(pages));
+  if (clientGone.aborted) return CLIENT_GONE;
+  const isMissing = end.kind === "exited" && end.exitCode === 0 && outputBytes === 0;
+  return isMissing ? compileFailed({ kind: "selection-empty" }) : null;
 }
 
-/** Not a proof: a document may have this page size, too. Typst's own A4 has decimals. */
-function mayBePlaceholder(pdf: Spool): Promise<boolean> {
-  return pdf.includes(PLACEHOLDER_MEDIA_BOX);
+/** Not a proof: a document may be a blank page of this size, too. Typst's own A4 has decimals. */
+async function mayBePlaceholder(pdf: Spool): Promise<boolean> {
+  for (const part of PLACEHOLDER_PARTS) if (!(await pdf.includes(part))) return false;
+  return true;
 }

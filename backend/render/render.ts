@@ -213,7 +213,7 @@ class RenderJob {
     }
     if (output.size === 0) return notRendered(noPageWritten(wanted));
     if (wanted.format === "pdf" && wanted.pages !== null) {
-      const selectionFailure = await failureOfSelection(wanted.pages, output, printPage, settings);
+      const selectionFailure = await failureOfSelection(wanted.pages, output, printPage, this.#time.clientGone);
       if (selectionFailure !== null) return notRendered(selectionFailure);
     }
     return { kind: "rendered", file: { output, extension: wanted.format } };
@@ -224,9 +224,7 @@ class RenderJob {
     const { settings, sandbox, supervisor } = this.#resources;
     const probe = pageProbeArguments(settings, sandbox.view(renderDirectory), this.#command, page);
     const process = supervisor.startIn(renderDirectory, probe);
-    return this.phases.time("probe", () =>
-      this.#perform(process, DISCARD_OUTPUT, null, this.#time.probeMillisecondsLeft),
-    );
+    return this.phases.time("probe", () => this.#perform(process, DISCARD_OUTPUT, null, this.#time.millisecondsLeft));
   }
 
   /** Discards the process and its directory. The answer does not wait for that. */

@@ -1,10 +1,13 @@
 /**
- * Completes the escaping of the SVG that Typst writes, so that every SVG that is delivered is well-formed XML.
+ * Completes the SVG that Typst writes, so that every SVG that is delivered is well-formed XML and draws all its text.
  *
  * Typst 0.15.1 writes elements and attributes, never text, and escapes only `"` (typst #8672). A document can put any text
  * into three attributes (found in the source of typst-svg): `href` and `xlink:href` of a link's `<a>`, and
  * `data-typst-label` of a labelled box or block. All others hold numbers, colours, paths, hashes and Base64. So these three
  * are escaped, and nothing is guessed: `&amp;` in a link target is what the author wrote, and becomes `&amp;amp;`.
+ *
+ * In a tiling, the reference to a glyph begins with a NUL byte instead of a `g` (found in the source, too: Typst draws tilings
+ * when it has written the glyphs and forgotten what kind of id they have). The NUL becomes the `g`, and the glyph is drawn.
  *
  * Bytes in, bytes out, no I/O. Only for this release of Typst: if a later one escapes these attributes, they would be
  * escaped twice.
@@ -15,6 +18,9 @@ const LINK_TAG = Buffer.from("<a ");
 /** Without the space before it: spaces are frequent, and a search that begins with one takes five times as long. */
 const LABEL_ATTRIBUTE = Buffer.from('data-typst-label="');
 const MARKUP_TOKENS = [LINK_TAG, LABEL_ATTRIBUTE];
+/** Outside of those values, Typst writes it only where the kind of a glyph's id should be. */
+const LOST_GLYPH_KIND = Buffer.from("\0");
+const GLYPH_KIND = Buffer.from("g");
 
 /** The only reference that Typst writes. An author's own `&quot;` looks the same and is kept too. */
 const QUOTE_REFERENCE = Buffer.from("&quot;");
@@ -103,6 +109,7 @@ export class SvgEscaper {
   #escape(input: Buffer, isMoreToCome: boolean): Buffer[] {
     const links = new TokenSearch(input, LINK_TAG);
     const labels = new TokenSearch(input, LABEL_ATTRIBUTE);
+    const lostKinds = new TokenSearch(input, LOST_GLYPH_KIND);
     const rewritten = new RewrittenBytes(input, (bytes) => this.#takeScratch(bytes));
     let position = 0;
     while (position < input.length - this.#held.length) {
@@ -110,11 +117,15 @@ export class SvgEscaper {
         case "markup": {
           const link = links.next(position);
           const label = labels.next(position);
-          if (link === label) {
-            // Neither is there.
+          const lostKind = lostKinds.next(position);
+          const first = Math.min(link, label, lostKind);
+          if (first === Number.POSITIVE_INFINITY) {
             if (isMoreToCome) this.#held = unfinishedToken(input.subarray(position), MARKUP_TOKENS);
             position = input.length;
-          } else if (link < label) {
+          } else if (first === lostKind) {
+            position = lostKind + LOST_GLYPH_KIND.length;
+            rewritten.replace(lostKind, position, GLYPH_KIND);
+          } else if (first === link) {
             this.#place = "link-tag";
             position = link + LINK_TAG.length;
           } else {

@@ -22,15 +22,7 @@ export class TimeLimit {
 
   /** What is left of the render timeout; at least 1. */
   get millisecondsLeft(): number {
-    return this.#leftOf(this.#settings.renderTimeoutSeconds);
-  }
-
-  /**
-   * What is left for the page probe; at least 1. Its process has a fresh limit of processor time, so the wall clock bounds
-   * both together: `renderCpuSeconds` from the start of the render.
-   */
-  get probeMillisecondsLeft(): number {
-    return this.#leftOf(this.#settings.renderCpuSeconds);
+    return Math.max(1, this.#started + this.#settings.renderTimeoutSeconds * 1000 - performance.now());
   }
 
   /** Aborted when the files of the request must be written: `MAX_FILL_SECONDS` from now, or when the render is over. */
@@ -42,9 +34,5 @@ export class TimeLimit {
   failure(): RenderFailure {
     if (this.clientGone.aborted) return CLIENT_GONE;
     return renderTimeout(this.over.aborted ? "wall_clock" : "writing_files", this.#settings);
-  }
-
-  #leftOf(seconds: number): number {
-    return Math.max(1, this.#started + seconds * 1000 - performance.now());
   }
 }

@@ -5,7 +5,7 @@
 import { type Problem, problem } from "../../rules/problem.ts";
 import type { BackendSettings } from "../settings.ts";
 
-export const TIMEOUT_CAUSES = ["wall_clock", "processor_time", "writing_files", "page_probe"] as const;
+export const TIMEOUT_CAUSES = ["wall_clock", "processor_time", "writing_files"] as const;
 
 /** Which limit a render exceeded. */
 export type TimeoutCause = (typeof TIMEOUT_CAUSES)[number];
@@ -39,7 +39,5 @@ function describeCause(cause: TimeoutCause, { renderTimeoutSeconds, renderCpuSec
       return `The render needed more than ${renderCpuSeconds} seconds of processor time.`;
     case "writing_files":
       return `The files of the request could not be written in ${MAX_FILL_SECONDS} seconds.`;
-    case "page_probe":
-      return `It took longer than ${renderCpuSeconds} seconds to render the document and to find out whether it has the selected pages.`;
   }
 }

@@ -46,7 +46,7 @@ export function describeBubblewrapObstacle(facts: BubblewrapFacts): string {
     case "missing":
       return "bubblewrap is missing. Install it (Debian: apt-get install bubblewrap) or set SERVICE_BUBBLEWRAP_BIN.";
     case "fails":
-      return `${namespaceObstacle(facts)} (${bubblewrap.complaint})`;
+      return `${namespaceObstacle(facts, bubblewrap.complaint)} (${bubblewrap.complaint})`;
     case "works":
       return facts.isWorkDirectoryExecutable
         ? "bubblewrap works, so the cause is elsewhere: does SERVICE_TYPST_BIN run, and can this user read it and its libraries?"
@@ -55,7 +55,7 @@ export function describeBubblewrapObstacle(facts: BubblewrapFacts): string {
 }
 
 /** Why no namespaces can be made. The most certain causes are checked first. */
-function namespaceObstacle(facts: BubblewrapFacts): string {
+function namespaceObstacle(facts: BubblewrapFacts, complaint: string): string {
   if (!facts.canReadProcSys) {
     return "/proc is masked: bubblewrap must read /proc/sys. Mount a whole /proc, or set SERVICE_SANDBOX=landlock.";
   }
@@ -68,8 +68,21 @@ function namespaceObstacle(facts: BubblewrapFacts): string {
       "SERVICE_SANDBOX=landlock."
     );
   }
+  if (complaint.endsWith("Function not implemented")) {
+    return (
+      "openat2 is hidden from this process, and bubblewrap 0.12 needs it. systemd does that under RestrictSUIDSGID=yes, which " +
+      "DynamicUser=yes implies: use the unit in deploy/systemd. Old container runtimes do it, too, and so do kernels before 5.6. " +
+      "SERVICE_SANDBOX=landlock needs no openat2."
+    );
+  }
+  if (/hostname.*Operation not permitted$/.test(complaint)) {
+    return (
+      "A filter of system calls allows namespaces and refuses sethostname, as Podman's default seccomp profile does. Set " +
+      "SERVICE_SANDBOX=landlock, or run the container with deploy/seccomp-backend.json."
+    );
+  }
   // Before AppArmor: a container sees the host's AppArmor setting, but its filter takes effect first.
-  if (facts.isFiltered) {
+  if (facts.isFiltered && complaint.includes("new namespace")) {
     return (
       "A filter of system calls binds this process and closes user namespaces, as Docker's default seccomp profile does. " +
       "Set SERVICE_SANDBOX=landlock, or run the container with a seccomp profile that allows them."
@@ -80,6 +93,9 @@ function namespaceObstacle(facts: BubblewrapFacts): string {
       "User namespaces are closed by AppArmor (sysctl kernel.apparmor_restrict_unprivileged_userns=1, as on Ubuntu 24.04). " +
       "Install deploy/apparmor-bubblewrap, or set SERVICE_SANDBOX=landlock."
     );
+  }
+  if (facts.isFiltered) {
+    return "A filter of system calls refuses something that bubblewrap needs. Allow it, or set SERVICE_SANDBOX=landlock.";
   }
   return "Namespaces cannot be made here, and no usual cause was found. SERVICE_SANDBOX=landlock needs none.";
 }

@@ -5,6 +5,7 @@
  * A slow or dead collector loses spans and does no other harm: spans are exported in the background, and at most
  * `MAX_PENDING_SPANS` are queued or being exported.
  */
+import { randomUUID } from "node:crypto";
 import {
   type Attributes,
   ROOT_CONTEXT,
@@ -31,6 +32,7 @@ import {
   type SpanExporter,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
+import project from "../../package.json" with { type: "json" };
 import { type TraceParent, traceIdOf } from "../../rules/http/trace-context.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import { outcomeClass } from "../../rules/request-outcome.ts";
@@ -152,7 +154,13 @@ class RequestTraceIds implements IdGenerator {
 
 function resourceOfProcess() {
   return defaultResource()
-    .merge(resourceFromAttributes({ "service.name": SERVICE_NAME }))
+    .merge(
+      resourceFromAttributes({
+        "service.name": SERVICE_NAME,
+        "service.version": project.version,
+        "service.instance.id": randomUUID(),
+      }),
+    )
     .merge(detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] }));
 }
 
@@ -167,6 +175,8 @@ function attributesOf(request: TracedRequest): Attributes {
   return {
     "http.request.method": "POST",
     "http.route": "/v1/render",
+    "url.path": "/v1/render",
+    "url.scheme": request.scheme,
     ...(request.outcome !== "client_gone" && { "http.response.status_code": statusOf(request) }),
     ...(requestBytes !== undefined && { "http.request.body.size": requestBytes }),
     ...(outputBytes !== undefined && { "http.response.body.size": outputBytes }),

@@ -12,6 +12,8 @@ import type { BackendSettings } from "../settings.ts";
 /** What the spans of a finished request say. Nothing of its content is here. */
 export interface TracedRequest {
   readonly requestId: string;
+  /** Of the client's request, as the edge passes it on. */
+  readonly scheme: "http" | "https";
   readonly parent: TraceParent | null;
   readonly caller: string;
   readonly format: OutputFormat | "none";

@@ -1,12 +1,12 @@
 /**
  * The fonts among the files of a request, and the names by which Typst finds them.
  *
- * Typst recognises fonts only by their file extensions, and 0.15.1 only if these are all lower case or all upper case. It does
- * not read WOFF or WOFF2.
+ * Typst recognises fonts only by their file extensions, and 0.15.1 only if these are all lower case or all upper case and
+ * something comes before them. It does not read WOFF or WOFF2.
  */
 
-/** At least one character comes before the dot. */
-const FONT_NAME = /[^/]\.(ttf|otf|ttc|otc)$/i;
+/** The first group is empty if the name is nothing but an extension. */
+const FONT_NAME = /([^/]?)\.(ttf|otf|ttc|otc)$/i;
 const EXTENSIONS_KNOWN_TO_TYPST = new Set(["ttf", "otf", "ttc", "otc", "TTF", "OTF", "TTC", "OTC"]);
 
 /** Whether a file is a font, by its key. */
@@ -21,7 +21,7 @@ export function isFont(key: string): boolean {
  * @param index the index of the file in its request.
  */
 export function fontLinkName(key: string, index: number): string | null {
-  const extension = FONT_NAME.exec(key)?.[1];
-  if (extension === undefined || EXTENSIONS_KNOWN_TO_TYPST.has(extension)) return null;
+  const [, before, extension] = FONT_NAME.exec(key) ?? [];
+  if (extension === undefined || (before !== "" && EXTENSIONS_KNOWN_TO_TYPST.has(extension))) return null;
   return `:font-${index}.${extension.toLowerCase()}`;
 }

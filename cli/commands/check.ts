@@ -18,6 +18,7 @@ import { constraintsFile } from "../constraints-file.ts";
 import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
 import { type Compiled, compileLocally } from "../local/compile.ts";
 import { colouredDiagnostics } from "../local/diagnostics.ts";
+import { type OperatorFlags, operatorFolders } from "../local/operator-folders.ts";
 import { findTypst } from "../local/typst.ts";
 import {
   ARCHIVE_OPTION,
@@ -39,16 +40,15 @@ import { writeWhole } from "../output-file.ts";
 import { type OutputFlags, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import { type DataText, readData, requestOf } from "../project/request.ts";
-import { problemInWords, problemOutcome, writeJson } from "../report.ts";
+import { problemOutcome, writeJson, writeProblem } from "../report.ts";
 import { locateService } from "../service-location.ts";
+import { printable, printableLine, say } from "../terminal.ts";
 import { watchProject } from "../watch.ts";
 
-export interface CheckFlags extends OutputFlags {
+export interface CheckFlags extends OutputFlags, OperatorFlags {
   readonly data?: string | undefined;
   readonly files?: readonly string[] | undefined;
   readonly typst?: string | undefined;
-  readonly fontPath?: readonly string[] | undefined;
-  readonly packagePath?: string | undefined;
   readonly url?: string | undefined;
   readonly json?: true | undefined;
   readonly watch?: true | undefined;
@@ -109,8 +109,7 @@ export async function checkProject(source: string, flags: CheckFlags, signal: Ab
     {
       typstPath,
       limits: valid.limits,
-      fontPaths: (flags.fontPath ?? pathsFrom(process.env.SERVICE_FONT_PATHS)).map((folder) => resolve(folder)),
-      packagePath: packageFolder(flags.packagePath ?? process.env.SERVICE_PACKAGE_PATH),
+      ...operatorFolders(flags),
     },
     signal,
   );
@@ -127,7 +126,7 @@ async function validRequest(project: Project, data: DataText | null, options: Ou
   const check = checkLocally(body, constraints);
   if (check.verdict === "refused") {
     if (flags.json) writeJson(problemOutcome(check.problem, true));
-    else process.stderr.write(`${problemInWords(check.problem, true)}\n`);
+    else writeProblem(check.problem, true);
     return { exitCode: exitCodeOf(check.problem) };
   }
   const limits: Limits = publishedLimits(constraints.limits);
@@ -142,14 +141,6 @@ async function knownConstraints({ url }: CheckFlags) {
   const known = asConstraints(stored?.document) ?? asConstraints(constraintsDocument(DEFAULT_LIMITS));
   if (known === null) throw new Error("the rules publish no constraints");
   return known;
-}
-
-function pathsFrom(setting: string | undefined): string[] {
-  return (setting ?? "").split(":").filter((folder) => folder !== "");
-}
-
-function packageFolder(folder: string | undefined): string | null {
-  return folder ? resolve(folder) : null;
 }
 
 /** Writes the pages where the caller wants them, or where a viewer can open them. @returns the first */
@@ -186,19 +177,19 @@ function reportCompiled(compiled: Compiled, project: Project, flags: CheckFlags)
     writeJson({ outcome: ok ? "compiled" : "not-compiled", diagnostics, reason, notes: project.warnings });
     return;
   }
-  if (!ok || text !== "") for (const warning of project.warnings) process.stderr.write(`note: ${warning}\n`);
-  if (text !== "") process.stderr.write(`${colouredDiagnostics(text, process.stderr)}\n`);
-  if (reason !== null) process.stderr.write(`error: ${reason}\n`);
+  if (!ok || text !== "") for (const warning of project.warnings) say(`note: ${warning}`);
+  if (text !== "") process.stderr.write(`${colouredDiagnostics(printable(text), process.stderr)}\n`);
+  if (reason !== null) say(`error: ${reason}`);
   if (/package/.test(text) && /@[a-z]+\//.test(project.source.toString("utf8")) && !ok) {
-    process.stderr.write("note: The service fetches no packages. It has those of its operator; see --package-path.\n");
+    say("note: The service fetches no packages. It has those of its operator; see --package-path.");
   }
-  if (ok) process.stderr.write(`${project.sourceName} compiles${diagnostics.length > 0 ? ", with warnings" : ""}.\n`);
+  if (ok) say(printableLine(`${project.sourceName} compiles${diagnostics.length > 0 ? ", with warnings" : ""}.`));
 }
 
 async function openPage(page: string): Promise<void> {
   const viewer = await open(resolve(page));
   // A machine without a viewer is no reason to stop.
-  viewer.on("error", () => process.stderr.write(`No viewer opens ${page}.\n`));
+  viewer.on("error", () => say(printableLine(`No viewer opens ${page}.`)));
 }
 
 /** Checks at once and after each change, until it is interrupted. */
@@ -209,7 +200,7 @@ async function watch(source: string, flags: CheckFlags, signal: AbortSignal): Pr
     {
       source,
       further: flags.data === undefined ? [] : [flags.data],
-      except: flags.output === undefined ? [] : [flags.output],
+      except: [cacheFolder(), ...(flags.output === undefined ? [] : [flags.output])],
     },
     signal,
     async () => {
@@ -223,7 +214,7 @@ async function watch(source: string, flags: CheckFlags, signal: AbortSignal): Pr
       } catch (error) {
         // A file that is being saved, or has a mistake in it, is there again at the next change.
         if (!(error instanceof CommandError)) throw error;
-        process.stderr.write(`${error.message}\n`);
+        say(error.message);
       }
     },
   );

@@ -5,8 +5,9 @@ import type { Command } from "@commander-js/extra-typings";
 import { LIMIT_SETTINGS, type LimitName } from "../../rules/limits.ts";
 import { EXIT_CODES, exitCodeOf } from "../exit-codes.ts";
 import { JSON_OPTION, TOKEN_FILE_OPTION, URL_OPTION } from "../options.ts";
-import { problemInWords, problemOutcome, writeJson } from "../report.ts";
+import { problemOutcome, writeJson, writeProblem } from "../report.ts";
 import { asCommandError, openService } from "../service.ts";
+import { printableLine } from "../terminal.ts";
 
 export function addConstraintsCommand(program: Command, signal: AbortSignal): void {
   program
@@ -22,7 +23,7 @@ export function addConstraintsCommand(program: Command, signal: AbortSignal): vo
       });
       if (!result.ok) {
         if (flags.json) writeJson(problemOutcome(result.problem, false));
-        else process.stderr.write(`${problemInWords(result.problem, false)}\n`);
+        else writeProblem(result.problem, false);
         process.exitCode = exitCodeOf(result.problem);
         return;
       }
@@ -39,7 +40,7 @@ export function addConstraintsCommand(program: Command, signal: AbortSignal): vo
       ]);
       const width = Math.max(...rows.map(([name = ""]) => name.length));
       for (const [name = "", value = "", unit = ""] of rows) {
-        process.stdout.write(`${name.padEnd(width)} ${value.padStart(14)} ${unit}\n`);
+        process.stdout.write(`${printableLine(name).padEnd(width)} ${value.padStart(14)} ${unit}\n`);
       }
       process.stdout.write(
         `\nrules ${constraints.rules_version}, output rules ${constraints.output_rules.output_rules_version}\n`,

@@ -6,6 +6,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { IGNORE_FILE } from "../project/project.ts";
+import { printableLine } from "../terminal.ts";
 
 const MAIN = `// The service puts the JSON of the request here as \`data\`.
 #import "lib/letter.typ": letter
@@ -88,7 +89,7 @@ export function addInitCommand(program: Command): void {
     .action(async (folder) => {
       const root = resolve(folder);
       const present = await readdir(root).catch(() => []);
-      if (present.length > 0) throw new CommandError(`${folder} is not empty.`);
+      if (present.length > 0) throw new CommandError(`${printableLine(folder)} is not empty.`);
       const files: Record<string, string> = {
         "main.typ": MAIN,
         "lib/letter.typ": LETTER,
@@ -101,12 +102,16 @@ export function addInitCommand(program: Command): void {
       };
       for (const [name, content] of Object.entries(files)) {
         await mkdir(dirname(join(root, name)), { recursive: true }).catch((error: unknown) => {
-          throw new CommandError(`${folder} cannot be made (${String(error)}).`, EXIT_CODES.failure);
+          throw new CommandError(
+            `${printableLine(`${folder} cannot be made (${String(error)})`)}.`,
+            EXIT_CODES.failure,
+          );
         });
         await writeFile(join(root, name), content, { flag: "wx" });
       }
+      const shown = printableLine(folder);
       process.stdout.write(
-        `${folder} is ready: ${Object.keys(files).join(", ")}\n\n  cd ${folder}\n  document-rendering render . -o letter.pdf\n`,
+        `${shown} is ready: ${Object.keys(files).join(", ")}\n\n  cd ${shown}\n  document-rendering render . -o letter.pdf\n`,
       );
     });
 }

@@ -12,11 +12,12 @@ import { Pace } from "../each/pace.ts";
 import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
 import { writeWhole } from "../output-file.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
+import { projectFolder } from "../project/folder.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import { requestOf } from "../project/request.ts";
-import { problemInWords, problemOutcome, writeJson } from "../report.ts";
+import { problemInWords, problemOutcome, writeJson, writeProblem } from "../report.ts";
 import { asCommandError, openService } from "../service.ts";
-import { type Progress, progressBar, startProgress } from "../terminal.ts";
+import { type Progress, printableLine, progressBar, say, startProgress } from "../terminal.ts";
 import { DEFAULT_JOBS, type RenderFlags } from "./render-flags.ts";
 
 /** So often one document is sent to a service that is busy. */
@@ -40,7 +41,7 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
     throw new CommandError("--each needs the names of the documents: --output 'letters/{name}.pdf'.");
   }
   const output = outputOf(flags);
-  const documents = await readDocuments(each, template);
+  const documents = await readDocuments(each, await projectFolder(source), template);
   const leaveOut = [each, ...documents.map(({ path }) => path)];
   const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut });
   const service = await openService(flags, { retry: false });
@@ -52,7 +53,7 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
     if (!asked.ok) {
       progress.stop();
       if (flags.json) writeJson(problemOutcome(asked.problem, false));
-      else process.stderr.write(`${problemInWords(asked.problem, false)}\n`);
+      else writeProblem(asked.problem, false);
       return exitCodeOf(asked.problem);
     }
     const run = new EachRun({ ...service, project, output, flags, documents, progress, signal });
@@ -190,13 +191,13 @@ class EachRun {
     const left = documents.length - made - present - failed;
     if (flags.json) {
       writeJson({ outcome: "summary", documents: documents.length, made, present, failed, left });
-      if (this.#fatal !== null) process.stderr.write(`${this.#fatal.message}\n`);
+      if (this.#fatal !== null) say(this.#fatal.message);
       return;
     }
     const lines = this.#failures
       .toSorted((one, other) => one.document.line - other.document.line)
       .slice(0, MAX_LISTED_FAILURES)
-      .map(({ document, reason }) => `line ${document.line}, ${document.path}: ${reason}`);
+      .map(({ document, reason }) => printableLine(`line ${document.line}, ${document.path}: ${reason}`));
     if (failed > MAX_LISTED_FAILURES) lines.push(`… and ${failed - MAX_LISTED_FAILURES} more.`);
     if (this.#fatal !== null) lines.push(this.#fatal.message);
     const counts = [
@@ -208,7 +209,7 @@ class EachRun {
     lines.push(`${counts.join(", ")}.`);
     if (present > 0 && !signal.aborted) lines.push("--overwrite makes those again that were there.");
     if (left > 0) lines.push("The same command goes on from here.");
-    process.stderr.write(`${lines.join("\n")}\n`);
+    say(lines.join("\n"));
   }
 }
 

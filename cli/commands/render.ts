@@ -23,9 +23,9 @@ import { writeToStandardOutput, writeWhole } from "../output-file.ts";
 import { extensionOf, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import { readData, requestOf } from "../project/request.ts";
-import { problemInWords, problemOutcome, retryInWords, writeJson } from "../report.ts";
+import { problemOutcome, retryInWords, writeJson, writeProblem } from "../report.ts";
 import { asCommandError, openService } from "../service.ts";
-import { confirm, sizeInWords, startProgress } from "../terminal.ts";
+import { confirm, printableLine, say, sizeInWords, startProgress } from "../terminal.ts";
 import { checkProject } from "./check.ts";
 import { renderEach } from "./render-each.ts";
 import { DEFAULT_JOBS, type RenderFlags } from "./render-flags.ts";
@@ -96,13 +96,13 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
       progress.stop();
       const { contentType, requestId } = result;
       if (flags.json) writeJson({ outcome: "rendered", file: place, bytes: size, contentType, requestId }, json);
-      else if (place !== STANDARD_OUTPUT) process.stderr.write(`${place}: ${sizeInWords(size)}\n`);
+      else if (place !== STANDARD_OUTPUT) say(printableLine(`${place}: ${sizeInWords(size)}`));
       return EXIT_CODES.success;
     }
     progress.stop();
     const { problem, checkedLocally } = result;
     if (flags.json) writeJson(problemOutcome(problem, checkedLocally), json);
-    else process.stderr.write(`${problemInWords(problem, checkedLocally)}\n`);
+    else writeProblem(problem, checkedLocally);
     if (problem.code === "template_compile_failed" && !flags.json) await offerCheck(source, flags, signal);
     return exitCodeOf(problem);
   } finally {
@@ -139,7 +139,7 @@ async function offerCheck(source: string, flags: RenderFlags, signal: AbortSigna
     await checkProject(source, flags, signal);
     return;
   }
-  process.stderr.write(`  To see the mistake: ${checkCommand(source, flags)}\n`);
+  say(printableLine(`  To see the mistake: ${checkCommand(source, flags)}`));
 }
 
 function checkCommand(source: string, { data, files = [], output }: RenderFlags): string {

@@ -5,7 +5,7 @@ import type { Command } from "@commander-js/extra-typings";
 import { runVectors } from "../../rules/client.ts";
 import { CommandError, EXIT_CODES, exitCodeOf } from "../exit-codes.ts";
 import { TOKEN_FILE_OPTION, URL_OPTION } from "../options.ts";
-import { problemInWords } from "../report.ts";
+import { problemInWords, writeJson } from "../report.ts";
 import { asCommandError, openService } from "../service.ts";
 
 export function addVectorsCommand(program: Command, signal: AbortSignal): void {
@@ -25,7 +25,7 @@ export function addVectorsCommand(program: Command, signal: AbortSignal): void {
       const { constraints } = result;
       const count = constraints.conformance_vectors.length + constraints.output_rules.conformance_vectors.length;
       const disagreements = runVectors(constraints);
-      for (const disagreement of disagreements) process.stdout.write(`${JSON.stringify(disagreement)}\n`);
+      for (const disagreement of disagreements) writeJson(disagreement);
       process.stdout.write(`${count - disagreements.length} of ${count} vectors agree\n`);
       process.exitCode = disagreements.length === 0 ? EXIT_CODES.success : EXIT_CODES.failure;
     });

@@ -55,6 +55,11 @@ export const ANSWER_FAULTS = {
     cause: "The gateway or proxy in front of the service answers, but cannot reach the service.",
     advice: "Check that the service runs where the gateway expects it, and read the gateway's log.",
   },
+  "body-refused": {
+    severity: "failure",
+    cause: "A proxy in front of the service refuses bodies of this size: nginx does so from 1 MiB by default.",
+    advice: "Raise its limit to max_request_body_bytes of the deployment (nginx: client_max_body_size 20m).",
+  },
   "rate-limited": {
     severity: "warning",
     cause: "A gateway in front of the service limits how many requests this client may send.",
@@ -127,6 +132,7 @@ export function faultIn(exchange: Exchange): Verdict<AnswerFault> {
   }
   const cloudflareError = cloudflareErrorIn(exchange);
   if (cloudflareError !== null) return { kind: "fault", fault: "gateway", seen: `${seen}: ${cloudflareError}` };
+  if (status === 413) return { kind: "fault", fault: "body-refused", seen };
   if (status === 429) return { kind: "fault", fault: "rate-limited", seen };
   if ([502, 503, 504].includes(status)) return { kind: "fault", fault: "gateway", seen };
   if (status === 404) return { kind: "fault", fault: "wrong-path", seen };

@@ -115,7 +115,7 @@ const originRenders = originCheck({
     },
   },
   async run(examination, origin) {
-    if (examination.rendersHang) return skipped("renders are not answered");
+    if (examination.rendersObstacle === "renders are not answered") return skipped(examination.rendersObstacle);
     const outcomes: string[] = [];
     for (const body of [SMALL_RENDER, BROKEN_RENDER]) {
       const atEdge = await examination.render(body);

@@ -7,7 +7,8 @@ import { type CheckGroup, deploymentCheck, found, ok, skipped } from "./check.ts
 import type { Examination } from "./examination.ts";
 import { type MetricSample, samplesIn, sumOf } from "./metrics-text.ts";
 import type { Exchange } from "./probe.ts";
-import { SMALL_RENDER, whyNotSent } from "./renders.ts";
+import { SMALL_RENDER } from "./renders.ts";
+import { BACKEND_LOG, EDGE_SECRETS, EDGE_SETTINGS } from "./ways-to-deploy.ts";
 
 /** Renders for each origin between two readings: enough that one reaches each, however the edge chooses. */
 const RENDERS_PER_ORIGIN = 3;
@@ -58,12 +59,27 @@ const originsUp = deploymentCheck({
     none: {
       severity: "failure",
       cause: "The edge has no origins: SERVICE_BACKEND_URLS is empty.",
-      advice: "Set it, and deploy the edge again.",
+      advice: `Set it: ${EDGE_SETTINGS}.`,
     },
     down: {
       severity: "failure",
       cause: "The edge cannot reach this origin: it does not run, or tunnel, firewall, name or certificate is wrong.",
-      advice: "Ask its /health from the edge's side of the network, and read the log of whatever supervises it.",
+      advice: `Ask its /health from the edge's side of the network; read its log: ${BACKEND_LOG}.`,
+    },
+    "all-down": {
+      severity: "failure",
+      cause: "The edge reaches none of its origins: none runs, or what lies between is broken, and every render fails.",
+      advice: `Ask /health of one from the edge's side of the network; read its log: ${BACKEND_LOG}.`,
+    },
+    "is-edge": {
+      severity: "failure",
+      cause: "The origin is an edge, not a backend: it takes no render without a caller's token.",
+      advice: `Name the backends themselves in SERVICE_BACKEND_URLS: ${EDGE_SETTINGS}.`,
+    },
+    "rejects-token": {
+      severity: "failure",
+      cause: "The origin rejects the edge: SERVICE_BACKEND_TOKEN is not among its SERVICE_BACKEND_TOKENS.",
+      advice: `Give the edge one of them: ${EDGE_SECRETS}.`,
     },
     "not-a-backend": {
       severity: "failure",
@@ -73,14 +89,24 @@ const originsUp = deploymentCheck({
   },
   async run(examination) {
     const samples = examination.metrics ?? [];
-    const origins = samples.filter(({ name }) => name === "service_origin_up");
+    const origins = samples.filter(
+      ({ name, labels }) => name === "service_origin_up" && !("exported_origin" in labels),
+    );
     if (origins.length === 0) return found("none", "no origin");
     const down = origins.filter(({ value }) => value !== 1).map(originOf);
     const measured = { origins: origins.length, originsUp: origins.length - down.length };
-    if (down.length > 0) return found("down", `${down.join(", ")} of ${origins.length} down`, measured);
-    const backends = new Set(samples.filter(({ name }) => name === "service_backend_info").map(originOf));
+    const seenDown = `${down.join(", ")} of ${origins.length} down`;
+    if (down.length === origins.length) return found("all-down", seenDown, measured);
+    const edges = new Set(samples.filter(({ labels }) => "exported_origin" in labels).map(originOf));
+    if (edges.size > 0) return found("is-edge", [...edges].join(", "), measured);
+    if (down.length > 0) return found("down", seenDown, measured);
+    const backends = new Set(infosIn(examination).map(originOf));
     const others = origins.map(originOf).filter((origin) => !backends.has(origin));
     if (others.length > 0) return found("not-a-backend", others.join(", "), measured);
+    if (examination.rendersObstacle === "no origin renders") {
+      const rejecting = await risingAt(examination, isRejection);
+      if (rejecting.length > 0) return found("rejects-token", rejecting.join(", "), measured);
+    }
     return ok(origins.map(originOf).join(", "), measured);
   },
 });
@@ -103,29 +129,39 @@ const limitsAgree = deploymentCheck({
     },
   },
   async run(examination) {
-    const before = mismatches(examination.metrics ?? []);
-    const total = [...before.values()].reduce((sum, value) => sum + value, 0);
+    const total = sumOf(examination.metrics ?? [], "service_limits_mismatches_total") ?? 0;
     if (total === 0) return ok("no mismatch");
-    await examination.waitForMetrics();
-    const renders = Math.min(MAX_RENDERS, RENDERS_PER_ORIGIN * before.size);
-    for (let index = 0; index < renders && whyNotSent(examination, SMALL_RENDER) === null; index++) {
-      await examination.render(SMALL_RENDER);
-    }
-    const now = mismatches(metricsIn(await examination.askForMetrics()) ?? []);
-    const names = risen(before, now);
+    const names = await risingAt(examination, ({ name }) => name === "service_limits_mismatches_total");
     if (names.length > 0) return found("differ", `mismatches at ${names.join(", ")}`);
     return found("differed", `${total} mismatches before`);
   },
 });
 
-/** The mismatches of each origin. */
-function mismatches(samples: readonly MetricSample[]): ReadonlyMap<string, number> {
-  const counters = samples.filter(({ name }) => name === "service_limits_mismatches_total");
-  return new Map(counters.map((sample) => [originOf(sample), sample.value]));
+/** A render whose backend token was not accepted. */
+function isRejection({ name, labels }: MetricSample): boolean {
+  return name === "service_render_requests_total" && labels.outcome === "forbidden";
 }
 
-function risen(before: ReadonlyMap<string, number>, now: ReadonlyMap<string, number>): string[] {
-  return [...now].filter(([origin, value]) => value > (before.get(origin) ?? 0)).map(([origin]) => origin);
+/** The origins where these counters rise with further renders, some seconds later. */
+async function risingAt(examination: Examination, isCounted: (sample: MetricSample) => boolean): Promise<string[]> {
+  const before = countsIn(examination.metrics ?? [], isCounted);
+  await examination.waitForMetrics();
+  const renders = Math.min(MAX_RENDERS, RENDERS_PER_ORIGIN * before.size);
+  for (let sent = 0; sent < renders && examination.rendersObstacle !== "renders are not answered"; sent++) {
+    await examination.render(SMALL_RENDER);
+  }
+  const now = countsIn(metricsIn(await examination.askForMetrics()) ?? [], isCounted);
+  return [...now].filter(([origin, count]) => count > (before.get(origin) ?? 0)).map(([origin]) => origin);
+}
+
+/** The sum of these counters at each origin. */
+function countsIn(samples: readonly MetricSample[], isCounted: (sample: MetricSample) => boolean): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const sample of samples.filter(isCounted)) {
+    const origin = originOf(sample);
+    counts.set(origin, (counts.get(origin) ?? 0) + sample.value);
+  }
+  return counts;
 }
 
 const typstVersions = deploymentCheck({
@@ -211,7 +247,9 @@ export function metricsIn(exchange: Exchange): readonly MetricSample[] | null {
 }
 
 function infosIn({ metrics: samples }: Examination): readonly MetricSample[] {
-  return (samples ?? []).filter(({ name }) => name === "service_backend_info");
+  return (samples ?? []).filter(
+    ({ name, labels }) => name === "service_backend_info" && !("exported_origin" in labels),
+  );
 }
 
 function originOf({ labels }: MetricSample): string {

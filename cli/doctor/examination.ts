@@ -86,7 +86,7 @@ export class Examination {
   readonly target: ExaminationTarget;
   readonly allowance: Allowance;
   readonly origins: readonly OriginUnderTest[];
-  /** All answers of the edge so far. The allowance bounds their number. */
+  /** All answers of the edge so far, without those that a gateway gave in its place. The allowance bounds their number. */
   readonly answers: SeenAnswer[] = [];
   /** Those of the host. */
   addresses: readonly string[] = [];
@@ -97,8 +97,8 @@ export class Examination {
     null;
   /** What the edge publishes as installed. */
   capabilities: Capabilities | null = null;
-  /** Set once a render has not been answered in time: no other one is sent then. */
-  rendersHang = false;
+  /** Why no further render is sent: one was not answered in time, or no origin took it. */
+  rendersObstacle: "renders are not answered" | "no origin renders" | null = null;
   /** The metrics of the edge after the renders; null while they have not been read. */
   metrics: readonly MetricSample[] | null = null;
   readonly #probe: Probe;
@@ -121,7 +121,11 @@ export class Examination {
       const { method = "GET", path } = request;
       const { status, headers } = exchange;
       const url = new URL(path, this.target.url);
-      this.answers.push({ request: `${method} /${path}`, url, status, headers, problem: problemIn(exchange) });
+      const problem = problemIn(exchange);
+      // A gateway answers for itself where it has a limit of its own: that is no answer that it has changed.
+      if (status !== 413 || problem !== null) {
+        this.answers.push({ request: `${method} /${path}`, url, status, headers, problem });
+      }
     }
     return exchange;
   }
@@ -148,7 +152,9 @@ export class Examination {
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(body),
     });
-    if (exchange.kind === "no-answer" && exchange.fault === "timed-out") this.rendersHang = true;
+    if (exchange.kind === "no-answer" && exchange.fault === "timed-out") {
+      this.rendersObstacle = "renders are not answered";
+    }
     return exchange;
   }
 

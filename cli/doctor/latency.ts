@@ -78,7 +78,7 @@ const originLatency = originCheck({
     },
   },
   async run(examination, origin) {
-    if (examination.rendersHang) return skipped("renders are not answered");
+    if (examination.rendersObstacle === "renders are not answered") return skipped(examination.rendersObstacle);
     const render = await medianOf(REQUESTS_AT_ORIGIN, () => origin.render(SMALL_RENDER));
     if (render === null) return skipped("not every request was answered");
     const measured = { renderMilliseconds: render.milliseconds };

@@ -8,6 +8,7 @@ import { type Check, type CheckGroup, deploymentCheck, found, ok, skipped, type 
 import type { Examination } from "./examination.ts";
 import { type Expected, MEDIA_TYPES, wrongIn, wrongInArchive } from "./rendered-bytes.ts";
 import { constraintsOf } from "./service.ts";
+import { EDGE_LOG } from "./ways-to-deploy.ts";
 
 const WIDTH = 120;
 const HEIGHT = 80;
@@ -17,16 +18,22 @@ const pagesOf = (texts: readonly string[]) =>
 const ONE_PAGE = pagesOf(["Doctor"]);
 const TWO_PAGES = pagesOf(["One", "Two"]);
 
+/** More than proxies take by default, many of them 1 MiB, in strings that every deployment allows. */
+const LARGE_DATA = Array.from({ length: 40 }, () => "x".repeat(32 * 1024));
+
 /** The smallest render, for latencies and for the comparison of origins. */
 export const SMALL_RENDER = { source: ONE_PAGE, output: { format: "pdf" } };
 
 const RENDER_FAULTS = {
   "no-backend": {
     severity: "failure",
-    cause:
-      "The edge has no origin that renders: none configured, none reachable, or they reject its SERVICE_BACKEND_TOKEN.",
-    advice:
-      "See origins-up; compare SERVICE_BACKEND_URLS and SERVICE_BACKEND_TOKEN with the backends' tokens and logs.",
+    cause: "None of the edge's origins takes a render: origins-up says why, unless /metrics is closed to the doctor.",
+    advice: `If it is, look for "an origin did not answer" in the edge's log: ${EDGE_LOG}.`,
+  },
+  "behind-limit": {
+    severity: "failure",
+    cause: "Small renders work: a proxy between edge and backends refuses larger bodies, nginx from 1 MiB by default.",
+    advice: "Raise its limit to max_request_body_bytes of the deployment (nginx: client_max_body_size 20m).",
   },
   "render-failed": {
     severity: "failure",
@@ -62,6 +69,7 @@ interface RenderCase {
   readonly looksAt: string;
   readonly request: object;
   readonly expected: Expected;
+  readonly needs?: readonly string[];
   /** Pages of an archive. */
   readonly archivedPages?: number;
 }
@@ -127,17 +135,29 @@ const CASES: readonly RenderCase[] = [
     },
     expected: { type: "png", widthPoints: 33, heightPoints: 45 },
   },
+  {
+    id: "render-large",
+    title: "a request of more than 1 MiB",
+    looksAt: "A valid request of 1.3 MiB, which a proxy in front of the edge, or between it and a backend, may refuse",
+    request: {
+      source: "#set page(width: data.len() * 1pt, height: (data.last().len() / 1024) * 1pt, margin: 0pt)",
+      data: LARGE_DATA,
+      output: { format: "png", ppi: 72 },
+    },
+    expected: { type: "png", widthPoints: 40, heightPoints: 32 },
+    needs: ["token", "render-pdf"],
+  },
 ];
 
 export const RENDERS: CheckGroup = { name: "Renders", checks: CASES.map(renderCheck) };
 
 function renderCheck(renderCase: RenderCase): Check {
-  const { id, title, looksAt } = renderCase;
+  const { id, title, looksAt, needs = ["token"] } = renderCase;
   return deploymentCheck({
     id,
     title,
     looksAt,
-    needs: ["token"],
+    needs,
     faults: RENDER_FAULTS,
     run: (examination) => renderAndLook(examination, renderCase),
   });
@@ -145,7 +165,7 @@ function renderCheck(renderCase: RenderCase): Check {
 
 async function renderAndLook(
   examination: Examination,
-  { request, expected, archivedPages }: RenderCase,
+  { id, request, expected, archivedPages }: RenderCase,
 ): Promise<Verdict<keyof typeof RENDER_FAULTS | Extract<ReturnType<typeof faultIn>, { kind: "fault" }>["fault"]>> {
   const obstacle = whyNotSent(examination, request);
   if (obstacle !== null) return skipped(obstacle);
@@ -154,6 +174,8 @@ async function renderAndLook(
     const fault = faultIn(exchange);
     switch (problemIn(exchange)?.code) {
       case "service_unavailable":
+        if (id === "render-large") return found("behind-limit", fault.seen);
+        examination.rendersObstacle = "no origin renders";
         return found("no-backend", fault.seen);
       case "render_failed":
         return found("render-failed", fault.seen);
@@ -177,7 +199,7 @@ async function renderAndLook(
 
 /** Why a render is better not sent; null if it may be. */
 export function whyNotSent(examination: Examination, request: object): string | null {
-  if (examination.rendersHang) return "renders are not answered";
+  if (examination.rendersObstacle !== null) return examination.rendersObstacle;
   const check = checkRequest(request, constraintsOf(examination).parsed);
   return check.verdict === "refused" ? `over a limit of this deployment (${check.problem.code})` : null;
 }

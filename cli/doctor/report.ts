@@ -2,6 +2,7 @@
  * The report of the doctor: lines for people as the checks are made, and one object for programs at the end.
  */
 import { styleText } from "node:util";
+import { printableLine } from "../terminal.ts";
 import type { Status } from "./check.ts";
 import type { CheckResult, ExaminationReport } from "./examine.ts";
 
@@ -30,12 +31,12 @@ export class Table {
     const heading = origin === null ? group : `${group}: ${origin}`;
     if (heading !== this.#heading) {
       this.#heading = heading;
-      process.stdout.write(`\n${styleText("bold", heading)}\n`);
+      process.stdout.write(`\n${styleText("bold", printableLine(heading))}\n`);
     }
     const { mark, color } = MARKS[status];
-    process.stdout.write(`${styleText(color, mark)} ${title.padEnd(TITLE_WIDTH)} ${seen}\n`);
-    if (cause !== null) process.stdout.write(`    likely cause: ${cause}\n`);
-    if (advice !== null) process.stdout.write(`    what to do:   ${advice}\n`);
+    process.stdout.write(`${styleText(color, mark)} ${title.padEnd(TITLE_WIDTH)} ${printableLine(seen)}\n`);
+    if (cause !== null) process.stdout.write(`    likely cause: ${printableLine(cause)}\n`);
+    if (advice !== null) process.stdout.write(`    what to do:   ${printableLine(advice)}\n`);
   }
 }
 

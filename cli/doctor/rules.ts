@@ -10,7 +10,7 @@ import { PROBLEMS } from "../../rules/problem.ts";
 import { sizeInWords } from "../terminal.ts";
 import { faultIn, isAnswer, jsonIn, problemIn } from "./answer-faults.ts";
 import { capabilitiesPublished } from "./capabilities.ts";
-import { type CheckGroup, deploymentCheck, found, ok, skipped, type Verdict } from "./check.ts";
+import { type Check, type CheckGroup, deploymentCheck, found, ok, skipped, type Verdict } from "./check.ts";
 import type { Examination } from "./examination.ts";
 import { isRecord } from "./json-values.ts";
 import type { Exchange } from "./probe.ts";
@@ -200,41 +200,33 @@ const DOCUMENT_FAULTS = {
   differs: {
     severity: "failure",
     cause: "The static files and the Worker are of different versions, or a cache still has the old file.",
-    advice: "Deploy both together (npx wrangler deploy does), and purge what caches this path.",
+    advice: "Deploy both together, as wrangler deploy and the image do, and purge what caches this path.",
   },
 } as const;
 
-const filesKeyRules = deploymentCheck({
-  id: "files-key-rules",
-  title: "files-key-rules.json",
-  looksAt: "The static document is what `/v1/constraints` says, without limits and output rules",
-  needs: ["token"],
-  faults: DOCUMENT_FAULTS,
-  async run(examination) {
-    const { limits: _limits, output_rules: _rules, ...keyRules } = constraintsOf(examination).document;
-    return compareDocument(await examination.ask({ path: "files-key-rules.json" }), keyRules);
-  },
-});
-
-const outputRules = deploymentCheck({
-  id: "output-rules",
-  title: "output-rules.json",
-  looksAt: "The static document is `output_rules` of `/v1/constraints`",
-  needs: ["token"],
-  faults: DOCUMENT_FAULTS,
-  async run(examination) {
-    const { output_rules } = constraintsOf(examination).document;
-    return compareDocument(await examination.ask({ path: "output-rules.json" }), output_rules);
-  },
-});
-
-function compareDocument(exchange: Exchange, published: unknown) {
-  if (!isAnswer(exchange, 200)) return faultIn(exchange);
-  const document = jsonIn(exchange);
-  if (document === undefined) return faultIn(exchange);
-  if (!isDeepStrictEqual(document, published)) return found("differs", "not what /v1/constraints says");
-  return ok("as published");
+/** A static document that is a part of what `/v1/constraints` says. */
+function documentCheck(id: string, what: string, partOf: (document: PublishedDocument) => unknown): Check {
+  return deploymentCheck({
+    id,
+    title: `${id}.json`,
+    looksAt: `The static document is ${what}`,
+    needs: ["token"],
+    faults: DOCUMENT_FAULTS,
+    async run(examination) {
+      const exchange = await examination.ask({ path: `${id}.json` });
+      const document = isAnswer(exchange, 200) ? jsonIn(exchange) : undefined;
+      if (document === undefined) return faultIn(exchange);
+      const isSame = isDeepStrictEqual(document, partOf(constraintsOf(examination).document));
+      return isSame ? ok("as published") : found("differs", "not what /v1/constraints says");
+    },
+  });
 }
+
+type PublishedDocument = ReturnType<typeof constraintsOf>["document"];
+const WITHOUT_LIMITS = "what `/v1/constraints` says, without limits and output rules";
+const filesKeyRules = documentCheck("files-key-rules", WITHOUT_LIMITS, ({ limits, output_rules, ...rest }) => rest);
+const OUTPUT_RULES = "`output_rules` of `/v1/constraints`";
+const outputRules = documentCheck("output-rules", OUTPUT_RULES, ({ output_rules }) => output_rules);
 
 const errorCodes = deploymentCheck({
   id: "error-codes",
@@ -245,7 +237,7 @@ const errorCodes = deploymentCheck({
     incomplete: {
       severity: "failure",
       cause: "The static files are of another version, or a cache still has the old one.",
-      advice: "Deploy again (npx wrangler deploy), and purge what caches this path.",
+      advice: "Deploy the edge again, and purge what caches this path.",
     },
   },
   async run(examination) {

@@ -8,6 +8,7 @@ import { type CheckGroup, deploymentCheck, found, ok } from "./check.ts";
 import type { Examination } from "./examination.ts";
 import { isRecord } from "./json-values.ts";
 import type { Exchange } from "./probe.ts";
+import { EDGE_LOG, EDGE_SECRETS } from "./ways-to-deploy.ts";
 
 /** Not the form of any real token. */
 export const WRONG_TOKEN = "wrong-token-of-the-doctor";
@@ -21,7 +22,7 @@ const health = deploymentCheck({
     settings: {
       severity: "failure",
       cause: "A setting of the edge cannot be used: its log names which.",
-      advice: "Read the log (npx wrangler tail), correct the setting and deploy again.",
+      advice: `Read the log (${EDGE_LOG}) and correct the setting.`,
     },
     backend: {
       severity: "failure",
@@ -53,7 +54,7 @@ const tokenMissing = deploymentCheck({
     "no-tokens": {
       severity: "failure",
       cause: "The edge has no tokens: SERVICE_API_TOKENS is not set, and it rejects everybody.",
-      advice: "Set it (npx wrangler secret put SERVICE_API_TOKENS) in the environment that serves this URL.",
+      advice: `Set it where this URL is served: ${EDGE_SECRETS}.`,
     },
   },
   async run(examination) {

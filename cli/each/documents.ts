@@ -7,7 +7,8 @@
 import { isUtf8 } from "node:buffer";
 import { resolve } from "node:path";
 import { CommandError } from "../exit-codes.ts";
-import { readNamed } from "../project/project.ts";
+import { readNamed } from "../project/folder.ts";
+import { printableLine } from "../terminal.ts";
 
 export interface EachDocument {
   /** Counted from one. */
@@ -24,7 +25,7 @@ const MAX_VALUE_BYTES = 150;
 const PLACEHOLDER = /\{([^{}]+)\}/g;
 /** Separators, what Windows refuses in names, and what is invisible in them. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that no name may have.
-const UNSAFE = /[/\\<>:"|?*\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
+const UNSAFE = /[/\\<>:"|?*\u0000-\u001f\u007f-\u009f\p{Bidi_Control}]/u;
 const RESERVED_ON_WINDOWS = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)/i;
 
 /** What a line lacks, or null and the document. */
@@ -33,11 +34,12 @@ type Line = { readonly document: EachDocument } | { readonly mistake: string };
 /**
  * Reads the lines of a file; lines of spaces do not count.
  *
+ * @param folder of the project
  * @param template such as `letters/{name}.pdf`; `{address.city}` goes deeper, `{#}` is the number of the line.
  * @throws CommandError that names every line which has no safe file name of its own.
  */
-export async function readDocuments(file: string, template: string): Promise<EachDocument[]> {
-  const bytes = await readNamed(file, file);
+export async function readDocuments(file: string, folder: string, template: string): Promise<EachDocument[]> {
+  const bytes = await readNamed(file, file, folder);
   if (!isUtf8(bytes)) throw new CommandError(`${file} is not UTF-8.`);
   const lines = bytes
     .toString("utf8")
@@ -111,7 +113,7 @@ function listMistakes(mistakes: readonly string[]): string {
   const more = mistakes.length - MAX_REPORTED_LINES;
   return [
     "Nothing was sent:",
-    ...mistakes.slice(0, MAX_REPORTED_LINES),
+    ...mistakes.slice(0, MAX_REPORTED_LINES).map(printableLine),
     ...(more > 0 ? [`… and ${more} more.`] : []),
   ].join("\n");
 }

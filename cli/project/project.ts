@@ -2,12 +2,13 @@
  * Collects what a request carries from a folder: the source, the files that it reads, and those that the caller names.
  *
  * The folder of the source is the root of the project, here as on the service, so a path in the source means the same file
- * in both places, and nothing above that folder can be read.
+ * in both places, and nothing outside of that folder can be read: see folder.ts.
  */
-import { readFile, stat } from "node:fs/promises";
 import { basename, dirname, extname, isAbsolute, join, posix, relative, resolve, sep } from "node:path";
 import { globby } from "globby";
 import { CommandError } from "../exit-codes.ts";
+import { printableLine } from "../terminal.ts";
+import { isFile, isFolder, projectFolder, readNamed } from "./folder.ts";
 import { readLiterals, stringLiterals } from "./literals.ts";
 
 /** What files to leave out, beside `.gitignore`: in the same syntax. */
@@ -18,8 +19,6 @@ const DATA_FILE = "data.json";
 const FONT_FILES = "fonts/**/*.{ttf,otf,ttc,otc,TTF,OTF,TTC,OTC}";
 /** No request may carry so many; more would only be read in vain. */
 const MAX_FILES = 5000;
-/** Far above every limit of a service on a file. */
-const MAX_FILE_BYTES = 256 * 1024 ** 2;
 
 export interface ProjectFile {
   /** Its path below the root, with `/`: the key in `files`. */
@@ -55,20 +54,20 @@ export interface ProjectOptions {
  * @throws CommandError when something that is named is not there or cannot be sent.
  */
 export async function collectProject(path: string, { patterns, leaveOut }: ProjectOptions): Promise<Project> {
-  const isFolder = (await statOf(path))?.isDirectory() ?? false;
-  const sourceName = isFolder ? join(path, MAIN_FILE) : path;
+  const isWhole = await isFolder(path);
+  const sourceName = isWhole ? join(path, MAIN_FILE) : path;
   const sourcePath = resolve(sourceName);
-  const root = dirname(sourcePath);
-  const source = await readNamed(sourcePath, sourceName);
-  const dataPath = isFolder && (await isFile(join(root, DATA_FILE))) ? join(root, DATA_FILE) : null;
+  const root = await projectFolder(path);
+  const source = await readNamed(sourcePath, sourceName, root);
+  const dataPath = isWhole && (await isFile(join(root, DATA_FILE))) ? join(root, DATA_FILE) : null;
 
   const files = new Map<string, Buffer>();
   const excluded = new Set([sourcePath, ...leaveOut.map((file) => resolve(file))]);
-  if (isFolder && dataPath !== null) excluded.add(dataPath);
-  const named = isFolder ? ["**", ...patterns] : [FONT_FILES, ...patterns];
+  if (dataPath !== null) excluded.add(dataPath);
+  const named = isWhole ? ["**", ...patterns] : [FONT_FILES, ...patterns];
   for (const key of await matchingFiles(root, named, patterns)) {
     const absolute = join(root, key);
-    if (!excluded.has(absolute)) files.set(key, await readNamed(absolute, key));
+    if (!excluded.has(absolute)) files.set(key, await readNamed(absolute, key, root));
   }
   const warnings = await followLiterals({ root, sourceName, source, files });
   return {
@@ -78,7 +77,7 @@ export async function collectProject(path: string, { patterns, leaveOut }: Proje
     source,
     files: [...files].map(([key, bytes]) => ({ key, bytes })).sort((a, b) => (a.key < b.key ? -1 : 1)),
     dataPath,
-    warnings,
+    warnings: warnings.map(printableLine),
   };
 }
 
@@ -105,7 +104,7 @@ async function followLiterals(project: {
       if (bytes === undefined) {
         if (!(await isFile(join(root, target)))) continue;
         if (files.size >= MAX_FILES) throw tooManyFiles();
-        bytes = await readNamed(join(root, target), target);
+        bytes = await readNamed(join(root, target), target, root);
         files.set(target, bytes);
       }
       if (isTypst(target)) queue.push(typstFile(root, sourceName, target, bytes));
@@ -185,26 +184,4 @@ function tooManyFiles(): CommandError {
   return new CommandError(
     `The project has more than ${MAX_FILES} files. Name those that it needs with --files, or the others in ${IGNORE_FILE}.`,
   );
-}
-
-/** @throws CommandError that names the file as the caller did. */
-export async function readNamed(path: string, name: string): Promise<Buffer> {
-  const found = await statOf(path);
-  if (found === null) throw new CommandError(`${name} is not there.`);
-  if (!found.isFile()) throw new CommandError(`${name} is not a file.`);
-  if (found.size > MAX_FILE_BYTES)
-    throw new CommandError(`${name} has ${found.size} bytes: no service takes such a file.`);
-  try {
-    return await readFile(path);
-  } catch (error) {
-    throw new CommandError(`${name} cannot be read (${error instanceof Error ? error.message : String(error)}).`);
-  }
-}
-
-async function isFile(path: string): Promise<boolean> {
-  return (await statOf(path))?.isFile() ?? false;
-}
-
-async function statOf(path: string) {
-  return stat(path).catch(() => null);
 }

@@ -13,7 +13,9 @@ import {
 } from "../../client/render-request.ts";
 import { JsonCursor } from "../../rules/json/cursor.ts";
 import { CommandError } from "../exit-codes.ts";
-import { type Project, readNamed } from "./project.ts";
+import { printableLine } from "../terminal.ts";
+import { readNamed } from "./folder.ts";
+import type { Project } from "./project.ts";
 
 const BYTE_ORDER_MARK = "\ufeff";
 const STANDARD_INPUT = "-";
@@ -34,8 +36,8 @@ export interface DataText {
 export async function readData(project: Project, path: string | null): Promise<DataText | null> {
   const name = path ?? project.dataPath;
   if (name === null) return null;
-  const bytes = name === STANDARD_INPUT ? await readStandardInput() : await readNamed(name, name);
-  return { text: validJson(bytes, name === STANDARD_INPUT ? "standard input" : name), name };
+  const bytes = name === STANDARD_INPUT ? await readStandardInput() : await readNamed(name, name, project.root);
+  return { text: validJson(bytes, name === STANDARD_INPUT ? "standard input" : printableLine(name)), name };
 }
 
 /** JSON text without its byte order mark. @throws CommandError that says where the mistake is, by line and column */
@@ -70,7 +72,7 @@ function requestFile(bytes: Buffer): RequestFile {
 }
 
 function sourceText({ source, sourceName }: Project): string {
-  if (!isUtf8(source)) throw new CommandError(`${sourceName} is not UTF-8: save it as UTF-8.`);
+  if (!isUtf8(source)) throw new CommandError(`${printableLine(sourceName)} is not UTF-8: save it as UTF-8.`);
   return source.toString("utf8");
 }
 

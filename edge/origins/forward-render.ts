@@ -3,7 +3,6 @@
  */
 
 import { parseBackendLoad } from "../../rules/http/backend-load.ts";
-import { isFileMediaType } from "../../rules/http/file-media-types.ts";
 import {
   BACKEND_TOKEN_HEADER,
   CALLER_HEADER,
@@ -13,6 +12,7 @@ import {
   PROBLEM_CODE_HEADER,
   REQUEST_ID_HEADER,
 } from "../../rules/http/headers.ts";
+import { fileExtensionOf } from "../../rules/http/rendered-file.ts";
 import {
   formatTraceparent,
   parseTraceparent,
@@ -20,6 +20,7 @@ import {
   TRACEPARENT_HEADER,
   TRACESTATE_HEADER,
 } from "../../rules/http/trace-context.ts";
+import type { Limits } from "../../rules/limits.ts";
 import {
   PROBLEM_MEDIA_TYPE,
   PROBLEMS,
@@ -32,6 +33,7 @@ import { deploymentOf, type EdgeContext } from "../context.ts";
 import type { HeldBody } from "../held-body.ts";
 import { logFailure } from "../request-log.ts";
 import { problemCodeOf } from "../request-record.ts";
+import { lengthOf, maxAnswerBytes } from "./answer-length.ts";
 import type { Origin } from "./origin.ts";
 import { RenderAttempts } from "./render-attempts.ts";
 import { type AnswerContent, type OriginAnswer, type Sending, tryOrigins } from "./try-origins.ts";
@@ -96,16 +98,18 @@ async function send(
   });
   return {
     status: response.status,
-    content: contentOf(response),
+    content: contentOf(response, deploymentOf(context).settings.limits),
     retryAfter: response.headers.get("Retry-After"),
     load: parseBackendLoad(response.headers.get(LOAD_HEADER)),
     answer: response,
   };
 }
 
-function contentOf({ status, headers }: Response): AnswerContent {
+function contentOf(response: Response, limits: Limits): AnswerContent {
+  const { status, headers } = response;
   const mediaType = headers.get("Content-Type");
-  if (isFileMediaType(mediaType)) return "file";
+  if ((lengthOf(response) ?? 0) > maxAnswerBytes(response, limits)) return "foreign";
+  if (fileExtensionOf(mediaType) !== null) return "file";
   if (mediaType !== PROBLEM_MEDIA_TYPE) return "foreign";
   // Proxies answer with problems too (RFC 9457), which are none of the contract's.
   const code = problemCodeOf(headers.get(PROBLEM_CODE_HEADER));
@@ -140,7 +144,7 @@ function requestHeaders(context: EdgeContext, patienceMilliseconds: number): Rec
   };
 }
 
-/** The caller's trace. The edge records no spans, so it passes the trace on unchanged. */
+/** The caller's trace. Where the platform records spans, they belong to a trace of its own, so this one is passed on unchanged. */
 function traceHeaders(headers: Headers): Record<string, string> {
   const parent = parseTraceparent(headers.get(TRACEPARENT_HEADER));
   if (parent === null) return {};

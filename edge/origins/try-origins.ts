@@ -142,7 +142,7 @@ async function tryOrigin<Origin, Answer>(
     const isWell = end.kind === "answered" || end.kind === "busy" || response.load?.isDraining === true;
     choice.end(attempt, clock.now(), isWell ? { kind: "answered", load: response.load } : { kind: "failed" });
     if (end.kind === "answered") return end;
-    forwarded.report(origin, `status ${response.status}`);
+    forwarded.report(origin, causeOf(response));
     await forwarded.discard(response.answer);
     return end;
   } catch (error) {
@@ -170,6 +170,15 @@ function classify<Answer>({ status, content, retryAfter, answer }: OriginAnswer<
       if (status !== PROBLEMS.render_queue_full.status) return { kind: "unavailable" };
       return { kind: "busy", retryAfterSeconds: retryAfterSeconds(retryAfter) };
   }
+}
+
+/** Why an answer is none for the client, for the log. */
+function causeOf({ status, content }: OriginAnswer<unknown>): string {
+  if (content === "foreign") return `status ${status} of something else than a backend`;
+  // The token is all that a backend's 403 can be about.
+  return status === PROBLEMS.forbidden.status
+    ? `status ${status}: it does not accept SERVICE_BACKEND_TOKEN`
+    : `status ${status}`;
 }
 
 function retryAfterSeconds(text: string | null): number {

@@ -1,5 +1,5 @@
 /**
- * Validates the media type and the content coding of a render request, which are checked before its JSON.
+ * Validates the media type and the codings of a render request, which are checked before its JSON.
  */
 import { parse as parseContentType } from "content-type";
 import { type Problem, problem } from "../problem.ts";
@@ -9,6 +9,7 @@ import type { DeclaredLength } from "./declared-size.ts";
 export interface RequestHead extends DeclaredLength {
   readonly contentType: string | null;
   readonly contentEncoding: string | null;
+  readonly transferEncoding: string | null;
 }
 
 /**
@@ -18,8 +19,15 @@ export interface RequestHead extends DeclaredLength {
 const BEFORE_CHARSET = /(?=;[ \t]*charset[ \t]*=)/i;
 const UTF8 = /^utf-?8$/i;
 
-/** Accepts `application/json` in UTF-8 (RFC 8259) without a content coding. Parameters other than `charset` are ignored. */
-export function validateMediaType({ contentType, contentEncoding }: RequestHead): Problem | null {
+/**
+ * Accepts `application/json` in UTF-8 (RFC 8259) without a coding. Parameters other than `charset` are ignored.
+ *
+ * The servers of edge and backend take `Transfer-Encoding: gzip, chunked` for `chunked` alone (RFC 9112, section 6.1).
+ */
+export function validateMediaType({ contentType, contentEncoding, transferEncoding }: RequestHead): Problem | null {
+  if (transferEncoding !== null && transferEncoding.trim().toLowerCase() !== "chunked") {
+    return problem("invalid_request", "Send the body without a transfer coding other than chunked.", {});
+  }
   if (contentEncoding !== null && contentEncoding.trim().toLowerCase() !== "identity") {
     return problem("invalid_request", "Send the body without Content-Encoding.", {});
   }

@@ -14,10 +14,17 @@ export async function runCommand(program: Pick<Command, "parseAsync">): Promise<
   try {
     await program.parseAsync();
   } catch (error) {
-    if (!(error instanceof Error) || !EXPECTED_ERRORS.some((kind) => error instanceof kind)) throw error;
-    process.stderr.write(`${error.message}\n`);
+    if (!(error instanceof Error)) throw error;
+    if (isFileError(error)) process.stderr.write(`The files cannot be written: ${error.message}\n`);
+    else if (EXPECTED_ERRORS.some((kind) => error instanceof kind)) process.stderr.write(`${error.message}\n`);
+    else throw error;
     process.exitCode = 1;
   }
+}
+
+/** A disk that is full or read-only, or a folder of somebody else. */
+function isFileError(error: NodeJS.ErrnoException): boolean {
+  return ["ENOSPC", "EDQUOT", "EROFS", "EACCES", "EPERM", "ENOTDIR", "ENAMETOOLONG", "EIO"].includes(error.code ?? "");
 }
 
 /** Reports how a folder differs from its lock file. A difference makes the exit code 1. */

@@ -10,8 +10,8 @@ describe("an empty environment", () => {
     expect(settings).toMatchObject({
       host: "127.0.0.1",
       backendTokens: [],
-      queueDeadlineSeconds: 20,
-      renderTimeoutSeconds: 30,
+      queueDeadlineSeconds: 30,
+      renderTimeoutSeconds: 20,
       packagePath: null,
       creationTimestampSeconds: null,
       limits: DEFAULT_LIMITS,

@@ -2,12 +2,11 @@
  * A browser for a test file, and pages in it that fail the test when the page reports an error: an exception, a message of
  * `console.error`, or something that its policy has stopped.
  */
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { mkdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { expect, inject, onTestFinished } from "vitest";
+import { launchChromium, type RunningBrowser } from "./chromium.ts";
 
 /** Where pictures of the pages are kept, to be looked at. Not checked in. */
 const PICTURES = fileURLToPath(new URL("../../out/browser/", import.meta.url));
@@ -15,32 +14,10 @@ const PICTURES = fileURLToPath(new URL("../../out/browser/", import.meta.url));
 /** Longer than anything takes on a busy machine. */
 const ACTION_TIMEOUT_MILLISECONDS = 120_000;
 
-export interface TestBrowser {
-  readonly browser: Browser;
-  stop(): Promise<void>;
-}
-
 /** Starts a Chromium with a home folder of its own, which is removed with it. */
-export async function startBrowser(): Promise<TestBrowser> {
+export async function startBrowser(): Promise<RunningBrowser> {
   await mkdir(PICTURES, { recursive: true });
-  const home = await mkdtemp(join(tmpdir(), "browser-home-"));
-  const browser = await chromium.launch({
-    executablePath: inject("chromiumPath"),
-    env: {
-      PATH: process.env.PATH,
-      HOME: home,
-      TMPDIR: process.env.TMPDIR ?? tmpdir(),
-      // For the launcher of a fetched Chromium.
-      SERVICE_BUBBLEWRAP_BIN: inject("bubblewrapPath"),
-    },
-  });
-  return {
-    browser,
-    stop: async () => {
-      await browser.close();
-      await rm(home, { recursive: true, force: true, maxRetries: 3 });
-    },
-  };
+  return launchChromium(inject("chromiumPath"), inject("bubblewrapPath"));
 }
 
 /** A page at an address, which is closed with the test. Its errors fail the test. */

@@ -1,7 +1,9 @@
 /** The smaller commands, against the running service where they need one. */
+import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { TYPST_VERSION } from "../../backend/typst/release.mjs";
 import { constraintsDocument } from "../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { runCommand, writeProject } from "../support/command-line.ts";
@@ -43,6 +45,61 @@ describe("init", () => {
     const { exitCode, stderr } = await runCommand(folder, ["init", "post"]);
     expect(stderr).toBe("post is not empty.\n");
     expect(exitCode).toBe(2);
+  });
+});
+
+describe("manifest", () => {
+  it("says what a document is made of: each part by its SHA-256, and the same text each time", async () => {
+    const folder = await makeTemporaryFolder("command-");
+    await runCommand(folder, ["init", "post"]);
+    await writeProject(folder, {
+      "post/letter.pdf": "%PDF",
+      "post/lib/more.typ":
+        '#import "@preview/chart:1.0.0": *\n// #import "@preview/none:1.0.0"\n#import "@local/own:0.1.0"',
+      "packages/preview/chart/1.0.0/lib.typ": '#import "@preview/axes:0.2.0": *',
+      "packages/preview/axes/0.2.0/lib.typ": "",
+      "fonts/deep/A.otf": "font",
+      "fonts/OFL.txt": "licence",
+    });
+    const options = ["--document", "post/letter.pdf", "--package-path", "packages", "--font-path", "fonts"];
+    const { stdout, stderr, exitCode } = await runCommand(folder, ["manifest", "post", ...options]);
+    expect([exitCode, stderr]).toEqual([0, ""]);
+    const manifest = JSON.parse(stdout);
+    expect(Object.keys(manifest)).toEqual([
+      ...["manifest_version", "typst_version", "source", "files", "data", "fonts", "packages", "document"],
+    ]);
+    expect(manifest).toMatchObject({ manifest_version: 1, typst_version: TYPST_VERSION });
+    const part = async (path: string, name: string) => {
+      const bytes = await readFile(join(folder, path));
+      return { path: name, bytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") };
+    };
+    expect(manifest.source).toEqual(await part("post/main.typ", "main.typ"));
+    expect(manifest.data).toEqual(await part("post/data.json", "data.json"));
+    expect(manifest.document).toEqual(await part("post/letter.pdf", "letter.pdf"));
+    expect(manifest.fonts).toEqual([await part("fonts/deep/A.otf", "deep/A.otf")]);
+    expect(manifest.files.map(({ path }: { path: string }) => path)).toEqual([
+      ...["assets/logo.svg", "lib/letter.typ", "lib/more.typ"],
+    ]);
+    const digest = (sums: string) => createHash("sha256").update(sums).digest("hex");
+    const empty = digest("");
+    const chart = (await part("packages/preview/chart/1.0.0/lib.typ", "")).sha256;
+    expect(manifest.packages).toEqual([
+      { name: "@local/own:0.1.0", sha256: null },
+      { name: "@preview/axes:0.2.0", sha256: digest(`${empty}  lib.typ\n`) },
+      { name: "@preview/chart:1.0.0", sha256: digest(`${chart}  lib.typ\n`) },
+    ]);
+    expect((await runCommand(folder, ["manifest", "post", ...options])).stdout).toBe(stdout);
+  });
+
+  it("names a document or a folder that is not there", async () => {
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { "a.typ": "x" });
+    const without = await runCommand(folder, ["manifest", "a.typ", "--document", "a.pdf"]);
+    expect([without.exitCode, without.stdout, without.stderr]).toEqual([2, "", "a.pdf is not there.\n"]);
+    const fonts = await runCommand(folder, ["manifest", "a.typ", "--font-path", "nothing"]);
+    expect([fonts.exitCode, fonts.stdout]).toEqual([2, ""]);
+    const plain = JSON.parse((await runCommand(folder, ["manifest", "a.typ"])).stdout);
+    expect(plain).toMatchObject({ files: [], data: null, fonts: [], packages: [], document: null });
   });
 });
 

@@ -3,11 +3,14 @@
  * fault must be found by the check that is there for it.
  */
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer, type RequestListener } from "node:http";
 import { createServer, type Socket } from "node:net";
+import { join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
+import { execa } from "execa";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { findOnPath } from "../../backend/programs.mjs";
 import { ANSWER_FAULTS, faultIn } from "../../cli/doctor/answer-faults.ts";
 import { CHECK_GROUPS } from "../../cli/doctor/checks.ts";
 import type { ExaminationTarget } from "../../cli/doctor/examination.ts";
@@ -422,6 +425,26 @@ function changeJson(answer: PassingAnswer, change: (document: Record<string, unk
 }
 
 describe("what is published", () => {
+  it("of a service that is unavailable for a single request is found", async () => {
+    const proxy = await startTamperingProxy(service.edge.url, (answer) => {
+      if (answer.path !== "/capabilities.json" && answer.path !== "/v1/render") return;
+      if (answer.path === "/v1/render" && answer.status !== 422) return;
+      const problem = {
+        code: "service_unavailable",
+        origin: "service",
+        status: 503,
+        title: "",
+        detail: "",
+        context: {},
+      };
+      Object.assign(answer, { status: 503, body: Buffer.from(JSON.stringify({ ...problem, instance: "x#1" })) });
+      answer.headers["content-type"] = "application/problem+json";
+    });
+    const faults = faultsOf(await examineTarget(targetOf(proxy.url)));
+    expect(faults).toContain("capabilities: no-origin");
+    expect(faults).toContain("compile-error: unavailable");
+  });
+
   it("of an older version is found: limits, versions, vectors and documents", async () => {
     const proxy = await startTamperingProxy(service.edge.url, (answer) => {
       if (answer.path === "/v1/constraints" && answer.status === 200) {
@@ -477,6 +500,33 @@ describe("what is published", () => {
     expect(faults).toContain("metrics: no-metrics");
   });
 });
+
+/** Proxies that refuse bodies over 1 MiB: one of this test, and nginx with its own defaults where it is installed. */
+const BODY_LIMITS: readonly (readonly [name: string, start: (service: URL) => Promise<URL>])[] = [
+  ["a stand-in", async (behind) => (await startTamperingProxy(behind, () => {}, { maxBodyBytes: 1024 * 1024 })).url],
+  ...(findOnPath("nginx").length > 0 ? [["nginx", startNginx] as const] : []),
+];
+
+/** nginx as its documentation shows it, in front of a service. */
+async function startNginx(behind: URL): Promise<URL> {
+  const folder = await makeTemporaryFolder("nginx-");
+  const port = await takeFreePort();
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((kind) => `${kind}_temp_path ${kind};`);
+  const location = `location / { proxy_pass ${behind.origin}; proxy_set_header Host $http_host; }`;
+  await writeFile(
+    join(folder, "nginx.conf"),
+    `daemon off; user root; pid nginx.pid; error_log stderr; events {}
+http { access_log off; ${temporary.join(" ")} server { listen 127.0.0.1:${port}; ${location} } }`,
+  );
+  const nginx = execa("nginx", ["-p", folder, "-c", "nginx.conf"], { reject: false, stdin: "ignore" });
+  onTestFinished(async () => {
+    nginx.kill();
+    await nginx;
+  });
+  const url = new URL(`http://127.0.0.1:${port}`);
+  await expect.poll(async () => (await fetch(url).catch(() => null)) !== null).toBe(true);
+  return url;
+}
 
 describe("a proxy that changes answers", () => {
   it("is found by header fields and by the bytes of rendered files", async () => {
@@ -542,7 +592,6 @@ describe("a proxy that changes answers", () => {
       ["render_queue_full", "capacity", 429],
       ["forbidden", "request", 403],
       ["invalid_request", "request", 400],
-      ["service_unavailable", "service", 503],
     ] as const;
     let renders = 0;
     const proxy = await startTamperingProxy(service.edge.url, (answer) => {
@@ -559,7 +608,7 @@ describe("a proxy that changes answers", () => {
       }
       if (answer.path !== "/v1/render") return;
       if (answer.status === 422) Object.assign(answer, { status: 200 });
-      else if (answer.status === 200) {
+      else if (answer.status === 200 && renders < problems.length) {
         const [code, origin, status] = problems[renders++] ?? problems[0];
         const problem = { code, origin, status, title: "", detail: "", instance: "http://x/#id", context: {} };
         answer.headers["content-type"] = "application/problem+json";
@@ -575,7 +624,6 @@ describe("a proxy that changes answers", () => {
       "render-svg: busy",
       "render-zip-png: forbidden",
       "render-zip-svg: unexpected-problem",
-      "render-data-files: no-backend",
       "compile-error: compiled",
       "unknown-path: not-routed",
       "server-details: internal",
@@ -592,6 +640,25 @@ describe("a proxy that changes answers", () => {
       if (answer.path === "/v1/constraints" && answer.status === 200) answer.body = Buffer.from("{}");
     });
     expect(faultsOf(await examineTarget(targetOf(proxy.url)))).toEqual(["token: not-constraints"]);
+  });
+
+  it.each(BODY_LIMITS)("that refuses bodies over 1 MiB in front of the edge is named (%s)", async (_name, start) => {
+    const url = await start(service.edge.url);
+    const report = await examineTarget(targetOf(url));
+    expect(faultsOf(report).filter((fault) => fault !== "server-details: version")).toEqual([
+      "render-large: body-refused",
+    ]);
+    expect(resultOf(report, "render-large").advice).toContain("client_max_body_size");
+  });
+
+  it.each(BODY_LIMITS)("that does so between edge and backend is named (%s)", async (_name, start) => {
+    const proxy = await start(second.url);
+    const edge = await startEdge(
+      { SERVICE_API_TOKENS: API_TOKEN, SERVICE_BACKEND_TOKEN: BACKEND_TOKEN, SERVICE_BACKEND_URLS: proxy.origin },
+      0,
+    );
+    onTestFinished(() => edge.stop());
+    expect(faultsOf(await examineTarget(targetOf(edge.url)))).toEqual(["render-large: behind-limit"]);
   });
 
   it("that holds requests back until their body is there is a warning", async () => {
@@ -654,10 +721,29 @@ describe("origins", () => {
     );
     onTestFinished(() => edge.stop());
     const report = await examineTarget(targetOf(edge.url, { origins: [{ name: "a", url: second.url }] }));
-    expect(new Set(faultsOf(report).map((text) => text.replace(/^render-[\w-]+/, "render")))).toEqual(
-      new Set(["render: no-backend", "compile-error: unavailable", "origin-renders at a: disagrees"]),
+    expect(faultsOf(report)).toEqual([
+      "render-pdf: no-backend",
+      "origins-up: rejects-token",
+      "origin-renders at a: disagrees",
+    ]);
+    expect(resultOf(report, "render-png")).toMatchObject({ status: "skipped", seen: "no origin renders" });
+    expect(resultOf(report, "origins-up").advice).toMatch(/wrangler.*compose.*systemd.*Kubernetes/);
+  });
+
+  it.each([
+    ["all of which are down", "all-down", () => new URL(deadUrl)],
+    ["one of which is an edge", "is-edge", () => service.edge.url],
+  ])("%s are a cause of their own, and the only one", async (_name, fault, originUrl) => {
+    const edge = await startEdge(
+      { SERVICE_API_TOKENS: API_TOKEN, SERVICE_BACKEND_TOKEN: BACKEND_TOKEN, SERVICE_BACKEND_URLS: originUrl().origin },
+      0,
     );
-    expect(resultOf(report, "origins-up").status).toBe("ok");
+    onTestFinished(() => edge.stop());
+    const faults = faultsOf(await examineTarget(targetOf(edge.url)));
+    expect(faults.filter((text) => text !== "capabilities: no-origin")).toEqual([
+      "render-pdf: no-backend",
+      `origins-up: ${fault}`,
+    ]);
   });
 
   it("are seen where metrics ask for a token of their own, if it is given and right", async () => {
@@ -805,7 +891,7 @@ describe("the list of checks", () => {
       expect(looksAt).not.toMatch(/\.$/);
       for (const { cause, advice } of Object.values(faults)) {
         expect(cause).toMatch(/^[^\n]{20,120}\.$/);
-        expect(advice).toMatch(/^[^\n]{20,130}\.$/);
+        expect(advice).toMatch(/^[^\n]{20,180}\.$/);
       }
     }
   });

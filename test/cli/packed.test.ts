@@ -31,7 +31,7 @@ it("installs without dependencies and runs: a mistake is in its line, and its fi
   const fresh = join(folder, "fresh");
   await npm(fresh, "install", join(folder, archive));
   expect((await readdir(join(fresh, "node_modules"))).filter((name) => !name.startsWith("."))).toEqual([
-    "document-rendering-cli",
+    "document-rendering",
   ]);
   const command = (...args: string[]) =>
     execa(join(fresh, "node_modules/.bin/document-rendering"), args, {

@@ -1,5 +1,5 @@
 /** `render` against the running service, in a pipe and in a pseudo terminal. */
-import { readdir, readFile, stat } from "node:fs/promises";
+import { mkdir, readdir, readFile, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -114,6 +114,149 @@ describe("a document", () => {
     ).toBe(0);
     const { pageTexts } = await readPdf(await readFile(join(folder, "a.pdf")));
     expect(pageTexts.join("")).toContain("kept with data");
+  });
+});
+
+describe("a link that leads out of the project", () => {
+  const FOLDER_OF_LINKS = {
+    "elsewhere/secret.typ": "#let secret = 1",
+    "elsewhere/secret.json": '{"id": "secret"}',
+    "project/lib/inside.typ": "#let inside = 1",
+    "project/inside.json": '{"id": "inside"}',
+  };
+  /** Links by their place in the project. */
+  const LINKS = {
+    "evil.typ": "../elsewhere/secret.typ",
+    "evil.json": "../elsewhere/secret.json",
+    "twice.typ": "evil.typ",
+    "lib/up.typ": "../../elsewhere/secret.typ",
+    folder: "../elsewhere",
+    "absolute.typ": "/etc/hostname",
+    "good.typ": "lib/inside.typ",
+    good: "lib",
+    "good.json": "inside.json",
+  };
+
+  async function runAmongLinks(source: string, args: readonly string[], files: Files = {}) {
+    const scripted = await startScriptedService(sendPdf);
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { ...FOLDER_OF_LINKS, "project/main.typ": source, ...files });
+    for (const [place, target] of Object.entries(LINKS)) await symlink(target, join(folder, "project", place));
+    const run = await runCommand(folder, args, { env: { SERVICE_URL: scripted.url } });
+    const renders = scripted.requests.filter(({ url: path }) => path === "/v1/render").length;
+    return { folder, renders, ...run };
+  }
+
+  const RENDER = ["render", "project/main.typ", "-o", "out.pdf"];
+  const EACH = ["render", "project/main.typ", "-o", "{id}.pdf", "--each"];
+
+  it.each<[string, string, readonly string[], string]>([
+    ["an import", '#import "evil.typ": secret', RENDER, "evil.typ"],
+    ["an import through a second link", '#import "twice.typ": secret', RENDER, "twice.typ"],
+    ["an import of an import", '#import "lib/a.typ": *', RENDER, "lib/up.typ"],
+    ["an import through a folder", '#import "folder/secret.typ": secret', RENDER, "folder/secret.typ"],
+    ["an absolute link", '#import "absolute.typ": secret', RENDER, "absolute.typ"],
+    ["a whole folder", '#import "evil.typ": secret', ["render", "project", "-o", "out.pdf"], "evil.typ"],
+    ["the source", "x", ["render", "project/evil.typ", "-o", "out.pdf"], "project/evil.typ"],
+    ["--files below a linked folder", "x", [...RENDER, "--files", "folder"], "folder/secret.json"],
+    ["--data", "x", [...RENDER, "--data", "project/evil.json"], "project/evil.json"],
+    [
+      "--data below a linked folder",
+      "x",
+      [...RENDER, "--data", "project/folder/secret.json"],
+      "project/folder/secret.json",
+    ],
+    ["--each", "x", [...EACH, "project/evil.json"], "project/evil.json"],
+    ["check", '#import "evil.typ": secret', ["check", "project/main.typ"], "evil.typ"],
+  ])("by %s is refused by name, and nothing is sent", async (_what, source, args, name) => {
+    const { exitCode, stderr, renders, folder } = await runAmongLinks(source, args, {
+      "project/lib/a.typ": '#import "up.typ": *',
+    });
+    expect(stderr).toBe(
+      `${name} is not sent: a link leads from it out of the folder of the source, ${join(folder, "project")}. Copy the file there instead.\n`,
+    );
+    expect([exitCode, renders]).toEqual([2, 0]);
+  });
+
+  it.each<[string, string, readonly string[]]>([
+    ["a link to a file", '#import "good.typ": inside', RENDER],
+    ["a link to a folder", '#import "good/inside.typ": inside', RENDER],
+    ["a link as data", "x", [...RENDER, "--data", "project/good.json"]],
+    ["data elsewhere that the caller names", "x", [...RENDER, "--data", "elsewhere/secret.json"]],
+    ["lines elsewhere that the caller names", "x", [...EACH, "elsewhere/secret.json"]],
+    ["a link that nothing names", "x", ["render", "project", "-o", "out.pdf"]],
+  ])("is not meant by %s that stays inside, or is the caller's own choice", async (_what, source, args) => {
+    const { stderr, exitCode, renders } = await runAmongLinks(source, args);
+    expect(stderr).toMatch(/out\.pdf|1 of 1 documents made/);
+    expect([exitCode, renders]).toEqual([0, 1]);
+  });
+
+  it("is not the link that leads to the whole project", async () => {
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { "real/main.typ": '#read("a.txt")', "real/a.txt": "found", "real/data.json": "{}" });
+    await symlink("real", join(folder, "alias"));
+    await mkdir(join(folder, "alias/sub"));
+    const args = ["render", "alias", "--data", "real/data.json", "-o", "a.pdf"];
+    const { stderr, exitCode } = await runCommand(folder, args, { env: { SERVICE_URL: url } });
+    expect(stderr).toMatch(/^a\.pdf: /);
+    expect(exitCode).toBe(0);
+  });
+
+  it("is refused if data has another name for the folder", async () => {
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { "real/main.typ": "x", "secret.json": "{}" });
+    await symlink("real", join(folder, "alias"));
+    await symlink("../secret.json", join(folder, "real/data.json"));
+    for (const [source, data] of [
+      ["real", "alias/data.json"],
+      ["alias", "real/data.json"],
+      ["alias/main.typ", "alias/data.json"],
+    ] as const) {
+      const { stderr } = await runCommand(folder, ["render", source, "--data", data, "-o", "a.pdf"]);
+      expect(stderr).toContain(`${data} is not sent`);
+    }
+  });
+});
+
+describe("what others have written", () => {
+  const OBEYED = "\u001b[2J\u009b\u202e\u2066\u061c\u0007\r";
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that must not reach a terminal.
+  const ANY_OBEYED = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
+
+  it.each<[string, Files, readonly string[]]>([
+    ["the name of a missing file", { "a.typ": `#image("x${OBEYED}.png")` }, ["render", "a.typ"]],
+    ["the name of a source", { [`a${OBEYED}\nok.typ`]: '#image("x.png")' }, ["render", `a${OBEYED}\nok.typ`]],
+    ["a key", { "a.typ": `#read("b${OBEYED}.txt")`, [`b${OBEYED}.txt`]: "x" }, ["render", "a.typ"]],
+    [
+      "a key, for a program",
+      { "a.typ": `#read("b${OBEYED}.txt")`, [`b${OBEYED}.txt`]: "x" },
+      ["render", "a.typ", "--json"],
+    ],
+    ["data that is not JSON", { "a.typ": "x", [`d${OBEYED}.json`]: "{" }, ["render", "a.typ", "-d", `d${OBEYED}.json`]],
+    [
+      "a line of data",
+      { "a.typ": "x", "d.jsonl": `{"id": "${"\u009b\u202e\u061c"}"}` },
+      ["render", "a.typ", "--each", "d.jsonl", "-o", "{id}.pdf"],
+    ],
+    ["a panic", { "a.typ": `#panic("${OBEYED}")` }, ["check", "a.typ"]],
+    ["a diagnostic, for a program", { "a.typ": `#read("${OBEYED}")` }, ["check", "a.typ", "--json"]],
+    ["an argument", {}, ["render", "a.typ", `--x${OBEYED}`]],
+    ["a folder of init", { [`a${OBEYED}/b`]: "x" }, ["init", `a${OBEYED}`]],
+    ["a new folder of init", {}, ["init", `a${OBEYED}`]],
+  ])("reaches the terminal without what it would obey: %s", async (_what, files, args) => {
+    const { stdout, stderr } = await inProject(files, args);
+    expect(`${stdout}${stderr}`).toContain("\\u202e");
+    expect(`${stdout}${stderr}`).not.toMatch(ANY_OBEYED);
+  });
+
+  it("reaches the terminal without what it would obey: a problem of the service", async () => {
+    const detail = `x${OBEYED}\nforged: line`;
+    const scripted = await startScriptedService((response) =>
+      sendProblem(response, 422, problem("template_compile_failed", detail, {})),
+    );
+    const { stderr } = await inProject({ "a.typ": "x" }, ["render", "a.typ"], { env: { SERVICE_URL: scripted.url } });
+    expect(stderr).not.toMatch(ANY_OBEYED);
+    expect(stderr).toContain("\\u000aforged: line");
   });
 });
 

@@ -28,12 +28,12 @@ export async function downloadWithDependencies(folder: string, packages: readonl
   return names.map((name) => join(archives, name));
 }
 
-/** The line of apt's sources for Debian 13: from the mirror that this machine uses for Debian. */
-export async function sourcesLine(): Promise<string> {
+/** The mirror that this machine uses for Debian. */
+export async function debianMirror(): Promise<string> {
   const { stdout } = await aptGet(["indextargets", "--format", "$(REPO_URI)"]);
   const mirror = stdout.split("\n").find((uri) => /\/debian\/?$/.test(uri));
   if (mirror === undefined) throw new Error("apt of this machine knows no mirror of Debian");
-  return `deb [signed-by=${KEYRING}] ${mirror} ${SUITE} main\n`;
+  return mirror;
 }
 
 /**
@@ -65,7 +65,7 @@ export async function ensureFolder(
 async function aptOptions(folder: string): Promise<string[]> {
   const place = (name: string) => join(folder, name);
   for (const name of ["state/lists/partial", "cache/archives/partial"]) await mkdir(place(name), { recursive: true });
-  await writeFile(place("sources.list"), await sourcesLine());
+  await writeFile(place("sources.list"), `deb [signed-by=${KEYRING}] ${await debianMirror()} ${SUITE} main\n`);
   await writeFile(place("status"), "");
   const settings = {
     "Dir::State": place("state"),

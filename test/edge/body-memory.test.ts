@@ -107,6 +107,20 @@ describe("the memory for bodies", () => {
     expect(memory.reservedBytes).toBe(0);
   });
 
+  it("is polled for often by sixteen requests of a caller, whose places are free again when they end their wait", () => {
+    const memory = memoryFor(100, 30);
+    const frequent = Array.from({ length: 16 }, () => reserve(memory));
+    for (const reservation of frequent) expect(memory.waitMilliseconds(reservation)).toBe(20);
+    const [granted, given, ...others] = frequent;
+    const late = [reserve(memory), reserve(memory)];
+    expect(late.map((reservation) => memory.waitMilliseconds(reservation))).toEqual([1000, 1000]);
+    expect(granted !== undefined && memory.tryGrow(granted, 10)).toBe(true);
+    expect(late.map((reservation) => memory.waitMilliseconds(reservation))).toEqual([20, 1000]);
+    given?.release();
+    expect(late.map((reservation) => memory.waitMilliseconds(reservation))).toEqual([20, 20]);
+    expect(others.map((reservation) => memory.waitMilliseconds(reservation))).toEqual(others.map(() => 20));
+  });
+
   it("is no longer waited for by a request that has been released", async () => {
     const memory = memoryFor(100, 30);
     for (const reservation of [reserve(memory), reserve(memory)]) await reservation.growTo(30);

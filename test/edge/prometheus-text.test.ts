@@ -38,6 +38,20 @@ up{origin="b:2"} 1
     expect(mergeMetrics([{ origin: "a:1", text: null }], false)).toContain('service_origin_up{origin="a:1"} 0\n');
   });
 
+  it("of an origin that is an edge itself keep the names of its origins under another label", () => {
+    const inner = mergeMetrics([{ origin: "a", text: EXPOSITION }], false);
+    const outer = mergeMetrics([{ origin: "b", text: mergeMetrics([{ origin: "edge", text: inner }], false) }], false);
+    expect(outer.match(/^# TYPE service_origin_up /gm)).toHaveLength(1);
+    expect(outer.match(/^service_origin_up.*$/gm)).toEqual([
+      'service_origin_up{origin="b"} 1',
+      'service_origin_up{origin="b",exported_origin="edge"} 1',
+      'service_origin_up{origin="b",exported_origin="edge",exported_exported_origin="a"} 1',
+    ]);
+    expect(outer).toContain(
+      'renders_total{origin="b",exported_origin="edge",exported_exported_origin="a",format="pdf"} 3',
+    );
+  });
+
   it("drop lines that are not metrics", () => {
     expect(mergeMetrics([{ origin: "a:1", text: "<html>\nboom 1\n" }], false)).not.toContain("boom");
   });

@@ -6,6 +6,7 @@ import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { app } from "../../edge/app.ts";
+import { BodyMemory } from "../../edge/body-memory.ts";
 import { FILES_VECTORS, OUTPUT_VECTORS } from "../../rules/conformance-vectors.ts";
 import { DEFAULT_LIMITS, limitsFingerprint } from "../../rules/limits.ts";
 import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
@@ -70,14 +71,56 @@ describe("a valid request", () => {
     expect(requests[0]?.headers.get("X-Service-Caller")).toBe("billing");
   });
 
-  it("gets the header fields of the backend's file and no others", async () => {
-    standInBackend();
+  it.each([
+    ["application/pdf", 'inline; filename="a b.pdf"', null],
+    ["image/svg+xml", 'inline; filename="a b.svg"', expect.stringMatching(/default-src 'none'.*sandbox/)],
+    ["application/zip", 'attachment; filename="a b.zip"', null],
+  ])(
+    "gets a file with the header fields that the edge gives to %s, whatever the backend says",
+    async (type, name, policy) => {
+      standInBackend(
+        () =>
+          new Response("bytes", {
+            headers: {
+              "Content-Type": type,
+              "Content-Disposition": 'attachment; filename="../evil.exe"',
+              "Cache-Control": "public, max-age=9999",
+              "Content-Security-Policy": "default-src *",
+              "X-Content-Type-Options": "none",
+              "X-Backend-Secret": "internal",
+            },
+          }),
+      );
+      const answer = await sendRender('{"source":"x","output":{"filename":"a\\u0000 b"}}');
+      expect(answer.headers.get("Content-Type")).toBe(type);
+      expect(answer.headers.get("Content-Disposition")).toBe(name);
+      expect(answer.headers.get("Cache-Control")).toBe("no-store");
+      expect(answer.headers.get("X-Content-Type-Options")).toBe("nosniff");
+      expect(answer.headers.get("Content-Security-Policy")).toEqual(policy);
+      expect(answer.headers.has("X-Backend-Secret")).toBe(false);
+      expect(await answer.text()).toBe("bytes");
+    },
+  );
+
+  it("gets a problem of the backend with the header fields of a problem", async () => {
+    const headers = {
+      "Cache-Control": "public, max-age=9999",
+      "Content-Disposition": "attachment",
+      "Retry-After": "9",
+    };
+    standInBackend(() => problemAnswer("template_compile_failed", "{}", headers));
     const answer = await sendRender('{"source":"x"}');
-    expect(answer.headers.get("Content-Type")).toBe("application/pdf");
-    expect(answer.headers.get("Content-Disposition")).toBe('inline; filename="a.pdf"');
+    expect([answer.status, answer.headers.get("Content-Type")]).toEqual([422, "application/problem+json"]);
     expect(answer.headers.get("Cache-Control")).toBe("no-store");
-    expect(answer.headers.has("X-Backend-Secret")).toBe(false);
-    expect(await answer.text()).toBe("%PDF-");
+    expect([answer.headers.has("Content-Disposition"), answer.headers.has("Retry-After")]).toEqual([false, false]);
+  });
+
+  it("keeps the memory for its body for as long as its body and a backend may take", async () => {
+    standInBackend();
+    const reserve = vi.spyOn(BodyMemory.prototype, "reserve");
+    await sendRender('{"source":"x"}');
+    expect(reserve.mock.calls[0]?.[1]).toBeGreaterThanOrEqual(120_000);
+    reserve.mockRestore();
   });
 
   it("is answered 503 when no backend can be reached", async () => {
@@ -95,6 +138,8 @@ describe("a valid request", () => {
     ],
     ["200 with the page of a proxy", () => new Response("<html>", { headers: { "Content-Type": "text/html" } })],
     ["no content", () => new Response(null, { status: 204 })],
+    ["a file over the output limit", () => longAnswer("application/pdf", DEFAULT_LIMITS.max_output_bytes + 1)],
+    ["an endless problem", () => longAnswer("application/problem+json", 1024 * 1024 + 1)],
   ])("is answered 503 when the backend answers %s", async (_what, answer) => {
     standInBackend(answer);
     await expectProblem(await sendRender('{"source":"x"}'), "service_unavailable");
@@ -118,6 +163,13 @@ describe("a valid request", () => {
     expect((await expectProblem(answer, "render_queue_full")).context).toEqual({ retry_after: seconds });
   });
 });
+
+/** An answer that says how long it is. Of its body, nothing is there. */
+function longAnswer(mediaType: string, length: number): Response {
+  const fields = { "Content-Type": mediaType, "Content-Length": String(length) };
+  if (mediaType !== "application/problem+json") return new Response(null, { headers: fields });
+  return problemAnswer("template_compile_failed", "", fields);
+}
 
 function problemAnswer(code: ProblemCode, body: string, headers: Readonly<Record<string, string>> = {}): Response {
   const own = { "Content-Type": "application/problem+json", "X-Service-Problem-Code": code };

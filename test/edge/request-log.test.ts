@@ -3,7 +3,7 @@
  * trace that a backend gets.
  */
 import { createExecutionContext } from "cloudflare:test";
-import { env } from "cloudflare:workers";
+import { env, tracing } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../../edge/analytics.ts";
 import { app } from "../../edge/app.ts";
@@ -17,6 +17,7 @@ type Bindings = Readonly<Record<string, unknown>>;
 
 const log = vi.fn<(line: unknown) => void>();
 const error = vi.fn<(line: unknown) => void>();
+const warn = vi.fn<(line: unknown) => void>();
 
 let backendRequests: Headers[] = [];
 
@@ -55,8 +56,9 @@ beforeEach(() => {
   backendRequests = [];
   log.mockClear();
   error.mockClear();
+  warn.mockClear();
   // Its methods cannot be spied on in workerd.
-  vi.stubGlobal("console", { log, error, warn: vi.fn() });
+  vi.stubGlobal("console", { log, error, warn });
 });
 
 afterEach(() => {
@@ -304,5 +306,47 @@ describe("a data point of Analytics Engine", () => {
     expect(env).toHaveProperty("EDGE_ANALYTICS.writeDataPoint");
     expect((await ask("/health")).status).toBe(200);
     expect(error).not.toHaveBeenCalled();
+  });
+});
+
+describe("the log line of an attempt that failed", () => {
+  const answer = (headers: Record<string, string>) =>
+    new Response("{}", { status: 403, headers: { "Content-Type": "application/problem+json", ...headers } });
+
+  it.each([
+    ["a backend", { "X-Service-Problem-Code": "forbidden" }, "status 403: it does not accept SERVICE_BACKEND_TOKEN"],
+    ["an edge or a proxy", {}, "status 403 of something else than a backend"],
+  ])("says what a 403 of %s means", async (_name, headers: Record<string, string>, cause) => {
+    standInBackend(() => answer(headers));
+    expect((await render('{"source":"x"}')).status).toBe(503);
+    expect(warn.mock.calls[0]?.[0]).toMatchObject({ message: "an origin did not answer", cause });
+  });
+});
+
+describe("the platform's span of a request", () => {
+  /** Stands in for Workers traces, which workerd by itself does not have. */
+  async function spanOf(isTraced: boolean): Promise<unknown[]> {
+    const setAttributes = vi.fn();
+    const spy = vi.spyOn(tracing, "getActiveSpan").mockReturnValue({ isTraced, setAttributes } as unknown as Span);
+    const headers = { traceparent: TRACEPARENT };
+    expect((await ask("/health", { headers }, { SERVICE_LOG_REQUESTS: "none" })).status).toBe(200);
+    spy.mockRestore();
+    return setAttributes.mock.calls.flat();
+  }
+
+  it("names what leads to the log lines and to the backend's spans", async () => {
+    expect(await spanOf(true)).toEqual([
+      expect.objectContaining({
+        "http.route": "/health",
+        "render.request_id": expect.stringMatching(/^[0-9a-f-]{36}$/),
+        "render.trace_id": TRACE_ID,
+        "render.outcome": "ok",
+      }),
+    ]);
+    expect(log).not.toHaveBeenCalled();
+  });
+
+  it("that is not sampled is left alone", async () => {
+    expect(await spanOf(false)).toEqual([]);
   });
 });

@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { queueDeadlineMilliseconds, readRenderTime } from "../../rules/render-time.ts";
 import { SettingError } from "../../rules/settings.ts";
 
-const environment = (queue: number, render: number, backend?: number) => ({
-  SERVICE_QUEUE_DEADLINE_SECONDS: String(queue),
+const environment = (queue: number | undefined, render: number, backend?: number) => ({
+  SERVICE_QUEUE_DEADLINE_SECONDS: queue === undefined ? undefined : String(queue),
   SERVICE_RENDER_TIMEOUT_SECONDS: String(render),
   SERVICE_BACKEND_TIMEOUT_SECONDS: backend === undefined ? undefined : String(backend),
 });
@@ -12,8 +12,8 @@ const environment = (queue: number, render: number, backend?: number) => ({
 describe("the patience of the edge", () => {
   it("is ten seconds more than queue deadline and render timeout together, if it is not set", () => {
     expect(readRenderTime({})).toEqual({
-      queueDeadlineSeconds: 20,
-      renderTimeoutSeconds: 30,
+      queueDeadlineSeconds: 30,
+      renderTimeoutSeconds: 20,
       backendTimeoutSeconds: 60,
     });
     expect(readRenderTime(environment(5, 7)).backendTimeoutSeconds).toBe(22);
@@ -29,16 +29,30 @@ describe("the patience of the edge", () => {
   });
 
   it("has room for the longest queue deadline and render timeout", () => {
-    expect(readRenderTime(environment(300, 600)).backendTimeoutSeconds).toBe(910);
+    expect(readRenderTime(environment(610, 600)).backendTimeoutSeconds).toBe(1220);
+  });
+});
+
+describe("the queue deadline", () => {
+  it.each([1, 7, 600])("is ten seconds more than a render timeout of %i seconds, if it is not set", (render) => {
+    expect(readRenderTime(environment(undefined, render))).toEqual({
+      queueDeadlineSeconds: render + 10,
+      renderTimeoutSeconds: render,
+      backendTimeoutSeconds: 2 * render + 20,
+    });
+  });
+
+  it("may be shorter than the render timeout", () => {
+    expect(readRenderTime(environment(1, 30)).queueDeadlineSeconds).toBe(1);
   });
 });
 
 it.each([
   ["queue deadline", environment(0, 7)],
-  ["queue deadline", environment(301, 7)],
+  ["queue deadline", environment(611, 7)],
   ["render timeout", environment(5, 0)],
   ["render timeout", environment(5, 601)],
-  ["patience", environment(5, 7, 911)],
+  ["patience", environment(5, 7, 1221)],
 ])("a %s outside its range is refused", (_what, settings) => {
   expect(() => readRenderTime(settings)).toThrow(SettingError);
 });

@@ -181,6 +181,25 @@ describe("the set-up", () => {
     expect(await clone.setUp({}, NO_NETWORK)).toEqual({ exitCode: 0, stdout: ready, stderr: "" });
   });
 
+  it("links Typst with static libraries where cc has them, and with shared ones if that fails", async () => {
+    const host = `[ "$1" = --version ] && printf 'cargo 1.92.0 (of this test)\\nhost: x86_64-unknown-linux-gnu\\n' && exit`;
+    const install = `mkdir -p "\${5:?}/bin"; printf '#!/bin/sh\\n${RIGHT_TYPST}\\n' > "$5/bin/typst"; chmod +x "$5/bin/typst"`;
+    const fail = "echo 'error: linking with `cc` failed: exit status: 1' >&2; exit 101";
+    const builds: [string, string, string[]][] = [
+      ["exit 1", install, ["shared"]],
+      ["exit 0", install, ["static"]],
+      ["exit 0", `case "$*" in *crt-static*) ${fail};; esac; ${install}`, ["static", "shared"]],
+    ];
+    for (const [probe, end, expected] of builds) {
+      const record = `case "$*" in *" --target x86_64-unknown-linux-gnu "*+crt-static*) echo static;; *) echo shared;; esac >> "$HOME/builds"`;
+      const cc = `[ "$1" = --version ] || ${probe}`;
+      const clone = await makeClone({ npm: NPM, cargo: `${host}; ${record}; ${end}`, cc });
+      const { exitCode } = await clone.setUp({}, NO_NETWORK);
+      expect(exitCode).toBe(0);
+      expect((await readFile(join(clone.folder, "builds"), "utf8")).trim().split("\n")).toEqual(expected);
+    }
+  });
+
   it("refuses an old Node with one sentence", async () => {
     const clone = await makeClone({ npm: NPM, typst: RIGHT_TYPST });
     const { exitCode, stdout, stderr } = await clone.setUp({}, OLD_NODE);

@@ -45,6 +45,7 @@ function idleService(): Series {
       [outcome("ok", "pdf", origin)]: flat(0),
       [outcome("render_failed", "pdf", origin)]: flat(0),
       [outcome("service_unavailable", "none", origin)]: flat(0),
+      [outcome("forbidden", "none", origin)]: flat(0),
       [outcome("render_queue_full", "pdf", origin)]: flat(0),
       [outcome("template_compile_failed", "pdf", origin)]: flat(0),
       [`service_render_slots${own}`]: flat(2),
@@ -60,7 +61,6 @@ function idleService(): Series {
     [timeouts("wall_clock")]: flat(0),
     [timeouts("writing_files")]: flat(0),
     [timeouts("processor_time")]: flat(0),
-    [timeouts("page_probe")]: flat(0),
     [duration("ok", "5")]: flat(0),
     [duration("ok", "10")]: flat(0),
     [duration("ok", "30")]: flat(0),
@@ -73,9 +73,10 @@ function idleService(): Series {
 /** Labels of an alert that fires, without its severity. */
 type Firing = readonly [alert: string, labels?: Readonly<Record<string, string>>];
 
-const ONE = { origin: "backend-1" };
+const DEPLOYMENT = { job: "edge" };
+const ONE = { ...DEPLOYMENT, origin: "backend-1" };
 /** For alerts whose expression keeps the labels of the scrape. */
-const SCRAPED = { ...ONE, job: "edge", instance: "edge:443" };
+const SCRAPED = { ...ONE, instance: "edge:443" };
 
 interface Case {
   readonly name: string;
@@ -84,6 +85,21 @@ interface Case {
   /** Minutes from the start. */
   readonly at: number;
   readonly firing: readonly Firing[];
+}
+
+/** What Prometheus adds when it finds these backends and scrapes them. One may be found and not answer. */
+const withPods = (...origins: readonly string[]): Series =>
+  Object.fromEntries(
+    origins.map((origin) => [`up{origin="${origin}",job="backend",instance="${origin}:8788"}`, `1x10 0x${LENGTH}`]),
+  );
+
+/** The series of the idle service in another deployment, which Prometheus scrapes as well. */
+function otherDeployment(labels: string): Series {
+  const renamed = Object.entries(idleService()).map(([series, values]) => [
+    series.replace('job="edge"', labels),
+    values,
+  ]);
+  return Object.fromEntries(renamed);
 }
 
 /** No traffic but these counts per minute. */
@@ -172,7 +188,7 @@ const CASES: readonly Case[] = [
       [`service_origin_up${label("backend-2")}`]: "1x10",
     },
     at: 21,
-    firing: [["EdgeDown"]],
+    firing: [["EdgeDown", DEPLOYMENT]],
   },
   {
     name: "an edge that missed one scrape",
@@ -202,7 +218,41 @@ const CASES: readonly Case[] = [
       [`service_origin_up${label("backend-2")}`]: "1x10 0x110",
     },
     at: 13,
-    firing: [["AllBackendsDown"], ["BackendDown", SCRAPED], ["BackendDown", { ...SCRAPED, origin: "backend-2" }]],
+    firing: [
+      ["AllBackendsDown", DEPLOYMENT],
+      ["BackendDown", SCRAPED],
+      ["BackendDown", { ...SCRAPED, origin: "backend-2" }],
+    ],
+  },
+  {
+    name: "a backend that was scaled away, where Prometheus scrapes the backends too",
+    series: { ...withPods("backend-1"), [`service_origin_up${label("backend-2")}`]: "1x10 0x110" },
+    at: 30,
+    firing: [],
+  },
+  {
+    name: "a backend that is down where Prometheus scrapes the backends too",
+    series: { ...withPods("backend-1", "backend-2"), [`service_origin_up${FIRST}`]: "1x10 0x110" },
+    at: 13,
+    firing: [["BackendDown", SCRAPED]],
+  },
+  {
+    name: "three renders that a backend rejects because of the edge's token",
+    series: { [outcome("forbidden", "none")]: "0x30 3x90" },
+    at: 32,
+    firing: [["EdgeRejected", ONE]],
+  },
+  {
+    name: "a render with a wrong token, such as the doctor's",
+    series: { [outcome("forbidden", "none")]: "0x30 1x90" },
+    at: 32,
+    firing: [],
+  },
+  {
+    name: "an edge that has been gone for two days",
+    series: Object.fromEntries(Object.keys(idleService()).map((series) => [series, "1x10"])),
+    at: 2 * 24 * 60,
+    firing: [["EdgeDown"]],
   },
   {
     name: "a backend that was started four times",
@@ -358,7 +408,7 @@ const CASES: readonly Case[] = [
       [`service_capabilities_info${label("backend-2", ',digest="aa"')}`]: "_x60 1x60",
     },
     at: 40,
-    firing: [["InstallationsDiffer"]],
+    firing: [["InstallationsDiffer", DEPLOYMENT]],
   },
   {
     name: "backends with different fonts during an update",
@@ -417,8 +467,15 @@ describe("deploy/alerts.yml", () => {
 });
 
 describe("the alerts for", () => {
-  it.each(CASES.map((one) => [one.name, one] as const))("%s", async (name, { series, at, firing }) => {
-    const all = { ...idleService(), ...series };
+  const alone = CASES.map((one) => [one.name, one, {}] as const);
+  // Another deployment that is well hides nothing, and adds nothing.
+  const besides = ['job="other"', 'job="edge",namespace="other"'].flatMap((labels) =>
+    CASES.filter(({ at }) => at < LENGTH).map(
+      (one) => [`${one.name}, beside ${labels}`, one, otherDeployment(labels)] as const,
+    ),
+  );
+  it.each([...alone, ...besides])("%s", async (name, { series, at, firing }, others) => {
+    const all = { ...idleService(), ...others, ...series };
     const alertsOf = (alert: string) =>
       firing
         .filter(([expected]) => expected === alert)

@@ -50,16 +50,19 @@ describe.each(["alerts.yml", "grafana-dashboard.json"])("deploy/%s", (name) => {
 
   it("selects them by labels that they have", async () => {
     for (const [, metric, selector = ""] of (await read()).matchAll(METRIC)) {
-      for (const [label] of selector.matchAll(LABEL)) {
+      for (const [label = ""] of selector.matchAll(LABEL)) {
         const bearers = samples.filter((sample) => sample.name === metric);
         expect(
-          bearers.some((sample) => label in sample.labels),
+          LABELS_OF_SCRAPES.has(label) || bearers.some((sample) => label in sample.labels),
           `${metric} by ${label}`,
         ).toBe(true);
       }
     }
   });
 });
+
+/** Labels that Prometheus adds: they tell deployments apart. */
+const LABELS_OF_SCRAPES: ReadonlySet<string> = new Set(["namespace", "job"]);
 
 /** Labels that the format or the edge adds. */
 const ADDED_LABELS: ReadonlySet<string> = new Set(["le", "origin"]);
@@ -104,7 +107,7 @@ describe("a query of the dashboard", () => {
       targets.map(({ expr }, index) => ({
         // A rule of its own for each, which fires if there is a result.
         alert: `${title} ${index}`,
-        expr: `count(${expr.replaceAll("$__rate_interval", "5m").replaceAll("$origin", ".*")}) > 0`,
+        expr: `count(${expr.replaceAll("$__rate_interval", "5m").replaceAll(/\$(?:namespace|job|origin)/g, ".*")}) > 0`,
       })),
     );
     expect(queries.length).toBeGreaterThan(20);

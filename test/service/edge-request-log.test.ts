@@ -6,6 +6,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vite
 import { type EdgeStage, startEdgeStage } from "../support/edge-stage.ts";
 import { tableOfPage } from "../support/page-table.ts";
 import { CHUNKED, chunk, declared, renderHead } from "../support/raw-connection.ts";
+import { answerWithFile } from "../support/stand-in-backend.ts";
 
 const BODY = '{"source":"x"}';
 
@@ -20,6 +21,7 @@ beforeAll(async () => {
 beforeEach(() => {
   lines = [];
   stage.backend.answersAtOnce = true;
+  stage.backend.answer = answerWithFile;
   // What workerd writes comes out of Miniflare here.
   vi.spyOn(console, "log").mockImplementation((line: string) => {
     lines.push(JSON.parse(line));
@@ -40,6 +42,18 @@ describe("the edge logs a request", () => {
     expect(lines).toMatchObject([
       { route: "/v1/render", status: 200, code: "ok", caller: "caller-1", requestBytes: 14 },
     ]);
+  });
+
+  it("once, when its client leaves in the middle of the answer", async () => {
+    stage.backend.answer = (response) => {
+      response.writeHead(200, { "Content-Type": "application/pdf", "Content-Length": "1000" }).write("%PDF-");
+    };
+    const client = await stage.open(renderHead(declared(BODY.length)), BODY);
+    await expect.poll(() => lines.length).toBe(1);
+    client.reset();
+    await expect.poll(stage.backend.openRenders).toBe(0);
+    await delay(100);
+    expect(lines).toMatchObject([{ status: 200, code: "ok" }]);
   });
 
   it("once, when its client leaves during the render", async () => {

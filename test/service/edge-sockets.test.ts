@@ -1,16 +1,22 @@
 /**
  * The edge on real sockets, with clients that leave, hold uploads back or send too much.
  */
+
+import type { ServerResponse } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
-import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { type EdgeStage, startEdgeStage } from "../support/edge-stage.ts";
-import { CHUNKED, chunk, declared, renderHead } from "../support/raw-connection.ts";
+import { workerdBytes } from "../support/processes.ts";
+import { CHUNKED, chunk, declared, type RawAnswer, renderHead } from "../support/raw-connection.ts";
 import type { StandInBackend } from "../support/stand-in-backend.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 
 const MEBIBYTE = 1024 * 1024;
 const SMALL_BODY = '{"source":"x"}';
 const OTHER_TOKEN = "token-of-another-caller";
+
+/** What 512 idle uploads take, and the refusal of a thousand. Each read of 64 KiB would take 100 MB more. */
+const MAX_IDLE_GROWTH_BYTES = 160 * MEBIBYTE;
 
 let stage: EdgeStage;
 let backend: StandInBackend;
@@ -110,6 +116,132 @@ describe("the memory for bodies", () => {
       expect(headers.get("Retry-After")).toBe(String(problem.context.retry_after));
       expect(problem.context.retry_after).toBeGreaterThan(0);
     }
+  });
+});
+
+describe("uploads that do not go on", () => {
+  const IDLE = 1500;
+  /** Half of what an isolate reads at the same time. */
+  const SHARE = 512;
+
+  it("are refused at once beyond the share of their caller, and others are served", async () => {
+    const before = workerdBytes();
+    const clients = await Promise.all(
+      Array.from({ length: IDLE }, (_, index) => open(renderHead(index % 2 === 0 ? CHUNKED : declared(1000)))),
+    );
+    const answers: RawAnswer[] = [];
+    for (const client of clients) {
+      void client.answer().then((answer) => {
+        if (answer !== null) answers.push(answer);
+      });
+    }
+    await expect.poll(() => answers.length, { timeout: 10_000 }).toBe(IDLE - SHARE);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([429]));
+    const [refused] = answers;
+    expect(JSON.parse(refused?.body ?? "")).toMatchObject({ code: "render_queue_full", context: { retry_after: 2 } });
+    expect(refused?.headers.get("Retry-After")).toBe("2");
+    expect(await renderStatus(SMALL_BODY, OTHER_TOKEN)).toBe(200);
+    expect(await renderStatus(SMALL_BODY)).toBe(429);
+    expect(workerdBytes() - before).toBeLessThan(MAX_IDLE_GROWTH_BYTES);
+    for (const client of clients) client.reset();
+    await expect.poll(() => renderStatus(SMALL_BODY)).toBe(200);
+  });
+
+  it("make room again when their clients close them, and when they are refused", async () => {
+    const idle = Array.from({ length: SHARE }, () => open(renderHead(CHUNKED)));
+    const clients = await Promise.all(idle);
+    await expect.poll(() => renderStatus(SMALL_BODY)).toBe(429);
+    for (const client of clients.slice(0, 2)) client.socket.end();
+    await expect.poll(() => renderStatus(SMALL_BODY)).toBe(200);
+    for (const client of clients) await client.write(chunk("{}"));
+    for (const client of clients.slice(2)) await client.write("0\r\n\r\n");
+    for (const client of clients.slice(2)) expect((await client.answer())?.status).toBe(400);
+    expect(await renderStatus(SMALL_BODY)).toBe(200);
+  });
+});
+
+describe("the rest of refused bodies", () => {
+  const WRONG_TOKEN = { ...CHUNKED, "X-Service-Api-Token": "wrong" };
+
+  /** Sends a byte now and then, so that the edge goes on reading. */
+  async function dribble(fields: Readonly<Record<string, string>>) {
+    const client = await open(renderHead(fields), chunk(" "));
+    const timer = setInterval(() => void client.write(chunk(" ")), 50);
+    onTestFinished(() => clearInterval(timer));
+    const state = { isAnswered: false, answer: client.answer() };
+    void state.answer.then(() => {
+      state.isAnswered = true;
+    });
+    return state;
+  }
+
+  it("are read for a bounded time, however they go on", async () => {
+    const { answer } = await dribble(WRONG_TOKEN);
+    expect((await answer)?.status).toBe(403);
+  });
+
+  it("are read from 32 clients without a token at most: all others are answered at once, and callers are drained", async () => {
+    const clients = await Promise.all(Array.from({ length: 40 }, () => dribble(WRONG_TOKEN)));
+    await expect.poll(() => clients.filter(({ isAnswered }) => isAnswered).length).toBe(8);
+    const caller = await open(renderHead(declared(25 * MEBIBYTE)));
+    expect(await caller.write(Buffer.alloc(25 * MEBIBYTE, " "))).toBe(true);
+    expect((await caller.answer())?.status).toBe(413);
+    for (const { answer } of clients) expect((await answer)?.status).toBe(403);
+    // Their places are free again.
+    const next = await dribble(WRONG_TOKEN);
+    await delay(200);
+    expect(next.isAnswered).toBe(false);
+  });
+
+  it("are no longer read once their clients have left", async () => {
+    const clients = await Promise.all(Array.from({ length: 32 }, () => open(renderHead(WRONG_TOKEN), chunk(" "))));
+    for (const client of clients) client.reset();
+    await delay(100);
+    const next = await dribble(WRONG_TOKEN);
+    await delay(200);
+    expect(next.isAnswered).toBe(false);
+  });
+
+  it("are not asked for where the client waits for 100 Continue", async () => {
+    const client = await open(renderHead({ ...declared(10), "X-Service-Api-Token": "wrong", Expect: "100-continue" }));
+    expect((await client.answer())?.status).toBe(403);
+  });
+});
+
+it("a transfer coding that would have to be decoded is refused", async () => {
+  const client = await open(renderHead({ "Transfer-Encoding": "gzip, chunked" }), chunk(SMALL_BODY), "0\r\n\r\n");
+  const answer = await client.answer();
+  expect([answer?.status, JSON.parse(answer?.body ?? "").code]).toEqual([400, "invalid_request"]);
+});
+
+describe("an answer that does not say how long it is", () => {
+  const LIMIT = 1024 * 1024;
+
+  const answerInPieces = (bytes: number) => (response: ServerResponse) => {
+    response.writeHead(200, { "Content-Type": "application/pdf" });
+    response.write(Buffer.alloc(bytes / 2, " "));
+    response.end(Buffer.alloc(bytes / 2, " "));
+  };
+
+  async function received(bytes: number): Promise<Buffer> {
+    const limited = await startEdgeStage({ SERVICE_MAX_OUTPUT_BYTES: String(LIMIT) });
+    onTestFinished(() => limited.stop());
+    limited.backend.answer = answerInPieces(bytes);
+    const head = renderHead({ ...declared(SMALL_BODY.length), Connection: "close" });
+    return (await limited.open(head, SMALL_BODY)).readToEnd();
+  }
+
+  it("is passed on whole up to the output limit", async () => {
+    const bytes = await received(LIMIT);
+    expect(bytes.length).toBeGreaterThan(LIMIT);
+    expect(bytes.subarray(-5).toString()).toBe("0\r\n\r\n");
+  });
+
+  it("is cut off beyond it, and does not look complete", async () => {
+    const bytes = await received(LIMIT + 2);
+    expect(bytes.toString("latin1")).toMatch(/^HTTP\/1.1 200 /);
+    expect(bytes.length).toBeLessThan(LIMIT + 4096);
+    expect(bytes.subarray(-5).toString()).not.toBe("0\r\n\r\n");
   });
 });
 

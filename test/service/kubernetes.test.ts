@@ -21,6 +21,7 @@ import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { parseAllDocuments, parse as parseYaml } from "yaml";
 import { findOnPath } from "../../backend/programs.mjs";
 import type { BackendSettings } from "../../backend/settings.ts";
+import { VERSION } from "../../cli/version.ts";
 import type { EdgeSettings } from "../../edge/settings.ts";
 import { BACKEND_ROUTES, EDGE_ROUTES } from "../../rules/http/routes.ts";
 import {
@@ -321,7 +322,7 @@ describe("the overlays", () => {
 
     const [set] = ofKind("StatefulSet");
     const container = {
-      image: "registry.example/document-rendering-backend:1.2.0",
+      image: `registry.example/document-rendering-backend:${VERSION}`,
       envFrom: [
         { configMapRef: { name: expect.stringMatching(/^backend-settings-\w+$/) } },
         { secretRef: { name: expect.stringMatching(/^backend-tokens-\w+$/) } },

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { beforeAll, expect, it } from "vitest";
 import { ENDLESS, NO_TIME_LIMIT } from "../support/bombs.ts";
 import { parseMetrics, sampleValue } from "../support/metrics-text.ts";
-import { processIds, processStatus, residentBytes } from "../support/processes.ts";
+import { workerdBytes } from "../support/processes.ts";
 import { chunk, RawConnection, renderHead } from "../support/raw-connection.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
 
@@ -23,15 +23,6 @@ beforeAll(async () => {
 async function backendMetric(name: string): Promise<number> {
   const answer = await fetch(new URL("/metrics", service.backend.url));
   return sampleValue(parseMetrics(await answer.text()), name, {});
-}
-
-/** The resident memory of the workerd that this process has started. */
-function workerdBytes(): number {
-  const ours = processIds().filter((pid) => {
-    const { Name, PPid } = processStatus(pid);
-    return Name === "workerd" && PPid === String(process.pid);
-  });
-  return ours.map(residentBytes).reduce((sum, bytes) => sum + bytes, 0);
 }
 
 const endlessBody = (paddingBytes: number) => JSON.stringify({ source: ENDLESS, data: "x".repeat(paddingBytes) });

@@ -1,14 +1,15 @@
 /** `npm start`, without its set-up: the programs that it starts, what it says, and what it leaves behind. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdir, readFile, rm, stat } from "node:fs/promises";
+import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
-import { LOOPBACK } from "../../scripts/local-service.ts";
+import { LOOPBACK, startBackend, takeFreePort } from "../../scripts/local-service.ts";
 import { processIds, readProc } from "../support/processes.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
+import { backendEnvironment } from "../support/test-service.ts";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const SECRET = "secret-token-5f0c2b";
@@ -219,6 +220,34 @@ describe("npm start", () => {
       "The backend has ended (exit code 1).",
     ]);
     expect(await temporary(service)).toEqual([]);
+  });
+
+  /** A Typst that does something when the backend asks for its version, and then is the real one. */
+  async function typstThat(first: string): Promise<string> {
+    const file = join(await makeTemporaryFolder("start-test-"), "typst");
+    const script = `#!/bin/sh\ncase "$*" in *--version*) ${first} ;; esac\nexec ${inject("typstPath")} "$@"\n`;
+    await writeFile(file, script, { mode: 0o755 });
+    return file;
+  }
+
+  const startSlowly = async (typst: string) => {
+    const environment = { ...backendEnvironment(), SERVICE_TYPST_BIN: typst, SERVICE_SANDBOX: "none" };
+    return startBackend(environment, await takeFreePort(), () => {}, 2000);
+  };
+
+  it("waits for a backend that starts slowly as long as it uses the processor", async () => {
+    const began = performance.now();
+    const backend = await startSlowly(
+      await typstThat("end=$(($(date +%s) + 5)); while [ $(date +%s) -lt $end ]; do :; done"),
+    );
+    onTestFinished(() => backend.stop());
+    expect(performance.now() - began).toBeGreaterThan(3000);
+  });
+
+  it("names the step of a backend that stands still", async () => {
+    await expect(startSlowly(await typstThat("kill -STOP $PPID; sleep 1"))).rejects.toThrow(
+      /^The backend does not start: for 2 s it has made no progress while asking Typst for its version\.$/,
+    );
   });
 
   it("says once why the backend does not start", async () => {

@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { OtlpTracing } from "../../backend/tracing/otlp-tracing.ts";
 import type { TracedRequest } from "../../backend/tracing/tracing.ts";
+import { VERSION } from "../../cli/version.ts";
 import { type LocalBackend, startBackend, takeFreePort } from "../../scripts/local-service.ts";
 import { renderInit } from "../support/test-backend.ts";
 import { backendEnvironment } from "../support/test-service.ts";
@@ -45,6 +46,7 @@ describe("a backend with an endpoint for traces", () => {
       {
         "X-Request-Id": requestId,
         "X-Service-Caller": "billing",
+        "X-Forwarded-Proto": "https",
         traceparent: `00-${TRACE_ID}-${PARENT_ID}-01`,
         tracestate: "vendor=very-secret",
       },
@@ -54,10 +56,16 @@ describe("a backend with an endpoint for traces", () => {
     const [root, ...others] = collector.spans.filter(({ name }) => name === "POST /v1/render");
     expect(others).toEqual([]);
     expect(root).toMatchObject({ traceId: TRACE_ID, parentSpanId: PARENT_ID, isError: false });
-    expect(root?.serviceName).toBe("document-rendering-backend");
+    expect(root?.resource).toMatchObject({
+      "service.name": "document-rendering-backend",
+      "service.version": VERSION,
+      "service.instance.id": expect.stringMatching(/^[0-9a-f-]{36}$/),
+    });
     expect(root?.attributes).toEqual({
       "http.request.method": "POST",
       "http.route": "/v1/render",
+      "url.path": "/v1/render",
+      "url.scheme": "https",
       "http.response.status_code": 200,
       "http.request.body.size": expect.any(Number),
       "http.response.body.size": Number(answer.headers.get("Content-Length")),
@@ -92,7 +100,7 @@ describe("a backend with an endpoint for traces", () => {
       "template_compile_failed",
       "invalid_request",
     ]);
-    expect(roots.map(({ isError, serviceName }) => [isError, serviceName])).toEqual([
+    expect(roots.map(({ isError, resource }) => [isError, resource["service.name"]])).toEqual([
       [false, "documents"],
       [false, "documents"],
     ]);
@@ -128,6 +136,7 @@ describe("a backend with an endpoint for traces", () => {
 describe("spans", () => {
   const request: TracedRequest = {
     requestId: randomUUID(),
+    scheme: "http",
     parent: null,
     caller: "billing",
     format: "pdf",

@@ -100,6 +100,7 @@ describe("docs/deploy/cloudflare.md", async () => {
     const said = await runWrangler(folder, "wrangler deploy --dry-run --env=production --outdir bundle");
     expectDeployable(said);
     expect(said).toMatch(/env\.BACKEND_PARIS \([^)]+\) +VPC Service/);
+    expect(said).toMatch(/env\.BACKENDS \([^)]+\) +VPC Network/);
     expect(said).toMatch(/env\.EDGE_ANALYTICS \([^)]+\) +Analytics Engine/);
     expect(said).toMatch(/env\.CALLER_RATE_LIMITER \([^)]+\) +Rate Limit/);
     expect(said).toMatch(/env\.BACKEND_CERTIFICATE \([^)]+\) +mTLS Certificate/);
@@ -109,10 +110,12 @@ describe("docs/deploy/cloudflare.md", async () => {
     const origins = blocks.flatMap((block) => {
       const production = productionOf(block);
       const entries = tableAt(production, "vars").SERVICE_BACKEND_URLS;
-      const bound = JSON.stringify([production.vpc_services, production.mtls_certificates]);
+      const bound = JSON.stringify([
+        ...[production.vpc_services, production.vpc_networks, production.mtls_certificates],
+      ]);
       return typeof entries === "string" ? parseOriginAddresses(entries).map((origin) => ({ origin, bound })) : [];
     });
-    expect(origins.map(({ origin }) => origin.kind)).toEqual(["binding", "url", "binding"]);
+    expect(origins.map(({ origin }) => origin.kind)).toEqual(["binding", "binding", "binding", "url", "binding"]);
     for (const { origin, bound } of origins) {
       if (origin.kind === "binding") expect(bound).toContain(`"binding":"${origin.binding}"`);
     }

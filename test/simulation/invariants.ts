@@ -56,7 +56,10 @@ export const OF_A_PROCESS: readonly ((process: BackendProcess, world: World) => 
     return queue.waiting > 0 && queue.running < slots - kept ? `${queue.running} running, ${queue.waiting} wait` : null;
   },
 
-  /** With two slots or more, no caller is given the last slot that it does not hold yet while another caller waits. */
+  /**
+   * With two slots or more, no caller is given the last slot that it does not hold yet while another caller waits, unless it is only
+   * lent.
+   */
   function noCallerGetsAllSlotsWhileAnotherWaits({ admitted, rendering, asking }, { settings: { slots } }) {
     if (slots < 2) return null;
     const greedy = admitted.find((caller) => rendering.get(caller) === slots);
@@ -74,15 +77,26 @@ export const OF_A_PROCESS: readonly ((process: BackendProcess, world: World) => 
     }
     return null;
   },
+
+  /** No slot stays lent while a caller with short renders that holds none waits. */
+  function lentSlotsAreWithdrawn(process) {
+    if (process.lent.size === 0) return null;
+    for (const caller of process.asking.keys()) {
+      if (process.rendering.has(caller) || process.longestOf(caller) >= SHORT_RENDER_MILLISECONDS) continue;
+      return `${[...process.lent.keys()].join()} has a lent slot, ${caller} has none`;
+    }
+    return null;
+  },
 ];
 
 // When a request gets a slot, or is told that it gets none.
 
 export interface WaitFacts {
-  readonly kind: "admitted" | "full";
+  readonly kind: "admitted" | "lent" | "full";
   readonly waitedMilliseconds: number;
   readonly allowedMilliseconds: number;
   readonly waiting: number;
+  readonly freeSlots: number;
   /** Whether the connection was known to be closed. */
   readonly isGone: boolean;
   /** Whether the process has hung, so that its timers were late. */
@@ -96,15 +110,20 @@ export const OF_A_WAIT: readonly ((wait: WaitFacts, world: World) => Finding)[] 
     return isTooLong && !hasHung ? `${waitedMilliseconds} ms of ${allowedMilliseconds}` : null;
   },
 
-  /** A queue says that it is full only when it is, or when the time for waiting has passed. */
+  /** A queue says that it is full, or lends a slot, only when it is full or the time for waiting has passed. */
   function fullOnlyWhenFull({ kind, waitedMilliseconds, allowedMilliseconds, waiting }, { settings }) {
     if (kind === "admitted" || waitedMilliseconds > allowedMilliseconds - ROUNDING_MILLISECONDS) return null;
     return waiting < settings.maxWaiting ? `${waiting} of ${settings.maxWaiting} places taken` : null;
   },
 
+  /** Nobody is refused while a slot is free. */
+  function nobodyIsRefusedWhileASlotIsFree({ kind, freeSlots }) {
+    return kind === "full" && freeSlots > 0 ? `${freeSlots} slots were free` : null;
+  },
+
   /** No slot goes to a request whose connection is closed. */
   function noSlotForTheGone({ kind, isGone }) {
-    return kind === "admitted" && isGone ? "the connection was closed" : null;
+    return kind !== "full" && isGone ? "the connection was closed" : null;
   },
 ];
 

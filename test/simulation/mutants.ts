@@ -2,7 +2,7 @@
  * Broken variants of the code under test, each with one plausible mistake. The simulation must find every one of them, which shows
  * that the invariants can be broken.
  */
-import { type Admission, type Applicant, RenderQueue } from "../../backend/admission/render-queue.ts";
+import { type Admission, type Applicant, RenderQueue, type SlotWork } from "../../backend/admission/render-queue.ts";
 import { BodyMemory } from "../../edge/body-memory.ts";
 import { type Attempt, type AttemptResult, OriginChoice } from "../../edge/origins/origin-choice.ts";
 import { type FailedAttempt, type NextStep, RenderAttempts } from "../../edge/origins/render-attempts.ts";
@@ -61,20 +61,32 @@ class AttemptsWithoutRetry extends RenderAttempts {
 }
 
 class QueueThatKnowsNoCallers extends RenderQueue {
-  override run<Result>(applicant: Applicant, work: () => Promise<Result>): Promise<Admission<Result>> {
+  override run<Result>(applicant: Applicant, work: SlotWork<Result>): Promise<Admission<Result>> {
     return super.run({ ...applicant, caller: "anyone" }, work);
   }
 }
 
 class QueueThatIgnoresPatience extends RenderQueue {
-  override run<Result>(applicant: Applicant, work: () => Promise<Result>): Promise<Admission<Result>> {
+  override run<Result>(applicant: Applicant, work: SlotWork<Result>): Promise<Admission<Result>> {
     return super.run({ caller: applicant.caller, signal: applicant.signal }, work);
   }
 }
 
 class QueueThatIgnoresLeaving extends RenderQueue {
-  override run<Result>(applicant: Applicant, work: () => Promise<Result>): Promise<Admission<Result>> {
+  override run<Result>(applicant: Applicant, work: SlotWork<Result>): Promise<Admission<Result>> {
     return super.run({ ...applicant, signal: new AbortController().signal }, work);
+  }
+}
+
+class QueueThatLendsNothing extends RenderQueue {
+  override run<Result>(applicant: Applicant, work: SlotWork<Result>): Promise<Admission<Result>> {
+    return super.run(applicant, async (withdrawn) => (withdrawn === null ? work(null) : null));
+  }
+}
+
+class QueueThatWithdrawsNothing extends RenderQueue {
+  override run<Result>(applicant: Applicant, work: SlotWork<Result>): Promise<Admission<Result>> {
+    return super.run(applicant, (withdrawn) => work(withdrawn === null ? null : new AbortController().signal));
   }
 }
 
@@ -157,7 +169,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     mistake: "a queue that leaves slots idle",
-    invariants: ["noSlotIdleWhileSomebodyWaits"],
+    invariants: ["noSlotIdleWhileSomebodyWaits", "nobodyIsRefusedWhileASlotIsFree"],
     cores: {
       ...REAL_CORES,
       makeQueue: (options) => new RenderQueue({ ...options, slots: Math.ceil(options.slots / 2) }),
@@ -177,6 +189,16 @@ export const MUTANTS: readonly Mutant[] = [
     mistake: "a queue that ignores who has left",
     invariants: ["noSlotForTheGone"],
     cores: withQueue(QueueThatIgnoresLeaving),
+  },
+  {
+    mistake: "a queue that lends nothing",
+    invariants: ["nobodyIsRefusedWhileASlotIsFree", "fullOnlyWhenFull"],
+    cores: withQueue(QueueThatLendsNothing),
+  },
+  {
+    mistake: "a queue that withdraws nothing",
+    invariants: ["lentSlotsAreWithdrawn"],
+    cores: withQueue(QueueThatWithdrawsNothing),
   },
   {
     mistake: "memory that is never freed",

@@ -93,6 +93,8 @@ export class BackendProcess {
   underWay = 0;
   /** Renders that run, as the renders themselves count them. */
   readonly rendering = new Map<string, number>();
+  /** Those of them whose slot is only lent. */
+  readonly lent = new Map<string, number>();
   /** Requests that asked for a slot and have neither got one nor been refused. */
   readonly asking = new Map<string, number>();
   /** The callers that got a slot since the invariants were last checked. */
@@ -280,29 +282,32 @@ export class BackendProcess {
         waitedMilliseconds: this.#world.time.now - arrivedAt,
         allowedMilliseconds: deadlineMilliseconds,
         waiting: this.queue.waiting,
+        freeSlots: this.#world.settings.slots - this.queue.running,
         isGone: connection.gone.aborted,
         hasHung: this.#hasHung,
       });
     };
-    const admission = await this.queue.run(applicant, () => {
+    const admission = await this.queue.run(applicant, async (withdrawn) => {
       isAdmitted = true;
-      check("admitted");
+      check(withdrawn === null ? "admitted" : "lent");
       change(this.asking, caller, -1);
-      return this.#work(exchange, connection);
+      const end = await this.#work(exchange, connection, withdrawn);
+      // As with a render whose client has left, unless it is known to have stopped for another reason.
+      return end === null && !connection.gone.aborted ? null : { end };
     });
     if (!isAdmitted) change(this.asking, caller, -1);
     switch (admission.kind) {
       case "left":
         return null;
       case "full":
-        check("full");
+        if (!isAdmitted) check("full");
         return refusal(429, admission.retryAfterSeconds);
       case "done":
-        return replyTo(admission.result);
+        return replyTo(admission.result.end);
     }
   }
 
-  async #work(exchange: Exchange, connection: Connection): Promise<RenderEnd | null> {
+  async #work(exchange: Exchange, connection: Connection, withdrawn: AbortSignal | null): Promise<RenderEnd | null> {
     const { planned } = exchange.request;
     const { time, settings } = this.#world;
     const { caller } = planned;
@@ -310,12 +315,14 @@ export class BackendProcess {
     this.#world.trace(() => `backend ${this.#backend.index}: renders request ${planned.id}`);
     change(this.rendering, caller, 1);
     this.#renders.add(render);
-    this.admitted.push(caller);
+    if (withdrawn === null) this.admitted.push(caller);
+    else change(this.lent, caller, 1);
     const timeout = settings.renderTimeoutSeconds * 1000;
     const cancel: (() => void)[] = [];
     try {
       return await new Promise<RenderEnd | null>((resolve) => {
         connection.gone.addEventListener("abort", () => resolve(null));
+        withdrawn?.addEventListener("abort", () => resolve(null));
         const end = (): RenderEnd => {
           if (planned.renderMilliseconds > timeout) return "timeout";
           if (time.now < this.#backend.sickUntil) return "broken machine";
@@ -329,6 +336,7 @@ export class BackendProcess {
     } finally {
       for (const stop of cancel) stop();
       change(this.rendering, caller, -1);
+      if (withdrawn !== null) change(this.lent, caller, -1);
       this.#renders.delete(render);
       this.#longest.set(caller, Math.max(this.#longest.get(caller) ?? 0, time.now - render.began));
     }

@@ -12,10 +12,16 @@ export interface StandInBackend {
   readonly renders: IncomingMessage[];
   /** Whether renders are answered as soon as their body has arrived; otherwise they wait. */
   answersAtOnce: boolean;
+  /** Answers a render. */
+  answer: (response: ServerResponse) => void;
   scrapes: number;
   /** Answers `/metrics`. */
   metrics: (response: ServerResponse) => void;
   stop(): Promise<void>;
+}
+
+export function answerWithFile(response: ServerResponse): void {
+  response.writeHead(200, { "Content-Type": "application/pdf", "Content-Length": "5" }).end("%PDF-");
 }
 
 export async function startStandInBackend(): Promise<StandInBackend> {
@@ -31,8 +37,7 @@ export async function startStandInBackend(): Promise<StandInBackend> {
     response.once("close", () => open.delete(response));
     request.on("error", () => {});
     request.resume().once("end", () => {
-      if (!backend.answersAtOnce) return;
-      response.writeHead(200, { "Content-Type": "application/pdf", "Content-Length": "5" }).end("%PDF-");
+      if (backend.answersAtOnce) backend.answer(response);
     });
   });
   const backend: StandInBackend = {
@@ -40,6 +45,7 @@ export async function startStandInBackend(): Promise<StandInBackend> {
     openRenders: () => open.size,
     renders: [],
     answersAtOnce: true,
+    answer: answerWithFile,
     scrapes: 0,
     metrics: (response) => response.end("# HELP up Up.\n# TYPE up gauge\nup 1\n"),
     stop: () => closeServer(server),

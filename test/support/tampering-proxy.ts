@@ -38,13 +38,15 @@ export interface TamperingOptions {
   readonly certificate?: TestCertificate;
   /** Passes a request on only when all of its body is there. */
   readonly isBuffering?: boolean;
+  /** Refuses larger bodies by a page of its own, as nginx does. */
+  readonly maxBodyBytes?: number;
 }
 
 /** Starts a proxy that ends with its test. */
 export async function startTamperingProxy(
   service: URL,
   tamper: (answer: PassingAnswer) => void,
-  { certificate, isBuffering = false }: TamperingOptions = {},
+  { certificate, isBuffering = false, maxBodyBytes = Number.POSITIVE_INFINITY }: TamperingOptions = {},
 ): Promise<TamperingProxy> {
   const requests: string[] = [];
   let [open, most] = [0, 0];
@@ -53,6 +55,11 @@ export async function startTamperingProxy(
     requests.push(`${method} ${path}`);
     most = Math.max(most, ++open);
     response.once("close", () => open--);
+    if (Number(headers["content-length"] ?? 0) > maxBodyBytes) {
+      request.resume();
+      response.writeHead(413, { "Content-Type": "text/html" }).end("<h1>413 Request Entity Too Large</h1>");
+      return;
+    }
     // `Host` as it came.
     const passed = requestByHttp(new URL(path, service), { method, headers, agent: false });
     passed.once("response", async (answer) => {

@@ -48,7 +48,8 @@ export interface CollectedSpan {
   readonly isError: boolean;
   readonly startMilliseconds: number;
   readonly endMilliseconds: number;
-  readonly serviceName: string;
+  /** The attributes of the process that made it. */
+  readonly resource: Readonly<Record<string, string | number>>;
 }
 
 export interface TraceCollector {
@@ -97,7 +98,7 @@ function spansOf(body: unknown): CollectedSpan[] {
         isError: span.status.code === ERROR_STATUS,
         startMilliseconds: Number(span.startTimeUnixNano) / 1e6,
         endMilliseconds: Number(span.endTimeUnixNano) / 1e6,
-        serviceName: String(valuesOf(resource.attributes)["service.name"]),
+        resource: valuesOf(resource.attributes),
       })),
     ),
   );

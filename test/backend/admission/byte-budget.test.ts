@@ -11,14 +11,14 @@ describe("a budget of bytes", () => {
     expect(second.resize(30)).toBe(true);
     expect(other.resize(31)).toBe(false);
     expect(other.resize(30)).toBe(true);
-    expect(budget.reservedBytes).toBe(100);
+    expect([budget.reservedBytes, budget.holders]).toEqual([100, 2]);
     first.release();
     first.release();
     expect(first.resize(1)).toBe(false);
     expect(budget.reservedBytes).toBe(60);
     second.release();
     other.release();
-    expect(budget.reservedBytes).toBe(0);
+    expect([budget.reservedBytes, budget.holders]).toEqual([0, 0]);
   });
 
   it("has room for one request, however small the budget is", () => {

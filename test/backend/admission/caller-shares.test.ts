@@ -1,120 +1,178 @@
 /** How slots and places in the queue are shared between callers: in the queue by itself, and over HTTP. */
-import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { CallerLoad } from "../../../backend/admission/caller-load.ts";
-import { RenderQueue, SLOW_RENDER_SECONDS } from "../../../backend/admission/render-queue.ts";
+import { SLOW_RENDER_SECONDS } from "../../../backend/admission/render-queue.ts";
+import { ENDLESS, NO_TIME_LIMIT } from "../../support/bombs.ts";
 import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
 import { expectProblem } from "../../support/problems.ts";
+import { RendersInVirtualTime, STOP_SECONDS } from "../../support/renders-in-virtual-time.ts";
 import { startTemporaryBackend } from "../../support/test-backend.ts";
 
-const NEVER = new AbortController().signal;
 const OPTIONS = { slots: 2, maxWaiting: 100, deadlineMilliseconds: 60_000 };
+/** As long as a slot is kept for a caller with short renders after its last request. */
+const KEEP_SECONDS = 15;
+/** As much as two callers' slot times may differ while they take turns. */
+const CLEAR_USE_SECONDS = 1;
 
-/** Renders that run until they are told to end, by the order in which they were admitted. */
-class HeldRenders {
-  readonly queue: RenderQueue;
-  /** The callers in the order in which they got their slots. */
-  readonly admitted: string[] = [];
-  readonly #ends: { readonly caller: string; readonly end: () => void }[] = [];
-
-  constructor(options = OPTIONS) {
-    this.queue = new RenderQueue(options);
-  }
-
-  ask(caller: string): ReturnType<RenderQueue["run"]> {
-    return this.queue.run({ caller, signal: NEVER }, () => {
-      this.admitted.push(caller);
-      return new Promise<void>((resolve) => this.#ends.push({ caller, end: resolve }));
-    });
-  }
-
-  /** Ends the oldest render of a caller, and waits until its slot is given away. */
-  async end(caller: string): Promise<void> {
-    const index = this.#ends.findIndex((candidate) => candidate.caller === caller);
-    if (index < 0) throw new Error(`${caller} runs nothing`);
-    this.#ends.splice(index, 1)[0]?.end();
-    await settle();
-  }
-
-  /** How many slots a caller holds. */
-  running(caller: string): number {
-    return this.#ends.filter((candidate) => candidate.caller === caller).length;
-  }
+/** Asks for several renders that run until they are told to end. */
+async function ask(renders: RendersInVirtualTime, ...callers: readonly string[]): Promise<void> {
+  for (const caller of callers) renders.ask(caller);
+  await renders.pass(0);
 }
 
-const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
+/** One render of a caller, from its request to its end. */
+async function renderOnce(renders: RendersInVirtualTime, caller: string, renderSeconds: number): Promise<void> {
+  renders.ask(caller, { renderSeconds });
+  await renders.pass(0);
+  await renders.pass(renderSeconds);
+}
+
+const callersOf = (renders: RendersInVirtualTime) => renders.admitted.map(({ caller }) => caller);
 
 describe("slots", () => {
   it("go in turn to callers that hold equally many, and within one caller to its oldest render", async () => {
-    const renders = new HeldRenders({ ...OPTIONS, slots: 1 });
-    for (const caller of ["flood", "flood", "flood", "flood", "b", "c", "b"]) void renders.ask(caller);
-    await settle();
+    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 1 });
+    await ask(renders, "flood", "flood", "flood", "flood", "b", "c", "b");
     const turns = ["flood", "b", "c", "flood", "b", "flood", "flood"];
     for (const caller of turns) await renders.end(caller);
-    expect(renders.admitted).toEqual(turns);
+    expect(callersOf(renders)).toEqual(turns);
   });
 
   it("are never all given to one caller while another waits, once a slot is free", async () => {
-    const renders = new HeldRenders({ ...OPTIONS, slots: 3 });
-    for (let count = 0; count < 20; count++) void renders.ask("flood");
-    void renders.ask("other");
-    await settle();
+    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 3 });
+    await ask(renders, ...Array.from({ length: 20 }, () => "flood"), "other");
     expect(renders.running("flood")).toBe(3);
     await renders.end("flood");
     expect([renders.running("flood"), renders.running("other")]).toEqual([2, 1]);
-    void renders.ask("other");
+    await ask(renders, "other");
     await renders.end("other");
     expect([renders.running("flood"), renders.running("other")]).toEqual([2, 1]);
   });
 
   it("can all be used by one caller while nobody else asks", async () => {
-    const renders = new HeldRenders();
-    void renders.ask("only");
-    void renders.ask("only");
-    await settle();
+    const renders = new RendersInVirtualTime(OPTIONS);
+    await ask(renders, "only", "only");
     expect(renders.running("only")).toBe(2);
+  });
+
+  it.each([
+    ["in turn while their slot times differ by less than a second", CLEAR_USE_SECONDS - 0.1, "more"],
+    ["to the one that has used clearly less slot time", CLEAR_USE_SECONDS + 0.1, "less"],
+  ])("go between two callers %s", async (_what, usedSeconds, expected) => {
+    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 1 });
+    await renderOnce(renders, "more", usedSeconds);
+    await renderOnce(renders, "less", 0);
+    await ask(renders, "holder", "less", "more");
+    await renders.end("holder");
+    expect(renders.running(expected)).toBe(1);
+  });
+
+  it("go to a caller again when what it has used is long ago", async () => {
+    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 1 });
+    await renderOnce(renders, "more", 4);
+    await renderOnce(renders, "less", 0);
+    await renders.pass(120);
+    await ask(renders, "holder", "less", "more");
+    await renders.end("holder");
+    expect(renders.running("more")).toBe(1);
   });
 });
 
-describe("the last slot", () => {
-  /** A caller whose first render was short. */
-  async function quickCaller(renders: HeldRenders, caller: string): Promise<void> {
-    void renders.ask(caller);
-    await settle();
-    await renders.end(caller);
+describe("the slot that slow callers leave free", () => {
+  const QUICK_SECONDS = 0.1;
+
+  /** A caller whose first render was short, and one whose first render took `slowSeconds`. */
+  async function quickAndSlow(slowSeconds = 10, slots = 2): Promise<RendersInVirtualTime> {
+    const renders = new RendersInVirtualTime({ ...OPTIONS, slots });
+    await renderOnce(renders, "slow", slowSeconds);
+    await renderOnce(renders, "quick", QUICK_SECONDS);
+    return renders;
   }
 
-  it("is kept for short renders: a caller without a known short render does not get it while a quick caller is active", async () => {
-    const renders = new HeldRenders();
-    await quickCaller(renders, "quick");
-    for (let count = 0; count < 5; count++) void renders.ask("new");
-    await settle();
-    expect(renders.running("new")).toBe(1);
-    void renders.ask("quick");
-    await settle();
+  it.each([2, 3, 4])("is one of %i", async (slots) => {
+    const renders = await quickAndSlow(10, slots);
+    await ask(renders, ...Array.from({ length: 8 }, () => "slow"));
+    expect(renders.running("slow")).toBe(slots - 1);
+    await ask(renders, "quick");
     expect(renders.running("quick")).toBe(1);
   });
 
-  it("is given to any caller whose renders turn out to be short", async () => {
-    const renders = new HeldRenders();
-    await quickCaller(renders, "quick");
-    await quickCaller(renders, "new");
-    void renders.ask("new");
-    void renders.ask("new");
-    await settle();
-    expect(renders.running("new")).toBe(2);
+  it("is not left if it is the only one", async () => {
+    const renders = await quickAndSlow(10, 1);
+    await ask(renders, "slow");
+    expect(renders.running("slow")).toBe(1);
   });
 
-  it("is not given to a caller with a render that has run for a long time", async () => {
-    const renders = new HeldRenders();
-    await quickCaller(renders, "quick");
-    await quickCaller(renders, "flood");
-    void renders.ask("flood");
-    await delay(SLOW_RENDER_SECONDS * 1000 + 200);
-    void renders.ask("flood");
-    await settle();
-    expect(renders.running("flood")).toBe(1);
-    await quickCaller(renders, "quick");
+  it("is left by all slow callers together", async () => {
+    const renders = await quickAndSlow();
+    await renderOnce(renders, "other slow", 10);
+    await ask(renders, "slow", "other slow");
+    expect(renders.queue.running).toBe(1);
+  });
+
+  it.each([
+    ["is left", KEEP_SECONDS - 0.1, 1],
+    ["is not left", KEEP_SECONDS + 0.1, 2],
+  ])("%s %#: %f seconds after the last short render", async (_what, seconds, running) => {
+    const renders = await quickAndSlow();
+    await renders.pass(seconds);
+    await ask(renders, "slow", "slow");
+    expect(renders.running("slow")).toBe(running);
+  });
+
+  it("is left for as long after a request that gave up waiting", async () => {
+    const renders = await quickAndSlow();
+    await renders.pass(10);
+    await ask(renders, "first", "second");
+    const gaveUp = renders.ask("quick", { leavesAfterSeconds: 0 });
+    await renders.pass(10);
+    expect(gaveUp.hasLeft).toBe(true);
+    await renders.end("first");
+    await renders.end("second");
+    await ask(renders, "slow", "slow");
+    expect(renders.running("slow")).toBe(1);
+  });
+
+  it("is left for as long after the end of a render", async () => {
+    const renders = await quickAndSlow();
+    await renders.pass(KEEP_SECONDS);
+    await renderOnce(renders, "quick", 1);
+    await renders.pass(KEEP_SECONDS - 0.5);
+    await ask(renders, "slow", "slow");
+    expect(renders.running("slow")).toBe(1);
+  });
+
+  it.each([
+    ["takes less than two seconds", SLOW_RENDER_SECONDS - 0.1],
+    ["takes less than twice as long as those of any other", 2 * QUICK_SECONDS - 0.01],
+  ])("is open to a caller whose render %s", async (_what, seconds) => {
+    const renders = await quickAndSlow(seconds);
+    await ask(renders, "slow", "slow");
+    expect(renders.running("slow")).toBe(2);
+  });
+
+  it("is open to callers whose renders all take long", async () => {
+    const renders = new RendersInVirtualTime(OPTIONS);
+    await renderOnce(renders, "a", 10);
+    await renderOnce(renders, "b", 6);
+    await ask(renders, "a", "a");
+    expect(renders.running("a")).toBe(2);
+  });
+
+  it("is open to the first render of a caller, but not to its second before the first has ended", async () => {
+    const renders = await quickAndSlow();
+    await ask(renders, "slow", "new", "new");
+    expect([renders.running("slow"), renders.running("new")]).toEqual([1, 1]);
+    await renders.end("slow");
+    expect(renders.running("new")).toBe(1);
+  });
+
+  it("is closed to a caller with a render that has run for a long time", async () => {
+    const renders = await quickAndSlow(QUICK_SECONDS);
+    await ask(renders, "slow");
+    await renders.pass(SLOW_RENDER_SECONDS + 0.1);
+    await ask(renders, "slow");
+    expect(renders.running("slow")).toBe(1);
   });
 
   it("is not regained by a few short renders after a long one", () => {
@@ -127,58 +185,173 @@ describe("the last slot", () => {
     expect(load.expectedSeconds(20)).toBeLessThan(0.2);
   });
 
-  it("stays available to callers whose renders take equally long", async () => {
-    const renders = new HeldRenders();
-    for (const caller of ["a", "b"]) void renders.ask(caller);
-    await delay(SLOW_RENDER_SECONDS * 1000 + 500);
-    for (const caller of ["a", "b"]) await renders.end(caller);
-    for (const caller of ["a", "a"]) void renders.ask(caller);
-    await settle();
-    expect(renders.running("a")).toBe(2);
+  describe("is lent", () => {
+    const DEADLINE_SECONDS = OPTIONS.deadlineMilliseconds / 1000;
+
+    /** A slow caller's request that has waited until its deadline while another one of it runs. */
+    async function lent(otherSlow: readonly string[] = []): Promise<RendersInVirtualTime> {
+      const renders = await quickAndSlow();
+      for (const caller of otherSlow) await renderOnce(renders, caller, 10);
+      await ask(renders, "slow", "slow");
+      // A slot is kept only while the quick caller is active.
+      for (let passed = 0; passed < DEADLINE_SECONDS; passed += 10) {
+        renders.askAt(renders.now + passed, "quick", { renderSeconds: QUICK_SECONDS });
+      }
+      await renders.pass(DEADLINE_SECONDS - 0.1);
+      expect(renders.running("slow")).toBe(1);
+      await renders.pass(0.2);
+      expect(renders.running("slow")).toBe(2);
+      return renders;
+    }
+
+    it("to a request at its deadline, which may render to its end", async () => {
+      const renders = await lent();
+      await renders.end("slow");
+      await renders.end("slow");
+      expect(renders.asked.filter(({ isLent, endedAt }) => isLent && endedAt !== null)).toHaveLength(1);
+      expect(renders.queue.running).toBe(0);
+    });
+
+    it("until another caller needs it, whose request then has it at once", async () => {
+      const renders = await lent();
+      const quick = renders.ask("quick", { renderSeconds: QUICK_SECONDS });
+      await renders.pass(STOP_SECONDS);
+      expect(quick.admittedAt).toBe(renders.now);
+      const [withdrawn] = renders.asked.filter(({ isLent }) => isLent);
+      expect(withdrawn).toMatchObject({ refusedAt: renders.now, endedAt: null });
+      expect(withdrawn?.retryAfterSeconds).toBeGreaterThan(1);
+    });
+
+    it("until a new caller needs it, even if no caller has short renders any more", async () => {
+      const renders = await lent();
+      await renders.pass(KEEP_SECONDS + 10);
+      await ask(renders, "new");
+      await renders.pass(STOP_SECONDS);
+      expect([renders.running("slow"), renders.running("new")]).toEqual([1, 1]);
+    });
+
+    it("even if the same caller or another slow one has more requests", async () => {
+      const renders = await lent(["other slow"]);
+      await ask(renders, "slow", "other slow");
+      await renders.pass(1);
+      expect(renders.running("slow")).toBe(2);
+    });
+
+    it("without being counted, so the next slot that is free goes to a slow caller as usual", async () => {
+      const renders = await lent();
+      await renders.end("slow");
+      await ask(renders, "slow");
+      expect(renders.admitted.at(-1)).toMatchObject({ caller: "slow", isLent: false });
+    });
+
+    it("even if a caller that has a slot wants another one", async () => {
+      const renders = await quickAndSlow(10, 3);
+      for (const patienceSeconds of [undefined, undefined, 0.001]) {
+        renders.ask("slow", patienceSeconds === undefined ? {} : { patienceSeconds });
+      }
+      await renders.pass(0.01);
+      expect(renders.running("slow")).toBe(3);
+      await renders.end("slow");
+      await ask(renders, "quick", "quick");
+      expect([renders.running("slow"), renders.running("quick")]).toEqual([2, 1]);
+      await renders.pass(1);
+      expect(renders.running("slow")).toBe(2);
+    });
+
+    it("to the request for which there is no place in the queue", async () => {
+      const renders = new RendersInVirtualTime({ ...OPTIONS, maxWaiting: 1 });
+      await renderOnce(renders, "slow", 10);
+      await renderOnce(renders, "quick", QUICK_SECONDS);
+      await ask(renders, "slow", "slow", "slow", "slow");
+      expect(renders.asked.slice(2).map(({ isLent, refusedAt }) => [isLent, refusedAt !== null])).toEqual([
+        [false, false],
+        [false, false],
+        [true, false],
+        [false, true],
+      ]);
+    });
+  });
+});
+
+describe("Retry-After", () => {
+  /** What a request is told that has no patience, while these renders of given lengths hold or want the slots. */
+  async function toldTo(caller: string, renders: RendersInVirtualTime): Promise<number | null> {
+    const asked = renders.ask(caller, { patienceSeconds: 0.001 });
+    await renders.pass(0.01);
+    expect(asked.refusedAt).not.toBeNull();
+    return asked.retryAfterSeconds;
+  }
+
+  it("is how long the renders before it take, by what the caller's renders took, divided by the slots", async () => {
+    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 2 });
+    await renderOnce(renders, "only", 3);
+    for (let count = 0; count < 6; count++) renders.ask("only", { renderSeconds: 3 });
+    await renders.pass(0);
+    expect(await toldTo("only", renders)).toBe(9);
   });
 
-  it("is not kept free if it is the only slot", async () => {
-    const renders = new HeldRenders({ ...OPTIONS, slots: 1 });
-    await quickCaller(renders, "quick");
-    void renders.ask("new");
-    await settle();
-    expect(renders.running("new")).toBe(1);
+  it("takes the length of recent renders of all callers for that of a caller without any", async () => {
+    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 1 });
+    for (let count = 0; count < 40; count++) await renderOnce(renders, "known", 4);
+    await ask(renders, "new", "new", "new");
+    expect(await toldTo("new", renders)).toBe(12);
+  });
+
+  it("counts of another caller's requests only those that come before", async () => {
+    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 1 });
+    await renderOnce(renders, "flood", 2);
+    await renderOnce(renders, "other", 2);
+    await ask(renders, ...Array.from({ length: 20 }, () => "flood"));
+    expect(await toldTo("flood", renders)).toBe(40);
+    expect(await toldTo("other", renders)).toBe(4);
+  });
+
+  it("counts for a slow caller only slow renders, and not the slot that is left free", async () => {
+    const renders = new RendersInVirtualTime(OPTIONS);
+    await renderOnce(renders, "slow", 10);
+    for (let count = 0; count < 50; count++) await renderOnce(renders, "quick", 0.1);
+    await ask(renders, "slow", "slow", "slow", "quick");
+    expect(await toldTo("slow", renders)).toBe(30);
   });
 });
 
 describe("places in the queue", () => {
   it("are taken from the caller with the most for a caller with fewer", async () => {
-    const renders = new HeldRenders({ ...OPTIONS, slots: 1, maxWaiting: 3 });
-    const flood = [1, 2, 3, 4].map(() => renders.ask("flood"));
-    await settle();
+    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 1, maxWaiting: 3 });
+    await ask(renders, "flood", "flood", "flood", "flood");
     expect(renders.queue.waiting).toBe(3);
-    const other = renders.ask("other");
+    await ask(renders, "other");
     // The newest of the flood, since the others have waited longer.
-    expect(await flood[3]).toMatchObject({ kind: "full" });
+    expect(renders.asked.map(({ refusedAt }) => refusedAt !== null)).toEqual([false, false, false, true, false]);
     expect(renders.queue.waiting).toBe(3);
     await renders.end("flood");
-    await renders.end("other");
-    expect(await other).toMatchObject({ kind: "done" });
+    expect(renders.running("other")).toBe(1);
   });
 
   it("are not taken from a caller that has no more than the newcomer would", async () => {
-    const renders = new HeldRenders({ ...OPTIONS, slots: 1, maxWaiting: 2 });
-    void renders.ask("a");
-    void renders.ask("a");
-    void renders.ask("b");
-    await settle();
-    expect(await renders.ask("c")).toMatchObject({ kind: "full" });
+    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 1, maxWaiting: 2 });
+    await renderOnce(renders, "c", 0);
+    renders.asked.length = 0;
+    await ask(renders, "a", "a", "b", "c");
+    expect(renders.asked.map(({ refusedAt }) => refusedAt !== null)).toEqual([false, false, false, true]);
     expect(renders.queue.waiting).toBe(2);
   });
 });
 
 describe("what the queue remembers of callers", () => {
   it("is bounded, however many callers there are", async () => {
-    const queue = new RenderQueue(OPTIONS);
-    for (let number = 0; number < 3000; number++) {
-      await queue.run({ caller: `caller-${number}`, signal: NEVER }, async () => {});
-    }
-    expect(queue.knownCallers).toBeLessThanOrEqual(1000);
+    const renders = new RendersInVirtualTime(OPTIONS);
+    for (let number = 0; number < 1500; number++) await renderOnce(renders, `caller-${number}`, 0);
+    expect(renders.queue.knownCallers).toBe(1000);
+  });
+
+  it("is never forgotten of a caller that runs or waits, nor of a newcomer", async () => {
+    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 1, maxWaiting: 2000 });
+    const callers = Array.from({ length: 1500 }, (_, number) => `caller-${number}`);
+    await ask(renders, ...callers);
+    for (const caller of callers) await renders.end(caller);
+    expect(callersOf(renders)).toEqual(callers);
+    expect([renders.queue.running, renders.queue.waiting]).toEqual([0, 0]);
   });
 });
 
@@ -208,7 +381,38 @@ describe("a backend with one slot, taken by a caller with many more renders wait
 
   it("treats an invalid caller name as no name", async () => {
     const backend = await startTemporaryBackend();
-    const answer = await backend.render({ source: "x" }, { headers: { "X-Service-Caller": "no name" } });
-    expect(answer.status).toBe(200);
+    for (const name of ["no name", "a".repeat(65), "n\u00e4me", ""]) {
+      const answer = await backend.render({ source: "x" }, { headers: { "X-Service-Caller": name } });
+      expect(answer.status).toBe(200);
+    }
+    expect(await backend.metric("service_caller_requests_total", { caller: "unnamed", outcome: "ok" })).toBe(4);
+  });
+});
+
+describe("a backend with two slots, one of them left free by a slow caller", () => {
+  it("lends it to a request at its deadline, and withdraws it when another caller needs it", async () => {
+    const backend = await startTemporaryBackend({
+      ...NO_TIME_LIMIT,
+      SERVICE_MAX_CONCURRENT_RENDERS: "2",
+      SERVICE_QUEUE_DEADLINE_SECONDS: "3",
+    });
+    const over = new AbortController();
+    const ask = (caller: string, source: string) =>
+      backend.render({ source }, { headers: { "X-Service-Caller": caller }, signal: over.signal });
+    expect((await ask("quick", "x")).status).toBe(200);
+    const running = ask("slow", ENDLESS);
+    await expect.poll(() => backend.metric("service_renders_running")).toBe(1);
+    const lent = ask("slow", ENDLESS);
+    await expect.poll(() => backend.metric("service_renders_waiting")).toBe(1);
+    await expect.poll(() => backend.metric("service_renders_running"), { timeout: 20_000 }).toBe(2);
+    expect((await ask("quick", "y")).status).toBe(200);
+    const refused = await expectProblem(await lent, "render_queue_full");
+    expect(refused.context.retry_after).toBeGreaterThan(1);
+    expect(await backend.metric("service_renders_running")).toBe(1);
+    over.abort();
+    await expect(running).rejects.toThrow();
+    for (const name of ["service_renders_running", "service_body_memory_bytes", "service_temp_reserved_bytes"]) {
+      await expect.poll(() => backend.metric(name)).toBe(0);
+    }
   });
 });

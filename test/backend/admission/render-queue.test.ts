@@ -166,14 +166,3 @@ it("keeps no listener on the signal of a task that has run", async () => {
   await Promise.all([first, second]);
   expect(listeners).toBe(0);
 });
-
-it("suggests a longer wait the more tasks there are", async () => {
-  const queue = new RenderQueue({ ...OPTIONS, deadlineMilliseconds: 60_000 });
-  const gate = makeGate();
-  const few = queue.estimateRetryAfterSeconds();
-  const works = Array.from({ length: 6 }, () => queue.run(ANYONE, () => gate.passed));
-  expect(queue.estimateRetryAfterSeconds()).toBeGreaterThan(few);
-  gate.open();
-  await Promise.all(works);
-  expect(queue.estimateRetryAfterSeconds()).toBe(1);
-});

@@ -1,47 +1,113 @@
 /**
  * What a compromised Typst could ask of the kernel: Perl in its place, in the real sandboxes, makes the system calls.
  * Every Debian has Perl, whose `syscall` takes numbers, so nothing needs to be compiled.
+ *
+ * Without a sandbox the same calls are not forbidden, and the same attacks succeed: only so do these tests mean anything.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { closeSync, constants, openSync } from "node:fs";
+import { open, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { execa } from "execa";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { type TypstEnd, TypstProcess } from "../../../backend/typst/process.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import { isRunning } from "../../support/processes.ts";
+import { ATTEMPT_VARIABLES, type Attempt, LIMITED_CALLS, PROCESSORS } from "../../support/system-calls.ts";
 import { openTestSandbox, SANDBOXES } from "../../support/test-sandbox.ts";
 
 const PERL = "/usr/bin/perl";
 
-const NUMBERS = { x64: { ioctl: 16, tkill: 200, tgkill: 234 }, arm64: { ioctl: 29, tkill: 130, tgkill: 131 } };
+const EPERM = 1;
 
-function numbers(): (typeof NUMBERS)["x64"] {
+/** The numbers of all calls of this processor, by name. */
+function numbers(): Readonly<Record<string, number>> {
   const { arch } = process;
   if (arch !== "x64" && arch !== "arm64") throw new Error(`no system calls are known for ${arch}`);
-  return NUMBERS[arch];
+  const { allowed, limited, deadly, refused } = PROCESSORS[arch];
+  return { ...allowed, ...limited, ...deadly, ...refused };
 }
 
-/** Runs a Perl program as Typst is run: from standard input, in the sandbox, under the same limits. */
-async function runPerl(mode: SandboxMode, program: string): Promise<{ end: TypstEnd; output: string }> {
+/** A place for a program, before it runs. */
+async function openStage(mode: SandboxMode) {
   const { settings, sandbox, launcher } = await openTestSandbox(mode, { SERVICE_TYPST_BIN: PERL });
-  const project = await RenderDirectory.create(settings.workDirectory, false);
-  const command = sandbox.programCommand(project, ["-"]);
-  const running = new TypstProcess(launcher, sandbox, command, settings.limits.max_output_bytes);
-  const pieces: Buffer[] = [];
-  const { end } = await running.perform({
-    input: [Buffer.from(program)],
-    timeoutMilliseconds: 20_000,
-    signal: new AbortController().signal,
-    output: {
-      append: async (piece) => {
-        pieces.push(piece);
-        return "kept";
+  const project = await RenderDirectory.create(settings.workDirectory, true);
+  const { outputDirectory } = sandbox.view(project);
+
+  /**
+   * Runs a Perl program as Typst is run: from standard input, in the sandbox, under the same limits.
+   *
+   * @param onOutput called with all that it has written so far
+   */
+  async function run(
+    program: string,
+    onOutput: (output: string) => void = () => {},
+  ): Promise<{ end: TypstEnd; output: string }> {
+    const command = sandbox.programCommand(project, ["-"]);
+    const running = new TypstProcess(launcher, sandbox, command, settings.limits.max_output_bytes);
+    const callNumbers = Object.entries(numbers()).map(([name, number]) => `${name} => ${number}`);
+    const head = `$| = 1; our %number = (${callNumbers.join(", ")}); our $output = "${outputDirectory}";`;
+    let output = "";
+    const { end } = await running.perform({
+      input: [Buffer.from(`${head}\n${program}`)],
+      timeoutMilliseconds: 60_000,
+      signal: new AbortController().signal,
+      output: {
+        append: async (piece) => {
+          output += piece.toString("latin1");
+          onOutput(output);
+          return "kept";
+        },
       },
-    },
-    files: null,
-  });
-  return { end, output: Buffer.concat(pieces).toString("latin1") };
+      files: null,
+    });
+    return { end, output };
+  }
+
+  return { project, outputDirectory: project.outputDirectory ?? "", run };
 }
+
+/** Makes the calls one after the other. Returns what each came to, as `done` or the number of its error. */
+async function attempt(mode: SandboxMode, call: string, attempts: readonly Attempt[]): Promise<Record<string, string>> {
+  const { run } = await openStage(mode);
+  const calls = attempts.map(([what, ...values]) => {
+    // What Perl passes as a pointer must be a variable.
+    const setUp = values.map((value, index) => `my $a${index} = ${value};`).join(" ");
+    const passed = values.map((_, index) => `, $a${index}`).join("");
+    const made = `syscall($number{${call}}${passed})`;
+    return `{ ${setUp} print "${what}: ", (${made} == -1 ? $! + 0 : "done"), "\\n" }`;
+  });
+  const { end, output } = await run(`${ATTEMPT_VARIABLES}\n${calls.join("\n")}`);
+  expect(end).toEqual({ kind: "exited", exitCode: 0 });
+  return Object.fromEntries(
+    output
+      .trim()
+      .split("\n")
+      .map((line) => line.split(": ")),
+  );
+}
+
+const LIMITED_HERE = LIMITED_CALLS.filter(({ call }) => call in numbers());
+const outcomeOf = (attempts: readonly Attempt[], outcome: unknown) =>
+  Object.fromEntries(attempts.map(([what]) => [what, outcome]));
+
+describe.each(SANDBOXES)("%s, asked for a system call", (mode) => {
+  it.each(LIMITED_HERE)("allows $call only for this: $why", async ({ call, allowed, refused, errno = EPERM }) => {
+    expect(await attempt(mode, call, [...allowed, ...refused])).toEqual({
+      ...outcomeOf(allowed, expect.not.stringMatching(`^(?:${EPERM}|${errno})$`)),
+      ...outcomeOf(refused, String(errno)),
+    });
+  });
+});
+
+it.each(LIMITED_HERE)("without a sandbox nothing forbids $call", async ({ call, allowed, refused, errno = EPERM }) => {
+  const attempts = [...allowed, ...refused];
+  expect(await attempt("none", call, attempts)).toEqual(
+    outcomeOf(attempts, expect.not.stringMatching(`^(?:${EPERM}|${errno})$`)),
+  );
+});
 
 /** A process of this user as the target. */
 async function startVictim(): Promise<number> {
@@ -51,36 +117,148 @@ async function startVictim(): Promise<number> {
   return victim.pid ?? 0;
 }
 
-const SIGNALS: [name: "tkill" | "tgkill", call: (number: number, pid: number) => string][] = [
-  ["tkill", (number, pid) => `syscall(${number}, ${pid}, 9)`],
-  ["tgkill", (number, pid) => `syscall(${number}, ${pid}, ${pid}, 9)`],
+/** Perl that arms a descriptor: whatever happens there, the victim is killed. */
+const arm = (descriptor: string, victim: number) => `fcntl(${descriptor}, 8, ${victim}); fcntl(${descriptor}, 10, 9);`;
+
+interface Attack {
+  readonly what: string;
+  /** Whether it did what it is about. */
+  readonly succeeds: (mode: SandboxMode) => Promise<boolean>;
+}
+
+const ATTACKS: readonly Attack[] = [
+  {
+    what: "kill another process by what happens in a directory",
+    succeeds: async (mode) => {
+      const victim = await startVictim();
+      const { run } = await openStage(mode);
+      // F_NOTIFY with DN_CREATE.
+      await run(`open(D, "<", $output); ${arm("D", victim)} fcntl(D, 1026, 4); open(N, ">", "$output/1"); sleep 1`);
+      return !isRunning(victim);
+    },
+  },
+  {
+    what: "kill another process by what arrives in the FIFO of a warm render",
+    succeeds: async (mode) => {
+      const victim = await startVictim();
+      const { project, run } = await openStage(mode);
+      const fifo = join(project.root, ":fifo");
+      await execa("mkfifo", ["-m", "600", fifo]);
+      let writer: number | null = null;
+      await run(
+        // O_NONBLOCK, then O_NONBLOCK and O_ASYNC.
+        `sysopen(F, ":fifo", 2048); ${arm("F", victim)} fcntl(F, 4, 0x2800); print "armed"; sleep 1 until sysread(F, my $text, 1)`,
+        () => {
+          writer ??= openSync(fifo, constants.O_WRONLY);
+          void writeFile(fifo, "text");
+        },
+      );
+      if (writer !== null) closeSync(writer);
+      return !isRunning(victim);
+    },
+  },
+  {
+    what: "hold up whoever opens a font",
+    succeeds: async (mode) => {
+      const { project, run } = await openStage(mode);
+      const font = join(project.root, "font.otf");
+      await writeFile(font, "font");
+      let isHeldUp = false;
+      // F_SETLEASE with F_WRLCK.
+      await run('open(F, "<", "font.otf"); fcntl(F, 1024, 1); print "held"; sleep 1 until -e "go"', () => {
+        try {
+          closeSync(openSync(font, constants.O_RDONLY | constants.O_NONBLOCK));
+        } catch {
+          isHeldUp = true;
+        }
+        void writeFile(join(project.root, "go"), "");
+      });
+      return isHeldUp;
+    },
+  },
+  {
+    what: "keep bytes in a file without a name",
+    succeeds: async (mode) => {
+      const { outputDirectory, run } = await openStage(mode);
+      const flags = 0x400001 | constants.O_DIRECTORY;
+      const { output } = await run(
+        `my $d = syscall($number{openat}, -100, $output, ${flags}, 0600); my $b = "x" x 65536; print syscall($number{write}, $d, $b, 65536)`,
+      );
+      expect(await readdir(outputDirectory)).toEqual([]);
+      return output === "65536";
+    },
+  },
+  {
+    what: "get signals about its streams by an ioctl",
+    succeeds: async (mode) => {
+      const { run } = await openStage(mode);
+      // FIOASYNC.
+      const { output } = await run('my $on = pack("l", 1); print syscall($number{ioctl}, 0, 0x5452, $on)');
+      return output === "0";
+    },
+  },
+  {
+    what: "live on when the backend has ended",
+    succeeds: async (mode) => {
+      const { run } = await openStage(mode);
+      // PR_SET_PDEATHSIG with no signal.
+      const { output } = await run("print syscall($number{prctl}, 1, 0)");
+      return output === "0";
+    },
+  },
+  {
+    what: "leave a set-user-ID program in the work directory",
+    succeeds: async (mode) => {
+      const { outputDirectory, run } = await openStage(mode);
+      await run('umask 0; sysopen(P, "$output/1", 0x41, 04755)');
+      const [name] = await readdir(outputDirectory);
+      if (name === undefined) return false;
+      const file = await open(join(outputDirectory, name));
+      const { mode: fileMode } = await file.stat();
+      await file.close();
+      return (fileMode & 0o4000) !== 0;
+    },
+  },
 ];
 
-describe.each(SANDBOXES)("a program in %s", (mode) => {
-  it("runs, so the tests below are meaningful", async () => {
-    const { end, output } = await runPerl(mode, 'print "it runs"; exit 3');
-    expect([end, output]).toEqual([{ kind: "exited", exitCode: 3 }, "it runs"]);
+describe("a program in place of Typst", () => {
+  it.each(ATTACKS)("can $what without a sandbox", async ({ succeeds }) => {
+    expect(await succeeds("none")).toBe(true);
   });
 
-  it.each(SIGNALS)("is killed itself if it sends another process a signal by %s", async (name, call) => {
-    const victim = await startVictim();
-    const { end, output } = await runPerl(
-      mode,
-      `$| = 1; print "before"; ${call(numbers()[name], victim)}; print "after"`,
-    );
-    expect(isRunning(victim)).toBe(true);
-    expect([end, output]).toEqual([{ kind: "signalled", signal: "SIGSYS" }, "before"]);
-  });
+  describe.each(SANDBOXES)("in %s", (mode) => {
+    it("runs, so the tests here are meaningful", async () => {
+      const { run } = await openStage(mode);
+      const { end, output } = await run('print "it runs"; exit 3');
+      expect([end, output]).toEqual([{ kind: "exited", exitCode: 3 }, "it runs"]);
+    });
 
-  it.each([
-    ["list the interfaces of the host", 0x8912],
-    ["count the waiting input", 0x541b],
-    ["read the size of a terminal", 0x5413],
-    ["insert input into a terminal", 0x5412],
-    ["have signals sent to others", 0x8901],
-  ])("cannot use an ioctl of its streams to %s", async (_what, request) => {
-    const ask = `my $room = "\\0" x 64; my $answer = syscall(${numbers().ioctl}, $_, ${request}, $room);`;
-    const { end, output } = await runPerl(mode, `for (0..2) { ${ask} print $answer, " ", $! + 0, "\\n" }`);
-    expect([end, output]).toEqual([{ kind: "exited", exitCode: 0 }, "-1 1\n".repeat(3)]);
+    it.each(ATTACKS)("cannot $what", async ({ succeeds }) => {
+      expect(await succeeds(mode)).toBe(false);
+    });
+
+    it.each([
+      ["tkill", (pid: number) => `syscall($number{tkill}, ${pid}, 9)`],
+      ["tgkill", (pid: number) => `syscall($number{tgkill}, ${pid}, ${pid}, 9)`],
+    ])("is killed itself if it sends another process a signal by %s", async (_name, call) => {
+      const victim = await startVictim();
+      const { run } = await openStage(mode);
+      const { end, output } = await run(`print "before"; ${call(victim)}; print "after"`);
+      expect(isRunning(victim)).toBe(true);
+      expect([end, output]).toEqual([{ kind: "signalled", signal: "SIGSYS" }, "before"]);
+    });
+
+    it.each([
+      ["list the interfaces of the host", 0x8912],
+      ["count the waiting input", 0x541b],
+      ["read the size of a terminal", 0x5413],
+      ["insert input into a terminal", 0x5412],
+      ["have signals sent to others", 0x8901],
+    ])("cannot use an ioctl of its streams to %s", async (_what, request) => {
+      const { run } = await openStage(mode);
+      const ask = `my $room = "\\0" x 64; my $answer = syscall($number{ioctl}, $_, ${request}, $room);`;
+      const { end, output } = await run(`for (0..2) { ${ask} print $answer, " ", $! + 0, "\\n" }`);
+      expect([end, output]).toEqual([{ kind: "exited", exitCode: 0 }, "-1 1\n".repeat(3)]);
+    });
   });
 });

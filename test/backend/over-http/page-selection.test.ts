@@ -75,6 +75,13 @@ describe("pages of a PDF", () => {
     expect(pdf.pageSizes).toEqual(Array.from({ length: count }, () => [595, 842]));
   });
 
+  it("are compiled only once if there is anything on a page of that size", async () => {
+    const probes = () => backend.metric("service_render_phase_seconds_count", { phase: "probe" });
+    const before = await probes();
+    const { pageSizes } = await renderPdf(`${PLACEHOLDER_SIZED}a`, { pages: "1" });
+    expect([pageSizes, await probes()]).toEqual([[[595, 842]], before]);
+  });
+
   it("that do not exist are a problem even if others look like the placeholder", async () => {
     const answer = await backend.render({ source: `${PLACEHOLDER_SIZED}a`, output: { pages: "2" } });
     await expectProblem(answer, "template_compile_failed");

@@ -46,7 +46,6 @@ describe("a timeout", () => {
     ["wall_clock", "31 seconds"],
     ["processor_time", "11 seconds of processor time"],
     ["writing_files", "5 seconds"],
-    ["page_probe", "11 seconds"],
   ] as const)("of %s says which limit it was, and its number", (cause, words) => {
     const timeout = renderTimeout(cause, SETTINGS);
     expect(timeout).toMatchObject({ code: "render_timeout", context: { timeout_secs: 31 } });

@@ -5,12 +5,10 @@ import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
 import { CLIENT_GONE, compileFailed } from "../../../backend/render/outcome.ts";
 import { explainFailure, failureOfSelection } from "../../../backend/render/page-probe.ts";
 import { Spool } from "../../../backend/render/spool.ts";
-import { readBackendSettings } from "../../../backend/settings.ts";
 import type { TypstEnd, TypstResult } from "../../../backend/typst/process.ts";
 import type { Output } from "../../../rules/output-options.ts";
 
 const FAILURE = compileFailed({ kind: "refused-by-typst" });
-const SETTINGS = readBackendSettings({});
 
 const resultOf = (end: TypstEnd, outputBytes = 0): TypstResult => ({
   end,
@@ -62,7 +60,9 @@ describe("a single image that Typst refuses", () => {
 
 describe("a PDF of selected pages", () => {
   const PAGES = "7-9,3-4";
-  const PLACEHOLDER = "%PDF-1.7 /MediaBox[0 0 595 842]";
+  const PLACEHOLDER =
+    "%PDF-1.7 <</Type/Pages/Count 1/Kids[3 0 R]>> /MediaBox[0 0 595 842]/Parent <</Length 8/Filter/FlateDecode>>";
+  const PRESENT = new AbortController().signal;
 
   async function spoolOf(text: string): Promise<Spool> {
     const budget = new ByteBudget({ maxBytes: 1000, maxBytesPerRequest: 1000 });
@@ -74,7 +74,7 @@ describe("a PDF of selected pages", () => {
 
   it("matches nothing where it looks like the blank page and its lowest page cannot be printed", async () => {
     const printPage = vi.fn(async () => NOTHING);
-    const failure = await failureOfSelection(PAGES, await spoolOf(PLACEHOLDER), printPage, SETTINGS);
+    const failure = await failureOfSelection(PAGES, await spoolOf(PLACEHOLDER), printPage, PRESENT);
     expect(failure).toEqual(compileFailed({ kind: "selection-empty" }));
     expect(printPage.mock.calls).toEqual([[3]]);
   });
@@ -82,20 +82,32 @@ describe("a PDF of selected pages", () => {
   it("matches where that page can be printed, however large it is", async () => {
     const tooLarge = resultOf({ kind: "stopped", reason: "output-too-large" }, 10_000);
     for (const page of [PRINTED, tooLarge]) {
-      expect(await failureOfSelection(PAGES, await spoolOf(PLACEHOLDER), async () => page, SETTINGS)).toBeNull();
+      expect(await failureOfSelection(PAGES, await spoolOf(PLACEHOLDER), async () => page, PRESENT)).toBeNull();
     }
   });
 
-  it("has timed out where the second compile has, with a cause of its own", async () => {
-    const timedOut = resultOf({ kind: "stopped", reason: "render-timeout" });
-    const failure = await failureOfSelection(PAGES, await spoolOf(PLACEHOLDER), async () => timedOut, SETTINGS);
-    expect(failure).toMatchObject({ code: "render_timeout", timeoutCause: "page_probe" });
+  it.each<[string, TypstEnd]>([
+    ["is stopped", { kind: "stopped", reason: "render-timeout" }],
+    ["needs too much processor time", { kind: "signalled", signal: "SIGXCPU" }],
+    ["fails", { kind: "exited", exitCode: 1 }],
+    ["never runs", { kind: "not-started", cause: new Error("the sandbox failed") }],
+  ])("is delivered where the second compile %s", async (_how, end) => {
+    const pdf = await spoolOf(PLACEHOLDER);
+    expect(await failureOfSelection(PAGES, pdf, async () => resultOf(end), PRESENT)).toBeNull();
   });
 
-  it("is not compiled again where it does not look like the blank page", async () => {
+  it("is nobody's where the client has gone by then", async () => {
+    const pdf = await spoolOf(PLACEHOLDER);
+    expect(await failureOfSelection(PAGES, pdf, async () => NOTHING, AbortSignal.abort())).toBe(CLIENT_GONE);
+  });
+
+  it.each([
+    ["has another size", PLACEHOLDER.replace("595 842", "595.27563 841.8898")],
+    ["has several pages", PLACEHOLDER.replace("Count 1", "Count 10")],
+    ["has content", PLACEHOLDER.replace("Length 8", "Length 80")],
+  ])("is not compiled again where it %s", async (_what, text) => {
     const printPage = vi.fn(async () => NOTHING);
-    const a4 = await spoolOf("%PDF-1.7 /MediaBox[0 0 595.27563 841.8898]");
-    expect(await failureOfSelection(PAGES, a4, printPage, SETTINGS)).toBeNull();
+    expect(await failureOfSelection(PAGES, await spoolOf(text), printPage, PRESENT)).toBeNull();
     expect(printPage).not.toHaveBeenCalled();
   });
 });

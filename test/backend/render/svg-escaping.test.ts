@@ -3,11 +3,13 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
+import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { escapeSvg, SvgEscaper } from "../../../backend/render/svg-escaping.ts";
 import { writeExampleProject } from "../../../scripts/example-project.ts";
 import { exampleNames } from "../../../scripts/example-request.ts";
 import { expectProblem } from "../../support/problems.ts";
+import { binaryFile } from "../../support/request-files.ts";
 import { expectWellFormed, readSvg } from "../../support/svg-reader.ts";
 import { startTemporaryBackend } from "../../support/test-backend.ts";
 import { typstString, typstSvg, typstSvgPages } from "../../support/typst-svg.ts";
@@ -208,6 +210,91 @@ describe("an SVG with links and labels", () => {
     );
     expect(written.length).toBeGreaterThan(4 * 64 * 1024);
     expect((await escapedBytes(written)).equals(escapeInChunks([written]))).toBe(true);
+  });
+});
+
+describe("an SVG with text in a tiling", () => {
+  const tiled = (content: string) => `tiling(size: (10pt, 10pt))[${content}]`;
+  const SQUARE = "width: 40pt, height: 40pt";
+  const SOURCES = {
+    "a fill": `#rect(${SQUARE}, fill: ${tiled("H")})`,
+    "a stroke": `#rect(${SQUARE}, stroke: 6pt + ${tiled("H")})`,
+    "the fill of text": `#text(size: 60pt, fill: ${tiled("H")})[Wow]`,
+    "the stroke of text": `#text(size: 60pt, stroke: 3pt + ${tiled("H")})[Wow]`,
+    maths: `#rect(${SQUARE}, fill: ${tiled("$x^2$")})`,
+    "a gradient": `#rect(${SQUARE}, fill: ${tiled("#text(fill: gradient.linear(red, blue))[HH]")})`,
+    "text without a glyph": `#rect(${SQUARE}, fill: ${tiled("\u{e000}")})`,
+    "several, with a label and a link": `H ${label('"#\0')} ${link('"#\0&')} #rect(${SQUARE}, fill: ${tiled("H")})
+      #rect(${SQUARE}, fill: ${tiled("q")})`,
+  };
+
+  /** The references to elements, and the elements to which there are any. */
+  function readReferences(svg: Buffer) {
+    const elements = readSvg(svg);
+    const uses = elements.filter(({ name }) => name === "use");
+    return {
+      referenced: uses.map(({ attributes }) => attributes["xlink:href"]?.replace(/^#/, "")),
+      ids: elements.flatMap(({ attributes }) => attributes.id ?? []),
+    };
+  }
+
+  /** How far two images of the same size are apart: the mean difference of a byte. */
+  function difference(one: PNG, other: PNG): number {
+    expect([other.width, other.height]).toEqual([one.width, one.height]);
+    return one.data.reduce((sum, byte, index) => sum + Math.abs(byte - (other.data[index] ?? 0)), 0) / one.data.length;
+  }
+
+  it("is not XML as Typst writes it (if this fails, the mending can be removed)", async () => {
+    for (const source of Object.values(SOURCES)) {
+      const written = await typstSvg(PAGE + source);
+      expect(written.includes('xlink:href="#\0')).toBe(true);
+      expect(() => expectWellFormed(written)).toThrow();
+    }
+  });
+
+  it.each(Object.entries(SOURCES))("refers to the glyphs that it defines: %s", async (_what, source) => {
+    const { referenced, ids } = readReferences(await escapedBytes(await typstSvg(PAGE + source)));
+    expect(referenced).not.toEqual([]);
+    expect(ids).toEqual(expect.arrayContaining(referenced));
+  });
+
+  it("keeps the label and the link", async () => {
+    const svg = await escapedBytes(await typstSvg(PAGE + SOURCES["several, with a label and a link"]));
+    expect(readTargetsAndLabels(svg)).toMatchObject({ targets: ['"#%00&'], labels: ['"#\ufffd'] });
+  });
+
+  it("is the same for every split in two", async () => {
+    const written = await typstSvg(PAGE + SOURCES["a fill"]);
+    const expected = await escapedBytes(written);
+    for (let cut = 0; cut <= written.length; cut++) {
+      const inTwo = escapeInChunks([written.subarray(0, cut), written.subarray(cut)]);
+      expect(inTwo.equals(expected), `cut at ${cut}`).toBe(true);
+    }
+  });
+
+  it("is delivered, by itself and in an archive, and draws what the PNG draws", async () => {
+    const backend = await startTemporaryBackend();
+    const render = async (request: object) => {
+      const answer = await backend.render(request);
+      expect(answer.status).toBe(200);
+      return Buffer.from(await answer.bytes());
+    };
+    /** The SVG as the renderer of another program would draw it: Typst draws SVG images by resvg. */
+    const draw = async (svg: Buffer) => {
+      const files = { "page.svg": binaryFile(svg) };
+      const source = '#set page(width: 200pt, height: auto, margin: 0pt)\n#image("page.svg", width: 100%)';
+      return PNG.sync.read(await render({ source, files, output: { format: "png" } }));
+    };
+    for (const [what, source] of Object.entries(SOURCES)) {
+      const svg = await render({ source: PAGE + source, output: { format: "svg" } });
+      const [page] = readZip(await render({ source: PAGE + source, output: { format: "svg", archive: "zip" } }));
+      expect(page?.bytes.equals(svg), what).toBe(true);
+      const expected = PNG.sync.read(await render({ source: PAGE + source, output: { format: "png" } }));
+      const withoutTilings = Buffer.from(svg.toString().replaceAll(/(fill|stroke)="url[^"]*"/g, '$1="none"'));
+      expect(difference(expected, await draw(svg)), what).toBeLessThan(
+        difference(expected, await draw(withoutTilings)) / 4,
+      );
+    }
   });
 });
 

@@ -3,9 +3,10 @@
  * can create.
  */
 import { execFile } from "node:child_process";
-import { chmod, writeFile } from "node:fs/promises";
+import { chmod, copyFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, inject, it } from "vitest";
+import { readProc } from "../../../backend/proc.mjs";
 import { type BubblewrapFacts, describeBubblewrapObstacle } from "../../../backend/sandbox/bubblewrap-obstacle.ts";
 import { describeLandlockObstacle, type LandlockFacts } from "../../../backend/sandbox/landlock-obstacle.ts";
 import { takeFreePort } from "../../../scripts/local-service.ts";
@@ -23,6 +24,8 @@ const BUBBLEWRAP: BubblewrapFacts = {
   apparmorRestriction: null,
   isWorkDirectoryExecutable: true,
 };
+
+const fails = (complaint: string) => ({ bubblewrap: { kind: "fails", complaint: `bwrap: ${complaint}` } as const });
 
 const LANDLOCK: LandlockFacts = {
   isSuperuser: false,
@@ -51,6 +54,22 @@ describe("the explanation for bubblewrap", () => {
       { apparmorRestriction: 1, isFiltered: true },
       "Docker's",
     ],
+    [
+      "AppArmor closes them to a service that systemd filters",
+      { apparmorRestriction: 1, isFiltered: true, ...fails("setting up uid map: Permission denied") },
+      "deploy/apparmor-bubblewrap",
+    ],
+    [
+      "systemd hides openat2",
+      { isFiltered: true, ...fails("Can't open source /: Function not implemented") },
+      "RestrictSUIDSGID=yes",
+    ],
+    [
+      "a container's filter refuses a host name",
+      { isFiltered: true, ...fails("Can't set hostname to sandbox: Operation not permitted") },
+      "Podman's default seccomp profile",
+    ],
+    ["a filter refuses something else", { isFiltered: true, ...fails("Can't mount proc") }, "refuses something"],
     ["nothing usual is found", { apparmorRestriction: 0, unprivilegedUserNamespaces: 1 }, "no usual cause was found"],
     ["rules for ordinary users do not bind the superuser", { isSuperuser: true, apparmorRestriction: 1 }, "no usual"],
     [
@@ -149,6 +168,7 @@ async function behindFilter(program: readonly Instruction[]): Promise<readonly s
 const CLONE = process.arch === "arm64" ? 220 : 56;
 /** Every CLONE_NEW* flag of <linux/sched.h>. */
 const NEW_NAMESPACES = 0x7e02_0000;
+const SET_HOST_NAME = process.arch === "arm64" ? 161 : 170;
 const LANDLOCK_CREATE_RULESET = 444;
 
 describe("a backend ends and names the cause", () => {
@@ -192,6 +212,23 @@ describe("a backend ends and names the cause", () => {
     const { exitCode, text } = await refusal("bubblewrap", filter);
     expect([exitCode, text]).toEqual([1, expect.stringContaining("Docker's default seccomp profile")]);
   });
+
+  it.skipIf(landlockObstacle !== null)("if a container's seccomp filter refuses a host name", async () => {
+    const filter = await behindFilter([LOAD_NUMBER, [0x15, 0, 1, SET_HOST_NAME], refuse(EPERM), ALLOW]);
+    const { exitCode, text } = await refusal("bubblewrap", filter);
+    expect([exitCode, text]).toEqual([1, expect.stringContaining("Podman's default seccomp profile")]);
+  });
+
+  // Ubuntu's setting binds every program without a profile of its own, such as a bubblewrap in another place.
+  it.skipIf(readProc("sys/kernel/apparmor_restrict_unprivileged_userns").trim() !== "1")(
+    "if AppArmor closes user namespaces",
+    async () => {
+      const elsewhere = join(await makeTemporaryFolder("apparmor-test-"), "bwrap");
+      await copyFile(inject("bubblewrapPath"), elsewhere);
+      const { exitCode, text } = await refusal("bubblewrap", [], { SERVICE_BUBBLEWRAP_BIN: elsewhere });
+      expect([exitCode, text]).toEqual([1, expect.stringContaining("deploy/apparmor-bubblewrap")]);
+    },
+  );
 
   it.skipIf(landlockObstacle !== null).each([
     ["knows no Landlock", ENOSYS, "The kernel has no Landlock"],

@@ -14,6 +14,7 @@ const head = (fields: Partial<RequestHead>): RequestHead => ({
   contentLength: null,
   contentType: "application/json",
   contentEncoding: null,
+  transferEncoding: null,
   ...fields,
 });
 
@@ -90,6 +91,17 @@ describe("a media type", () => {
   it.each(["identity", " Identity "])("with the content coding %j is accepted", (contentEncoding) => {
     expect(validateMediaType(head({ contentEncoding }))).toBeNull();
   });
+
+  it.each(["chunked", " Chunked "])("with the transfer coding %j is accepted", (transferEncoding) => {
+    expect(validateMediaType(head({ transferEncoding }))).toBeNull();
+  });
+
+  it.each(["gzip", "gzip, chunked", "chunked, chunked", ""])(
+    "with the transfer coding %j is rejected",
+    (transferEncoding) => {
+      expect(validateMediaType(head({ transferEncoding }))).toMatchObject({ code: "invalid_request", context: {} });
+    },
+  );
 
   it.each(["gzip", "br", "identity, gzip", ""])("with the content coding %j is rejected", (contentEncoding) => {
     expect(validateMediaType(head({ contentEncoding }))).toMatchObject({ code: "invalid_request", context: {} });

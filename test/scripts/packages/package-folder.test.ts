@@ -1,5 +1,5 @@
 /** Packages are added, removed, installed and verified: completely or not at all, with a lock file that says what is there. */
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { chmod, cp, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -369,6 +369,21 @@ describe("the command", () => {
     expect(unknown.stderr.split("\n")).toHaveLength(1);
     expect((await run("add", "cetz")).stderr).toContain("must have the form @preview/name:1.2.3");
     expect((await run("add", CHART, "--registry", "http://example.org")).stderr).toContain("must be an https URL");
+  });
+
+  const NAMESPACES = ["--user", "--map-root-user", "--mount"];
+  const canMount = spawnSync("unshare", [...NAMESPACES, "true"]).status === 0;
+
+  it.skipIf(!canMount)("says so in one line when the disk is full (skipped without user namespaces)", async () => {
+    const disk = await makeTemporaryFolder("packages-disk-");
+    const text = Buffer.alloc(200_000, "x").toString();
+    registry.publish(LETTER, await packageArchive(LETTER, { "lib.typ": "", "big.txt": text }));
+    const script = 'mount -t tmpfs -o size=64k tmpfs "$1" && shift && exec "$@"';
+    const command = [process.execPath, PROGRAM, "add", LETTER, "--registry", registry.url.href, "--to", `${disk}/p`];
+    const args = [...NAMESPACES, "--", "sh", "-c", script, "sh", disk, ...command];
+    const full = await execa("unshare", args, { reject: false });
+    expect(full).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(full.stderr).toMatch(/^The files cannot be written: ENOSPC[^\n]*$/);
   });
 });
 

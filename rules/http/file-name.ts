@@ -2,7 +2,9 @@
  * The name under which a rendered file is offered: the caller's suggestion, made safe.
  */
 import { create } from "content-disposition";
-import type { Extension } from "../render/outcome.ts";
+
+/** The kinds of files that a render makes. */
+export type FileExtension = "pdf" | "png" | "svg" | "zip";
 
 /** Extensions that would be wrong for the content. Any other is part of the name. */
 const KNOWN_EXTENSION = /\.(?:pdf|png|svg|zip|jpe?g|typ)$/i;
@@ -29,14 +31,14 @@ const NOT_ASCII = /[^ -~]/gu;
  * A name beyond ASCII has a second form for old clients, with `_` for each character that they cannot read: the library
  * would write `?`, which Windows does not allow in file names.
  */
-export function contentDisposition(suggestion: string | null, extension: Extension): string {
+export function contentDisposition(suggestion: string | null, extension: FileExtension): string {
   const name = safeFileName(suggestion, extension);
   const type = extension === "zip" ? "attachment" : "inline";
   return create(name, { type, fallback: name.replace(NOT_ASCII, "_") });
 }
 
 /** The suggested name, made safe, with the right extension, at most 150 bytes of UTF-8. */
-export function safeFileName(suggestion: string | null, extension: Extension): string {
+export function safeFileName(suggestion: string | null, extension: FileExtension): string {
   const visible = (suggestion ?? "").replace(UNSAFE, "").replace(/\s+/g, " ").trim();
   const stem = visible
     .replace(TRAILING, "")
@@ -49,10 +51,11 @@ export function safeFileName(suggestion: string | null, extension: Extension): s
 }
 
 function truncate(text: string, maxBytes: number): string {
+  const utf8 = new TextEncoder();
   let size = 0;
   let result = "";
   for (const character of text) {
-    size += Buffer.byteLength(character);
+    size += utf8.encode(character).length;
     if (size > maxBytes) break;
     result += character;
   }

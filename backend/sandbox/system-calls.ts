@@ -1,0 +1,193 @@
+/**
+ * The system calls that Typst may make, and with which arguments: an allow-list. `seccomp.ts` makes the kernel's filter of it.
+ *
+ * No sockets, no new processes (threads only), no mounts, no tracing, no keys, no io_uring, no signals to others, no file
+ * without a name. The list is what strace shows for compiles of every format, plus calls that glibc and musl make only
+ * sometimes. A few more are for the sandbox's own programs, which run under the filter, too: bubblewrap waits for Typst
+ * (wait4), setpriv drops its capabilities, asks for its death signal and then sets up Landlock. A program in bubblewrap or
+ * Landlock can make those calls as well, so their arguments are limited to what cannot loosen anything.
+ *
+ * ioctl is not on the list, although strace shows one: the check whether standard error is a terminal (TCGETS of glibc,
+ * TIOCGWINSZ of musl). For it, EPERM is as good an answer as ENOTTY. On the sockets that are Typst's streams, ioctl would
+ * also show the host's network interfaces under Landlock, and FIOASYNC would arm signals.
+ */
+
+/** One 32-bit half of an argument: what is left of it under `mask` must be one of `values`. */
+export interface Check {
+  /** From 0 on. */
+  readonly argument: number;
+  readonly half: "lower" | "upper";
+  readonly mask: number;
+  readonly values: readonly number[];
+}
+
+export interface Rule {
+  /** The call is allowed if all checks of one of these lists hold. */
+  readonly allowedIf: readonly (readonly Check[])[];
+  /** What happens otherwise: an error, or the signal that ends the process. */
+  readonly otherwise: "EPERM" | "ENOSYS" | "SIGSYS";
+}
+
+const EVERY_BIT = 0xffffffff;
+
+/**
+ * The kernel reads numbers and flags from the lower half alone, or rejects an upper half that is not 0. Only pointers need
+ * both halves.
+ */
+function oneOf(argument: number, ...values: readonly number[]): Check {
+  return { argument, half: "lower", mask: EVERY_BIT, values };
+}
+
+/** Some of these bits, or none, and no other. */
+function onlyBits(argument: number, bits: number): Check {
+  return { argument, half: "lower", mask: ~bits, values: [0] };
+}
+
+function withoutBits(argument: number, bits: number): Check {
+  return { argument, half: "lower", mask: bits, values: [0] };
+}
+
+function isNull(argument: number): Check[] {
+  return [oneOf(argument, 0), { argument, half: "upper", mask: EVERY_BIT, values: [0] }];
+}
+
+function allowedIf(...alternatives: readonly (readonly Check[])[]): Rule {
+  return { allowedIf: alternatives, otherwise: "EPERM" };
+}
+
+/** Whatever its arguments are: it concerns the process itself, its memory, or files that the sandbox lets it open. */
+const ALLOWED = allowedIf([]);
+
+/** The bits of O_RDONLY, O_WRONLY, O_RDWR, O_EXCL, O_NOCTTY, O_TRUNC, O_APPEND, O_NONBLOCK and O_CLOEXEC. */
+const COMMON_OPEN_FLAGS = 0x3 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800 | 0x80000;
+/** O_DIRECTORY, O_NOFOLLOW, O_LARGEFILE and O_DIRECT: the same four bits on each processor, in another order. */
+const REORDERED_OPEN_FLAGS = 0x3c000;
+const O_CREAT = 0x40;
+const OPEN_FLAGS = COMMON_OPEN_FLAGS | REORDERED_OPEN_FLAGS;
+
+/**
+ * Without O_TMPFILE: a file without a name is on disk, and no listing of the output directory counts it. Without O_ASYNC,
+ * which signals. A new file has no set-user-ID bit; without O_CREAT, the mode is whatever was in its register.
+ */
+function opening(flagsArgument: number): Rule {
+  return allowedIf(
+    [onlyBits(flagsArgument, OPEN_FLAGS)],
+    [onlyBits(flagsArgument, OPEN_FLAGS | O_CREAT), onlyBits(flagsArgument + 1, 0o777)],
+  );
+}
+
+/** Bits of the protection of memory. */
+const PROT_WRITE = 2;
+const PROT_EXEC = 4;
+/** Flags of mmap that take memory which the host keeps for others. */
+const MAP_LOCKED = 0x2000;
+const MAP_HUGETLB = 0x40000;
+
+/** FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME. */
+const FUTEX_FLAGS = 0x180;
+
+const F_SETFL = 4;
+const PR_SET_PDEATHSIG = 1;
+const SIGKILL = 9;
+
+/** With this flag clone(2) makes a thread, without it a process. */
+const CLONE_THREAD = 0x00010000;
+/**
+ * The other flags of threads: VM, FS, FILES, SIGHAND, SYSVSEM, SETTLS, PARENT_SETTID, CHILD_CLEARTID of every libc, DETACHED of
+ * musl. So there are no namespaces, no tracing and no descriptors of processes.
+ */
+const THREAD_FLAGS = 0x100 | 0x200 | 0x400 | 0x800 | 0x40000 | 0x80000 | 0x100000 | 0x200000 | 0x400000;
+
+/**
+ * The rules. Those that look at arguments come first, the most frequent before the others: the kernel remembers which calls
+ * are allowed whatever their arguments are and does not run the filter for them (Linux 5.11), so only the order of these
+ * costs time.
+ */
+export const SYSTEM_CALL_RULES = {
+  // What locks and condition variables of glibc, musl and Rust use: WAIT, WAKE, REQUEUE, CMP_REQUEUE, WAIT_BITSET,
+  // WAKE_BITSET. Operations with inherited priority take the id of any process as the owner.
+  futex: allowedIf([{ argument: 1, half: "lower", mask: ~FUTEX_FLAGS, values: [9, 1, 0, 3, 4, 10] }]),
+  // Memory is writable or executable. The dynamic loader maps code from files; WebAssembly is interpreted.
+  mmap: allowedIf([
+    { argument: 2, half: "lower", mask: PROT_WRITE | PROT_EXEC, values: [PROT_WRITE, 0, PROT_EXEC] },
+    withoutBits(3, MAP_LOCKED | MAP_HUGETLB),
+  ]),
+  mprotect: allowedIf([withoutBits(2, PROT_EXEC)]),
+  // NORMAL to WILLNEED, DONTNEED, FREE, HUGEPAGE, NOHUGEPAGE, DONTDUMP, GUARD_INSTALL, GUARD_REMOVE: what allocators and
+  // stacks use. Not PAGEOUT, which takes fonts out of memory that other renders read, and not MERGEABLE, which tells whether
+  // another process has the same page.
+  madvise: allowedIf([oneOf(2, 4, 8, 14, 0, 1, 2, 3, 15, 16, 102, 103)]),
+  // Not the clocks of other processes, whose numbers are negative.
+  clock_gettime: allowedIf([onlyBits(0, 0xf)]),
+  openat: opening(2),
+  // musl on x86-64, for which the official Typst is built, opens every file by it.
+  open: opening(1),
+  // DUPFD, GETFD, SETFD, GETFL, DUPFD_CLOEXEC; SETFL without O_ASYNC. SETOWN with SETSIG sends any signal to any process of
+  // the user, fired by NOTIFY, by O_ASYNC or by SETLEASE. A lease also holds up others who open the file, and locks do too.
+  fcntl: allowedIf([oneOf(1, 0, 1, 2, 3, 1030)], [oneOf(1, F_SETFL), onlyBits(2, OPEN_FLAGS | O_CREAT)]),
+  clone: allowedIf([{ argument: 0, half: "lower", mask: ~THREAD_FLAGS, values: [CLONE_THREAD] }]),
+  // clone3 passes its flags in memory, which filters cannot read. If it fails with ENOSYS, libc uses clone.
+  clone3: { allowedIf: [], otherwise: "ENOSYS" },
+  // Of the calling thread only. glibc asks by the id of its thread for the size of a stack, and takes ENOSYS for an answer.
+  sched_getaffinity: { allowedIf: [[oneOf(0, 0)]], otherwise: "ENOSYS" },
+  // A process may read its own limits (process id 0), but neither change them nor read those of another.
+  prlimit64: allowedIf([oneOf(0, 0), ...isNull(2)]),
+  // SET_NAME for threads. For setpriv: SET_KEEPCAPS, CAPBSET_READ, CAPBSET_DROP, SET_NO_NEW_PRIVS, CAP_AMBIENT, and the
+  // signal at the end of the parent, which is then SIGKILL and stays so.
+  prctl: allowedIf([oneOf(0, 15, 8, 23, 24, 38, 47)], [oneOf(0, PR_SET_PDEATHSIG), oneOf(1, SIGKILL)]),
+  // SET_FS for the storage of threads; SHSTK_ENABLE, SHSTK_LOCK and SHSTK_STATUS for shadow stacks, which protect.
+  arch_prctl: allowedIf([oneOf(0, 0x1002, 0x5001, 0x5003, 0x5005)]),
+  // REALTIME and MONOTONIC.
+  clock_nanosleep: allowedIf([oneOf(0, 0, 1)]),
+  // QUERY, PRIVATE_EXPEDITED and its registration, for musl. The others interrupt processors that run other processes.
+  membarrier: allowedIf([oneOf(0, 0, 8, 16)]),
+  // For setpriv, with no flags: they would keep denials out of the audit log. Rules for files only, because rules for ports
+  // take memory of the kernel that no limit counts.
+  landlock_create_ruleset: allowedIf([oneOf(2, 0, 1)]),
+  landlock_add_rule: allowedIf([oneOf(1, 1), oneOf(3, 0)]),
+  landlock_restrict_self: allowedIf([oneOf(1, 0)]),
+  // abort(3) sends SIGABRT to its own thread. The filter does not know the process id, so it cannot distinguish that from a
+  // signal to another process of the same user, which Landlock does not prevent. SIGSYS ends the caller: so an abort still
+  // ends the process, on every processor and with every libc, and no signal reaches another.
+  tkill: { allowedIf: [], otherwise: "SIGSYS" },
+  tgkill: { allowedIf: [], otherwise: "SIGSYS" },
+
+  // The streams, and files that the sandbox let it open.
+  ...{
+    read: ALLOWED,
+    write: ALLOWED,
+    close: ALLOWED,
+    readv: ALLOWED,
+    writev: ALLOWED,
+    pread64: ALLOWED,
+    lseek: ALLOWED,
+  },
+  ...{ poll: ALLOWED, ppoll: ALLOWED },
+  // Looking at files and directories. Under Landlock this shows that a path exists.
+  ...{ stat: ALLOWED, fstat: ALLOWED, lstat: ALLOWED, newfstatat: ALLOWED, statx: ALLOWED, getdents64: ALLOWED },
+  ...{
+    access: ALLOWED,
+    faccessat: ALLOWED,
+    faccessat2: ALLOWED,
+    readlink: ALLOWED,
+    readlinkat: ALLOWED,
+    getcwd: ALLOWED,
+  },
+  // Its own memory, within the limit on address space.
+  ...{ brk: ALLOWED, munmap: ALLOWED, mremap: ALLOWED },
+  // Its own threads.
+  ...{ gettid: ALLOWED, getpid: ALLOWED, set_tid_address: ALLOWED, set_robust_list: ALLOWED, rseq: ALLOWED },
+  ...{ sched_yield: ALLOWED, nanosleep: ALLOWED, restart_syscall: ALLOWED, exit: ALLOWED, exit_group: ALLOWED },
+  // How it takes signals. Who ignores SIGXCPU is killed a second later.
+  ...{ rt_sigaction: ALLOWED, rt_sigprocmask: ALLOWED, rt_sigreturn: ALLOWED, sigaltstack: ALLOWED },
+  // What there is on this machine: the kernel's release, the size of its memory, its own limits, random numbers.
+  ...{ uname: ALLOWED, sysinfo: ALLOWED, getrlimit: ALLOWED, getrandom: ALLOWED },
+  // bubblewrap waits for Typst, which itself has no children.
+  wait4: ALLOWED,
+  // The sandbox starts Typst by it. Another program runs under the same filter, limits and rules for files.
+  execve: ALLOWED,
+  // setpriv gives its capabilities up. Nobody can get any.
+  ...{ capget: ALLOWED, capset: ALLOWED },
+} as const satisfies Readonly<Record<string, Rule>>;
+
+export type SystemCall = keyof typeof SYSTEM_CALL_RULES;

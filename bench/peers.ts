@@ -1,0 +1,169 @@
+/**
+ * `npm run bench:peers`: this service beside other ways to make a PDF by program. Each makes `= Hello` and the invoice of
+ * `examples/`, for 1 and for 20 clients. What is not to be had on this machine is left out. Writes bench/peers.md.
+ *
+ * All of them run for the whole time and take turns. Only one of them is asked at a time.
+ */
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { STOP_SIGNALS } from "../scripts/local-service.ts";
+import { closeConnections } from "./http-client.ts";
+import { describeMachine } from "./machine.ts";
+import { DOCUMENT_NAMES, type DocumentName, type Load, PEER_KINDS, type Peer, type PeerKind } from "./peers/peers.ts";
+import { residentMebibytes } from "./peers/resident-memory.ts";
+import { markdown, publish, type Table } from "./report.ts";
+
+const CLIENTS = [1, 20] as const;
+const MAX_ROUNDS = 3;
+const ROUND_SECONDS = 2;
+const WARM_UP_SECONDS = 1;
+/** On a slow machine there are fewer rounds, because a round lasts until every client is answered. */
+const MAX_SECONDS = 270;
+
+const TITLES: Readonly<Record<DocumentName, string>> = { hello: "`= Hello`", invoice: "The invoice of `examples/`" };
+
+const progress = (line: string) => process.stderr.write(`${line}\n`);
+
+interface Measured {
+  readonly kind: PeerKind;
+  readonly peer: Peer;
+  /** By document and number of clients. */
+  readonly loads: Map<string, Load[]>;
+  mebibytes: number;
+}
+
+async function startPeers(folder: string, peers: Measured[]): Promise<string[]> {
+  const missing: string[] = [];
+  for (const [index, kind] of PEER_KINDS.entries()) {
+    const own = join(folder, String(index));
+    await mkdir(own);
+    progress(`starting ${kind.name} …`);
+    try {
+      peers.push({ kind, peer: await kind.start(own), loads: new Map(), mebibytes: 0 });
+    } catch (error) {
+      progress(`${kind.name}: ${error instanceof Error ? error.message : error}`);
+      missing.push(kind.name);
+    }
+  }
+  return missing;
+}
+
+/** Makes as many rounds as there is time for, at least one. */
+async function measureInTurn(peers: readonly Measured[], interrupted: AbortSignal): Promise<number> {
+  for (let round = -1; ; round++) {
+    if (round === MAX_ROUNDS) return round;
+    const started = performance.now();
+    progress(round < 0 ? "warming up …" : `round ${round + 1} of ${MAX_ROUNDS} …`);
+    for (const document of DOCUMENT_NAMES) {
+      for (const clients of CLIENTS) {
+        for (const measured of peers) {
+          interrupted.throwIfAborted();
+          await measure(measured, document, clients, round);
+        }
+      }
+    }
+    const now = performance.now();
+    if (round >= 0 && now + (now - started) > MAX_SECONDS * 1000) return round + 1;
+  }
+}
+
+async function measure(measured: Measured, document: DocumentName, clients: number, round: number): Promise<void> {
+  const { peer, loads } = measured;
+  const seconds = round < 0 ? WARM_UP_SECONDS : ROUND_SECONDS;
+  const memory = delay((seconds * 1000) / 2).then(() => residentMebibytes(peer.processIds()));
+  const load = await peer.load(document, clients, seconds);
+  measured.mebibytes = Math.max(measured.mebibytes, await memory);
+  if (round < 0) return;
+  const key = keyOf(document, clients);
+  loads.set(key, [...(loads.get(key) ?? []), load]);
+}
+
+const keyOf = (document: DocumentName, clients: number) => `${document}, ${clients}`;
+
+function tableOf(peers: readonly Measured[], document: DocumentName): Table {
+  return {
+    subject: TITLES[document],
+    columns: CLIENTS.flatMap((clients) => [
+      { title: `per second, ${clients === 1 ? "1 client" : `${clients} clients`}`, digits: 1 },
+      { title: "p50, ms", digits: 1 },
+      { title: "p99, ms", digits: 1 },
+    ]),
+    rows: peers.map(({ kind, loads }) => ({
+      name: kind.name,
+      cells: CLIENTS.flatMap((clients) => figuresOf(loads.get(keyOf(document, clients)) ?? [])),
+    })),
+  };
+}
+
+function figuresOf(loads: readonly Load[]): number[] {
+  const milliseconds = loads.flatMap((load) => load.milliseconds).toSorted((left, right) => left - right);
+  const seconds = loads.reduce((sum, load) => sum + load.seconds, 0);
+  const quantile = (part: number) => milliseconds[Math.floor(part * milliseconds.length)] ?? 0;
+  return [milliseconds.length / seconds, quantile(0.5), quantile(0.99)];
+}
+
+async function main(): Promise<void> {
+  const interrupted = new AbortController();
+  for (const signal of STOP_SIGNALS) process.once(signal, () => interrupted.abort());
+  const folder = await mkdtemp(join(tmpdir(), "bench-peers-"));
+  const peers: Measured[] = [];
+  try {
+    const missing = await startPeers(folder, peers);
+    const rounds = await measureInTurn(peers, interrupted.signal);
+    const tables = DOCUMENT_NAMES.map((document) => tableOf(peers, document));
+    const facts: Table = {
+      subject: "",
+      columns: [{ title: "memory, MiB", digits: 0 }, { title: "sandbox" }, { title: "PDF/UA-1" }],
+      rows: peers.map(({ kind, mebibytes }) => ({ name: kind.name, cells: [mebibytes, kind.isSandboxed, kind.pdfUa] })),
+    };
+    await publish("peers", pageOf({ tables, facts, missing, rounds }), [...tables, facts]);
+  } finally {
+    closeConnections();
+    await Promise.allSettled(peers.map(({ peer }) => peer.stop()));
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+interface PageContent {
+  readonly tables: readonly Table[];
+  readonly facts: Table;
+  /** The names of the peers that did not start. */
+  readonly missing: readonly string[];
+  readonly rounds: number;
+}
+
+function pageOf({ tables, facts, missing, rounds }: PageContent): string {
+  return `# Beside other ways to make a PDF
+
+Made by \`npm run bench:peers\` on ${describeMachine()}. Clients and programs share the machine.
+${missing.length > 0 ? `Not to be had on this machine: ${missing.join(", ")}.\n` : ""}
+Each client asks again as soon as it is answered. Rounds of ${ROUND_SECONDS} seconds in turn, ${rounds} of them after a warm-up; the
+quantiles are those of all rounds together. With few documents, the p99 is the slowest.
+
+${tables.map(markdown).join("\n\n")}
+
+Memory is the largest proportional set size of all its processes, under load. PDF/UA-1 says whether the program can write it, and
+whether it then checks what it can of the document.
+
+${markdown(facts)}
+
+## What is compared
+
+- Every request has another number in its text, so no program can answer with what it made before. All PDFs are tagged.
+- **This service** is edge and backend with default settings and without log lines. It compiles source of callers who are not
+  trusted: each request brings source, files and data, is validated twice, and gets a process of its own in a sandbox.
+- **\`typst compile\`** reads the project from disk, without system fonts and with one thread. A shell starts as many at a time as
+  there are clients: no queue, no limits, no HTTP.
+- **Typst in process** keeps source, files, fonts and whatever Typst memoizes, and gets data alone. That is the fastest way to
+  use Typst for templates that you write yourself.
+- **WeasyPrint and Chromium** get the same finished HTML with inlined numbers, where Typst computes the sums. Their fonts are read
+  from disk. Chromium makes a new page for each document and is driven without HTTP between; its own sandbox is off, as
+  playwright starts it.
+- The Python servers have as many processes as the machine has cores, Chromium renders as many pages at a time, and this service
+  as many documents. Text and layout of the HTML invoice are those of the Typst one, on one page; its font is another.
+`;
+}
+
+await main();

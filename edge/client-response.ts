@@ -1,0 +1,50 @@
+/**
+ * A backend's answer as the client gets it: its status and its bytes. What the edge knows as well, it decides itself: the header
+ * fields, the file name and how long the answer may be.
+ */
+import { PROBLEM_CODE_HEADER } from "../rules/http/headers.ts";
+import { fileExtensionOf, fileHeaders } from "../rules/http/rendered-file.ts";
+import { parseServerTiming, SERVER_TIMING_HEADER } from "../rules/http/server-timing.ts";
+import { type EdgeContext, settingsOf } from "./context.ts";
+import { lengthOf, maxAnswerBytes } from "./origins/answer-length.ts";
+import { PROBLEM_HEADERS } from "./problem-response.ts";
+import { logFailure } from "./request-log.ts";
+import { problemCodeOf } from "./request-record.ts";
+
+/** @param suggestedName the file name that the request asks for, or null */
+export function clientResponse(context: EdgeContext, response: Response, suggestedName: string | null): Response {
+  const { record } = context.var;
+  record.originTiming = parseServerTiming(response.headers.get(SERVER_TIMING_HEADER));
+  record.code = problemCodeOf(response.headers.get(PROBLEM_CODE_HEADER)) ?? "ok";
+  const extension = fileExtensionOf(response.headers.get("Content-Type"));
+  const headers = new Headers(extension === null ? PROBLEM_HEADERS : fileHeaders(extension, suggestedName));
+  const { status, body } = response;
+  const length = lengthOf(response);
+  if (body === null || length !== null) {
+    // The runtime passes on as many bytes as it says.
+    if (length !== null) headers.set("Content-Length", String(length));
+    return new Response(body, { status, headers });
+  }
+  return new Response(body.pipeThrough(cutOff(context, maxAnswerBytes(response, settingsOf(context).limits))), {
+    status,
+    headers,
+  });
+}
+
+/** Passes bytes on, and breaks the answer off where it becomes too long. It keeps nothing. */
+function cutOff(context: EdgeContext, maxBytes: number): TransformStream<Uint8Array, Uint8Array> {
+  let bytes = 0;
+  return new TransformStream({
+    transform(piece, controller) {
+      bytes += piece.length;
+      if (bytes <= maxBytes) return controller.enqueue(piece);
+      const { record, requestId } = context.var;
+      logFailure(context, "warn", {
+        requestId,
+        message: "an answer over the limit was cut off",
+        origin: record.origin,
+      });
+      controller.error(new RangeError("the answer is over its limit"));
+    },
+  });
+}

@@ -1,0 +1,21 @@
+/**
+ * How long an origin's answer may be.
+ */
+import { fileExtensionOf } from "../../rules/http/rendered-file.ts";
+import type { Limits } from "../../rules/limits.ts";
+
+/** Far more than the longest problem: twenty errors with paths of 128 segments. */
+const MAX_PROBLEM_BYTES = 1024 * 1024;
+
+type Head = Pick<Response, "headers">;
+
+/** The most bytes of an answer. */
+export function maxAnswerBytes({ headers }: Head, limits: Limits): number {
+  return fileExtensionOf(headers.get("Content-Type")) === null ? MAX_PROBLEM_BYTES : limits.max_output_bytes;
+}
+
+/** How long an answer says it is; null if it does not say, or if the runtime decodes it. */
+export function lengthOf({ headers }: Head): number | null {
+  const length = headers.get("Content-Length");
+  return length === null || headers.has("Content-Encoding") ? null : Number(length);
+}

@@ -1,0 +1,25 @@
+/**
+ * What the platform's span of a request says of it, where Workers traces are on (docs/monitoring.md). The platform makes the spans
+ * and exports them, and does not pass its trace on to other services, so `render.trace_id` leads to the backend's spans.
+ */
+import { tracing } from "cloudflare:workers";
+import type { RequestLine } from "./request-record.ts";
+
+/** The span of the request; null if it is not traced. workerd by itself traces nothing. */
+export function tracedSpan(): Span | null {
+  const span = tracing.getActiveSpan();
+  return span?.isTraced ? span : null;
+}
+
+/** Attributes as those of the backend's spans are named. */
+export function describeSpan(span: Span, line: RequestLine): void {
+  span.setAttributes({
+    "http.route": line.route,
+    "render.request_id": line.requestId,
+    "render.trace_id": line.traceId,
+    "render.caller": line.caller,
+    "render.outcome": line.code,
+    "render.origin": line.origin,
+    "render.tries": line.tries,
+  });
+}

@@ -1,0 +1,36 @@
+/**
+ * `npm run build:packages`: packs client and command line as they are published, with their checksums, into `dist/packages`.
+ * `PACKAGE_REPOSITORY` is the URL of the repository: npm compares it with the provenance of a package.
+ */
+import { createHash } from "node:crypto";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { execa } from "execa";
+
+const ROOT = fileURLToPath(new URL("../", import.meta.url));
+/** An argument names another folder, for tests. */
+const TARGET = resolve(process.argv[2] ?? join(ROOT, "dist/packages"));
+const { PACKAGE_REPOSITORY: repositoryUrl } = process.env;
+
+await rm(TARGET, { recursive: true, force: true });
+await mkdir(TARGET, { recursive: true });
+for (const part of ["client", "cli"]) {
+  const built = join(TARGET, part);
+  await execa(process.execPath, [`scripts/build-${part}.ts`, built], { cwd: ROOT });
+  if (repositoryUrl) await addRepository(join(built, "package.json"), repositoryUrl);
+  await execa("npm", ["pack", built, "--pack-destination", TARGET], { cwd: ROOT });
+  await rm(built, { recursive: true });
+}
+const names = (await readdir(TARGET)).toSorted();
+const sums = names.map(async (name) => {
+  const digest = createHash("sha256").update(await readFile(join(TARGET, name)));
+  return `${digest.digest("hex")}  ${name}\n`;
+});
+await writeFile(join(TARGET, "SHA256SUMS"), await Promise.all(sums));
+process.stdout.write(`${TARGET} is ready: ${names.join(", ")}\n`);
+
+async function addRepository(path: string, url: string): Promise<void> {
+  const manifest: object = JSON.parse(await readFile(path, "utf8"));
+  await writeFile(path, `${JSON.stringify({ ...manifest, repository: { type: "git", url } }, null, 2)}\n`);
+}

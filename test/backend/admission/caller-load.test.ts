@@ -1,0 +1,76 @@
+/** What is known of one caller: how long its renders take, and how much slot time it has used lately. */
+import { describe, expect, it } from "vitest";
+import { CallerLoad } from "../../../backend/admission/caller-load.ts";
+
+describe("the slot time that a caller has used", () => {
+  it("is the time from the admission to the end of each render", () => {
+    const load = new CallerLoad<never>(0);
+    const [first, second] = [load.admit(0), load.admit(1)];
+    expect(load.usedSeconds(4)).toBe(0);
+    first(4);
+    second(4);
+    expect(load.usedSeconds(4)).toBe(7);
+  });
+
+  it("decays by half in 30 seconds", () => {
+    const load = new CallerLoad<never>(0);
+    load.admit(0)(8);
+    expect([8, 38, 68].map((time) => load.usedSeconds(time))).toEqual([8, 4, 2]);
+    load.admit(37)(38);
+    expect(load.usedSeconds(38)).toBe(5);
+  });
+
+  it("and the renders that run count the end of a render once", () => {
+    const load = new CallerLoad<never>(0);
+    const [ends] = [load.admit(0), load.admit(0)];
+    ends?.(2);
+    ends?.(4);
+    expect([load.usedSeconds(2), load.running]).toEqual([2, 1]);
+  });
+});
+
+describe("a caller was active", () => {
+  it("until some time after its last request or the end of its last render", () => {
+    const load = new CallerLoad<never>(0);
+    expect([15, 15.1].map((time) => load.wasActiveWithin(15, time))).toEqual([true, false]);
+    load.admit(20)(22);
+    expect([37, 37.1].map((time) => load.wasActiveWithin(15, time))).toEqual([true, false]);
+    load.markActive(40);
+    expect([55, 55.1].map((time) => load.wasActiveWithin(15, time))).toEqual([true, false]);
+  });
+
+  it("for as long as a request of it waits or renders", () => {
+    const load = new CallerLoad<string>(0);
+    load.waiting.add("request");
+    expect(load.wasActiveWithin(15, 100)).toBe(true);
+    load.waiting.clear();
+    expect(load.wasActiveWithin(15, 100)).toBe(false);
+    load.admit(0);
+    expect(load.wasActiveWithin(15, 100)).toBe(true);
+  });
+});
+
+describe("the expected length of a caller's renders", () => {
+  it("is unknown before the first has ended", () => {
+    const load = new CallerLoad<never>(0);
+    load.admit(0);
+    expect(load.expectedSeconds(5)).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  it("is at least as long as the longest that runs", () => {
+    const load = new CallerLoad<never>(0);
+    load.admit(0)(1);
+    load.admit(10);
+    load.admit(12);
+    expect(load.expectedSeconds(13)).toBe(3);
+  });
+
+  it("rises quickly and falls slowly", () => {
+    const load = new CallerLoad<never>(0);
+    load.admit(0)(1);
+    load.admit(1)(12);
+    expect(load.expectedSeconds(12)).toBeCloseTo(3);
+    load.admit(12)(13);
+    expect(load.expectedSeconds(13)).toBeCloseTo(2.9);
+  });
+});

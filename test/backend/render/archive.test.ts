@@ -1,0 +1,81 @@
+/** Pages of every size in an archive: small ones are packed in one call, large ones as streams. */
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
+import { packPages } from "../../../backend/render/archive.ts";
+import { Spool } from "../../../backend/render/spool.ts";
+import { readZip } from "../../support/zip-reader.ts";
+
+const KIBIBYTE = 1024;
+const MEBIBYTE = 1024 ** 2;
+const SIZES = [0, 1, 1000, 255 * KIBIBYTE, 256 * KIBIBYTE - 1, 256 * KIBIBYTE, 256 * KIBIBYTE + 1, 3 * MEBIBYTE];
+
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "archive-"));
+  return () => rm(folder, { recursive: true });
+});
+
+async function pack(
+  contents: readonly Buffer[],
+  extension: "png" | "svg",
+  { maxPageBytes = 64 * MEBIBYTE, signal = new AbortController().signal } = {},
+) {
+  const pages = contents.map((content, index) => ({
+    number: index + 1,
+    path: join(folder, String(index + 1)),
+    content,
+  }));
+  for (const { path, content } of pages) await writeFile(path, content);
+  const budget = new ByteBudget({ maxBytes: 64 * MEBIBYTE, maxBytesPerRequest: 64 * MEBIBYTE });
+  const spool = new Spool({ directory: folder, maxOutputBytes: 64 * MEBIBYTE, memory: budget, disk: budget }, "caller");
+  try {
+    const packed = await packPages(pages, extension, spool, maxPageBytes, signal);
+    return { ...packed, archive: Buffer.concat(await Array.fromAsync(spool.read())) };
+  } finally {
+    await spool.close();
+  }
+}
+
+describe("packPages", () => {
+  it("packs pages of all sizes as they are, and PNG hardly larger", async () => {
+    const contents = SIZES.map((size) => randomBytes(size));
+    const { result, pageBytes, archive } = await pack(contents, "png");
+    expect(result).toBe("kept");
+    const entries = readZip(archive);
+    expect(entries.map(({ bytes }) => bytes.length)).toEqual(SIZES);
+    expect(entries.every(({ bytes }, index) => bytes.equals(contents[index] ?? Buffer.from("none")))).toBe(true);
+    expect(pageBytes).toBe(SIZES.reduce((sum, size) => sum + size, 0));
+    for (const { bytes, packedBytes } of entries) expect(packedBytes).toBeLessThan(bytes.length * 1.001 + 16);
+  });
+
+  it("escapes SVG of all sizes", async () => {
+    const svgOf = (size: number, ampersand: string) =>
+      Buffer.from(`<svg><a href="?a${ampersand}b">${"x".repeat(size)}</a><a href="${ampersand.repeat(9)}"></a></svg>`);
+    const { result, archive } = await pack(
+      SIZES.map((size) => svgOf(size, "&")),
+      "svg",
+    );
+    expect(result).toBe("kept");
+    const expected = SIZES.map((size) => svgOf(size, "&amp;"));
+    expect(readZip(archive).map(({ bytes }, index) => bytes.equals(expected[index] ?? Buffer.from("none")))).toEqual(
+      SIZES.map(() => true),
+    );
+  });
+
+  it.each([1000, 300 * KIBIBYTE])("stops at the limit on all pages: pages of %i bytes", async (size) => {
+    const contents = Array.from({ length: 4 }, () => randomBytes(size));
+    const { result, pageBytes } = await pack(contents, "png", { maxPageBytes: 2 * size });
+    expect(result).toBe("too-large");
+    expect(pageBytes).toBe(3 * size);
+    expect((await pack(contents, "png", { maxPageBytes: 4 * size })).result).toBe("kept");
+  });
+
+  it.each([1000, 300 * KIBIBYTE])("stops when the render is over: pages of %i bytes", async (size) => {
+    expect((await pack([randomBytes(size)], "png", { signal: AbortSignal.abort() })).result).toBe("stopped");
+  });
+});

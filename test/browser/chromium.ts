@@ -1,0 +1,78 @@
+/**
+ * A Chromium for the browser tests and `npm run bench:peers`: `SERVICE_CHROMIUM`, a program on `PATH`, or Debian's package,
+ * which is fetched into the user's cache with all that it needs. The machine stays as it is, and no rights are needed.
+ */
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { execa } from "execa";
+import { type Browser, chromium } from "playwright-core";
+import { cacheFolder } from "../../backend/cache-folder.mjs";
+import { findOnPath, isExecutableFile } from "../../backend/programs.mjs";
+import { downloadWithDependencies, ensureFolder } from "../debian-13/archive.ts";
+
+export interface RunningBrowser {
+  readonly browser: Browser;
+  stop(): Promise<void>;
+}
+
+const PROGRAM_NAMES = ["chromium", "chromium-browser", "google-chrome"] as const;
+
+/**
+ * Runs the fetched Chromium in a root of its own, because it needs the libraries of its own Debian. `TMPDIR` is where
+ * playwright puts the profile; file descriptors, by which it talks to the browser, are passed on.
+ */
+const LAUNCHER = `#!/bin/sh
+folder=$(dirname "$0")
+exec "$SERVICE_BUBBLEWRAP_BIN" --die-with-parent --bind "$folder/root" / --dev /dev --proc /proc --bind /tmp /tmp \\
+  --bind "$TMPDIR" "$TMPDIR" /usr/lib/chromium/chromium "$@"
+`;
+
+/** Starts a Chromium with a home folder of its own, which is removed with it. */
+export async function launchChromium(executablePath: string, bubblewrapPath: string): Promise<RunningBrowser> {
+  const home = await mkdtemp(join(tmpdir(), "browser-home-"));
+  const browser = await chromium.launch({
+    executablePath,
+    env: {
+      PATH: process.env.PATH,
+      HOME: home,
+      TMPDIR: process.env.TMPDIR ?? tmpdir(),
+      // For the launcher of a fetched Chromium.
+      SERVICE_BUBBLEWRAP_BIN: bubblewrapPath,
+    },
+  });
+  return {
+    browser,
+    stop: async () => {
+      await browser.close();
+      await rm(home, { recursive: true, force: true, maxRetries: 3 });
+    },
+  };
+}
+
+/** The path of a Chromium, or of a script that starts one. */
+export async function locateChromium(): Promise<string> {
+  const configured = process.env.SERVICE_CHROMIUM;
+  if (configured) {
+    if (isExecutableFile(configured)) return configured;
+    throw new Error(`SERVICE_CHROMIUM must name an executable file, not ${configured}`);
+  }
+  const [found] = PROGRAM_NAMES.flatMap((name) => findOnPath(name));
+  if (found !== undefined) return found;
+  const target = join(cacheFolder(), "debian-13-chromium");
+  await ensureFolder(target, fetchChromium).catch((cause: unknown) => {
+    const advice = "install it (Debian: apt-get install chromium) or set SERVICE_CHROMIUM";
+    throw new Error(`There is no Chromium, and none can be fetched: ${advice}.`, { cause });
+  });
+  return join(target, "chromium");
+}
+
+/** Some 210 packages: 207 MB to download, 770 MB in the cache. */
+async function fetchChromium(made: string, rest: string): Promise<void> {
+  const root = join(made, "root");
+  await mkdir(root);
+  for (const archive of await downloadWithDependencies(rest, ["chromium"])) {
+    await execa("dpkg-deb", ["--extract", archive, root], { stdin: "ignore" });
+  }
+  await writeFile(join(made, "chromium"), LAUNCHER, { mode: 0o755 });
+}

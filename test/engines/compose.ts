@@ -1,0 +1,117 @@
+/** compose.yaml on a Docker daemon of its own, behind the real nginx; and the image `all-in-one`. */
+import { existsSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { imageName, type Images, TARGETS } from "./images.ts";
+import { PROXY_URL, startNginx } from "./nginx.ts";
+import {
+  type Command,
+  type Context,
+  CHECKOUT,
+  curl,
+  expectNoLoss,
+  inNetworkOf,
+  renderOptions,
+  run,
+  startDaemon,
+  startLoad,
+  TOKEN_VARIABLES,
+  until,
+} from "./part.ts";
+
+const DAEMON = 'ip link set lo up && exec dockerd --data-root "$1/data" --exec-root "$1/exec" --pidfile "$1/pid" --host "unix://$1/sock"';
+/** What has to begin within five seconds, with a token for the link that it prints. */
+const FIRST_PDF_SECONDS = 5;
+
+interface Docker {
+  /** The daemon, in whose network the ports are published. */
+  readonly pid: number;
+  readonly docker: (...options: readonly string[]) => Promise<string>;
+  readonly compose: (...options: readonly string[]) => Promise<string>;
+}
+
+/** The daemon and all that it makes are in a network and below a folder of their own. */
+export async function startDocker({ archive }: Images, { folder, atEnd }: Context): Promise<Docker> {
+  const own = join(folder, "docker");
+  await mkdir(own);
+  const daemon = startDaemon(["unshare", "--net", "--mount", "--propagation", "private", "sh", "-c", DAEMON, "sh", own]);
+  atEnd(() => daemon.end("SIGTERM"));
+  const environment = { DOCKER_HOST: `unix://${own}/sock`, HOME: own };
+  const docker = (...options: readonly string[]) => run(["docker", ...options], environment);
+  await until("a Docker daemon", () => docker("info").then(() => true));
+  await docker("load", "--quiet", "--input", archive);
+  for (const target of TARGETS) await docker("tag", `localhost/${imageName(target)}`, imageName(target));
+  const variables = join(folder, "compose.env");
+  const lines = Object.entries(TOKEN_VARIABLES).map(([name, value]) => `${name}=${value}\n`);
+  await writeFile(variables, lines.join(""), { mode: 0o600 });
+  const files = ["--project-directory", CHECKOUT, "--env-file", variables, "--file", join(CHECKOUT, "compose.yaml")];
+  const program = composeProgram() ?? "docker-compose";
+  return {
+    pid: daemon.pid,
+    docker,
+    compose: (...options) => run([program, ...files, ...options], environment),
+  };
+}
+
+/** Compose of version 2, which is a plug-in of Docker: SERVICE_COMPOSE_BIN, or where the packages put it. */
+export function composeProgram(): string | null {
+  const folders = ["/usr/local/lib", "/usr/local/libexec", "/usr/lib", "/usr/libexec"];
+  const places = folders.map((folder) => `${folder}/docker/cli-plugins/docker-compose`);
+  return process.env.SERVICE_COMPOSE_BIN || (places.find((path) => existsSync(path)) ?? null);
+}
+
+export async function tryCompose({ pid, docker, compose }: Docker, context: Context): Promise<void> {
+  const { say } = context;
+  await compose("up", "--detach", "--no-build", "--wait");
+  say("up: all four services are healthy");
+  await startNginx(pid, context);
+  const load = startLoad(pid, PROXY_URL, 500);
+  for (const service of ["backend-1", "backend-2", "edge-1", "edge-2"]) {
+    await compose("up", "--detach", "--no-build", "--no-deps", "--force-recreate", "--wait", service);
+  }
+  await expectNoLoss(load, "every service replaced, one after the other, behind nginx", say);
+  const names = (await docker("ps", "--format", "{{.Names}}")).split("\n");
+  const second = names.find((name) => name.includes("backend-2")) ?? "";
+  const underKill = startLoad(pid, PROXY_URL, 100);
+  await docker("kill", "--signal", "KILL", second);
+  await expectNoLoss(underKill, "kill -9 of a backend", say);
+  await compose("stop");
+  const ends = await docker("ps", "--all", "--format", "{{.Names}} {{.Status}}");
+  const unclean = ends.split("\n").filter((line) => !line.includes("Exited (0)") && !line.includes("backend-2"));
+  if (unclean.length > 0) throw new Error(`not ended with 0: ${unclean.join(", ")}`);
+  say("stop: every service ends with 0");
+  await compose("--file", join(CHECKOUT, "deploy/compose.bubblewrap.yaml"), "up", "--detach", "--no-build", "--wait");
+  const { body, status } = await curl(pid, `${PROXY_URL}/v1/render`, ...renderOptions("= Hello"));
+  const sandbox = await docker("exec", (await docker("ps", "--quiet", "--filter", "name=backend-1")).trim(), "node", "-e", HEALTH);
+  if (status !== 200 || !body.startsWith("%PDF-") || !sandbox.includes('"bubblewrap"')) throw new Error(`${status} ${sandbox}`);
+  say("compose.bubblewrap.yaml: renders in bubblewrap");
+  await compose("down", "--volumes");
+}
+
+const HEALTH = 'fetch("http://127.0.0.1:8788/health").then(async (answer) => console.log(await answer.text()))';
+
+/** `docker run` of the image `all-in-one`, with the line that it prints. */
+export async function tryAllInOne({ pid, docker }: Docker, { say }: Context): Promise<void> {
+  const times: number[] = [];
+  for (let count = 0; count < 3; count++) {
+    const started = performance.now();
+    const id = (await docker("run", "--detach", "--publish", "127.0.0.1:8787:8787", imageName("all-in-one"))).trim();
+    const line = async () => /^curl .*$/m.exec(await docker("logs", id))?.[0];
+    await until("the command line that it prints", async () => (await line()) !== undefined);
+    const command = `${(await line()) ?? ""} && head -c 5 hello.pdf && rm hello.pdf`;
+    const output = await run(inNetworkOf(pid, ["sh", "-c", `cd /var/tmp && ${command} 2>/dev/null`]));
+    if (output !== "%PDF-") throw new Error(`the command line printed by all-in-one made ${output}`);
+    times.push((performance.now() - started) / 1000);
+    if (count === 0) {
+      await until("a healthy container", async () =>
+        (await docker("inspect", "--format", "{{.State.Health.Status}}", id)).includes("healthy"),
+      );
+    }
+    await docker("stop", id);
+    const exitCode = await docker("inspect", "--format", "{{.State.ExitCode}}", id);
+    if (exitCode.trim() !== "0") throw new Error(`on SIGTERM all-in-one ended with ${exitCode}`);
+    await docker("rm", id);
+  }
+  const figures = times.map((seconds) => seconds.toFixed(1)).join(", ");
+  say(`from docker run to a PDF by the line that it prints: ${figures} s (goal: ${FIRST_PDF_SECONDS}); healthy; stops with 0`);
+}

@@ -1,0 +1,151 @@
+/**
+ * The images of the Dockerfile, built by podman in a storage of their own. Where an image of its FROM lines is not on this
+ * machine and `--pull` does not allow to fetch it, a stand-in has its name: Debian made by mmdebstrap, the Node of the npm
+ * package `node` with this machine's npm, and the Typst of the tests.
+ */
+import { copyFile, cp, mkdir, realpath, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { execa } from "execa";
+import { findOnPath } from "../../backend/programs.mjs";
+import { locateTypst } from "../../scripts/typst-location.mjs";
+import { readDockerfile } from "../support/dockerfile.ts";
+import { makeDebian } from "./debian.ts";
+
+const CHECKOUT = fileURLToPath(new URL("../..", import.meta.url));
+export const TARGETS = ["edge", "backend", "all-in-one"] as const;
+export type Target = (typeof TARGETS)[number];
+
+export interface Images {
+  /** Runs podman on the storage of these images. */
+  readonly podman: (...options: readonly string[]) => readonly [program: string, ...options: string[]];
+  /** The path of an archive with all images, for `docker load`. */
+  readonly archive: string;
+}
+
+/** The name under which compose.yaml looks for an image. */
+export const imageName = (target: Target) => `document-rendering-${target}`;
+
+export async function buildImages(folder: string, mayPull: boolean, say: (line: string) => void): Promise<Images> {
+  const storage = [
+    "--root",
+    join(folder, "podman"),
+    "--runroot",
+    join(folder, "podman-run"),
+    "--tmpdir",
+    join(folder, "podman-tmp"),
+  ];
+  const podman = (...options: readonly string[]) =>
+    ["podman", ...storage, "--cgroup-manager=cgroupfs", "--runtime=runc", ...options] as const;
+  const run = async (...options: readonly string[]) => {
+    const [program, ...rest] = podman(...options);
+    return (await execa(program, rest, { stdin: "ignore", cwd: CHECKOUT })).stdout;
+  };
+  const stages = await readDockerfile();
+  const own = new Set(stages.map(({ name }) => name));
+  const bases = new Set(stages.map(({ from }) => from).filter((from) => !own.has(from)));
+  // Those that others are made from come first.
+  for (const image of [...bases].toSorted()) {
+    const name = image.includes("/") ? image : `docker.io/library/${image}`;
+    if (
+      mayPull &&
+      (await run("pull", "--quiet", name).then(
+        () => true,
+        () => false,
+      ))
+    )
+      say(`${image}: pulled`);
+    else say(`${image}: ${await standIn(image, name, folder, run)}`);
+  }
+  for (const target of TARGETS) {
+    const started = performance.now();
+    // The format of Docker, because that of OCI has no health check.
+    await run(
+      "build",
+      "--pull=never",
+      "--format=docker",
+      "--network=host",
+      "--target",
+      target,
+      "--tag",
+      imageName(target),
+      ".",
+    );
+    const bytes = Number(await run("image", "inspect", "--format", "{{.Size}}", imageName(target)));
+    const parts = (await run("history", "--format", "{{.Size}} {{.CreatedBy}}", "--no-trunc", imageName(target)))
+      .split("\n")
+      .filter((line) => / [MG]B /.test(line))
+      .map((line) =>
+        line
+          .replaceAll(/\s+/g, " ")
+          .replace(/\/bin\/sh -c #\(nop\)/, "")
+          .slice(0, 90),
+      );
+    say(`${imageName(target)}: ${Math.round(bytes / 1e6)} MB, built in ${seconds(started)}`);
+    for (const part of parts) say(`  ${part}`);
+  }
+  const archive = join(folder, "images.tar");
+  await run("save", "--quiet", "--multi-image-archive", "--output", archive, ...TARGETS.map(imageName));
+  return { podman, archive };
+}
+
+async function standIn(
+  image: string,
+  name: string,
+  folder: string,
+  run: (...options: readonly string[]) => Promise<string>,
+): Promise<string> {
+  if (image.startsWith("debian:")) {
+    const suite = /:(\w+)-slim$/.exec(image)?.[1] ?? "";
+    const archive = join(folder, "base.tar");
+    await makeDebian(archive, suite, []);
+    await run("import", "--quiet", archive, name);
+    return "made by mmdebstrap";
+  }
+  const context = join(folder, "stand-in");
+  await mkdir(context, { recursive: true });
+  if (image.includes("typst")) {
+    const typst = await locateTypst();
+    if ("error" in typst) throw new Error(typst.error);
+    await copyFile(typst.path, join(context, "typst"));
+    await writeFile(join(context, "typst.Dockerfile"), "FROM scratch\nCOPY typst /bin/typst\n");
+    await run("build", "--file", join(context, "typst.Dockerfile"), "--tag", name, context);
+    return `the Typst of the tests, ${typst.path}`;
+  }
+  const [, version, suite] = /^node:([\d.]+)-(\w+)-slim$/.exec(image) ?? [];
+  if (version !== process.versions.node) throw new Error(`nothing stands in for ${image}`);
+  await copyFile(process.execPath, join(context, "node"));
+  const [npm = ""] = findOnPath("npm");
+  await cp(dirname(dirname(await realpath(npm))), join(context, "npm"), { recursive: true });
+  const setting = async (key: string) => (await execa("npm", ["config", "get", key], { cwd: CHECKOUT })).stdout.trim();
+  const certificates = process.env.NODE_EXTRA_CA_CERTS;
+  if (certificates) await copyFile(certificates, join(context, "npm/trusted.pem"));
+  const npmrc = [
+    `registry=${await setting("registry")}`,
+    ...(certificates ? ["cafile=/usr/local/lib/npm/trusted.pem"] : []),
+  ];
+  await writeFile(join(context, "npmrc"), `${npmrc.join("\n")}\n`);
+  await writeFile(
+    join(context, "node.Dockerfile"),
+    `FROM debian:${suite}-slim
+RUN apt-get update && apt-get install -y --no-install-recommends libatomic1
+COPY node /usr/local/bin/node
+COPY npm /usr/local/lib/npm
+COPY npmrc /usr/local/etc/npmrc
+RUN ln -s ../lib/npm/bin/npm-cli.js /usr/local/bin/npm
+`,
+  );
+  await run(
+    "build",
+    "--pull=never",
+    "--network=host",
+    "--file",
+    join(context, "node.Dockerfile"),
+    "--tag",
+    name,
+    context,
+  );
+  return "Debian with the Node of the npm package, and this machine's npm";
+}
+
+const seconds = (started: number) => `${((performance.now() - started) / 1000).toFixed(1)} s`;

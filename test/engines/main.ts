@@ -1,0 +1,114 @@
+/**
+ * `npm run test:engines`: runs the files that operators run on the engines that they run them on.
+ *
+ * It builds the images of the Dockerfile, starts compose.yaml, boots the systemd units under two versions of systemd, puts nginx in
+ * front, lets Prometheus evaluate the alerts of two deployments, and gives the manifests to an API server. It needs the superuser
+ * and writes nothing outside a folder of its own. A part whose programs are missing does not run, and the end says so.
+ *
+ * Options: `--install` first installs Debian's packages of the programs that are missing; `--pull` fetches the base images
+ * instead of making stand-ins; `--only compose` runs one part.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { parseArgs } from "node:util";
+import { execa } from "execa";
+import { findOnPath } from "../../backend/programs.mjs";
+import { composeProgram, startDocker, tryAllInOne, tryCompose } from "./compose.ts";
+import { buildImages, type Images } from "./images.ts";
+import { tryKubernetes } from "./kubernetes.ts";
+import type { Context } from "./part.ts";
+import { tryPodman } from "./podman.ts";
+import { tryPrometheus } from "./prometheus.ts";
+import { SYSTEMS, trySystemd } from "./systemd.ts";
+
+/** What `--install` installs. Compose 2 is in Debian 13, and kube-apiserver in no Debian. */
+const PACKAGES = "podman runc docker.io docker-compose mmdebstrap systemd-container nginx prometheus curl iproute2 etcd-server";
+
+interface Part {
+  readonly name: string;
+  readonly needs: readonly string[];
+  readonly run: (context: Context) => Promise<void>;
+}
+
+const { values } = parseArgs({
+  options: { install: { type: "boolean" }, pull: { type: "boolean" }, only: { type: "string" } },
+});
+let images: Images | null = null;
+
+const PARTS: readonly Part[] = [
+  { name: "podman", needs: ["podman", "runc", "mmdebstrap"], run: (context) => tryPodman(builtImages(), context) },
+  {
+    name: "compose",
+    needs: ["podman", "runc", "mmdebstrap", "dockerd", "docker", "docker-compose", "nginx", "curl"],
+    run: async (context) => {
+      const docker = await startDocker(builtImages(), context);
+      await tryAllInOne(docker, context);
+      await tryCompose(docker, context);
+    },
+  },
+  ...SYSTEMS.map((system) => ({
+    name: `systemd-${system.systemd}`,
+    needs: ["mmdebstrap", "systemd-nspawn", "nginx", "curl"],
+    run: (context: Context) => trySystemd(system, context),
+  })),
+  { name: "prometheus", needs: ["prometheus"], run: tryPrometheus },
+  { name: "kubernetes", needs: ["kube-apiserver", "etcd", "kubectl", "openssl"], run: tryKubernetes },
+];
+
+if (process.getuid?.() !== 0) throw new Error("npm run test:engines must be run by the superuser");
+if (values.install) await install();
+const results: string[] = [];
+// On a disk, because images are large and /tmp may be in memory.
+const root = await mkdtemp("/var/tmp/engines-");
+try {
+  const chosen = PARTS.filter(({ name }) => values.only === undefined || name === values.only);
+  if (chosen.some((part) => part.needs.includes("podman") && missing(part).length === 0)) {
+    await perform("images", async ({ say }) => {
+      images = await buildImages(root, values.pull === true, say);
+    });
+  }
+  for (const part of chosen) {
+    const absent = missing(part);
+    if (absent.length > 0) results.push(`${part.name}: DID NOT RUN, because ${absent.join(", ")} is not on this machine`);
+    else await perform(part.name, part.run);
+  }
+} finally {
+  await rm(root, { recursive: true, force: true });
+}
+for (const line of results) console.log(line);
+
+function missing({ needs }: Part): string[] {
+  return needs.filter((name) => (name === "docker-compose" ? composeProgram() === null : findOnPath(name).length === 0));
+}
+
+function builtImages(): Images {
+  if (images === null) throw new Error("the images were not built");
+  return images;
+}
+
+/** Runs one part, and ends all that it has started. Its failure is one of the results. */
+async function perform(name: string, run: (context: Context) => Promise<void>): Promise<void> {
+  const started = performance.now();
+  const cleanUps: (() => Promise<unknown>)[] = [];
+  const say = (line: string) => console.log(`${name}: ${line}`);
+  const folder = await mkdtemp(`${root}/part-`);
+  let end = "ran";
+  try {
+    await run({ folder, say, atEnd: (cleanUp) => void cleanUps.unshift(cleanUp) });
+  } catch (error) {
+    console.error(error);
+    end = "FAILED";
+    process.exitCode = 1;
+  } finally {
+    for (const cleanUp of cleanUps) await cleanUp();
+    await rm(folder, { recursive: true, force: true });
+  }
+  results.push(`${name}: ${end}, ${Math.round((performance.now() - started) / 1000)} s`);
+}
+
+/** Installs what is missing, and starts nothing of it. */
+async function install(): Promise<void> {
+  const environment = { DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1" };
+  for (const command of [["update"], ["install", "--yes", "--no-install-recommends", ...PACKAGES.split(" ")]]) {
+    await execa("apt-get", ["--quiet=2", ...command], { stdio: ["ignore", "ignore", "inherit"], env: environment });
+  }
+}

@@ -1,0 +1,61 @@
+/** The notes and the packages of a release, as .github/workflows/release.yml makes them. */
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { execa } from "execa";
+import { expect, it } from "vitest";
+import { parse } from "yaml";
+import { VERSION } from "../../cli/version.ts";
+import { makeTemporaryFolder } from "../support/temporary-folder.ts";
+
+const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
+const notesOf = (...args: readonly string[]) =>
+  execa(process.execPath, ["scripts/release-notes.ts", ...args], { cwd: PROJECT, reject: false });
+
+it("takes its notes from the changelog, with links that lead to the tag", async () => {
+  const { stdout: plain } = await notesOf(`v${VERSION}`);
+  const { stdout } = await notesOf(`v${VERSION}`, "https://forge.example/team/service");
+  expect(stdout).toContain("### Added\n");
+  expect(stdout).not.toMatch(/^## /m);
+  const linksIn = (text: string) => [...text.matchAll(/\]\((.*?)\)/g)].map(([, url = ""]) => url);
+  const leadingTo = (url: string) =>
+    url.startsWith("https://") ? url : `https://forge.example/team/service/blob/v${VERSION}/${url}`;
+  expect(linksIn(stdout)).toEqual(linksIn(plain).map(leadingTo));
+});
+
+it.each([[], ["v0.0.1"], [VERSION]])("is refused for a tag that is not the version (%s)", async (...tag) => {
+  const { exitCode, stdout, stderr } = await notesOf(...tag);
+  expect([exitCode, stdout]).toEqual([1, ""]);
+  expect(stderr).toContain(`is not v${VERSION}`);
+});
+
+it("has both packages of this version, with their checksums and the repository of their provenance", async () => {
+  const target = await makeTemporaryFolder("release-");
+  await execa(process.execPath, ["scripts/build-packages.ts", target], {
+    cwd: PROJECT,
+    env: { PACKAGE_REPOSITORY: "git+https://forge.example/team/service.git", NODE_DISABLE_COMPILE_CACHE: "1" },
+  });
+  const archives = [`document-rendering-${VERSION}.tgz`, `document-rendering-client-${VERSION}.tgz`];
+  expect((await readdir(target)).toSorted()).toEqual(["SHA256SUMS", ...archives]);
+  const sums = await readFile(join(target, "SHA256SUMS"), "utf8");
+  for (const archive of archives) {
+    const digest = createHash("sha256").update(await readFile(join(target, archive)));
+    expect(sums).toContain(`${digest.digest("hex")}  ${archive}\n`);
+    const { stdout } = await execa("tar", ["-xzOf", join(target, archive), "package/package.json"]);
+    expect(JSON.parse(stdout)).toMatchObject({
+      version: VERSION,
+      repository: { url: "git+https://forge.example/team/service.git" },
+    });
+  }
+});
+
+it("and every other workflow pins actions by commit", async () => {
+  const folder = join(PROJECT, ".github/workflows");
+  for (const name of await readdir(folder)) {
+    const text = await readFile(join(folder, name), "utf8");
+    expect(Object.keys(parse(text).jobs).length).toBeGreaterThan(0);
+    const uses = [...text.matchAll(/uses: (?!\.\/)(.*)$/gm)].map(([, action = ""]) => action);
+    for (const action of uses) expect(action, name).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+  }
+});

@@ -1,0 +1,356 @@
+/**
+ * The system calls that the sandboxes allow, call by call and argument by argument, written down a second time: numbers from
+ * the kernel's own tables, and for each call with a rule on its arguments what must work, what must not, and why not.
+ *
+ * `sandbox/seccomp.test.ts` runs the filters of all processors on them; `attacks/system-calls.test.ts` makes the calls.
+ */
+
+/** Numbers of the calls that are allowed whatever their arguments are, of those with rules, and of some that are refused. */
+export const PROCESSORS = {
+  x64: {
+    architecture: 0xc000003e,
+    allowed: {
+      ...{ read: 0, write: 1, close: 3, stat: 4, fstat: 5, lstat: 6, poll: 7, lseek: 8, munmap: 11, brk: 12 },
+      ...{ rt_sigaction: 13, rt_sigprocmask: 14, rt_sigreturn: 15, pread64: 17, readv: 19, writev: 20, access: 21 },
+      ...{ sched_yield: 24, mremap: 25, nanosleep: 35, getpid: 39, execve: 59, exit: 60, wait4: 61, uname: 63 },
+      ...{ getcwd: 79, readlink: 89, getrlimit: 97, sysinfo: 99, capget: 125, capset: 126, sigaltstack: 131 },
+      ...{ gettid: 186, getdents64: 217, set_tid_address: 218, restart_syscall: 219, exit_group: 231 },
+      ...{ newfstatat: 262, readlinkat: 267, ppoll: 271, set_robust_list: 273, getrandom: 318, statx: 332, rseq: 334 },
+      ...{ faccessat2: 439 },
+    },
+    limited: {
+      ...{ open: 2, mmap: 9, mprotect: 10, madvise: 28, clone: 56, fcntl: 72, prctl: 157, arch_prctl: 158 },
+      ...{ futex: 202, sched_getaffinity: 204, clock_gettime: 228, clock_nanosleep: 230, openat: 257, prlimit64: 302 },
+      ...{ membarrier: 324, clone3: 435, landlock_create_ruleset: 444, landlock_add_rule: 445 },
+      ...{ landlock_restrict_self: 446 },
+    },
+    deadly: { tkill: 200, tgkill: 234 },
+    refused: {
+      ...{ ioctl: 16, dup2: 33, socket: 41, connect: 42, sendto: 44, bind: 49, socketpair: 53, fork: 57, vfork: 58 },
+      ...{ kill: 62, ftruncate: 77, rename: 82, mkdir: 83, creat: 85, unlink: 87, symlink: 88, chmod: 90, chown: 92 },
+      ...{ ptrace: 101, setuid: 105, rt_sigqueueinfo: 129, personality: 135, pivot_root: 155, setrlimit: 160 },
+      ...{ chroot: 161, mount: 165, reboot: 169, init_module: 175, setxattr: 188, kexec_load: 246, add_key: 248 },
+      ...{ keyctl: 250, mknodat: 259, linkat: 265, symlinkat: 266, unshare: 272, fallocate: 285, pipe2: 293 },
+      ...{ rt_tgsigqueueinfo: 297, perf_event_open: 298, open_by_handle_at: 304, setns: 308, process_vm_readv: 310 },
+      ...{ process_vm_writev: 311, finit_module: 313, memfd_create: 319, bpf: 321, execveat: 322, userfaultfd: 323 },
+      ...{ pkey_mprotect: 329, pidfd_send_signal: 424, io_uring_setup: 425, io_uring_enter: 426, open_tree: 428 },
+      ...{ move_mount: 429, fsopen: 430, pidfd_open: 434, openat2: 437, pidfd_getfd: 438, process_madvise: 440 },
+      ...{ mount_setattr: 442, beyond: 100_000 },
+    },
+  },
+  arm64: {
+    architecture: 0xc00000b7,
+    allowed: {
+      ...{
+        getcwd: 17,
+        faccessat: 48,
+        close: 57,
+        getdents64: 61,
+        lseek: 62,
+        read: 63,
+        write: 64,
+        readv: 65,
+        writev: 66,
+      },
+      ...{ pread64: 67, ppoll: 73, readlinkat: 78, newfstatat: 79, fstat: 80, capget: 90, capset: 91, exit: 93 },
+      ...{ exit_group: 94, set_tid_address: 96, set_robust_list: 99, nanosleep: 101, sched_yield: 124 },
+      ...{ restart_syscall: 128, sigaltstack: 132, rt_sigaction: 134, rt_sigprocmask: 135, rt_sigreturn: 139 },
+      ...{ uname: 160, getpid: 172, gettid: 178, sysinfo: 179, brk: 214, munmap: 215, mremap: 216, execve: 221 },
+      ...{ wait4: 260, getrandom: 278, statx: 291, rseq: 293, faccessat2: 439 },
+    },
+    limited: {
+      ...{ fcntl: 25, openat: 56, futex: 98, clock_gettime: 113, clock_nanosleep: 115, sched_getaffinity: 123 },
+      ...{ prctl: 167, clone: 220, mmap: 222, mprotect: 226, madvise: 233, prlimit64: 261, membarrier: 283 },
+      ...{ clone3: 435, landlock_create_ruleset: 444, landlock_add_rule: 445, landlock_restrict_self: 446 },
+    },
+    deadly: { tkill: 130, tgkill: 131 },
+    refused: {
+      ...{ setxattr: 5, ioctl: 29, mknodat: 33, mkdirat: 34, unlinkat: 35, symlinkat: 36, linkat: 37, mount: 40 },
+      ...{ pivot_root: 41, ftruncate: 46, fallocate: 47, chroot: 51, fchmodat: 53, fchownat: 54, pipe2: 59 },
+      ...{ personality: 92, unshare: 97, kexec_load: 104, init_module: 105, ptrace: 117, kill: 129 },
+      ...{ rt_sigqueueinfo: 138, reboot: 142, setuid: 146, setrlimit: 164, socket: 198, socketpair: 199, bind: 200 },
+      ...{ connect: 203, sendto: 206, add_key: 217, keyctl: 219, rt_tgsigqueueinfo: 240, perf_event_open: 241 },
+      ...{ open_by_handle_at: 265, setns: 268, process_vm_readv: 270, process_vm_writev: 271, finit_module: 273 },
+      ...{ renameat2: 276, memfd_create: 279, bpf: 280, execveat: 281, userfaultfd: 282, pkey_mprotect: 288 },
+      ...{ pidfd_send_signal: 424, io_uring_setup: 425, io_uring_enter: 426, open_tree: 428, move_mount: 429 },
+      ...{ fsopen: 430, pidfd_open: 434, openat2: 437, pidfd_getfd: 438, process_madvise: 440, mount_setattr: 442 },
+      ...{ beyond: 100_000 },
+    },
+  },
+} as const;
+
+export type LimitedCall = keyof (typeof PROCESSORS)["x64"]["limited"];
+
+/**
+ * One call: what it does, then its arguments. Text is an expression of Perl, for what is known only where the call is made:
+ * pointers, and the variables of `ATTEMPT_VARIABLES`.
+ */
+export type Attempt = readonly [what: string, ...callArguments: (number | string)[]];
+
+export interface LimitedCallAttempts {
+  readonly call: LimitedCall;
+  /** Why the call is needed, and what the refused arguments would allow. */
+  readonly why: string;
+  readonly allowed: readonly Attempt[];
+  readonly refused: readonly Attempt[];
+  /** How it is refused: EPERM if nothing is said. */
+  readonly errno?: number;
+}
+
+/** Perl that makes what the attempts use: buffers, a page of memory, paths. Takes `%number` and `$output`, a directory. */
+export const ATTEMPT_VARIABLES = `
+  our ($here, $new, $suid, $word, $buffer) = (".", "$output/new", "$output/suid", pack("L", 0), "\\0" x 256);
+  our ($moment, $limit, $name) = (pack("QQ", 0, 1), pack("QQ", 0, 0), "name");
+  our $page = syscall($number{mmap}, 0, 4096, 3, 0x22, -1, 0);
+  syscall($number{prctl}, 38, 1, 0, 0, 0);`;
+
+const PRIVATE = 128;
+const CURRENT_DIRECTORY = -100;
+const O_DIRECTORY = process.arch === "arm64" ? 0x4000 : 0x10000;
+const O_TMPFILE = 0x400000 | O_DIRECTORY;
+/** The clock of the processor time of process 1: its complement, three bits to the left, and the kind. */
+const CLOCK_OF_PROCESS_1 = -14;
+const CLONE_THREAD = 0x10000;
+/** Alone, it makes the kernel refuse the call as invalid: no process comes into being, with a filter or without. */
+const CLONE_SIGHAND = 0x800;
+
+const OPENING = {
+  why: "reads files and writes pages; a file without a name is not counted, and nobody needs signals or set-user-ID files",
+  allowed: [
+    ["opens a directory", "$here", 0],
+    ["lists a directory", "$here", 0x80800 | O_DIRECTORY],
+    ["makes a file", "$new", 0x241, 0o666],
+  ],
+  refused: [
+    ["makes a file without a name", "$output", O_TMPFILE | 1, 0o600],
+    ["arms signals", "$here", 0x2000],
+    ["hides that a file is read", "$here", 0x40000],
+    ["finds a file that it may not open", "$here", 0x200000],
+    ["makes a set-user-ID file", "$suid", 0x241, 0o4777],
+  ],
+} as const;
+
+export const LIMITED_CALLS: readonly LimitedCallAttempts[] = [
+  {
+    call: "futex",
+    why: "locks of its own threads; inherited priority takes the id of any process",
+    allowed: [
+      ["wakes a thread", "$word", 1],
+      ["wakes a thread of its process", "$word", 1 | PRIVATE],
+      ["waits, but not for this value", "$word", 0 | PRIVATE, 1, 0],
+      ["waits with a bit set, but not for this value", "$word", 9 | PRIVATE, 1, 0, 0, -1],
+      ["waits by the clock, but not for this value", "$word", 9 | 256, 1, 0, 0, -1],
+      ["moves waiting threads", "$word", 3 | PRIVATE, 1, 1, "$buffer"],
+    ],
+    refused: [
+      ["locks with inherited priority", "$word", 6, 0, 0],
+      ["tries to lock with inherited priority", "$word", 8, 0, 0],
+      ["wakes by an operation", "$word", 5, 1, 1, "$buffer", 0],
+      ["waits with inherited priority", "$word", 11, 1, 0, "$buffer", 0],
+    ],
+  },
+  {
+    call: "mmap",
+    why: "memory and libraries; new machine code, and memory that the host keeps for others",
+    allowed: [
+      ["takes memory", 0, 4096, 3, 0x22, -1, 0],
+      ["maps code", 0, 4096, 5, 0x22, -1, 0],
+      ["keeps an address", 0, 4096, 0, 0x4022, -1, 0],
+    ],
+    refused: [
+      ["takes memory to write code into", 0, 4096, 7, 0x22, -1, 0],
+      ["takes memory to write code into, which cannot be read", 0, 4096, 6, 0x22, -1, 0],
+      ["locks memory", 0, 4096, 3, 0x2022, -1, 0],
+      ["takes a huge page of the host's stock", 0, 2 ** 21, 3, 0x40022, -1, 0],
+    ],
+  },
+  {
+    call: "mprotect",
+    why: "stacks and relocations; data that becomes machine code",
+    allowed: [
+      ["protects memory", "$page", 4096, 1],
+      ["makes it writable", "$page", 4096, 3],
+    ],
+    refused: [
+      ["makes data executable", "$page", 4096, 5],
+      ["makes it writable and executable", "$page", 4096, 7],
+    ],
+  },
+  {
+    call: "madvise",
+    why: "allocators; pages that other renders read, and whether others have the same page",
+    allowed: [
+      ["gives pages back", "$page", 4096, 4],
+      ["gives pages back when needed", "$page", 4096, 8],
+      ["wants huge pages", "$page", 4096, 14],
+      ["guards a stack", "$page", 4096, 102],
+    ],
+    refused: [
+      ["puts pages out of memory", "$page", 4096, 21],
+      ["makes pages the first to go", "$page", 4096, 20],
+      ["shares equal pages with other processes", "$page", 4096, 12],
+      ["frees parts of a shared file", "$page", 4096, 9],
+    ],
+  },
+  {
+    call: "clock_gettime",
+    why: "dates; how busy another process is",
+    allowed: [
+      ["reads the time", 0, "$buffer"],
+      ["reads a steady clock", 1, "$buffer"],
+      ["reads its own processor time", 2, "$buffer"],
+    ],
+    refused: [["reads the processor time of another process", CLOCK_OF_PROCESS_1, "$buffer"]],
+  },
+  {
+    call: "openat",
+    why: OPENING.why,
+    allowed: OPENING.allowed.map(([what, ...rest]): Attempt => [what, CURRENT_DIRECTORY, ...rest]),
+    refused: OPENING.refused.map(([what, ...rest]): Attempt => [what, CURRENT_DIRECTORY, ...rest]),
+  },
+  { call: "open", ...OPENING },
+  {
+    call: "fcntl",
+    why: "descriptors; signals to any process of the user, and locks and leases that hold others up",
+    allowed: [
+      ["copies a descriptor", 0, 0, 10],
+      ["reads the flags of a descriptor", 0, 1],
+      ["sets the flags of a descriptor", 0, 2, 1],
+      ["reads the flags of a file", 0, 3],
+      ["sets the flags of a file", 0, 4, 2],
+      ["copies a descriptor that exec closes", 0, 1030, 10],
+    ],
+    refused: [
+      ["arms signals by the flags of a file", 0, 4, 0x2002],
+      ["hides that a file is read", 0, 4, 0x40002],
+      ["looks for a lock", 0, 5, "$buffer"],
+      ["locks a file", 0, 6, "$buffer"],
+      ["locks an open file", 0, 37, "$buffer"],
+      ["names a process for signals", 0, 8, "$$"],
+      ["names a thread for signals", 0, 15, 'pack("ll", 1, $$)'],
+      ["asks who gets signals", 0, 9],
+      ["chooses the signal", 0, 10, 9],
+      ["asks for the signal", 0, 11],
+      ["holds up others who open a file", 0, 1024, 0],
+      ["is told when others open a file", 0, 1025],
+      ["is told of changes in a directory", 0, 1026, 4],
+      ["takes memory for a pipe", 0, 1031, 2 ** 20],
+      ["seals memory", 0, 1033, 1],
+    ],
+  },
+  {
+    call: "clone",
+    why: "threads; processes, namespaces, descriptors of processes",
+    // Neither comes into being, for want of other flags: what matters here is who says so.
+    allowed: [["starts a thread", CLONE_THREAD]],
+    refused: [
+      ["starts a process", CLONE_SIGHAND | 17],
+      ["starts a process that is traced", CLONE_SIGHAND | 0x2000],
+      ["starts a thread with a descriptor", CLONE_THREAD | 0x1000],
+      ["starts a thread of its parent", CLONE_THREAD | 0x8000],
+    ],
+  },
+  {
+    call: "clone3",
+    why: "its flags are out of the filter's sight; libc then uses clone",
+    allowed: [],
+    refused: [["starts anything", "$buffer", 0]],
+    errno: 38,
+  },
+  {
+    call: "sched_getaffinity",
+    why: "the number of processors; which processes there are. glibc takes ENOSYS for an answer",
+    allowed: [["counts its processors", 0, 128, "$buffer"]],
+    refused: [["looks for another process", 1, 128, "$buffer"]],
+    errno: 38,
+  },
+  {
+    call: "prlimit64",
+    why: "the size of its stack; limits of others",
+    allowed: [["reads a limit", 0, 9, 0, "$buffer"]],
+    refused: [
+      ["reads a limit by an id", "$$", 9, 0, "$buffer"],
+      ["sets a limit", 0, 4, "$limit", 0],
+    ],
+  },
+  {
+    call: "prctl",
+    why: "names of threads, and setpriv; surviving the backend, being traced, adopting processes",
+    allowed: [
+      ["names its thread", 15, "$name"],
+      ["ends with its parent", 1, 9],
+      ["gains no privileges", 38, 1, 0, 0, 0],
+      ["reads the bounding set", 23, 0],
+    ],
+    refused: [
+      ["survives its parent", 1, 0],
+      ["takes another signal at its parent's end", 1, 15],
+      ["asks whether it can be traced", 3],
+      ["lets itself be traced", 4, 1],
+      ["adopts processes", 36, 1],
+      ["chooses when it is woken", 29, 1],
+      ["filters its calls", 22, 2, 0],
+      ["shares a core by a process id", 62, 0, 1, 0, "$buffer"],
+    ],
+  },
+  {
+    call: "arch_prctl",
+    why: "storage of threads, shadow stacks; other registers, taking the shadow stack away",
+    allowed: [["asks for its shadow stack", 0x5005, "$buffer"]],
+    refused: [
+      ["reads a register", 0x1003, "$buffer"],
+      ["asks whether CPUID traps", 0x1011, 0],
+      ["takes its shadow stack away", 0x5002, 1],
+    ],
+  },
+  {
+    call: "clock_nanosleep",
+    why: "waiting; the clocks of other processes",
+    allowed: [
+      ["sleeps", 0, 0, "$moment", 0],
+      ["sleeps by a steady clock", 1, 0, "$moment", 0],
+    ],
+    refused: [
+      ["sleeps by atomic time", 11, 0, "$moment", 0],
+      ["sleeps by the processor time of another process", CLOCK_OF_PROCESS_1, 0, "$moment", 0],
+    ],
+  },
+  {
+    call: "membarrier",
+    why: "musl; interrupting processors that run other processes",
+    allowed: [
+      ["asks what there is", 0, 0, 0],
+      ["prepares barriers of its own threads", 16, 0, 0],
+      ["sets a barrier for its own threads", 8, 0, 0],
+    ],
+    refused: [
+      ["sets a barrier for all processes", 1, 0, 0],
+      ["interrupts other processes", 2, 0, 0],
+      ["wants to be interrupted by others", 4, 0, 0],
+    ],
+  },
+  {
+    call: "landlock_create_ruleset",
+    why: "setpriv; unknown flags",
+    allowed: [["asks for the version", 0, 0, 1]],
+    refused: [["asks by another flag", 0, 0, 2]],
+  },
+  {
+    call: "landlock_add_rule",
+    why: "setpriv; rules for ports, which fill the kernel's memory",
+    allowed: [["adds a rule for files", -1, 1, "$buffer", 0]],
+    refused: [
+      ["adds a rule for ports", -1, 2, "$buffer", 0],
+      ["adds a rule with a flag", -1, 1, "$buffer", 1],
+    ],
+  },
+  {
+    call: "landlock_restrict_self",
+    why: "setpriv; keeping denials out of the audit log",
+    allowed: [["restricts itself", -1, 0]],
+    refused: [
+      ["hides its denials", -1, 1],
+      ["restricts all its threads", -1, 8],
+    ],
+  },
+];
