@@ -1,5 +1,9 @@
 # One shell of the launcher. It runs one program at a time. The backend writes these lines to its standard input, then a line
-# for each step; `$input` and `$output` are FIFOs. See docs/decisions/launcher.md.
+# for each step. See docs/decisions/launcher.md.
+
+# The FIFOs of all its programs.
+input=$1.in
+output=$1.out
 
 # What the program writes to its standard error and what this shell reports arrive in one pipe, in order.
 exec 2>&1
@@ -19,7 +23,7 @@ make_fifos() {
 # start <directory> <commands> <program> [argument ...]: whatever fails before the program runs is reported instead of `started`.
 start() {
   (
-    cd "$1" && exec <"$input" >"$output" && eval "$2" && echo started >&2 && shift 2 && exec "$@"
+    exec <"$input" >"$output" && cd "$1" && eval "$2" && echo started >&2 && shift 2 && exec "$@"
   ) &
 }
 

@@ -4,7 +4,7 @@
  * Shells are kept when their programs have ended. There are as many as programs have ever run at once.
  */
 import { mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { Readable } from "node:stream";
 import { describeError, ServiceFailure } from "../error-log.ts";
 import type { BackendSettings } from "../settings.ts";
@@ -15,28 +15,34 @@ import { type Run, Shell } from "./shell.ts";
 /** A shell that has not reported the end of its program by then is stuck. */
 const ANSWER_TIMEOUT_MILLISECONDS = 5000;
 
+export interface LauncherOptions {
+  /** How long a shell may take to respond before it is killed. */
+  readonly answerTimeoutMilliseconds?: number | undefined;
+  /** A POSIX shell. */
+  readonly shellPath?: string;
+}
+
 export class Launcher {
-  readonly #directory: string;
+  readonly #workDirectory: string;
   readonly #mkfifoPath: string;
   readonly #answerTimeoutMilliseconds: number;
+  readonly #shellPath: string;
   readonly #shells = new Set<Shell>();
   /** The last one was used last. */
   readonly #idle: Shell[] = [];
   #shellsMade = 0;
   #isClosed = false;
 
-  /**
-   * @param settings the work directory must exist.
-   * @param answerTimeoutMilliseconds how long a shell may take to respond before it is killed.
-   */
+  /** The work directory must exist. */
   constructor(
     { workDirectory, mkfifoPath }: Pick<BackendSettings, "workDirectory" | "mkfifoPath">,
-    answerTimeoutMilliseconds = ANSWER_TIMEOUT_MILLISECONDS,
+    { answerTimeoutMilliseconds = ANSWER_TIMEOUT_MILLISECONDS, shellPath = "/bin/sh" }: LauncherOptions = {},
   ) {
-    this.#directory = workDirectoryPath(workDirectory, "launcher");
-    mkdirSync(this.#directory, { mode: 0o700 });
+    this.#workDirectory = workDirectory;
+    mkdirSync(workDirectoryPath(workDirectory, "launcher"), { mode: 0o700 });
     this.#mkfifoPath = mkfifoPath;
     this.#answerTimeoutMilliseconds = answerTimeoutMilliseconds;
+    this.#shellPath = shellPath;
   }
 
   /** Whether it was closed: nothing can be started any more. */
@@ -85,7 +91,9 @@ export class Launcher {
 
   #openShell(): Shell {
     const shell = new Shell({
-      fifoPath: join(this.#directory, String(++this.#shellsMade)),
+      shellPath: this.#shellPath,
+      workDirectory: this.#workDirectory,
+      fifoPath: join(basename(workDirectoryPath(this.#workDirectory, "launcher")), String(++this.#shellsMade)),
       mkfifoPath: this.#mkfifoPath,
       answerTimeoutMilliseconds: this.#answerTimeoutMilliseconds,
     });

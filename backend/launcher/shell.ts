@@ -8,6 +8,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { closeSync, constants, openSync, readFileSync } from "node:fs";
 import { Socket } from "node:net";
+import { join } from "node:path";
 import { errorCode } from "../error-log.ts";
 import { killIfThere } from "../proc.mjs";
 import { killStrayProcesses } from "../work-directory/stray-processes.mjs";
@@ -16,7 +17,6 @@ import { INHERITED_DESCRIPTOR, type ProgramCommand, type ProgramEnd } from "./pr
 import { ShellReport } from "./shell-report.ts";
 import { quote, shellCommand } from "./shell-words.ts";
 
-const SHELL = "/bin/sh";
 const FUNCTIONS = readFileSync(new URL("launcher.sh", import.meta.url), "utf8");
 
 /** If the output of a program that has ended is still open, something of it is left: half of a sandbox, for example. */
@@ -25,7 +25,9 @@ const LEFTOVER_MILLISECONDS = 100;
 const LATE_START_MILLISECONDS = 1000;
 
 export interface ShellOptions {
-  /** The path of its FIFOs without their suffixes. Nothing exists there yet. */
+  readonly shellPath: string;
+  readonly workDirectory: string;
+  /** The path of its FIFOs in the work directory, without their suffixes. Nothing exists there yet. */
   readonly fifoPath: string;
   readonly mkfifoPath: string;
   /** How long the shell may take to report an end before it is killed. */
@@ -63,10 +65,16 @@ export class Shell {
 
   constructor(options: ShellOptions) {
     this.#options = options;
-    this.#input = `${options.fifoPath}.in`;
-    this.#output = `${options.fifoPath}.out`;
+    const { shellPath, workDirectory, fifoPath } = options;
+    this.#input = join(workDirectory, `${fifoPath}.in`);
+    this.#output = join(workDirectory, `${fifoPath}.out`);
     // A process group of its own, so that its end reaches everything that it has started.
-    this.#child = spawn(SHELL, [], { detached: true, env: {}, stdio: ["pipe", "pipe", "ignore"] });
+    this.#child = spawn(shellPath, ["-s", fifoPath], {
+      cwd: workDirectory,
+      detached: true,
+      env: {},
+      stdio: ["pipe", "pipe", "ignore"],
+    });
     this.ready = new Promise((resolve) => {
       this.#hearReady = resolve;
     });
@@ -84,7 +92,7 @@ export class Shell {
     this.#child.stdin?.on("error", () => {});
     this.#child.stdout?.on("error", () => {});
     this.#child.stdout?.setEncoding("latin1").on("data", (text: string) => this.#hear(text));
-    this.send(`input=${quote(this.#input)} output=${quote(this.#output)}\n${FUNCTIONS}`);
+    this.send(FUNCTIONS);
     this.send(shellCommand("make_fifos", options.mkfifoPath));
   }
 
@@ -267,8 +275,8 @@ function startLine(command: ProgramCommand): string {
   const { workingDirectory, limitCommands, environment, inheritedFile, file } = command;
   const preparation = [
     ...limitCommands,
-    // The shell's own.
-    "unset PWD OLDPWD SHLVL",
+    // Shells export these by themselves.
+    "unset PATH PWD OLDPWD SHLVL",
     ...Object.entries(environment).map(([name, value]) => `export ${name}=${quote(value)}`),
     ...(inheritedFile === null ? [] : [`exec ${INHERITED_DESCRIPTOR}<${quote(inheritedFile)}`]),
   ];

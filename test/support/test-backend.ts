@@ -67,7 +67,7 @@ export async function startTestBackend(
     ...environment,
   });
   const claim = await prepareWorkDirectory(settings);
-  const launcher = new Launcher(settings, launcherAnswerTimeoutMilliseconds);
+  const launcher = new Launcher(settings, { answerTimeoutMilliseconds: launcherAnswerTimeoutMilliseconds });
   if (settings.sandboxChoice === "auto") throw new Error("a test names its sandbox");
   const sandbox = await openSandbox(settings, settings.sandboxChoice);
   const { app, startDraining, findCapabilities }: Backend = buildBackend(settings, "0.15.1", sandbox, launcher);
