@@ -10,8 +10,8 @@ import { closeSync, constants, openSync, readFileSync } from "node:fs";
 import { Socket } from "node:net";
 import { join } from "node:path";
 import { errorCode } from "../error-log.ts";
-import { killIfThere } from "../proc.mjs";
-import { killStrayProcesses } from "../work-directory/stray-processes.mjs";
+import { killIfThere } from "../proc.ts";
+import { killStrayProcesses } from "../work-directory/stray-processes.ts";
 import { writeFifo } from "./fifo.ts";
 import { INHERITED_DESCRIPTOR, type ProgramCommand, type ProgramEnd } from "./program.ts";
 import { ShellReport } from "./shell-report.ts";
@@ -258,8 +258,8 @@ class ShellRun implements Run {
     clearTimeout(this.#timer);
     this.#closeInput();
     if (end.kind === "failed") this.output.destroy();
-    // Whoever has closed the output before its end does not know who still holds it.
-    this.#shell.leave(this.output.readableEnded);
+    // Whoever has closed the output of a program before its end does not know who still holds it.
+    this.#shell.leave(end.kind === "failed" || this.output.readableEnded);
     this.#over.resolve();
     this.#observer.onEnd(end);
   }

@@ -6,7 +6,7 @@
  * still see that other files exist.
  */
 import { basename } from "node:path";
-import { readProc } from "../proc.mjs";
+import { readProc } from "../proc.ts";
 import type { BackendSettings } from "../settings.ts";
 import { describeLandlockObstacle, findLandlockFacts } from "./landlock-obstacle.ts";
 import { endOfTypst } from "./launch-end.ts";
