@@ -103,9 +103,13 @@ export default {
     },
     {
       name: "edge-without-containers",
-      comment: "Only its own entry point needs the class of the containers: the edge runs where there are none.",
+      comment:
+        "Only its own entry point needs the class of the containers: the edge runs where there are none. The spans of the platform are part of workerd.",
       severity: "error",
-      from: { path: "^edge/", pathNot: "^edge/(worker-with-containers|containers/backend-container)\\.ts$" },
+      from: {
+        path: "^edge/",
+        pathNot: "^edge/(worker-with-containers|containers/backend-container|span-attributes)\\.ts$",
+      },
       to: { path: "^(edge/containers/backend-container\\.ts$|cloudflare:)" },
     },
     {

@@ -1,12 +1,12 @@
 /**
  * The pages that Typst has written as files: checked against the limits, then packed into a ZIP.
  */
-import { readdir, statfs } from "node:fs/promises";
+import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { Output } from "../../rules/output-options.ts";
 import { ServiceFailure } from "../error-log.ts";
 import type { BackendSettings } from "../settings.ts";
-import { directoryBytes } from "../typst/process.ts";
+import { listOutputFiles } from "../work-directory/output-files.ts";
 import { packPages } from "./archive.ts";
 import {
   noPageWritten,
@@ -43,13 +43,12 @@ export async function archiveOutcome(
   time: TimeLimit,
 ): Promise<RenderOutcome> {
   const { max_output_bytes, max_output_files } = settings.limits;
-  const names = await readdir(directory);
+  const { names, areMore, bytes } = await listOutputFiles(directory, max_output_files);
   if (names.length === 0) return notRendered(noPageWritten(wanted));
-  if (names.length > max_output_files) return notRendered(tooManyOutputFiles(settings));
+  if (areMore) return notRendered(tooManyOutputFiles(settings));
+  if (bytes > max_output_bytes) return notRendered(outputTooLarge(bytes, settings));
+  if (!hasRoomFor(bytes)) return notRendered(noTemporarySpace());
   const pages = names.map((name) => ({ number: Number(name), path: join(directory, name) }));
-  const size = await directoryBytes(directory);
-  if (size > max_output_bytes) return notRendered(outputTooLarge(size, settings));
-  if (!hasRoomFor(size)) return notRendered(noTemporarySpace());
   const extension = wanted.format === "png" ? "png" : "svg";
   const { result, pageBytes } = await packPages(pages, extension, archive, max_output_bytes, time.over);
   switch (result) {

@@ -56,6 +56,8 @@ export function outcomeOfEnd(result: TypstResult, settings: BackendSettings): Re
           return renderTimeout("wall_clock", settings);
         case "output-too-large":
           return outputTooLarge(result.outputBytes, settings);
+        case "too-many-files":
+          return tooManyOutputFiles(settings);
         case "no-room":
           return noTemporarySpace();
         case "not-needed":

@@ -171,7 +171,8 @@ class RenderJob {
   async #feed({ process, renderDirectory }: PreparedRender, output: Spool): Promise<TypstResult> {
     const escaped = this.#command.output.format === "svg" ? new EscapedOutput(output) : null;
     const directory = renderDirectory.outputDirectory;
-    const pages = directory === null ? null : { directory, hasRoomFor: this.#hasRoomFor };
+    const maxFiles = this.#resources.settings.limits.max_output_files;
+    const pages = directory === null ? null : { directory, maxFiles, hasRoomFor: this.#hasRoomFor };
     const result = await this.#perform(process, escaped ?? output, pages, this.#time.millisecondsLeft);
     this.#resources.warmPool.prepareNext(this.#command);
     const isWhole = result.outputTaken === "kept" && result.end.kind === "exited" && result.end.exitCode === 0;

@@ -5,18 +5,23 @@
  * Its output is counted as it arrives, of its diagnostics only the first bytes are kept, and stopping it kills its whole
  * process group.
  */
-import { readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { ServiceFailure } from "../error-log.ts";
 import type { Sandbox, TypstCommand, TypstExit } from "../sandbox/sandbox.ts";
 import type { ProgramEnd } from "../spawner/messages.ts";
 import type { SpawnedProgram, Spawner } from "../spawner/spawner.ts";
+import { listOutputFiles } from "../work-directory/output-files.ts";
 import { PeakMemory } from "./peak-memory.ts";
 import { writeFifo } from "./source-fifo.ts";
 
 /** Why the backend stopped a process. */
-export type StopReason = "render-timeout" | "client-gone" | "output-too-large" | "no-room" | "not-needed";
+export type StopReason =
+  | "render-timeout"
+  | "client-gone"
+  | "output-too-large"
+  | "too-many-files"
+  | "no-room"
+  | "not-needed";
 
 /** How a process ended. */
 export type TypstEnd =
@@ -73,6 +78,7 @@ export const DISCARD_OUTPUT: OutputTaker = { append: async () => "kept" };
 
 export interface FilesWatch {
   readonly directory: string;
+  readonly maxFiles: number;
   /** Whether there is disk space for this many bytes in the directory. */
   hasRoomFor(bytes: number): boolean;
 }
@@ -246,15 +252,19 @@ export class TypstProcess {
     return { bytes, taken, failure, isCutShort };
   }
 
-  /** Adds up the file sizes in a directory at intervals, so that output on disk is limited while Typst writes it. */
-  #watchFiles({ directory, hasRoomFor }: FilesWatch): () => void {
+  /** Counts and measures the files in a directory at intervals, so that output on disk is limited while Typst writes it. */
+  #watchFiles({ directory, maxFiles, hasRoomFor }: FilesWatch): () => void {
     let isWatching = true;
     const poll = async (): Promise<void> => {
-      const bytes = await directoryBytes(directory).catch(() => this.#filesBytes);
+      const { areMore, bytes } = await listOutputFiles(directory, maxFiles).catch(() => ({
+        areMore: false,
+        bytes: this.#filesBytes,
+      }));
       // The last count may finish after the watch was stopped: it must not stop the process.
       if (!isWatching) return;
       this.#filesBytes = bytes;
-      if (this.#filesBytes > this.#maxOutputBytes) this.stop("output-too-large");
+      if (areMore) this.stop("too-many-files");
+      else if (this.#filesBytes > this.#maxOutputBytes) this.stop("output-too-large");
       else if (!hasRoomFor(this.#filesBytes)) this.stop("no-room");
       else timer = setTimeout(poll, OUTPUT_DIRECTORY_POLL_MILLISECONDS);
     };
@@ -264,11 +274,4 @@ export class TypstProcess {
       clearTimeout(timer);
     };
   }
-}
-
-/** The total size of the files in a directory without subdirectories. */
-export async function directoryBytes(directory: string): Promise<number> {
-  const names = await readdir(directory);
-  const sizes = await Promise.all(names.map(async (name) => (await stat(join(directory, name))).size));
-  return sizes.reduce((sum, size) => sum + size, 0);
 }

@@ -1,5 +1,6 @@
 /**
- * Makes and removes the directories below one render directory: a few on the main thread, many on a separate thread.
+ * Makes and removes the directories below one render directory, and removes a directory of files: a few on the main thread,
+ * many on a separate thread.
  */
 import { mkdir, rmdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -45,8 +46,17 @@ export function removeDirectories(root: string, files: readonly string[]): Promi
   return work("remove", root, files, NEVER);
 }
 
+/**
+ * Removes a directory and the files in it, on the thread.
+ *
+ * @throws DirectoryError for the first one that cannot be removed.
+ */
+export function removeManyFiles(directory: string): Promise<void> {
+  return onThread("remove-files", directory, [], NEVER);
+}
+
 async function work(
-  kind: DirectoryJob["kind"],
+  kind: "make" | "remove",
   root: string,
   files: readonly string[],
   signal: AbortSignal,

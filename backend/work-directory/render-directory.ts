@@ -14,6 +14,7 @@ import type { RenderFile, RenderRequest } from "../../rules/render-request.ts";
 import { neededDirectoryBytes } from "./directory-paths.ts";
 import { DirectoryError, makeDirectories, removeDirectories } from "./directory-tree.ts";
 import { fontLinkName } from "./font-links.ts";
+import { removeOutputFiles } from "./output-files.ts";
 
 /** The stock of FIFOs. */
 export interface FifoSource {
@@ -108,8 +109,8 @@ export class RenderDirectory {
 
   /** Removes everything. Does not throw if something has already been removed. */
   async remove(): Promise<void> {
-    if (!(await this.#removeKnown())) await removeTree(this.root);
-    if (this.outputDirectory !== null) await removeTree(this.outputDirectory);
+    if (!(await this.#removeKnown())) await rm(this.root, { recursive: true, force: true });
+    if (this.outputDirectory !== null) await removeOutputFiles(this.outputDirectory);
   }
 
   /**
@@ -170,8 +171,4 @@ function layoutProblem(error: unknown, file: RenderFile | undefined): Problem {
   if (!isLayoutError || file === undefined) throw error;
   const detail = `The file ${quote(file.key)} cannot be written beside the others.`;
   return problem("invalid_file_data", detail, { key: file.key });
-}
-
-async function removeTree(directory: string): Promise<void> {
-  await rm(directory, { recursive: true, force: true });
 }

@@ -21,7 +21,8 @@ import { tryPrometheus } from "./prometheus.ts";
 import { SYSTEMS, trySystemd } from "./systemd.ts";
 
 /** What `--install` installs. Compose 2 is in Debian 13, and kube-apiserver in no Debian. */
-const PACKAGES = "podman runc docker.io docker-compose mmdebstrap systemd-container nginx prometheus curl iproute2 etcd-server";
+const PACKAGES =
+  "podman runc docker.io docker-compose mmdebstrap systemd-container nginx prometheus curl iproute2 etcd-server";
 
 interface Part {
   readonly name: string;
@@ -68,7 +69,8 @@ try {
   }
   for (const part of chosen) {
     const absent = missing(part);
-    if (absent.length > 0) results.push(`${part.name}: DID NOT RUN, because ${absent.join(", ")} is not on this machine`);
+    if (absent.length > 0)
+      results.push(`${part.name}: DID NOT RUN, because ${absent.join(", ")} is not on this machine`);
     else await perform(part.name, part.run);
   }
 } finally {
@@ -77,7 +79,9 @@ try {
 for (const line of results) console.log(line);
 
 function missing({ needs }: Part): string[] {
-  return needs.filter((name) => (name === "docker-compose" ? composeProgram() === null : findOnPath(name).length === 0));
+  return needs.filter((name) =>
+    name === "docker-compose" ? composeProgram() === null : findOnPath(name).length === 0,
+  );
 }
 
 function builtImages(): Images {

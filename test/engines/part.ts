@@ -42,7 +42,11 @@ export function inNetworkOf(pid: number, command: Command): Command {
 /** Asks from the network of a process, with any certificate accepted. */
 export async function curl(pid: number, url: string, ...options: readonly string[]) {
   const command = ["curl", "--insecure", "--silent", "--write-out", "\n%{http_code}", ...options, url] as const;
-  const { stdout } = await execa("nsenter", inNetworkOf(pid, command).slice(1), { reject: false, encoding: "latin1", stdin: "ignore" });
+  const { stdout } = await execa("nsenter", inNetworkOf(pid, command).slice(1), {
+    reject: false,
+    encoding: "latin1",
+    stdin: "ignore",
+  });
   const end = stdout.lastIndexOf("\n");
   return { status: Number(stdout.slice(end + 1)), body: stdout.slice(0, end) };
 }

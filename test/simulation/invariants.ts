@@ -321,14 +321,14 @@ export const AT_THE_END: readonly ((world: World) => Finding)[] = [
     return null;
   },
 
-  /** No memory and no attempt is left at an edge, unless clients left without its notice: then nothing after their time. */
+  /** No memory, upload or attempt is left at an edge, unless clients left without its notice: then nothing after their time. */
   function nothingIsLeftAtAnEdge({ edges, requests, time, isPastAllLifetimes }) {
-    for (const { index, memory, choice } of edges) {
+    for (const { index, memory, uploads, choice } of edges) {
       const hasUnnoticed = requests.some(
         ({ planned, leftAt }) => planned.edge === index && leftAt !== null && !planned.isLeavingNoticed,
       );
       if (hasUnnoticed && !isPastAllLifetimes) continue;
-      const left = [memory.reservedBytes, memory.reservationCount, choice.underWay(time.now)];
+      const left = [memory.reservedBytes, memory.reservationCount, uploads.held, choice.underWay(time.now)];
       if (left.some((count) => count !== 0)) return `edge ${index} has ${left.join(", ")} left`;
     }
     return null;

@@ -7,6 +7,7 @@
 import type { BodyMemory, Reservation } from "../../edge/body-memory.ts";
 import { RETRY_AFTER_SECONDS } from "../../edge/body-memory.ts";
 import type { Clock } from "../../edge/clock.ts";
+import { FairLimit } from "../../edge/fair-limit.ts";
 import { HeldBody } from "../../edge/held-body.ts";
 import type { Attempt, OriginChoice } from "../../edge/origins/origin-choice.ts";
 import { type ForwardingEnd, type OriginAnswer, type Sending, tryOrigins } from "../../edge/origins/try-origins.ts";
@@ -18,6 +19,8 @@ import type { World } from "./world.ts";
 
 const BODY_TIMEOUT_MILLISECONDS = 60_000;
 const SLACK_MILLISECONDS = 10_000;
+/** Of `edge/read-body.ts`. No schedule has as many requests: what matters here is that all permits are released. */
+const MAX_UPLOADS = 1024;
 /** Of `edge/origins/try-origins.ts`. */
 const ATTEMPT_SLACK_MILLISECONDS = 1000;
 /** A body arrives at the edge in this many pieces. */
@@ -39,6 +42,7 @@ interface Seen {
 export class SimulatedEdge {
   readonly index: number;
   readonly memory: BodyMemory;
+  readonly uploads: FairLimit;
   readonly choice: OriginChoice;
   readonly seen: readonly Seen[];
   readonly #world: World;
@@ -50,6 +54,11 @@ export class SimulatedEdge {
     this.memory = cores.makeMemory(
       settings.largestBodyBytes,
       settings.edgeMemoryBytes,
+      this.#clock(() => true),
+    );
+    this.uploads = new FairLimit(
+      MAX_UPLOADS,
+      BODY_TIMEOUT_MILLISECONDS + SLACK_MILLISECONDS,
       this.#clock(() => true),
     );
     this.choice = cores.makeChoice(settings.backends);
@@ -105,10 +114,18 @@ export class SimulatedEdge {
     const { settings, time } = this.#world;
     const { planned } = request;
     const lifetime = BODY_TIMEOUT_MILLISECONDS + settings.backendTimeoutSeconds * 1000 + SLACK_MILLISECONDS;
+    const upload = this.uploads.acquire(planned.caller);
+    if (upload === null) return this.#say(request, { kind: "busy", retryAfterSeconds: RETRY_AFTER_SECONDS });
     const reservation = this.memory.reserve(planned.caller, lifetime);
-    disconnected.addEventListener("abort", () => reservation.release());
+    const release = () => {
+      upload.release();
+      reservation.release();
+    };
+    disconnected.addEventListener("abort", release);
     try {
-      if (!(await continued(request, this.#readBody(request, reservation)))) {
+      const hasMemory = await continued(request, this.#readBody(request, reservation));
+      upload.release();
+      if (!hasMemory) {
         return this.#say(request, { kind: "busy", retryAfterSeconds: RETRY_AFTER_SECONDS });
       }
       let isOwnEnd = false;
@@ -128,7 +145,7 @@ export class SimulatedEdge {
       body.release();
       this.#say(request, end);
     } finally {
-      reservation.release();
+      release();
     }
   }
 

@@ -184,7 +184,8 @@ export class World {
   /** What has expired is removed when the next request comes. */
   async #passAllLifetimes(): Promise<void> {
     this.time.after(ALL_LIFETIMES_MILLISECONDS, () => {
-      for (const { memory } of this.edges) {
+      for (const { memory, uploads } of this.edges) {
+        uploads.acquire("last")?.release();
         const reservation = memory.reserve("last", ALL_LIFETIMES_MILLISECONDS);
         void reservation.growTo(1).then(() => reservation.release());
       }

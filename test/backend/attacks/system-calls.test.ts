@@ -6,13 +6,14 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, constants, openSync } from "node:fs";
+import { closeSync, constants, existsSync, openSync } from "node:fs";
 import { open, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { type TypstEnd, TypstProcess } from "../../../backend/typst/process.ts";
+import { removeOutputFiles } from "../../../backend/work-directory/output-files.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import { isRunning } from "../../support/processes.ts";
 import { ATTEMPT_VARIABLES, type Attempt, LIMITED_CALLS, PROCESSORS } from "../../support/system-calls.ts";
@@ -21,6 +22,8 @@ import { openTestSandbox, SANDBOXES } from "../../support/test-sandbox.ts";
 const PERL = "/usr/bin/perl";
 
 const EPERM = 1;
+/** How many files a program may make. */
+const MAX_FILES = 64;
 
 /** The numbers of all calls of this processor, by name. */
 function numbers(): Readonly<Record<string, number>> {
@@ -35,6 +38,7 @@ async function openStage(mode: SandboxMode) {
   const { settings, sandbox, spawner } = await openTestSandbox(mode, { SERVICE_TYPST_BIN: PERL });
   const project = await RenderDirectory.create(settings.workDirectory, true);
   const { outputDirectory } = sandbox.view(project);
+  const outputPath = project.outputDirectory ?? "";
 
   /**
    * Runs a Perl program as Typst is run: from standard input, in the sandbox, under the same limits.
@@ -61,12 +65,12 @@ async function openStage(mode: SandboxMode) {
           return "kept";
         },
       },
-      files: null,
+      files: { directory: outputPath, maxFiles: MAX_FILES, hasRoomFor: () => true },
     });
     return { end, output };
   }
 
-  return { project, outputDirectory: project.outputDirectory ?? "", run };
+  return { project, outputDirectory: outputPath, run };
 }
 
 /** Makes the calls one after the other. Returns what each came to, as `done` or the number of its error. */
@@ -235,6 +239,15 @@ describe("a program in place of Typst", () => {
 
     it.each(ATTACKS)("cannot $what", async ({ succeeds }) => {
       expect(await succeeds(mode)).toBe(false);
+    });
+
+    it("is stopped when it makes files without end, empty ones too", async () => {
+      const { outputDirectory, run } = await openStage(mode);
+      const { end } = await run('for (my $n = 1; ; $n++) { open(F, ">", "$output/$n"); close(F) }');
+      expect(end).toEqual({ kind: "stopped", reason: "too-many-files" });
+      expect((await readdir(outputDirectory)).length).toBeGreaterThan(MAX_FILES);
+      await removeOutputFiles(outputDirectory);
+      expect(existsSync(outputDirectory)).toBe(false);
     });
 
     it.each([

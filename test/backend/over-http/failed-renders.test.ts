@@ -188,6 +188,15 @@ describe("an output over the limit", () => {
     expect(context.size).toBeGreaterThan(1024);
   });
 
+  it("in files without end is cut off, though they are empty", async () => {
+    const script = `exec perl -e 'my $n; while (1) { open(F, ">", "$ARGV[0]/" . ++$n); close(F) }' "$(dirname "$target")"`;
+    const { backend } = await backendWithFake(script, SMALL);
+    const peak = watchMemory();
+    const answer = await backend.render({ source: "x", output: { format: "svg", archive: "zip" } });
+    await expectOutcome(backend, answer, "too_many_output_files");
+    expect(peak.stop()).toBeLessThan(MOST_MEBIBYTES);
+  });
+
   it("in several files is cut off while it grows", async () => {
     const script = 'cat /dev/zero > "$(dirname "$target")/1"';
     const { backend } = await backendWithFake(script, SMALL);

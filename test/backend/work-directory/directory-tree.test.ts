@@ -1,9 +1,11 @@
-/** Files whose keys name many folders: the folders are made and removed without holding up anybody else. */
-import { readdir, stat, writeFile } from "node:fs/promises";
+/** Thousands of folders or files: they are made and removed without holding up anybody else. */
+import { existsSync, writeFileSync } from "node:fs";
+import { mkdir, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { countNamedDirectories, directoriesOf } from "../../../backend/work-directory/directory-paths.ts";
-import { makeDirectories, removeDirectories } from "../../../backend/work-directory/directory-tree.ts";
+import { makeDirectories, removeDirectories, removeManyFiles } from "../../../backend/work-directory/directory-tree.ts";
+import { listOutputFiles, removeOutputFiles } from "../../../backend/work-directory/output-files.ts";
 import { NO_TIME_LIMIT } from "../../support/bombs.ts";
 import { textFile } from "../../support/request-files.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
@@ -46,5 +48,45 @@ describe("keys of many folders", () => {
     await removeDirectories(root, keys.slice(0, 20));
     expect(await readdir(root)).toEqual(["taken"]);
     expect((await stat(join(root, "taken"))).size).toBe(0);
+  });
+});
+
+describe("a directory of many files", () => {
+  async function directoryOf(count: number): Promise<string> {
+    const directory = join(await makeTemporaryFolder("output-files-test-"), "output");
+    await mkdir(directory);
+    for (let index = 0; index < count; index++) writeFileSync(join(directory, String(index)), "x");
+    return directory;
+  }
+
+  it.each([0, 1, 256, 257, 1000])("is removed with all of them: %i", async (count) => {
+    const directory = await directoryOf(count);
+    await removeOutputFiles(directory);
+    expect(existsSync(directory)).toBe(false);
+    await removeOutputFiles(directory);
+  });
+
+  it("does not keep a small job waiting while it is removed", async () => {
+    const directory = await directoryOf(1000);
+    const root = await makeTemporaryFolder("directory-tree-test-");
+    const ended: string[] = [];
+    await Promise.all([
+      removeManyFiles(directory).then(() => ended.push("removed")),
+      makeDirectories(root, [`${"a/".repeat(20)}x`], new AbortController().signal).then(() => ended.push("made")),
+    ]);
+    expect(ended).toEqual(["made", "removed"]);
+  });
+
+  it("is listed and measured up to a number of files", async () => {
+    const directory = await directoryOf(100);
+    for (const [maxFiles, areMore] of [
+      [99, true],
+      [100, false],
+      [101, false],
+    ] as const) {
+      const listed = Math.min(maxFiles, 100);
+      const { names, bytes, ...rest } = await listOutputFiles(directory, maxFiles);
+      expect([new Set(names).size, bytes, rest]).toEqual([listed, listed, { areMore }]);
+    }
   });
 });
