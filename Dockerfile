@@ -1,5 +1,6 @@
-# Three images, each by its target: `edge`, `backend`, which is also the default, and `all-in-one` to try the service. Settings
-# and secrets come from the environment of the container. All run as an ordinary user with a read-only root.
+# Three images, each by its target: `edge`, `backend`, which is also the default, and `all-in-one` to try the service:
+#   docker build --target all-in-one -t document-rendering-all-in-one .
+# Settings and secrets come from the environment of the container. All run as an ordinary user, and on a read-only root.
 #
 # Debian 13 because its util-linux 2.41 has a setpriv with Landlock. That is the sandbox for hosts without user namespaces:
 # Docker's default seccomp profile disables them. SERVICE_SANDBOX=auto takes bubblewrap where it runs, else Landlock.
@@ -75,7 +76,7 @@ ENV NODE_ENV=production \
   SERVICE_FONT_PATHS=/service/fonts \
   SERVICE_WORK_DIRECTORY=/tmp/document-rendering-service
 
-# Edge and one backend in one container, to try the service: `docker run --rm -p 127.0.0.1:8787:8787 …`. It keeps nothing.
+# An edge and a backend in one container, to try the service. It keeps nothing.
 FROM backend-base AS all-in-one
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=edge-build /service/dist/edge dist/edge

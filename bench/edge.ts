@@ -5,6 +5,7 @@
  *
  * Everything runs in workerd under Miniflare. Only ratios and differences of one run count, so all take turns.
  */
+import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { exampleRequest } from "../scripts/example-request.ts";
 import { startEdge, startWorkerFile } from "../scripts/local-service.ts";
@@ -18,8 +19,10 @@ import { markdown, publish, type Table } from "./report.ts";
 const CLIENTS = 8;
 const THROUGHPUT_ROUNDS = 15;
 const ROUND_MILLISECONDS = 1000;
-const RENDERS = 400;
 const WARM_UP_RENDERS = 100;
+const BACK_TO_BACK = { renders: 400, pauseMilliseconds: 0 } as const;
+/** The pause of bench/render.ts, as between requests of people. */
+const APART = { renders: 100, pauseMilliseconds: 50 } as const;
 const TOKEN_HEADER = { "X-Service-Api-Token": API_TOKEN };
 
 async function requestsPerSecond(url: URL): Promise<number> {
@@ -66,7 +69,12 @@ const RENDER_BODIES: readonly (readonly [name: string, make: () => string | Prom
   ["1 MiB of text", () => JSON.stringify({ source: "= Text", data: "Lorem ipsum dolor ".repeat(58_000) })],
 ];
 
-async function renderTable(edge: URL, bare: URL, backend: URL): Promise<Table> {
+interface Pace {
+  readonly renders: number;
+  readonly pauseMilliseconds: number;
+}
+
+async function renderTable(edge: URL, bare: URL, backend: URL, { renders, pauseMilliseconds }: Pace): Promise<Table> {
   const forward = new URL("/forward", bare);
   forward.searchParams.set("to", new URL("/v1/render", backend).href);
   const ways = { backend: new URL("/v1/render", backend), forward, edge: new URL("/v1/render", edge) };
@@ -79,11 +87,13 @@ async function renderTable(edge: URL, bare: URL, backend: URL): Promise<Table> {
       "Content-Length": String(Buffer.byteLength(body)),
     };
     const times = { backend: [] as number[], forward: [] as number[], edge: [] as number[] };
-    for (let index = -WARM_UP_RENDERS; index < RENDERS; index++) {
+    for (let index = -WARM_UP_RENDERS; index < renders; index++) {
       for (const way of ["backend", "forward", "edge"] as const) {
         const started = performance.now();
         await ask(ways[way], "POST", headers, body);
-        if (index >= 0) times[way].push(performance.now() - started);
+        if (index < 0) continue;
+        times[way].push(performance.now() - started);
+        if (pauseMilliseconds > 0) await delay(pauseMilliseconds);
       }
     }
     const p50 = { backend: median(times.backend), forward: median(times.forward), edge: median(times.edge) };
@@ -93,7 +103,7 @@ async function renderTable(edge: URL, bare: URL, backend: URL): Promise<Table> {
     });
   }
   return {
-    subject: "Request",
+    subject: pauseMilliseconds > 0 ? `Request, ${pauseMilliseconds} ms apart` : "Request, back to back",
     columns: [
       { title: "backend alone" },
       { title: "bare Worker that forwards" },
@@ -120,7 +130,8 @@ async function main(): Promise<void> {
   const bare = await startWorkerFile(fileURLToPath(new URL("edge-worker.ts", import.meta.url)));
   try {
     const constraints = await constraintsTable(edge.url, bare.url);
-    const renders = await renderTable(edge.url, bare.url, backend.url);
+    const backToBack = await renderTable(edge.url, bare.url, backend.url, BACK_TO_BACK);
+    const apart = await renderTable(edge.url, bare.url, backend.url, APART);
     const page = `# What the edge costs
 
 Made by \`npm run bench:edge\` on ${describeMachine()}. Clients, Workers and backend share the machine.
@@ -130,12 +141,18 @@ ${CLIENTS} clients, each asking again as soon as it is answered; rounds of one s
 
 ${markdown(constraints)}
 
-A render whose backend answers at once, one request after the other, p50 of ${RENDERS} in ms. The bare Worker forwards the body
+A render whose backend answers at once, one request after the other, p50 of ${BACK_TO_BACK.renders} in ms. The bare Worker forwards the body
 as it comes and validates nothing: its time is that of workerd alone, for a second hop.
 
-${markdown(renders)}
+${markdown(backToBack)}
+
+The same with a pause after each request, p50 of ${APART.renders}. No timer and no connection costs more then: everything does, the backend
+alone too, because in the pause the caches of the processor are filled with other things. workerd makes the same calls, and takes two to three
+times as much processor time for them.
+
+${markdown(apart)}
 `;
-    await publish("edge", page, [constraints, renders]);
+    await publish("edge", page, [constraints, backToBack, apart]);
   } finally {
     closeConnections();
     await bare.stop();

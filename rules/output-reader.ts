@@ -10,15 +10,19 @@ import type { JsonCursor, JsonKind } from "./json/cursor.ts";
 import { KnownNames } from "./json/known-names.ts";
 import { decodeJsonString } from "./json/string.ts";
 import {
+  ARCHIVES,
   DEFAULT_OUTPUT,
   isOutputFormat,
   MAX_FILENAME_CODE_UNITS,
   MAX_STANDARDS,
   OUTPUT_FIELDS,
+  OUTPUT_FORMATS,
   OUTPUT_SCHEMAS,
   type Output,
   type OutputField,
   type OutputFormat,
+  PDF_STANDARDS,
+  PDF_VERSIONS,
 } from "./output-options.ts";
 import { quote } from "./quote.ts";
 import type { ErrorType, ValidationErrorList } from "./validation-errors.ts";
@@ -27,6 +31,9 @@ import type { ErrorType, ValidationErrorList } from "./validation-errors.ts";
 const MAX_NUMBER_BYTES = 1024;
 
 const FIELDS = new KnownNames<OutputField>(OUTPUT_FIELDS);
+
+/** The words of the lists that values are taken from. Recognizing one costs less than decoding and comparing it. */
+const WORDS = new KnownNames<string>([...OUTPUT_FORMATS, ...ARCHIVES, ...PDF_VERSIONS, ...PDF_STANDARDS]);
 
 const ONE_ISSUE_PER_FIELD = { abortPipeEarly: true } as const;
 
@@ -130,7 +137,9 @@ export class OutputReader {
     const cursor = this.#cursor;
     const kind = cursor.peekKind();
     if (kind === "string") {
-      return cursor.readString() ? decodeJsonString(cursor.body, cursor.stringSpan(), MAX_FILENAME_CODE_UNITS) : null;
+      if (!cursor.readString()) return null;
+      const span = cursor.stringSpan();
+      return WORDS.find(cursor.body, span) ?? decodeJsonString(cursor.body, span, MAX_FILENAME_CODE_UNITS);
     }
     const start = cursor.position;
     if (!cursor.skipValue(null) || kind === null) return null;
@@ -185,5 +194,7 @@ function describe(value: unknown): string {
   if (typeof value === "string") return quote(value);
   if (Array.isArray(value)) return `an array of ${value.length}`;
   if (value !== null && typeof value === "object") return "an object";
+  if (value === Number.POSITIVE_INFINITY) return `a number above 1.8e308 or of more than ${MAX_NUMBER_BYTES} bytes`;
+  if (value === Number.NEGATIVE_INFINITY) return "a number below -1.8e308";
   return String(value);
 }

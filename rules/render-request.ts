@@ -12,7 +12,7 @@ import { type Base64Mistake, base64DecodedSize, base64Mistake } from "./json/bas
 import { JsonCursor, type JsonKind } from "./json/cursor.ts";
 import { KnownNames } from "./json/known-names.ts";
 import { decodeJsonString, type StringSpan } from "./json/string.ts";
-import type { Limits } from "./limits.ts";
+import { type Limits, MAX_KEYS } from "./limits.ts";
 import { DEFAULT_OUTPUT, type Output } from "./output-options.ts";
 import { OutputReader } from "./output-reader.ts";
 import { validateOutput } from "./output-rules.ts";
@@ -193,7 +193,7 @@ class RequestReader {
   #readFiles(): void {
     const cursor = this.#cursor;
     if (!this.#expectObject(["files"])) return;
-    // Keys over the limit are not remembered, so that memory is bounded: a request with so many files is never valid.
+    // Further keys are not remembered, so that memory is bounded: in no deployment is a request with so many files valid.
     const maxFiles = this.#limits.effective_max_files;
     const seen = new SeenKeys();
     for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
@@ -204,7 +204,7 @@ class RequestReader {
       } else if (seen.has(key)) {
         this.#skipDuplicate(["files", key]);
         continue;
-      } else if (seen.size < maxFiles) {
+      } else if (seen.size < MAX_KEYS) {
         seen.add(key);
       }
       this.#fileCount++;

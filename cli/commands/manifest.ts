@@ -13,8 +13,10 @@ import { folderDigest, sha256 } from "../../scripts/vendoring/content-digest.ts"
 import { CommandError } from "../exit-codes.ts";
 import { operatorFolders } from "../local/operator-folders.ts";
 import { DATA_OPTION, FILES_OPTION, FONT_PATH_OPTION, PACKAGE_PATH_OPTION } from "../options.ts";
-import { collectProject, readNamed } from "../project/project.ts";
+import { readNamed } from "../project/folder.ts";
+import { collectProject } from "../project/project.ts";
 import { readData } from "../project/request.ts";
+import { printable } from "../terminal.ts";
 
 /** Rises when a member changes its meaning. */
 const MANIFEST_VERSION = 1;
@@ -47,9 +49,10 @@ export function addManifestCommand(program: Command): void {
         data: data === null ? null : partOf(basename(data.name), Buffer.from(data.text)),
         fonts: (await Promise.all(fontPaths.map(fontsIn))).flat(),
         packages: await packagesOf(new Map([[name, source], ...files.map(fileEntry)]), packagePath),
-        document: document === undefined ? null : partOf(basename(document), await readNamed(document, document)),
+        document:
+          document === undefined ? null : partOf(basename(document), await readNamed(document, document, project.root)),
       };
-      process.stdout.write(`${JSON.stringify(manifest, null, 2)}\n`);
+      process.stdout.write(`${printable(JSON.stringify(manifest, null, 2))}\n`);
     });
 }
 

@@ -12,11 +12,6 @@ export interface RequestHead extends DeclaredLength {
   readonly transferEncoding: string | null;
 }
 
-/**
- * The parser keeps only the first of duplicate parameters, so the field is split before each `charset` and every one is
- * checked. RFC 6838 section 4.3 forbids duplicates, but clients send them.
- */
-const BEFORE_CHARSET = /(?=;[ \t]*charset[ \t]*=)/i;
 const UTF8 = /^utf-?8$/i;
 
 /**
@@ -31,8 +26,19 @@ export function validateMediaType({ contentType, contentEncoding, transferEncodi
   if (contentEncoding !== null && contentEncoding.trim().toLowerCase() !== "identity") {
     return problem("invalid_request", "Send the body without Content-Encoding.", {});
   }
-  const [mediaType, ...charsets] = (contentType ?? "").split(BEFORE_CHARSET).map((part) => parseContentType(part));
-  const isUtf8 = charsets.every(({ parameters }) => UTF8.test(parameters.charset ?? ""));
-  if (mediaType?.type === "application/json" && isUtf8) return null;
+  if (isJsonInUtf8(contentType ?? "")) return null;
   return problem("invalid_request", "Send the body as application/json in UTF-8.", {});
+}
+
+/**
+ * Every `charset` is checked. RFC 6838 section 4.3 forbids duplicates, but clients send them, and the parser keeps only the first one
+ * of a name: so each gets a name of its own. The last one is added here. It is missing if a quotation mark is not closed.
+ */
+function isJsonInUtf8(contentType: string): boolean {
+  let count = 0;
+  const numbered = `${contentType};charset=utf-8`.replace(/charset/gi, () => `charset~${++count}~`);
+  const { type, parameters } = parseContentType(numbered);
+  const charsets = Object.keys(parameters).filter((name) => /^charset~[0-9]+~$/.test(name));
+  const isClosed = charsets.includes(`charset~${count}~`);
+  return type === "application/json" && isClosed && charsets.every((name) => UTF8.test(parameters[name] ?? ""));
 }

@@ -22,6 +22,7 @@ const COPIED = [
     "bench",
     "test",
     "static",
+    "deploy",
     "docs",
     "examples",
   ],

@@ -23,7 +23,9 @@ events {}
 http { access_log ${own}/access.log; ${paths.join(" ")} include ${own}/site.conf; }
 `,
   );
-  const nginx = startDaemon(inNetworkOf(pid, ["nginx", "-p", own, "-c", join(own, "nginx.conf"), "-e", join(own, "error.log")]));
+  const nginx = startDaemon(
+    inNetworkOf(pid, ["nginx", "-p", own, "-c", join(own, "nginx.conf"), "-e", join(own, "error.log")]),
+  );
   atEnd(() => nginx.end("SIGQUIT"));
   await until("an answer of nginx", async () => (await curl(pid, `${PROXY_URL}/health`)).status === 200);
 }

@@ -21,11 +21,22 @@ export async function tryPrometheus({ folder, say, atEnd }: Context): Promise<vo
   await writeEdge(edgeFolder);
   const deployments = [];
   for (const job of JOBS) {
-    const settings = { SERVICE_TYPST_BIN: typst.path, SERVICE_BACKEND_TOKENS: BACKEND_TOKEN, SERVICE_SANDBOX: "auto", SERVICE_LOG_LEVEL: "silent" };
+    const settings = {
+      SERVICE_TYPST_BIN: typst.path,
+      SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
+      SERVICE_SANDBOX: "auto",
+      SERVICE_LOG_LEVEL: "silent",
+    };
     const backend = await startBackend(settings, await takeFreePort());
     atEnd(() => backend.stop());
     const address = `${LOOPBACK}:${await takeFreePort()}`;
-    const command = [join(edgeFolder, "workerd"), "serve", join(edgeFolder, "config.capnp"), "--socket-addr", `http=${address}`] as const;
+    const command = [
+      join(edgeFolder, "workerd"),
+      "serve",
+      join(edgeFolder, "config.capnp"),
+      "--socket-addr",
+      `http=${address}`,
+    ] as const;
     const edge = startDaemon(command, { ...TOKEN_VARIABLES, SERVICE_BACKEND_URLS: backend.url.origin });
     atEnd(() => edge.end("SIGTERM"));
     deployments.push({ job, backend, address });
@@ -34,7 +45,11 @@ export async function tryPrometheus({ folder, say, atEnd }: Context): Promise<vo
   const shipped = await readFile(join(CHECKOUT, "deploy/alerts.yml"), "utf8");
   await writeFile(join(own, "alerts.yml"), shipped.replaceAll(/^( +for: \d+)m$/gm, "$1s"));
   const scrapes = deployments.map(({ job, address }) => ({ job_name: job, static_configs: [{ targets: [address] }] }));
-  const configuration = { global: { scrape_interval: "1s", evaluation_interval: "1s" }, rule_files: ["alerts.yml"], scrape_configs: scrapes };
+  const configuration = {
+    global: { scrape_interval: "1s", evaluation_interval: "1s" },
+    rule_files: ["alerts.yml"],
+    scrape_configs: scrapes,
+  };
   await writeFile(join(own, "prometheus.yml"), JSON.stringify(configuration));
   const listen = `${LOOPBACK}:${await takeFreePort()}`;
   const files = [`--config.file=${join(own, "prometheus.yml")}`, `--storage.tsdb.path=${join(own, "data")}`];
@@ -43,7 +58,9 @@ export async function tryPrometheus({ folder, say, atEnd }: Context): Promise<vo
   const firing = async () => {
     const answer = await fetch(`http://${listen}/api/v1/alerts`);
     const { data } = parse(ALERTS, await answer.json());
-    return data.alerts.filter(({ state }) => state === "firing").map(({ labels }) => `${labels.alertname} ${labels.job ?? ""}`);
+    return data.alerts
+      .filter(({ state }) => state === "firing")
+      .map(({ labels }) => `${labels.alertname} ${labels.job ?? ""}`);
   };
   const isScraped = async () => {
     const answer = await fetch(`http://${listen}/api/v1/query?query=count(service_origin_up == 1)`);
@@ -58,5 +75,7 @@ export async function tryPrometheus({ folder, say, atEnd }: Context): Promise<vo
   await until(wanted, async () => (await firing()).includes(wanted));
   const others = (await firing()).filter((alert) => !alert.endsWith(JOBS[0]));
   if (others.length > 0) throw new Error(`alerts of the deployment that is well: ${others.join(", ")}`);
-  say(`${wanted} fires when its backends are gone, although the other deployment is well, and nothing fires for that one`);
+  say(
+    `${wanted} fires when its backends are gone, although the other deployment is well, and nothing fires for that one`,
+  );
 }

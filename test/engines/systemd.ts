@@ -2,8 +2,8 @@
 import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
-import { locateTypst } from "../../scripts/typst-location.mjs";
 import { writeEdge } from "../../scripts/edge-configuration.ts";
+import { locateTypst } from "../../scripts/typst-location.mjs";
 import { makeDebian } from "./debian.ts";
 import { PROXY_URL, startNginx } from "./nginx.ts";
 import {
@@ -27,8 +27,8 @@ export const SYSTEMS = [
   { suite: "bookworm", systemd: "252" },
 ] as const;
 
-/** What the page installs, and what a machine has before. */
-const PACKAGES = ["bubblewrap", "util-linux", "libatomic1", "openssl", "systemd", "systemd-sysv", "dbus"];
+/** What a machine has before the steps of the page. */
+const PACKAGES = ["systemd", "systemd-sysv", "dbus", "openssl"];
 const INSTALLED = "/opt/document-rendering-service";
 const BACKENDS = ["document-rendering-backend@8788", "document-rendering-backend@8789"];
 const EDGES = ["document-rendering-edge@8786", "document-rendering-edge@8787"];
@@ -43,37 +43,53 @@ SYSTEMD_SECCOMP=0 SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 exec systemd-nspawn --quiet
 export async function trySystemd({ suite, systemd }: (typeof SYSTEMS)[number], context: Context): Promise<void> {
   const { folder, say, atEnd } = context;
   const root = join(folder, "root");
-  await makeDebian(root, suite, PACKAGES);
+  const page = await readFile(join(CHECKOUT, "docs/deploy/one-host.md"), "utf8");
+  const section = page.slice(page.indexOf("\n## Systemd\n"));
+  const installed = /`apt-get install ([^`]*)`/.exec(section)?.[1]?.split(" ") ?? [];
+  // The packages of npm are those of the checkout.
+  await makeDebian(root, suite, [...PACKAGES, ...installed.filter((name) => name !== "npm")]);
   const typst = await locateTypst();
   if ("error" in typst) throw new Error(typst.error);
   await copyFile(typst.path, join(root, "usr/local/bin/typst"));
-  // Step 2 of the page, on this machine: its packages are those of the checkout.
+  // Step 2 of the page, on this machine.
   await writeEdge(join(CHECKOUT, "dist/edge"));
-  const nspawn = startDaemon(
-    ["unshare", "--mount", "--propagation", "private", "sh", "-c", BOOT, "sh", `engines-${systemd}`, root, CHECKOUT],
-  );
+  const nspawn = startDaemon([
+    "unshare",
+    "--mount",
+    "--propagation",
+    "private",
+    "sh",
+    "-c",
+    BOOT,
+    "sh",
+    `engines-${systemd}`,
+    root,
+    CHECKOUT,
+  ]);
   atEnd(() => nspawn.end("SIGKILL"));
   let leader = -1;
-  await until("the first process of the machine", async () => {
-    leader = Number.parseInt(await readFile(`/proc/${nspawn.pid}/task/${nspawn.pid}/children`, "utf8"), 10);
-    return leader > 0;
-  });
-  const inside = (...command: Command) => run(["nsenter", `--target=${leader}`, "--all", "env", "-i", `PATH=${PATH}`, ...command]);
+  const inside = (...command: Command) =>
+    run(["nsenter", `--target=${leader}`, "--all", "env", "-i", `PATH=${PATH}`, ...command]);
   const shell = (script: string) => inside("sh", "-ec", script);
-  await until("a running system", async () => (await inside("systemctl", "is-system-running", "--wait")) === "running");
+  await until("a running system", async () => {
+    // Its first child only prepares the second, which is the first process of the machine.
+    leader = Number.parseInt(await readFile(`/proc/${nspawn.pid}/task/${nspawn.pid}/children`, "utf8"), 10);
+    return (await inside("systemctl", "is-system-running", "--wait")) === "running";
+  });
   const version = await shell("systemctl --version | head -n 1; bwrap --version");
   if (!version.startsWith(`systemd ${systemd}`)) throw new Error(`this is ${version}`);
   say(`booted ${version.replaceAll(/\s+/g, " ")}`);
 
-  await shell(await stepsOfPage());
+  await shell(stepsOf(section));
   await until("a render", async () => (await render(leader)) === "%PDF-");
-  const health = await curl(leader, "http://127.0.0.1:8788/health");
+  await until("a second backend", async () => (await curl(leader, "http://127.0.0.1:8789/ready")).status === 200);
+  const health = await curl(leader, "http://127.0.0.1:8789/health");
   say(`the units start, and the edge renders: ${health.body}`);
 
   await startNginx(leader, context);
   await tryProxy(leader, say);
   for (const round of [1, 2, 3]) {
-    const load = startLoad(leader, PROXY_URL, 500);
+    const load = await startLoad(leader, PROXY_URL, 500);
     for (const unit of [...BACKENDS, ...EDGES]) {
       await inside("systemctl", "restart", unit);
       const port = unit.slice(unit.indexOf("@") + 1);
@@ -84,7 +100,7 @@ export async function trySystemd({ suite, systemd }: (typeof SYSTEMS)[number], c
     }
     await expectNoLoss(load, `every unit restarted, one after the other, behind nginx (${round} of 3)`, say);
   }
-  const underKill = startLoad(leader, PROXY_URL, 100);
+  const underKill = await startLoad(leader, PROXY_URL, 100);
   await inside("systemctl", "kill", "--signal=KILL", BACKENDS[0] ?? "");
   await expectNoLoss(underKill, "kill -9 of a backend", say);
   if (systemd === "257") await tryWrongUnit(shell, say);
@@ -97,19 +113,22 @@ export async function trySystemd({ suite, systemd }: (typeof SYSTEMS)[number], c
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** The commands of the steps 3 and 4 of the page, with tokens in the places that it names. */
-async function stepsOfPage(): Promise<string> {
-  const page = await readFile(join(CHECKOUT, "docs/deploy/one-host.md"), "utf8");
-  const section = page.slice(page.indexOf("\n## Systemd\n"));
+function stepsOf(section: string): string {
   const blocks = [...section.matchAll(/^ *```sh\n([^`]*)^ *```$/gm)].map(([, block = ""]) => block);
-  const [tokens, start] = [blocks.find((block) => block.includes("backend.env")), blocks.find((block) => block.includes("enable --now"))];
+  const [tokens, start] = [
+    blocks.find((block) => block.includes("install -m 0600")),
+    blocks.find((block) => block.includes("enable --now")),
+  ];
   if (tokens === undefined || start === undefined) throw new Error("docs/deploy/one-host.md has no steps for systemd");
-  const written = Object.entries({ backend: ["SERVICE_BACKEND_TOKENS"], edge: ["SERVICE_API_TOKENS", "SERVICE_BACKEND_TOKEN"] }).map(
-    ([name, settings]) => {
-      const lines = Object.entries(TOKEN_VARIABLES).filter(([setting]) => settings.includes(setting));
-      return `printf '${lines.map(([setting, value]) => `${setting}=${value}\\n`).join("")}' > /etc/document-rendering-service/${name}.env`;
-    },
-  );
-  const limits = "printf 'SERVICE_MAX_CONCURRENT_RENDERS=2\\nSERVICE_WARM_RENDERS=2\\n' >> /etc/document-rendering-service/backend.env";
+  const written = Object.entries({
+    backend: ["SERVICE_BACKEND_TOKENS"],
+    edge: ["SERVICE_API_TOKENS", "SERVICE_BACKEND_TOKEN"],
+  }).map(([name, settings]) => {
+    const lines = Object.entries(TOKEN_VARIABLES).filter(([setting]) => settings.includes(setting));
+    return `printf '${lines.map(([setting, value]) => `${setting}=${value}\\n`).join("")}' > /etc/document-rendering-service/${name}.env`;
+  });
+  const limits =
+    "printf 'SERVICE_MAX_CONCURRENT_RENDERS=2\\nSERVICE_WARM_RENDERS=2\\n' >> /etc/document-rendering-service/backend.env";
   return [`cd ${INSTALLED}`, tokens, ...written, limits, start].join("\n");
 }
 
@@ -120,7 +139,8 @@ async function render(leader: number): Promise<string> {
 
 /** What nginx must let through, and what the edge must answer itself. */
 async function tryProxy(leader: number, say: Context["say"]): Promise<void> {
-  const comment = (bytes: number) => `{"source":"= Large","data":${JSON.stringify(Array.from({ length: bytes / 1000 }, () => "x".repeat(996)))}}`;
+  const comment = (bytes: number) =>
+    `{"source":"= Large","data":${JSON.stringify(Array.from({ length: bytes / 1000 }, () => "x".repeat(996)))}}`;
   const send = async (bytes: number) => {
     const options = renderOptions("").slice(0, 4);
     const file = `/tmp/engines-${process.pid}.json`;
@@ -132,22 +152,33 @@ async function tryProxy(leader: number, say: Context["say"]): Promise<void> {
     }
   };
   const large = await send(19_000_000);
-  const tooLarge = await send(20_980_000);
+  const tooLarge = await send(21_500_000);
   const { code, instance } = JSON.parse(tooLarge.body);
   if (large.status !== 200 || code !== "request_too_large" || !String(instance).startsWith("https://")) {
     throw new Error(`through nginx: ${large.status} ${large.body.slice(0, 200)}, ${tooLarge.body}`);
   }
   const metrics = await curl(leader, `${PROXY_URL}/metrics`);
   if (metrics.status !== 404) throw new Error(`nginx answers /metrics with ${metrics.status}`);
-  say("nginx lets a body of 19 MB through; the edge refuses what is over its limit, with a problem and the scheme https");
+  say(
+    "nginx lets a body of 19 MB through; the edge refuses what is over its limit, with a problem and the scheme https",
+  );
 }
 
 /** The unit as it was: bubblewrap 0.12 under a dynamic user. */
 async function tryWrongUnit(shell: (script: string) => Promise<string>, say: Context["say"]): Promise<void> {
-  const options = ["DynamicUser=yes", "CacheDirectory=wrong-unit", `WorkingDirectory=${INSTALLED}`, "StandardError=file:/var/tmp/wrong-unit"];
+  const options = [
+    "DynamicUser=yes",
+    "CacheDirectory=wrong-unit",
+    `WorkingDirectory=${INSTALLED}`,
+    "StandardError=file:/var/tmp/wrong-unit",
+  ];
   const settings = [`SERVICE_BACKEND_TOKENS=${BACKEND_TOKEN}`, "SERVICE_PORT=8799"];
-  const properties = [...options.map((one) => `--property=${one}`), ...settings.map((one) => `--setenv=${one}`)].join(" ");
-  await shell(`systemd-run --wait --quiet ${properties} ${INSTALLED}/node_modules/node/bin/node backend/main.ts || true`);
+  const properties = [...options.map((one) => `--property=${one}`), ...settings.map((one) => `--setenv=${one}`)].join(
+    " ",
+  );
+  await shell(
+    `systemd-run --wait --quiet ${properties} ${INSTALLED}/node_modules/node/bin/node backend/main.ts || true`,
+  );
   const text = await shell("cat /var/tmp/wrong-unit");
   if (!text.includes("RestrictSUIDSGID=yes")) throw new Error(`under DynamicUser=yes: ${text}`);
   say(`under DynamicUser=yes the backend names the cause: ${text.slice(0, 160)}…`);

@@ -238,6 +238,26 @@ describe("the number of files", () => {
     });
   });
 
+  describe("a key that is there again", () => {
+    /** A body with this many keys, and the last one again. */
+    const bodyWith = (count: number) => {
+      const names = Array.from({ length: count }, (_, index) => `f${index}`);
+      const entries = [...names, names.at(-1)].map((name) => `"${name}":{"encoding":"text","content":""}`);
+      return `{"source":"a","files":{${entries.join()}}}`;
+    };
+
+    it.each([2, 3, 64, 65, 1024])("is named as a duplicate of key %i, whatever the deployment's cap", (count) => {
+      expect(problemOf(bodyWith(count), limitsWith({ max_inline_files: 2 }))).toMatchObject({
+        code: "invalid_request",
+        context: { errors: [{ loc: ["files", `f${count - 1}`], type: "duplicate_field" }] },
+      });
+    });
+
+    it("is counted as one more where it comes after 1024 others", () => {
+      expect(problemOf(bodyWith(1025))?.context).toEqual({ count: 1026, limit: 1024, rule: "too_many_keys" });
+    });
+  });
+
   it("does not grow by a key that is there twice", () => {
     const body = '{"source":"a","files":{"a":{"encoding":"text","content":""},"a":{"encoding":"text","content":""}}}';
     expect(problemOf(body, limitsWith({ max_inline_files: 1 }))).toMatchObject({ code: "invalid_request" });

@@ -151,6 +151,19 @@ describe("a field error", () => {
     expect(context).toMatchObject({ errors: [{ msg: typeof msg === "string" ? msg : expect.stringMatching(msg) }] });
   });
 
+  const BEYOND = "a number above 1.8e308 or of more than 1024 bytes";
+
+  it.each([
+    ["page", "1e309", `page must be an integer, not ${BEYOND}`],
+    ["page", "-1e309", "page must be an integer, not a number below -1.8e308"],
+    ["ppi", `1${"0".repeat(1024)}`, `ppi must be an integer, not ${BEYOND}`],
+    ["page", `1.${"0".repeat(1023)}`, `page must be an integer, not ${BEYOND}`],
+    ["pages", `1.${"0".repeat(1023)}`, `pages must be a string, not ${BEYOND}`],
+  ])("says of a number that is not read what it may be: %s %.10s", (field, number, msg) => {
+    const { context } = problemOf(`{"source":"a","output":{"format":"png","${field}":${number}}}`) ?? {};
+    expect(context).toMatchObject({ errors: [{ msg }] });
+  });
+
   it.each(CASES.map((entry) => [inWords(entry), entry] as const))(
     "is reported: %s",
     (_name, [, request, ...errors]) => {

@@ -48,6 +48,8 @@ function moved<T>(list: readonly T[], from: number, to: number): T[] {
   return item === undefined ? [...list] : list.toSpliced(from, 1).toSpliced(to, 0, item);
 }
 
+const inAnyCase = (list: readonly string[]) => [...list, ...list.map((text) => text.toUpperCase())];
+
 const CHARACTERS = Array.from({ length: 128 }, (_, code) => String.fromCharCode(code)).filter((c) => c !== "/");
 const LETTERS = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZ"];
 
@@ -191,6 +193,11 @@ const OUTPUT_MISTAKES: readonly Mistake<OutputRules>[] = [
       ),
   ]),
   ["numbers with a fraction", { isInteger: Number.isFinite }],
+  ["pages of at most nine digits", { isInteger: (value) => Number.isInteger(value) && value < 1e9 }],
+  ["pages of at most 32 bits", { isInteger: (value) => Number.isInteger(value) && value < 2 ** 32 }],
+  ["archives in any case", { archives: inAnyCase(OUTPUT_RULES.archives) }],
+  ["standards in any case", { standards: inAnyCase(OUTPUT_RULES.standards) }],
+  ["formats in any case", { formats: inAnyCase(OUTPUT_RULES.formats) }],
   ["pages measured in UTF-16 units", { lengthOf: (pages) => pages.length }],
   ["pages measured in bytes", { lengthOf: (pages) => Buffer.byteLength(pages) }],
   ["selections trimmed", { split: (pages) => pages.split(",").map((selection) => selection.trim()) }],
@@ -209,6 +216,9 @@ const OUTPUT_MISTAKES: readonly Mistake<OutputRules>[] = [
     ["anything before a match", /[1-9][0-9]{0,8}(?:-(?:[1-9][0-9]{0,8})?)?$/],
     ["lines of their own", /^[1-9][0-9]{0,8}(?:-(?:[1-9][0-9]{0,8})?)?$/m],
     ["digits of other scripts", /^(?!0)\p{Nd}{1,9}(?:-(?:(?!0)\p{Nd}{1,9})?)?$/u],
+    ["digits of other scripts after the first", /^[1-9]\p{Nd}{0,8}(?:-(?:[1-9][0-9]{0,8})?)?$/u],
+    ["digits of other scripts in the second number", /^[1-9][0-9]{0,8}(?:-(?:[1-9]\p{Nd}{0,8})?)?$/u],
+    ["digits of other scripts that begin the second number", /^[1-9][0-9]{0,8}(?:-(?:(?!0)\p{Nd}[0-9]{0,8})?)?$/u],
     ["no open ranges", /^[1-9][0-9]{0,8}(?:-[1-9][0-9]{0,8})?$/],
     ["ranges open at the front", /^(?:[1-9][0-9]{0,8}(?:-(?:[1-9][0-9]{0,8})?)?|-[1-9][0-9]{0,8})$/],
     ["no ranges", /^[1-9][0-9]{0,8}$/],

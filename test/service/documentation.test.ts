@@ -157,6 +157,8 @@ describe("README.md", () => {
 const NOT_RUN_HERE: Readonly<Record<string, { readonly runBy: string }>> = {
   "npm start": { runBy: "test/service/start.test.ts" },
   "npm test": { runBy: ".ci/run" },
+  "docker build --target all-in-one -t document-rendering-all-in-one .": { runBy: "Dockerfile" },
+  "docker run --rm -p 127.0.0.1:8787:8787 document-rendering-all-in-one": { runBy: "test/engines/compose.ts" },
 };
 
 /** Most commands of wrangler need an account. It is asked whether it knows them. */

@@ -1,4 +1,4 @@
-/** The units in deploy/systemd: in agreement with the code, and as systemd reads them. They are not started here. */
+/** The units in deploy/systemd: in agreement with the code, and as systemd reads them. `npm run test:engines` starts them. */
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ import { imageCommand } from "../support/dockerfile.ts";
 
 const FOLDER = fileURLToPath(new URL("../../deploy/systemd", import.meta.url));
 const BACKEND = "document-rendering-backend@";
-const EDGE = "document-rendering-edge";
+const EDGE = "document-rendering-edge@";
 const INSTALLED = "/opt/document-rendering-service";
 
 /** The values of each key, in their order. */
@@ -73,7 +73,7 @@ describe("the units", () => {
     const [workerd = "", ...rest] = await imageCommand("edge");
     const folder = `${INSTALLED}/dist/edge`;
     const command = [workerd.replace(".", folder), ...rest].join(" ");
-    expect(only(edge, "ExecStart")).toBe(`${command} --socket-addr ${EDGE_SOCKET}=127.0.0.1:8787`);
+    expect(only(edge, "ExecStart")).toBe(`${command} --socket-addr ${EDGE_SOCKET}=127.0.0.1:%i`);
     expect(only(edge, "WorkingDirectory")).toBe(folder);
   });
 
@@ -96,15 +96,19 @@ describe("the units", () => {
     for (const unit of [backend, edge]) expect(only(unit, "Restart")).toBe("on-failure");
   });
 
-  it("confine both, and leave a backend what bubblewrap needs", () => {
+  it("confine both, and leave a backend what bubblewrap needs", async () => {
     for (const unit of [backend, edge]) {
-      for (const key of ["NoNewPrivileges", "PrivateTmp", "PrivateDevices", "ProtectHome", "DynamicUser"]) {
+      for (const key of ["NoNewPrivileges", "PrivateTmp", "PrivateDevices", "ProtectHome", "RemoveIPC"]) {
         expect([key, only(unit, key)]).toEqual([key, "yes"]);
       }
       expect([only(unit, "ProtectSystem"), only(unit, "CapabilityBoundingSet")]).toEqual(["strict", ""]);
       expect([only(unit, "IPAddressDeny"), only(unit, "IPAddressAllow")]).toEqual(["any", "localhost"]);
       expect(only(unit, "EnvironmentFile")).toMatch(/^\/etc\/document-rendering-service\/(edge|backend)\.env$/);
     }
+    expect(only(edge, "DynamicUser")).toBe("yes");
+    expect(await readFile(join(FOLDER, "document-rendering-backend.conf"), "utf8")).toContain(
+      `u ${only(backend, "User")} `,
+    );
     expect(only(backend, "RestrictNamespaces").split(" ").sort()).toEqual([
       "cgroup",
       "ipc",
@@ -117,8 +121,10 @@ describe("the units", () => {
     expect(only(backend, "RestrictAddressFamilies").split(" ")).toContain("AF_NETLINK");
     const filter = only(backend, "SystemCallFilter").split(" ");
     expect(filter).toEqual(expect.arrayContaining(["@system-service", "@mount", "seccomp", "landlock_restrict_self"]));
-    // Each covers a part of /proc, or takes away what bubblewrap or Node need.
+    // Each covers a part of /proc, or takes away what bubblewrap or Node need, such as openat2.
     for (const key of [
+      "DynamicUser",
+      "RestrictSUIDSGID",
       "ProtectKernelTunables",
       "ProtectKernelLogs",
       "ProtectProc",
@@ -145,9 +151,11 @@ describe("the units", () => {
       await mkdir(join(folder, path, ".."), { recursive: true });
       await cp("/bin/true", join(folder, path));
     }
-    const units = [`${BACKEND}8788.service`, `${BACKEND}8789.service`];
-    for (const name of units) await cp(join(folder, `${BACKEND}.service`), join(folder, name));
-    const paths = [...units, `${EDGE}.service`].map((name) => join(folder, name));
+    const units = [BACKEND, EDGE].flatMap((name) =>
+      ["8788", "8789"].map((port) => ({ name, unit: `${name}${port}.service` })),
+    );
+    for (const { name, unit } of units) await cp(join(folder, `${name}.service`), join(folder, unit));
+    const paths = units.map(({ unit }) => join(folder, unit));
     const { stderr } = await execa(analyze ?? "", ["verify", "--man=no", ...paths], { reject: false });
     // Of units of the machine itself it may complain as well.
     expect(stderr.split("\n").filter((line) => line.includes("document-rendering"))).toEqual([]);

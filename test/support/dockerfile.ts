@@ -24,12 +24,16 @@ export async function readDockerfile(): Promise<readonly ImageStage[]> {
   return stages;
 }
 
-/** The arguments of the last instruction of a kind in the stage of this name. */
+/** The arguments of the last instruction of a kind in the stage of this name, or in those that it begins with. */
 export async function imageInstruction(target: string, keyword: string): Promise<string> {
-  const stage = (await readDockerfile()).find(({ name }) => name === target);
-  const found = stage?.instructions.findLast((instruction) => instruction.getKeyword() === keyword);
-  if (found === undefined) throw new Error(`the image ${target} has no ${keyword}`);
-  return found.getArgumentsContent() ?? "";
+  const stages = await readDockerfile();
+  for (let name = target; ; ) {
+    const stage = stages.find((each) => each.name === name);
+    if (stage === undefined) throw new Error(`the image ${target} has no ${keyword}`);
+    const found = stage.instructions.findLast((instruction) => instruction.getKeyword() === keyword);
+    if (found !== undefined) return found.getArgumentsContent() ?? "";
+    name = stage.from;
+  }
 }
 
 /** The command of an image. */

@@ -59,6 +59,11 @@ describe("a media type", () => {
     "application/json; profile",
     "application/json; charset=utf-8; charset=UTF8",
     'application/json; profile="a\\"; b"; charset=utf-8',
+    'application/json; profile="x; charset=latin1"',
+    'application/json; profile="x; charset=latin1"; charset=utf-8',
+    'application/json; profile="\\"; charset=latin1"',
+    "application/json; xcharset=latin1; charset-x=latin1; charset~1~=latin1",
+    "application/json; profile=charset",
   ])("of %j is accepted", (contentType) => {
     expect(validateMediaType(head({ contentType }))).toBeNull();
   });
@@ -80,6 +85,10 @@ describe("a media type", () => {
     "application/json; charset=utf-8; charset=latin1; charset=utf-8",
     "application/json; charset = latin1",
     'application/json; charset="utf-8',
+    'application/json; profile="x; charset=utf-8',
+    'application/json; profile="x; charset=utf-8"; charset=latin1',
+    'application/json; profile=a"; charset=latin1; b="',
+    "application/json; charset~2~=utf-8; CHARSET=utf-8; Charset=latin1",
     "application/json; charset=utf-8, application/json; charset=latin1",
     "application/json, text/plain",
   ])("of %j is rejected", (contentType) => {

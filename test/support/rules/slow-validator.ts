@@ -6,8 +6,8 @@
  * `detail` are prose and are left out. It is slow and takes much memory.
  *
  * It shares these documented bounds of the fast parser: a number in `output` of more than 1024 bytes is out of range;
- * duplicates of a key of `files` are found among the first `effective_max_files` valid keys; a string in `output` is read
- * up to 4096 UTF-16 units.
+ * duplicates of a key of `files` are found among the first 1024 valid keys, whatever the limit of a deployment; a string in
+ * `output` is read up to 4096 UTF-16 units.
  */
 import type { Limits } from "../../../rules/limits.ts";
 import { type JsonMember, type JsonNode, readJson } from "./slow-json.ts";
@@ -167,16 +167,16 @@ class SlowValidator {
       this.#field(["files"], "wrong_type");
       return { count, valid };
     }
-    const remembered: string[] = [];
+    const different: string[] = [];
     for (const { key, value } of node.members) {
       const isValid = isValidKeySlowly(key);
       if (!isValid) {
         this.#errors.push({ loc: ["files"], type: "invalid_key", rank: KEY });
-      } else if (remembered.includes(key)) {
+      } else if (different.slice(0, 1024).includes(key)) {
         this.#field(["files", key], "duplicate_field");
         continue;
-      } else if (remembered.length < this.#limits.effective_max_files) {
-        remembered.push(key);
+      } else {
+        different.push(key);
       }
       count++;
       const file = this.#readFile(key, isValid, value);
