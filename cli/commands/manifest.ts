@@ -38,7 +38,7 @@ export function addManifestCommand(program: Command): void {
       const { document, files: patterns = [] } = flags;
       const { fontPaths, packagePath } = operatorFolders(flags);
       const project = await collectProject(path, { patterns, leaveOut: document === undefined ? [] : [document] });
-      const { root, source, files } = project;
+      const { source, files } = project;
       const data = await readData(project, flags.data ?? null);
       const name = basename(project.sourceName);
       const manifest = {
@@ -49,7 +49,8 @@ export function addManifestCommand(program: Command): void {
         data: data === null ? null : partOf(basename(data.name), Buffer.from(data.text)),
         fonts: (await Promise.all(fontPaths.map(fontsIn))).flat(),
         packages: await packagesOf(new Map([[name, source], ...files.map(fileEntry)]), packagePath),
-        document: document === undefined ? null : partOf(basename(document), await readNamed(document, document, root)),
+        document:
+          document === undefined ? null : partOf(basename(document), await readNamed(document, document, project.root)),
       };
       process.stdout.write(`${printable(JSON.stringify(manifest, null, 2))}\n`);
     });

@@ -3,7 +3,6 @@
  * connections, redirects, and answers what is none of the service.
  */
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   type RetryEvent,
@@ -12,76 +11,46 @@ import {
   ServiceUnreachableError,
   UnexpectedResponseError,
 } from "../../client/client.ts";
-import { problem, problemDocument } from "../../rules/problem.ts";
 import { LOOPBACK, takeFreePort } from "../../scripts/local-service.ts";
-import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
+import {
+  answer,
+  broken,
+  FILE_NAMES,
+  failed,
+  full,
+  NOT_THE_SERVICE,
+  PDF,
+  rendered,
+  ScriptedAnswers,
+  unknownProblem,
+} from "../support/scripted-answers.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 
-type Behaviour = (response: ServerResponse, request: IncomingMessage) => void;
-
-/** What the server does with the first request, the second and so on; the last one is repeated. */
-let behaviours: Behaviour[];
-let requests: IncomingMessage[];
+const server = new ScriptedAnswers();
 let url: URL;
-const server = createServer((request, response) => {
-  request.on("error", () => {});
-  requests.push(request);
-  const behave = behaviours.length > 1 ? behaviours.shift() : behaviours[0];
-  request.resume().once("end", () => behave?.(response, request));
-});
 
 beforeEach(async () => {
-  requests = [];
-  url = await listenOnLoopback(server);
+  url = await server.start();
   // Without the random part of a wait, Retry-After: 0 is no wait.
   vi.spyOn(Math, "random").mockReturnValue(0);
 });
 
 afterEach(async () => {
   vi.restoreAllMocks();
-  await closeServer(server);
+  await server.stop();
 });
 
 const makeClient = (options: Partial<ServiceClientOptions> = {}) =>
   new ServiceClient({ url, token: API_TOKEN, checkBeforeSending: false, ...options });
 
 const REQUEST = { source: "x" };
-const PDF = { "Content-Type": "application/pdf" };
-
-const rendered: Behaviour = (response) => void response.writeHead(200, PDF).end("%PDF-");
-const broken: Behaviour = (response) => void response.destroy();
-const full =
-  (retryAfter: number): Behaviour =>
-  (response) => {
-    const document = problemDocument(problem("render_queue_full", "Full.", { retry_after: retryAfter }), `${url}#id`);
-    response
-      .writeHead(429, { "Content-Type": "application/problem+json", "Retry-After": retryAfter })
-      .end(JSON.stringify(document));
-  };
-const failed =
-  (code: "render_failed" | "service_unavailable", status: number): Behaviour =>
-  (response) => {
-    const document = problemDocument(problem(code, "Failed.", {}), `${url}#id`);
-    response.writeHead(status, { "Content-Type": "application/problem+json" }).end(JSON.stringify(document));
-  };
-const answer =
-  (status: number, headers: Record<string, string>, body = ""): Behaviour =>
-  (response) =>
-    void response.writeHead(status, headers).end(body);
-
-const foreignOrigin = answer(
-  403,
-  { "Content-Type": "application/problem+json" },
-  JSON.stringify({ ...problemDocument(problem("forbidden", "No.", {}), "/#id"), origin: "elsewhere" }),
-);
-
 describe("a service without a free slot", () => {
   it("is asked again after Retry-After, until it renders", async () => {
-    behaviours = [full(0), full(0), rendered];
+    server.behaviours = [full(0), full(0), rendered];
     const events: RetryEvent[] = [];
     const result = await makeClient().render(REQUEST, { onRetry: (event) => events.push(event) });
     expect(result.ok).toBe(true);
-    expect(requests).toHaveLength(3);
+    expect(server.requests).toHaveLength(3);
     expect(events).toMatchObject([
       { attempt: 1, waitSeconds: 0, reason: { code: "render_queue_full" } },
       { attempt: 2, waitSeconds: 0, reason: { code: "render_queue_full" } },
@@ -89,33 +58,33 @@ describe("a service without a free slot", () => {
   });
 
   it("is asked as often as the client may, and its last problem is the result", async () => {
-    behaviours = [full(0)];
+    server.behaviours = [full(0)];
     const result = await makeClient({ retry: { maxAttempts: 3 } }).render(REQUEST);
     expect(result).toMatchObject({ ok: false, checkedLocally: false, problem: { context: { retry_after: 0 } } });
-    expect(requests).toHaveLength(3);
+    expect(server.requests).toHaveLength(3);
   });
 
   it("is not waited for where Retry-After is beyond the total time", async () => {
-    behaviours = [full(61)];
+    server.behaviours = [full(61)];
     expect(await makeClient().render(REQUEST)).toMatchObject({ problem: { context: { retry_after: 61 } } });
-    expect(requests).toHaveLength(1);
+    expect(server.requests).toHaveLength(1);
   });
 
   it("is asked once where retries are off", async () => {
-    behaviours = [full(0)];
+    server.behaviours = [full(0)];
     expect(await makeClient({ retry: false }).render(REQUEST)).toMatchObject({ ok: false });
-    expect(requests).toHaveLength(1);
+    expect(server.requests).toHaveLength(1);
   });
 
   it("is no longer waited for when the signal is aborted", async () => {
-    behaviours = [full(30)];
+    server.behaviours = [full(30)];
     const controller = new AbortController();
     const rendering = makeClient().render(REQUEST, {
       signal: controller.signal,
       onRetry: () => controller.abort(new Error("enough")),
     });
     await expect(rendering).rejects.toThrow("enough");
-    expect(requests).toHaveLength(1);
+    expect(server.requests).toHaveLength(1);
   });
 });
 
@@ -123,14 +92,14 @@ it.each([
   ["render_failed", 500],
   ["service_unavailable", 503],
 ] as const)("a failure of the service itself, %s, is not retried", async (code, status) => {
-  behaviours = [failed(code, status)];
+  server.behaviours = [failed(code, status)];
   expect(await makeClient().render(REQUEST)).toMatchObject({ ok: false, problem: { code, origin: "service", status } });
-  expect(requests).toHaveLength(1);
+  expect(server.requests).toHaveLength(1);
 });
 
 describe("a service that cannot be reached", () => {
   it("is tried again when the connection broke", async () => {
-    behaviours = [broken, rendered];
+    server.behaviours = [broken, rendered];
     const events: RetryEvent[] = [];
     const startMilliseconds = performance.now();
     const result = await makeClient().render(REQUEST, { onRetry: (event) => events.push(event) });
@@ -150,9 +119,12 @@ describe("a service that cannot be reached", () => {
   });
 
   it.each([429, 502, 503, 504])("may be behind a gateway that answers %i", async (status) => {
-    behaviours = [answer(status, { "Content-Type": "text/html", "Retry-After": "0" }, "<h1>Sorry</h1>"), rendered];
+    server.behaviours = [
+      answer(status, { "Content-Type": "text/html", "Retry-After": "0" }, "<h1>Sorry</h1>"),
+      rendered,
+    ];
     expect(await makeClient().render(REQUEST)).toMatchObject({ ok: true });
-    behaviours = [answer(status, { "Content-Type": "text/html" })];
+    server.behaviours = [answer(status, { "Content-Type": "text/html" })];
     await expect(makeClient({ retry: false }).render(REQUEST)).rejects.toMatchObject({
       name: "ServiceUnreachableError",
       status,
@@ -160,7 +132,7 @@ describe("a service that cannot be reached", () => {
   });
 
   it("is an error where the file breaks off, which nothing repeats", async () => {
-    behaviours = [
+    server.behaviours = [
       (response) => {
         response.writeHead(200, { ...PDF, "Content-Length": "1000" });
         response.write("%PDF-", () => response.destroy());
@@ -169,7 +141,7 @@ describe("a service that cannot be reached", () => {
     const file = await makeClient().render(REQUEST);
     if (!file.ok) throw new Error("no file");
     await expect(file.bytes()).rejects.toThrow(ServiceUnreachableError);
-    expect(requests).toHaveLength(1);
+    expect(server.requests).toHaveLength(1);
   });
 });
 
@@ -180,13 +152,13 @@ describe("an abort", () => {
       await expect(client.render(REQUEST, { signal })).rejects.toThrow("enough");
       await expect(client.constraints({ signal })).rejects.toThrow("enough");
     }
-    expect(requests).toHaveLength(0);
+    expect(server.requests).toHaveLength(0);
   });
 
   it("during the render closes the connection", async () => {
     const controller = new AbortController();
     let closed: Promise<unknown> | undefined;
-    behaviours = [
+    server.behaviours = [
       (response) => {
         closed = once(response, "close");
         controller.abort(new Error("enough"));
@@ -194,12 +166,12 @@ describe("an abort", () => {
     ];
     await expect(makeClient({ retry: false }).render(REQUEST, { signal: controller.signal })).rejects.toThrow("enough");
     await closed;
-    expect(requests).toHaveLength(1);
+    expect(server.requests).toHaveLength(1);
   });
 
   it("while the file arrives ends it", async () => {
     const controller = new AbortController();
-    behaviours = [
+    server.behaviours = [
       (response) => {
         response.writeHead(200, { ...PDF, "Content-Length": "1000" });
         response.write("%PDF-");
@@ -214,20 +186,11 @@ describe("an abort", () => {
 });
 
 describe("what is none of the service", () => {
-  it.each([
-    ["a page", answer(200, { "Content-Type": "text/html" }, "<h1>Log in</h1>"), 200],
-    ["JSON", answer(200, { "Content-Type": "application/json" }, "{}"), 200],
-    ["nothing", answer(204, {}), 204],
-    ["a page that is not found", answer(404, { "Content-Type": "text/html" }), 404],
-    ["a problem of another service", answer(400, { "Content-Type": "application/problem+json" }, '{"title":"x"}'), 400],
-    ["a problem of an unknown origin", foreignOrigin, 403],
-    ["a problem that is not JSON", answer(400, { "Content-Type": "application/problem+json" }, "{"), 400],
-    ["a redirect", answer(307, { Location: "/elsewhere" }), 307],
-  ])("is an error and is not retried: %s", async (_what, behaviour, status) => {
-    behaviours = [behaviour];
+  it.each(NOT_THE_SERVICE)("is an error and is not retried: %s", async (_what, behaviour, status) => {
+    server.behaviours = [behaviour];
     await expect(makeClient().render(REQUEST)).rejects.toMatchObject({ name: "UnexpectedResponseError", status });
     await expect(makeClient().constraints()).rejects.toBeInstanceOf(UnexpectedResponseError);
-    expect(requests).toHaveLength(2);
+    expect(server.requests).toHaveLength(2);
   });
 
   it("is an answer without a body", async () => {
@@ -236,20 +199,17 @@ describe("what is none of the service", () => {
   });
 
   it("never gets the token by a redirect", async () => {
-    behaviours = [answer(307, { Location: `http://localhost:${url.port}/` }), rendered];
+    server.behaviours = [answer(307, { Location: `http://localhost:${url.port}/` }), rendered];
     await expect(makeClient().render(REQUEST)).rejects.toThrow("redirects");
-    expect(requests).toHaveLength(1);
+    expect(server.requests).toHaveLength(1);
   });
 });
 
 it("a problem with a code, members and context that this version does not know is passed on", async () => {
-  const document = {
-    ...problemDocument(problem("forbidden", "No.", {}), `${url}v1/render#id`),
-    code: "brand_new",
-    context: { colour: "red" },
-    extra: 1,
-  };
-  behaviours = [answer(403, { "Content-Type": "application/problem+json; charset=utf-8" }, JSON.stringify(document))];
+  const document = unknownProblem("request");
+  server.behaviours = [
+    answer(403, { "Content-Type": "application/problem+json; charset=utf-8" }, JSON.stringify(document)),
+  ];
   expect(await makeClient().render(REQUEST)).toEqual({
     ok: false,
     checkedLocally: false,
@@ -261,36 +221,26 @@ describe("a check before sending", () => {
   const noConstraints = answer(503, { "Content-Type": "text/plain" });
 
   it("is skipped where the constraints cannot be fetched, and the request's own answer counts", async () => {
-    behaviours = [noConstraints, rendered];
+    server.behaviours = [noConstraints, rendered];
     expect(await makeClient({ checkBeforeSending: true }).render(REQUEST)).toMatchObject({ ok: true });
-    expect(requests.map(({ method }) => method)).toEqual(["GET", "POST"]);
+    expect(server.requests.map(({ method }) => method)).toEqual(["GET", "POST"]);
   });
 });
 
 describe("the name of a file", () => {
-  it.each([
-    ['inline; filename="a.pdf"', "a.pdf"],
-    ["inline; filename=a.pdf", "a.pdf"],
-    ["attachment; filename=\"?.pdf\"; filename*=UTF-8''%E2%82%AC.pdf", "€.pdf"],
-    ['inline; filename="../../etc/passwd"', "passwd"],
-    ['inline; filename="C:\\\\temp\\\\a.pdf"', "a.pdf"],
-    ['inline; filename=".."', "document.pdf"],
-    ['inline; filename="a/"', "document.pdf"],
-    ["inline", "document.pdf"],
-    ["", "document.pdf"],
-  ])("in the field %s is %s", async (field, filename) => {
-    behaviours = [answer(200, { ...PDF, "Content-Disposition": field }, "%PDF-")];
+  it.each(FILE_NAMES)("in the field %s is %s", async (field, filename) => {
+    server.behaviours = [answer(200, { ...PDF, "Content-Disposition": field }, "%PDF-")];
     expect(await makeClient().render(REQUEST)).toMatchObject({ filename, requestId: null });
   });
 });
 
 it("the routes are below the path of the URL, whose query is not part of it", async () => {
-  behaviours = [rendered];
+  server.behaviours = [rendered];
   for (const path of ["documents", "documents/", "documents?key=1#top"]) {
     await makeClient({ url: new URL(path, url) }).render(REQUEST);
-    expect(requests.at(-1)?.url).toBe("/documents/v1/render");
+    expect(server.requests.at(-1)?.url).toBe("/documents/v1/render");
   }
-  expect(requests.at(-1)?.headers).toMatchObject({
+  expect(server.requests.at(-1)?.headers).toMatchObject({
     "x-service-api-token": API_TOKEN,
     "content-type": "application/json",
     "content-length": "14",

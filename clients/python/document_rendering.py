@@ -1,0 +1,1028 @@
+"""Client of the document rendering service, in one file and without dependencies, for Python 3.10 and later.
+
+    client = ServiceClient("https://render.example", token)
+    result = client.render({"source": "= Hello #data.name", "data": {"name": "Ada"}})
+    if result.ok:
+        pathlib.Path(result.filename).write_bytes(result.content)
+    else:
+        print(result.problem.code, result.problem.detail)
+
+A request is validated before it is sent, by the rules that the deployment publishes. Problems are returned as values; an
+exception means that there is no answer of the service. See docs/client.md and docs/api.md.
+"""
+
+from __future__ import annotations
+
+import base64
+import email.message
+import email.utils
+import http.client
+import json
+import math
+import random
+import re
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypedDict
+
+__all__ = [
+    "Check",
+    "Problem",
+    "Rejected",
+    "RenderRequest",
+    "RenderResult",
+    "RenderedFile",
+    "RetryEvent",
+    "ServiceClient",
+    "ServiceUnreachableError",
+    "UnexpectedResponseError",
+    "binary_file",
+    "check_request",
+    "run_vectors",
+    "text_file",
+]
+
+# --- Requests -----------------------------------------------------------------------------------------------------------
+
+
+class RequestFile(TypedDict):
+    """An entry of `files`: see `text_file` and `binary_file`."""
+
+    encoding: Literal["text", "base64"]
+    content: str
+
+
+class PdfOutput(TypedDict, total=False):
+    format: Literal["pdf"]
+    filename: str | None
+    version: Literal["1.4", "1.5", "1.6", "1.7", "2.0"] | None
+    standards: Sequence[str]
+    pages: str | None
+
+
+class _ImageOutput(TypedDict, total=False):
+    filename: str | None
+    page: int | None
+    pages: str | None
+    archive: Literal["zip"] | None
+
+
+class _PngFormat(TypedDict):
+    format: Literal["png"]
+
+
+class _SvgFormat(TypedDict):
+    format: Literal["svg"]
+
+
+class PngOutput(_PngFormat, _ImageOutput, total=False):
+    ppi: int
+
+
+class SvgOutput(_SvgFormat, _ImageOutput, total=False):
+    pass
+
+
+class _Source(TypedDict):
+    source: str
+
+
+class RenderRequest(_Source, total=False):
+    """The body of `POST /v1/render`. `data` is whatever `json.dumps` serialises; integers keep all their digits."""
+
+    files: Mapping[str, RequestFile]
+    data: Any
+    output: PdfOutput | PngOutput | SvgOutput
+
+
+Body = RenderRequest | Mapping[str, Any] | bytes
+"""A request, or its JSON text in UTF-8, which is sent as it is."""
+
+
+def text_file(content: str) -> RequestFile:
+    """An entry of `files` that holds text."""
+    return {"encoding": "text", "content": content}
+
+
+def binary_file(content: bytes) -> RequestFile:
+    """An entry of `files` that holds bytes."""
+    return {"encoding": "base64", "content": base64.b64encode(content).decode("ascii")}
+
+
+def _encode(request: Body) -> bytes:
+    if isinstance(request, bytes):
+        return request
+    # NaN and infinity are no JSON: `json.dumps` raises ValueError.
+    return json.dumps(request, allow_nan=False, separators=(",", ":")).encode("ascii")
+
+
+# --- Results ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A problem that the service answered, or would answer. Branch on `code`, `origin` and `context`; the rest is prose."""
+
+    code: str
+    origin: str
+    status: int
+    title: str
+    detail: str
+    context: Mapping[str, Any]
+    instance: str | None = None
+    """The URL of the request with its request id. None for a problem that was found before sending."""
+    request_id: str | None = None
+    """By which the operator finds the request in the logs. None for a problem that was found before sending."""
+
+
+@dataclass(frozen=True)
+class RenderedFile:
+    content: bytes
+    content_type: str
+    filename: str
+    """A name without folders."""
+    request_id: str | None
+    ok: Literal[True] = True
+
+
+@dataclass(frozen=True)
+class Rejected:
+    problem: Problem
+    checked_locally: bool
+    """Whether the problem was found before the request was sent: the service has not seen it."""
+    ok: Literal[False] = False
+
+
+RenderResult = RenderedFile | Rejected
+
+
+@dataclass(frozen=True)
+class Check:
+    """What the service will say of a request: without rendering, and without asking it."""
+
+    verdict: Literal["accepted", "refused", "unknown", "unavailable"]
+    """`unknown`: the deployment has rules that this version does not know. `unavailable`: it did not say its constraints."""
+    problem: Problem | None = None
+    """With `refused` and `unavailable`."""
+    disagreements: Sequence[Mapping[str, Any]] = field(default=())
+    """With `unknown`: the published vectors of which this version has another verdict."""
+
+
+class ServiceUnreachableError(Exception):
+    """The network, or a gateway in front of the service, failed."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class UnexpectedResponseError(Exception):
+    """Something else than the service has answered, mostly because of a wrong URL."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class RetryEvent:
+    attempt: int
+    """The number of the attempt that failed, from 1."""
+    wait_seconds: float
+    reason: Problem | ServiceUnreachableError
+
+
+# --- Validation ---------------------------------------------------------------------------------------------------------
+
+_MAX_REPORTED_ERRORS = 20
+_MAX_SEGMENT_CODE_POINTS = 80
+_MAX_DATA_DEPTH = 127
+_MAX_OUTPUT_NUMBER_LENGTH = 1024
+_DATE_KEY = "$__toml_private_datetime"
+
+_TITLES: dict[str, tuple[int, str, str]] = {
+    "invalid_request": (400, "request", "Invalid request"),
+    "unsupported_format": (400, "request", "Unsupported output format"),
+    "invalid_template_path": (400, "request", "Invalid files key"),
+    "invalid_file_data": (400, "request", "Invalid file data"),
+    "request_too_large": (413, "request", "Request too large"),
+    "template_source_too_large": (413, "template", "Template source too large"),
+    "template_file_too_large": (413, "template", "Template file too large"),
+    "string_too_large": (413, "request", "String too large"),
+    "page_selection_too_large": (413, "request", "Page selection too large"),
+}
+"""Status, origin and title of each code that a check can find."""
+
+_OUTPUT_FIELDS: dict[str, tuple[str, ...]] = {
+    "pdf": ("filename", "version", "standards", "pages"),
+    "png": ("filename", "page", "pages", "archive", "ppi"),
+    "svg": ("filename", "page", "pages", "archive"),
+}
+_ALL_OUTPUT_FIELDS = {"format"}.union(*_OUTPUT_FIELDS.values())
+
+_Loc = list[str | int]
+
+
+class _Number:
+    """A JSON number, as it is written."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+class _Object:
+    """The members of a JSON object in their order, duplicates included."""
+
+    def __init__(self, members: list[tuple[str, Any]]) -> None:
+        self.members = members
+
+    def __iter__(self) -> Iterator[tuple[str, Any, bool]]:
+        """Each name and value, with whether it is the first of that name."""
+        seen = set()
+        for name, value in self.members:
+            yield name, value, name not in seen
+            seen.add(name)
+
+    def has(self, name: str) -> bool:
+        return any(name == member for member, _ in self.members)
+
+
+def check_request(request: Body, constraints: Mapping[str, Any]) -> Problem | None:
+    """The problem that a deployment with these constraints will answer, or None if it will accept the request.
+
+    `constraints` is the document of `GET /v1/constraints`. The rules, lists and limits are those of the document.
+    """
+    body = _encode(request)
+    limit = constraints["limits"].get("max_request_body_bytes", math.inf)
+    if len(body) > limit:
+        return _problem("request_too_large", "The body is too large.", limit=limit, declared_size=len(body))
+    try:
+        root = json.loads(
+            body.decode("utf-8"),
+            parse_int=_Number,
+            parse_float=_Number,
+            parse_constant=_reject_constant,
+            object_pairs_hook=_Object,
+        )
+    except ValueError:
+        return _problem("invalid_request", "The body is not JSON.")
+    except RecursionError:
+        # Nothing but `data` may nest, and that only 127 levels deep.
+        return _problem("invalid_request", "The body is nested too deep.")
+    return _Validator(constraints).validate(root)
+
+
+def run_vectors(constraints: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The published conformance vectors of which this version has another verdict. Empty if it agrees with all."""
+    # Vectors test the rules. They hold in every deployment, whatever its limits.
+    unlimited = {**constraints, "limits": {"effective_max_files": constraints["max_keys"]}}
+    vectors = [
+        (vector, {"source": "x", "files": {key: text_file("") for key in vector["keys"]}})
+        for vector in constraints["conformance_vectors"]
+    ]
+    vectors += [
+        (vector, {"source": "x", "output": vector["output"]}) for vector in constraints["output_rules"]["conformance_vectors"]
+    ]
+    disagreements: list[Mapping[str, Any]] = []
+    for vector, request in vectors:
+        problem = check_request(request, unlimited)
+        found = (None, None) if problem is None else (problem.code, problem.context.get("rule"))
+        if found != (vector.get("code"), vector.get("rule")) or vector["accepted"] != (problem is None):
+            disagreements.append({"published": vector, "found": {"code": found[0], "rule": found[1]}})
+    return disagreements
+
+
+def _reject_constant(_name: str) -> None:
+    raise ValueError("NaN and Infinity are no JSON")
+
+
+def _problem(code: str, detail: str, **context: Any) -> Problem:
+    status, origin, title = _TITLES[code]
+    return Problem(code, origin, status, title, detail, context)
+
+
+class _Validator:
+    """Validates one request in the order of docs/api.md#order-of-validation."""
+
+    def __init__(self, constraints: Mapping[str, Any]) -> None:
+        self._constraints = constraints
+        self._output_rules = constraints["output_rules"]
+        self._errors: list[dict[str, Any]] = []
+        self._codes: list[str] = []
+        self._invalid_file: str | None = None
+        self._oversize: Problem | None = None
+        self._key_character = re.compile(constraints["segment_character_class"])
+
+    def validate(self, root: Any) -> Problem | None:
+        source = ""
+        files: list[tuple[str, int]] = []
+        file_count = 0
+        output: dict[str, Any] | None = {"format": "pdf", "standards": []}
+        if not isinstance(root, _Object):
+            self._add([], "wrong_type")
+        else:
+            for name, value, is_first in root:
+                if name not in ("source", "files", "data", "output"):
+                    self._add([name], "unknown_field")
+                elif not is_first:
+                    self._add([name], "duplicate_field")
+                elif name == "source":
+                    source = self._read_source(value)
+                elif name == "files":
+                    files, file_count = self._read_files(value)
+                elif name == "data":
+                    self._read_data(value, [], 0)
+                else:
+                    output = self._read_output(value)
+            if not root.has("source"):
+                self._add(["source"], "missing")
+        if self._errors or output is None:
+            return self._shape_problem()
+        return (
+            self._check_file_set([key for key, _ in files], file_count)
+            or self._check_sizes(source, files)
+            or self._check_output(output)
+        )
+
+    # Fields
+
+    def _add(self, loc: _Loc, type_: str, code: str = "invalid_request") -> None:
+        self._errors.append({"loc": _shortened(loc), "msg": type_.replace("_", " "), "type": type_})
+        self._codes.append(code)
+
+    def _shape_problem(self) -> Problem:
+        ranks = ("invalid_request", "unsupported_format", "invalid_template_path", "invalid_file_data")
+        code = min(self._codes, key=ranks.index)
+        context: dict[str, Any] = {"errors": self._errors[:_MAX_REPORTED_ERRORS]}
+        if len(self._errors) > _MAX_REPORTED_ERRORS:
+            context["errors_total"] = len(self._errors)
+        if code == "invalid_file_data" and self._invalid_file is not None:
+            context["key"] = self._invalid_file
+        first = self._errors[self._codes.index(code)]
+        place = ".".join(map(str, first["loc"])) or "the request"
+        return _problem(code, f"The request is not valid: {place}: {first['msg']}.", **context)
+
+    def _read_string(self, value: Any, loc: _Loc) -> str | None:
+        if isinstance(value, str):
+            return value
+        self._add(loc, "wrong_type")
+        return None
+
+    def _read_source(self, value: Any) -> str:
+        source = self._read_string(value, ["source"])
+        if source == "":
+            self._add(["source"], "too_short")
+        if source is not None and not _is_unicode(source):
+            self._add(["source"], "lone_surrogate", "invalid_file_data")
+        return source or ""
+
+    def _read_files(self, value: Any) -> tuple[list[tuple[str, int]], int]:
+        """The keys and sizes of the valid files, and the number of all."""
+        valid: list[tuple[str, int]] = []
+        count = 0
+        if not isinstance(value, _Object):
+            self._add(["files"], "wrong_type")
+            return valid, count
+        for key, entry, is_first in value:
+            is_valid = self._is_valid_key(key)
+            if not is_valid:
+                # An invalid key must not appear in the context.
+                self._add(["files"], "invalid_key", "invalid_template_path")
+            elif not is_first:
+                self._add(["files", key], "duplicate_field")
+                continue
+            count += 1
+            size = self._read_file(key, ["files", key] if is_valid else ["files"], entry)
+            if size is not None and is_valid:
+                valid.append((key, size))
+        return valid, count
+
+    def _read_file(self, key: str, loc: _Loc, entry: Any) -> int | None:
+        """The size of a file after decoding, or None if it is not valid."""
+        if not isinstance(entry, _Object):
+            self._add(loc, "wrong_type")
+            return None
+        encoding: str | None = None
+        content: str | None = None
+        for name, value, is_first in entry:
+            if name not in ("encoding", "content"):
+                self._add([*loc, name], "unknown_field")
+            elif not is_first:
+                self._add([*loc, name], "duplicate_field")
+            elif name == "content":
+                content = self._read_string(value, [*loc, name])
+            else:
+                encoding = self._read_string(value, [*loc, name])
+                if encoding not in (None, "text", "base64"):
+                    self._add([*loc, name], "not_allowed")
+                    encoding = None
+        for name in ("encoding", "content"):
+            if not entry.has(name):
+                self._add([*loc, name], "missing")
+        if encoding is None or content is None:
+            return None
+        size = _text_size(content) if encoding == "text" else _base64_size(content)
+        if size is None:
+            is_valid_key = len(loc) == 2
+            type_ = "lone_surrogate" if encoding == "text" else "invalid_base64"
+            self._add([*loc, "content"] if is_valid_key else loc, type_, "invalid_file_data")
+            if is_valid_key and self._invalid_file is None and "source" not in self._data_error_places():
+                self._invalid_file = key
+        return size
+
+    def _data_error_places(self) -> list[Any]:
+        """Where the errors of the code `invalid_file_data` are: the first decides whether `context` has a key."""
+        return [error["loc"][0] for error, code in zip(self._errors, self._codes) if code == "invalid_file_data"]
+
+    def _is_valid_key(self, key: str) -> bool:
+        rules = self._constraints
+        if not rules["min_key_length"] <= len(key) <= rules["max_key_length"]:
+            return False
+        for segment in key.split("/"):
+            if not rules["min_segment_length"] <= len(segment) <= rules["max_segment_length"]:
+                return False
+            if not all(self._key_character.fullmatch(character) for character in segment):
+                return False
+            if rules["segments_may_not_be_only_dots"] and set(segment) == {"."}:
+                return False
+        return True
+
+    def _read_data(self, value: Any, path: _Loc, depth: int) -> None:
+        """Visits `data` in the order of its text. Of a container that is too deep, only the beginning is looked at."""
+        if isinstance(value, str):
+            self._read_data_string(value, path, "value")
+        elif isinstance(value, _Number):
+            if not _is_read_by_typst(value.text):
+                self._add(["data", *path], "number_out_of_range")
+        elif isinstance(value, (list, _Object)):
+            if depth == _MAX_DATA_DEPTH:
+                self._add(["data", *path], "nesting_too_deep")
+            elif isinstance(value, list):
+                for index, item in enumerate(value):
+                    self._read_data(item, [*path, index], depth + 1)
+            else:
+                last = len(value.members) - 1
+                is_date = _is_date_for_typst(value.members)
+                for index, (key, member) in enumerate(value.members):
+                    self._read_data_string(key, [*path, key], "key")
+                    if is_date and index == last:
+                        self._add(["data", *path, key], "reserved_key")
+                    self._read_data(member, [*path, key], depth + 1)
+
+    def _read_data_string(self, text: str, path: _Loc, subject: str) -> None:
+        if not _is_unicode(text):
+            self._add(["data", *path], "lone_surrogate")
+        limit = self._limit("max_string_bytes")
+        # No character takes more than four bytes: most strings need not be encoded.
+        size = _byte_size(text) if 4 * len(text) > limit else 0
+        if size > limit and self._oversize is None:
+            self._oversize = _problem(
+                "string_too_large",
+                "A string in data is too large.",
+                path=_shortened(path),
+                subject=subject,
+                size=size,
+                limit=limit,
+            )
+
+    # Output
+
+    def _read_output(self, value: Any) -> dict[str, Any] | None:
+        if not isinstance(value, _Object):
+            self._add(["output"], "wrong_type")
+            return None
+        known: dict[str, Any] = {}
+        for name, member, is_first in value:
+            if name not in _ALL_OUTPUT_FIELDS:
+                self._add(["output", name], "unknown_field")
+            elif not is_first:
+                self._add(["output", name], "duplicate_field")
+            else:
+                known[name] = member
+        format_ = known.pop("format", "pdf")
+        if not isinstance(format_, str):
+            self._add(["output", "format"], "wrong_type")
+            return None
+        if format_ not in self._output_rules["formats"]:
+            self._add(["output", "format"], "unsupported_format", "unsupported_format")
+            return None
+        fields = _OUTPUT_FIELDS.get(format_, ())
+        for name in known:
+            if name not in fields:
+                self._add(["output", name], "unknown_field")
+        output: dict[str, Any] = {"format": format_, "standards": []}
+        for name in fields:
+            if name in known:
+                output[name] = self._read_output_field(name, known[name])
+        return output
+
+    def _read_output_field(self, name: str, value: Any) -> Any:
+        loc: _Loc = ["output", name]
+        pdf, image = self._output_rules["pdf"], self._output_rules["image"]
+        if name == "ppi":
+            return self._read_integer(value, loc, image["png"]["min_ppi"], image["png"]["max_ppi"])
+        if name == "standards":
+            return self._read_standards(value, loc)
+        if value is None:
+            return None
+        if name == "page":
+            return self._read_integer(value, loc, image["min_page"], math.inf)
+        if name == "version":
+            return self._read_choice(value, loc, pdf["versions"])
+        if name == "archive":
+            return self._read_choice(value, loc, image["archives"])
+        return self._read_string(value, loc)
+
+    def _read_integer(self, value: Any, loc: _Loc, minimum: float, maximum: float) -> float | None:
+        if not isinstance(value, _Number):
+            self._add(loc, "wrong_type")
+            return None
+        number = math.nan if len(value.text) > _MAX_OUTPUT_NUMBER_LENGTH else float(value.text)
+        if not (number.is_integer() and minimum <= number <= maximum):
+            self._add(loc, "out_of_range")
+        return number
+
+    def _read_choice(self, value: Any, loc: _Loc, choices: Sequence[str]) -> str | None:
+        if isinstance(value, str) and value in choices:
+            return value
+        self._add(loc, "not_allowed" if isinstance(value, str) else "wrong_type")
+        return None
+
+    def _read_standards(self, value: Any, loc: _Loc) -> list[str | None]:
+        pdf = self._output_rules["pdf"]
+        if not isinstance(value, list):
+            self._add(loc, "wrong_type")
+        elif len(value) > pdf["max_standards"]:
+            self._add(loc, "too_long")
+        else:
+            return [self._read_choice(item, [*loc, index], pdf["standards"]) for index, item in enumerate(value)]
+        return []
+
+    # Limits and rules of several fields
+
+    def _limit(self, name: str) -> float:
+        """A limit of the deployment. One of another version may lack it, and then has no such limit."""
+        limit: float = self._constraints["limits"].get(name, math.inf)
+        return limit
+
+    def _check_file_set(self, keys: list[str], count: int) -> Problem | None:
+        max_keys = self._constraints["max_keys"]
+        limit = self._limit("effective_max_files")
+        if count > max_keys:
+            return _problem("invalid_file_data", "Too many files.", count=count, limit=max_keys, rule="too_many_keys")
+        if count > limit:
+            return _problem("invalid_file_data", "Too many files.", count=count, limit=limit)
+        # Valid keys are ASCII.
+        folded = [key.lower() for key in keys]
+        seen = set()
+        for key, name in zip(keys, folded):
+            if name in seen:
+                return _problem("invalid_file_data", f"{key!r} collides.", key=key, rule="case_collision")
+            seen.add(name)
+        directories = {name[:end] for name in folded for end in range(len(name)) if name[end] == "/"}
+        for key, name in zip(keys, folded):
+            if name in directories:
+                return _problem("invalid_file_data", f"{key!r} is a directory, too.", key=key, rule="ancestor_collision")
+        return None
+
+    def _check_sizes(self, source: str, files: list[tuple[str, int]]) -> Problem | None:
+        size, limit = _byte_size(source), self._limit("max_template_source_bytes")
+        if size > limit:
+            return _problem("template_source_too_large", "The source is too large.", size=size, limit=limit)
+        limit = self._limit("max_inline_file_bytes")
+        for key, size in files:
+            if size > limit:
+                return _problem("template_file_too_large", f"{key!r} is too large.", key=key, size=size, limit=limit)
+        return self._oversize
+
+    def _check_output(self, output: dict[str, Any]) -> Problem | None:
+        pages = output.get("pages")
+        rule = None if pages is None else self._broken_selection_rule(pages)
+        # The pages can be counted only if the selection is well-formed. Their number goes before the remaining rules.
+        if rule is None and pages is not None and output.get("archive") is not None:
+            count, limit = self._count_pages(pages), self._limit("max_output_files")
+            if count > limit:
+                return _problem("page_selection_too_large", "Too many pages.", count=count, limit=limit)
+        found = ("pages", rule) if rule is not None else self._broken_rule(output)
+        if found is None:
+            return None
+        name, rule = found
+        description = next((known["description"] for known in self._output_rules["rules"] if known["id"] == rule), rule)
+        error = {"loc": ["output", name], "msg": description, "type": rule}
+        return _problem("invalid_request", description, errors=[error], rule=rule)
+
+    def _broken_selection_rule(self, pages: str) -> str | None:
+        rules = self._output_rules["page_selection"]
+        selections = pages.split(",")
+        if len(pages) > rules["max_length"]:
+            return "page_selection_too_long"
+        if len(selections) > rules["max_selections"]:
+            return "page_selection_too_many_segments"
+        if not all(re.fullmatch(rules["selection_pattern"], selection) for selection in selections):
+            return "page_selection_malformed"
+        if any(last < first for first, last in map(_range, selections)):
+            return "page_range_end_precedes_start"
+        return None
+
+    def _broken_rule(self, output: dict[str, Any]) -> tuple[str, str] | None:
+        """The field and the id of the first rule that is broken, of those that are not about the text of `pages`."""
+        pdf = self._output_rules["pdf"]
+        standards = output["standards"]
+        version, pages = output.get("version"), output.get("pages")
+        profiles = [standard for standard in standards if standard in pdf["pdf_a_version"]]
+        has_ua_1 = "ua-1" in standards
+        is_image = output["format"] in self._output_rules["image"]["formats"]
+        rules = (
+            ("standards", "duplicate_standards", len(set(standards)) < len(standards)),
+            ("standards", "multiple_pdf_a_standards", len(profiles) > 1),
+            ("standards", "ua_1_with_pdf_a_4", has_ua_1 and any(name in pdf["pdf_a_4_standards"] for name in profiles)),
+            (
+                "version",
+                "version_conflicts_with_standard",
+                version is not None and any(pdf["pdf_a_version"][name] != version for name in profiles),
+            ),
+            ("version", "ua_1_with_pdf_2_0", has_ua_1 and version == "2.0"),
+            (
+                "pages",
+                "pages_with_tagged_standard",
+                pages is not None and any(name in pdf["tagged_standards"] for name in standards),
+            ),
+            ("pages", "pages_requires_archive", is_image and pages is not None and output.get("archive") is None),
+            ("page", "page_with_archive", output.get("page") is not None and output.get("archive") is not None),
+        )
+        return next(((name, rule) for name, rule, is_broken in rules if is_broken), None)
+
+    def _count_pages(self, pages: str) -> int:
+        """How many pages are selected, each counted once."""
+        count, counted_to = 0, 0
+        for first, last in sorted(map(_range, pages.split(","))):
+            count += max(0, last - max(first - 1, counted_to))
+            counted_to = max(counted_to, last)
+        return count
+
+
+def _range(selection: str) -> tuple[int, int]:
+    """The first and last page of a selection. An open range counts as its first page."""
+    first, _, last = selection.partition("-")
+    return int(first), int(last or first)
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether there is no lone surrogate."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _byte_size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def _text_size(content: str) -> int | None:
+    return _byte_size(content) if _is_unicode(content) else None
+
+
+def _base64_size(content: str) -> int | None:
+    """The size after decoding; None if it is not padded Base64 whose unused bits are zero."""
+    try:
+        decoded = base64.b64decode(content, validate=True)
+    except ValueError:
+        return None
+    return len(decoded) if base64.b64encode(decoded).decode("ascii") == content else None
+
+
+def _shortened(path: _Loc) -> _Loc:
+    """A path as the service sends it: lone surrogates are escaped, then each segment is cut to 80 characters."""
+    return [_shortened_segment(segment) if isinstance(segment, str) else segment for segment in path]
+
+
+def _shortened_segment(segment: str) -> str:
+    escaped = re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match.group()):x}", segment)
+    if len(escaped) <= _MAX_SEGMENT_CODE_POINTS:
+        return escaped
+    return escaped[: _MAX_SEGMENT_CODE_POINTS - 1] + "…"
+
+
+def _is_read_by_typst(number: str) -> bool:
+    """Whether Typst reads a JSON number. It takes as many digits as fit into 64 bits, and rounds in two steps."""
+    match = re.fullmatch(r"-?([0-9]+)(?:\.([0-9]+))?(?:[eE]\+?(-?)([0-9]+))?", number)
+    if match is None:
+        raise ValueError("no JSON number")
+    integer, fraction, sign, exponent_digits = (group or "" for group in match.groups())
+    digits = (integer + fraction).lstrip("0")
+    if digits == "":
+        return True
+    exponent_digits = exponent_digits.lstrip("0")
+    # No body has room for as many digits as such an exponent would need to be made up for.
+    if len(exponent_digits) > 9:
+        return sign == "-"
+    kept = 20 if int(digits[:20]) < 2**64 else 19
+    kept = min(kept, len(digits))
+    power = int(sign + (exponent_digits or "0")) - len(fraction) + len(digits) - kept
+    if power < 0:
+        return True
+    return power <= 308 and not math.isinf(float(int(digits[:kept])) * float(10**power))
+
+
+def _is_date_for_typst(members: list[tuple[str, Any]]) -> bool:
+    """Whether Typst would turn an object into a date: a single key, perhaps repeated, with a date as its value."""
+    if not members or any(key != _DATE_KEY for key, _ in members) or not isinstance(members[-1][1], str):
+        return False
+    clock = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+    match = re.fullmatch(
+        rf"{clock}|[+-]?([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}})(?:T{clock}Z?)?",
+        members[-1][1],
+    )
+    if match is None:
+        return False
+    if match.group(1) is None:
+        return True
+    year, month, day = map(int, match.groups())
+    is_leap_year = (year % 4 == 0 and year % 100 != 0) or year % 400 == 0
+    days = (31, 29 if is_leap_year else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+    return 1 <= month <= 12 and 1 <= day <= days[month - 1]
+
+
+# --- Client -------------------------------------------------------------------------------------------------------------
+
+_EXTENSIONS = {
+    "application/pdf": "pdf",
+    "image/png": "png",
+    "image/svg+xml": "svg",
+    "application/zip": "zip",
+}
+_PROBLEM_MEDIA_TYPE = "application/problem+json"
+_KNOWN_RULES_VERSION = 5
+_KNOWN_OUTPUT_RULES_VERSION = 1
+_CONSTRAINTS_AGE_SECONDS = 300
+_MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
+"""The most that is read of a problem or of the constraints."""
+_GATEWAY_STATUSES = frozenset((429, 502, 503, 504))
+"""By which a proxy in front of the service says that it could not pass the request on."""
+_FIRST_BACKOFF_SECONDS = 0.5
+_MAX_BACKOFF_SECONDS = 8.0
+
+
+class ServiceClient:
+    """A client of one deployment. It keeps no connection and needs no closing; several threads may use it.
+
+    Each method raises `ServiceUnreachableError` after the last attempt, and `UnexpectedResponseError` when something else
+    than the service answers.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        max_attempts: int = 5,
+        max_total_seconds: float = 60,
+        silence_timeout_seconds: float = 120,
+        check_before_sending: bool = True,
+    ) -> None:
+        """
+        `max_attempts`: how often a request is sent, the first time included; 1 never sends it again.
+        `max_total_seconds`: no attempt begins later than this after the first.
+        `silence_timeout_seconds`: how long the service may send nothing. A render may take about a minute.
+        """
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
+            raise ValueError("url must be an absolute http or https URL without a user name.")
+        if not re.fullmatch(r"[!-~]+", token):
+            raise ValueError("token must hold visible ASCII characters.")
+        if max_attempts < 1 or not max_total_seconds >= 0:
+            raise ValueError("max_attempts must be at least 1, and max_total_seconds at least 0.")
+        self._base = urllib.parse.urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") + "/", "", ""))
+        self._token = token
+        self._max_attempts = max_attempts
+        self._max_total_seconds = max_total_seconds
+        self._silence_timeout_seconds = silence_timeout_seconds
+        self._check_before_sending = check_before_sending
+        self._constraints: _Constraints | None = None
+        # A redirect would be followed with the token.
+        self._opener = urllib.request.build_opener(_NoRedirects())
+
+    def render(self, request: Body, *, on_retry: Callable[[RetryEvent], None] | None = None) -> RenderResult:
+        """Renders a document. `on_retry` is called before each wait for another attempt."""
+        body = _encode(request)
+        if self._check_before_sending:
+            # One attempt: if the constraints cannot be fetched, the request is sent unchecked, and its own answer counts.
+            constraints = self._fetch_constraints(self._send)
+            if isinstance(constraints, _Constraints):
+                check = _check(body, constraints)
+                if check.verdict == "refused" and check.problem is not None:
+                    return Rejected(check.problem, checked_locally=True)
+        answer = self._send_with_retries(_Request("v1/render", body), on_retry)
+        if isinstance(answer, Problem):
+            return Rejected(answer, checked_locally=False)
+        extension = _EXTENSIONS.get(answer.media_type)
+        if extension is None:
+            raise UnexpectedResponseError("The answer is no rendered file.", answer.status)
+        name = _file_name(answer.headers.get("Content-Disposition")) or f"document.{extension}"
+        return RenderedFile(answer.content, answer.media_type, name, answer.headers.get("X-Request-Id"))
+
+    def check(self, request: Body) -> Check:
+        """Validates a request by the constraints of the deployment, without sending it."""
+        constraints = self._fetch_constraints(self._send_with_retries)
+        if isinstance(constraints, _Constraints):
+            return _check(_encode(request), constraints)
+        return Check("unavailable", constraints if isinstance(constraints, Problem) else None)
+
+    def constraints(self) -> Mapping[str, Any] | Problem:
+        """The constraints of the deployment. They are kept, and compared by their entity tag after five minutes."""
+        constraints = self._fetch_constraints(self._send_with_retries)
+        return constraints.document if isinstance(constraints, _Constraints) else constraints
+
+    def _fetch_constraints(self, send: Callable[[_Request], _Answer]) -> Any:
+        """The constraints, or the answer that took their place."""
+        kept = self._constraints
+        if kept is not None and time.monotonic() < kept.valid_until:
+            return kept
+        answer = send(_Request("v1/constraints", None, kept.etag if kept is not None else None))
+        if not isinstance(answer, _Response):
+            return answer
+        valid_until = time.monotonic() + _CONSTRAINTS_AGE_SECONDS
+        if answer.status == 304 and kept is not None:
+            kept = _Constraints(kept.document, kept.etag, kept.disagreements, valid_until)
+        else:
+            kept = _Constraints.read(answer, valid_until)
+        self._constraints = kept
+        return kept
+
+    def _send_with_retries(
+        self, request: _Request, on_retry: Callable[[RetryEvent], None] | None = None
+    ) -> _Response | Problem:
+        start = time.monotonic()
+        for attempt in range(1, self._max_attempts + 1):
+            answer = self._send(request)
+            if isinstance(answer, _Response):
+                return answer
+            reason = answer.error if isinstance(answer, _Unreachable) else answer
+            is_retryable = isinstance(answer, _Unreachable) or answer.origin == "capacity"
+            wait_seconds = self._wait_before_retry(attempt, time.monotonic() - start, _retry_after(answer))
+            if not is_retryable or wait_seconds is None:
+                break
+            if on_retry is not None:
+                on_retry(RetryEvent(attempt, wait_seconds, reason))
+            time.sleep(wait_seconds)
+        if isinstance(answer, _Unreachable):
+            raise answer.error
+        return answer
+
+    def _wait_before_retry(self, attempt: int, elapsed: float, retry_after: float | None) -> float | None:
+        """How long to wait before the next attempt; None to give up. Never shorter than `Retry-After`."""
+        if attempt >= self._max_attempts:
+            return None
+        backoff = min(_MAX_BACKOFF_SECONDS, _FIRST_BACKOFF_SECONDS * 2 ** (attempt - 1))
+        # The random part keeps callers who were rejected together from coming back together.
+        wait = (backoff if retry_after is None else retry_after) + random.random() * backoff
+        return None if elapsed + wait > self._max_total_seconds else wait
+
+    def _send(self, request: _Request) -> _Answer:
+        """Sends a request once."""
+        headers = {"X-Service-Api-Token": self._token}
+        if request.body is not None:
+            headers["Content-Type"] = "application/json"
+        if request.etag is not None:
+            headers["If-None-Match"] = request.etag
+        http_request = urllib.request.Request(self._base + request.path, data=request.body, headers=headers)
+        try:
+            try:
+                with self._opener.open(http_request, timeout=self._silence_timeout_seconds) as response:
+                    return _Response(response.status, response.headers, response.read())
+            except urllib.error.HTTPError as error:
+                with error:
+                    return _sorted(_Response(error.code, error.headers, error.read(_MAX_DOCUMENT_BYTES)))
+        except (OSError, http.client.HTTPException) as cause:
+            unreachable = ServiceUnreachableError("The service could not be reached, or the connection broke.")
+            unreachable.__cause__ = cause
+            return _Unreachable(unreachable, None)
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_arguments: Any) -> None:
+        return None
+
+
+@dataclass(frozen=True)
+class _Request:
+    path: str
+    body: bytes | None
+    etag: str | None = None
+
+
+@dataclass(frozen=True)
+class _Response:
+    """Neither a problem nor a failure."""
+
+    status: int
+    headers: email.message.Message
+    content: bytes
+
+    @property
+    def media_type(self) -> str:
+        return (self.headers.get("Content-Type") or "").split(";")[0].strip().lower()
+
+
+@dataclass(frozen=True)
+class _Unreachable:
+    error: ServiceUnreachableError
+    retry_after: float | None
+
+
+_Answer = _Response | Problem | _Unreachable
+
+
+@dataclass(frozen=True)
+class _Constraints:
+    document: Mapping[str, Any]
+    etag: str | None
+    disagreements: Sequence[Mapping[str, Any]]
+    valid_until: float
+
+    @staticmethod
+    def read(response: _Response, valid_until: float) -> _Constraints:
+        """Reads a constraints document, and compares the rules of another version by their vectors."""
+        try:
+            document = json.loads(response.content)
+            is_known = (
+                document["rules_version"] == _KNOWN_RULES_VERSION
+                and document["output_rules"]["output_rules_version"] == _KNOWN_OUTPUT_RULES_VERSION
+            )
+            # Also shows that the document has every member that a check needs.
+            disagreements = run_vectors(document)
+        except (ValueError, LookupError, TypeError, AttributeError, re.error) as cause:
+            raise UnexpectedResponseError("The answer is no constraints document.", response.status) from cause
+        return _Constraints(document, response.headers.get("ETag"), [] if is_known else disagreements, valid_until)
+
+
+def _check(body: bytes, constraints: _Constraints) -> Check:
+    if constraints.disagreements:
+        return Check("unknown", disagreements=constraints.disagreements)
+    problem = check_request(body, constraints.document)
+    return Check("accepted") if problem is None else Check("refused", problem)
+
+
+def _sorted(response: _Response) -> _Answer:
+    """An answer that is no success, as a problem, as a failure of a gateway, or as what is none of the service."""
+    status = response.status
+    if status == 304:
+        return response
+    if response.media_type == _PROBLEM_MEDIA_TYPE:
+        problem = _as_problem(response.content)
+        if problem is None:
+            raise UnexpectedResponseError("The answer is a problem of another service.", status)
+        return problem
+    if status in _GATEWAY_STATUSES:
+        error = ServiceUnreachableError(f"A gateway in front of the service answered {status}.", status)
+        return _Unreachable(error, _seconds(response.headers.get("Retry-After")))
+    if 300 <= status < 400:
+        raise UnexpectedResponseError("The URL redirects: use the one that it redirects to.", status)
+    raise UnexpectedResponseError(f"The {status} response did not come from this service.", status)
+
+
+def _as_problem(content: bytes) -> Problem | None:
+    try:
+        document = json.loads(content)
+        code, origin, status = document["code"], document["origin"], document["status"]
+        title, detail, instance = document["title"], document["detail"], document["instance"]
+        context = document["context"]
+    except (ValueError, LookupError, TypeError):
+        return None
+    strings = (code, origin, title, detail, instance)
+    if not all(isinstance(text, str) for text in strings) or not isinstance(status, int) or not isinstance(context, dict):
+        return None
+    if origin not in ("request", "template", "capacity", "service"):
+        return None
+    return Problem(code, origin, status, title, detail, context, instance, instance.partition("#")[2] or None)
+
+
+def _retry_after(answer: Problem | _Unreachable) -> float | None:
+    if isinstance(answer, _Unreachable):
+        return answer.retry_after
+    seconds = answer.context.get("retry_after")
+    return seconds if isinstance(seconds, (int, float)) else None
+
+
+def _seconds(text: str | None) -> float | None:
+    """The seconds of a `Retry-After` field. Its other form, a date, is ignored."""
+    return float(text) if text is not None and re.fullmatch("[0-9]{1,9}", text) else None
+
+
+def _file_name(disposition: str | None) -> str | None:
+    """The name in a `Content-Disposition` field, without the folders that a recipient must ignore (RFC 6266 section 4.3)."""
+    if disposition is None:
+        return None
+    message = email.message.Message()
+    message["Content-Disposition"] = disposition
+    names = [value for name, value in message.get_params([], "Content-Disposition") if name.lower() == "filename"]
+    # A tuple is the extended form, which goes before the plain one.
+    name = next((value for value in names if isinstance(value, tuple)), names[0] if names else "")
+    last = re.split(r"[/\\]", email.utils.collapse_rfc2231_value(name))[-1]
+    return None if last in ("", ".", "..") else last

@@ -1,0 +1,62 @@
+"""Runs the Python client for its tests: a JSON object per line in, its result as one line out."""
+
+import base64
+import dataclasses
+import json
+import pathlib
+import random
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "clients/python"))
+
+import document_rendering as client  # noqa: E402
+
+random.random = lambda: 0.0
+"""Without the random part of a wait, Retry-After: 0 is no wait."""
+
+constraints = None
+
+
+def plain(value):
+    if isinstance(value, (client.ServiceUnreachableError, client.UnexpectedResponseError)):
+        return {"error": type(value).__name__, "status": value.status, "message": str(value)}
+    if isinstance(value, client.RenderedFile):
+        return {**vars(value), "content": value.content.decode("latin-1")}
+    if dataclasses.is_dataclass(value):
+        return {name: plain(member) for name, member in vars(value).items()}
+    return value
+
+
+def verdict(body):
+    problem = client.check_request(base64.b64decode(body), constraints)
+    return None if problem is None else plain(problem)
+
+
+def call(method, options, request):
+    events = []
+    # Text of JSON keeps the digits that it has.
+    text = options.pop("json", None)
+    try:
+        used = client.ServiceClient(**options)
+        if method == "render":
+            result = used.render(request if text is None else json.loads(text), on_retry=lambda event: events.append(plain(event)))
+        else:
+            result = used.check(request) if method == "check" else used.constraints()
+    except (client.ServiceUnreachableError, client.UnexpectedResponseError, ValueError) as error:
+        result = error if not isinstance(error, ValueError) else {"error": type(error).__name__, "message": str(error)}
+    return {"result": plain(result), "events": events}
+
+
+for line in sys.stdin:
+    command = json.loads(line)
+    match command["do"]:
+        case "publish":
+            constraints = command["document"]
+            answer = client.run_vectors(constraints)
+        case "titles":
+            answer = client._TITLES
+        case "verdicts":
+            answer = [verdict(body) for body in command["bodies"]]
+        case method:
+            answer = call(method, command["options"], command.get("request"))
+    print(json.dumps(answer), flush=True)
