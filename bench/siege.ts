@@ -18,6 +18,9 @@ const ATTACK_SECONDS = Number(process.env.SIEGE_SECONDS ?? 20);
 const QUIET_SECONDS = 6;
 const HEALTH_INTERVAL_MILLISECONDS = 100;
 const RENDER_INTERVAL_MILLISECONDS = 1000;
+/** So long that no slot is kept for the ordinary caller, who is a stranger each time. */
+const SELDOM_INTERVAL_MILLISECONDS = 20_000;
+const SELDOM = "24 templates without end, an ordinary render every 20 s";
 
 const TOKENS = { attacker: "attacker-token", ordinary: "ordinary-token" } as const;
 const BACKEND_TOKEN = "bench";
@@ -70,6 +73,7 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
   "24 templates without end": loops(24, ({ edge }, over) =>
     render(edge.url, "attacker", JSON.stringify({ source: ENDLESS }), over),
   ),
+  [SELDOM]: loops(24, ({ edge }, over) => render(edge.url, "attacker", JSON.stringify({ source: ENDLESS }), over)),
   "24 SVG filters of 30 s": loops(24, ({ edge }, over) =>
     render(
       edge.url,
@@ -193,7 +197,8 @@ interface Reading {
 
 async function measure(service: Service, name: string, attack: Attack): Promise<Reading> {
   const over = new AbortController();
-  const watches = watch(service, over.signal);
+  const interval = name === SELDOM ? SELDOM_INTERVAL_MILLISECONDS : RENDER_INTERVAL_MILLISECONDS;
+  const watches = watch(service, over.signal, interval);
   const attacking = attack(service, over.signal);
   await delay(ATTACK_SECONDS * 1000);
   over.abort();
@@ -202,7 +207,11 @@ async function measure(service: Service, name: string, attack: Attack): Promise<
 }
 
 /** Observes the service until the signal: health, an ordinary caller's renders, memory. */
-async function watch({ edge, backend }: Service, over: AbortSignal): Promise<Omit<Reading, "name">> {
+async function watch(
+  { edge, backend }: Service,
+  over: AbortSignal,
+  intervalMilliseconds: number,
+): Promise<Omit<Reading, "name">> {
   const body = await exampleRequest("invoice");
   const milliseconds: number[] = [];
   let sent = 0;
@@ -220,7 +229,7 @@ async function watch({ edge, backend }: Service, over: AbortSignal): Promise<Omi
         .catch(() => {})
         .finally(() => under.delete(one));
       under.add(one);
-      await delay(RENDER_INTERVAL_MILLISECONDS);
+      await delay(intervalMilliseconds);
     }
     await Promise.all(under);
   };
