@@ -141,7 +141,8 @@ export class RenderDirectory {
     try {
       for (const file of this.#files.splice(0)) unlinkSync(join(this.root, file));
       const kept = this.#keptFiles();
-      if (!readdirSync(this.root).every((name) => kept.includes(name))) return false;
+      const names = readdirSync(this.root);
+      if (names.length !== kept.length || !names.every((name) => kept.includes(name))) return false;
       this.#rename(KEPT_PREFIX);
       return true;
     } catch {
