@@ -43,13 +43,9 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
     await delay(20);
     socket.resetAndDestroy();
   }),
-  "200 silent uploads": async ({ edge }, over) => {
-    const sockets = Array.from({ length: 200 }, (_, index) =>
-      openRequest(edge.url, [index % 2 === 0 ? "Transfer-Encoding: chunked" : "Content-Length: 4194304"], ""),
-    );
-    await waitFor(over);
-    for (const socket of sockets) socket.destroy();
-  },
+  "8,000 silent uploads": silentUploads(8000, TOKENS.attacker, "once"),
+  "8,000 silent uploads without a token": silentUploads(8000, "none", "once"),
+  "8,000 silent uploads without a token, again and again": silentUploads(8000, "none", "again"),
   "16 connections that scrape /metrics": loops(16, async ({ edge }, over) => {
     await (await fetch(new URL("/metrics", edge.url), { signal: over })).bytes();
   }),
@@ -97,6 +93,29 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
   }),
 };
 
+/** Begins this many requests whose bodies never come. */
+function silentUploads(count: number, token: string, repetition: "once" | "again"): Attack {
+  return async ({ edge }, over) => {
+    const open = new Set<Socket>();
+    const begin = (index: number) => {
+      const framing = index % 2 === 0 ? "Transfer-Encoding: chunked" : "Content-Length: 4194304";
+      const socket = openRequest(edge.url, [framing], "", token);
+      open.add(socket);
+      socket.resume().once("close", () => {
+        open.delete(socket);
+        if (repetition === "again" && !over.aborted) begin(index);
+      });
+    };
+    for (let index = 0; index < count && !over.aborted; index++) {
+      begin(index);
+      // As fast as the listener's backlog allows.
+      if (index % 50 === 0) await delay(10);
+    }
+    await waitFor(over);
+    for (const socket of open) socket.destroy();
+  };
+}
+
 /** Runs this many concurrent loops of an action. */
 function loops(count: number, once: (service: Service, over: AbortSignal) => Promise<unknown>): Attack {
   return async (service, over) => {
@@ -109,17 +128,18 @@ function loops(count: number, once: (service: Service, over: AbortSignal) => Pro
 }
 
 function waitFor(over: AbortSignal): Promise<void> {
+  if (over.aborted) return Promise.resolve();
   return new Promise((resolve) => over.addEventListener("abort", () => resolve(), { once: true }));
 }
 
-/** The start of a request by the attacker, as raw bytes. */
-function openRequest(url: URL, fields: readonly string[], start: string): Socket {
+/** The start of a request, as raw bytes. */
+function openRequest(url: URL, fields: readonly string[], start: string, token: string = TOKENS.attacker): Socket {
   const socket = connect(Number(url.port), url.hostname);
   socket.on("error", () => {});
   const head = [
     "POST /v1/render HTTP/1.1",
     `Host: ${url.host}`,
-    `X-Service-Api-Token: ${TOKENS.attacker}`,
+    `X-Service-Api-Token: ${token}`,
     "Content-Type: application/json",
     ...fields,
   ];

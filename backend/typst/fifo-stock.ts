@@ -5,8 +5,8 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, rename } from "node:fs/promises";
 import { join } from "node:path";
+import type { Launcher } from "../launcher/launcher.ts";
 import type { BackendSettings } from "../settings.ts";
-import type { Spawner } from "../spawner/spawner.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
 import type { FifoSource } from "../work-directory/render-directory.ts";
 
@@ -21,15 +21,18 @@ const NAME_BYTES = 16;
 export class FifoStock implements FifoSource {
   readonly #directory: string;
   readonly #mkfifoPath: string;
-  readonly #spawner: Spawner;
+  readonly #launcher: Launcher;
   #names: string[] = [];
   #filling: Promise<void> | null = null;
   #nextFill = 0;
 
-  constructor({ workDirectory, mkfifoPath }: Pick<BackendSettings, "workDirectory" | "mkfifoPath">, spawner: Spawner) {
+  constructor(
+    { workDirectory, mkfifoPath }: Pick<BackendSettings, "workDirectory" | "mkfifoPath">,
+    launcher: Launcher,
+  ) {
     this.#directory = workDirectoryPath(workDirectory, "fifos");
     this.#mkfifoPath = mkfifoPath;
-    this.#spawner = spawner;
+    this.#launcher = launcher;
   }
 
   /**
@@ -54,7 +57,7 @@ export class FifoStock implements FifoSource {
   }
 
   #fillLater(): void {
-    if (this.#filling !== null || this.#spawner.isClosed || performance.now() < this.#nextFill) return;
+    if (this.#filling !== null || this.#launcher.isClosed || performance.now() < this.#nextFill) return;
     this.#filling = this.#fill()
       .catch(() => false)
       .then((isFilled) => {
@@ -67,14 +70,15 @@ export class FifoStock implements FifoSource {
   async #fill(): Promise<boolean> {
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
     const names = Array.from({ length: FIFOS_PER_BATCH }, () => randomBytes(NAME_BYTES).toString("hex"));
-    const program = this.#spawner.start({
+    const program = this.#launcher.start({
       file: this.#mkfifoPath,
       arguments: ["-m", "600", ...names],
       environment: {},
       workingDirectory: this.#directory,
-      extraDescriptors: [],
+      inheritedFile: null,
+      limitCommands: [],
     });
-    void program.stream.then((stream) => stream?.resume());
+    void program.output.then((output) => output?.resume());
     const end = await program.end;
     if (end.kind !== "exited" || end.exitCode !== 0) return false;
     this.#names.push(...names);

@@ -159,7 +159,7 @@ class LocalRun {
 
   async #start(typstArguments: readonly string[]) {
     const { project, directory, sandbox, local, signal } = this.#parts;
-    const command = sandbox.spawnCommand(directory, typstArguments);
+    const command = sandbox.programCommand(directory, typstArguments);
     const ended = await execa(command.file, command.arguments, {
       cwd: command.workingDirectory,
       env: command.environment,
