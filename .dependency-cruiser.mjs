@@ -25,7 +25,7 @@ const COMPILING = [
 ];
 
 /** The folders of the backend from the outermost inwards. Each may import those after it, never those before it. */
-const BACKEND_FOLDERS = ["http", "render", "typst", "sandbox", "spawner", "work-directory"];
+const BACKEND_FOLDERS = ["http", "render", "typst", "sandbox", "launcher", "work-directory"];
 
 export default {
   forbidden: [
@@ -130,7 +130,7 @@ export default {
       name: "admission-is-above-typst",
       comment: "Code that starts Typst never asks for a slot: its caller has one.",
       severity: "error",
-      from: { path: "^backend/(typst|spawner|sandbox|work-directory)/" },
+      from: { path: "^backend/(typst|launcher|sandbox|work-directory)/" },
       to: { path: "^backend/admission/" },
     },
     ...BACKEND_FOLDERS.slice(1).map((folder, index) => {

@@ -7,8 +7,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { SettingError } from "../rules/settings.ts";
 import { type Backend, buildBackend } from "./http/app.ts";
+import { Launcher } from "./launcher/launcher.ts";
 import { type BackendSettings, readBackendSettings } from "./settings.ts";
-import { Spawner } from "./spawner/spawner.ts";
 import { onStopSignal } from "./stop-signals.ts";
 import { openTracing } from "./tracing/tracing.ts";
 import { chooseSandbox } from "./typst/choose-sandbox.ts";
@@ -42,21 +42,20 @@ async function start(): Promise<void> {
   await expectTypst(settings);
   announceStep("preparing its work directory");
   const claim = await prepareWorkDirectory(settings);
-  const spawner = await Spawner.open(settings.workDirectory);
+  const launcher = new Launcher(settings);
   const release = async () => {
-    // If our directory was removed, another backend may own that path. Closing our socket would delete its socket file.
-    // The spawner ends with this process.
+    // If our directory was removed, another backend may own that path. The launcher ends with this process.
     if (!(await claim.isHeld())) return;
     // Releasing the claim empties the directory, so everything that writes there must have ended.
-    await spawner.close();
+    await launcher.close();
     await claim.release();
   };
   try {
     announceStep("trying the sandbox");
-    const { sandbox, message } = await chooseSandbox(settings, spawner);
+    const { sandbox, message } = await chooseSandbox(settings, launcher);
     if (message !== null) process.stderr.write(`${message}\n`);
     const tracing = await openTracing(settings, (line) => process.stderr.write(`${line}\n`));
-    const backend = buildBackend(settings, TYPST_VERSION, sandbox, spawner, tracing);
+    const backend = buildBackend(settings, TYPST_VERSION, sandbox, launcher, tracing);
     announceStep("reading fonts and packages");
     await backend.findCapabilities();
     announceStep("beginning to listen");

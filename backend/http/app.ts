@@ -16,11 +16,11 @@ import { ByteBudget } from "../admission/byte-budget.ts";
 import { RenderQueue } from "../admission/render-queue.ts";
 import { InstalledCapabilities } from "../capabilities.ts";
 import { describeError, ServiceFailure } from "../error-log.ts";
+import type { Launcher } from "../launcher/launcher.ts";
 import { BackendMetrics } from "../metrics.ts";
 import { MAX_MEMORY_BYTES_PER_OUTPUT } from "../render/spool.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { type BackendSettings, maxTempBytesPerRender } from "../settings.ts";
-import type { Spawner } from "../spawner/spawner.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import { TypstSupervisor } from "../typst/supervisor.ts";
 import { WarmPool } from "../typst/warm-pool.ts";
@@ -62,7 +62,7 @@ export function buildBackend(
   settings: BackendSettings,
   typstVersion: string,
   sandbox: Sandbox,
-  spawner: Spawner,
+  launcher: Launcher,
   tracing: Tracing | null = null,
 ): Backend {
   const queue = new RenderQueue({
@@ -70,11 +70,11 @@ export function buildBackend(
     maxWaiting: settings.maxQueuedRenders,
     deadlineMilliseconds: settings.queueDeadlineSeconds * 1000,
   });
-  const supervisor = new TypstSupervisor(settings, sandbox, spawner);
+  const supervisor = new TypstSupervisor(settings, sandbox, launcher);
   const warmPool = new WarmPool(supervisor, settings.warmRenders, () => queue.running >= settings.maxConcurrentRenders);
   const workDirectoryWatch = new WorkDirectoryWatch([
     workDirectoryPath(settings.workDirectory, "claim"),
-    workDirectoryPath(settings.workDirectory, "streams"),
+    workDirectoryPath(settings.workDirectory, "launcher"),
     ...sandbox.workFiles,
   ]);
   const tempSpace = new ByteBudget({

@@ -5,7 +5,7 @@
 import { constants } from "node:fs";
 import { access, chmod, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { readProc } from "../proc.mjs";
+import { readProc } from "../proc.ts";
 import type { BackendSettings } from "../settings.ts";
 import { NAMESPACE_ARGUMENTS } from "./bubblewrap-needs.mjs";
 import { findMachineFacts, type MachineFacts, PRLIMIT_MISSING, type Trial, tryProgram } from "./trial.ts";

@@ -2,15 +2,14 @@
  * The bubblewrap sandbox: new namespaces of every kind, no capabilities, and a file system with the render's output
  * directory and, read-only, Typst, its libraries, fonts and packages and the files of the render.
  */
-import { constants } from "node:os";
 import { basename } from "node:path";
+import { INHERITED_DESCRIPTOR } from "../launcher/program.ts";
 import type { BackendSettings } from "../settings.ts";
-import { type ExtraDescriptor, FIRST_EXTRA_DESCRIPTOR, type ProgramEnd } from "../spawner/messages.ts";
 import { NAMESPACE_ARGUMENTS } from "./bubblewrap-needs.mjs";
 import { describeBubblewrapObstacle, findBubblewrapFacts } from "./bubblewrap-obstacle.ts";
-import { hasFailedToLaunch, sandboxFailed } from "./launch-end.ts";
-import { LIMITER_NAME, resourceLimitCommand } from "./resource-limits.ts";
-import { RENDER_ENVIRONMENT, type Sandbox, type SandboxedEnd, type SandboxView } from "./sandbox.ts";
+import { endOfTypst } from "./launch-end.ts";
+import { chooseResourceLimits, LIMITER_NAME } from "./resource-limits.ts";
+import { RENDER_ENVIRONMENT, type Sandbox, type SandboxView } from "./sandbox.ts";
 import { makeSandboxRoot, SANDBOX_PATHS, sandboxRootPath } from "./sandbox-root.ts";
 import { writeSeccompFilter } from "./seccomp-filter-file.ts";
 import { sharedLibraries } from "./shared-libraries.ts";
@@ -22,14 +21,8 @@ import { sharedLibraries } from "./shared-libraries.ts";
  */
 const HUGE_PAGES = { GLIBC_TUNABLES: "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=16777216" } as const;
 
-const SECCOMP_DESCRIPTOR = FIRST_EXTRA_DESCRIPTOR;
-const REPORT_DESCRIPTOR = FIRST_EXTRA_DESCRIPTOR + 1;
-
 /** The programs that may fail before Typst runs. Their error messages begin with these names. */
 const LAUNCHERS = [LIMITER_NAME, "bwrap"];
-/** What bubblewrap adds to the number of the signal that ended its child. */
-const SIGNAL_EXIT_CODE_BASE = 128;
-const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
 
 /** The sandbox, with its root and its filter written into the work directory. */
 export async function openBubblewrap(settings: BackendSettings): Promise<Sandbox> {
@@ -41,15 +34,14 @@ export async function openBubblewrap(settings: BackendSettings): Promise<Sandbox
     ...NAMESPACE_ARGUMENTS,
     ...["--cap-drop", "ALL", "--new-session", "--die-with-parent"],
     "--clearenv",
-    ...["--seccomp", String(SECCOMP_DESCRIPTOR), "--json-status-fd", String(REPORT_DESCRIPTOR)],
+    ...["--seccomp", String(INHERITED_DESCRIPTOR)],
     ...readOnly(sandboxRootPath(settings), "/"),
     ...readOnly(settings.typstPath, SANDBOX_PATHS.typst),
     ...(settings.packagePath === null ? [] : readOnly(settings.packagePath, SANDBOX_PATHS.packages)),
     ...settings.fontPaths.flatMap((path, index) => readOnly(path, SANDBOX_PATHS.font(index))),
   ];
-  // In the order of the two descriptors above.
-  const extraDescriptors: readonly ExtraDescriptor[] = [{ kind: "file", path: seccompPath }, { kind: "report" }];
-  const [file = "", ...limitArguments] = resourceLimitCommand(settings);
+  const { shellCommands, prefix } = await chooseResourceLimits(settings);
+  const [file = "", ...launchArguments] = [...prefix, settings.bubblewrapPath, ...commonArguments];
 
   return {
     mode: "bubblewrap",
@@ -60,13 +52,11 @@ export async function openBubblewrap(settings: BackendSettings): Promise<Sandbox
       fontPaths,
       packagePath: SANDBOX_PATHS.packages,
     }),
-    spawnCommand: (renderDirectory, typstArguments, variables = {}) => ({
+    programCommand: (renderDirectory, typstArguments, variables = {}) => ({
       typstName: basename(SANDBOX_PATHS.typst),
       file,
       arguments: [
-        ...limitArguments,
-        settings.bubblewrapPath,
-        ...commonArguments,
+        ...launchArguments,
         ...Object.entries({ ...environment, ...variables }).flatMap(([name, value]) => ["--setenv", name, value]),
         ...readOnly(renderDirectory.root, SANDBOX_PATHS.project),
         ...(renderDirectory.outputDirectory === null
@@ -80,20 +70,13 @@ export async function openBubblewrap(settings: BackendSettings): Promise<Sandbox
       // The environment of bubblewrap, which sets that of Typst.
       environment: {},
       workingDirectory: renderDirectory.root,
-      extraDescriptors,
+      inheritedFile: seccompPath,
+      limitCommands: shellCommands,
     }),
-    interpretEnd,
+    // bubblewrap ends as Typst does. If it is killed itself, that counts as an end of Typst.
+    interpretEnd: (end) => endOfTypst(end, LAUNCHERS),
     findObstacle: async () => describeBubblewrapObstacle(await findBubblewrapFacts(settings)),
   };
-}
-
-/** Only its report tells a failed or killed bubblewrap from a failed or killed Typst. */
-function interpretEnd(end: ProgramEnd): SandboxedEnd {
-  if (end.kind !== "exited" || hasFailedToLaunch(end, LAUNCHERS)) return sandboxFailed(end);
-  const reported = /"exit-code": (\d+)/.exec(end.status)?.[1];
-  if (reported === undefined) return sandboxFailed(end);
-  const signal = SIGNAL_NAMES.get(Number(reported) - SIGNAL_EXIT_CODE_BASE);
-  return signal === undefined ? { kind: "exited", exitCode: Number(reported) } : { kind: "signalled", signal };
 }
 
 function readOnly(source: string, target: string): string[] {

@@ -6,12 +6,12 @@
  * still see that other files exist.
  */
 import { basename } from "node:path";
-import { readProc } from "../proc.mjs";
+import { readProc } from "../proc.ts";
 import type { BackendSettings } from "../settings.ts";
 import { describeLandlockObstacle, findLandlockFacts } from "./landlock-obstacle.ts";
-import { endOfReplacedProgram } from "./launch-end.ts";
+import { endOfTypst } from "./launch-end.ts";
 import { preparePackageDirectory } from "./package-directory.ts";
-import { LIMITER_NAME, resourceLimitCommand } from "./resource-limits.ts";
+import { chooseResourceLimits, LIMITER_NAME } from "./resource-limits.ts";
 import { RENDER_ENVIRONMENT, type Sandbox, type SandboxView } from "./sandbox.ts";
 import { writeSeccompFilter } from "./seccomp-filter-file.ts";
 import { sharedLibraries } from "./shared-libraries.ts";
@@ -36,7 +36,8 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
     ...[packages.path, ...settings.fontPaths].flatMap((path) => rule("read-file,read-dir", path)),
     ...["--seccomp-filter", seccompPath],
   ];
-  const [file = "", ...limitArguments] = resourceLimitCommand(settings);
+  const { shellCommands, prefix } = await chooseResourceLimits(settings);
+  const [file = "", ...launchArguments] = [...prefix, settings.setprivPath, ...commonArguments];
 
   return {
     mode: "landlock",
@@ -47,13 +48,11 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
       fontPaths: settings.fontPaths,
       packagePath: packages.path,
     }),
-    spawnCommand: (renderDirectory, typstArguments, variables = {}) => ({
+    programCommand: (renderDirectory, typstArguments, variables = {}) => ({
       typstName: basename(settings.typstPath),
       file,
       arguments: [
-        ...limitArguments,
-        settings.setprivPath,
-        ...commonArguments,
+        ...launchArguments,
         ...rule("read-file,read-dir", renderDirectory.root),
         ...(renderDirectory.outputDirectory === null
           ? []
@@ -63,9 +62,10 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
       ],
       environment: { ...RENDER_ENVIRONMENT, ...variables },
       workingDirectory: renderDirectory.root,
-      extraDescriptors: [],
+      inheritedFile: null,
+      limitCommands: shellCommands,
     }),
-    interpretEnd: (end) => endOfReplacedProgram(end, LAUNCHERS),
+    interpretEnd: (end) => endOfTypst(end, LAUNCHERS),
     findObstacle: async () => describeLandlockObstacle(await findLandlockFacts(settings)),
   };
 }

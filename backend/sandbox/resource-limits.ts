@@ -1,6 +1,8 @@
 /**
- * Resource limits of one Typst process. prlimit(1) sets them before anything else runs.
+ * Resource limits of one Typst process. The shell that starts it sets them by `ulimit`, which costs nothing; where its
+ * `ulimit` cannot set all of them, prlimit(1) does, before anything else runs.
  */
+import { execa } from "execa";
 import type { BackendSettings } from "../settings.ts";
 
 /** Typst has its streams open, and the files of the render one at a time: under 20 (measured). */
@@ -12,19 +14,108 @@ const MAX_PROCESSES = 1024;
 /** How prlimit's error messages begin. */
 export const LIMITER_NAME = "prlimit";
 
-/** prlimit and its arguments; the command to run under the limits follows them. */
-export function resourceLimitCommand(settings: BackendSettings): readonly string[] {
-  const { renderMemoryBytes, renderCpuSeconds, limits } = settings;
+type LimitSettings = Pick<BackendSettings, "renderMemoryBytes" | "renderCpuSeconds" | "limits" | "prlimitPath">;
+
+/** The two ways in which a command is limited. One of them is empty. */
+export interface ResourceLimits {
+  /** Commands of the shell that starts it. */
+  readonly shellCommands: readonly string[];
+  /** prlimit and its arguments; the command to run under the limits follows them. */
+  readonly prefix: readonly string[];
+}
+
+/** Chooses how to limit renders on this machine. */
+export async function chooseResourceLimits(settings: LimitSettings, shell = "/bin/sh"): Promise<ResourceLimits> {
+  for (const dialect of DIALECTS) {
+    const shellCommands = ulimitCommands(settings, dialect);
+    if (await setsLimits(shell, shellCommands, expectedLimits(settings, dialect))) return { shellCommands, prefix: [] };
+  }
+  return { shellCommands: [], prefix: prlimitCommand(settings) };
+}
+
+/** What differs between shells: the option for processes, and the block in which the size of a file is given. */
+interface Dialect {
+  readonly processesOption: "-p" | "-u";
+  readonly fileBlockBytes: 512 | 1024;
+}
+
+/** dash and busybox, then bash. Older versions of bash count files in larger blocks, also when they are called sh. */
+const DIALECTS: readonly Dialect[] = [
+  { processesOption: "-p", fileBlockBytes: 512 },
+  { processesOption: "-u", fileBlockBytes: 512 },
+  { processesOption: "-u", fileBlockBytes: 1024 },
+];
+
+const KIBIBYTE = 1024;
+
+/** The blocks of the longest file that may be written: at least one byte more than the limit, so that a longer file is recognised. */
+function fileBlocks({ limits }: LimitSettings, { fileBlockBytes }: Dialect): number {
+  return Math.ceil((limits.max_output_bytes + 1) / fileBlockBytes);
+}
+
+function ulimitCommands(settings: LimitSettings, dialect: Dialect): readonly string[] {
+  const { renderMemoryBytes, renderCpuSeconds } = settings;
   return [
-    settings.prlimitPath,
-    `--as=${renderMemoryBytes}`,
+    `ulimit -v ${Math.floor(renderMemoryBytes / KIBIBYTE)}`,
     // The soft limit sends SIGXCPU, which names the cause. The hard limit, one second later, sends SIGKILL.
+    `ulimit -S -t ${renderCpuSeconds}`,
+    `ulimit -H -t ${renderCpuSeconds + 1}`,
+    `ulimit -f ${fileBlocks(settings, dialect)}`,
+    `ulimit -n ${MAX_OPEN_FILES}`,
+    `ulimit ${dialect.processesOption} ${MAX_PROCESSES}`,
+    "ulimit -c 0",
+  ];
+}
+
+function prlimitCommand({
+  renderMemoryBytes,
+  renderCpuSeconds,
+  limits,
+  prlimitPath,
+}: LimitSettings): readonly string[] {
+  return [
+    prlimitPath,
+    `--as=${renderMemoryBytes}`,
     `--cpu=${renderCpuSeconds}:${renderCpuSeconds + 1}`,
-    // One byte more than allowed, so that a file of exactly the limit passes and a longer one is cut at limit + 1, where it
-    // is recognised.
     `--fsize=${limits.max_output_bytes + 1}`,
     `--nofile=${MAX_OPEN_FILES}`,
     `--nproc=${MAX_PROCESSES}`,
     "--core=0",
   ];
+}
+
+/** The soft and the hard limits as the kernel shows them. */
+function expectedLimits(settings: LimitSettings, dialect: Dialect): ReadonlyMap<string, string> {
+  const { renderMemoryBytes, renderCpuSeconds } = settings;
+  const both = (value: number) => `${value} ${value}`;
+  return new Map([
+    ["Max address space", both(Math.floor(renderMemoryBytes / KIBIBYTE) * KIBIBYTE)],
+    ["Max cpu time", `${renderCpuSeconds} ${renderCpuSeconds + 1}`],
+    ["Max file size", both(fileBlocks(settings, dialect) * dialect.fileBlockBytes)],
+    ["Max open files", both(MAX_OPEN_FILES)],
+    ["Max processes", both(MAX_PROCESSES)],
+    ["Max core file size", both(0)],
+  ]);
+}
+
+/** Whether a shell that has run these commands has exactly these limits. */
+async function setsLimits(
+  shell: string,
+  commands: readonly string[],
+  expected: ReadonlyMap<string, string>,
+): Promise<boolean> {
+  const script = [...commands, 'while read -r line; do echo "$line"; done </proc/self/limits'].join(" && ");
+  const { stdout = "" } = await execa(shell, ["-c", script], {
+    env: {},
+    extendEnv: false,
+    stdin: "ignore",
+    reject: false,
+  });
+  const limits = new Map(
+    stdout.split("\n").map((line) => {
+      const [, name = "", soft, hard] = /^(.+?) {2,}(\S+) +(\S+)/.exec(line) ?? [];
+      return [name, `${soft} ${hard}`];
+    }),
+  );
+  return [...expected].every(([name, value]) => limits.get(name) === value);
 }

@@ -2,7 +2,7 @@
  * The interface of a sandbox: the paths that Typst sees in it, how Typst is started in it, how Typst ended, and why it does
  * not run. Everything that differs between the sandboxes is behind this interface.
  */
-import type { ProgramEnd, SpawnCommand } from "../spawner/messages.ts";
+import type { ProgramCommand, ProgramEnd } from "../launcher/program.ts";
 import type { RenderDirectory } from "../work-directory/render-directory.ts";
 import type { SandboxMode } from "./modes.mjs";
 
@@ -18,7 +18,7 @@ export interface SandboxView {
 }
 
 /** A command that runs Typst in the sandbox. */
-export interface TypstCommand extends SpawnCommand {
+export interface TypstCommand extends ProgramCommand {
   /** The kernel's name for Typst's process: the file name of its program. */
   readonly typstName: string;
 }
@@ -37,12 +37,12 @@ export interface Sandbox {
   readonly workFiles: readonly string[];
   view(renderDirectory: RenderDirectory): SandboxView;
   /** @param variables environment variables of Typst, in addition to those of every render. */
-  spawnCommand(
+  programCommand(
     renderDirectory: RenderDirectory,
     typstArguments: readonly string[],
     variables?: Readonly<Record<string, string>>,
   ): TypstCommand;
-  /** How Typst ended, by the end of the program that `spawnCommand` names. */
+  /** How Typst ended, by the end of the program that `programCommand` names. */
   interpretEnd(end: ProgramEnd): SandboxedEnd;
   /** Why Typst does not run in it on this machine, and what to do about it, in sentences for the operator. */
   findObstacle(): Promise<string>;

@@ -3,7 +3,7 @@
  * data of a caller is involved. The `*-obstacle.ts` file of each sandbox explains the findings.
  */
 import { execa } from "execa";
-import { readProc } from "../proc.mjs";
+import { readProc } from "../proc.ts";
 import type { BackendSettings } from "../settings.ts";
 
 /** The result of running a program of the sandbox by itself. */

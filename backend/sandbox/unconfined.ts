@@ -4,7 +4,7 @@
  */
 import { basename } from "node:path";
 import type { BackendSettings } from "../settings.ts";
-import { endOfReplacedProgram } from "./launch-end.ts";
+import { endOfTypst } from "./launch-end.ts";
 import { preparePackageDirectory } from "./package-directory.ts";
 import { proxyVariables } from "./proxy-variables.ts";
 import { RENDER_ENVIRONMENT, type Sandbox } from "./sandbox.ts";
@@ -25,15 +25,16 @@ export async function openUnconfined(
       fontPaths: settings.fontPaths,
       packagePath: packages.path,
     }),
-    spawnCommand: (renderDirectory, typstArguments, variables = {}) => ({
+    programCommand: (renderDirectory, typstArguments, variables = {}) => ({
       typstName: basename(settings.typstPath),
       file: settings.typstPath,
       arguments: typstArguments,
       environment: { ...RENDER_ENVIRONMENT, ...proxyVariables(REFUSING_PROXY), ...variables },
       workingDirectory: renderDirectory.root,
-      extraDescriptors: [],
+      inheritedFile: null,
+      limitCommands: [],
     }),
-    interpretEnd: (end) => endOfReplacedProgram(end, []),
+    interpretEnd: (end) => endOfTypst(end, []),
     findObstacle: async () => "Does SERVICE_TYPST_BIN run, and can this user read it and its libraries?",
   };
 }

@@ -2,11 +2,11 @@
  * Chooses the sandbox in which this backend runs Typst. No sandbox is used before the probe has tried to get out of it.
  */
 import { SettingError } from "../../rules/settings.ts";
+import type { Launcher } from "../launcher/launcher.ts";
 import { AUTOMATIC_MODES } from "../sandbox/modes.mjs";
 import { openSandbox } from "../sandbox/open-sandbox.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../settings.ts";
-import type { Spawner } from "../spawner/spawner.ts";
 import { probeSandbox } from "./sandbox-probe.ts";
 
 export interface ChosenSandbox {
@@ -20,9 +20,9 @@ export interface ChosenSandbox {
  *
  * @throws SettingError if Typst can get out of the sandbox, or does not run in it; with `auto`, if this applies to every sandbox.
  */
-export async function chooseSandbox(settings: BackendSettings, spawner: Spawner): Promise<ChosenSandbox> {
+export async function chooseSandbox(settings: BackendSettings, launcher: Launcher): Promise<ChosenSandbox> {
   const { sandboxChoice } = settings;
-  if (sandboxChoice === "auto") return chooseAutomatically(settings, spawner);
+  if (sandboxChoice === "auto") return chooseAutomatically(settings, launcher);
   const sandbox = await openSandbox(settings, sandboxChoice);
   if (sandbox.mode === "none") {
     return {
@@ -30,16 +30,16 @@ export async function chooseSandbox(settings: BackendSettings, spawner: Spawner)
       message: "WARNING: SERVICE_SANDBOX=none: a flaw in Typst would open this machine to every caller.",
     };
   }
-  const fault = await findFault(settings, sandbox, spawner);
+  const fault = await findFault(settings, sandbox, launcher);
   if (fault !== null) throw new SettingError(fault);
   return { sandbox, message: null };
 }
 
-async function chooseAutomatically(settings: BackendSettings, spawner: Spawner): Promise<ChosenSandbox> {
+async function chooseAutomatically(settings: BackendSettings, launcher: Launcher): Promise<ChosenSandbox> {
   const faults: string[] = [];
   for (const mode of AUTOMATIC_MODES) {
     const sandbox = await openSandbox(settings, mode);
-    const fault = await findFault(settings, sandbox, spawner);
+    const fault = await findFault(settings, sandbox, launcher);
     if (fault === null) return { sandbox, message: [`SERVICE_SANDBOX=auto: ${mode} is used.`, ...faults].join(" ") };
     faults.push(fault);
   }
@@ -47,8 +47,8 @@ async function chooseAutomatically(settings: BackendSettings, spawner: Spawner):
 }
 
 /** Why a sandbox cannot be used, in sentences for the operator; null if it can. */
-async function findFault(settings: BackendSettings, sandbox: Sandbox, spawner: Spawner): Promise<string | null> {
-  const { compiles, escapes } = await probeSandbox(settings, sandbox, spawner);
+async function findFault(settings: BackendSettings, sandbox: Sandbox, launcher: Launcher): Promise<string | null> {
+  const { compiles, escapes } = await probeSandbox(settings, sandbox, launcher);
   if (escapes.length > 0) return `The ${sandbox.mode} sandbox does not hold: Typst ${escapes.join(", ")}.`;
   if (compiles) return null;
   return `Typst does not run in the ${sandbox.mode} sandbox. ${await sandbox.findObstacle()}`;

@@ -1,12 +1,13 @@
 /**
  * FIFOs for render directories. Node cannot create one, and starting mkfifo(1) for each would cost a millisecond per
- * render, so they are made in batches and moved to where they are needed. None is used twice.
+ * render, so they are made in batches, moved to where they are needed, and moved back. No name is used twice.
  */
 import { randomBytes } from "node:crypto";
-import { mkdir, rename } from "node:fs/promises";
+import { renameSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import type { Launcher } from "../launcher/launcher.ts";
 import type { BackendSettings } from "../settings.ts";
-import type { Spawner } from "../spawner/spawner.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
 import type { FifoSource } from "../work-directory/render-directory.ts";
 
@@ -21,15 +22,18 @@ const NAME_BYTES = 16;
 export class FifoStock implements FifoSource {
   readonly #directory: string;
   readonly #mkfifoPath: string;
-  readonly #spawner: Spawner;
+  readonly #launcher: Launcher;
   #names: string[] = [];
   #filling: Promise<void> | null = null;
   #nextFill = 0;
 
-  constructor({ workDirectory, mkfifoPath }: Pick<BackendSettings, "workDirectory" | "mkfifoPath">, spawner: Spawner) {
+  constructor(
+    { workDirectory, mkfifoPath }: Pick<BackendSettings, "workDirectory" | "mkfifoPath">,
+    launcher: Launcher,
+  ) {
     this.#directory = workDirectoryPath(workDirectory, "fifos");
     this.#mkfifoPath = mkfifoPath;
-    this.#spawner = spawner;
+    this.#launcher = launcher;
   }
 
   /**
@@ -44,7 +48,7 @@ export class FifoStock implements FifoSource {
     if (name === undefined) return null;
     try {
       const newName = `:${name}`;
-      await rename(join(this.#directory, name), join(directory, newName));
+      renameSync(join(this.#directory, name), join(directory, newName));
       return newName;
     } catch {
       // The FIFO has been removed, so probably the others have been, too.
@@ -53,8 +57,15 @@ export class FifoStock implements FifoSource {
     }
   }
 
+  /** Takes a FIFO back, under another name. The process that it served must be gone. @throws if it has been removed. */
+  takeBack(path: string): void {
+    const name = randomName();
+    renameSync(path, join(this.#directory, name));
+    this.#names.push(name);
+  }
+
   #fillLater(): void {
-    if (this.#filling !== null || this.#spawner.isClosed || performance.now() < this.#nextFill) return;
+    if (this.#filling !== null || this.#launcher.isClosed || performance.now() < this.#nextFill) return;
     this.#filling = this.#fill()
       .catch(() => false)
       .then((isFilled) => {
@@ -66,18 +77,23 @@ export class FifoStock implements FifoSource {
   /** Makes a batch. @returns whether it succeeded. */
   async #fill(): Promise<boolean> {
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
-    const names = Array.from({ length: FIFOS_PER_BATCH }, () => randomBytes(NAME_BYTES).toString("hex"));
-    const program = this.#spawner.start({
+    const names = Array.from({ length: FIFOS_PER_BATCH }, randomName);
+    const program = this.#launcher.start({
       file: this.#mkfifoPath,
       arguments: ["-m", "600", ...names],
       environment: {},
       workingDirectory: this.#directory,
-      extraDescriptors: [],
+      inheritedFile: null,
+      limitCommands: [],
     });
-    void program.stream.then((stream) => stream?.resume());
+    void program.output.then((output) => output?.resume());
     const end = await program.end;
     if (end.kind !== "exited" || end.exitCode !== 0) return false;
     this.#names.push(...names);
     return true;
   }
+}
+
+function randomName(): string {
+  return randomBytes(NAME_BYTES).toString("hex");
 }

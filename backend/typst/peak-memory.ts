@@ -3,15 +3,12 @@
  *
  * The kernel reports the final figure only to the parent of a process, and bubblewrap does not pass it on. So the figure is
  * the high-water mark at the last reading: one at the first byte of the output, when Typst has done most of its work, and
- * one every few milliseconds, less often in longer renders.
+ * one every few milliseconds in longer renders.
  */
-import { readProc } from "../proc.mjs";
+import { readProc } from "../proc.ts";
 
-const INTERVAL_MILLISECONDS = 20;
-const LATER_INTERVAL_MILLISECONDS = 100;
-/** The number of readings after which the longer interval applies. */
-const LATER_LOOK = 50;
-/** More than the programs between the spawner and Typst in any sandbox. */
+const INTERVAL_MILLISECONDS = 50;
+/** More than the programs between the shell that starts it and Typst in any sandbox. */
 const MAX_LAUNCH_DEPTH = 8;
 /** The kernel truncates the names of processes to this length. */
 const MAX_NAME_LENGTH = 15;
@@ -21,7 +18,7 @@ export class PeakMemory {
   /** Of the program that was started; once it is known, of Typst. */
   #pid: number | null = null;
   #bytes: number | null = null;
-  #timer: NodeJS.Timeout;
+  readonly #timer: NodeJS.Timeout;
 
   /**
    * @param pid of the program that was started, Typst or a launcher; null if nothing was started.
@@ -29,7 +26,7 @@ export class PeakMemory {
    */
   constructor(pid: Promise<number | null>, typstName: string) {
     this.#name = typstName.slice(0, MAX_NAME_LENGTH);
-    this.#timer = this.#lookLater(1);
+    this.#timer = setInterval(() => this.look(), INTERVAL_MILLISECONDS);
     void pid.then((known) => {
       this.#pid = known;
     });
@@ -51,15 +48,7 @@ export class PeakMemory {
   }
 
   stop(): void {
-    clearTimeout(this.#timer);
-  }
-
-  #lookLater(count: number): NodeJS.Timeout {
-    const look = () => {
-      this.look();
-      this.#timer = this.#lookLater(count + 1);
-    };
-    return setTimeout(look, count < LATER_LOOK ? INTERVAL_MILLISECONDS : LATER_INTERVAL_MILLISECONDS);
+    clearInterval(this.#timer);
   }
 }
 

@@ -5,14 +5,14 @@
  * Its output is counted as it arrives, of its diagnostics only the first bytes are kept, and stopping it kills its whole
  * process group.
  */
-import type { Duplex } from "node:stream";
+import type { Readable } from "node:stream";
 import { ServiceFailure } from "../error-log.ts";
+import { writeFifo } from "../launcher/fifo.ts";
+import type { Launcher } from "../launcher/launcher.ts";
+import type { LaunchedProgram, ProgramEnd } from "../launcher/program.ts";
 import type { Sandbox, TypstCommand, TypstExit } from "../sandbox/sandbox.ts";
-import type { ProgramEnd } from "../spawner/messages.ts";
-import type { SpawnedProgram, Spawner } from "../spawner/spawner.ts";
 import { listOutputFiles } from "../work-directory/output-files.ts";
 import { PeakMemory } from "./peak-memory.ts";
-import { writeFifo } from "./source-fifo.ts";
 
 /** Why the backend stopped a process. */
 export type StopReason =
@@ -101,7 +101,7 @@ export class TypstProcess {
   readonly #maxOutputBytes: number;
   readonly #sandbox: Sandbox;
   readonly #typstName: string;
-  readonly #spawned: SpawnedProgram;
+  readonly #program: LaunchedProgram;
   readonly #result: Promise<TypstResult>;
   /** Resolves with null once the output is no longer wanted. */
   readonly #output = Promise.withResolvers<OutputTaker | null>();
@@ -109,6 +109,7 @@ export class TypstProcess {
   #stopReason: StopReason | null = null;
   #filesBytes = 0;
   #hasEnded = false;
+  #isGone = false;
   readonly #textInput: TextInput;
   #isTextDelivered = false;
 
@@ -118,7 +119,7 @@ export class TypstProcess {
    * @param sandbox the sandbox that made `command`.
    */
   constructor(
-    spawner: Spawner,
+    launcher: Launcher,
     sandbox: Sandbox,
     command: TypstCommand,
     maxOutputBytes: number,
@@ -128,7 +129,7 @@ export class TypstProcess {
     this.#maxOutputBytes = maxOutputBytes;
     this.#sandbox = sandbox;
     this.#typstName = command.typstName;
-    this.#spawned = spawner.start(command);
+    this.#program = launcher.start(command);
     this.#result = this.#followToEnd();
   }
 
@@ -136,12 +137,17 @@ export class TypstProcess {
     return this.#hasEnded;
   }
 
+  /** Whether it has ended and nothing of it is left that could still use its directory. */
+  get isGone(): boolean {
+    return this.#isGone;
+  }
+
   /** Feeds the process its task and waits for its end, or stops it at the task's limits. */
   async perform(task: TypstTask): Promise<TypstResult> {
     const onClientGone = () => this.stop("client-gone");
     task.signal.addEventListener("abort", onClientGone, { once: true });
     if (task.signal.aborted) onClientGone();
-    const peakMemory = new PeakMemory(this.#spawned.pid, this.#typstName);
+    const peakMemory = new PeakMemory(this.#program.ancestorPid, this.#typstName);
     this.#peakMemory = peakMemory;
     const timer = setTimeout(() => this.stop("render-timeout"), task.timeoutMilliseconds);
     const stopWatching = task.files === null ? () => {} : this.#watchFiles(task.files);
@@ -161,7 +167,7 @@ export class TypstProcess {
   stop(reason: StopReason): void {
     this.#stopReason ??= reason;
     this.#output.resolve(null);
-    this.#spawned.kill();
+    this.#program.kill();
   }
 
   /** Kills a process that is no longer needed, and waits for its end. */
@@ -172,23 +178,19 @@ export class TypstProcess {
 
   async #deliver(input: readonly Buffer[]): Promise<void> {
     if (this.#textInput.kind === "fifo") {
-      const reader = { end: this.#result, kill: () => this.#spawned.kill() };
-      this.#isTextDelivered = await writeFifo(this.#textInput.path, input, reader);
-      return;
+      this.#isTextDelivered = await writeFifo(this.#textInput.path, input, this.#program);
+    } else {
+      this.#isTextDelivered = true;
+      await this.#program.write(input);
     }
-    const stream = await this.#spawned.stream;
-    // Not awaited: if the process has ended, it reads nothing, and its end is reported anyway.
-    for (const piece of input) stream?.write(piece);
-    stream?.end();
-    this.#isTextDelivered = true;
   }
 
   async #followToEnd(): Promise<TypstResult> {
-    const stream = await this.#spawned.stream;
-    if (this.#textInput.kind === "fifo") stream?.end(this.#textInput.mainText);
-    const written = await this.#passOutputOn(stream);
-    const end = await this.#spawned.end;
+    if (this.#textInput.kind === "fifo") void this.#program.write([Buffer.from(this.#textInput.mainText)]);
+    const written = await this.#passOutputOn(await this.#program.output);
+    const end = await this.#program.end;
     this.#hasEnded = true;
+    this.#isGone = end.kind !== "failed";
     return {
       end: this.#endWithOutput(end, written),
       outputTaken: written.taken,
@@ -225,13 +227,13 @@ export class TypstProcess {
   }
 
   /** Counts standard output and passes it on until a piece is not kept. */
-  async #passOutputOn(stream: Duplex | null): Promise<WrittenOutput> {
+  async #passOutputOn(stream: Readable | null): Promise<WrittenOutput> {
     let bytes = 0;
     let taken: AppendResult = "kept";
     let failure: unknown = null;
     let isCutShort = false;
     try {
-      for await (const piece of stream ?? []) {
+      for await (const piece of stream?.iterator({ destroyOnReturn: false }) ?? []) {
         if (bytes === 0) this.#peakMemory?.look();
         bytes += piece.length;
         const output = await this.#output.promise;
@@ -242,13 +244,14 @@ export class TypstProcess {
         }
         if (taken === "kept" && failure === null) continue;
         this.stop(taken === "too-large" ? "output-too-large" : "no-room");
-        // Leaving the loop closes the connection.
         break;
       }
     } catch {
       // Killing the process breaks the connection, too. Its exit says how it ended.
       isCutShort = true;
     }
+    // The rest is dropped, up to its end: then no process of the render is left.
+    stream?.resume();
     return { bytes, taken, failure, isCutShort };
   }
 

@@ -10,10 +10,10 @@ import { mkdtemp, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Launcher } from "../launcher/launcher.ts";
 import { proxyVariables } from "../sandbox/proxy-variables.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../settings.ts";
-import type { Spawner } from "../spawner/spawner.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
 import { compileArguments } from "./command-line.ts";
 import { DISCARD_OUTPUT, TypstProcess } from "./process.ts";
@@ -33,9 +33,9 @@ const SECRET = "a secret of the host";
 export async function probeSandbox(
   settings: BackendSettings,
   sandbox: Sandbox,
-  spawner: Spawner,
+  launcher: Launcher,
 ): Promise<ProbeReport> {
-  const prober: Prober = { settings, sandbox, spawner };
+  const prober: Prober = { settings, sandbox, launcher };
   const host = await mkdtemp(join(tmpdir(), "document-rendering-probe-"));
   try {
     const secretPath = join(host, "secret.txt");
@@ -67,7 +67,7 @@ export async function probeSandbox(
 interface Prober {
   readonly settings: BackendSettings;
   readonly sandbox: Sandbox;
-  readonly spawner: Spawner;
+  readonly launcher: Launcher;
 }
 
 interface Attempt {
@@ -80,15 +80,15 @@ interface Attempt {
 }
 
 /** Whether Typst exits with 0 in a new render directory. */
-async function attempt({ settings, sandbox, spawner }: Prober, task: Attempt): Promise<boolean> {
+async function attempt({ settings, sandbox, launcher }: Prober, task: Attempt): Promise<boolean> {
   const renderDirectory = await RenderDirectory.create(settings.workDirectory, false);
   try {
     if (task.linkTo !== undefined) await symlink(task.linkTo, join(renderDirectory.root, "link.txt"));
     const view = sandbox.view(renderDirectory);
     const typstArguments = compileArguments(settings, view, task.outputPath ?? "-", "pdf", []);
     const variables = task.proxyUrl === undefined ? {} : proxyVariables(task.proxyUrl);
-    const spawnCommand = sandbox.spawnCommand(renderDirectory, typstArguments, variables);
-    const process = new TypstProcess(spawner, sandbox, spawnCommand, settings.limits.max_output_bytes);
+    const programCommand = sandbox.programCommand(renderDirectory, typstArguments, variables);
+    const process = new TypstProcess(launcher, sandbox, programCommand, settings.limits.max_output_bytes);
     const { end } = await process.perform({
       input: [Buffer.from(task.source)],
       timeoutMilliseconds: ATTEMPT_TIMEOUT_MILLISECONDS,

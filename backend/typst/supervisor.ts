@@ -6,9 +6,9 @@
 
 import { join } from "node:path";
 import { ServiceFailure } from "../error-log.ts";
+import type { Launcher } from "../launcher/launcher.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../settings.ts";
-import type { Spawner } from "../spawner/spawner.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
 import { isArchive, type RenderCommand, renderArguments } from "./command-line.ts";
 import { FifoStock } from "./fifo-stock.ts";
@@ -24,15 +24,18 @@ export interface PreparedRender {
 export class TypstSupervisor {
   readonly #settings: BackendSettings;
   readonly #sandbox: Sandbox;
-  readonly #spawner: Spawner;
+  readonly #launcher: Launcher;
   readonly #fifoStock: FifoStock;
+  /** Empty directories for the next renders: at most as many as there have ever been renders at once. */
+  readonly #directories: RenderDirectory[] = [];
   readonly #discarding = new Set<Promise<void>>();
+  #isClosed = false;
 
-  constructor(settings: BackendSettings, sandbox: Sandbox, spawner: Spawner) {
+  constructor(settings: BackendSettings, sandbox: Sandbox, launcher: Launcher) {
     this.#settings = settings;
     this.#sandbox = sandbox;
-    this.#spawner = spawner;
-    this.#fifoStock = new FifoStock(settings, spawner);
+    this.#launcher = launcher;
+    this.#fifoStock = new FifoStock(settings, launcher);
   }
 
   /**
@@ -62,8 +65,11 @@ export class TypstSupervisor {
     command: RenderCommand,
     prepareInput: (renderDirectory: RenderDirectory) => Promise<TextInput>,
   ): Promise<PreparedRender> {
-    if (this.#spawner.isClosed) throw new ServiceFailure("the backend is ending");
-    const renderDirectory = await RenderDirectory.create(this.#settings.workDirectory, isArchive(command.output));
+    if (this.#launcher.isClosed) throw new ServiceFailure("the backend is ending");
+    const makesFiles = isArchive(command.output);
+    const kept = makesFiles ? undefined : this.#directories.pop();
+    kept?.reuse();
+    const renderDirectory = kept ?? (await RenderDirectory.create(this.#settings.workDirectory, makesFiles));
     try {
       const typstArguments = renderArguments(this.#settings, this.#sandbox.view(renderDirectory), command);
       const textInput = await prepareInput(renderDirectory);
@@ -76,26 +82,32 @@ export class TypstSupervisor {
 
   /** Starts Typst with any arguments in a render directory that exists. Never throws: the process reports a failure. */
   startIn(renderDirectory: RenderDirectory, typstArguments: readonly string[], textInput?: TextInput): TypstProcess {
-    const spawnCommand = this.#sandbox.spawnCommand(renderDirectory, typstArguments);
+    const programCommand = this.#sandbox.programCommand(renderDirectory, typstArguments);
     const { max_output_bytes } = this.#settings.limits;
-    return new TypstProcess(this.#spawner, this.#sandbox, spawnCommand, max_output_bytes, textInput);
+    return new TypstProcess(this.#launcher, this.#sandbox, programCommand, max_output_bytes, textInput);
   }
 
   /** Ends a process, if it has not ended, and removes its render directory. Never rejects. */
   discard(prepared: PreparedRender): Promise<void> {
-    const discarding = discard(prepared).finally(() => this.#discarding.delete(discarding));
+    const discarding = this.#discard(prepared).finally(() => this.#discarding.delete(discarding));
     this.#discarding.add(discarding);
     return discarding;
   }
 
   /** Waits until all discarded processes have ended and their directories are removed. */
   async close(): Promise<void> {
-    await Promise.all(this.#discarding);
+    this.#isClosed = true;
+    await Promise.all([...this.#discarding, ...this.#directories.splice(0).map(remove)]);
+  }
+
+  async #discard({ process, renderDirectory }: PreparedRender): Promise<void> {
+    if (!process.hasEnded) await process.discard();
+    if (!this.#isClosed && process.isGone && renderDirectory.keep()) this.#directories.push(renderDirectory);
+    else await remove(renderDirectory);
   }
 }
 
-async function discard({ process, renderDirectory }: PreparedRender): Promise<void> {
-  if (!process.hasEnded) await process.discard();
-  // The render is over, so there is no one to report a failure to. What is left is removed when the backend starts again.
+/** The render is over, so there is no one to report a failure to. What is left is removed when the backend starts again. */
+async function remove(renderDirectory: RenderDirectory): Promise<void> {
   await renderDirectory.remove().catch(() => {});
 }

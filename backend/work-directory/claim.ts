@@ -12,7 +12,7 @@ import type { BackendSettings } from "../settings.ts";
 import { identityOf } from "./identity.ts";
 import { workDirectoryPath } from "./paths.ts";
 import { RENDER_PREFIX } from "./render-directory.ts";
-import { killStrayProcesses } from "./stray-processes.mjs";
+import { killStrayProcesses } from "./stray-processes.ts";
 
 /** A claim on the work directory, for as long as the process lives. */
 export interface WorkDirectoryClaim {

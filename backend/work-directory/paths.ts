@@ -7,8 +7,8 @@ import { join } from "node:path";
 const NAMES = {
   /** The socket that accepts connections while the directory is claimed. */
   claim: "claim",
-  /** The socket to which the streams of programs connect. */
-  streams: "streams",
+  /** The FIFOs of the launcher's shells. */
+  launcher: "launcher",
   sandboxRoot: "sandbox-root",
   seccompFilter: "seccomp.bpf",
   /** FIFOs that are not in use yet. */

@@ -2,16 +2,18 @@
  * The temporary directory of one render, which Typst sees as its project root: the caller's files and data, written
  * straight from the request's bytes.
  *
- * Each file is created exclusively, in a directory that was just created, so there is no link to follow. The source is never
- * written to disk: Typst reads it from its standard input or a FIFO.
+ * Each file is created exclusively, in a directory that was just created or emptied, so there is no link to follow. The
+ * source is never written to disk: Typst reads it from its standard input or a FIFO.
  */
+import { randomUUID } from "node:crypto";
+import { readdirSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
 import { link, mkdir, mkdtemp, rm, rmdir, unlink, writeFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { StringSpan } from "../../rules/json/string.ts";
 import { type Problem, problem } from "../../rules/problem.ts";
 import { quote } from "../../rules/quote.ts";
 import type { RenderFile, RenderRequest } from "../../rules/render-request.ts";
-import { neededDirectoryBytes } from "./directory-paths.ts";
+import { countNamedDirectories, neededDirectoryBytes } from "./directory-paths.ts";
 import { DirectoryError, makeDirectories, removeDirectories } from "./directory-tree.ts";
 import { fontLinkName } from "./font-links.ts";
 import { removeOutputFiles } from "./output-files.ts";
@@ -20,6 +22,8 @@ import { removeOutputFiles } from "./output-files.ts";
 export interface FifoSource {
   /** Moves a FIFO into a directory. @returns its name; null if there is none. */
   moveInto(directory: string): Promise<string | null>;
+  /** Takes one back that nobody has open. @throws if it is gone. */
+  takeBack(path: string): void;
 }
 
 /** The name of the file with `data`. Keys cannot contain a colon, so no file of a request can have this name. */
@@ -29,24 +33,38 @@ const EMPTY_DATA = Buffer.from("{}");
 
 /** The prefix of the names of render directories. */
 export const RENDER_PREFIX = "render-";
+/** The prefix of the names of directories that wait for their next render. */
+const KEPT_PREFIX = "kept-";
 /** The prefix of the name of an output directory. The rest is the same as for its render directory. */
 const OUTPUT_PREFIX = "output-";
 
 /** The errors of a file system for keys that are valid but cannot all be written. */
 const LAYOUT_ERRORS = new Set(["EEXIST", "ENOTDIR", "EISDIR", "ENAMETOOLONG"]);
 
+/**
+ * Up to this size a file is written and removed at once, without Node's thread pool: it stays in the page cache, and the
+ * switches between threads would take longer.
+ */
+const MAX_BYTES_AT_ONCE = 64 * 1024;
+/** A directory in which there were more files is not used again. */
+const MAX_FILES_TO_CLEAR = 16;
+
 /** The directories of one render, and what has been written into them. */
 export class RenderDirectory {
-  /** The host path of the directory with the caller's files. */
-  readonly root: string;
+  #root: string;
   /** A directory for outputs of several files; null if the render makes none. */
   readonly outputDirectory: string | null;
-  readonly #files: string[] = [];
+  #files: string[] = [];
   /** The keys of the files whose directories have been made. */
   #keys: readonly string[] = [];
+  #fifo: { readonly name: string; readonly source: FifoSource } | null = null;
+  /** Whether it holds the data of a request without any. */
+  #hasEmptyData = false;
+  /** Whether it holds anything that takes long to remove. */
+  #isLarge = false;
 
   private constructor(root: string, outputDirectory: string | null) {
-    this.root = root;
+    this.#root = root;
     this.outputDirectory = outputDirectory;
   }
 
@@ -70,23 +88,29 @@ export class RenderDirectory {
     }
   }
 
+  /** The host path of the directory with the caller's files. */
+  get root(): string {
+    return this.#root;
+  }
+
   /** Moves a FIFO into the directory. @returns its name; null if there is none. */
   async addFifo(source: FifoSource): Promise<string | null> {
     const name = await source.moveInto(this.root);
-    if (name !== null) this.#files.push(name);
+    if (name !== null) this.#fifo = { name, source };
     return name;
   }
 
   /**
-   * Writes a request's data and files into the directory, which must be empty except for a FIFO.
+   * Writes a request's data and files into the directory, which must be new or cleared.
    *
    * @param signal stops the writing when aborted; files already written stay.
    * @returns the problem if the files cannot all be written, or null.
    * @throws if the machine fails: disk full, directory gone.
    */
   async fill(body: Uint8Array, { data, files }: RenderRequest, signal: AbortSignal): Promise<Problem | null> {
-    await this.#write(DATA_FILE_NAME, data === null ? EMPTY_DATA : body.subarray(data.start, data.end));
+    await this.#writeData(data === null ? null : body.subarray(data.start, data.end));
     this.#keys = files.map(({ key }) => key);
+    this.#isLarge ||= countNamedDirectories(this.#keys) > 0;
     try {
       await makeDirectories(this.root, this.#keys, signal);
     } catch (error) {
@@ -107,6 +131,38 @@ export class RenderDirectory {
     return null;
   }
 
+  /**
+   * Removes the files of a request, so that the directory can serve another one. On some file systems a new directory costs ten
+   * times as much as one that is used again: ext4 looks for a number that was not in use lately.
+   *
+   * Must not be called while a process may use the directory.
+   *
+   * @returns whether it is kept. If not, it must be removed.
+   */
+  keep(): boolean {
+    if (this.outputDirectory !== null || this.#isLarge || this.#files.length > MAX_FILES_TO_CLEAR) return false;
+    try {
+      for (const file of this.#files.splice(0)) unlinkSync(join(this.root, file));
+      if (this.#fifo !== null) this.#fifo.source.takeBack(join(this.root, this.#fifo.name));
+      this.#fifo = null;
+      const expected = this.#hasEmptyData ? [DATA_FILE_NAME] : [];
+      if (readdirSync(this.root).join("/") !== expected.join("/")) return false;
+      this.#rename(KEPT_PREFIX);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /**
+   * Takes the kept directory for another render, under a new name.
+   *
+   * @throws if it is gone.
+   */
+  reuse(): void {
+    this.#rename(RENDER_PREFIX);
+  }
+
   /** Removes everything. Does not throw if something has already been removed. */
   async remove(): Promise<void> {
     if (!(await this.#removeKnown())) await rm(this.root, { recursive: true, force: true });
@@ -119,7 +175,10 @@ export class RenderDirectory {
    * @returns whether that was everything.
    */
   async #removeKnown(): Promise<boolean> {
-    await Promise.allSettled(this.#files.map((file) => unlink(join(this.root, file))));
+    const files = [...this.#files];
+    if (this.#fifo !== null) files.push(this.#fifo.name);
+    if (this.#hasEmptyData) files.push(DATA_FILE_NAME);
+    await Promise.allSettled(files.map((file) => unlink(join(this.root, file))));
     try {
       await removeDirectories(this.root, this.#keys);
       await rmdir(this.root);
@@ -129,9 +188,32 @@ export class RenderDirectory {
     }
   }
 
+  #rename(prefix: string): void {
+    const root = join(dirname(this.#root), `${prefix}${randomUUID()}`);
+    renameSync(this.#root, root);
+    this.#root = root;
+  }
+
+  async #writeData(data: Uint8Array | null): Promise<void> {
+    if (data === null) {
+      if (!this.#hasEmptyData) writeFileSync(join(this.root, DATA_FILE_NAME), EMPTY_DATA, { flag: "wx" });
+      this.#hasEmptyData = true;
+      return;
+    }
+    if (this.#hasEmptyData) unlinkSync(join(this.root, DATA_FILE_NAME));
+    this.#hasEmptyData = false;
+    await this.#write(DATA_FILE_NAME, data);
+  }
+
   async #write(path: string, bytes: Uint8Array): Promise<void> {
     this.#files.push(path);
-    await writeFile(join(this.root, path), bytes, { flag: "wx" });
+    const options = { flag: "wx" };
+    if (bytes.length <= MAX_BYTES_AT_ONCE) {
+      writeFileSync(join(this.root, path), bytes, options);
+      return;
+    }
+    this.#isLarge = true;
+    await writeFile(join(this.root, path), bytes, options);
   }
 
   /** Gives a file a second name. A hard link takes no space and, unlike a symbolic one, cannot point elsewhere. */

@@ -24,7 +24,7 @@ const TARGETS = [
   "edge/containers/backend-container.ts",
   "backend/main.ts",
   "backend/settings.ts",
-  ...["admission", "http", "render", "typst", "spawner", "sandbox", "work-directory"].map((folder) => {
+  ...["admission", "http", "render", "typst", "launcher", "sandbox", "work-directory"].map((folder) => {
     return `backend/${folder}/target.ts`;
   }),
 ];
@@ -53,7 +53,7 @@ const REFUSED: readonly (readonly [importer: string, imported: string, rule: str
   ["rules/with-playground.ts", "../playground/main.ts", "rules-are-pure"],
   ["rules/with-client.ts", "../client/client.ts", "rules-are-pure"],
   ["cli/with-settings.ts", "../backend/settings.ts", "cli-is-a-client"],
-  ["cli/local/with-spawner.ts", "../../backend/spawner/target.ts", "cli-is-a-client"],
+  ["cli/local/with-launcher.ts", "../../backend/launcher/target.ts", "cli-is-a-client"],
   ["cli/with-edge.ts", "../edge/app.ts", "cli-is-a-client"],
   ["backend/http/with-cli.ts", "../../cli/project/project.ts", "nobody-imports-the-command"],
   ["edge/with-backend.ts", "../backend/settings.ts", "edge-without-backend"],
@@ -68,7 +68,7 @@ const REFUSED: readonly (readonly [importer: string, imported: string, rule: str
   ["backend/typst/with-render.ts", "../render/target.ts", "typst-imports-inwards"],
   ["backend/typst/with-http.ts", "../http/target.ts", "typst-imports-inwards"],
   ["backend/sandbox/with-typst.ts", "../typst/target.ts", "sandbox-imports-inwards"],
-  ["backend/spawner/with-sandbox.ts", "../sandbox/target.ts", "spawner-imports-inwards"],
+  ["backend/launcher/with-sandbox.ts", "../sandbox/target.ts", "launcher-imports-inwards"],
   ["backend/work-directory/with-sandbox.ts", "../sandbox/target.ts", "work-directory-imports-inwards"],
   ["backend/http/with-main.ts", "../main.ts", "nobody-imports-the-program"],
   ["backend/http/with-nothing.ts", "./absent.ts", "every-import-is-found"],
@@ -93,7 +93,7 @@ const ALLOWED: readonly (readonly [importer: string, imported: string])[] = [
   ["backend/http/with-render.ts", "../render/target.ts"],
   ["backend/render/with-typst.ts", "../typst/target.ts"],
   ["backend/typst/with-work-directory.ts", "../work-directory/target.ts"],
-  ["backend/sandbox/with-spawner.ts", "../spawner/target.ts"],
+  ["backend/sandbox/with-launcher.ts", "../launcher/target.ts"],
   ["backend/sandbox/with-settings.ts", "../settings.ts"],
 ];
 

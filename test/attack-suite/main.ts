@@ -21,7 +21,7 @@ const NOBODY = "65534";
 const SANDBOXES = ["bubblewrap", "landlock"] as const;
 
 /** The attacks, and the tests of the parts that must withstand them. */
-const ATTACK_SUITE = ["attacks", "sandbox", "spawner", "typst"].map((folder) => `test/backend/${folder}/`);
+const ATTACK_SUITE = ["attacks", "sandbox", "launcher", "typst"].map((folder) => `test/backend/${folder}/`);
 
 /** Marks the process inside the namespace. */
 const INSIDE = "--inside";

@@ -89,7 +89,7 @@ export async function trySystemd({ suite, systemd }: (typeof SYSTEMS)[number], c
   await startNginx(leader, context);
   await tryProxy(leader, say);
   for (const round of [1, 2, 3]) {
-    const load = startLoad(leader, PROXY_URL, 500);
+    const load = await startLoad(leader, PROXY_URL, 500);
     for (const unit of [...BACKENDS, ...EDGES]) {
       await inside("systemctl", "restart", unit);
       const port = unit.slice(unit.indexOf("@") + 1);
@@ -100,7 +100,7 @@ export async function trySystemd({ suite, systemd }: (typeof SYSTEMS)[number], c
     }
     await expectNoLoss(load, `every unit restarted, one after the other, behind nginx (${round} of 3)`, say);
   }
-  const underKill = startLoad(leader, PROXY_URL, 100);
+  const underKill = await startLoad(leader, PROXY_URL, 100);
   await inside("systemctl", "kill", "--signal=KILL", BACKENDS[0] ?? "");
   await expectNoLoss(underKill, "kill -9 of a backend", say);
   if (systemd === "257") await tryWrongUnit(shell, say);

@@ -58,12 +58,12 @@ const lossOf = (name: string, workDirectory: string) => ({
 const libraryFolders = new Set((await sharedLibraries(inject("typstPath"))).map((path) => path.split("/")[1]));
 
 const REMOVALS: [SandboxMode, string][] = [
-  ...["", "claim", "streams", "seccomp.bpf", "sandbox-root", "sandbox-root/typst", "sandbox-root/project"].map(
+  ...["", "claim", "launcher", "seccomp.bpf", "sandbox-root", "sandbox-root/typst", "sandbox-root/project"].map(
     (name): [SandboxMode, string] => ["bubblewrap", name],
   ),
   ...[...libraryFolders].map((name): [SandboxMode, string] => ["bubblewrap", `sandbox-root/${name}`]),
-  ...["streams", "seccomp.bpf", "no-packages"].map((name): [SandboxMode, string] => ["landlock", name]),
-  ...["", "streams", "no-packages"].map((name): [SandboxMode, string] => ["none", name]),
+  ...["launcher", "seccomp.bpf", "no-packages"].map((name): [SandboxMode, string] => ["landlock", name]),
+  ...["", "launcher", "no-packages"].map((name): [SandboxMode, string] => ["none", name]),
 ];
 
 describe("a work directory that loses something", () => {
@@ -107,14 +107,14 @@ describe("a work directory that loses something", () => {
     const waiting = render(backend);
     const metrics = async () => (await fetch(new URL("/metrics", backend.url))).text();
     await expect.poll(metrics).toMatch(/^service_renders_waiting 1$/m);
-    await rm(join(workDirectory, "streams"));
+    await rm(join(workDirectory, "launcher"));
     await expect.poll(async () => (await fetch(new URL("/ready", backend.url))).status).toBe(503);
     await expectProblem(await render(backend), "service_unavailable");
     await typst.signal("go");
     const finished = await running;
     expect([finished.status, await finished.text()]).toEqual([200, "done"]);
     await expectProblem(await waiting, "service_unavailable");
-    expect(await endOf(backend)).toEqual(lossOf("streams", workDirectory));
+    expect(await endOf(backend)).toEqual(lossOf("launcher", workDirectory));
     expect(await readdir(workDirectory)).toEqual([]);
   });
 
@@ -135,7 +135,7 @@ describe("a work directory that loses something", () => {
     await rm(workDirectory, { recursive: true });
     const second = await start(workDirectory, settings);
     expect(await endOf(first)).toEqual(lossOf("claim", workDirectory));
-    expect(await readdir(workDirectory)).toEqual(["claim", "no-packages", "streams"]);
+    expect(await readdir(workDirectory)).toEqual(["claim", "no-packages", "launcher"]);
     expect((await render(second)).status).toBe(200);
   });
 });

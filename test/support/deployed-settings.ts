@@ -7,9 +7,9 @@ import { bundle, wranglerConfig } from "../../scripts/local-worker.ts";
 
 type Variables = Readonly<Record<string, string>>;
 
-/** What the backend's own process, the process that starts Typst, and each waiting Typst need: docs/operations.md. */
+/** What the backend's own process, the shell that starts a Typst, and each waiting Typst need: docs/operations.md. */
 const PROCESS_BYTES = 300e6;
-const SPAWNER_BYTES = 60e6;
+const SHELL_BYTES = 4e6;
 const WARM_RENDER_BYTES = 30e6;
 
 /** @throws if a variable is not a setting of a backend, or its value is not valid. */
@@ -46,9 +46,9 @@ export async function deployedEdgeSettings(variables: Variables): Promise<EdgeSe
  * @param workBytes the size of its work directory, where that is in memory.
  */
 export function backendMemoryBytes(settings: BackendSettings, workBytes: number): number {
-  const renders = settings.maxConcurrentRenders * settings.renderMemoryBytes;
+  const renders = settings.maxConcurrentRenders * (settings.renderMemoryBytes + SHELL_BYTES);
   const held = settings.maxBodyMemoryBytes + settings.maxOutputMemoryBytes + workBytes;
-  return renders + held + PROCESS_BYTES + SPAWNER_BYTES + settings.warmRenders * WARM_RENDER_BYTES;
+  return renders + held + PROCESS_BYTES + settings.warmRenders * (WARM_RENDER_BYTES + SHELL_BYTES);
 }
 
 /** How long a backend may take to end. With less time, it is killed before its renders have finished. */

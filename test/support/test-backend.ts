@@ -7,9 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inject, onTestFinished } from "vitest";
 import { type Backend, buildBackend } from "../../backend/http/app.ts";
+import { Launcher } from "../../backend/launcher/launcher.ts";
 import { openSandbox } from "../../backend/sandbox/open-sandbox.ts";
 import { readBackendSettings } from "../../backend/settings.ts";
-import { Spawner } from "../../backend/spawner/spawner.ts";
 import { prepareWorkDirectory } from "../../backend/work-directory/claim.ts";
 import { type MetricSample, parseMetrics, sampleValue } from "./metrics-text.ts";
 import { BACKEND_TOKEN } from "./tokens.ts";
@@ -43,11 +43,11 @@ export interface TestBackend {
 /**
  * Starts a backend. The environment contains what differs from the defaults of the tests.
  *
- * @param spawnerAnswerTimeoutMilliseconds for tests of a spawner that hangs
+ * @param launcherAnswerTimeoutMilliseconds for tests of a launcher that hangs
  */
 export async function startTestBackend(
   environment: Readonly<Record<string, string>> = {},
-  spawnerAnswerTimeoutMilliseconds?: number,
+  launcherAnswerTimeoutMilliseconds?: number,
 ): Promise<TestBackend> {
   const workDirectory = environment.SERVICE_WORK_DIRECTORY ?? (await mkdtemp(join(tmpdir(), "backend-test-")));
   const settings = readBackendSettings({
@@ -67,10 +67,10 @@ export async function startTestBackend(
     ...environment,
   });
   const claim = await prepareWorkDirectory(settings);
-  const spawner = await Spawner.open(workDirectory, spawnerAnswerTimeoutMilliseconds);
+  const launcher = new Launcher(settings, { answerTimeoutMilliseconds: launcherAnswerTimeoutMilliseconds });
   if (settings.sandboxChoice === "auto") throw new Error("a test names its sandbox");
   const sandbox = await openSandbox(settings, settings.sandboxChoice);
-  const { app, startDraining, findCapabilities }: Backend = buildBackend(settings, "0.15.1", sandbox, spawner);
+  const { app, startDraining, findCapabilities }: Backend = buildBackend(settings, "0.15.1", sandbox, launcher);
   const url = new URL(await app.listen({ host: settings.host, port: settings.port }));
   const send = (path: string, init?: RequestInit) => fetch(new URL(path, url), init);
   const metrics = async () => parseMetrics(await (await send("/metrics")).text());
@@ -87,7 +87,7 @@ export async function startTestBackend(
     workFiles: () => readdir(workDirectory),
     close: async () => {
       await app.close();
-      await spawner.close();
+      await launcher.close();
       if (await claim.isHeld()) await claim.release();
       await rm(workDirectory, { recursive: true, force: true });
     },

@@ -2,10 +2,10 @@
  * A sandbox for a test, without a backend, to observe Typst inside it from the host.
  */
 import { inject, onTestFinished } from "vitest";
+import { Launcher } from "../../backend/launcher/launcher.ts";
 import { openSandbox } from "../../backend/sandbox/open-sandbox.ts";
 import type { Sandbox, SandboxMode } from "../../backend/sandbox/sandbox.ts";
 import { type BackendSettings, readBackendSettings } from "../../backend/settings.ts";
-import { Spawner } from "../../backend/spawner/spawner.ts";
 import { prepareWorkDirectory } from "../../backend/work-directory/claim.ts";
 import type { Output } from "../../rules/output-options.ts";
 import { makeTemporaryFolder } from "./temporary-folder.ts";
@@ -13,7 +13,7 @@ import { makeTemporaryFolder } from "./temporary-folder.ts";
 export interface TestSandbox {
   readonly settings: BackendSettings;
   readonly sandbox: Sandbox;
-  readonly spawner: Spawner;
+  readonly launcher: Launcher;
 }
 
 /** An output that Typst writes to its standard output. */
@@ -37,12 +37,12 @@ export async function openTestSandbox(
     ...environment,
   });
   const claim = await prepareWorkDirectory(settings);
-  const spawner = await Spawner.open(workDirectory);
+  const launcher = new Launcher(settings);
   onTestFinished(async () => {
-    await spawner.close();
+    await launcher.close();
     await claim.release();
   });
-  return { settings, sandbox: await openSandbox(settings, mode), spawner };
+  return { settings, sandbox: await openSandbox(settings, mode), launcher };
 }
 
 /** Why Landlock cannot be tested on this machine, or null if it can. `npm run test:attacks` fetches what it needs. */

@@ -35,7 +35,7 @@ function numbers(): Readonly<Record<string, number>> {
 
 /** A place for a program, before it runs. */
 async function openStage(mode: SandboxMode) {
-  const { settings, sandbox, spawner } = await openTestSandbox(mode, { SERVICE_TYPST_BIN: PERL });
+  const { settings, sandbox, launcher } = await openTestSandbox(mode, { SERVICE_TYPST_BIN: PERL });
   const project = await RenderDirectory.create(settings.workDirectory, true);
   const { outputDirectory } = sandbox.view(project);
   const outputPath = project.outputDirectory ?? "";
@@ -49,8 +49,8 @@ async function openStage(mode: SandboxMode) {
     program: string,
     onOutput: (output: string) => void = () => {},
   ): Promise<{ end: TypstEnd; output: string }> {
-    const command = sandbox.spawnCommand(project, ["-"]);
-    const running = new TypstProcess(spawner, sandbox, command, settings.limits.max_output_bytes);
+    const command = sandbox.programCommand(project, ["-"]);
+    const running = new TypstProcess(launcher, sandbox, command, settings.limits.max_output_bytes);
     const callNumbers = Object.entries(numbers()).map(([name, number]) => `${name} => ${number}`);
     const head = `$| = 1; our %number = (${callNumbers.join(", ")}); our $output = "${outputDirectory}";`;
     let output = "";

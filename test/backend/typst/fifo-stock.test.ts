@@ -1,19 +1,19 @@
 /**
- * The stock of FIFOs, with the real spawner and the real mkfifo.
+ * The stock of FIFOs, with the real launcher and the real mkfifo.
  */
 import { mkdir, mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { Spawner } from "../../../backend/spawner/spawner.ts";
+import { Launcher } from "../../../backend/launcher/launcher.ts";
 import { FifoStock } from "../../../backend/typst/fifo-stock.ts";
 
 async function openStock({ mkfifoPath = "mkfifo" } = {}): Promise<{ stock: FifoStock; workDirectory: string }> {
   const workDirectory = await mkdtemp(join(tmpdir(), "fifo-stock-test-"));
   onTestFinished(() => rm(workDirectory, { recursive: true, force: true }));
-  const spawner = await Spawner.open(workDirectory);
-  onTestFinished(() => spawner.close());
-  return { stock: new FifoStock({ workDirectory, mkfifoPath }, spawner), workDirectory };
+  const launcher = new Launcher({ workDirectory, mkfifoPath: "mkfifo" });
+  onTestFinished(() => launcher.close());
+  return { stock: new FifoStock({ workDirectory, mkfifoPath }, launcher), workDirectory };
 }
 
 /** Takes so many FIFOs into one folder. */

@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { mkdir, readdir, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
+import { Launcher } from "../../../backend/launcher/launcher.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
-import { Spawner } from "../../../backend/spawner/spawner.ts";
 import { prepareWorkDirectory } from "../../../backend/work-directory/claim.ts";
 import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
 import { textFile } from "../../support/request-files.ts";
@@ -48,7 +48,7 @@ it("the work directory holds nothing of a render that has ended, however it ende
   expect(statuses).toEqual([200, 200, 422, 500, 413, 408]);
   await expect(left).rejects.toThrow();
   await expect.poll(() => backend.projects()).toEqual([]);
-  expect(await readdir(backend.workDirectory)).toEqual(["claim", "no-packages", "streams"]);
+  expect(await readdir(backend.workDirectory)).toEqual(["claim", "launcher", "no-packages"]);
 });
 
 it("the work directory holds one directory per render, which no other user can read", async () => {
@@ -98,8 +98,8 @@ it.each([
     return;
   }
   const claim = await taking;
-  const spawner = await Spawner.open(workDirectory);
-  await spawner.close();
+  const launcher = new Launcher(settings);
+  await launcher.close();
   await claim.release();
 });
 

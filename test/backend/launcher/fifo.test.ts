@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
-import { type FifoReader, writeFifo } from "../../../backend/typst/source-fifo.ts";
+import { type FifoReader, writeFifo } from "../../../backend/launcher/fifo.ts";
 import { isRunning } from "../../support/processes.ts";
 
 const MEBIBYTE = 1024 ** 2;

@@ -1,12 +1,10 @@
 /**
  * Other processes: reading /proc, and killing.
- *
- * Plain JavaScript, because the spawner loads it.
  */
 import { readdirSync, readFileSync } from "node:fs";
 
 /** All process ids; none on systems without /proc. */
-export function processIds() {
+export function processIds(): number[] {
   try {
     return readdirSync("/proc")
       .filter((name) => /^\d+$/.test(name))
@@ -16,8 +14,8 @@ export function processIds() {
   }
 }
 
-/** The text of a file in /proc; empty if the process has ended. @param {string} path below /proc */
-export function readProc(path) {
+/** The text of a file in /proc, by its path below it; empty if the process has ended. */
+export function readProc(path: string): string {
   try {
     return readFileSync(`/proc/${path}`, "utf8");
   } catch {
@@ -25,12 +23,8 @@ export function readProc(path) {
   }
 }
 
-/**
- * Kills a process, or a process group by its negative number. Does nothing if it has ended or belongs to another user.
- *
- * @param {number} pid
- */
-export function killIfThere(pid) {
+/** Kills a process, or a process group by its negative number. Does nothing if it has ended or belongs to another user. */
+export function killIfThere(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {

@@ -1,0 +1,38 @@
+# One shell of the launcher. It runs one program at a time. The backend writes these lines to its standard input, then a line
+# for each step. See docs/decisions/launcher.md.
+
+# The FIFOs of all its programs.
+input=$1.in
+output=$1.out
+
+# What the program writes to its standard error and what this shell reports arrive in one pipe, in order.
+exec 2>&1
+
+# Standard input ends with the backend. Everything in this process group ends with it.
+trap 'kill -KILL 0' EXIT
+# These are meant for the backend, or for what a program has left behind (see `finish`).
+trap : HUP INT TERM
+
+# Bash waits for its children by itself, so that a process id may already be somebody else's. It knows which jobs have ended.
+if [ -n "$BASH_VERSION" ]; then running=%%; else running='$!'; fi
+
+make_fifos() {
+  "$1" -m 600 "$input" "$output" && echo ready
+}
+
+# start <directory> <commands> <program> [argument ...]: whatever fails before the program runs is reported instead of `started`.
+start() {
+  (
+    exec <"$input" >"$output" && cd "$1" && eval "$2" && echo started >&2 && shift 2 && exec "$@"
+  ) &
+}
+
+# finish <word>: kills the program if it still runs, and reports its exit status under a word that it cannot have known. No
+# process id is used after `wait`, and none of these shells waits for anything else.
+finish() {
+  eval "kill -KILL $running"
+  wait $!
+  set -- "$1" $?
+  kill -TERM 0
+  echo "$1 $2"
+}

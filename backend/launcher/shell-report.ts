@@ -1,0 +1,46 @@
+/**
+ * What comes through the pipe of a shell while it runs one program: `started`, what the program writes to its standard
+ * error, and at last the shell's report of its end. Anything else in the first place is why the program was not started.
+ */
+import { constants } from "node:os";
+import type { ProgramEnd } from "./program.ts";
+
+const STARTED = "started\n";
+/** Enough to see how a program ended. The rest of its diagnostics is dropped. */
+const MAX_DIAGNOSTICS_LENGTH = 4096;
+/** Longer than any report of the shell. */
+const MAX_REPORT_LENGTH = 64;
+/** What a shell adds to the number of the signal that ended a program. */
+const SIGNAL_STATUS_BASE = 128;
+const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
+
+export class ShellReport {
+  #head = "";
+  #tail = "";
+  #length = 0;
+
+  append(text: string): void {
+    this.#length += text.length;
+    this.#head += text.slice(0, STARTED.length + MAX_DIAGNOSTICS_LENGTH - this.#head.length);
+    this.#tail = (this.#tail + text).slice(-MAX_REPORT_LENGTH);
+  }
+
+  get hasStarted(): boolean {
+    return this.#head.startsWith(STARTED);
+  }
+
+  get hasFailedToStart(): boolean {
+    return !STARTED.startsWith(this.#head.slice(0, STARTED.length));
+  }
+
+  /** How the program ended; null until that is reported under `word`. */
+  endUnder(word: string): ProgramEnd | null {
+    const [report, status] = new RegExp(`${word} (\\d+)\n$`).exec(this.#tail) ?? [];
+    if (report === undefined || status === undefined) return null;
+    if (!this.hasStarted) return { kind: "failed", reason: "the program was not started" };
+    const diagnostics = this.#head.slice(STARTED.length, this.#length - report.length);
+    const signal = SIGNAL_NAMES.get(Number(status) - SIGNAL_STATUS_BASE);
+    if (signal !== undefined) return { kind: "signalled", signal, diagnostics };
+    return { kind: "exited", exitCode: Number(status), diagnostics };
+  }
+}

@@ -1,0 +1,284 @@
+/**
+ * One shell of the launcher, from the backend's side: `launcher.sh` in a resident /bin/sh, which runs one program at a time.
+ *
+ * A program is over when two things are known: its exit status, which the shell reports, and that its output has ended, which
+ * the kernel reports when no process is left that holds it. Only then is its directory free, and so are the FIFOs.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { closeSync, constants, openSync, readFileSync } from "node:fs";
+import { Socket } from "node:net";
+import { join } from "node:path";
+import { errorCode } from "../error-log.ts";
+import { killIfThere } from "../proc.ts";
+import { killStrayProcesses } from "../work-directory/stray-processes.ts";
+import { writeFifo } from "./fifo.ts";
+import { INHERITED_DESCRIPTOR, type ProgramCommand, type ProgramEnd } from "./program.ts";
+import { ShellReport } from "./shell-report.ts";
+import { quote, shellCommand } from "./shell-words.ts";
+
+const FUNCTIONS = readFileSync(new URL("launcher.sh", import.meta.url), "utf8");
+
+/** If the output of a program that has ended is still open, something of it is left: half of a sandbox, for example. */
+const LEFTOVER_MILLISECONDS = 100;
+/** After this time, a program that was being started when its shell ended has started. */
+const LATE_START_MILLISECONDS = 1000;
+
+export interface ShellOptions {
+  readonly shellPath: string;
+  readonly workDirectory: string;
+  /** The path of its FIFOs in the work directory, without their suffixes. Nothing exists there yet. */
+  readonly fifoPath: string;
+  readonly mkfifoPath: string;
+  /** How long the shell may take to report an end before it is killed. */
+  readonly answerTimeoutMilliseconds: number;
+}
+
+/** Whoever wants to know what becomes of a program. */
+export interface RunObserver {
+  onStart(): void;
+  /** Called once, at last. */
+  onEnd(end: ProgramEnd): void;
+}
+
+/** One program in a shell. */
+export interface Run {
+  readonly output: Socket;
+  /** @returns whether all of it was written. */
+  write(pieces: readonly Buffer[]): Promise<boolean>;
+  /** Kills the program if it still runs, and has its end reported. */
+  finish(): void;
+}
+
+export class Shell {
+  readonly #options: ShellOptions;
+  readonly #child: ChildProcess;
+  readonly #input: string;
+  readonly #output: string;
+  /** Resolves when programs can be run, or never will be. */
+  readonly ready: Promise<void>;
+  /** Resolves when it has ended. */
+  readonly ended: Promise<void>;
+  #hearReady: () => void = () => {};
+  #run: ShellRun | null = null;
+  #isUsable = true;
+
+  constructor(options: ShellOptions) {
+    this.#options = options;
+    const { shellPath, workDirectory, fifoPath } = options;
+    this.#input = join(workDirectory, `${fifoPath}.in`);
+    this.#output = join(workDirectory, `${fifoPath}.out`);
+    // A process group of its own, so that its end reaches everything that it has started.
+    this.#child = spawn(shellPath, ["-s", fifoPath], {
+      cwd: workDirectory,
+      detached: true,
+      env: {},
+      stdio: ["pipe", "pipe", "ignore"],
+    });
+    this.ready = new Promise((resolve) => {
+      this.#hearReady = resolve;
+    });
+    this.ended = new Promise((resolve) => {
+      const onEnd = (reason: string) => {
+        this.#isUsable = false;
+        this.#hearReady();
+        this.#run?.abandon(reason);
+        resolve();
+      };
+      this.#child.on("exit", (exitCode, signal) => onEnd(`its shell ended: ${signal ?? exitCode}`));
+      this.#child.on("error", (error) => onEnd(`its shell failed: ${errorCode(error)}`));
+    });
+    // A broken pipe means that the shell has ended, which is reported anyway.
+    this.#child.stdin?.on("error", () => {});
+    this.#child.stdout?.on("error", () => {});
+    this.#child.stdout?.setEncoding("latin1").on("data", (text: string) => this.#hear(text));
+    this.send(FUNCTIONS);
+    this.send(shellCommand("make_fifos", options.mkfifoPath));
+  }
+
+  get pid(): number | null {
+    return this.#child.pid ?? null;
+  }
+
+  /** Whether it can run a program, once it is ready. */
+  get isUsable(): boolean {
+    return this.#isUsable;
+  }
+
+  /**
+   * Runs a program. The shell must be ready, and no other program may be running in it.
+   *
+   * @throws if its FIFOs cannot be opened or the command cannot be written. The shell cannot be used again then.
+   */
+  run(command: ProgramCommand, observer: RunObserver): Run {
+    const line = startLine(command);
+    let inputDescriptor: number | null = null;
+    try {
+      // Opened in both directions, because the program has not opened it yet.
+      inputDescriptor = openSync(this.#input, constants.O_RDWR | constants.O_NONBLOCK);
+      const fd = openSync(this.#output, constants.O_RDONLY | constants.O_NONBLOCK);
+      const output = new Socket({ fd, readable: true, writable: false });
+      const run = new ShellRun(this, output, this.#input, inputDescriptor, command.workingDirectory, observer);
+      this.#run = run;
+      this.send(line);
+      return run;
+    } catch (error) {
+      if (inputDescriptor !== null) closeSync(inputDescriptor);
+      this.close();
+      throw error;
+    }
+  }
+
+  /** Has the shell end by itself, with its program. */
+  close(): void {
+    this.#isUsable = false;
+    this.#child.stdin?.end();
+  }
+
+  /** Kills the shell and what it has started. */
+  kill(): void {
+    this.#isUsable = false;
+    const { pid, exitCode, signalCode } = this.#child;
+    // Until Node has seen its exit, its number is nobody else's.
+    if (pid !== undefined && exitCode === null && signalCode === null) killIfThere(-pid);
+  }
+
+  get answerTimeoutMilliseconds(): number {
+    return this.#options.answerTimeoutMilliseconds;
+  }
+
+  /** Sends commands in the shell's language. */
+  send(commands: string): void {
+    this.#child.stdin?.write(`${commands}\n`);
+  }
+
+  /** Called by the run at its end. @param isClean whether nothing is left of it. */
+  leave(isClean: boolean): void {
+    this.#run = null;
+    if (!isClean) this.close();
+  }
+
+  #hear(text: string): void {
+    if (this.#run !== null) {
+      this.#run.hear(text);
+      return;
+    }
+    if (text !== "ready\n") this.close();
+    this.#hearReady();
+  }
+}
+
+class ShellRun implements Run {
+  readonly output: Socket;
+  readonly #shell: Shell;
+  readonly #inputPath: string;
+  /** Keeps the input from ending before it is written. Null once it is closed. */
+  #inputDescriptor: number | null;
+  readonly #directory: string;
+  readonly #observer: RunObserver;
+  readonly #report = new ShellReport();
+  readonly #over = Promise.withResolvers<void>();
+  #hasStarted = false;
+  /** The word of the report on its end; null until that is asked for. */
+  #word: string | null = null;
+  #end: ProgramEnd | null = null;
+  #isOver = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    shell: Shell,
+    output: Socket,
+    inputPath: string,
+    inputDescriptor: number,
+    directory: string,
+    observer: RunObserver,
+  ) {
+    this.#shell = shell;
+    this.output = output;
+    this.#inputPath = inputPath;
+    this.#inputDescriptor = inputDescriptor;
+    this.#directory = directory;
+    this.#observer = observer;
+    // Whoever reads the output gets the error.
+    output.on("error", () => {});
+    output.on("end", () => this.finish());
+    output.on("close", () => this.#settleIfOver());
+  }
+
+  async write(pieces: readonly Buffer[]): Promise<boolean> {
+    const isWritten = await writeFifo(this.#inputPath, pieces, { end: this.#over.promise, kill: () => this.finish() });
+    this.#closeInput();
+    return isWritten;
+  }
+
+  finish(): void {
+    if (this.#word !== null) return;
+    this.#word = randomUUID();
+    this.#timer = setTimeout(() => this.#shell.kill(), this.#shell.answerTimeoutMilliseconds);
+    this.#shell.send(shellCommand("finish", this.#word));
+  }
+
+  hear(text: string): void {
+    this.#report.append(text);
+    if (!this.#hasStarted && this.#report.hasStarted) {
+      this.#hasStarted = true;
+      this.#observer.onStart();
+    }
+    if (this.#report.hasFailedToStart) this.finish();
+    if (this.#word === null || this.#end !== null) return;
+    this.#end = this.#report.endUnder(this.#word);
+    if (this.#end === null) return;
+    clearTimeout(this.#timer);
+    // A program that was not started may not have opened its output.
+    if (this.#end.kind === "failed") this.output.destroy();
+    else this.#timer = setTimeout(() => this.#removeLeftovers(), LEFTOVER_MILLISECONDS);
+    this.#settleIfOver();
+  }
+
+  /** The shell has ended. Not everything ends with it if it was killed. */
+  abandon(reason: string): void {
+    const killStrays = () => killStrayProcesses((argument) => argument === this.#directory);
+    killStrays();
+    setTimeout(killStrays, LATE_START_MILLISECONDS).unref();
+    this.#settle({ kind: "failed", reason });
+  }
+
+  #removeLeftovers(): void {
+    killStrayProcesses((argument) => argument === this.#directory);
+    this.#timer = setTimeout(() => this.#shell.kill(), this.#shell.answerTimeoutMilliseconds);
+  }
+
+  #settleIfOver(): void {
+    if (this.#end !== null && (this.output.readableEnded || this.output.destroyed)) this.#settle(this.#end);
+  }
+
+  #settle(end: ProgramEnd): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    this.#closeInput();
+    if (end.kind === "failed") this.output.destroy();
+    // Whoever has closed the output of a program before its end does not know who still holds it.
+    this.#shell.leave(end.kind === "failed" || this.output.readableEnded);
+    this.#over.resolve();
+    this.#observer.onEnd(end);
+  }
+
+  #closeInput(): void {
+    if (this.#inputDescriptor !== null) closeSync(this.#inputDescriptor);
+    this.#inputDescriptor = null;
+  }
+}
+
+/** The line that starts a program. Its words are quoted, whatever they contain. */
+function startLine(command: ProgramCommand): string {
+  const { workingDirectory, limitCommands, environment, inheritedFile, file } = command;
+  const preparation = [
+    ...limitCommands,
+    // Shells export these by themselves.
+    "unset PWD OLDPWD SHLVL",
+    ...Object.entries(environment).map(([name, value]) => `export ${name}=${quote(value)}`),
+    ...(inheritedFile === null ? [] : [`exec ${INHERITED_DESCRIPTOR}<${quote(inheritedFile)}`]),
+  ];
+  return shellCommand("start", workingDirectory, preparation.join(" && "), file, ...command.arguments);
+}

@@ -1,0 +1,456 @@
+/**
+ * The launcher: the resident shells that start all programs. What they hand over, what they say of an end, and what becomes
+ * of renders when one of them dies.
+ */
+import { execFileSync } from "node:child_process";
+import { EventEmitter, once } from "node:events";
+import { readFileSync, readlinkSync } from "node:fs";
+import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
+import fc from "fast-check";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { Launcher, type LauncherOptions } from "../../../backend/launcher/launcher.ts";
+import type { LaunchedProgram, ProgramCommand } from "../../../backend/launcher/program.ts";
+import { findOnPath } from "../../../backend/programs.mjs";
+import { renderArguments } from "../../../backend/typst/command-line.ts";
+import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
+import { ENDLESS, NO_TIME_LIMIT } from "../../support/bombs.ts";
+import { expectNothingLeft } from "../../support/leftovers.ts";
+import { expectProblem } from "../../support/problems.ts";
+import {
+  isRunning,
+  openDescriptors,
+  processesOf,
+  processIds,
+  readProc,
+  residentBytes,
+  typstProcessesOf,
+} from "../../support/processes.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
+import { openTestSandbox, PDF, SANDBOXES } from "../../support/test-sandbox.ts";
+
+/** The shells of this machine that some distribution has as its `sh`. */
+const SHELLS = ["dash", "bash", "busybox"].filter((name) => findOnPath(name).length > 0);
+
+/** @param shellName one of `SHELLS`, which is called `sh` then; without it, the machine's own `sh`. */
+async function openLauncher({
+  shellName,
+  mkfifoPath = "/usr/bin/mkfifo",
+  ...options
+}: LauncherOptions & { shellName?: string; mkfifoPath?: string } = {}) {
+  const folder = await makeTemporaryFolder("launcher-test-");
+  const shellPath = shellName === undefined ? "/bin/sh" : join(folder, "sh");
+  if (shellName !== undefined) await symlink(findOnPath(shellName)[0] ?? "", shellPath);
+  const launcher = new Launcher({ workDirectory: folder, mkfifoPath }, { shellPath, ...options });
+  onTestFinished(() => launcher.close());
+  return { launcher, folder, shellPath };
+}
+
+function shell(script: string, more: Partial<ProgramCommand> = {}): ProgramCommand {
+  return {
+    file: "/bin/sh",
+    arguments: ["-c", script],
+    environment: {},
+    // Not a shared folder: tests take processes that name it for those that run in it.
+    workingDirectory: import.meta.dirname,
+    inheritedFile: null,
+    limitCommands: [],
+    ...more,
+  };
+}
+
+/** Everything that a program writes, after it was given its input. */
+async function exchange(launched: LaunchedProgram, input = ""): Promise<string | null> {
+  void launched.write([Buffer.from(input)]);
+  const output = await launched.output;
+  // The output of a program that was not started is closed.
+  return output && text(output).catch(() => null);
+}
+
+/** The process of a program that has started. */
+async function pidOf(launched: LaunchedProgram): Promise<number> {
+  const shellPid = await launched.ancestorPid;
+  const [pid = 0] = readProc(`${shellPid}/task/${shellPid}/children`).trim().split(" ").map(Number);
+  return pid;
+}
+
+/** The end of a program whose output nobody wants. */
+async function endOf(launched: LaunchedProgram) {
+  await exchange(launched);
+  return launched.end;
+}
+
+const EXITED = { kind: "exited", exitCode: 0, diagnostics: "" };
+const KILLED = { kind: "signalled", signal: "SIGKILL" };
+const NOT_STARTED = { kind: "failed", reason: "the program was not started" };
+
+describe.each(SHELLS)("a program that is started by %s", (shellName) => {
+  it("gets its whole input, and returns its output and its end", async () => {
+    const { launcher } = await openLauncher({ shellName });
+    const launched = launcher.start(shell("tr a-z A-Z; echo words >&2; exit 3"));
+    expect(await exchange(launched, "some input")).toBe("SOME INPUT");
+    expect(await launched.end).toEqual({ ...EXITED, exitCode: 3, diagnostics: "words\n" });
+  });
+
+  it("may end without having read its input", async () => {
+    const { launcher } = await openLauncher({ shellName });
+    for (let round = 0; round < 20; round++) {
+      const launched = launcher.start(shell(`echo ${round}`));
+      expect(await exchange(launched, "x".repeat(round * 10_000))).toBe(`${round}\n`);
+      expect(await launched.end).toEqual(EXITED);
+    }
+  });
+
+  it("gets its own streams, however many start at once", async () => {
+    const { launcher } = await openLauncher({ shellName });
+    const numbers = Array.from({ length: 20 }, (_, number) => number);
+    for (let round = 0; round < 3; round++) {
+      const programs = numbers.map((number) => launcher.start(shell(`cat; echo ${number}; echo ${number} >&2`)));
+      const outputs = await Promise.all(programs.map((program, number) => exchange(program, `${number}-`)));
+      expect(outputs).toEqual(numbers.map((number) => `${number}-${number}\n`));
+      const ends = await Promise.all(programs.map(({ end }) => end));
+      expect(ends).toEqual(numbers.map((number) => ({ ...EXITED, diagnostics: `${number}\n` })));
+    }
+  });
+
+  it("gets each of its words as it is, whatever it contains", async () => {
+    const { launcher, folder } = await openLauncher({ shellName });
+    const words = fc.array(
+      fc.oneof(
+        fc.string({ unit: "binary", maxLength: 20 }),
+        fc.string({ unit: fc.constantFrom(..."'\"\\$`!*?[](){}<>|&;#~ \t\n\r=%^-"), maxLength: 20 }),
+      ),
+      { maxLength: 5 },
+    );
+    const hostile = words.map((list) => list.map((word) => word.replaceAll("\0", "").toWellFormed()));
+    let round = 0;
+    await fc.assert(
+      fc.asyncProperty(hostile, async (list) => {
+        // No name of a folder contains a slash, or is longer than 255 bytes.
+        const name = `${round++}${list.join("").replaceAll("/", "")}`;
+        const workingDirectory = join(folder, name);
+        await mkdir(workingDirectory);
+        const inheritedFile = join(workingDirectory, "inherited");
+        await writeFile(inheritedFile, "third");
+        const script = 'cat <&3; pwd; printf "%s\\0" "$WORD" "$@"';
+        const [environmentWord = ""] = list;
+        const command = shell(script, { workingDirectory, inheritedFile, environment: { WORD: environmentWord } });
+        const output = await exchange(launcher.start({ ...command, arguments: ["-c", script, "sh", ...list] }));
+        const printed = list.length === 0 ? [environmentWord, ""] : [environmentWord, ...list, ""];
+        expect(output).toBe(`third${workingDirectory}\n${printed.join("\0")}`);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("has no variables but those it was given", async () => {
+    const { launcher } = await openLauncher({ shellName });
+    const command = shell("", { file: "/usr/bin/env", arguments: [], environment: { TZ: "UTC" } });
+    const lines = (await exchange(launcher.start(command)))?.trimEnd().split("\n") ?? [];
+    // bash tells each program its own path, and busybox where it would look for programs.
+    expect(lines.filter((line) => !/^(?:_=|PATH=\/sbin:)/.test(line))).toEqual(["TZ=UTC"]);
+  });
+
+  it("can receive and send megabytes", async () => {
+    const { launcher } = await openLauncher({ shellName });
+    const input = "0123456789abcdef".repeat(500_000);
+    expect((await exchange(launcher.start(shell("cat")), input)) === input).toBe(true);
+  });
+
+  it("may write any amount to standard error, of which the beginning is kept", async () => {
+    const { launcher } = await openLauncher({ shellName });
+    const launched = launcher.start(shell("head -c 3000000 /dev/zero | tr '\\0' x >&2"));
+    expect(await endOf(launched)).toEqual({ ...EXITED, diagnostics: "x".repeat(4096) });
+  });
+
+  it("cannot forge the report of its end", async () => {
+    const { launcher } = await openLauncher({ shellName });
+    const launched = launcher.start(shell("echo started >&2; echo 00000000-0000-0000-0000-000000000000 0 >&2; exit 1"));
+    expect(await endOf(launched)).toMatchObject({ kind: "exited", exitCode: 1 });
+  });
+
+  it("has no open descriptors but those it was given", async () => {
+    const { launcher } = await openLauncher({ shellName });
+    const [first, second] = [launcher.start(shell("read line")), launcher.start(shell("echo runs; read line"))];
+    await once((await second.output) ?? new EventEmitter(), "data");
+    const pid = await pidOf(second);
+    // Descriptors that this process has inherited are open in every child too.
+    const inherited = new Set(openDescriptors(process.pid));
+    const open = openDescriptors(pid).filter((descriptor) => !inherited.has(descriptor));
+    expect(open).toEqual([
+      expect.stringMatching(/^0 -> .*\/launcher\/[12]\.in$/),
+      expect.stringMatching(/^1 -> .*\/launcher\/[12]\.out$/),
+      expect.stringMatching(/^2 -> socket:/),
+    ]);
+    await Promise.all([endOf(first), endOf(second)]);
+  });
+
+  it("is killed with every process that it started", async () => {
+    const { launcher } = await openLauncher({ shellName });
+    const launched = launcher.start(shell("sleep 60 & echo $!; wait"));
+    const [line] = await once((await launched.output) ?? new EventEmitter(), "data");
+    launched.kill();
+    expect(await launched.end).toMatchObject(KILLED);
+    await expect.poll(() => isRunning(Number(line))).toBe(false);
+  });
+
+  it("is killed when it closes its output and goes on", async () => {
+    const { launcher } = await openLauncher({ shellName });
+    expect(await endOf(launcher.start(shell("exec sleep 60 >&-")))).toMatchObject(KILLED);
+  });
+
+  it("may be killed before it has started and after it has ended", async () => {
+    const { launcher } = await openLauncher({ shellName });
+    for (let round = 0; round < 2; round++) {
+      const early = launcher.start(shell("sleep 60"));
+      early.kill();
+      expect(["signalled", "failed"]).toContain((await endOf(early)).kind);
+      const late = launcher.start(shell("exit 0"));
+      expect(await endOf(late)).toEqual(EXITED);
+      late.kill();
+      expect(await exchange(launcher.start(shell("echo still here")))).toBe("still here\n");
+    }
+  });
+
+  it.each([
+    ["a folder that is not there", shell("", { workingDirectory: "/nonexistent" })],
+    ["a file that is not there", shell("", { inheritedFile: "/nonexistent/file" })],
+    ["a limit that cannot be set", shell("", { limitCommands: ["ulimit -n 1000000000000"] })],
+  ])("fails if it is given %s", async (_what, command) => {
+    const { launcher } = await openLauncher({ shellName });
+    for (let round = 0; round < 2; round++) {
+      expect(await endOf(launcher.start(command))).toEqual(NOT_STARTED);
+      expect(await exchange(launcher.start(shell("echo next")))).toBe("next\n");
+    }
+  });
+
+  it("fails by the usual exit code if it is not there", async () => {
+    const { launcher } = await openLauncher({ shellName });
+    const end = await endOf(launcher.start(shell("", { file: "/nonexistent/program" })));
+    expect(end).toMatchObject({ kind: "exited", exitCode: 127 });
+    expect(await exchange(launcher.start(shell("echo next")))).toBe("next\n");
+  });
+
+  it("and is over leaves its shell to the next one, with its memory", async () => {
+    const { launcher } = await openLauncher({ shellName });
+    const shells = new Set<number | null>();
+    for (let round = 0; round < 5; round++) {
+      const launched = launcher.start(shell("exit 0"));
+      shells.add(await launched.ancestorPid);
+      await endOf(launched);
+    }
+    expect(shells.size).toBe(1);
+    const [pid] = shells;
+    // dash takes 1 MB, bash 4.
+    expect(residentBytes(pid ?? 0)).toBeLessThan(5e6);
+    expect(readProc(`${pid}/task/${pid}/children`)).toBe("");
+  });
+
+  it("is killed by its number only before its shell has waited for it, for it is somebody else's afterwards", async () => {
+    const { shellPath } = await openLauncher({ shellName });
+    const script = `kill() { echo "kill $*"; command kill "$@"; }
+      wait() { echo "wait $*"; command wait "$@"; }
+      ${readFileSync(new URL("../../../backend/launcher/launcher.sh", import.meta.url), "utf8")}
+      input=/dev/null output=/dev/null
+      start / : sleep 60
+      echo "child $!"
+      finish word`;
+    const lines = execFileSync("setsid", ["--wait", shellPath, "-c", `${script}\ntrap - EXIT`], { encoding: "utf8" });
+    const child = /^child (\d+)$/m.exec(lines)?.[1];
+    const uses = lines.split("\n").filter((line) => /^(?:kill|wait) /.test(line));
+    expect(["kill -KILL %%", `kill -KILL ${child}`]).toContain(uses[0]);
+    // The second kill is for the process group, which is the shell's own.
+    expect(uses.slice(1)).toEqual([`wait ${child}`, "kill -TERM 0"]);
+  });
+
+  it("ends when the backend does, and so does its shell", async () => {
+    const { launcher } = await openLauncher({ shellName });
+    const launched = launcher.start(shell("trap '' HUP TERM INT; sleep 60 & wait"));
+    const pids = [Number(await launched.ancestorPid), await pidOf(launched)];
+    // The end of the backend closes the standard input of the shell, whatever the backend dies of.
+    await launcher.close();
+    await expect.poll(() => pids.filter(isRunning)).toEqual([]);
+    expect(await launched.end).toMatchObject({ kind: "failed" });
+  });
+});
+
+describe("the FIFOs of a shell", () => {
+  it("that are removed make a failure of one program, and the next gets others", async () => {
+    const { launcher, folder } = await openLauncher();
+    expect(await exchange(launcher.start(shell("echo before")))).toBe("before\n");
+    await rm(join(folder, "launcher", "1.out"));
+    const failed = launcher.start(shell("echo lost"));
+    expect(await failed.output).toBeNull();
+    expect(await failed.end).toEqual({ kind: "failed", reason: expect.stringContaining("ENOENT") });
+    expect(await exchange(launcher.start(shell("echo after")))).toBe("after\n");
+  });
+
+  it("cannot be made without mkfifo, which every program is told", async () => {
+    const { launcher } = await openLauncher({ mkfifoPath: "/nonexistent/mkfifo" });
+    for (let round = 0; round < 2; round++) {
+      const failed = launcher.start(shell("echo lost"));
+      expect(await failed.output).toBeNull();
+      expect(await failed.end).toEqual({ kind: "failed", reason: "its shell could not be started" });
+    }
+  });
+});
+
+function startBackendWithTwoSlots(
+  environment: Readonly<Record<string, string>> = {},
+  answerTimeoutMilliseconds?: number,
+): Promise<TestBackend> {
+  const settings = { SERVICE_MAX_CONCURRENT_RENDERS: "2", ...environment };
+  return startTemporaryBackend(settings, answerTimeoutMilliseconds);
+}
+
+/** The shells of a backend: those that work in its work directory and name their FIFOs there. */
+function shellPids({ workDirectory }: TestBackend): number[] {
+  return processIds().filter(
+    (pid) => /\0-s\0launcher\/\d+\0$/.test(readProc(`${pid}/cmdline`)) && workingDirectoryOf(pid) === workDirectory,
+  );
+}
+
+function workingDirectoryOf(pid: number): string | null {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`);
+  } catch {
+    return null;
+  }
+}
+
+describe("a shell that dies", () => {
+  it.each([...SANDBOXES, "none"])(
+    "takes its render with it, and no other, and the next render gets a new shell (%s)",
+    async (mode) => {
+      const backend = await startBackendWithTwoSlots({ SERVICE_SANDBOX: mode, ...NO_TIME_LIMIT });
+      const answers = [backend.render({ source: ENDLESS }), backend.render({ source: ENDLESS })];
+      await expect.poll(() => typstProcessesOf(backend.workDirectory).length).toBe(2);
+      const pids = typstProcessesOf(backend.workDirectory);
+      onTestFinished(() => {
+        for (const pid of pids.filter(isRunning)) process.kill(pid, "SIGKILL");
+      });
+      const [first = 0, second = 0] = shellPids(backend);
+      process.kill(first, "SIGKILL");
+      await expectProblem(await Promise.race(answers), "service_unavailable");
+      await expect.poll(() => typstProcessesOf(backend.workDirectory)).toHaveLength(1);
+      process.kill(second, "SIGKILL");
+      for (const answer of answers) expect((await answer).status).toBe(503);
+      expect((await backend.render({ source: "x" })).status).toBe(200);
+      await expectNothingLeft(backend);
+    },
+  );
+
+  it("while renders start leaves no half-built sandbox behind", async () => {
+    const backend = await startBackendWithTwoSlots({ SERVICE_MAX_CONCURRENT_RENDERS: "4" });
+    for (let round = 0; round < 24; round++) {
+      expect((await backend.render({ source: "x" })).status).toBe(200);
+      const answers = Array.from({ length: 4 }, () => backend.render({ source: "x" }));
+      // At a different moment of the start each time.
+      await delay(1 + (round % 12));
+      for (const pid of shellPids(backend)) process.kill(pid, "SIGKILL");
+      expect(new Set([200, 503])).toEqual(
+        new Set([200, 503, ...(await Promise.all(answers)).map(({ status }) => status)]),
+      );
+    }
+    expect((await backend.render({ source: "x" })).status).toBe(200);
+    await expectNothingLeft(backend);
+  });
+
+  it("or hangs is replaced, and the render that noticed it was never started", async () => {
+    const backend = await startBackendWithTwoSlots({ SERVICE_RENDER_TIMEOUT_SECONDS: "3" }, 500);
+    expect((await backend.render({ source: "x" })).status).toBe(200);
+    const [pid = 0] = shellPids(backend);
+    process.kill(pid, "SIGSTOP");
+    onTestFinished(() => {
+      if (isRunning(pid)) process.kill(pid, "SIGKILL");
+    });
+    await expectProblem(await backend.render({ source: "x" }), "service_unavailable");
+    expect((await backend.render({ source: "x" })).status).toBe(200);
+    await expectNothingLeft(backend);
+  });
+
+  it("while a process waits for its request does not affect that request", async () => {
+    const backend = await startBackendWithTwoSlots({ SERVICE_WARM_RENDERS: "1" });
+    expect((await backend.render({ source: "x" })).status).toBe(200);
+    await expect.poll(() => typstProcessesOf(backend.workDirectory).length).toBe(1);
+    for (const pid of shellPids(backend)) process.kill(pid, "SIGKILL");
+    expect((await backend.render({ source: "x" })).status).toBe(200);
+  });
+
+  it("does not die of a terminal's signals, which are meant for the backend", async () => {
+    const backend = await startBackendWithTwoSlots();
+    expect((await backend.render({ source: "x" })).status).toBe(200);
+    const pids = shellPids(backend);
+    for (const pid of pids) {
+      for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.kill(pid, signal);
+    }
+    expect((await backend.render({ source: "x" })).status).toBe(200);
+    expect(shellPids(backend)).toEqual(pids);
+  });
+});
+
+it("a process that is killed at any moment of its start is gone, and said to be", async () => {
+  const { settings, sandbox, launcher } = await openTestSandbox("bubblewrap");
+  for (let round = 0; round < 120; round++) {
+    const project = await RenderDirectory.create(settings.workDirectory, false);
+    const view = sandbox.view(project);
+    const launched = launcher.start(
+      sandbox.programCommand(project, renderArguments(settings, view, { output: PDF, bringsFonts: false })),
+    );
+    if (round % 2 === 0) await launched.ancestorPid;
+    const end = performance.now() + (round % 12) / 2;
+    while (performance.now() < end) await nextTurn();
+    launched.kill();
+    (await launched.output)?.resume();
+    expect(["signalled", "failed"]).toContain((await launched.end).kind);
+    // Not after a while: the directory of a program that has ended may be used again.
+    expect(processesOf(settings.workDirectory)).toEqual([]);
+  }
+});
+
+describe("a launcher that is closed", () => {
+  it("starts nothing any more and says so", async () => {
+    const { launcher } = await openLauncher();
+    expect(await exchange(launcher.start(shell("echo open")))).toBe("open\n");
+    const running = launcher.start(shell("sleep 60"));
+    await running.ancestorPid;
+    await launcher.close();
+    expect(await running.end).toMatchObject({ kind: "failed" });
+    const late = launcher.start(shell("echo late"));
+    expect([await late.output, await late.ancestorPid]).toEqual([null, null]);
+    expect(await late.end).toEqual({ kind: "failed", reason: expect.stringContaining("closed") });
+    await launcher.close();
+  });
+
+  it("ends even if a shell hangs", async () => {
+    const { launcher } = await openLauncher({ answerTimeoutMilliseconds: 500 });
+    const launched = launcher.start(shell("echo $PPID"));
+    const pid = Number(await exchange(launched));
+    await launched.end;
+    process.kill(pid, "SIGSTOP");
+    await launcher.close();
+    expect(isRunning(pid)).toBe(false);
+  });
+});
+
+describe("a shell without descriptors or processes left", () => {
+  it("reports each program that it cannot start, and starts programs again when it can", async () => {
+    const { launcher } = await openLauncher();
+    const first = launcher.start(shell("exit 0"));
+    const pid = await first.ancestorPid;
+    await endOf(first);
+    const limit = (count: number) => execFileSync("prlimit", [`--pid=${pid}`, `--nofile=${count}:`]);
+    // Its own streams are 0 to 2.
+    for (const count of [3, 4]) {
+      limit(count);
+      const inheritedFile = "/dev/null";
+      expect((await endOf(launcher.start(shell("", { inheritedFile, file: "/bin/true" })))).kind).not.toBe("signalled");
+    }
+    limit(1024);
+    const launched = launcher.start(shell("echo started"));
+    expect(await exchange(launched)).toBe("started\n");
+  });
+});
