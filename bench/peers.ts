@@ -117,7 +117,7 @@ async function main(): Promise<void> {
     const facts: Table = {
       subject: "",
       columns: [{ title: "memory, MiB", digits: 0 }, { title: "sandbox" }, { title: "PDF/UA-1" }],
-      rows: peers.map(({ kind, mebibytes }) => ({ name: kind.name, cells: [mebibytes, kind.isSandboxed, kind.pdfUa] })),
+      rows: peers.map(({ kind, mebibytes }) => ({ name: kind.name, cells: [mebibytes, kind.sandbox, kind.pdfUa] })),
     };
     await publish("peers", pageOf({ tables, facts, missing, rounds, loadAtStart }), [...tables, facts]);
   } finally {

@@ -276,7 +276,7 @@ function startLine(command: ProgramCommand): string {
   const preparation = [
     ...limitCommands,
     // Shells export these by themselves.
-    "unset PATH PWD OLDPWD SHLVL",
+    "unset PWD OLDPWD SHLVL",
     ...Object.entries(environment).map(([name, value]) => `export ${name}=${quote(value)}`),
     ...(inheritedFile === null ? [] : [`exec ${INHERITED_DESCRIPTOR}<${quote(inheritedFile)}`]),
   ];

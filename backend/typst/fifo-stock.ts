@@ -1,9 +1,10 @@
 /**
  * FIFOs for render directories. Node cannot create one, and starting mkfifo(1) for each would cost a millisecond per
- * render, so they are made in batches and moved to where they are needed. None is used twice.
+ * render, so they are made in batches, moved to where they are needed, and moved back. No name is used twice.
  */
 import { randomBytes } from "node:crypto";
-import { mkdir, rename } from "node:fs/promises";
+import { renameSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Launcher } from "../launcher/launcher.ts";
 import type { BackendSettings } from "../settings.ts";
@@ -47,13 +48,20 @@ export class FifoStock implements FifoSource {
     if (name === undefined) return null;
     try {
       const newName = `:${name}`;
-      await rename(join(this.#directory, name), join(directory, newName));
+      renameSync(join(this.#directory, name), join(directory, newName));
       return newName;
     } catch {
       // The FIFO has been removed, so probably the others have been, too.
       this.#names = [];
       return null;
     }
+  }
+
+  /** Takes a FIFO back, under another name. The process that it served must be gone. @throws if it has been removed. */
+  takeBack(path: string): void {
+    const name = randomName();
+    renameSync(path, join(this.#directory, name));
+    this.#names.push(name);
   }
 
   #fillLater(): void {
@@ -69,7 +77,7 @@ export class FifoStock implements FifoSource {
   /** Makes a batch. @returns whether it succeeded. */
   async #fill(): Promise<boolean> {
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
-    const names = Array.from({ length: FIFOS_PER_BATCH }, () => randomBytes(NAME_BYTES).toString("hex"));
+    const names = Array.from({ length: FIFOS_PER_BATCH }, randomName);
     const program = this.#launcher.start({
       file: this.#mkfifoPath,
       arguments: ["-m", "600", ...names],
@@ -84,4 +92,8 @@ export class FifoStock implements FifoSource {
     this.#names.push(...names);
     return true;
   }
+}
+
+function randomName(): string {
+  return randomBytes(NAME_BYTES).toString("hex");
 }

@@ -22,6 +22,8 @@ import { removeOutputFiles } from "./output-files.ts";
 export interface FifoSource {
   /** Moves a FIFO into a directory. @returns its name; null if there is none. */
   moveInto(directory: string): Promise<string | null>;
+  /** Takes one back that nobody has open. @throws if it is gone. */
+  takeBack(path: string): void;
 }
 
 /** The name of the file with `data`. Keys cannot contain a colon, so no file of a request can have this name. */
@@ -55,7 +57,7 @@ export class RenderDirectory {
   #files: string[] = [];
   /** The keys of the files whose directories have been made. */
   #keys: readonly string[] = [];
-  #fifoName: string | null = null;
+  #fifo: { readonly name: string; readonly source: FifoSource } | null = null;
   /** Whether it holds the data of a request without any. */
   #hasEmptyData = false;
   /** Whether it holds anything that takes long to remove. */
@@ -91,10 +93,11 @@ export class RenderDirectory {
     return this.#root;
   }
 
-  /** Moves a FIFO into the directory, unless it has one. @returns its name; null if there is none. */
+  /** Moves a FIFO into the directory. @returns its name; null if there is none. */
   async addFifo(source: FifoSource): Promise<string | null> {
-    this.#fifoName ??= await source.moveInto(this.root);
-    return this.#fifoName;
+    const name = await source.moveInto(this.root);
+    if (name !== null) this.#fifo = { name, source };
+    return name;
   }
 
   /**
@@ -140,8 +143,10 @@ export class RenderDirectory {
     if (this.outputDirectory !== null || this.#isLarge || this.#files.length > MAX_FILES_TO_CLEAR) return false;
     try {
       for (const file of this.#files.splice(0)) unlinkSync(join(this.root, file));
-      const kept = this.#keptFiles();
-      if (!readdirSync(this.root).every((name) => kept.includes(name))) return false;
+      if (this.#fifo !== null) this.#fifo.source.takeBack(join(this.root, this.#fifo.name));
+      this.#fifo = null;
+      const expected = this.#hasEmptyData ? [DATA_FILE_NAME] : [];
+      if (readdirSync(this.root).join("/") !== expected.join("/")) return false;
       this.#rename(KEPT_PREFIX);
       return true;
     } catch {
@@ -170,7 +175,9 @@ export class RenderDirectory {
    * @returns whether that was everything.
    */
   async #removeKnown(): Promise<boolean> {
-    const files = [...this.#keptFiles(), ...this.#files];
+    const files = [...this.#files];
+    if (this.#fifo !== null) files.push(this.#fifo.name);
+    if (this.#hasEmptyData) files.push(DATA_FILE_NAME);
     await Promise.allSettled(files.map((file) => unlink(join(this.root, file))));
     try {
       await removeDirectories(this.root, this.#keys);
@@ -185,11 +192,6 @@ export class RenderDirectory {
     const root = join(dirname(this.#root), `${prefix}${randomUUID()}`);
     renameSync(this.#root, root);
     this.#root = root;
-  }
-
-  /** The names of the files that stay when the directory is cleared. */
-  #keptFiles(): string[] {
-    return [this.#fifoName, this.#hasEmptyData ? DATA_FILE_NAME : null].filter((name) => name !== null);
   }
 
   async #writeData(data: Uint8Array | null): Promise<void> {

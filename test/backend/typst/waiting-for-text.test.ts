@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
+import { DATA_FILE_NAME } from "../../../backend/work-directory/render-directory.ts";
 import { startBackend, takeFreePort } from "../../../scripts/local-service.ts";
 import { NO_TIME_LIMIT } from "../../support/bombs.ts";
 import { LIBERATION_FAMILY, liberation } from "../../support/fonts.ts";
@@ -36,7 +37,9 @@ async function waitingProcess(workDirectory: string): Promise<{ pid: number; fif
     .poll(async () => {
       const pids = typstProcessesOf(workDirectory);
       const folders = (await readdir(workDirectory)).filter((name) => name.startsWith("render-"));
-      const names = (await Promise.all(folders.map((folder) => readdir(join(workDirectory, folder))))).flat();
+      const contents = await Promise.all(folders.map((folder) => readdir(join(workDirectory, folder))));
+      // A directory that is used again has the data of requests without any.
+      const names = contents.flat().filter((name) => name !== DATA_FILE_NAME);
       const [pid = 0] = pids;
       found = { pid, fifo: join(workDirectory, folders[0] ?? "", names[0] ?? "") };
       return [pids.length, folders.length, names.length];
