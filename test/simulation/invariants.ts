@@ -328,9 +328,9 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
   function plannedFaultsLoseNothing({ answers: [answer], attempts, planned }, { schedule, settings }) {
     if (!["one killed", "one grey", "rolling update"].includes(schedule.scenario)) return null;
     if (answer?.status !== BROKEN || isAtFault(planned)) return null;
-    // Too short to find out that an origin is grey.
-    if (schedule.scenario === "one grey" && settings.backendTimeoutSeconds * 1000 < MAX_SILENCE_MILLISECONDS)
-      return null;
+    // Too short to find out that an origin is grey, which still answers the renders that it had before.
+    const noticedAfter = MAX_SILENCE_MILLISECONDS + settings.renderTimeoutSeconds * 1000;
+    if (schedule.scenario === "one grey" && settings.backendTimeoutSeconds * 1000 < noticedAfter) return null;
     const needed = neededMilliseconds(settings);
     const wasTimeUsed = attempts.some((attempt) => attempt.remainingMilliseconds < needed);
     return wasTimeUsed ? null : attempts.map(describeAttempt).join(", ");
