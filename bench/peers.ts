@@ -5,7 +5,7 @@
  * All of them run for the whole time and take turns. Only one of them is asked at a time.
  */
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { availableParallelism, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { STOP_SIGNALS } from "../scripts/local-service.ts";
@@ -107,6 +107,7 @@ function figuresOf(loads: readonly Load[]): number[] {
 async function main(): Promise<void> {
   const interrupted = new AbortController();
   for (const signal of STOP_SIGNALS) process.once(signal, () => interrupted.abort());
+  const [loadAtStart = 0] = loadavg();
   const folder = await mkdtemp(join(tmpdir(), "bench-peers-"));
   const peers: Measured[] = [];
   try {
@@ -116,9 +117,9 @@ async function main(): Promise<void> {
     const facts: Table = {
       subject: "",
       columns: [{ title: "memory, MiB", digits: 0 }, { title: "sandbox" }, { title: "PDF/UA-1" }],
-      rows: peers.map(({ kind, mebibytes }) => ({ name: kind.name, cells: [mebibytes, kind.isSandboxed, kind.pdfUa] })),
+      rows: peers.map(({ kind, mebibytes }) => ({ name: kind.name, cells: [mebibytes, kind.sandbox, kind.pdfUa] })),
     };
-    await publish("peers", pageOf({ tables, facts, missing, rounds }), [...tables, facts]);
+    await publish("peers", pageOf({ tables, facts, missing, rounds, loadAtStart }), [...tables, facts]);
   } finally {
     closeConnections();
     await Promise.allSettled(peers.map(({ peer }) => peer.stop()));
@@ -132,14 +133,23 @@ interface PageContent {
   /** The names of the peers that did not start. */
   readonly missing: readonly string[];
   readonly rounds: number;
+  readonly loadAtStart: number;
 }
 
-function pageOf({ tables, facts, missing, rounds }: PageContent): string {
+function pageOf({ tables, facts, missing, rounds, loadAtStart }: PageContent): string {
+  const notes = [
+    ...(missing.length > 0 ? [`Not to be had on this machine: ${missing.join(", ")}.`] : []),
+    ...(loadAtStart > availableParallelism() / 2
+      ? [
+          `**The machine was busy with other work** (load average ${loadAtStart.toFixed(0)}): compare nothing with these figures.`,
+        ]
+      : []),
+  ];
   return `# Beside other ways to make a PDF
 
 Made by \`npm run bench:peers\` on ${describeMachine()}. Clients and programs share the machine.
-${missing.length > 0 ? `Not to be had on this machine: ${missing.join(", ")}.\n` : ""}
-Each client asks again as soon as it is answered. Rounds of ${ROUND_SECONDS} seconds in turn, ${rounds} of them after a warm-up; the
+${notes.map((note) => `${note}\n`).join("")}
+Each client asks again as soon as it is answered. Rounds of ${ROUND_SECONDS} seconds or more in turn, ${rounds} after a warm-up; the
 quantiles are those of all rounds together. With few documents, the p99 is the slowest.
 
 ${tables.map(markdown).join("\n\n")}

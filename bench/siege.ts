@@ -18,6 +18,9 @@ const ATTACK_SECONDS = Number(process.env.SIEGE_SECONDS ?? 20);
 const QUIET_SECONDS = 6;
 const HEALTH_INTERVAL_MILLISECONDS = 100;
 const RENDER_INTERVAL_MILLISECONDS = 1000;
+/** So long that no slot is kept for the ordinary caller, who is a stranger each time. */
+const SELDOM_INTERVAL_MILLISECONDS = 20_000;
+const SELDOM = "24 templates without end, an ordinary render every 20 s";
 
 const TOKENS = { attacker: "attacker-token", ordinary: "ordinary-token" } as const;
 const BACKEND_TOKEN = "bench";
@@ -43,13 +46,9 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
     await delay(20);
     socket.resetAndDestroy();
   }),
-  "200 silent uploads": async ({ edge }, over) => {
-    const sockets = Array.from({ length: 200 }, (_, index) =>
-      openRequest(edge.url, [index % 2 === 0 ? "Transfer-Encoding: chunked" : "Content-Length: 4194304"], ""),
-    );
-    await waitFor(over);
-    for (const socket of sockets) socket.destroy();
-  },
+  "8,000 silent uploads": silentUploads(8000, TOKENS.attacker, "once"),
+  "8,000 silent uploads without a token": silentUploads(8000, "none", "once"),
+  "8,000 silent uploads without a token, again and again": silentUploads(8000, "none", "again"),
   "16 connections that scrape /metrics": loops(16, async ({ edge }, over) => {
     await (await fetch(new URL("/metrics", edge.url), { signal: over })).bytes();
   }),
@@ -74,6 +73,7 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
   "24 templates without end": loops(24, ({ edge }, over) =>
     render(edge.url, "attacker", JSON.stringify({ source: ENDLESS }), over),
   ),
+  [SELDOM]: loops(24, ({ edge }, over) => render(edge.url, "attacker", JSON.stringify({ source: ENDLESS }), over)),
   "24 SVG filters of 30 s": loops(24, ({ edge }, over) =>
     render(
       edge.url,
@@ -97,6 +97,29 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
   }),
 };
 
+/** Begins this many requests whose bodies never come. */
+function silentUploads(count: number, token: string, repetition: "once" | "again"): Attack {
+  return async ({ edge }, over) => {
+    const open = new Set<Socket>();
+    const begin = (index: number) => {
+      const framing = index % 2 === 0 ? "Transfer-Encoding: chunked" : "Content-Length: 4194304";
+      const socket = openRequest(edge.url, [framing], "", token);
+      open.add(socket);
+      socket.resume().once("close", () => {
+        open.delete(socket);
+        if (repetition === "again" && !over.aborted) begin(index);
+      });
+    };
+    for (let index = 0; index < count && !over.aborted; index++) {
+      begin(index);
+      // As fast as the listener's backlog allows.
+      if (index % 50 === 0) await delay(10);
+    }
+    await waitFor(over);
+    for (const socket of open) socket.destroy();
+  };
+}
+
 /** Runs this many concurrent loops of an action. */
 function loops(count: number, once: (service: Service, over: AbortSignal) => Promise<unknown>): Attack {
   return async (service, over) => {
@@ -109,17 +132,18 @@ function loops(count: number, once: (service: Service, over: AbortSignal) => Pro
 }
 
 function waitFor(over: AbortSignal): Promise<void> {
+  if (over.aborted) return Promise.resolve();
   return new Promise((resolve) => over.addEventListener("abort", () => resolve(), { once: true }));
 }
 
-/** The start of a request by the attacker, as raw bytes. */
-function openRequest(url: URL, fields: readonly string[], start: string): Socket {
+/** The start of a request, as raw bytes. */
+function openRequest(url: URL, fields: readonly string[], start: string, token: string = TOKENS.attacker): Socket {
   const socket = connect(Number(url.port), url.hostname);
   socket.on("error", () => {});
   const head = [
     "POST /v1/render HTTP/1.1",
     `Host: ${url.host}`,
-    `X-Service-Api-Token: ${TOKENS.attacker}`,
+    `X-Service-Api-Token: ${token}`,
     "Content-Type: application/json",
     ...fields,
   ];
@@ -173,7 +197,8 @@ interface Reading {
 
 async function measure(service: Service, name: string, attack: Attack): Promise<Reading> {
   const over = new AbortController();
-  const watches = watch(service, over.signal);
+  const interval = name === SELDOM ? SELDOM_INTERVAL_MILLISECONDS : RENDER_INTERVAL_MILLISECONDS;
+  const watches = watch(service, over.signal, interval);
   const attacking = attack(service, over.signal);
   await delay(ATTACK_SECONDS * 1000);
   over.abort();
@@ -182,7 +207,11 @@ async function measure(service: Service, name: string, attack: Attack): Promise<
 }
 
 /** Observes the service until the signal: health, an ordinary caller's renders, memory. */
-async function watch({ edge, backend }: Service, over: AbortSignal): Promise<Omit<Reading, "name">> {
+async function watch(
+  { edge, backend }: Service,
+  over: AbortSignal,
+  intervalMilliseconds: number,
+): Promise<Omit<Reading, "name">> {
   const body = await exampleRequest("invoice");
   const milliseconds: number[] = [];
   let sent = 0;
@@ -200,7 +229,7 @@ async function watch({ edge, backend }: Service, over: AbortSignal): Promise<Omi
         .catch(() => {})
         .finally(() => under.delete(one));
       under.add(one);
-      await delay(RENDER_INTERVAL_MILLISECONDS);
+      await delay(intervalMilliseconds);
     }
     await Promise.all(under);
   };

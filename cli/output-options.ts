@@ -3,7 +3,7 @@
  * service: they are checked before anything is sent.
  */
 import { extname } from "node:path";
-import type { OutputOptions } from "../client/render-request.ts";
+import type { OutputOptions, PdfStandards } from "../client/render-request.ts";
 import {
   isOutputFormat,
   OUTPUT_FORMATS,
@@ -45,11 +45,11 @@ const OPTION_NAMES = {
  */
 export function outputOf(flags: OutputFlags): OutputOptions {
   const format = formatOf(flags);
-  const { filename, page, pages, ppi, pdfVersion: version, standards } = flags;
+  const { filename, page, pages, ppi, pdfVersion: version } = flags;
   switch (format) {
     case "pdf":
       refuse(flags, format, ["page", "ppi", "archive"]);
-      return { format, filename, version, standards, pages };
+      return { format, filename, version, standards: standardsOf(flags), pages };
     case "png":
       refuse(flags, format, ["standards", "pdfVersion"]);
       return { format, filename, page, pages, ppi, archive: archiveOf(flags) };
@@ -77,6 +77,16 @@ function formatOf({ format, output }: OutputFlags): OutputFormat {
   if (isOutputFormat(extension)) return extension;
   if (extension === "zip") throw new CommandError("A ZIP holds pages as images: add --format png or --format svg.");
   throw new CommandError(`.${extension} names no format: add --format ${OUTPUT_FORMATS.join("|")}.`);
+}
+
+/** @throws CommandError where a list has no place in a request */
+function standardsOf({ standards = [] }: OutputFlags): PdfStandards | undefined {
+  const [first, second, ...more] = standards;
+  if (first === undefined) return undefined;
+  if (second === undefined) return [first];
+  if (more.length === 0 && first !== "ua-1" && second === "ua-1") return [first, second];
+  if (more.length === 0 && first === "ua-1" && second !== "ua-1") return [first, second];
+  throw new CommandError("--standards takes one PDF/A standard, ua-1, or both.");
 }
 
 function archiveOf({ archive, output }: OutputFlags): "zip" | undefined {

@@ -12,6 +12,7 @@ export {
   type OutputOptions,
   type PdfOptions,
   type PdfStandard,
+  type PdfStandards,
   type PdfVersion,
   type PngOptions,
   type RenderRequest,

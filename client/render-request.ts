@@ -8,6 +8,15 @@ import type { PdfStandard, PdfVersion } from "../rules/pdf-standards.ts";
 
 export type { PdfStandard, PdfVersion };
 
+type PdfAStandard = Exclude<PdfStandard, "ua-1">;
+
+/** One PDF/A profile, `ua-1`, or both; none by default. */
+export type PdfStandards =
+  | readonly []
+  | readonly [PdfStandard]
+  | readonly [PdfAStandard, "ua-1"]
+  | readonly ["ua-1", PdfAStandard];
+
 /** The body of `POST /v1/render`. */
 export interface RenderRequest {
   /** Typst source, the entry point of the project. Not empty. */
@@ -41,8 +50,7 @@ export interface PdfOptions extends NamedOutput {
   readonly format?: "pdf" | undefined;
   /** Default: 1.7, or the version that a standard requires. */
   readonly version?: PdfVersion | null | undefined;
-  /** One PDF/A profile, `ua-1`, or both. */
-  readonly standards?: readonly PdfStandard[] | undefined;
+  readonly standards?: PdfStandards | undefined;
   /** Physical pages, such as `1,3-5,8-`. Default: all. */
   readonly pages?: string | null | undefined;
 }

@@ -4,7 +4,7 @@
 
 import { type NamedToken, parseNamedTokens, parseTokens } from "../rules/http/authentication.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
-import { BACKEND_TIMEOUT_SETTING, readRenderTime } from "../rules/render-time.ts";
+import { BACKEND_TIMEOUT_SETTING, type RenderTime, readRenderTime } from "../rules/render-time.ts";
 import {
   type Environment,
   type IntegerSetting,
@@ -44,14 +44,13 @@ export type MetricsAccess =
 /** The origins whose pages may read answers (CORS): `*` for all, an empty list for none. */
 export type CorsOrigins = "*" | readonly string[];
 
-export interface EdgeSettings {
+export interface EdgeSettings extends RenderTime {
   readonly apiTokens: readonly NamedToken[];
   /** Authenticates the edge to the backend. Empty if the deployment has no token configured: every render is then answered 503. */
   readonly backendToken: string;
   readonly backends: readonly OriginAddress[];
   /** Null if the backends are not behind Cloudflare Access. */
   readonly accessToken: AccessToken | null;
-  readonly backendTimeoutSeconds: number;
   readonly bodyTimeoutSeconds: number;
   readonly rateLimitPeriodSeconds: number;
   readonly metricsAccess: MetricsAccess;
@@ -81,7 +80,7 @@ export function readEdgeSettings(environment: Readonly<Record<string, unknown>>)
   );
   return Object.freeze({
     ...readIntegerSettings(EDGE_INTEGER_SETTINGS, strings),
-    backendTimeoutSeconds: readRenderTime(strings).backendTimeoutSeconds,
+    ...readRenderTime(strings),
     apiTokens: parseNamedTokens("SERVICE_API_TOKENS", strings.SERVICE_API_TOKENS),
     backendToken: parseTokens("SERVICE_BACKEND_TOKEN", strings.SERVICE_BACKEND_TOKEN)[0] ?? "",
     backends: parseOriginAddresses(strings.SERVICE_BACKEND_URLS),

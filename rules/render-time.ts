@@ -6,6 +6,8 @@ import { type Environment, type IntegerSetting, readIntegerSettings, SettingErro
 
 /** What an answer may take in addition to waiting for a slot and rendering: sending the body, and trying a second backend. */
 const MARGIN_SECONDS = 10;
+/** The part of it that one backend may take. The rest is for another one. */
+const ANSWER_MARGIN_SECONDS = 5;
 /**
  * How much longer a request waits for a slot than a render may take. So however long the renders are that hold all slots, one of them
  * ends while a caller that comes for the first time still waits.
@@ -63,6 +65,11 @@ export function readRenderTime(environment: Environment): RenderTime {
   throw new SettingError(
     `${BACKEND_TIMEOUT_SETTING.setting} must be more than ${queueDeadlineSeconds.setting} and ${renderTimeoutSeconds.setting} together (${belowSeconds}); it is ${backendTimeoutSeconds}.`,
   );
+}
+
+/** How long a backend may take by its own deadlines, until its answer begins. */
+export function longestAnswerMilliseconds({ queueDeadlineSeconds, renderTimeoutSeconds }: RenderTime): number {
+  return (queueDeadlineSeconds + renderTimeoutSeconds + ANSWER_MARGIN_SECONDS) * 1000;
 }
 
 /**

@@ -113,6 +113,18 @@ export class RenderQueue {
     return { kind: "full", retryAfterSeconds: this.#retryAfterSeconds(load), waitedSeconds };
   }
 
+  /** Runs `work` if a slot is free now. It is nobody's: no caller's share changes, and nobody has to leave a slot for it. */
+  async runIfFree<Result>(work: () => Promise<Result>): Promise<Extract<Admission<Result>, { kind: "done" | "full" }>> {
+    if (this.#running >= this.#options.slots) return { kind: "full", retryAfterSeconds: 1, waitedSeconds: 0 };
+    this.#running++;
+    try {
+      return { kind: "done", result: await work(), waitedSeconds: 0 };
+    } finally {
+      this.#running--;
+      this.#admitWaiting();
+    }
+  }
+
   async #hold<Result>(
     { withdrawn, leave }: Extract<Entry, { kind: "admitted" }>,
     admitted: number,

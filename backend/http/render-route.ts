@@ -13,6 +13,7 @@ import {
   LIMITS_HEADER,
   LOAD_HEADER,
   PATIENCE_HEADER,
+  PROBE_CALLER,
 } from "../../rules/http/headers.ts";
 import { validateMediaType } from "../../rules/http/request-head.ts";
 import { SERVER_TIMING_HEADER, serverTiming } from "../../rules/http/server-timing.ts";
@@ -196,12 +197,16 @@ async function renderInSlot(
   const queueRun = (waitedSeconds: number): PhaseRun<RequestPhase> => {
     return { phase: "queue", startMilliseconds, milliseconds: waitedSeconds * 1000 };
   };
-  const admission = await resources.queue.run(applicant, async (withdrawn) => {
-    if (withdrawn === null) return render(resources, valid, clientGone);
-    const report = await render(resources, valid, AbortSignal.any([clientGone, withdrawn]));
-    const isWithdrawn = report.outcome.kind === CLIENT_GONE && !clientGone.aborted;
-    return isWithdrawn ? null : report;
-  });
+  const renderUntil = (stop: AbortSignal) => render(resources, valid, stop);
+  const admission =
+    valid.caller === PROBE_CALLER
+      ? await resources.queue.runIfFree(() => renderUntil(clientGone))
+      : await resources.queue.run(applicant, async (withdrawn) => {
+          if (withdrawn === null) return renderUntil(clientGone);
+          const report = await renderUntil(AbortSignal.any([clientGone, withdrawn]));
+          const isWithdrawn = report.outcome.kind === CLIENT_GONE && !clientGone.aborted;
+          return isWithdrawn ? null : report;
+        });
   switch (admission.kind) {
     case "left":
       return { outcome: notRendered(CLIENT_GONE), runs: [] };

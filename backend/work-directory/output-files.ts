@@ -20,11 +20,14 @@ export interface OutputFiles {
 /** Up to this many files are removed without the thread for directories. */
 const MAX_WITHOUT_THREAD = 256;
 
+/** How many names are read from a directory at once. */
+const NAMES_PER_READ = 512;
+
 /** Lists at most `maxFiles` files of a directory without subdirectories, and adds up their sizes. */
 export async function listOutputFiles(directory: string, maxFiles: number): Promise<OutputFiles> {
   const names: string[] = [];
   let areMore = false;
-  for await (const { name } of await opendir(directory)) {
+  for await (const { name } of await opendir(directory, { bufferSize: NAMES_PER_READ })) {
     // Leaving the loop closes the directory.
     areMore = names.length === maxFiles;
     if (areMore) break;

@@ -53,27 +53,27 @@ type Start = (folder: string) => Promise<Peer>;
 
 export interface PeerKind {
   readonly name: string;
-  readonly isSandboxed: string;
+  readonly sandbox: string;
   readonly pdfUa: string;
   readonly start: Start;
 }
 
 export const PEER_KINDS: readonly PeerKind[] = [
-  { name: "this service", isSandboxed: "yes", pdfUa: "checked", start: startService },
-  { name: "`typst compile`", isSandboxed: "no", pdfUa: "checked", start: startCommandLine },
+  { name: "this service", sandbox: "yes", pdfUa: "checked", start: startService },
+  { name: "`typst compile`", sandbox: "no", pdfUa: "checked", start: startCommandLine },
   {
     name: "Typst in process (typst-py), a Python server",
-    isSandboxed: "no",
+    sandbox: "no",
     pdfUa: "checked",
     start: (folder) => startPythonServer("typst", folder),
   },
   {
     name: "WeasyPrint, the same Python server",
-    isSandboxed: "no",
+    sandbox: "no",
     pdfUa: "not checked",
     start: (folder) => startPythonServer("weasyprint", folder),
   },
-  { name: "headless Chromium", isSandboxed: "no", pdfUa: "no", start: startChromium },
+  { name: "headless Chromium", sandbox: "no", pdfUa: "no", start: startChromium },
 ];
 
 /** Edge and backend, as `npm start` runs them. */

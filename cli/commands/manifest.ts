@@ -16,6 +16,7 @@ import { DATA_OPTION, FILES_OPTION, FONT_PATH_OPTION, PACKAGE_PATH_OPTION } from
 import { readNamed } from "../project/folder.ts";
 import { collectProject } from "../project/project.ts";
 import { readData } from "../project/request.ts";
+import { printable } from "../terminal.ts";
 
 /** Rises when a member changes its meaning. */
 const MANIFEST_VERSION = 1;
@@ -51,7 +52,7 @@ export function addManifestCommand(program: Command): void {
         document:
           document === undefined ? null : partOf(basename(document), await readNamed(document, document, project.root)),
       };
-      process.stdout.write(`${JSON.stringify(manifest, null, 2)}\n`);
+      process.stdout.write(`${printable(JSON.stringify(manifest, null, 2))}\n`);
     });
 }
 

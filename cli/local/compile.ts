@@ -21,13 +21,14 @@ import { fontLinkName, isFont } from "../../backend/work-directory/font-links.ts
 import { DATA_FILE_NAME, RenderDirectory } from "../../backend/work-directory/render-directory.ts";
 import type { Limits } from "../../rules/limits.ts";
 import type { Output } from "../../rules/output-options.ts";
+import { RENDER_TIME_SETTINGS } from "../../rules/render-time.ts";
 import { CommandError } from "../exit-codes.ts";
 import { type Project, shownPath } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
 import { type Diagnostic, parseDiagnostics, rewriteDiagnostics } from "./diagnostics.ts";
 
 /** The service's own default: what takes longer is answered 408 there. */
-export const RENDER_TIMEOUT_SECONDS = 30;
+export const RENDER_TIMEOUT_SECONDS = RENDER_TIME_SETTINGS.renderTimeoutSeconds.default;
 /** Typst's diagnostics are far shorter; a template may not fill the memory with them. */
 const MAX_DIAGNOSTICS_BYTES = 16 * 1024 ** 2;
 

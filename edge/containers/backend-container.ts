@@ -8,8 +8,16 @@
  * configuration and needs no rotation.
  */
 import { DurableObject } from "cloudflare:workers";
-import { BACKEND_TOKEN_HEADER, PATIENCE_HEADER } from "../../rules/http/headers.ts";
+import {
+  BACKEND_TOKEN_HEADER,
+  CALLER_HEADER,
+  PATIENCE_HEADER,
+  PROBE_CALLER,
+  PROBLEM_CODE_HEADER,
+} from "../../rules/http/headers.ts";
+import { fileHeaders } from "../../rules/http/rendered-file.ts";
 import { LIMIT_SETTINGS } from "../../rules/limits.ts";
+import { PROBLEM_MEDIA_TYPE, PROBLEMS } from "../../rules/problem.ts";
 import { BACKEND_TIMEOUT_SETTING, RENDER_TIME_SETTINGS } from "../../rules/render-time.ts";
 
 /** The port that the image listens on (EXPOSE in the Dockerfile). */
@@ -63,7 +71,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
 
   /** Passes a request on to the backend, and its response back. Throws where the backend cannot be reached. */
   override async fetch(request: Request): Promise<Response> {
-    const answer = this.#answerWhileStopped(new URL(request.url).pathname);
+    const answer = this.#answerWhileStopped(request);
     if (answer !== null) return answer;
     const arrivedAt = Date.now();
     const token = this.#token ?? (await this.#start());
@@ -86,17 +94,17 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
   }
 
   /**
-   * Only a render starts a backend, because other routes can be called without a token. Until the backend is ready, this object
-   * answers for it: healthy, without metrics. So the edge does not treat a container that starts or sleeps as dead.
+   * Only a caller's render starts a backend, because other routes can be called without a token. Until the backend is ready, this
+   * object answers for it: healthy and without metrics. So the edge does not treat a container that starts or sleeps as dead.
    *
    * @returns null if the request is for the backend itself.
    */
-  #answerWhileStopped(path: string): Response | null {
+  #answerWhileStopped({ url, headers }: Request): Response | null {
     const isStarting = this.#starting !== null;
     if (this.#token !== null || (this.#container.running && !isStarting)) return null;
-    switch (path) {
+    switch (new URL(url).pathname) {
       case "/v1/render":
-        return null;
+        return headers.get(CALLER_HEADER) === PROBE_CALLER ? probeAnswer(isStarting) : null;
       case "/health":
         return Response.json({ status: isStarting ? "starting" : "stopped" });
       case "/ready":
@@ -181,6 +189,13 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
       });
     return this.#ended;
   }
+}
+
+/** What a backend answers to a probe when it is full, or when it has rendered. */
+function probeAnswer(isStarting: boolean): Response {
+  if (!isStarting) return new Response(null, { headers: fileHeaders("pdf", null) });
+  const headers = { "Content-Type": PROBLEM_MEDIA_TYPE, [PROBLEM_CODE_HEADER]: "render_queue_full" };
+  return new Response(null, { status: PROBLEMS.render_queue_full.status, headers });
 }
 
 /** The settings that edge and backend must have alike. */

@@ -27,7 +27,11 @@ export async function fetchText(
 }
 
 /** The text of a body; null if it is longer than `maxBytes` or late. In that case the rest is not read. */
-async function readText(body: ReadableStream<Uint8Array>, maxBytes: number, deadline: number): Promise<string | null> {
+export async function readText(
+  body: ReadableStream<Uint8Array>,
+  maxBytes: number,
+  deadline: number,
+): Promise<string | null> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let text = "";

@@ -9,6 +9,7 @@ import {
   LIMITS_HEADER,
   LOAD_HEADER,
   PATIENCE_HEADER,
+  PROBE_CALLER,
   PROBLEM_CODE_HEADER,
   REQUEST_ID_HEADER,
 } from "../../rules/http/headers.ts";
@@ -28,19 +29,25 @@ import {
   renderQueueFull,
   serviceUnavailable,
 } from "../../rules/problem.ts";
+import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
 import { SYSTEM_CLOCK } from "../clock.ts";
 import { deploymentOf, type EdgeContext } from "../context.ts";
 import type { HeldBody } from "../held-body.ts";
 import { logFailure } from "../request-log.ts";
 import { problemCodeOf } from "../request-record.ts";
 import { lengthOf, maxAnswerBytes } from "./answer-length.ts";
+import { readText } from "./fetch-text.ts";
 import type { Origin } from "./origin.ts";
+import type { AnswerContent, OriginAnswer } from "./origin-answer.ts";
 import { RenderAttempts } from "./render-attempts.ts";
-import { type AnswerContent, type OriginAnswer, type Sending, tryOrigins } from "./try-origins.ts";
-import { probeDueOrigin } from "./watch-origin.ts";
+import { type Sending, tryOrigins } from "./try-origins.ts";
 
 /** A body is written in chunks of this size, so that the edge notices when the origin has taken the last one. */
 const CHUNK_BYTES = 256 * 1024;
+/** A render of one empty page, which takes a backend some milliseconds. */
+const PROBE_BODY = '{"source":" "}';
+/** More than its file needs. */
+const MAX_PROBE_ANSWER_BYTES = 64 * 1024;
 
 export type Forwarding =
   | { readonly kind: "answered"; readonly response: Response }
@@ -50,20 +57,20 @@ export type Forwarding =
 export async function forwardRender(context: EdgeContext, body: HeldBody): Promise<Forwarding> {
   const { settings, origins, originChoice } = deploymentOf(context);
   const deadline = SYSTEM_CLOCK.now() + settings.backendTimeoutSeconds * 1000;
-  const shared = { origins, choice: originChoice, clock: SYSTEM_CLOCK };
-  context.executionCtx.waitUntil(
-    probeDueOrigin({ ...shared, isReady: (origin, timeout) => answersOk(origin, "/ready", timeout) }),
-  );
   const end = await tryOrigins<Origin, Response>({
-    ...shared,
+    origins,
+    choice: originChoice,
+    clock: SYSTEM_CLOCK,
     attempts: new RenderAttempts(originChoice, deadline, Math.random),
     deadline,
+    longestAnswerMilliseconds: longestAnswerMilliseconds(settings),
     body,
     clientSignal: context.req.raw.signal,
     send: (origin, sending) => send(context, origin, sending),
-    isAlive: (origin, timeout) => answersOk(origin, "/health", timeout),
+    sendProbe: (origin, timeoutMilliseconds) => sendProbe(context, origin, timeoutMilliseconds),
     discard: async (response) => response.body?.cancel(),
     report: (origin, cause) => report(context, origin, cause),
+    inBackground: (work) => context.executionCtx.waitUntil(work),
   });
   switch (end.kind) {
     case "answered":
@@ -89,13 +96,42 @@ async function send(
   const { readable, writable } = new FixedLengthStream(bytes.length);
   // A failed write needs no handling: the fetch fails as well, or the origin has answered before the end of the body.
   void sendInChunks(writable, bytes).then(sent, () => {});
+  const { requestId, caller } = context.var;
   const response = await origin.fetch("/v1/render", {
     method: "POST",
     body: readable,
-    headers: requestHeaders(context, patienceMilliseconds),
+    headers: {
+      ...commonHeaders(context, { requestId, caller, patienceMilliseconds }),
+      ...traceHeaders(context.req.raw.headers),
+      ...forwardedHeaders(context),
+    },
     redirect: "manual",
     signal,
   });
+  return answerOf(context, response);
+}
+
+/** A render that no caller controls: whatever it ends in says something about the origin. */
+async function sendProbe(
+  context: EdgeContext,
+  origin: Origin,
+  timeoutMilliseconds: number,
+): Promise<OriginAnswer<null>> {
+  const deadline = Date.now() + timeoutMilliseconds;
+  const sender = { requestId: crypto.randomUUID(), caller: PROBE_CALLER, patienceMilliseconds: timeoutMilliseconds };
+  const response = await origin.fetch("/v1/render", {
+    method: "POST",
+    body: PROBE_BODY,
+    headers: commonHeaders(context, sender),
+    redirect: "manual",
+    signal: AbortSignal.timeout(timeoutMilliseconds),
+  });
+  const isWhole = response.body === null || (await readText(response.body, MAX_PROBE_ANSWER_BYTES, deadline)) !== null;
+  if (!isWhole) throw new Error("the answer is too long or too slow");
+  return { ...answerOf(context, response), answer: null };
+}
+
+function answerOf(context: EdgeContext, response: Response): OriginAnswer<Response> {
   return {
     status: response.status,
     content: contentOf(response, deploymentOf(context).settings.limits),
@@ -109,39 +145,35 @@ function contentOf(response: Response, limits: Limits): AnswerContent {
   const { status, headers } = response;
   const mediaType = headers.get("Content-Type");
   if ((lengthOf(response) ?? 0) > maxAnswerBytes(response, limits)) return "foreign";
-  if (fileExtensionOf(mediaType) !== null) return "file";
+  if (fileExtensionOf(mediaType) !== null) return status === 200 ? "file" : "foreign";
   if (mediaType !== PROBLEM_MEDIA_TYPE) return "foreign";
   // Proxies answer with problems too (RFC 9457), which are none of the contract's.
   const code = problemCodeOf(headers.get(PROBLEM_CODE_HEADER));
-  return code !== null && PROBLEMS[code].status === status ? "problem" : "foreign";
+  return code !== null && PROBLEMS[code].status === status ? code : "foreign";
 }
 
-async function answersOk(origin: Origin, path: "/health" | "/ready", timeoutMilliseconds: number): Promise<boolean> {
-  try {
-    const signal = AbortSignal.timeout(timeoutMilliseconds);
-    const response = await origin.fetch(path, { signal, redirect: "manual" });
-    await response.body?.cancel();
-    return response.ok;
-  } catch {
-    return false;
-  }
+interface Sender {
+  readonly requestId: string;
+  readonly caller: string;
+  readonly patienceMilliseconds: number;
 }
 
-function requestHeaders(context: EdgeContext, patienceMilliseconds: number): Record<string, string> {
+function commonHeaders(context: EdgeContext, sender: Sender): Record<string, string> {
   const { settings, limitsFingerprint } = deploymentOf(context);
-  const requested = new URL(context.req.url);
   return {
     "Content-Type": "application/json",
     [BACKEND_TOKEN_HEADER]: settings.backendToken,
-    [REQUEST_ID_HEADER]: context.var.requestId,
-    [CALLER_HEADER]: context.var.caller,
+    [REQUEST_ID_HEADER]: sender.requestId,
+    [CALLER_HEADER]: sender.caller,
     [LIMITS_HEADER]: limitsFingerprint,
-    [PATIENCE_HEADER]: String(patienceMilliseconds),
-    ...traceHeaders(context.req.raw.headers),
-    // The URL of the client's request, for the `instance` of the backend's problems.
-    "X-Forwarded-Proto": requested.protocol.slice(0, -1),
-    "X-Forwarded-Host": requested.host,
+    [PATIENCE_HEADER]: String(sender.patienceMilliseconds),
   };
+}
+
+/** The URL of the client's request, for the `instance` of the backend's problems. `require-url.ts` bounds its length. */
+function forwardedHeaders(context: EdgeContext): Record<string, string> {
+  const { protocol, host } = new URL(context.req.url);
+  return { "X-Forwarded-Proto": protocol.slice(0, -1), "X-Forwarded-Host": host };
 }
 
 /** The caller's trace. Where the platform records spans, they belong to a trace of its own, so this one is passed on unchanged. */

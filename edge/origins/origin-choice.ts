@@ -2,35 +2,63 @@
  * Chooses the origin that gets the next render: the better of two random ones, according to what this isolate knows about them
  * (docs/decisions/two-random-choices.md).
  *
- * An origin that fails gets no renders until a probe finds it ready again. Each failure in a row makes the pause before the probe
- * longer. If all origins have failed, they get renders all the same.
+ * A render that fails may be the cause itself, so it only makes its origin suspect. A probe, which no caller controls, decides
+ * whether the origin goes out of use and when it comes back (docs/decisions/probes-are-renders.md). If no origin is in use, all
+ * get renders all the same.
  *
  * Clock and random numbers are passed in. All times are in milliseconds.
  */
 import type { BackendLoad } from "../../rules/http/backend-load.ts";
 
+/** A probe without an answer has failed after this time. */
+export const PROBE_TIMEOUT_MILLISECONDS = 5000;
+/** An origin that has a render and answers nothing at all for this long is probed. */
+const SILENCE_MILLISECONDS = 3000;
+/** From one probe of an origin to the next, at least, however many renders fail there. */
+const PROBE_GAP_MILLISECONDS = 250;
+/**
+ * Another one is sent if a probe has had no result for this long. Its result may never come: workerd does not resume a request whose
+ * client has disconnected.
+ */
+const UNANSWERED_PROBE_GAP_MILLISECONDS = 1000;
+/** The pause after a probe that has failed. Each further one doubles it. */
 const FIRST_PAUSE_MILLISECONDS = 1000;
 const LONGEST_PAUSE_MILLISECONDS = 30_000;
 /** For this long after its last answer, a backend that is about to stop is chosen only if there is no other. */
 const DRAINING_MILLISECONDS = 30_000;
 /** After this time, the load that an answer reported is out of date. */
 const LOAD_LIFETIME_MILLISECONDS = 5000;
-/** An origin that is ready again is chosen less often at first: its failure counts like this many renders ahead. */
-const FAILURE_WEIGHT = 2;
-/** In this time the weight of a failure falls to 0. */
-const FAILURE_LIFETIME_MILLISECONDS = 5000;
+/** An origin that is back in use is chosen less often at first: its return counts like this many renders ahead. */
+const RETURN_WEIGHT = 2;
+/** In this time the weight of a return falls to 0. */
+const RETURN_LIFETIME_MILLISECONDS = 5000;
 
 /** A request that an origin has not answered yet. */
 export interface Attempt {
   readonly origin: number;
+  readonly beganAt: number;
   /** After this time it is forgotten: workerd does not resume a request whose client has disconnected. */
   readonly expiresAt: number;
 }
 
-/** How an attempt ended. "abandoned" says nothing about the origin: the client left, or too little time was left. */
+/**
+ * What an attempt or a probe tells about its origin. "full": it lives, but whether its renders end is not known. "abandoned" tells
+ * nothing: the client left, or the origin refused the request itself.
+ */
 export type AttemptResult =
-  | { readonly kind: "answered"; readonly load: BackendLoad | null }
+  | { readonly kind: "answered" | "full"; readonly load: BackendLoad | null }
   | { readonly kind: "failed" | "abandoned" };
+
+/** A probe that has been handed out. */
+export interface Probe {
+  readonly origin: number;
+  readonly beganAt: number;
+}
+
+/** The order in which origins are chosen: draining ones say that they are about to stop, suspect ones wait for a probe. */
+const STANDINGS = ["in use", "draining", "suspect", "out of use"] as const;
+
+type Standing = (typeof STANDINGS)[number];
 
 interface OriginState {
   readonly attempts: Set<Attempt>;
@@ -38,13 +66,22 @@ interface OriginState {
   loadAt: number;
   /** Attempts since the load was reported. */
   begunSince: number;
-  /** Renders that failed since the last one that was answered. */
-  failuresInARow: number;
-  failedAt: number;
-  isLeftAlone: boolean;
-  /** When an origin that is left alone is to be probed. */
-  probeAt: number;
   drainingUntil: number;
+  trust: Exclude<Standing, "draining">;
+  /** When it last answered, and when it had got the last of what it has answered. */
+  answeredAt: number;
+  provenAt: number;
+  /** When it got the last request whose answer said that no render runs or waits there. */
+  idleAt: number;
+  /** No probe before that. */
+  probeAt: number;
+  /** In a row. */
+  failedProbes: number;
+  /** When the last of them ended, and when the origin got the last of them. */
+  failedAt: number;
+  lostAt: number;
+  /** When it was last back in use. */
+  returnedAt: number;
 }
 
 export class OriginChoice {
@@ -56,11 +93,16 @@ export class OriginChoice {
       load: null,
       loadAt: Number.NEGATIVE_INFINITY,
       begunSince: 0,
-      failuresInARow: 0,
-      failedAt: Number.NEGATIVE_INFINITY,
-      isLeftAlone: false,
-      probeAt: Number.POSITIVE_INFINITY,
       drainingUntil: Number.NEGATIVE_INFINITY,
+      trust: "in use",
+      answeredAt: Number.NEGATIVE_INFINITY,
+      provenAt: Number.NEGATIVE_INFINITY,
+      idleAt: Number.NEGATIVE_INFINITY,
+      probeAt: Number.NEGATIVE_INFINITY,
+      failedProbes: 0,
+      failedAt: Number.NEGATIVE_INFINITY,
+      lostAt: Number.NEGATIVE_INFINITY,
+      returnedAt: Number.NEGATIVE_INFINITY,
     }));
   }
 
@@ -70,38 +112,77 @@ export class OriginChoice {
    * @returns the index of an origin; null if all are excluded.
    */
   choose(now: number, excluded: ReadonlySet<number>, random: () => number): number | null {
-    const allowed = [...this.#origins.keys()].filter((index) => !excluded.has(index));
-    const well = allowed.filter((index) => this.#isWell(index, now));
-    if (well.length === 0) return this.#leastBad(allowed);
-    const first = takeRandom(well, random);
-    const second = takeRandom(well, random);
-    if (first === undefined || second === undefined) return first ?? null;
-    return this.#cost(second, now) < this.#cost(first, now) ? second : first;
-  }
-
-  /**
-   * An origin that must be probed now. It is returned once, and `probed` must follow.
-   *
-   * @param timeoutMilliseconds after this time it is returned again, even if `probed` has not been called.
-   */
-  takeDue(now: number, timeoutMilliseconds: number): number | null {
-    for (const [index, state] of this.#origins.entries()) {
-      if (!state.isLeftAlone || now < state.probeAt) continue;
-      state.probeAt = now + timeoutMilliseconds;
-      return index;
+    for (const standing of STANDINGS) {
+      const equals = this.#withStanding(standing, now, excluded);
+      const first = takeRandom(equals, random);
+      const second = takeRandom(equals, random);
+      if (first === undefined) continue;
+      return second !== undefined && this.#cost(second, now) < this.#cost(first, now) ? second : first;
     }
     return null;
   }
 
-  /** Records the result of a probe. */
-  probed(index: number, now: number, isReady: boolean): void {
-    const state = this.#stateOf(index);
-    if (isReady) state.isLeftAlone = false;
-    else state.probeAt = now + pauseMilliseconds(state.failuresInARow);
+  /** Whether one that is not excluded is in use, and not about to stop. */
+  hasInUse(now: number, excluded: ReadonlySet<number>): boolean {
+    return this.#withStanding("in use", now, excluded).length > 0;
   }
 
-  begin(origin: number, expiresAt: number): Attempt {
-    const attempt = { origin, expiresAt };
+  isOutOfUse(origin: number): boolean {
+    return this.#stateOf(origin).trust === "out of use";
+  }
+
+  /** Whether an origin is out of use, and a probe failed that it got at this time or later. */
+  hasFailedSince(origin: number, time: number): boolean {
+    return this.isOutOfUse(origin) && this.#stateOf(origin).lostAt >= time;
+  }
+
+  /** Whether the origin has said, of a time after this one, that no render runs or waits there. */
+  wasIdleSince(origin: number, time: number): boolean {
+    return this.#stateOf(origin).idleAt > time;
+  }
+
+  /**
+   * Hands out the probes that are to be sent now, each once; `probed` must follow. With one origin there is nothing to choose, and so
+   * none.
+   */
+  takeDue(now: number): readonly Probe[] {
+    if (this.#origins.length < 2) return [];
+    const due: Probe[] = [];
+    for (const [origin, state] of this.#origins.entries()) {
+      if (!this.#isDue(state, now)) continue;
+      state.probeAt = now + UNANSWERED_PROBE_GAP_MILLISECONDS;
+      due.push({ origin, beganAt: now });
+    }
+    return due;
+  }
+
+  /** Records the result of a probe. */
+  probed({ origin, beganAt }: Probe, now: number, result: AttemptResult): void {
+    const state = this.#stateOf(origin);
+    switch (result.kind) {
+      case "answered":
+      case "full":
+        state.probeAt = Math.min(state.probeAt, beganAt + PROBE_GAP_MILLISECONDS);
+        answered(state, beganAt, now, result);
+        return;
+      case "failed":
+        // It has answered something meanwhile, so it is busy or has only just come back. The next probe will tell.
+        if (state.answeredAt > beganAt) return;
+        state.lostAt = Math.max(state.lostAt, beganAt);
+        // Probes that were under way together count once.
+        if (beganAt < state.failedAt) return;
+        state.trust = "out of use";
+        state.failedProbes++;
+        state.failedAt = now;
+        state.probeAt = now + pauseMilliseconds(state.failedProbes);
+        return;
+      case "abandoned":
+        return;
+    }
+  }
+
+  begin(origin: number, now: number, expiresAt: number): Attempt {
+    const attempt = { origin, beganAt: now, expiresAt };
     const state = this.#stateOf(origin);
     state.attempts.add(attempt);
     state.begunSince++;
@@ -113,24 +194,15 @@ export class OriginChoice {
     const state = this.#stateOf(attempt.origin);
     if (!state.attempts.delete(attempt)) return;
     switch (result.kind) {
-      case "abandoned":
+      case "answered":
+      case "full":
+        answered(state, attempt.beganAt, now, result);
         return;
       case "failed":
-        state.failedAt = now;
-        // Attempts that were under way when the origin failed say nothing new.
-        if (state.isLeftAlone) return;
-        state.failuresInARow++;
-        state.isLeftAlone = true;
-        state.probeAt = now + pauseMilliseconds(state.failuresInARow);
+        if (state.trust === "in use") state.trust = "suspect";
         return;
-      case "answered":
-        state.failuresInARow = 0;
-        state.isLeftAlone = false;
-        if (result.load === null) return;
-        state.load = result.load;
-        state.loadAt = now;
-        state.begunSince = 0;
-        state.drainingUntil = result.load.isDraining ? now + DRAINING_MILLISECONDS : Number.NEGATIVE_INFINITY;
+      case "abandoned":
+        return;
     }
   }
 
@@ -141,32 +213,33 @@ export class OriginChoice {
     return count;
   }
 
-  #isWell(index: number, now: number): boolean {
-    const { isLeftAlone, drainingUntil } = this.#stateOf(index);
-    return !isLeftAlone && now >= drainingUntil;
+  #withStanding(standing: Standing, now: number, excluded: ReadonlySet<number>): number[] {
+    const indexes = [...this.#origins.keys()];
+    return indexes.filter((index) => !excluded.has(index) && this.#standing(index, now) === standing);
   }
 
-  /** A draining origin, which still renders; else the one that failed longest ago, which is the likeliest to have recovered. */
-  #leastBad(allowed: readonly number[]): number | null {
-    let best: number | null = null;
-    for (const index of allowed) if (best === null || this.#badness(index) < this.#badness(best)) best = index;
-    return best;
+  #standing(index: number, now: number): Standing {
+    const { trust, drainingUntil } = this.#stateOf(index);
+    return trust === "in use" && now < drainingUntil ? "draining" : trust;
   }
 
-  #badness(index: number): number {
-    const { isLeftAlone, failedAt } = this.#stateOf(index);
-    return isLeftAlone ? failedAt : Number.NEGATIVE_INFINITY;
+  #isDue(state: OriginState, now: number): boolean {
+    const { probeAt, trust, provenAt, attempts } = state;
+    if (now < probeAt) return false;
+    if (trust !== "in use") return true;
+    const silentSince = now - SILENCE_MILLISECONDS;
+    return provenAt <= silentSince && attempts.values().some(({ beganAt }) => beganAt <= silentSince);
   }
 
-  /** How many renders per slot are ahead of the next one, plus a penalty if the origin has failed recently. */
+  /** How many renders per slot are ahead of the next one, plus a penalty if the origin has only just come back. */
   #cost(index: number, now: number): number {
     const state = this.#stateOf(index);
     const { load, begunSince } = state;
     const isFresh = now - state.loadAt <= LOAD_LIFETIME_MILLISECONDS;
     const told = load !== null && isFresh ? load.running + load.waiting + begunSince : 0;
     const ahead = Math.max(told, this.#underWay(state, now)) / (load?.slots ?? 1);
-    const failureAge = (now - state.failedAt) / FAILURE_LIFETIME_MILLISECONDS;
-    return ahead + FAILURE_WEIGHT * Math.max(0, 1 - failureAge);
+    const returnAge = (now - state.returnedAt) / RETURN_LIFETIME_MILLISECONDS;
+    return ahead + RETURN_WEIGHT * Math.max(0, 1 - returnAge);
   }
 
   #underWay({ attempts }: OriginState, now: number): number {
@@ -181,8 +254,31 @@ export class OriginChoice {
   }
 }
 
-function pauseMilliseconds(failuresInARow: number): number {
-  return Math.min(LONGEST_PAUSE_MILLISECONDS, FIRST_PAUSE_MILLISECONDS * 2 ** (failuresInARow - 1));
+function answered(
+  state: OriginState,
+  beganAt: number,
+  now: number,
+  { kind, load }: Extract<AttemptResult, { kind: "answered" | "full" }>,
+): void {
+  state.answeredAt = now;
+  // What was begun before a failed probe says nothing about the time after it.
+  if (beganAt >= state.lostAt) {
+    state.provenAt = Math.max(state.provenAt, beganAt);
+    state.failedProbes = 0;
+    if (state.trust === "out of use") state.returnedAt = now;
+    if (kind === "answered") state.trust = "in use";
+    else if (state.trust === "out of use") state.trust = "suspect";
+  }
+  if (load === null) return;
+  state.load = load;
+  state.loadAt = now;
+  state.begunSince = 0;
+  if (load.running + load.waiting === 0) state.idleAt = Math.max(state.idleAt, beganAt);
+  state.drainingUntil = load.isDraining ? now + DRAINING_MILLISECONDS : Number.NEGATIVE_INFINITY;
+}
+
+function pauseMilliseconds(failedProbes: number): number {
+  return Math.min(LONGEST_PAUSE_MILLISECONDS, FIRST_PAUSE_MILLISECONDS * 2 ** (failedProbes - 1));
 }
 
 /** Removes a random member. */

@@ -1,50 +1,39 @@
 /**
- * Probes origins: one that has a request and does not answer it, and one that has failed.
+ * Watches an origin that has a render, and probes those that may have failed.
  *
- * A host that has lost power or its network sends nothing, not even a reset. So while an origin is silent, it is asked again and
- * again whether it is alive.
+ * A host that has lost power or its network sends nothing, not even a reset; and a backend may answer `/health` while its renders
+ * never end. So a probe is a small render of the edge's own (docs/decisions/probes-are-renders.md).
  */
 import type { Clock } from "../clock.ts";
-import type { OriginChoice } from "./origin-choice.ts";
+import { causeOf, type OriginAnswer, probeResultOf } from "./origin-answer.ts";
+import { type AttemptResult, type OriginChoice, PROBE_TIMEOUT_MILLISECONDS } from "./origin-choice.ts";
 
-const PROBE_INTERVAL_MILLISECONDS = 3000;
-const PROBE_TIMEOUT_MILLISECONDS = 3000;
-/** A busy backend may miss one probe. */
-const MAX_FAILED_PROBES = 2;
-/** Allows for delays in workerd. A probe that has no result by then is considered lost. */
-const SLACK_MILLISECONDS = 1000;
+const LOOK_INTERVAL_MILLISECONDS = 1000;
 
 export interface Watched {
   readonly clock: Clock;
   /** In milliseconds since 1970. */
   readonly deadline: number;
-  /**
-   * Asks the origin whether it is alive. Resolves with false when it does not answer in time. Not `/ready`: an origin that is
-   * about to stop finishes what it has begun.
-   */
-  isAlive(timeoutMilliseconds: number): Promise<boolean>;
-  /** Called when the origin no longer answers probes, or at the deadline. */
+  /** Sends the probes that are due. */
+  probe(): void;
+  /** Whether the origin is better given up. */
+  isHopeless(): boolean;
+  /** Called when it is, or at the deadline. */
   giveUp(): void;
 }
 
-/** Watches an origin that has a request. @returns a function that stops it. */
-export function watchOrigin({ clock, deadline, isAlive, giveUp }: Watched): () => void {
-  let failedProbes = 0;
-  let isOver = false;
-  // A separate timer, because a probe that waits for its answer must not delay the deadline.
+/** Watches an origin that has a render. @returns a function that stops it. */
+export function watchOrigin({ clock, deadline, probe, isHopeless, giveUp }: Watched): () => void {
   const cancelDeadline = clock.after(Math.max(0, deadline - clock.now()), giveUp);
-  const probe = async () => {
-    failedProbes = (await isAlive(PROBE_TIMEOUT_MILLISECONDS)) ? 0 : failedProbes + 1;
-    if (isOver) return;
-    if (failedProbes >= MAX_FAILED_PROBES) giveUp();
-    else cancelProbe = schedule();
+  const look = () => {
+    if (isHopeless()) return giveUp();
+    probe();
+    cancelLook = clock.after(LOOK_INTERVAL_MILLISECONDS, look);
   };
-  const schedule = () => clock.after(PROBE_INTERVAL_MILLISECONDS, () => void probe());
-  let cancelProbe = schedule();
+  let cancelLook = clock.after(LOOK_INTERVAL_MILLISECONDS, look);
   return () => {
-    isOver = true;
     cancelDeadline();
-    cancelProbe();
+    cancelLook();
   };
 }
 
@@ -52,15 +41,31 @@ export interface Probing<Origin> {
   readonly origins: readonly Origin[];
   readonly choice: OriginChoice;
   readonly clock: Clock;
-  /** Asks the origin whether it takes renders. Resolves with false when it does not answer in time. */
-  isReady(origin: Origin, timeoutMilliseconds: number): Promise<boolean>;
+  /** Sends a small render. It rejects when the answer does not come in time. */
+  sendProbe(origin: Origin, timeoutMilliseconds: number): Promise<OriginAnswer<unknown>>;
+  /** Reports to the operator that an origin did not answer. */
+  report(origin: Origin, cause: string): void;
 }
 
-/** Probes an origin that has failed, if a probe is due. No render waits for the answer. */
-export async function probeDueOrigin<Origin>({ origins, choice, clock, isReady }: Probing<Origin>): Promise<void> {
-  const index = choice.takeDue(clock.now(), PROBE_TIMEOUT_MILLISECONDS + SLACK_MILLISECONDS);
-  const origin = index === null ? undefined : origins[index];
-  if (index === null || origin === undefined) return;
-  const isWell = await isReady(origin, PROBE_TIMEOUT_MILLISECONDS);
-  choice.probed(index, clock.now(), isWell);
+/** Sends the probes that are due. */
+export async function probeDueOrigins<Origin>(probing: Probing<Origin>): Promise<void> {
+  const { origins, choice, clock } = probing;
+  const probes = choice.takeDue(clock.now()).map(async (probe) => {
+    const origin = origins[probe.origin];
+    if (origin === undefined) throw new RangeError(`there is no origin ${probe.origin}`);
+    choice.probed(probe, clock.now(), await probeOrigin(probing, origin));
+  });
+  await Promise.all(probes);
+}
+
+async function probeOrigin<Origin>({ sendProbe, report }: Probing<Origin>, origin: Origin): Promise<AttemptResult> {
+  try {
+    const answer = await sendProbe(origin, PROBE_TIMEOUT_MILLISECONDS);
+    const result = probeResultOf(answer);
+    if (result.kind === "failed") report(origin, `probe: ${causeOf(answer)}`);
+    return result;
+  } catch (error) {
+    report(origin, `probe: ${error}`);
+    return { kind: "failed" };
+  }
 }

@@ -4,7 +4,7 @@
 
 import { type Problem, problem, serviceUnavailable } from "../problem.ts";
 import { listEntries, SettingError } from "../settings.ts";
-import { API_TOKEN_HEADER, CALLER_NAME_PATTERN } from "./headers.ts";
+import { API_TOKEN_HEADER, CALLER_NAME_PATTERN, PROBE_CALLER } from "./headers.ts";
 
 /**
  * Tokens from a setting, separated by commas or spaces: two are valid while one replaces the other.
@@ -36,9 +36,9 @@ export function parseNamedTokens(setting: string, text: string | undefined): rea
   return parseTokens(setting, text).map((entry, index) => {
     const colon = entry.indexOf(":");
     const [name, token] = colon < 0 ? [`caller-${index + 1}`, entry] : [entry.slice(0, colon), entry.slice(colon + 1)];
-    if (CALLER_NAME_PATTERN.test(name) && token !== "") return { name, token };
+    if (CALLER_NAME_PATTERN.test(name) && name !== PROBE_CALLER && token !== "") return { name, token };
     throw new SettingError(
-      `${setting} must hold tokens or name:token, a name of 1 to 64 letters, digits, ".", "_" and "-" that begins with a letter or digit; entry ${index + 1} is neither.`,
+      `${setting} must hold tokens or name:token, a name of 1 to 64 letters, digits, ".", "_" and "-" that begins with a letter or digit and is not ${PROBE_CALLER}; entry ${index + 1} is neither.`,
     );
   });
 }

@@ -28,6 +28,8 @@ const DESCRIPTION = `Send Typst source with files and JSON data to \`POST /v1/re
 
 **Browsers.** Pages of other origins may use a deployment if its operator allows their origin (CORS). They send the token in its header; credentials of the browser are not allowed.
 
+**What is no HTTP request** never reaches the service: on the service's own hosts the server in front of it answers 400 in \`text/plain\`, 501 to an unknown method and 500 to \`CONNECT\`.
+
 **Beyond this description.** Sizes in bytes, the number of files and rules over several fields cannot be written as a schema. \`GET /v1/constraints\` publishes them, with conformance vectors, so that a request can be checked before it is sent.`;
 
 type Json = Readonly<Record<string, unknown>>;
@@ -122,6 +124,8 @@ function headers(byField: Readonly<Record<string, HeaderName>> = {}): Json {
 
 interface ProblemResponse {
   readonly status: number;
+  /** All codes of the status, unless it says which. */
+  readonly codes?: readonly ProblemCode[];
   readonly description: string;
   readonly headers?: Readonly<Record<string, HeaderName>>;
 }
@@ -131,7 +135,12 @@ const TIMED = { [SERVER_TIMING_HEADER]: "ServerTiming" } as const;
 
 /** The responses that report problems, one per status. */
 const PROBLEM_RESPONSES = {
-  InvalidRequest: { status: 400, description: "The request is not valid.", headers: TIMED },
+  InvalidRequest: { status: 400, description: "The request is not valid, or its `Host` is not.", headers: TIMED },
+  InvalidUrl: {
+    status: 400,
+    codes: ["invalid_request"],
+    description: "`Host`, or the scheme that a proxy has set, does not make a valid URL.",
+  },
   Forbidden: { status: 403, description: "The token is missing or wrong." },
   NotFound: { status: 404, description: "The path is misspelled: nothing is served there." },
   MethodNotAllowed: {
@@ -175,8 +184,7 @@ function problemsSchema(codes: readonly ProblemCode[]): Json {
   };
 }
 
-function problemResponse({ status, description, headers: own = {} }: ProblemResponse): Json {
-  const codes = codesOf(status);
+function problemResponse({ status, codes = codesOf(status), description, headers: own = {} }: ProblemResponse): Json {
   return {
     description,
     headers: headers({ "Cache-Control": "NoStore", ...own }),
@@ -195,7 +203,7 @@ function problems(...names: readonly ProblemResponseName[]): Json {
 }
 
 /** The responses that every route may send. */
-const ANYWHERE = ["NotFound", "MethodNotAllowed", "Unavailable"] as const;
+const ANYWHERE = ["InvalidUrl", "NotFound", "MethodNotAllowed", "Unavailable"] as const;
 
 // Routes
 
@@ -280,6 +288,7 @@ function paths(requests: Readonly<Record<string, Example>>): Json {
             content: { "application/pdf": FILE, "image/png": FILE, "image/svg+xml": FILE, "application/zip": FILE },
           },
           ...problems(
+            ...ANYWHERE,
             "InvalidRequest",
             "Forbidden",
             "RenderTimeout",
@@ -287,7 +296,6 @@ function paths(requests: Readonly<Record<string, Example>>): Json {
             "CompileFailed",
             "QueueFull",
             "RenderFailed",
-            ...ANYWHERE,
           ),
         },
       },

@@ -260,6 +260,12 @@ describe("what others have written", () => {
   });
 });
 
+it.each(["a-2b,a-3b", "ua-1,ua-1", "a-2b,ua-1,a-3b"])("refuses the standards %s", async (standards) => {
+  const { exitCode, stderr } = await inProject({ "a.typ": "x" }, ["render", "a.typ", "--standards", standards]);
+  expect(stderr).toBe("--standards takes one PDF/A standard, ua-1, or both.\n");
+  expect(exitCode).toBe(2);
+});
+
 describe("the exit code is", () => {
   const source = { "a.typ": "x", "bad.json": '{"a": 1,\n "b": }', "bad.typ": "#oops" };
 

@@ -1,6 +1,13 @@
 /** The request as the client types and encodes it. */
 import { describe, expect, expectTypeOf, it } from "vitest";
-import { binaryFile, jsonText, type PdfOptions, type PngOptions, type SvgOptions } from "../../client/client.ts";
+import {
+  binaryFile,
+  jsonText,
+  type PdfOptions,
+  type PdfStandards,
+  type PngOptions,
+  type SvgOptions,
+} from "../../client/client.ts";
 import { encodeRequest } from "../../client/render-request.ts";
 import type { Output } from "../../rules/output-options.ts";
 
@@ -14,9 +21,37 @@ describe("the typed output", () => {
   });
 
   it("takes every valid value of the rules", () => {
-    expectTypeOf<Extract<Output, { format: "pdf" }>>().toExtend<PdfOptions>();
+    type PdfOutput = Extract<Output, { format: "pdf" }>;
+    expectTypeOf<Omit<PdfOutput, "standards">>().toExtend<PdfOptions>();
+    expectTypeOf<PdfOutput["standards"][number]>().toEqualTypeOf<PdfStandards[number]>();
     expectTypeOf<Extract<Output, { format: "png" }>>().toExtend<PngOptions>();
     expectTypeOf<Extract<Output, { format: "svg" }>>().toExtend<SvgOptions>();
+  });
+});
+
+describe("the typed standards", () => {
+  it.each<{ standards: PdfStandards }>([
+    { standards: [] },
+    { standards: ["a-2b"] },
+    { standards: ["ua-1"] },
+    { standards: ["a-2b", "ua-1"] },
+    { standards: ["ua-1", "a-3a"] },
+  ])("may be $standards", (output) => {
+    expect(textOf({ source: "x", output })).toContain(JSON.stringify(output.standards));
+  });
+
+  it("are one PDF/A, ua-1 or both: nothing else compiles", () => {
+    const wrong: PdfStandards[] = [
+      // @ts-expect-error two of PDF/A
+      ["a-2b", "a-3b"],
+      // @ts-expect-error twice the same
+      ["ua-1", "ua-1"],
+      // @ts-expect-error three
+      ["a-2b", "ua-1", "a-3b"],
+      // @ts-expect-error unknown
+      ["a-5"],
+    ];
+    expect(wrong).toHaveLength(4);
   });
 });
 

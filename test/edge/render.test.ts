@@ -203,6 +203,16 @@ describe("a rejected request", () => {
     expect(context).toEqual({ limit });
   });
 
+  it("is answered after a bounded time, although the rest of its body never ends", { timeout: 20_000 }, async () => {
+    const body = new ReadableStream({
+      async pull(controller) {
+        await scheduler.wait(20);
+        controller.enqueue(new Uint8Array(1));
+      },
+    });
+    await expectProblem(await sendRender(body, { "X-Service-Api-Token": "wrong" }), "forbidden");
+  });
+
   it.each([
     "text/plain",
     "application/jsonp",

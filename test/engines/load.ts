@@ -1,6 +1,6 @@
 /**
  * Clients of `npm run test:engines`: each sends one render after the other, until standard input is closed and enough were
- * sent. Prints how many were sent, and how those that made no PDF ended. It accepts any certificate: that of a test.
+ * sent. Prints an empty line after the first answer, and at the end how many were sent and how those that made no PDF ended. It accepts any certificate: that of a test.
  */
 import { Agent, request as httpRequest } from "node:http";
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
@@ -14,6 +14,7 @@ const isTls = url.startsWith("https:");
 const agent = isTls ? new TlsAgent({ keepAlive: true, rejectUnauthorized: false }) : new Agent({ keepAlive: true });
 const lost: Record<string, number> = {};
 let sent = 0;
+let answered = 0;
 let isClosed = false;
 process.stdin.resume().on("end", () => {
   isClosed = true;
@@ -49,6 +50,7 @@ async function client(): Promise<void> {
   while (!isClosed || sent < Number(atLeast)) {
     sent += 1;
     const end = await render();
+    if (answered++ === 0) process.stdout.write("\n");
     if (end !== "ok") lost[end] = (lost[end] ?? 0) + 1;
   }
 }

@@ -12,6 +12,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { execa } from "execa";
 import { findOnPath } from "../../backend/programs.mjs";
+import { downloadWithDependencies } from "../debian-13/archive.ts";
 import { composeProgram, startDocker, tryAllInOne, tryCompose } from "./compose.ts";
 import { buildImages, type Images } from "./images.ts";
 import { tryKubernetes } from "./kubernetes.ts";
@@ -20,9 +21,8 @@ import { tryPodman } from "./podman.ts";
 import { tryPrometheus } from "./prometheus.ts";
 import { SYSTEMS, trySystemd } from "./systemd.ts";
 
-/** What `--install` installs. Compose 2 is in Debian 13, and kube-apiserver in no Debian. */
-const PACKAGES =
-  "podman runc docker.io docker-compose mmdebstrap systemd-container nginx prometheus curl iproute2 etcd-server";
+/** What `--install` installs. kube-apiserver is in no Debian. */
+const PACKAGES = "podman runc docker.io mmdebstrap systemd-container nginx prometheus curl iproute2 etcd-server";
 
 interface Part {
   readonly name: string;
@@ -56,11 +56,11 @@ const PARTS: readonly Part[] = [
 ];
 
 if (process.getuid?.() !== 0) throw new Error("npm run test:engines must be run by the superuser");
-if (values.install) await install();
 const results: string[] = [];
 // On a disk, because images are large and /tmp may be in memory.
 const root = await mkdtemp("/var/tmp/engines-");
 try {
+  if (values.install) await install();
   const chosen = PARTS.filter(({ name }) => values.only === undefined || name === values.only);
   if (chosen.some((part) => part.needs.includes("podman") && missing(part).length === 0)) {
     await perform("images", async ({ say }) => {
@@ -115,4 +115,10 @@ async function install(): Promise<void> {
   for (const command of [["update"], ["install", "--yes", "--no-install-recommends", ...PACKAGES.split(" ")]]) {
     await execa("apt-get", ["--quiet=2", ...command], { stdio: ["ignore", "ignore", "inherit"], env: environment });
   }
+  if (composeProgram() !== null) return;
+  // Debian 12 has only version 1. That of Debian 13 needs nothing else.
+  const archives = await downloadWithDependencies(`${root}/apt`, ["docker-compose"]);
+  const archive = archives.find((path) => path.includes("/docker-compose_")) ?? "";
+  await execa("dpkg-deb", ["--extract", archive, `${root}/compose`]);
+  process.env.SERVICE_COMPOSE_BIN = `${root}/compose/usr/libexec/docker/cli-plugins/docker-compose`;
 }

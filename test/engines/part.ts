@@ -90,18 +90,20 @@ export interface Load {
   finish(): Promise<{ readonly sent: number; readonly lost: Readonly<Record<string, number>> }>;
 }
 
-/** Starts clients in the network of a process: each sends one render after the other. */
-export function startLoad(pid: number, url: string, atLeast: number): Load {
+/** Starts clients in the network of a process, and waits for their first answer. */
+export async function startLoad(pid: number, url: string, atLeast: number): Promise<Load> {
   const [program, ...options] = inNetworkOf(pid, [process.execPath, LOAD_PROGRAM, url, API_TOKEN, String(atLeast)]);
   const child: ChildProcess = spawn(program, options, { stdio: ["pipe", "pipe", "inherit"] });
   let output = "";
   child.stdout?.setEncoding("utf8").on("data", (text: string) => {
     output += text;
   });
+  const closed = once(child, "close");
+  await until("the first answer to a client", async () => output !== "");
   return {
     finish: async () => {
       child.stdin?.end();
-      await once(child, "close");
+      await closed;
       return JSON.parse(output);
     },
   };

@@ -66,8 +66,12 @@ export async function trySystemd({ suite, systemd }: (typeof SYSTEMS)[number], c
     root,
     CHECKOUT,
   ]);
-  atEnd(() => nspawn.end("SIGKILL"));
-  let leader = -1;
+  let leader = Number.NaN;
+  // The end of its first process ends the machine; that of nspawn does not.
+  atEnd(async () => {
+    if (leader > 0) await execa("kill", ["-KILL", String(leader)], { reject: false });
+    await nspawn.end("SIGTERM");
+  });
   const inside = (...command: Command) =>
     run(["nsenter", `--target=${leader}`, "--all", "env", "-i", `PATH=${PATH}`, ...command]);
   const shell = (script: string) => inside("sh", "-ec", script);
@@ -89,7 +93,7 @@ export async function trySystemd({ suite, systemd }: (typeof SYSTEMS)[number], c
   await startNginx(leader, context);
   await tryProxy(leader, say);
   for (const round of [1, 2, 3]) {
-    const load = startLoad(leader, PROXY_URL, 500);
+    const load = await startLoad(leader, PROXY_URL, 500);
     for (const unit of [...BACKENDS, ...EDGES]) {
       await inside("systemctl", "restart", unit);
       const port = unit.slice(unit.indexOf("@") + 1);
@@ -100,7 +104,7 @@ export async function trySystemd({ suite, systemd }: (typeof SYSTEMS)[number], c
     }
     await expectNoLoss(load, `every unit restarted, one after the other, behind nginx (${round} of 3)`, say);
   }
-  const underKill = startLoad(leader, PROXY_URL, 100);
+  const underKill = await startLoad(leader, PROXY_URL, 100);
   await inside("systemctl", "kill", "--signal=KILL", BACKENDS[0] ?? "");
   await expectNoLoss(underKill, "kill -9 of a backend", say);
   if (systemd === "257") await tryWrongUnit(shell, say);

@@ -7,15 +7,20 @@ import { takeFreePort } from "../../scripts/local-service.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../support/bombs.ts";
 import { parseMetrics, sampleValue } from "../support/metrics-text.ts";
 import { RawConnection, renderHead } from "../support/raw-connection.ts";
-import { Load, startFleetEdge, TestFleet } from "../support/test-fleet.ts";
+import { FAULTS, Load, startFleetEdge, TestFleet } from "../support/test-fleet.ts";
+import { backendEnvironment } from "../support/test-service.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../support/tokens.ts";
 
 const CLIENTS = 4;
 /** Between two events, so that each happens under load. */
 const RENDERS_BETWEEN = 40;
 
-async function startFleet(...start: Parameters<typeof TestFleet.start>): Promise<TestFleet> {
-  const fleet = await TestFleet.start(...start);
+async function startFleet(
+  backends: number,
+  firstSettings: Readonly<Record<string, string>> = {},
+  isLinked = false,
+): Promise<TestFleet> {
+  const fleet = await TestFleet.start({ backends, backendSettings: backendEnvironment(), firstSettings, isLinked });
   onTestFinished(() => fleet.stop());
   return fleet;
 }
@@ -41,6 +46,25 @@ describe("under load", () => {
     expect({ lost, wrong }).toEqual({ lost: [], wrong: [] });
     expect(good).toBeGreaterThanOrEqual(7 * RENDERS_BETWEEN);
   });
+
+  it.each(FAULTS)(
+    "one of three backends can fail and come back: %s",
+    async (fault) => {
+      const fleet = await startFleet(3, {}, true);
+      const load = new Load(CLIENTS, () => fleet.edge.url);
+      await load.more(RENDERS_BETWEEN);
+      await fleet.berth(0).disturb(fault);
+      await load.more(RENDERS_BETWEEN);
+      await load.round();
+      await fleet.berth(0).heal(fault);
+      await load.more(RENDERS_BETWEEN);
+      const { lost, wrong, milliseconds } = await load.end();
+      expect({ lost, wrong }).toEqual({ lost: [], wrong: [] });
+      // Not the whole patience of 60 s.
+      expect(Math.max(...milliseconds)).toBeLessThan(30_000);
+    },
+    90_000,
+  );
 
   it.each([
     ["at once", {}],

@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { PROBLEMS } from "../../rules/problem.ts";
 import { ENDLESS } from "../support/bombs.ts";
 import { InterfaceDescription } from "../support/interface-description.ts";
+import { RawConnection } from "../support/raw-connection.ts";
 import { damaged, valuesOf } from "../support/schema-arbitrary.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
 
@@ -101,6 +102,20 @@ describe("problems", () => {
     ] as const) {
       const answer = await renderAsDescribed({ source: "x" }, headers);
       expect(await answer.json()).toHaveProperty("code", code);
+    }
+  });
+
+  it("are as described for a Host that is none", async () => {
+    for (const [path, operations] of Object.entries(description.document.paths)) {
+      for (const method of Object.keys(operations).map((name) => name.toUpperCase())) {
+        const client = await RawConnection.open(service.edge.url);
+        await client.write(`${method} ${path} HTTP/1.1\r\nHost: a/b\r\nContent-Length: 0\r\n\r\n`);
+        const answer = await client.answer();
+        client.reset();
+        expect(answer?.status).toBe(400);
+        const received = new Response(answer?.body, { status: 400, headers: answer?.headers ?? {} });
+        expect(await description.disagreements(method, path, received)).toEqual([]);
+      }
     }
   });
 

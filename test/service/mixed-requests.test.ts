@@ -6,6 +6,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { expectProblem } from "../support/problems.ts";
 import { readSvgSize } from "../support/svg-reader.ts";
 import { TestFleet } from "../support/test-fleet.ts";
+import { backendEnvironment } from "../support/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 
 const REQUESTS = 10_000;
@@ -127,7 +128,7 @@ const HUNDRED = Object.values(KINDS)
 
 it("each of ten thousand mixed requests gets its own answer, also while a backend is replaced", async () => {
   expect(HUNDRED).toHaveLength(100);
-  const fleet = await TestFleet.start(2);
+  const fleet = await TestFleet.start({ backends: 2, backendSettings: backendEnvironment() });
   onTestFinished(() => fleet.stop());
   const ids = new Set<string | null>();
   let next = 0;

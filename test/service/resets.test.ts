@@ -1,10 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it, onTestFinished } from "vitest";
+import type { LocalBackend } from "../../scripts/local-service.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../support/bombs.ts";
 import { parseMetrics, sampleValue } from "../support/metrics-text.ts";
 import { workerdBytes } from "../support/processes.ts";
 import { chunk, RawConnection, renderHead } from "../support/raw-connection.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
+import { API_TOKEN } from "../support/tokens.ts";
 
 const MEBIBYTE = 1024 * 1024;
 const RESETS = 300;
@@ -20,10 +22,12 @@ beforeAll(async () => {
   return () => service.stop();
 });
 
-async function backendMetric(name: string): Promise<number> {
-  const answer = await fetch(new URL("/metrics", service.backend.url));
+async function metricOf(backend: LocalBackend, name: string): Promise<number> {
+  const answer = await fetch(new URL("/metrics", backend.url));
   return sampleValue(parseMetrics(await answer.text()), name, {});
 }
+
+const backendMetric = (name: string) => metricOf(service.backend, name);
 
 const endlessBody = (paddingBytes: number) => JSON.stringify({ source: ENDLESS, data: "x".repeat(paddingBytes) });
 
@@ -68,4 +72,31 @@ it("hundreds of resets at random moments leave room, slots and memory as they we
   await Promise.all(holders.map((client) => client.write("x")));
   for (const client of holders) expect((await client.answer())?.status).toBe(400);
   expect((await service.render({ source: "x" })).status).toBe(200);
+});
+
+it("clients that close without a reset, which workerd does not notice, hold their own slots and turns only", async () => {
+  const otherToken = "token-of-another-caller";
+  const shared = await startTestService({
+    settings: {
+      SERVICE_API_TOKENS: `${API_TOKEN}, other:${otherToken}`,
+      SERVICE_QUEUE_DEADLINE_SECONDS: "6",
+      SERVICE_RENDER_TIMEOUT_SECONDS: "6",
+    },
+    backendSettings: { SERVICE_MAX_CONCURRENT_RENDERS: "2", SERVICE_RENDER_CPU_SECONDS: "2" },
+  });
+  onTestFinished(() => shared.stop());
+  const body = endlessBody(10);
+  for (let index = 0; index < 30; index++) {
+    const client = await RawConnection.open(shared.edge.url);
+    await client.write(renderHead({ "Content-Length": String(body.length) }) + body);
+    client.socket.destroy();
+  }
+  await expect.poll(() => metricOf(shared.backend, "service_renders_waiting")).toBeGreaterThan(20);
+  const headers = { "X-Service-Api-Token": otherToken };
+  for (let index = 0; index < 3; index++) {
+    expect((await shared.render({ source: "x" }, { headers })).status).toBe(200);
+  }
+  for (const name of ["service_renders_running", "service_renders_waiting"]) {
+    await expect.poll(() => metricOf(shared.backend, name), { message: name, timeout: 30_000 }).toBe(0);
+  }
 });

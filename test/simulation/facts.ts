@@ -17,8 +17,8 @@ export interface AttemptFacts {
   endedAt: number;
 }
 
-/** "gone": the client left. "unanswered": the connection broke or was refused, or the edge gave up. */
-export type AttemptEnd = "answered" | "full" | "draining" | "unusable" | "unanswered" | "gone";
+/** "gone": the client left. "unanswered": the connection broke or was refused, or the edge gave up. "refused": the request is at fault. */
+export type AttemptEnd = "answered" | "full" | "draining" | "refused" | "unusable" | "unanswered" | "gone";
 
 export interface AnswerFacts {
   readonly at: number;

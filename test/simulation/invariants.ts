@@ -3,6 +3,7 @@
  */
 import { PROBLEMS } from "../../rules/problem.ts";
 import type { AnswerFacts, AttemptFacts, RequestFacts } from "./facts.ts";
+import type { PlannedRequest } from "./schedule.ts";
 import type { BackendProcess } from "./simulated-backend.ts";
 import type { SimulatedEdge } from "./simulated-edge.ts";
 import type { World } from "./world.ts";
@@ -29,6 +30,9 @@ const RECOVERY_MILLISECONDS = 35_000;
 /** How often an origin may be passed over. Of two origins, both are compared each time; of more, a random pair. */
 const MAX_PASSED_OVER_OF_TWO = 3;
 const MAX_PASSED_OVER = 40;
+
+/** How long an origin is silent until it is given up. A probe during which it has answered something is repeated: so two of them. */
+const MAX_SILENCE_MILLISECONDS = 13_500;
 
 const BUSY = PROBLEMS.render_queue_full.status;
 const BROKEN = PROBLEMS.service_unavailable.status;
@@ -153,14 +157,15 @@ export const OF_AN_ATTEMPT: readonly ((
 
   /**
    * While another origin is well and has not been asked, one that fails is not asked before a probe has found it ready; and
-   * if it is ready and renders still fail, only a few times in 30 seconds.
+   * if it is ready and renders still fail, only a few times in 30 seconds. One that has refused a request may be suspect until it answers: while it is full, a probe does not clear it.
    */
   function aFailingOriginIsLeftAlone(edge, request, backend, world) {
     const seen = edge.seenOf(backend);
     if (seen.failingSince === null) return null;
     const { now } = world.time;
     const isNeedless = edge.seen.some((other, index) => {
-      if (other.failingSince !== null || request.attempts.some((attempt) => attempt.backend === index)) return false;
+      if (other.failingSince !== null || other.hasRefused) return false;
+      if (request.attempts.some((attempt) => attempt.backend === index)) return false;
       if (world.backendAt(index).process?.isServing !== true) return false;
       return world.disturbances.isClear(edge.index, index, now - WELL_MILLISECONDS, now);
     });
@@ -193,19 +198,15 @@ export const OF_AN_ATTEMPT: readonly ((
   },
 ];
 
-// When an edge counts an attempt as a failure of its origin.
+// When an edge takes an origin out of use.
 
-export const OF_A_FAILURE: readonly ((
-  edge: SimulatedEdge,
-  backend: number,
-  beganAt: number,
-  world: World,
-) => Finding)[] = [
-  /** An origin that was healthy throughout an attempt is not counted as failed. */
-  function onlyOriginsThatFailAreBlamed(edge, backend, beganAt, { disturbances, time }) {
-    return disturbances.isClear(edge.index, backend, beganAt, time.now) ? `backend ${backend} was well` : null;
-  },
-];
+export const OF_A_LOSS: readonly ((edge: SimulatedEdge, backend: number, probedAt: number, world: World) => Finding)[] =
+  [
+    /** Whatever callers send, an origin that was healthy throughout a probe does not go out of use. */
+    function onlyOriginsThatFailGoOutOfUse(edge, backend, probedAt, { disturbances, time }) {
+      return disturbances.isClear(edge.index, backend, probedAt, time.now) ? `backend ${backend} was well` : null;
+    },
+  ];
 
 // When another request takes the memory of a body.
 
@@ -264,11 +265,11 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
     return answer?.status === BROKEN && attempts.some(({ end }) => end === "full") ? "an origin was full" : null;
   },
 
-  /** 503 is answered only after a fault: something disturbed a backend during the request, or the request itself is poison. */
+  /** 503 is answered only after a fault: something disturbed a backend during the request, or the request itself is at fault. */
   function brokenOnlyAfterAFault(request, world) {
     const { answers, planned, forwardedAt } = request;
     const [answer] = answers;
-    if (answer?.status !== BROKEN || planned.poison !== null || forwardedAt === null) return null;
+    if (answer?.status !== BROKEN || isAtFault(planned) || forwardedAt === null) return null;
     const isClear = world.backends.every(({ index }) => isClearDuring(world, request, forwardedAt, answer, index));
     return isClear ? "no fault" : null;
   },
@@ -279,12 +280,12 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
    * - two others were lost while they had the request, or
    * - its body had been given up for another request, or
    * - faults of others had used up so much of the patience that a render might not fit in, or
-   * - it is poison.
+   * - it is poison, or every backend refuses it.
    */
   function servedIfAnOriginIsWell(request, world) {
     const { answers, attempts, forwardedAt, deadline, isBodyTaken, planned } = request;
     const [answer] = answers;
-    if (answer === undefined || answer.isRendered || forwardedAt === null || planned.poison !== null) return null;
+    if (answer === undefined || answer.isRendered || forwardedAt === null || isAtFault(planned)) return null;
     const lost = attempts.filter(({ end, isSent }) => end === "unanswered" && isSent).length;
     const isTooLate = deadline - answer.at < TOO_LATE_MILLISECONDS;
     for (const { index } of world.backends) {
@@ -297,10 +298,39 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
     return null;
   },
 
-  /** When one of several backends is killed, or all are updated one after another, no render is lost. */
-  function plannedFaultsLoseNothing({ answers: [answer], attempts }, { schedule, settings }) {
-    if (schedule.scenario !== "one killed" && schedule.scenario !== "rolling update") return null;
-    if (answer?.status !== BROKEN) return null;
+  /**
+   * An attempt at an origin that takes renders and answers none ends within some seconds, if another one was well for a minute and has not been
+   * tried; and unless that one is suspect, because of a request that every backend refuses or that is poison.
+   */
+  function aGreyOriginIsSoonGivenUp({ attempts }, world) {
+    const { backends, disturbances, requests, schedule } = world;
+    if (schedule.scenario !== "one grey" || requests.some(({ planned }) => isAtFault(planned))) return null;
+    for (const [place, { edge, backend, beganAt, endedAt, end }] of attempts.entries()) {
+      const { greySince, greyUntil } = world.backendAt(backend);
+      const answeredAt = requests
+        .flatMap((request) => request.attempts)
+        .filter((other) => other.edge === edge && other.backend === backend && other.end === "answered")
+        .map((other) => other.endedAt);
+      const quietSince = Math.max(beganAt, greySince, ...answeredAt.filter((at) => at < endedAt));
+      const quietUntil = Math.min(endedAt, greyUntil);
+      if (end !== "unanswered" || quietUntil - quietSince <= MAX_SILENCE_MILLISECONDS) continue;
+      const tried = attempts.slice(0, place + 1).map((attempt) => attempt.backend);
+      const other = backends.find(
+        ({ index }) =>
+          !tried.includes(index) && disturbances.isClear(edge, index, beganAt - WELL_MILLISECONDS, endedAt),
+      );
+      if (other !== undefined) return `${Math.round(endedAt - beganAt)} ms at backend ${backend}`;
+    }
+    return null;
+  },
+
+  /** When one of several backends is killed or turns grey, or all are updated one after another, no render is lost. */
+  function plannedFaultsLoseNothing({ answers: [answer], attempts, planned }, { schedule, settings }) {
+    if (!["one killed", "one grey", "rolling update"].includes(schedule.scenario)) return null;
+    if (answer?.status !== BROKEN || isAtFault(planned)) return null;
+    // Too short to find out that an origin is grey.
+    if (schedule.scenario === "one grey" && settings.backendTimeoutSeconds * 1000 < MAX_SILENCE_MILLISECONDS)
+      return null;
     const needed = neededMilliseconds(settings);
     const wasTimeUsed = attempts.some((attempt) => attempt.remainingMilliseconds < needed);
     return wasTimeUsed ? null : attempts.map(describeAttempt).join(", ");
@@ -334,6 +364,11 @@ export const AT_THE_END: readonly ((world: World) => Finding)[] = [
     return null;
   },
 ];
+
+/** Whether no backend can render it. */
+function isAtFault({ poison, refusal }: PlannedRequest): boolean {
+  return poison !== null || refusal !== null;
+}
 
 function isExcused({ end, remainingMilliseconds }: AttemptFacts, { settings }: World): boolean {
   if (end === "full") return true;

@@ -4,13 +4,13 @@
  */
 import { type Admission, type Applicant, RenderQueue, type SlotWork } from "../../backend/admission/render-queue.ts";
 import { BodyMemory } from "../../edge/body-memory.ts";
-import { type Attempt, type AttemptResult, OriginChoice } from "../../edge/origins/origin-choice.ts";
+import { type Attempt, type AttemptResult, OriginChoice, type Probe } from "../../edge/origins/origin-choice.ts";
 import { type FailedAttempt, type NextStep, RenderAttempts } from "../../edge/origins/render-attempts.ts";
 import { type Cores, REAL_CORES } from "./cores.ts";
 
 class ChoiceThatLeaksAttempts extends OriginChoice {
-  override begin(origin: number, _expiresAt: number): Attempt {
-    return super.begin(origin, Number.POSITIVE_INFINITY);
+  override begin(origin: number, now: number): Attempt {
+    return super.begin(origin, now, Number.POSITIVE_INFINITY);
   }
 
   override end(attempt: Attempt, now: number, result: AttemptResult): void {
@@ -25,8 +25,36 @@ class ChoiceThatForgivesAtOnce extends OriginChoice {
 }
 
 class ChoiceThatNeverForgives extends OriginChoice {
-  override takeDue(): number | null {
-    return null;
+  override takeDue(now: number): readonly Probe[] {
+    return super.takeDue(now).filter(({ origin }) => !this.isOutOfUse(origin));
+  }
+}
+
+class ChoiceThatTrustsTheSilent extends OriginChoice {
+  readonly #failed = new Set<number>();
+
+  override end(attempt: Attempt, now: number, result: AttemptResult): void {
+    if (result.kind === "failed") this.#failed.add(attempt.origin);
+    super.end(attempt, now, result);
+  }
+
+  override takeDue(now: number): readonly Probe[] {
+    return super.takeDue(now).filter(({ origin }) => this.#failed.has(origin));
+  }
+}
+
+/** A failed render counts as a failed probe. */
+class ChoiceThatBelievesCallers extends OriginChoice {
+  override end(attempt: Attempt, now: number, result: AttemptResult): void {
+    super.end(attempt, now, result);
+    if (result.kind !== "failed") return;
+    for (const probe of this.takeDue(now)) this.probed(probe, now, result);
+  }
+}
+
+class AttemptsThatNeverMoveOn extends RenderAttempts {
+  override isHopeless(): boolean {
+    return false;
   }
 }
 
@@ -55,8 +83,12 @@ class AttemptsThatTakeBrokenForFull extends RenderAttempts {
 }
 
 class AttemptsWithoutRetry extends RenderAttempts {
+  #hasTried = false;
+
   override next(now: number): NextStep {
-    return this.attempts > 0 ? this.giveUp() : super.next(now);
+    if (this.#hasTried) return this.giveUp();
+    this.#hasTried = true;
+    return super.next(now);
   }
 }
 
@@ -123,6 +155,21 @@ export const MUTANTS: readonly Mutant[] = [
     mistake: "a choice that never forgives",
     invariants: ["aRecoveredOriginGetsWork"],
     cores: withChoice((count) => new ChoiceThatNeverForgives(count)),
+  },
+  {
+    mistake: "a choice that trusts an origin that is silent",
+    invariants: ["aGreyOriginIsSoonGivenUp", "plannedFaultsLoseNothing", "servedIfAnOriginIsWell"],
+    cores: withChoice((count) => new ChoiceThatTrustsTheSilent(count)),
+  },
+  {
+    mistake: "a choice that takes an origin out of use because of a caller's render",
+    invariants: ["onlyOriginsThatFailGoOutOfUse"],
+    cores: withChoice((count) => new ChoiceThatBelievesCallers(count)),
+  },
+  {
+    mistake: "attempts that wait for an origin that is out of use",
+    invariants: ["aGreyOriginIsSoonGivenUp", "plannedFaultsLoseNothing", "servedIfAnOriginIsWell"],
+    cores: withAttempts(AttemptsThatNeverMoveOn),
   },
   {
     mistake: "attempts without a deadline",

@@ -5,7 +5,8 @@
  * It behaves like TCP: while the network drops packets, messages wait and arrive later; a process that ends closes its connections;
  * a host that loses power closes nothing, and loses everything that it had.
  */
-import type { OriginAnswer, Sending } from "../../edge/origins/try-origins.ts";
+import type { OriginAnswer } from "../../edge/origins/origin-answer.ts";
+import type { Sending } from "../../edge/origins/try-origins.ts";
 import type { AttemptFacts, RequestFacts } from "./facts.ts";
 import type { BackendProcess } from "./simulated-backend.ts";
 import type { World } from "./world.ts";
@@ -20,6 +21,11 @@ export interface SimulatedAnswer {
   readonly status: number;
   /** Whether the process that answered has really completed this render. */
   readonly isRendered: boolean;
+}
+
+/** Whatever else it says, it is not in our own words, which would be right to be believed. */
+export function foreignAnswer(status: number): OriginAnswer<SimulatedAnswer> {
+  return { status, content: "foreign", retryAfter: null, load: null, answer: { status, isRendered: false } };
 }
 
 export class Link {
@@ -131,10 +137,7 @@ export class Exchange {
     }
     if (time.now < link.proxyErrorsUntil) {
       if (random.chance(0.5)) this.#markSent();
-      const status = random.pick([200, 404, 429, 502, 503]);
-      // Whatever else it says, it is not in our own words, which would be right to be believed.
-      const answer = { status, content: "foreign", retryAfter: null, load: null } as const;
-      this.respond({ ...answer, answer: { status, isRendered: false } });
+      this.respond(foreignAnswer(random.pick([200, 404, 429, 502, 503])));
       return;
     }
     const { process } = backend;

@@ -48,6 +48,8 @@ export interface PlannedRequest {
   /** Whether the render ends in a problem, which is an answer like a file. */
   readonly isFaulty: boolean;
   readonly poison: Poison | null;
+  /** How every backend refuses it: in its own words, or as Node refuses what it cannot read. Null if none does. */
+  readonly refusal: "own" | "foreign" | null;
   /** When the client disconnects; null if it waits. */
   readonly leavesAfterMilliseconds: number | null;
   /** Whether the edge notices. If not, its code is simply never resumed. */
@@ -55,7 +57,7 @@ export interface PlannedRequest {
 }
 
 /** The faults of one backend. */
-const BACKEND_FAULTS = ["kill", "power loss", "hang", "drain", "sick"] as const;
+const BACKEND_FAULTS = ["kill", "power loss", "hang", "drain", "sick", "grey"] as const;
 /** The faults of the network between one edge and one backend. */
 const LINK_FAULTS = ["partition", "refuse", "proxy error", "slow", "reset", "half answers"] as const;
 
@@ -69,7 +71,16 @@ export type PlannedFault = { readonly at: number; readonly milliseconds: number 
   | { readonly kind: "rolling update" }
 );
 
-const SCENARIOS = ["calm", "one killed", "rolling update", "recovery", "poison", "memory pressure", "chaos"] as const;
+const SCENARIOS = [
+  "calm",
+  "one killed",
+  "one grey",
+  "rolling update",
+  "recovery",
+  "poison",
+  "memory pressure",
+  "chaos",
+] as const;
 
 export interface Schedule {
   readonly seed: number;
@@ -111,7 +122,7 @@ function makeSettings(random: Random, scenario: Schedule["scenario"]): Simulated
   });
   const isTight = scenario === "memory pressure" || (scenario === "chaos" && random.chance(0.2));
   const largestBodyBytes = 8 * MEBIBYTE;
-  const needsTwo = scenario === "one killed" || scenario === "rolling update" || scenario === "recovery";
+  const needsTwo = scenario === "one killed" || scenario === "one grey" || scenario === "rolling update";
   return {
     ...times,
     edges: scenario === "recovery" ? 1 : random.integer(1, 3),
@@ -199,6 +210,7 @@ function makeRequest(
       ? random.logarithmic(1, timeout * 2)
       : null,
     isLeavingNoticed: random.chance(0.8),
+    refusal: scenario !== "recovery" && random.chance(0.03) ? random.pick(["own", "foreign"]) : null,
   };
 }
 
@@ -217,12 +229,14 @@ function makeFaults(
       return [];
     case "one killed":
       return [{ kind: "kill", backend: backend(), at: at(), milliseconds: random.logarithmic(100, 60_000) }];
+    case "one grey":
+      return [{ kind: "grey", backend: backend(), at: at() / 2, milliseconds: random.logarithmic(10_000, 120_000) }];
     case "rolling update":
       return [{ kind: "rolling update", at: at(), milliseconds: random.logarithmic(100, 10_000) }];
     case "recovery":
       return [
         {
-          kind: random.pick(["kill", "sick", "power loss", "hang"]),
+          kind: random.pick(["kill", "sick", "power loss", "hang", "grey"]),
           backend: backend(),
           at: random.next() * 5000,
           milliseconds: random.integer(5000, 20_000),
@@ -243,6 +257,7 @@ function makeFaults(
       case "hang":
       case "drain":
       case "sick":
+      case "grey":
         return { kind, backend: backend(), ...when };
       default:
         return { kind, backend: backend(), edge: random.integer(0, settings.edges - 1), ...when };

@@ -5,10 +5,12 @@
 import { ByteBudget } from "../../backend/admission/byte-budget.ts";
 import type { Clock } from "../../backend/admission/clock.ts";
 import type { RenderQueue } from "../../backend/admission/render-queue.ts";
-import { PROBLEMS } from "../../rules/problem.ts";
+import type { OriginAnswer } from "../../edge/origins/origin-answer.ts";
+import { PROBE_CALLER } from "../../rules/http/headers.ts";
+import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
 import { queueDeadlineMilliseconds } from "../../rules/render-time.ts";
 import type { WaitFacts } from "./invariants.ts";
-import type { Exchange } from "./network.ts";
+import { type Exchange, foreignAnswer, type SimulatedAnswer } from "./network.ts";
 import type { Poison } from "./schedule.ts";
 import type { World } from "./world.ts";
 
@@ -17,13 +19,15 @@ const NO_MEMORY_RETRY_SECONDS = 2;
 /** When a supervisor ends a process that does not answer, and how long the next one takes to start. */
 const HANG_MILLISECONDS = 30_000;
 const RESTART_MILLISECONDS = 500;
+/** How long the edge's own render takes. */
+const PROBE_RENDER_MILLISECONDS = 15;
 
 /** How a render ended. */
 type RenderEnd = "file" | "problem" | "timeout" | "broken machine";
 
 /** How a process answers a request. */
 interface Reply {
-  readonly status: number;
+  readonly content: "file" | ProblemCode;
   readonly retryAfterSeconds: number | null;
   readonly isRendered: boolean;
 }
@@ -34,6 +38,9 @@ export class SimulatedBackend {
   /** The host is without power until then. */
   offUntil = 0;
   sickUntil = 0;
+  /** Between these times it takes renders and never answers them. */
+  greySince = Number.NEGATIVE_INFINITY;
+  greyUntil = 0;
   /** When its process ended; null while there is one. */
   downSince: number | null = null;
   readonly #world: World;
@@ -239,15 +246,55 @@ export class BackendProcess {
     const memory = this.memory.open(caller);
     let reply: Reply | null;
     try {
-      reply = this.#stage === "draining" ? refusal(503) : await this.#render(exchange, connection, memory);
+      reply = await this.#replyTo(exchange, connection, memory);
     } finally {
       memory.release();
     }
     if (reply === null || connection.gone.aborted) return;
-    const { status, retryAfterSeconds, isRendered } = reply;
-    exchange.respond({
+    const isUnreadable = exchange.request.planned.refusal === "foreign";
+    exchange.respond(isUnreadable ? foreignAnswer(PROBLEMS.invalid_request.status) : this.#answerOf(reply));
+    await this.#deliver(exchange, connection);
+  }
+
+  async #replyTo(
+    exchange: Exchange,
+    connection: Connection,
+    memory: ReturnType<ByteBudget["open"]>,
+  ): Promise<Reply | null> {
+    if (exchange.request.planned.refusal !== null) return refusal("invalid_request");
+    if (this.#world.time.now < this.#backend.greyUntil) return connection.closed;
+    if (this.#stage === "draining") return refusal("service_unavailable");
+    return this.#render(exchange, connection, memory);
+  }
+
+  /** A render of the edge's own. It is not answered if it should not be. */
+  probe(answer: (answer: OriginAnswer<null>) => void): void {
+    const { time } = this.#world;
+    if (time.now < this.#backend.greyUntil) return;
+    const respond = (reply: Reply) => answer({ ...this.#answerOf(reply), answer: null });
+    if (this.#stage === "draining") {
+      respond(refusal("service_unavailable"));
+      return;
+    }
+    this.underWay++;
+    const work = async (): Promise<Reply> => {
+      change(this.rendering, PROBE_CALLER, 1);
+      await new Promise<void>((resolve) => this.#after(PROBE_RENDER_MILLISECONDS, resolve));
+      change(this.rendering, PROBE_CALLER, -1);
+      return time.now < this.#backend.sickUntil ? refusal("service_unavailable") : FILE;
+    };
+    void this.queue.runIfFree(work).then((admission) => {
+      respond(admission.kind === "done" ? admission.result : refusal("render_queue_full", admission.retryAfterSeconds));
+      this.underWay--;
+      if (this.underWay === 0) this.#exit?.();
+    });
+  }
+
+  #answerOf({ content, retryAfterSeconds, isRendered }: Reply): OriginAnswer<SimulatedAnswer> {
+    const status = content === "file" ? 200 : PROBLEMS[content].status;
+    return {
       status,
-      content: status === 200 ? "file" : "problem",
+      content,
       retryAfter: retryAfterSeconds === null ? null : String(retryAfterSeconds),
       load: {
         running: this.queue.running,
@@ -256,8 +303,7 @@ export class BackendProcess {
         isDraining: this.#stage !== "serving",
       },
       answer: { status, isRendered },
-    });
-    await this.#deliver(exchange, connection);
+    };
   }
 
   /** Body, slot, render; null if the client has gone. */
@@ -267,9 +313,9 @@ export class BackendProcess {
     memory: ReturnType<ByteBudget["open"]>,
   ): Promise<Reply | null> {
     const { planned } = exchange.request;
-    if (!memory.resize(Math.ceil(planned.bytes / 2))) return refusal(429, NO_MEMORY_RETRY_SECONDS);
+    if (!memory.resize(Math.ceil(planned.bytes / 2))) return refusal("render_queue_full", NO_MEMORY_RETRY_SECONDS);
     if (!(await connection.body)) return null;
-    if (!memory.resize(planned.bytes)) return refusal(429, NO_MEMORY_RETRY_SECONDS);
+    if (!memory.resize(planned.bytes)) return refusal("render_queue_full", NO_MEMORY_RETRY_SECONDS);
     const deadlineMilliseconds = queueDeadlineMilliseconds(this.#world.settings, exchange.patienceMilliseconds);
     const { caller } = planned;
     change(this.asking, caller, 1);
@@ -301,7 +347,7 @@ export class BackendProcess {
         return null;
       case "full":
         if (!isAdmitted) check("full");
-        return refusal(429, admission.retryAfterSeconds);
+        return refusal("render_queue_full", admission.retryAfterSeconds);
       case "done":
         return replyTo(admission.result.end);
     }
@@ -376,6 +422,11 @@ class Connection {
     return this.#gone.signal;
   }
 
+  /** Resolves when the other side has closed it. */
+  get closed(): Promise<null> {
+    return new Promise((resolve) => this.gone.addEventListener("abort", () => resolve(null)));
+  }
+
   /** Whether the whole body came. */
   get body(): Promise<boolean> {
     return this.#body.promise;
@@ -391,8 +442,10 @@ class Connection {
   }
 }
 
-function refusal(status: number, retryAfterSeconds: number | null = null): Reply {
-  return { status, retryAfterSeconds, isRendered: false };
+const FILE: Reply = { content: "file", retryAfterSeconds: null, isRendered: true };
+
+function refusal(content: ProblemCode, retryAfterSeconds: number | null = null): Reply {
+  return { content, retryAfterSeconds, isRendered: false };
 }
 
 function replyTo(end: RenderEnd | null): Reply | null {
@@ -400,13 +453,13 @@ function replyTo(end: RenderEnd | null): Reply | null {
     case null:
       return null;
     case "file":
-      return { status: 200, retryAfterSeconds: null, isRendered: true };
+      return FILE;
     case "problem":
-      return { status: PROBLEMS.template_compile_failed.status, retryAfterSeconds: null, isRendered: true };
+      return { ...FILE, content: "template_compile_failed" };
     case "timeout":
-      return { status: PROBLEMS.render_timeout.status, retryAfterSeconds: null, isRendered: true };
+      return { ...FILE, content: "render_timeout" };
     case "broken machine":
-      return refusal(PROBLEMS.service_unavailable.status);
+      return refusal("service_unavailable");
   }
 }
 

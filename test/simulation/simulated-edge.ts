@@ -9,12 +9,13 @@ import { RETRY_AFTER_SECONDS } from "../../edge/body-memory.ts";
 import type { Clock } from "../../edge/clock.ts";
 import { FairLimit } from "../../edge/fair-limit.ts";
 import { HeldBody } from "../../edge/held-body.ts";
-import type { Attempt, OriginChoice } from "../../edge/origins/origin-choice.ts";
-import { type ForwardingEnd, type OriginAnswer, type Sending, tryOrigins } from "../../edge/origins/try-origins.ts";
-import { probeDueOrigin } from "../../edge/origins/watch-origin.ts";
+import type { OriginAnswer } from "../../edge/origins/origin-answer.ts";
+import type { OriginChoice } from "../../edge/origins/origin-choice.ts";
+import { type ForwardingEnd, type Sending, tryOrigins } from "../../edge/origins/try-origins.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
+import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
 import type { AnswerFacts, AttemptEnd, AttemptFacts, RequestFacts } from "./facts.ts";
-import { Exchange, type SimulatedAnswer } from "./network.ts";
+import { Exchange, foreignAnswer, type SimulatedAnswer } from "./network.ts";
 import type { World } from "./world.ts";
 
 const BODY_TIMEOUT_MILLISECONDS = 60_000;
@@ -31,6 +32,8 @@ const NO_BYTES = new Uint8Array(0);
 interface Seen {
   failingSince: number | null;
   lastFailureAt: number;
+  /** Whether it has found fault with a request since it last answered one. */
+  hasRefused: boolean;
   lastAskedAt: number;
   open: number;
   /** When it was asked although it failed and another one could have been asked. */
@@ -62,30 +65,25 @@ export class SimulatedEdge {
       this.#clock(() => true),
     );
     this.choice = cores.makeChoice(settings.backends);
-    this.#watchBlame();
+    this.#watchLosses();
     this.seen = Array.from({ length: settings.backends }, () => {
       const never = Number.NEGATIVE_INFINITY;
-      return { failingSince: null, lastFailureAt: never, lastAskedAt: never, open: 0, needlessAt: [], passedOver: 0 };
+      const at = { lastFailureAt: never, lastAskedAt: never };
+      return { failingSince: null, hasRefused: false, ...at, open: 0, needlessAt: [], passedOver: 0 };
     });
   }
 
-  /** Tells the world of each failure that the choice hears of. */
-  #watchBlame(): void {
+  /** Tells the world of each origin that goes out of use. */
+  #watchLosses(): void {
     const { choice } = this;
-    const { time } = this.#world;
-    const beganAt = new WeakMap<Attempt, number>();
-    const begin = choice.begin.bind(choice);
-    const end = choice.end.bind(choice);
-    choice.begin = (origin, expiresAt) => {
-      const attempt = begin(origin, expiresAt);
-      beganAt.set(attempt, time.now);
-      return attempt;
-    };
-    choice.end = (attempt, now, result) => {
-      const began = beganAt.get(attempt);
-      if (result.kind === "failed" && began !== undefined) this.#world.isBlamed(this, attempt.origin, began);
-      beganAt.delete(attempt);
-      end(attempt, now, result);
+    const probed = choice.probed.bind(choice);
+    choice.probed = (probe, now, result) => {
+      const wasOutOfUse = choice.isOutOfUse(probe.origin);
+      probed(probe, now, result);
+      if (!wasOutOfUse && choice.isOutOfUse(probe.origin)) {
+        this.#world.trace(() => `edge ${this.index}: backend ${probe.origin} goes out of use`);
+        this.#world.isTakenOutOfUse(this, probe.origin, probe.beganAt);
+      }
     };
   }
 
@@ -172,22 +170,21 @@ export class SimulatedEdge {
     const { deadline } = request;
     const origins = Array.from({ length: settings.backends }, (_, index) => index);
     const clock = this.#clock(() => !request.isGone);
-    const shared = { origins, choice: this.choice, clock };
-    // `waitUntil` may be cut off as the request is, so that is how it is here.
-    void probeDueOrigin({
-      ...shared,
-      isReady: (backend, timeoutMilliseconds) => this.#probe(request, backend, "/ready", timeoutMilliseconds),
-    });
     return tryOrigins<number, SimulatedAnswer>({
-      ...shared,
+      origins,
+      choice: this.choice,
+      clock,
       attempts: cores.makeAttempts(this.choice, deadline, random.next),
       deadline,
+      longestAnswerMilliseconds: longestAnswerMilliseconds(settings),
       body,
       clientSignal,
       send: (backend, sending) => this.#send(request, backend, sending, open),
-      isAlive: (backend, timeoutMilliseconds) => this.#probe(request, backend, "/health", timeoutMilliseconds),
+      sendProbe: (backend, timeoutMilliseconds) => this.#probe(request, backend, timeoutMilliseconds),
       discard: async () => {},
       report: () => {},
+      // It may be cut off as the request is, so that is how it is here.
+      inBackground: () => {},
     });
   }
 
@@ -220,7 +217,7 @@ export class SimulatedEdge {
       this.#end(attempt, endOf(answer));
       return answer;
     } catch (error) {
-      this.#end(attempt, "unanswered", request.attempts.length > 1 && time.now >= request.deadline);
+      this.#end(attempt, "unanswered");
       throw error;
     } finally {
       open.delete(exchange);
@@ -233,8 +230,7 @@ export class SimulatedEdge {
     return seen;
   }
 
-  /** @param isBlameless whether the end says nothing about the backend, because others took the time. */
-  #end(attempt: AttemptFacts, end: AttemptEnd, isBlameless = false): void {
+  #end(attempt: AttemptFacts, end: AttemptEnd): void {
     if (attempt.end !== null) return;
     const { now } = this.#world.time;
     attempt.end = end;
@@ -244,15 +240,18 @@ export class SimulatedEdge {
     switch (end) {
       case "gone":
         return;
+      case "refused":
+        seen.hasRefused = true;
+        return;
       case "unusable":
       case "unanswered":
-        if (isBlameless) return;
         seen.failingSince ??= now;
         seen.lastFailureAt = now;
         return;
       case "answered":
       case "full":
       case "draining":
+        if (end === "answered") seen.hasRefused = false;
         seen.failingSince = null;
         seen.needlessAt.length = 0;
     }
@@ -268,28 +267,24 @@ export class SimulatedEdge {
     time.after(deadline + ATTEMPT_SLACK_MILLISECONDS - time.now, () => seen.open--);
   }
 
-  #probe(
-    request: RequestFacts,
-    backend: number,
-    path: "/health" | "/ready",
-    timeoutMilliseconds: number,
-  ): Promise<boolean> {
+  #probe(request: RequestFacts, backend: number, timeoutMilliseconds: number): Promise<OriginAnswer<null>> {
     const world = this.#world;
     const link = world.linkAt(this.index, backend);
     const clock = this.#clock(() => !request.isGone);
-    return new Promise((resolve) => {
-      clock.after(timeoutMilliseconds, () => resolve(false));
-      const answer = (isAlive: boolean) => {
+    return new Promise((resolve, reject) => {
+      clock.after(timeoutMilliseconds, () => reject(new Error("no answer in time")));
+      const answer = (settle: () => void) => {
         link.carry(() => {
-          if (!request.isGone) resolve(isAlive);
+          if (!request.isGone) settle();
         });
       };
       link.carry(() => {
         const { process, offUntil } = world.backendAt(backend);
         const { now } = world.time;
         if (now < offUntil) return;
-        if (process === null || now < link.refusedUntil || now < link.proxyErrorsUntil) return answer(false);
-        process.run(() => answer(path === "/health" || process.isServing));
+        if (now < link.proxyErrorsUntil) return answer(() => resolve({ ...foreignAnswer(502), answer: null }));
+        if (process === null || now < link.refusedUntil) return answer(() => reject(new Error("connection refused")));
+        process.run(() => process.probe((own) => answer(() => resolve(own))));
       });
     });
   }
@@ -334,7 +329,8 @@ function answerTo(end: ForwardingEnd<SimulatedAnswer>, at: number): AnswerFacts 
 /** What an answer truly means, whatever the edge takes it for. */
 function endOf({ status, content, load, answer }: OriginAnswer<SimulatedAnswer>): AttemptEnd {
   if (answer.isRendered) return "answered";
-  if (load === null || content !== "problem") return "unusable";
+  if (status === PROBLEMS.invalid_request.status) return "refused";
+  if (load === null || content === "foreign") return "unusable";
   if (status === PROBLEMS.render_queue_full.status) return "full";
   return load.isDraining ? "draining" : "unusable";
 }

@@ -56,7 +56,7 @@ describe("the simulation finds", () => {
 
 it("a schedule that breaks an invariant is made smaller", async () => {
   const [{ cores }] = MUTANTS.filter(({ mistake }) => mistake.includes("lost origins")) as [(typeof MUTANTS)[number]];
-  const schedule = makeSchedule(12);
+  const schedule = makeSchedule(90);
   const { violation } = await runSchedule(schedule, cores);
   const smaller = await shrink(schedule, cores, violation?.invariant ?? "");
   expect((await runSchedule(smaller, cores)).violation?.invariant).toBe(violation?.invariant);

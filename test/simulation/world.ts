@@ -5,7 +5,7 @@ import type { Cores } from "./cores.ts";
 import { Disturbances, type RequestFacts } from "./facts.ts";
 import {
   AT_THE_END,
-  OF_A_FAILURE,
+  OF_A_LOSS,
   OF_A_PROCESS,
   OF_A_REQUEST,
   OF_A_TAKEN_BODY,
@@ -135,9 +135,9 @@ export class World {
     }
   }
 
-  isBlamed(edge: SimulatedEdge, backend: number, beganAt: number): void {
-    for (const invariant of OF_A_FAILURE) {
-      const finding = invariant(edge, backend, beganAt, this);
+  isTakenOutOfUse(edge: SimulatedEdge, backend: number, probedAt: number): void {
+    for (const invariant of OF_A_LOSS) {
+      const finding = invariant(edge, backend, probedAt, this);
       if (finding !== null) this.violate(invariant.name, `edge ${edge.index}: ${finding}`);
     }
   }
@@ -216,6 +216,11 @@ export class World {
         break;
       case "drain":
         backend.update(milliseconds, () => {});
+        break;
+      case "grey":
+        backend.greySince = now;
+        backend.greyUntil = Math.max(backend.greyUntil, now + milliseconds);
+        this.disturbances.begin(kind, now, index)(now + milliseconds);
         break;
       case "sick":
         backend.sickUntil = Math.max(backend.sickUntil, now + milliseconds);

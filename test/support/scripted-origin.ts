@@ -1,7 +1,8 @@
 /**
- * An origin that a test scripts: what it does with a render once the whole body is there, and whether it is alive.
+ * An origin that a test scripts: what it does with a render once the whole body is there.
  */
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
+import { CALLER_HEADER, PROBE_CALLER } from "../../rules/http/headers.ts";
 import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
 import { LOOPBACK } from "../../scripts/local-service.ts";
 import { closeServer, listenOnLoopback } from "./loopback-server.ts";
@@ -18,14 +19,17 @@ const fileOf = (name: string) => `%PDF by ${name}`;
 
 export class ScriptedOrigin {
   readonly name: string;
-  /** The renders that arrived completely. */
+  /** The renders of callers that arrived completely. */
   readonly requests: OriginRequest[] = [];
   /** The number of renders whose connection was closed before their answer. */
   abandoned = 0;
+  /** The number of renders by which the edge probed it. */
   probes = 0;
   behaviour: Behaviour = (response) => this.answer(response);
-  /** Whether `/health` and `/ready` are answered. */
-  isAlive = true;
+  /** The same, unless the test says otherwise. Whatever happens to renders, `/health` and `/ready` are answered with 200. */
+  probeBehaviour: Behaviour = (response, request) => this.behaviour(response, request);
+  /** Called for each request that is no render, before its answer. */
+  elsewhere: () => void = () => {};
   #server: Server | null = null;
   #port = 0;
 
@@ -42,8 +46,8 @@ export class ScriptedOrigin {
   async start(): Promise<this> {
     this.#server = createServer((request, response) => {
       if (request.url !== "/v1/render") {
-        this.probes++;
-        if (this.isAlive) response.end('{"status":"ok"}');
+        this.elsewhere();
+        response.end('{"status":"ok"}');
         return;
       }
       const chunks: Buffer[] = [];
@@ -55,6 +59,11 @@ export class ScriptedOrigin {
         .on("data", (chunk: Buffer) => chunks.push(chunk))
         .once("end", () => {
           const received = { headers: request.headers, body: Buffer.concat(chunks) };
+          if (request.headers[CALLER_HEADER.toLowerCase()] === PROBE_CALLER) {
+            this.probes++;
+            this.probeBehaviour(response, received);
+            return;
+          }
           this.requests.push(received);
           this.behaviour(response, received);
         });

@@ -1,8 +1,11 @@
 /**
- * An edge in front of several real backends that a test kills, stops and starts again, and clients that render through it all the
- * while and check each answer.
+ * An edge in front of several real backends that a test or a benchmark disturbs, and clients that render through it all the while and
+ * check each answer.
  */
 import { once } from "node:events";
+import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import {
   type LocalBackend,
@@ -11,46 +14,110 @@ import {
   startEdge,
   takeFreePort,
 } from "../../scripts/local-service.ts";
+import { FaultyLink, type LinkState } from "./faulty-link.ts";
 import { readSvgSize } from "./svg-reader.ts";
-import { makeTemporaryFolder } from "./temporary-folder.ts";
-import { backendEnvironment } from "./test-service.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "./tokens.ts";
 
 type Environment = Readonly<Record<string, string>>;
+
+/** The ways in which one backend fails while it lasts: its process ends, or is stopped, or its network does what a link can do. */
+export const FAULTS = ["killed", "stopped", "silent", "resets", "half-open"] as const satisfies readonly (
+  | LinkState
+  | "killed"
+  | "stopped"
+)[];
+
+export type Fault = (typeof FAULTS)[number];
 
 /** One place in the fleet: a port and a work directory, which its backends use one after another. */
 class Berth {
   readonly #port: number;
   readonly #workDirectory: string;
+  readonly #environment: Environment;
+  readonly #link: FaultyLink;
   #backend: LocalBackend | null = null;
 
-  constructor(port: number, workDirectory: string) {
+  private constructor(port: number, workDirectory: string, environment: Environment, link: FaultyLink) {
     this.#port = port;
     this.#workDirectory = workDirectory;
+    this.#environment = environment;
+    this.#link = link;
+  }
+
+  static async make(environment: Environment): Promise<Berth> {
+    const port = await takeFreePort();
+    const workDirectory = await realpath(await mkdtemp(join(tmpdir(), "fleet-test-")));
+    return new Berth(port, workDirectory, environment, await new FaultyLink(port).start());
   }
 
   get url(): string {
     return `http://127.0.0.1:${this.#port}`;
   }
 
+  /** The URL of the same backend by way of its link. */
+  get linkUrl(): string {
+    return this.#link.url.origin;
+  }
+
   async start(environment: Environment): Promise<void> {
-    const settings = { ...backendEnvironment(), SERVICE_WORK_DIRECTORY: this.#workDirectory, ...environment };
+    const settings = { ...this.#environment, SERVICE_WORK_DIRECTORY: this.#workDirectory, ...environment };
     this.#backend = await startBackend(settings, this.#port);
   }
 
   /** Ends the backend with a signal and waits for its end. Returns its exit code; null if the signal ended it. */
   async end(signal: "SIGTERM" | "SIGKILL"): Promise<number | null> {
-    const process = this.#backend?.process;
+    const { process } = this.#running();
     this.#backend = null;
-    if (process === undefined) throw new Error("no backend runs in this berth");
     process.kill(signal);
     await once(process, "exit");
     return process.exitCode;
   }
 
-  async stop(): Promise<void> {
-    if (this.#backend !== null) await this.end("SIGTERM");
+  async disturb(fault: Fault): Promise<void> {
+    switch (fault) {
+      case "killed":
+        await this.end("SIGKILL");
+        return;
+      case "stopped":
+        this.#running().process.kill("SIGSTOP");
+        return;
+      default:
+        this.#link.set(fault);
+    }
   }
+
+  async heal(fault: Fault): Promise<void> {
+    switch (fault) {
+      case "killed":
+        return this.start({});
+      case "stopped":
+        this.#running().process.kill("SIGCONT");
+        return;
+      default:
+        this.#link.set("passes");
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#link.stop();
+    if (this.#backend !== null) await this.end("SIGTERM");
+    await rm(this.#workDirectory, { recursive: true, force: true });
+  }
+
+  #running(): LocalBackend {
+    if (this.#backend === null) throw new Error("no backend runs in this berth");
+    return this.#backend;
+  }
+}
+
+export interface FleetOptions {
+  readonly backends: number;
+  /** Settings of every backend that it starts. */
+  readonly backendSettings: Environment;
+  /** Settings of the first backends alone. */
+  readonly firstSettings?: Environment;
+  /** Whether the edge reaches the backends by their links, which `disturb` needs. */
+  readonly isLinked?: boolean;
 }
 
 export class TestFleet {
@@ -64,15 +131,12 @@ export class TestFleet {
     this.#edgePort = edgePort;
   }
 
-  static async start(count: number, environment: Environment = {}): Promise<TestFleet> {
-    const berths = await Promise.all(
-      Array.from({ length: count }, async () => {
-        return new Berth(await takeFreePort(), await makeTemporaryFolder("fleet-test-"));
-      }),
-    );
-    await Promise.all(berths.map((berth) => berth.start(environment)));
+  static async start({ backends, backendSettings, firstSettings = {}, isLinked = false }: FleetOptions) {
+    const berths = await Promise.all(Array.from({ length: backends }, () => Berth.make(backendSettings)));
+    await Promise.all(berths.map((berth) => berth.start(firstSettings)));
     const edgePort = await takeFreePort();
-    return new TestFleet(berths, await startFleetEdge(berths, edgePort, {}), edgePort);
+    const urls = isLinked ? berths.map(({ linkUrl }) => ({ url: linkUrl })) : berths;
+    return new TestFleet(berths, await startFleetEdge(urls, edgePort, {}), edgePort);
   }
 
   berth(index: number): Berth {
@@ -113,6 +177,7 @@ export function startFleetEdge(
       SERVICE_API_TOKENS: API_TOKEN,
       SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
       SERVICE_BACKEND_URLS: berths.map(({ url }) => url).join(" "),
+      SERVICE_LOG_REQUESTS: "none",
       ...settings,
     },
     port,
@@ -122,6 +187,8 @@ export function startFleetEdge(
 /** What became of renders: `lost` holds what was answered instead of a file, `wrong` files of another size. */
 export interface LoadResult {
   readonly good: number;
+  /** How long each good one took. */
+  readonly milliseconds: readonly number[];
   readonly lost: readonly string[];
   readonly wrong: readonly string[];
 }
@@ -133,36 +200,55 @@ const SOURCE = "#set page(width: data.width * 1pt, height: data.height * 1pt, ma
 export class Load {
   readonly #url: () => URL;
   readonly #running: Promise<void>[];
+  /** How many renders of each client have ended. */
+  readonly #ended: number[];
   readonly #lost: string[] = [];
   readonly #wrong: string[] = [];
-  #good = 0;
+  readonly #milliseconds: number[] = [];
   #sent = 0;
   #isOver = false;
 
   /** @param url where to render; asked before each request */
   constructor(clients: number, url: () => URL, token: () => string = () => API_TOKEN) {
     this.#url = url;
-    this.#running = Array.from({ length: clients }, async () => {
-      while (!this.#isOver) await this.#renderOne(token());
+    this.#ended = Array.from({ length: clients }, () => 0);
+    this.#running = this.#ended.map(async (_none, client) => {
+      while (!this.#isOver) {
+        await this.#renderOne(token());
+        this.#ended[client] = (this.#ended[client] ?? 0) + 1;
+      }
     });
   }
 
   /** Waits until so many more renders have succeeded. */
   async more(renders: number): Promise<void> {
-    const goal = this.#good + renders;
-    while (this.#good < goal && this.#lost.length < 100) await delay(5);
+    const goal = this.#milliseconds.length + renders;
+    while (this.#milliseconds.length < goal && this.#lost.length < 100) await delay(5);
+  }
+
+  /** Waits until each client has ended the render that it has begun, and another one. */
+  async round(): Promise<void> {
+    const goals = this.#ended.map((ended) => ended + 2);
+    while (this.#ended.some((ended, client) => ended < (goals[client] ?? 0))) await delay(5);
+  }
+
+  /** What has become of renders since it was last taken. */
+  take(): LoadResult {
+    const milliseconds = this.#milliseconds.splice(0);
+    return { good: milliseconds.length, milliseconds, lost: this.#lost.splice(0), wrong: this.#wrong.splice(0) };
   }
 
   async end(): Promise<LoadResult> {
     this.#isOver = true;
     await Promise.all(this.#running);
-    return { good: this.#good, lost: this.#lost, wrong: this.#wrong };
+    return this.take();
   }
 
   async #renderOne(token: string): Promise<void> {
     const number = this.#sent++;
     const width = 10 + (number % 1000);
     const height = 10 + Math.floor(number / 1000);
+    const began = performance.now();
     try {
       const answer = await fetch(new URL("/v1/render", this.#url()), {
         method: "POST",
@@ -176,7 +262,7 @@ export class Load {
       }
       const size = readSvgSize(bytes);
       if (size[0] !== width || size[1] !== height) this.#wrong.push(`${size} instead of ${width},${height}`);
-      else this.#good++;
+      else this.#milliseconds.push(performance.now() - began);
     } catch (error) {
       this.#lost.push(String(error));
     }

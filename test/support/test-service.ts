@@ -55,8 +55,8 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   );
   const bindings = {
     SERVICE_LOG_REQUESTS: "none",
-    ...settings,
     SERVICE_API_TOKENS: API_TOKEN,
+    ...settings,
     SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
     SERVICE_BACKEND_URLS: [backend.url.origin, ...otherBackendUrls].join(" "),
   };

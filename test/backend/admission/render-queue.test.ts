@@ -50,6 +50,19 @@ it("returns the result of a task and how long the task waited", async () => {
   expect(admission.kind === "done" && admission.waitedSeconds).toBeLessThanOrEqual(passedSeconds);
 });
 
+it("runs what is nobody's in a free slot only, and never lets it wait", async () => {
+  const queue = new RenderQueue(OPTIONS);
+  const gate = makeGate();
+  expect(await queue.runIfFree(async () => "result")).toMatchObject({ kind: "done", result: "result" });
+  const first = queue.runIfFree(() => gate.passed);
+  const waiting = queue.run(ANYONE, async () => "next");
+  expect(await queue.runIfFree(async () => "never")).toMatchObject({ kind: "full", retryAfterSeconds: 1 });
+  expect([queue.running, queue.waiting, queue.knownCallers]).toEqual([1, 1, 1]);
+  gate.open();
+  await first;
+  expect(await waiting).toMatchObject({ kind: "done", result: "next" });
+});
+
 it("serves tasks in the order in which they came", async () => {
   const queue = new RenderQueue(OPTIONS);
   const gate = makeGate();

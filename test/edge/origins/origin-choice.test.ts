@@ -1,6 +1,6 @@
 /** Which origin gets the next render, by what the answers and probes before have told. All times are the test's own. */
 import { describe, expect, it } from "vitest";
-import { type AttemptResult, OriginChoice } from "../../../edge/origins/origin-choice.ts";
+import { type AttemptResult, OriginChoice, type Probe } from "../../../edge/origins/origin-choice.ts";
 import type { BackendLoad } from "../../../rules/http/backend-load.ts";
 
 const NONE: ReadonlySet<number> = new Set();
@@ -22,18 +22,38 @@ const FAILED: AttemptResult = { kind: "failed" };
 
 /** One attempt that begins and ends at once. */
 function attempt(choice: OriginChoice, origin: number, now: number, result: AttemptResult): void {
-  choice.end(choice.begin(origin, EXPIRY), now, result);
+  choice.end(choice.begin(origin, now, EXPIRY), now, result);
 }
+
+/** The only probe that is due. */
+function takeProbe(choice: OriginChoice, now: number): Probe {
+  const [probe, ...others] = choice.takeDue(now);
+  if (probe === undefined || others.length > 0) throw new Error(`not one probe is due, but ${others.length}`);
+  return probe;
+}
+
+/** A probe that begins and ends at once. */
+function probe(choice: OriginChoice, now: number, result: AttemptResult): void {
+  choice.probed(takeProbe(choice, now), now, result);
+}
+
+/** Takes an origin out of use, as a failed render and a failed probe do. */
+function lose(choice: OriginChoice, origin: number, now: number): void {
+  attempt(choice, origin, now, FAILED);
+  probe(choice, now, FAILED);
+}
+
+const dueOrigins = (choice: OriginChoice, now: number) => choice.takeDue(now).map(({ origin }) => origin);
 
 const choose = (choice: OriginChoice, now: number, excluded = NONE) => choice.choose(now, excluded, first);
 
 describe("of two origins", () => {
   it("the one with fewer renders under way is chosen", () => {
     const choice = new OriginChoice(2);
-    choice.begin(0, EXPIRY);
+    choice.begin(0, 0, EXPIRY);
     expect(choose(choice, 0)).toBe(1);
-    choice.begin(1, EXPIRY);
-    choice.begin(1, EXPIRY);
+    choice.begin(1, 0, EXPIRY);
+    choice.begin(1, 0, EXPIRY);
     expect(choose(choice, 0)).toBe(0);
   });
 
@@ -50,18 +70,34 @@ describe("of two origins", () => {
     expect([choose(choice, 5000), choose(choice, 5001)]).toEqual([1, 0]);
     attempt(choice, 1, 5000, answered({ running: 1 }));
     attempt(choice, 0, 5000, answered({ running: 1 }));
-    const begun = choice.begin(0, EXPIRY);
+    const begun = choice.begin(0, 0, EXPIRY);
     choice.end(begun, 5000, { kind: "abandoned" });
     expect(choose(choice, 5000)).toBe(1);
   });
 
-  it("one that fails is left alone until a probe finds it ready, and is then chosen less often for a while", () => {
+  it("the reported load is not added to by renders of before the report", () => {
+    const choice = new OriginChoice(2);
+    for (const end of [1, 2, 3]) attempt(choice, 0, end, answered({ running: 1 }));
+    attempt(choice, 1, 3, answered({ running: 2 }));
+    expect(choose(choice, 4)).toBe(0);
+  });
+
+  it("one where a render has failed is chosen only when the other is excluded, until a probe is answered", () => {
     const choice = new OriginChoice(2);
     attempt(choice, 0, 0, FAILED);
-    expect(choose(choice, 900_000)).toBe(1);
-    expect(choice.takeDue(1000, 3000)).toBe(0);
-    choice.probed(0, 1000, true);
-    expect([choose(choice, 1000), choose(choice, 5000)]).toEqual([1, 0]);
+    expect([choose(choice, 900_000), choose(choice, 900_000, new Set([1]))]).toEqual([1, 0]);
+    probe(choice, 0, answered());
+    expect(choose(choice, 0)).toBe(0);
+  });
+
+  it("one where renders and probes fail is out of use until a probe is answered, and then chosen less often for a while", () => {
+    const choice = new OriginChoice(2);
+    lose(choice, 0, 0);
+    expect([choice.isOutOfUse(0), choose(choice, 900_000)]).toEqual([true, 1]);
+    probe(choice, 1000, answered());
+    expect(choice.isOutOfUse(0)).toBe(false);
+    choice.begin(1, 1000, EXPIRY);
+    expect([choose(choice, 1000), choose(choice, 3000), choose(choice, 4000)]).toEqual([1, 1, 0]);
   });
 
   it("one that drains is chosen only when the other is excluded, for thirty seconds", () => {
@@ -72,13 +108,53 @@ describe("of two origins", () => {
     expect(choose(choice, 30_000)).toBe(0);
   });
 
-  it("one that drains is better than one that fails, and of two that fail the one that failed first is", () => {
+  it("one that drained is like the other again once it answers without saying so", () => {
     const choice = new OriginChoice(2);
-    attempt(choice, 0, 0, FAILED);
-    attempt(choice, 1, 10, answered({ isDraining: true }));
-    expect(choose(choice, 20)).toBe(1);
-    attempt(choice, 1, 30, FAILED);
-    expect(choose(choice, 40)).toBe(0);
+    attempt(choice, 0, 0, answered({ isDraining: true }));
+    attempt(choice, 0, 10, answered({}));
+    expect(choose(choice, 20)).toBe(0);
+  });
+
+  it("one that drains is better than one that is suspect, and that is better than one that is out of use", () => {
+    const choice = new OriginChoice(3);
+    attempt(choice, 0, 0, answered({ isDraining: true }));
+    lose(choice, 1, 0);
+    attempt(choice, 2, 0, FAILED);
+    expect(choose(choice, 1)).toBe(0);
+    expect(choose(choice, 1, new Set([0]))).toBe(2);
+    expect(choose(choice, 1, new Set([0, 2]))).toBe(1);
+    expect(choice.hasInUse(1, NONE)).toBe(false);
+  });
+});
+
+describe("no caller's render takes an origin out of use", () => {
+  it("however many fail", () => {
+    const choice = new OriginChoice(2);
+    for (let now = 0; now < 100; now++) attempt(choice, 0, now, FAILED);
+    expect(choice.isOutOfUse(0)).toBe(false);
+  });
+
+  it("nor makes its pauses longer", () => {
+    const choice = new OriginChoice(2);
+    for (let now = 0; now < 100_000; now += 1000) {
+      attempt(choice, 0, now, FAILED);
+      probe(choice, now, answered());
+    }
+    lose(choice, 0, 200_000);
+    expect([dueOrigins(choice, 200_999), dueOrigins(choice, 201_000)]).toEqual([[], [0]]);
+  });
+
+  it("nor has it probed more often than four times a second", () => {
+    const choice = new OriginChoice(2);
+    let probes = 0;
+    for (let now = 0; now < 1000; now++) {
+      attempt(choice, 0, now, FAILED);
+      for (const due of choice.takeDue(now)) {
+        probes++;
+        choice.probed(due, now, answered());
+      }
+    }
+    expect(probes).toBe(4);
   });
 });
 
@@ -97,72 +173,131 @@ it("spreads renders over many equal origins", () => {
   const counts = [0, 0, 0, 0];
   for (let count = 0; count < 400; count++) {
     const origin = choice.choose(0, NONE, random) ?? 0;
-    choice.begin(origin, EXPIRY);
+    choice.begin(origin, 0, EXPIRY);
     counts[origin] = (counts[origin] ?? 0) + 1;
   }
   expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(4);
 });
 
 describe("a probe", () => {
-  it("is due one second after a failure, and twice as long after each failure in a row, up to thirty seconds", () => {
-    const choice = new OriginChoice(1);
+  it("is due at once when a render fails, and after twice as long a pause each time it fails, up to thirty seconds", () => {
+    const choice = new OriginChoice(2);
+    attempt(choice, 0, 0, FAILED);
     let now = 0;
     const pauses: number[] = [];
-    for (let count = 0; count < 7; count++) {
-      attempt(choice, 0, now, FAILED);
-      const failedAt = now;
-      while (choice.takeDue(now, 4000) === null) now += 500;
-      pauses.push(now - failedAt);
-      choice.probed(0, now, true);
+    for (let count = 0; count < 8; count++) {
+      const before = now;
+      let due = choice.takeDue(now);
+      for (; due.length === 0; due = choice.takeDue(now)) now += 500;
+      pauses.push(now - before);
+      for (const one of due) choice.probed(one, now, FAILED);
     }
-    expect(pauses).toEqual([1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
+    expect(pauses).toEqual([0, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
+    // What has answered begins anew.
+    for (; choice.isOutOfUse(0); now += 500) for (const one of choice.takeDue(now)) choice.probed(one, now, answered());
+    lose(choice, 0, now + 1000);
+    expect(dueOrigins(choice, now + 2000)).toEqual([0]);
   });
 
-  it("is repeated after the same pause when the origin is not ready", () => {
-    const choice = new OriginChoice(1);
+  it("is handed out once, and again after a second without a result: those that fail together count once", () => {
+    const choice = new OriginChoice(2);
     attempt(choice, 0, 0, FAILED);
-    expect(choice.takeDue(1000, 4000)).toBe(0);
-    choice.probed(0, 2000, false);
-    expect([choice.takeDue(2999, 4000), choice.takeDue(3000, 4000)]).toEqual([null, 0]);
+    const probes = [takeProbe(choice, 0)];
+    expect([1, 999].map((now) => choice.takeDue(now).length)).toEqual([0, 0]);
+    probes.push(takeProbe(choice, 1000));
+    for (const one of probes) choice.probed(one, 5000, FAILED);
+    expect(choice.isOutOfUse(0)).toBe(true);
+    expect([dueOrigins(choice, 5999), dueOrigins(choice, 6000)]).toEqual([[], [0]]);
   });
 
-  it("is due once, and again when its result has not come in time", () => {
-    const choice = new OriginChoice(1);
+  it("is due for an origin that has had a render for three seconds and has answered nothing that came later", () => {
+    const choice = new OriginChoice(2);
+    const silent = choice.begin(0, 0, EXPIRY);
+    expect([dueOrigins(choice, 2999), dueOrigins(choice, 3000)]).toEqual([[], [0]]);
+    choice.end(silent, 3000, { kind: "abandoned" });
+    choice.begin(1, 0, EXPIRY);
+    const later = choice.begin(1, 2000, EXPIRY);
+    choice.end(later, 2500, answered());
+    expect([dueOrigins(choice, 4999), dueOrigins(choice, 5000)]).toEqual([[], [1]]);
+  });
+
+  it("that fails takes no origin out of use that has answered a render meanwhile", () => {
+    const choice = new OriginChoice(2);
+    const early = choice.begin(0, 0, EXPIRY);
     attempt(choice, 0, 0, FAILED);
-    const due = [999, 1000, 1001, 4999, 5000].map((now) => choice.takeDue(now, 4000));
-    expect(due).toEqual([null, 0, null, null, 0]);
+    const failing = takeProbe(choice, 100);
+    choice.end(early, 200, answered());
+    choice.probed(failing, 5100, FAILED);
+    expect(choice.isOutOfUse(0)).toBe(false);
+  });
+
+  it("that failed is not outweighed by the answer to a render that the origin had before", () => {
+    const choice = new OriginChoice(2);
+    const early = choice.begin(0, 0, EXPIRY);
+    lose(choice, 0, 100);
+    choice.end(early, 200, answered());
+    expect(choice.isOutOfUse(0)).toBe(true);
+    attempt(choice, 0, 300, answered());
+    expect(choice.isOutOfUse(0)).toBe(false);
+  });
+
+  it("that finds an origin full shows that it lives, and not that its renders end", () => {
+    const choice = new OriginChoice(2);
+    lose(choice, 0, 0);
+    probe(choice, 1000, { kind: "full", load: null });
+    expect([choice.isOutOfUse(0), choice.hasInUse(1000, new Set([1]))]).toEqual([false, false]);
+    probe(choice, 1250, answered());
+    expect(choice.hasInUse(1250, new Set([1]))).toBe(true);
   });
 
   it("is not due for an origin that has answered since", () => {
-    const choice = new OriginChoice(1);
+    const choice = new OriginChoice(2);
     attempt(choice, 0, 0, FAILED);
     attempt(choice, 0, 10, answered());
-    expect(choice.takeDue(10_000, 4000)).toBeNull();
+    expect(choice.takeDue(10_000)).toEqual([]);
+  });
+
+  it("is not due if there is only one origin", () => {
+    const choice = new OriginChoice(1);
+    attempt(choice, 0, 0, FAILED);
+    expect(choice.takeDue(10_000)).toEqual([]);
+  });
+
+  it("tells nothing if it is abandoned", () => {
+    const choice = new OriginChoice(2);
+    attempt(choice, 0, 0, FAILED);
+    probe(choice, 0, { kind: "abandoned" });
+    expect([choice.isOutOfUse(0), dueOrigins(choice, 1000)]).toEqual([false, [0]]);
   });
 });
 
-it("counts failures of renders that were under way together once", () => {
-  const choice = new OriginChoice(1);
-  const together = [1, 2, 3].map(() => choice.begin(0, EXPIRY));
-  for (const one of together) choice.end(one, 0, FAILED);
-  expect([choice.takeDue(999, 4000), choice.takeDue(1000, 4000)]).toEqual([null, 0]);
+it("an origin is idle from the time of a request whose answer says that nothing runs or waits", () => {
+  const choice = new OriginChoice(2);
+  attempt(choice, 0, 10, answered({ running: 1 }));
+  attempt(choice, 0, 20, answered({ waiting: 1 }));
+  expect(choice.wasIdleSince(0, 5)).toBe(false);
+  const early = choice.begin(0, 30, EXPIRY);
+  choice.end(early, 90, answered({}));
+  expect([choice.wasIdleSince(0, 29), choice.wasIdleSince(0, 30)]).toEqual([true, false]);
 });
 
 describe("an attempt", () => {
   it("is under way until it ends, and its end counts once", () => {
     const choice = new OriginChoice(2);
-    const begun = choice.begin(0, EXPIRY);
-    choice.begin(1, EXPIRY);
+    const begun = choice.begin(0, 0, EXPIRY);
+    choice.begin(1, 0, EXPIRY);
     expect(choice.underWay(0)).toBe(2);
     choice.end(begun, 0, { kind: "abandoned" });
     choice.end(begun, 0, FAILED);
     expect(choice.underWay(0)).toBe(1);
-    expect(choice.takeDue(900_000, 4000)).toBeNull();
+    expect(choose(choice, 0, new Set([1]))).toBe(0);
+    choice.end(choice.begin(1, 0, EXPIRY), 0, { kind: "abandoned" });
+    expect(choice.hasInUse(0, new Set([1]))).toBe(true);
   });
 
   it("is forgotten when it expires", () => {
     const choice = new OriginChoice(2);
-    choice.begin(0, 100);
+    choice.begin(0, 0, 100);
     expect([choice.underWay(99), choose(choice, 99)]).toEqual([1, 1]);
     expect([choice.underWay(100), choose(choice, 100)]).toEqual([0, 0]);
   });

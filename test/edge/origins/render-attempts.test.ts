@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { OriginChoice } from "../../../edge/origins/origin-choice.ts";
 import { type FailedAttempt, RenderAttempts } from "../../../edge/origins/render-attempts.ts";
+import type { BackendLoad } from "../../../rules/http/backend-load.ts";
 
 const DEADLINE = 60_000;
 const FULL: FailedAttempt = { kind: "busy", retryAfterSeconds: 5 };
@@ -15,7 +16,7 @@ function run(script: readonly (readonly FailedAttempt[])[], now = 0) {
   let waited = 0;
   for (;;) {
     const step = attempts.next(now + waited);
-    if (step.kind === "busy" || step.kind === "failed") return { asked, waited, end: step, count: attempts.attempts };
+    if (step.kind === "busy" || step.kind === "failed") return { asked, waited, end: step };
     if (step.kind === "wait") {
       waited += step.milliseconds;
       continue;
@@ -28,7 +29,7 @@ function run(script: readonly (readonly FailedAttempt[])[], now = 0) {
 }
 
 it("asks each origin before it asks one again, and pauses once before that", () => {
-  expect(run([[], []])).toMatchObject({ asked: [0, 1, 0, 1], waited: 250, end: { kind: "failed" }, count: 4 });
+  expect(run([[], []])).toMatchObject({ asked: [0, 1, 0, 1], waited: 250, end: { kind: "failed" } });
 });
 
 it("asks an origin at most twice, and four times in all", () => {
@@ -53,6 +54,53 @@ describe("a full origin", () => {
   });
 });
 
+it("does not ask an origin again that finds fault with the request, which is a failure of the service", () => {
+  const refused: FailedAttempt = { kind: "refused" };
+  expect(run([[refused], [refused]])).toMatchObject({ asked: [0, 1], waited: 0, end: { kind: "failed" } });
+});
+
+describe("an attempt without an answer is hopeless", () => {
+  const LOAD: BackendLoad = { running: 0, waiting: 0, slots: 1, isDraining: false };
+  const FAILED = { kind: "failed" } as const;
+
+  /** Origins of which the first has a request that was sent at 0, and what has been heard of them since. */
+  function begun(count: number, { isOut = false, idleAt = -1, lost = 0, beganAt = 0 }) {
+    const choice = new OriginChoice(count);
+    const attempts = new RenderAttempts(choice, DEADLINE, () => 0);
+    for (let index = 0; index < lost; index++) attempts.fail(0, LOST);
+    attempts.begin(0);
+    if (isOut) {
+      choice.end(choice.begin(0, 0, DEADLINE), 0, FAILED);
+      for (const probe of choice.takeDue(0)) choice.probed(probe, 0, FAILED);
+    }
+    if (idleAt >= 0) choice.end(choice.begin(0, idleAt, DEADLINE), idleAt, { kind: "answered", load: LOAD });
+    return (now: number, bodyBytes = 0) => attempts.isHopeless({ origin: 0, beganAt, sentAt: 0, bodyBytes }, now);
+  }
+
+  it("if its origin is out of use and another one is not", () => {
+    expect(begun(2, {})(1000)).toBe(false);
+    expect(begun(2, { isOut: true })(1000)).toBe(true);
+    expect(begun(1, { isOut: true })(1000)).toBe(false);
+  });
+
+  it("but not because of a probe that the origin got before the request: it may be well again", () => {
+    expect(begun(2, { isOut: true, beganAt: 1 })(1000)).toBe(false);
+  });
+
+  it("if its origin is idle five seconds after it was sent, or later the larger it is", () => {
+    expect(begun(1, { idleAt: 5000 })(9000)).toBe(false);
+    expect(begun(1, { idleAt: 5001 })(9000)).toBe(true);
+    expect(begun(1, { idleAt: 6000 })(9000, 1_000_000)).toBe(false);
+    expect(begun(1, { idleAt: 6001 })(9000, 1_000_000)).toBe(true);
+  });
+
+  it("unless no further attempt would be made", () => {
+    expect(begun(2, { isOut: true, lost: 1 })(1000)).toBe(false);
+    expect(begun(2, { isOut: true })(DEADLINE - 350)).toBe(true);
+    expect(begun(2, { isOut: true })(DEADLINE - 349)).toBe(false);
+  });
+});
+
 it("stops when two origins were lost while they had the request", () => {
   expect(run([[LOST], [LOST], []])).toMatchObject({ asked: [0, 1], end: { kind: "failed" } });
 });
@@ -65,7 +113,7 @@ it.each([
   ["begins an attempt 100 ms before the deadline", 100, 1],
   ["begins none later", 99, 0],
 ])("%s", (_what, leftMilliseconds, count) => {
-  expect(run([[FULL]], DEADLINE - leftMilliseconds).count).toBe(count);
+  expect(run([[FULL]], DEADLINE - leftMilliseconds).asked).toHaveLength(count);
 });
 
 it.each([

@@ -1,7 +1,10 @@
-/** When an origin that is silent is given up: with a clock of the test's own. */
-import { expect, it } from "vitest";
+/** When an attempt is given up, and what probes show: with a clock of the test's own. */
+import { describe, expect, it } from "vitest";
 import type { Clock } from "../../../edge/clock.ts";
-import { watchOrigin } from "../../../edge/origins/watch-origin.ts";
+import type { AnswerContent, OriginAnswer } from "../../../edge/origins/origin-answer.ts";
+import { OriginChoice } from "../../../edge/origins/origin-choice.ts";
+import { probeDueOrigins, watchOrigin } from "../../../edge/origins/watch-origin.ts";
+import type { BackendLoad } from "../../../rules/http/backend-load.ts";
 
 /** A clock that stands still until `passTo`. */
 class StillClock implements Clock {
@@ -48,65 +51,97 @@ interface Watch {
   readonly stop: () => void;
 }
 
-function watch(deadline: number, isAlive: (clock: Clock, timeoutMilliseconds: number) => Promise<boolean>): Watch {
+function watch(deadline: number, hopelessAt = Number.POSITIVE_INFINITY): Watch {
   const clock = new StillClock();
   const givenUpAt: number[] = [];
   const probedAt: number[] = [];
   const stop = watchOrigin({
     clock,
     deadline,
-    isAlive: (timeoutMilliseconds) => {
-      probedAt.push(clock.now());
-      return isAlive(clock, timeoutMilliseconds);
-    },
+    probe: () => probedAt.push(clock.now()),
+    isHopeless: () => clock.now() >= hopelessAt,
     giveUp: () => givenUpAt.push(clock.now()),
   });
   return { clock, givenUpAt, probedAt, stop };
 }
 
-const alive = async () => true;
-const refusing = async () => false;
-const silent = async (clock: Clock, timeoutMilliseconds: number) => {
-  await clock.wait(timeoutMilliseconds);
-  return false;
-};
+describe("an attempt that is watched", () => {
+  it("sends the probes that are due each second, and is given up at the deadline", async () => {
+    const { clock, givenUpAt, probedAt } = watch(3500);
+    await clock.passTo(3499);
+    expect([probedAt, givenUpAt]).toEqual([[1000, 2000, 3000], []]);
+    await clock.passTo(3500);
+    expect(givenUpAt).toEqual([3500]);
+  });
 
-it("asks an origin every three seconds and gives it up at the deadline", async () => {
-  const { clock, givenUpAt, probedAt } = watch(10_000, alive);
-  await clock.passTo(20_000);
-  expect(probedAt.filter((at) => at < 10_000)).toEqual([3000, 6000, 9000]);
-  expect(givenUpAt[0]).toBe(10_000);
+  it("is given up when it is hopeless", async () => {
+    const { clock, givenUpAt } = watch(60_000, 1500);
+    await clock.passTo(2000);
+    expect(givenUpAt).toEqual([2000]);
+  });
+
+  it("is left alone once it is stopped", async () => {
+    const { clock, givenUpAt, stop } = watch(60_000, 3000);
+    await clock.passTo(2000);
+    stop();
+    expect(clock.timers).toBe(0);
+    await clock.passTo(100_000);
+    expect(givenUpAt).toEqual([]);
+  });
 });
 
-it.each([
-  ["refuses two probes", refusing, 6000],
-  ["is silent for two probes", silent, 12_000],
-])("gives up an origin that %s", async (_what, isAlive, at) => {
-  const { clock, givenUpAt } = watch(60_000, isAlive);
-  await clock.passTo(at - 1);
-  expect(givenUpAt).toEqual([]);
-  await clock.passTo(at);
-  expect(givenUpAt).toEqual([at]);
-});
+describe("a probe that is due", () => {
+  const LOAD: BackendLoad = { running: 0, waiting: 0, slots: 1, isDraining: false };
+  const answer = (content: AnswerContent, load: BackendLoad | null = LOAD): OriginAnswer<null> => {
+    return { status: 0, content, retryAfter: null, load, answer: null };
+  };
 
-it("forgives a probe that failed when the next one is answered", async () => {
-  let count = 0;
-  const { clock, givenUpAt } = watch(60_000, async () => ++count % 2 === 0);
-  await clock.passTo(59_999);
-  expect(givenUpAt).toEqual([]);
-});
+  /** What becomes of an origin where a render has failed, and what is reported. */
+  async function probeOnce(end: () => Promise<OriginAnswer<null>>) {
+    const choice = new OriginChoice(2);
+    const clock = new StillClock();
+    const reports: string[] = [];
+    choice.end(choice.begin(1, 0, 1000), 0, { kind: "failed" });
+    let sent = 0;
+    const probing = {
+      origins: ["a", "b"],
+      choice,
+      clock,
+      sendProbe: () => {
+        sent++;
+        return end();
+      },
+      report: (origin: string, cause: string) => reports.push(`${origin}: ${cause}`),
+    };
+    await probeDueOrigins(probing);
+    await probeDueOrigins(probing);
+    return { isOutOfUse: choice.isOutOfUse(1), reports, sent };
+  }
 
-it("gives up at the deadline, even while it waits for the answer to a probe", async () => {
-  const { clock, givenUpAt } = watch(4000, silent);
-  await clock.passTo(4000);
-  expect(givenUpAt).toEqual([4000]);
-});
+  it.each<AnswerContent>(["file", "render_queue_full"])("shows by %s that the origin works", async (content) => {
+    expect(await probeOnce(async () => answer(content))).toEqual({ isOutOfUse: false, reports: [], sent: 1 });
+  });
 
-it("does nothing more once it is stopped", async () => {
-  const { clock, givenUpAt, stop } = watch(60_000, refusing);
-  await clock.passTo(3000);
-  stop();
-  expect(clock.timers).toBe(0);
-  await clock.passTo(100_000);
-  expect(givenUpAt).toEqual([]);
+  it("shows that the origin works if it is about to stop", async () => {
+    const draining = answer("service_unavailable", { ...LOAD, isDraining: true });
+    expect((await probeOnce(async () => draining)).isOutOfUse).toBe(false);
+  });
+
+  it.each<AnswerContent>([
+    "foreign",
+    "forbidden",
+    "service_unavailable",
+    "invalid_request",
+    "render_timeout",
+    "template_compile_failed",
+    "render_failed",
+  ])("shows by %s that it does not", async (content) => {
+    const { isOutOfUse, reports } = await probeOnce(async () => answer(content));
+    expect([isOutOfUse, reports]).toEqual([true, [expect.stringMatching(/^b: probe: status 0/)]]);
+  });
+
+  it("shows by no answer that it does not", async () => {
+    const failing = () => Promise.reject(new Error("reset"));
+    expect(await probeOnce(failing)).toEqual({ isOutOfUse: true, reports: ["b: probe: Error: reset"], sent: 1 });
+  });
 });
