@@ -137,7 +137,7 @@ export class TypstProcess {
     return this.#hasEnded;
   }
 
-  /** Whether it has ended and nothing of it is left that could still use its directory. */
+  /** Whether it has ended by itself, so that its directory and its FIFO may be used again. */
   get isGone(): boolean {
     return this.#isGone;
   }
@@ -190,7 +190,7 @@ export class TypstProcess {
     const written = await this.#passOutputOn(await this.#program.output);
     const end = await this.#program.end;
     this.#hasEnded = true;
-    this.#isGone = end.kind !== "failed";
+    this.#isGone = end.kind === "exited";
     return {
       end: this.#endWithOutput(end, written),
       outputTaken: written.taken,
