@@ -55,7 +55,7 @@ export class Launcher {
     const program = new Program();
     try {
       if (this.#isClosed) throw new ServiceFailure("the launcher is closed");
-      const shell = this.#idle.pop();
+      const shell = this.#takeIdle();
       if (shell !== undefined) this.#run(shell, command, program);
       else void this.#runInNewShell(command, program);
     } catch (error) {
@@ -74,6 +74,13 @@ export class Launcher {
     }, this.#answerTimeoutMilliseconds);
     await Promise.all(shells.map(({ ended }) => ended));
     clearTimeout(timer);
+  }
+
+  #takeIdle(): Shell | undefined {
+    for (;;) {
+      const shell = this.#idle.pop();
+      if (shell === undefined || shell.isFree()) return shell;
+    }
   }
 
   async #runInNewShell(command: ProgramCommand, program: Program): Promise<void> {

@@ -197,6 +197,18 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
     await expect.poll(() => isRunning(Number(line))).toBe(false);
   });
 
+  it("is killed whatever its name is", async () => {
+    const { launcher, folder } = await openLauncher({ shellName });
+    for (const name of ["a b", ") S 1 (", "a\nb"]) {
+      const file = join(folder, name);
+      await symlink("/bin/sleep", file);
+      const launched = launcher.start(shell("", { file, arguments: ["60"] }));
+      await expect.poll(async () => readProc(`${await pidOf(launched)}/comm`)).toBe(`${name}\n`);
+      launched.kill();
+      expect(await endOf(launched)).toMatchObject(KILLED);
+    }
+  });
+
   it("is killed when it closes its output and goes on", async () => {
     const { launcher } = await openLauncher({ shellName });
     expect(await endOf(launcher.start(shell("exec sleep 60 >&-")))).toMatchObject(KILLED);
@@ -263,6 +275,25 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
     const uses = lines.split("\n").filter((line) => /^(?:kill|wait) /.test(line));
     // The second kill is for the process group, which is the shell's own.
     expect(uses).toEqual([`kill -KILL ${child}`, `wait ${child}`, "kill -TERM 0"]);
+  });
+
+  it("gets its whole input even if something of the program before it still reads", async () => {
+    const { launcher, folder } = await openLauncher({ shellName });
+    const stolen = join(folder, "stolen");
+    const thief = 'echo $$ >&2; exec >"$1" 2>/dev/null; while cat; do sleep 0.01; done';
+    // In a session of its own, no signal of the shell reaches it.
+    const script = `exec 4<&0; setsid sh -c '${thief}' sh "$1" <&4 4<&- >/dev/null & sleep 0.3`;
+    const first = launcher.start({ ...shell(script), arguments: ["-c", script, "sh", stolen] });
+    await exchange(first);
+    const end = await first.end;
+    expect(end).toMatchObject({ kind: "exited", diagnostics: expect.stringMatching(/^\d+\n$/) });
+    const thiefPid = end.kind === "exited" ? Number(end.diagnostics) : 0;
+    onTestFinished(() => void process.kill(thiefPid, "SIGKILL"));
+    expect(await exchange(launcher.start(shell("sleep 0.2; cat")), "somebody else's source")).toBe(
+      "somebody else's source",
+    );
+    expect(isRunning(thiefPid)).toBe(true);
+    expect(readFileSync(stolen, "utf8")).toBe("");
   });
 
   it("ends when the backend does, and so does its shell", async () => {
