@@ -69,9 +69,16 @@ export class Launcher {
     clearTimeout(timer);
   }
 
+  #takeIdle(): Shell | undefined {
+    for (;;) {
+      const shell = this.#idle.pop();
+      if (shell === undefined || shell.isFree()) return shell;
+    }
+  }
+
   async #start(command: ProgramCommand, program: Program): Promise<void> {
     if (this.#isClosed) throw new ServiceFailure("the launcher is closed");
-    const shell = this.#idle.pop() ?? (await this.#openShell());
+    const shell = this.#takeIdle() ?? (await this.#openShell());
     if (program.isKilled) {
       this.#keep(shell);
       throw new ServiceFailure("killed before it was started");

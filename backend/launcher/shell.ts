@@ -103,6 +103,21 @@ export class Shell {
   }
 
   /**
+   * Whether nothing of the last program can read the input of the next one. If something can, the shell ends. The output
+   * needs no such check: it has ended, and programs in a sandbox cannot open a FIFO of the launcher.
+   */
+  isFree(): boolean {
+    try {
+      closeSync(openSync(this.#input, constants.O_WRONLY | constants.O_NONBLOCK));
+    } catch (error) {
+      // Nobody has it open for reading.
+      if (errorCode(error) === "ENXIO") return true;
+    }
+    this.close();
+    return false;
+  }
+
+  /**
    * Runs a program. The shell must be ready, and no other program may be running in it.
    *
    * @throws if its FIFOs cannot be opened or the command cannot be written. The shell cannot be used again then.

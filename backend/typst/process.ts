@@ -136,7 +136,10 @@ export class TypstProcess {
     return this.#programEnd !== null;
   }
 
-  /** Whether it has ended by itself, so that its directory and its FIFO may be used again. */
+  /**
+   * Whether it has ended and certainly nothing of it is left. One that ended by itself was waited for by its sandbox. One that
+   * was killed is over when the first process of the sandbox is, and the kernel may end the others a moment later.
+   */
   get isGone(): boolean {
     return this.#programEnd?.kind === "exited";
   }
