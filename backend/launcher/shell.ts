@@ -273,8 +273,9 @@ class ShellRun implements Run {
     clearTimeout(this.#timer);
     this.#closeInput();
     if (end.kind === "failed") this.output.destroy();
-    // Whoever has closed the output of a program before its end does not know who still holds it.
-    this.#shell.leave(end.kind === "failed" || this.output.readableEnded);
+    // Whoever has closed the output of a program before its end does not know who still holds it. And a shell that could not start
+    // one may have lost a stream on the way.
+    this.#shell.leave(end.kind !== "failed" && this.output.readableEnded);
     this.#over.resolve();
     this.#observer.onEnd(end);
   }
