@@ -88,7 +88,9 @@ export class FifoStock implements FifoSource {
     });
     void program.output.then((output) => output?.resume());
     const end = await program.end;
-    if (end.kind !== "exited" || end.exitCode !== 0) return false;
+    // mkfifo closes its output last of all, and whatever still runs then is killed.
+    const isMade = end.kind === "signalled" || (end.kind === "exited" && end.exitCode === 0);
+    if (!isMade) return false;
     this.#names.push(...names);
     return true;
   }
