@@ -172,10 +172,15 @@ export class RenderDirectory {
   /**
    * Takes the kept directory for another render, under a new name.
    *
-   * @throws if it is gone.
+   * @returns whether it is still there: cleaners of temporary folders remove what nobody has used for days.
    */
-  reuse(): void {
-    this.#rename(RENDER_PREFIX);
+  reuse(): boolean {
+    try {
+      this.#rename(RENDER_PREFIX);
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   /** Removes everything. Does not throw if something has already been removed. */
