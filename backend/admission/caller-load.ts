@@ -67,13 +67,16 @@ export class CallerLoad<Waiter> {
     this.#lastSeenSeconds = nowSeconds;
   }
 
-  /** Counts a render as running. The returned function counts its end; further calls do nothing. */
-  admit(nowSeconds: number, isLent = false): (endSeconds: number) => void {
+  /**
+   * Counts a render as running. The returned function counts its end; further calls do nothing. Nobody knows
+   * how long a render that was stopped would have taken, so it does not make its caller quicker.
+   */
+  admit(nowSeconds: number, isLent = false): (endSeconds: number, isStopped?: boolean) => void {
     const render = { admittedSeconds: nowSeconds, isLent };
     this.#running.add(render);
-    return (endSeconds) => {
+    return (endSeconds, isStopped = false) => {
       if (!this.#running.delete(render)) return;
-      this.#count(endSeconds - nowSeconds);
+      if (!isStopped || endSeconds - nowSeconds > this.#meanSeconds) this.#count(endSeconds - nowSeconds);
       this.#used = { seconds: this.usedSeconds(endSeconds) + endSeconds - nowSeconds, atSeconds: endSeconds };
       this.markActive(endSeconds);
     };
