@@ -50,10 +50,14 @@ export class CallerLoad<Waiter> {
     return !this.isIdle || nowSeconds - this.#lastSeenSeconds <= seconds;
   }
 
-  /** How long a render of this caller is expected to take: the mean, or as long as its longest running render already takes. */
-  expectedSeconds(nowSeconds: number): number {
+  /**
+   * How long a render of this caller is expected to take: the mean, or as long as its longest running render already takes.
+   *
+   * @param unknownSeconds taken for the mean until a render has ended
+   */
+  expectedSeconds(nowSeconds: number, unknownSeconds = Number.POSITIVE_INFINITY): number {
     return Math.max(
-      this.#meanSeconds,
+      this.#meanSeconds === Number.POSITIVE_INFINITY ? unknownSeconds : this.#meanSeconds,
       ...[...this.#running].map(({ admittedSeconds }) => nowSeconds - admittedSeconds),
     );
   }

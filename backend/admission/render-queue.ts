@@ -159,8 +159,7 @@ export class RenderQueue {
     const isHeldBack = this.#options.slots > 1 && slow.has(own);
     let ahead = 0;
     for (const load of isHeldBack ? slow : this.#callers.values()) {
-      const expected = load.expectedSeconds(time);
-      const renderSeconds = expected === Number.POSITIVE_INFINITY ? this.#meanRenderSeconds : expected;
+      const renderSeconds = load.expectedSeconds(time, this.#meanRenderSeconds);
       ahead += renderSeconds * (load.running + Math.min(load.waiting.size, own.waiting.size + 1));
     }
     return Math.max(1, Math.ceil(ahead / (this.#options.slots - (isHeldBack ? 1 : 0))));

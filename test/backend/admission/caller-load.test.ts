@@ -55,6 +55,7 @@ describe("the expected length of a caller's renders", () => {
     const load = new CallerLoad<never>(0);
     load.admit(0);
     expect(load.expectedSeconds(5)).toBe(Number.POSITIVE_INFINITY);
+    expect([7, 3].map((unknown) => load.expectedSeconds(5, unknown))).toEqual([7, 5]);
   });
 
   it("is at least as long as the longest that runs", () => {
