@@ -13,9 +13,6 @@ trap 'kill -KILL 0' EXIT
 # These are meant for the backend, or for what a program has left behind (see `finish`).
 trap : HUP INT TERM
 
-# Bash waits for its children by itself, so that a process id may already be somebody else's. It knows which jobs have ended.
-if [ -n "$BASH_VERSION" ]; then running=%%; else running='$!'; fi
-
 make_fifos() {
   "$1" -m 600 "$input" "$output" && echo ready
 }
@@ -27,10 +24,19 @@ start() {
   ) &
 }
 
-# finish <word>: kills the program if it still runs, and reports its exit status under a word that it cannot have known. No
-# process id is used after `wait`, and none of these shells waits for anything else.
+# Whether the process of the program is still a child of this shell. Shells may wait for a child that has ended before they are
+# told to, and its number is somebody else's then. (Where there is no /proc, there is no sandbox either.)
+# Read from `status`, because a program can choose its name, which would shift the fields of `stat`.
+is_child() {
+  [ -e /proc/self/status ] || return 0
+  while read -r field parent; do
+    [ "$field" != PPid: ] || break
+  done <"/proc/$!/status" && [ "$parent" = $$ ]
+}
+
+# finish <word>: kills the program if it still runs, and reports its exit status under a word that it cannot have known.
 finish() {
-  eval "kill -KILL $running"
+  if is_child 2>/dev/null; then kill -KILL $!; fi
   wait $!
   set -- "$1" $?
   kill -TERM 0

@@ -66,8 +66,12 @@ export async function trySystemd({ suite, systemd }: (typeof SYSTEMS)[number], c
     root,
     CHECKOUT,
   ]);
-  atEnd(() => nspawn.end("SIGKILL"));
-  let leader = -1;
+  let leader = Number.NaN;
+  // The end of its first process ends the machine; that of nspawn does not.
+  atEnd(async () => {
+    if (leader > 0) await execa("kill", ["-KILL", String(leader)], { reject: false });
+    await nspawn.end("SIGTERM");
+  });
   const inside = (...command: Command) =>
     run(["nsenter", `--target=${leader}`, "--all", "env", "-i", `PATH=${PATH}`, ...command]);
   const shell = (script: string) => inside("sh", "-ec", script);

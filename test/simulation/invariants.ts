@@ -31,8 +31,6 @@ const RECOVERY_MILLISECONDS = 35_000;
 const MAX_PASSED_OVER_OF_TWO = 3;
 const MAX_PASSED_OVER = 40;
 
-/** How long an origin may be suspect until it has been probed. */
-const SUSPICION_MILLISECONDS = 2000;
 /** How long an origin is silent until it is given up. A probe during which it has answered something is repeated: so two of them. */
 const MAX_SILENCE_MILLISECONDS = 13_500;
 
@@ -159,14 +157,14 @@ export const OF_AN_ATTEMPT: readonly ((
 
   /**
    * While another origin is well and has not been asked, one that fails is not asked before a probe has found it ready; and
-   * if it is ready and renders still fail, only a few times in 30 seconds. One that has just refused a request may be suspect.
+   * if it is ready and renders still fail, only a few times in 30 seconds. One that has refused a request may be suspect until it answers: while it is full, a probe does not clear it.
    */
   function aFailingOriginIsLeftAlone(edge, request, backend, world) {
     const seen = edge.seenOf(backend);
     if (seen.failingSince === null) return null;
     const { now } = world.time;
     const isNeedless = edge.seen.some((other, index) => {
-      if (other.failingSince !== null || other.refusedAt > now - SUSPICION_MILLISECONDS) return false;
+      if (other.failingSince !== null || other.hasRefused) return false;
       if (request.attempts.some((attempt) => attempt.backend === index)) return false;
       if (world.backendAt(index).process?.isServing !== true) return false;
       return world.disturbances.isClear(edge.index, index, now - WELL_MILLISECONDS, now);
@@ -330,9 +328,9 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
   function plannedFaultsLoseNothing({ answers: [answer], attempts, planned }, { schedule, settings }) {
     if (!["one killed", "one grey", "rolling update"].includes(schedule.scenario)) return null;
     if (answer?.status !== BROKEN || isAtFault(planned)) return null;
-    // Too short to find out that an origin is grey.
-    if (schedule.scenario === "one grey" && settings.backendTimeoutSeconds * 1000 < MAX_SILENCE_MILLISECONDS)
-      return null;
+    // Too short to find out that an origin is grey, which still answers the renders that it had before.
+    const noticedAfter = MAX_SILENCE_MILLISECONDS + settings.renderTimeoutSeconds * 1000;
+    if (schedule.scenario === "one grey" && settings.backendTimeoutSeconds * 1000 < noticedAfter) return null;
     const needed = neededMilliseconds(settings);
     const wasTimeUsed = attempts.some((attempt) => attempt.remainingMilliseconds < needed);
     return wasTimeUsed ? null : attempts.map(describeAttempt).join(", ");

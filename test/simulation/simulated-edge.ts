@@ -32,8 +32,8 @@ const NO_BYTES = new Uint8Array(0);
 interface Seen {
   failingSince: number | null;
   lastFailureAt: number;
-  /** When it last found fault with a request. */
-  refusedAt: number;
+  /** Whether it has found fault with a request since it last answered one. */
+  hasRefused: boolean;
   lastAskedAt: number;
   open: number;
   /** When it was asked although it failed and another one could have been asked. */
@@ -68,8 +68,8 @@ export class SimulatedEdge {
     this.#watchLosses();
     this.seen = Array.from({ length: settings.backends }, () => {
       const never = Number.NEGATIVE_INFINITY;
-      const at = { lastFailureAt: never, refusedAt: never, lastAskedAt: never };
-      return { failingSince: null, ...at, open: 0, needlessAt: [], passedOver: 0 };
+      const at = { lastFailureAt: never, lastAskedAt: never };
+      return { failingSince: null, hasRefused: false, ...at, open: 0, needlessAt: [], passedOver: 0 };
     });
   }
 
@@ -241,7 +241,7 @@ export class SimulatedEdge {
       case "gone":
         return;
       case "refused":
-        seen.refusedAt = now;
+        seen.hasRefused = true;
         return;
       case "unusable":
       case "unanswered":
@@ -251,6 +251,7 @@ export class SimulatedEdge {
       case "answered":
       case "full":
       case "draining":
+        if (end === "answered") seen.hasRefused = false;
         seen.failingSince = null;
         seen.needlessAt.length = 0;
     }
