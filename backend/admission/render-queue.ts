@@ -48,7 +48,11 @@ export type Admission<Result> =
   | { readonly kind: "left" };
 
 type Entry =
-  | { readonly kind: "admitted"; readonly withdrawn: AbortSignal | null; readonly leave: (endSeconds: number) => void }
+  | {
+      readonly kind: "admitted";
+      readonly withdrawn: AbortSignal | null;
+      readonly leave: ReturnType<CallerLoad<Waiter>["admit"]>;
+    }
   | { readonly kind: "full" | "left" };
 
 interface Waiter {
@@ -107,7 +111,7 @@ export class RenderQueue {
     const waitedSeconds = admitted - arrived;
     if (entry.kind === "left") return { kind: "left" };
     if (entry.kind === "admitted") {
-      const result = await this.#hold(entry, admitted, work);
+      const result = await this.#hold(entry, applicant, admitted, work);
       if (result !== null) return { kind: "done", result, waitedSeconds };
     }
     return { kind: "full", retryAfterSeconds: this.#retryAfterSeconds(load), waitedSeconds };
@@ -127,16 +131,20 @@ export class RenderQueue {
 
   async #hold<Result>(
     { withdrawn, leave }: Extract<Entry, { kind: "admitted" }>,
+    { signal }: Applicant,
     admitted: number,
     work: SlotWork<Result>,
   ): Promise<Result | null> {
+    let isStopped = false;
     try {
-      return await work(withdrawn);
+      const result = await work(withdrawn);
+      isStopped = result === null || signal.aborted;
+      return result;
     } finally {
       const ended = this.#clock.nowSeconds();
-      leave(ended);
+      leave(ended, isStopped);
       this.#running--;
-      this.#meanRenderSeconds += NEWEST_WEIGHT * (ended - admitted - this.#meanRenderSeconds);
+      if (!isStopped) this.#meanRenderSeconds += NEWEST_WEIGHT * (ended - admitted - this.#meanRenderSeconds);
       this.#admitWaiting();
     }
   }
@@ -151,8 +159,7 @@ export class RenderQueue {
     const isHeldBack = this.#options.slots > 1 && slow.has(own);
     let ahead = 0;
     for (const load of isHeldBack ? slow : this.#callers.values()) {
-      const expected = load.expectedSeconds(time);
-      const renderSeconds = expected === Number.POSITIVE_INFINITY ? this.#meanRenderSeconds : expected;
+      const renderSeconds = load.expectedSeconds(time, this.#meanRenderSeconds);
       ahead += renderSeconds * (load.running + Math.min(load.waiting.size, own.waiting.size + 1));
     }
     return Math.max(1, Math.ceil(ahead / (this.#options.slots - (isHeldBack ? 1 : 0))));
