@@ -53,14 +53,7 @@ export class Launcher {
   /** Starts a program. Never throws: a failure to start is reported as the program's end. */
   start(command: ProgramCommand): LaunchedProgram {
     const program = new Program();
-    try {
-      if (this.#isClosed) throw new ServiceFailure("the launcher is closed");
-      const shell = this.#takeIdle();
-      if (shell !== undefined) this.#run(shell, command, program);
-      else void this.#runInNewShell(command, program);
-    } catch (error) {
-      program.onEnd(failure(error));
-    }
+    this.#start(command, program).catch((error: unknown) => program.onEnd(failure(error)));
     return program;
   }
 
@@ -83,20 +76,25 @@ export class Launcher {
     }
   }
 
-  async #runInNewShell(command: ProgramCommand, program: Program): Promise<void> {
-    try {
-      const shell = this.#openShell();
-      await shell.ready;
-      if (program.isKilled) this.#keep(shell);
-      if (program.isKilled) throw new ServiceFailure("killed before it was started");
-      if (!shell.isUsable) throw new ServiceFailure("its shell could not be started");
-      this.#run(shell, command, program);
-    } catch (error) {
-      program.onEnd(failure(error));
+  async #start(command: ProgramCommand, program: Program): Promise<void> {
+    if (this.#isClosed) throw new ServiceFailure("the launcher is closed");
+    const shell = this.#takeIdle() ?? (await this.#openShell());
+    if (program.isKilled) {
+      this.#keep(shell);
+      throw new ServiceFailure("killed before it was started");
     }
+    if (!shell.isUsable) throw new ServiceFailure("its shell could not be started");
+    const run = shell.run(command, {
+      onStart: () => program.onStart(shell.pid),
+      onEnd: (end) => {
+        this.#keep(shell);
+        program.onEnd(end);
+      },
+    });
+    program.attach(run);
   }
 
-  #openShell(): Shell {
+  async #openShell(): Promise<Shell> {
     const shell = new Shell({
       shellPath: this.#shellPath,
       workDirectory: this.#workDirectory,
@@ -110,20 +108,8 @@ export class Launcher {
       const index = this.#idle.indexOf(shell);
       if (index >= 0) this.#idle.splice(index, 1);
     });
+    await shell.ready;
     return shell;
-  }
-
-  #run(shell: Shell, command: ProgramCommand, program: Program): void {
-    program.attach(
-      shell.pid,
-      shell.run(command, {
-        onStart: () => program.onStart(),
-        onEnd: (end) => {
-          this.#keep(shell);
-          program.onEnd(end);
-        },
-      }),
-    );
   }
 
   #keep(shell: Shell): void {
@@ -134,9 +120,9 @@ export class Launcher {
 /** A program from the call that starts it to its end, whether or not a shell has it. */
 class Program implements LaunchedProgram {
   readonly #output = Promise.withResolvers<Readable | null>();
-  readonly #started = Promise.withResolvers<boolean>();
+  /** Resolves with its ancestor. */
+  readonly #started = Promise.withResolvers<number | null>();
   readonly #ended = Promise.withResolvers<ProgramEnd>();
-  #shellPid: number | null = null;
   #run: Run | null = null;
   #isKilled = false;
 
@@ -145,7 +131,7 @@ class Program implements LaunchedProgram {
   }
 
   get ancestorPid(): Promise<number | null> {
-    return this.#started.promise.then((hasStarted) => (hasStarted ? this.#shellPid : null));
+    return this.#started.promise;
   }
 
   get end(): Promise<ProgramEnd> {
@@ -157,8 +143,8 @@ class Program implements LaunchedProgram {
   }
 
   async write(pieces: readonly Buffer[]): Promise<boolean> {
-    const hasStarted = await this.#started.promise;
-    return hasStarted ? (this.#run?.write(pieces) ?? false) : false;
+    await this.#started.promise;
+    return this.#run?.write(pieces) ?? false;
   }
 
   kill(): void {
@@ -166,20 +152,19 @@ class Program implements LaunchedProgram {
     this.#run?.finish();
   }
 
-  attach(shellPid: number | null, run: Run): void {
-    this.#shellPid = shellPid;
+  attach(run: Run): void {
     this.#run = run;
     this.#output.resolve(run.output);
   }
 
-  onStart(): void {
-    this.#started.resolve(true);
+  onStart(shellPid: number | null): void {
+    this.#started.resolve(shellPid);
   }
 
   onEnd(end: ProgramEnd): void {
     this.#run = null;
     this.#output.resolve(null);
-    this.#started.resolve(false);
+    this.#started.resolve(null);
     this.#ended.resolve(end);
   }
 }

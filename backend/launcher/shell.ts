@@ -55,11 +55,11 @@ export class Shell {
   readonly #child: ChildProcess;
   readonly #input: string;
   readonly #output: string;
+  readonly #ready = Promise.withResolvers<void>();
   /** Resolves when programs can be run, or never will be. */
-  readonly ready: Promise<void>;
+  readonly ready = this.#ready.promise;
   /** Resolves when it has ended. */
   readonly ended: Promise<void>;
-  #hearReady: () => void = () => {};
   #run: ShellRun | null = null;
   #isUsable = true;
 
@@ -75,15 +75,12 @@ export class Shell {
       env: {},
       stdio: ["pipe", "pipe", "ignore"],
     });
-    this.ready = new Promise((resolve) => {
-      this.#hearReady = resolve;
-    });
     this.ended = new Promise((resolve) => {
       const onEnd = (reason: string) => {
         this.#isUsable = false;
         // Nobody listens any more to what it has left behind.
         this.#child.stdout?.destroy();
-        this.#hearReady();
+        this.#ready.resolve();
         this.#run?.abandon(reason);
         resolve();
       };
@@ -181,7 +178,7 @@ export class Shell {
       return;
     }
     if (text !== "ready\n") this.close();
-    this.#hearReady();
+    this.#ready.resolve();
   }
 }
 
@@ -254,15 +251,18 @@ class ShellRun implements Run {
 
   /** The shell has ended. Not everything ends with it if it was killed. */
   abandon(reason: string): void {
-    const killStrays = () => killStrayProcesses((argument) => argument === this.#directory);
-    killStrays();
-    setTimeout(killStrays, LATE_START_MILLISECONDS).unref();
+    this.#killStrays();
+    setTimeout(() => this.#killStrays(), LATE_START_MILLISECONDS).unref();
     this.#settle({ kind: "failed", reason });
   }
 
   #removeLeftovers(): void {
-    killStrayProcesses((argument) => argument === this.#directory);
+    this.#killStrays();
     this.#timer = setTimeout(() => this.#shell.kill(), this.#shell.answerTimeoutMilliseconds);
+  }
+
+  #killStrays(): void {
+    killStrayProcesses((argument) => argument === this.#directory);
   }
 
   #settleIfOver(): void {
