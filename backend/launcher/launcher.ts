@@ -1,7 +1,7 @@
 /**
  * The launcher: starts programs in resident shells, each in one that runs nothing else meanwhile, and ends them.
  *
- * Shells are kept when their programs have ended. There are as many as programs have ever run at once.
+ * Shells are kept when their programs have ended: as many as processes render and wait ahead at once.
  */
 import { mkdirSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -27,6 +27,7 @@ export class Launcher {
   readonly #mkfifoPath: string;
   readonly #answerTimeoutMilliseconds: number;
   readonly #shellPath: string;
+  readonly #maxIdleShells: number;
   readonly #shells = new Set<Shell>();
   /** The last one was used last. */
   readonly #idle: Shell[] = [];
@@ -35,7 +36,12 @@ export class Launcher {
 
   /** The work directory must exist. */
   constructor(
-    { workDirectory, mkfifoPath }: Pick<BackendSettings, "workDirectory" | "mkfifoPath">,
+    {
+      workDirectory,
+      mkfifoPath,
+      maxConcurrentRenders,
+      warmRenders,
+    }: Pick<BackendSettings, "workDirectory" | "mkfifoPath" | "maxConcurrentRenders" | "warmRenders">,
     { answerTimeoutMilliseconds = ANSWER_TIMEOUT_MILLISECONDS, shellPath = "/bin/sh" }: LauncherOptions = {},
   ) {
     this.#workDirectory = workDirectory;
@@ -43,6 +49,7 @@ export class Launcher {
     this.#mkfifoPath = mkfifoPath;
     this.#answerTimeoutMilliseconds = answerTimeoutMilliseconds;
     this.#shellPath = shellPath;
+    this.#maxIdleShells = maxConcurrentRenders + warmRenders;
   }
 
   /** Whether it was closed: nothing can be started any more. */
@@ -113,7 +120,10 @@ export class Launcher {
   }
 
   #keep(shell: Shell): void {
-    if (shell.isUsable) this.#idle.push(shell);
+    if (!shell.isUsable) return;
+    // More have run at once only while programs were being ended.
+    if (this.#idle.length < this.#maxIdleShells) this.#idle.push(shell);
+    else shell.close();
   }
 }
 

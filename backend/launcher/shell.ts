@@ -6,7 +6,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { closeSync, constants, openSync, readFileSync } from "node:fs";
+import { closeSync, constants, openSync, readFileSync, rmSync } from "node:fs";
 import { Socket } from "node:net";
 import { join } from "node:path";
 import { errorCode } from "../error-log.ts";
@@ -82,6 +82,7 @@ export class Shell {
         this.#child.stdout?.destroy();
         this.#ready.resolve();
         this.#run?.abandon(reason);
+        for (const path of [this.#input, this.#output]) rmSync(path, { force: true });
         resolve();
       };
       this.#child.on("exit", (exitCode, signal) => onEnd(`its shell ended: ${signal ?? exitCode}`));

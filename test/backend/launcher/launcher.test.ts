@@ -4,7 +4,7 @@
  */
 import { execFileSync } from "node:child_process";
 import { EventEmitter, once } from "node:events";
-import { readFileSync, readlinkSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -44,7 +44,10 @@ async function openLauncher({
   const folder = await makeTemporaryFolder("launcher-test-");
   const shellPath = shellName === undefined ? "/bin/sh" : join(folder, "sh");
   if (shellName !== undefined) await symlink(findOnPath(shellName)[0] ?? "", shellPath);
-  const launcher = new Launcher({ workDirectory: folder, mkfifoPath }, { shellPath, ...options });
+  const launcher = new Launcher(
+    { workDirectory: folder, mkfifoPath, maxConcurrentRenders: 2, warmRenders: 2 },
+    { shellPath, ...options },
+  );
   onTestFinished(() => launcher.close());
   return { launcher, folder, shellPath };
 }
@@ -495,4 +498,15 @@ describe("a shell without descriptors or processes left", () => {
     // The shell may have ended of it, and may not be known to have.
     await expect.poll(() => exchange(launcher.start(shell("echo started")))).toBe("started\n");
   });
+});
+
+it("keeps as many shells as renders need, however many programs have run at once, and removes what the others leave", async () => {
+  const { launcher, folder } = await openLauncher();
+  const programs = Array.from({ length: 12 }, () => launcher.start(shell("read line; echo $line")));
+  expect(await Promise.all(programs.map((program) => exchange(program, "x\n")))).toEqual(programs.map(() => "x\n"));
+  const fifos = () => readdirSync(join(folder, "launcher")).length;
+  // Two of each shell.
+  await expect.poll(fifos).toBe(8);
+  expect(await exchange(launcher.start(shell("echo again")))).toBe("again\n");
+  expect(fifos()).toBe(8);
 });
