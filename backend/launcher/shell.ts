@@ -78,6 +78,8 @@ export class Shell {
     this.ended = new Promise((resolve) => {
       const onEnd = (reason: string) => {
         this.#isUsable = false;
+        // Nobody listens any more to what it has left behind.
+        this.#child.stdout?.destroy();
         this.#ready.resolve();
         this.#run?.abandon(reason);
         for (const path of [this.#input, this.#output]) rmSync(path, { force: true });
@@ -274,8 +276,9 @@ class ShellRun implements Run {
     clearTimeout(this.#timer);
     this.#closeInput();
     if (end.kind === "failed") this.output.destroy();
-    // Whoever has closed the output of a program before its end does not know who still holds it.
-    this.#shell.leave(end.kind === "failed" || this.output.readableEnded);
+    // Whoever has closed the output of a program before its end does not know who still holds it. Of a program that was killed,
+    // something may write to standard error for a moment, which must not be taken for words of the next program.
+    this.#shell.leave(end.kind === "failed" || (end.kind === "exited" && this.output.readableEnded));
     this.#over.resolve();
     this.#observer.onEnd(end);
   }

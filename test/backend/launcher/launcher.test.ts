@@ -212,6 +212,18 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
     }
   });
 
+  it("is reported as killed though something of it still writes, which the next one does not notice", async () => {
+    const { launcher } = await openLauncher({ shellName });
+    const flood =
+      "setsid sh -c 'while :; do echo memory allocation of 9 bytes failed; done >&2' >/dev/null </dev/null &";
+    const launched = launcher.start(shell(`${flood} exec sleep 60`));
+    await launched.ancestorPid;
+    await delay(100);
+    launched.kill();
+    expect(await endOf(launched)).toMatchObject(KILLED);
+    expect(await endOf(launcher.start(shell("exit 0")))).toEqual(EXITED);
+  });
+
   it("is killed when it closes its output and goes on", async () => {
     const { launcher } = await openLauncher({ shellName });
     expect(await endOf(launcher.start(shell("exec sleep 60 >&-")))).toMatchObject(KILLED);
