@@ -37,7 +37,8 @@ export interface ReadingBounds {
 }
 
 /**
- * Reads a body into a collector. If the result is a problem, nothing is kept and the rest of the body is not read. The stream stays locked if the client is considered gone.
+ * Reads a body into a collector. If the result is a problem, nothing is kept and the rest of the body is not read. The stream stays
+ * locked if the client is considered gone.
  */
 export async function readBody(request: Request, head: RequestHead, bounds: ReadingBounds): Promise<BodyReading> {
   const collector = new BodyCollector(head, bounds.limits);
@@ -68,7 +69,7 @@ async function fill(
 }
 
 export function tooManyUploads(): Problem {
-  return renderQueueFull("Too many bodies of this caller are on their way.", RETRY_AFTER_SECONDS);
+  return renderQueueFull("This caller has too many uploads at the same time.", RETRY_AFTER_SECONDS);
 }
 
 function memoryExhausted(): Problem {

@@ -1,7 +1,7 @@
 /**
- * The launcher: starts programs in resident shells, each in one that runs nothing else meanwhile, and ends them.
+ * The launcher: starts and ends programs in resident shells, each of which runs one program at a time.
  *
- * Shells are kept when their programs have ended. There are as many as programs have ever run at once.
+ * A shell is kept when its program has ended, so there are as many shells as programs have ever run at once.
  */
 import { mkdirSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -12,7 +12,7 @@ import { workDirectoryPath } from "../work-directory/paths.ts";
 import type { LaunchedProgram, ProgramCommand, ProgramEnd } from "./program.ts";
 import { type Run, Shell } from "./shell.ts";
 
-/** A shell that has not reported the end of its program by then is stuck. */
+/** A shell that takes longer than this to report the end of its program is stuck. */
 const ANSWER_TIMEOUT_MILLISECONDS = 5000;
 
 export interface LauncherOptions {
@@ -28,7 +28,7 @@ export class Launcher {
   readonly #answerTimeoutMilliseconds: number;
   readonly #shellPath: string;
   readonly #shells = new Set<Shell>();
-  /** The last one was used last. */
+  /** The most recently used shell is the last one. */
   readonly #idle: Shell[] = [];
   #shellsMade = 0;
   #isClosed = false;
@@ -45,7 +45,7 @@ export class Launcher {
     this.#shellPath = shellPath;
   }
 
-  /** Whether it was closed: nothing can be started any more. */
+  /** Whether it was closed: nothing more can be started. */
   get isClosed(): boolean {
     return this.#isClosed;
   }

@@ -250,7 +250,7 @@ export class TypstProcess {
       // Killing the process breaks the connection, too. Its exit says how it ended.
       isCutShort = true;
     }
-    // The rest is dropped, up to its end: then no process of the render is left.
+    // The rest is read to its end and dropped: only then is no process of the render left.
     stream?.resume();
     return { bytes, taken, failure, isCutShort };
   }
