@@ -8,8 +8,8 @@
  * Landlock can make those calls as well, so their arguments are limited to what cannot loosen anything.
  *
  * ioctl is not on the list, although strace shows one: the check whether standard error is a terminal (TCGETS of glibc,
- * TIOCGWINSZ of musl). For it, EPERM is as good an answer as ENOTTY. On the sockets that are Typst's streams, ioctl would
- * also show the host's network interfaces under Landlock, and FIOASYNC would arm signals.
+ * TIOCGWINSZ of musl). For it, EPERM is as good an answer as ENOTTY. Standard error is a socket, on which ioctl would also show
+ * the host's network interfaces under Landlock; and on any stream FIOASYNC would arm signals.
  */
 
 /** One 32-bit half of an argument: what is left of it under `mask` must be one of `values`. */
