@@ -32,7 +32,8 @@ export class FairLimit {
     this.#releaseExpired(now);
     const count = this.#countByOwner.get(owner) ?? 0;
     if (count >= this.#max - this.#held.size) return null;
-    const permit = new Permit(now + this.#lifetimeMilliseconds, () => this.#release(permit, owner));
+    const expiresAt = now + this.#lifetimeMilliseconds;
+    const permit: Permit = { expiresAt, release: () => this.#release(permit, owner) };
     this.#held.add(permit);
     this.#countByOwner.set(owner, count + 1);
     return permit;
@@ -54,13 +55,8 @@ export class FairLimit {
   }
 }
 
-export class Permit {
+export interface Permit {
   readonly expiresAt: number;
   /** May be called more than once. */
   readonly release: () => void;
-
-  constructor(expiresAt: number, release: () => void) {
-    this.expiresAt = expiresAt;
-    this.release = release;
-  }
 }

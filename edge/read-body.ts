@@ -18,8 +18,8 @@ const MAX_UPLOADS = 1024;
 /** A client that sends nothing for this long is considered gone. */
 const SILENCE_LIMIT_MILLISECONDS = 10_000;
 
-/** How long a permit outlives the deadline of its body, to allow for delays in workerd. */
-const SLACK_MILLISECONDS = 10_000;
+/** How long what a request holds outlives its deadlines, to allow for delays in workerd. */
+export const SLACK_MILLISECONDS = 10_000;
 
 /** The bodies that an isolate reads. */
 export function uploadLimit(timeoutSeconds: number): FairLimit {

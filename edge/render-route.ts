@@ -12,11 +12,8 @@ import { deploymentOf, type EdgeContext, settingsOf } from "./context.ts";
 import { HeldBody } from "./held-body.ts";
 import { forwardRender } from "./origins/forward-render.ts";
 import { problemResponse } from "./problem-response.ts";
-import { readBody, tooManyUploads } from "./read-body.ts";
+import { readBody, SLACK_MILLISECONDS, tooManyUploads } from "./read-body.ts";
 import { loggedClientSignal } from "./request-log.ts";
-
-/** How long a reservation outlives the deadlines of its request, to allow for delays in workerd. */
-const SLACK_MILLISECONDS = 10_000;
 
 export async function answerRender(context: EdgeContext): Promise<Response> {
   const { settings, bodyMemory, uploads } = deploymentOf(context);

@@ -2,11 +2,11 @@
  * `npm run build:packages`: packs client and command line as they are published, with their checksums, into `dist/packages`.
  * `PACKAGE_REPOSITORY` is the URL of the repository: npm compares it with the provenance of a package.
  */
-import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
+import { sha256 } from "./vendoring/content-digest.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 /** An argument names another folder, for tests. */
@@ -23,10 +23,7 @@ for (const part of ["client", "cli"]) {
   await rm(built, { recursive: true });
 }
 const names = (await readdir(TARGET)).toSorted();
-const sums = names.map(async (name) => {
-  const digest = createHash("sha256").update(await readFile(join(TARGET, name)));
-  return `${digest.digest("hex")}  ${name}\n`;
-});
+const sums = names.map(async (name) => `${sha256(await readFile(join(TARGET, name)))}  ${name}\n`);
 await writeFile(join(TARGET, "SHA256SUMS"), await Promise.all(sums));
 process.stdout.write(`${TARGET} is ready: ${names.join(", ")}\n`);
 

@@ -26,8 +26,12 @@ start() {
 
 # Whether the process of the program is still a child of this shell. Shells may wait for a child that has ended before they are
 # told to, and its process id may then belong to another process. (Where there is no /proc, there is no sandbox either.)
+# Read from `status`, because a program can choose its name, which would shift the fields of `stat`.
 is_child() {
-  [ ! -e /proc/self/stat ] || { read -r _ _ _ parent _ <"/proc/$!/stat" && [ "$parent" = $$ ]; }
+  [ -e /proc/self/status ] || return 0
+  while read -r field parent; do
+    [ "$field" != PPid: ] || break
+  done <"/proc/$!/status" && [ "$parent" = $$ ]
 }
 
 # finish <word>: kills the program if it still runs, and reports its exit status under a word that the program cannot have known.

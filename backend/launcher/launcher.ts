@@ -1,7 +1,7 @@
 /**
  * The launcher: starts and ends programs in resident shells, each of which runs one program at a time.
  *
- * A shell is kept when its program has ended, so there are as many shells as programs have ever run at once.
+ * A shell is kept when its program has ended, but no more of them than processes can render and wait ahead at once.
  */
 import { mkdirSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -27,6 +27,7 @@ export class Launcher {
   readonly #mkfifoPath: string;
   readonly #answerTimeoutMilliseconds: number;
   readonly #shellPath: string;
+  readonly #maxIdleShells: number;
   readonly #shells = new Set<Shell>();
   /** The most recently used shell is the last one. */
   readonly #idle: Shell[] = [];
@@ -35,7 +36,12 @@ export class Launcher {
 
   /** The work directory must exist. */
   constructor(
-    { workDirectory, mkfifoPath }: Pick<BackendSettings, "workDirectory" | "mkfifoPath">,
+    {
+      workDirectory,
+      mkfifoPath,
+      maxConcurrentRenders,
+      warmRenders,
+    }: Pick<BackendSettings, "workDirectory" | "mkfifoPath" | "maxConcurrentRenders" | "warmRenders">,
     { answerTimeoutMilliseconds = ANSWER_TIMEOUT_MILLISECONDS, shellPath = "/bin/sh" }: LauncherOptions = {},
   ) {
     this.#workDirectory = workDirectory;
@@ -43,6 +49,7 @@ export class Launcher {
     this.#mkfifoPath = mkfifoPath;
     this.#answerTimeoutMilliseconds = answerTimeoutMilliseconds;
     this.#shellPath = shellPath;
+    this.#maxIdleShells = maxConcurrentRenders + warmRenders;
   }
 
   /** Whether it was closed: nothing more can be started. */
@@ -53,14 +60,7 @@ export class Launcher {
   /** Starts a program. Never throws: a failure to start is reported as the program's end. */
   start(command: ProgramCommand): LaunchedProgram {
     const program = new Program();
-    try {
-      if (this.#isClosed) throw new ServiceFailure("the launcher is closed");
-      const shell = this.#idle.pop();
-      if (shell !== undefined) this.#run(shell, command, program);
-      else void this.#runInNewShell(command, program);
-    } catch (error) {
-      program.onEnd(failure(error));
-    }
+    this.#start(command, program).catch((error: unknown) => program.onEnd(failure(error)));
     return program;
   }
 
@@ -76,20 +76,32 @@ export class Launcher {
     clearTimeout(timer);
   }
 
-  async #runInNewShell(command: ProgramCommand, program: Program): Promise<void> {
-    try {
-      const shell = this.#openShell();
-      await shell.ready;
-      if (program.isKilled) this.#keep(shell);
-      if (program.isKilled) throw new ServiceFailure("killed before it was started");
-      if (!shell.isUsable) throw new ServiceFailure("its shell could not be started");
-      this.#run(shell, command, program);
-    } catch (error) {
-      program.onEnd(failure(error));
+  #takeIdle(): Shell | undefined {
+    for (;;) {
+      const shell = this.#idle.pop();
+      if (shell === undefined || shell.isFree()) return shell;
     }
   }
 
-  #openShell(): Shell {
+  async #start(command: ProgramCommand, program: Program): Promise<void> {
+    if (this.#isClosed) throw new ServiceFailure("the launcher is closed");
+    const shell = this.#takeIdle() ?? (await this.#openShell());
+    if (program.isKilled) {
+      this.#keep(shell);
+      throw new ServiceFailure("killed before it was started");
+    }
+    if (!shell.isUsable) throw new ServiceFailure("its shell could not be started");
+    const run = shell.run(command, {
+      onStart: () => program.onStart(shell.pid),
+      onEnd: (end) => {
+        this.#keep(shell);
+        program.onEnd(end);
+      },
+    });
+    program.attach(run);
+  }
+
+  async #openShell(): Promise<Shell> {
     const shell = new Shell({
       shellPath: this.#shellPath,
       workDirectory: this.#workDirectory,
@@ -103,33 +115,24 @@ export class Launcher {
       const index = this.#idle.indexOf(shell);
       if (index >= 0) this.#idle.splice(index, 1);
     });
+    await shell.ready;
     return shell;
   }
 
-  #run(shell: Shell, command: ProgramCommand, program: Program): void {
-    program.attach(
-      shell.pid,
-      shell.run(command, {
-        onStart: () => program.onStart(),
-        onEnd: (end) => {
-          this.#keep(shell);
-          program.onEnd(end);
-        },
-      }),
-    );
-  }
-
   #keep(shell: Shell): void {
-    if (shell.isUsable) this.#idle.push(shell);
+    if (!shell.isUsable) return;
+    // More have run at once only while programs were being ended.
+    if (this.#idle.length < this.#maxIdleShells) this.#idle.push(shell);
+    else shell.close();
   }
 }
 
 /** A program from the call that starts it to its end, whether or not a shell has it. */
 class Program implements LaunchedProgram {
   readonly #output = Promise.withResolvers<Readable | null>();
-  readonly #started = Promise.withResolvers<boolean>();
+  /** Resolves with its ancestor. */
+  readonly #started = Promise.withResolvers<number | null>();
   readonly #ended = Promise.withResolvers<ProgramEnd>();
-  #shellPid: number | null = null;
   #run: Run | null = null;
   #isKilled = false;
 
@@ -138,7 +141,7 @@ class Program implements LaunchedProgram {
   }
 
   get ancestorPid(): Promise<number | null> {
-    return this.#started.promise.then((hasStarted) => (hasStarted ? this.#shellPid : null));
+    return this.#started.promise;
   }
 
   get end(): Promise<ProgramEnd> {
@@ -150,8 +153,8 @@ class Program implements LaunchedProgram {
   }
 
   async write(pieces: readonly Buffer[]): Promise<boolean> {
-    const hasStarted = await this.#started.promise;
-    return hasStarted ? (this.#run?.write(pieces) ?? false) : false;
+    await this.#started.promise;
+    return this.#run?.write(pieces) ?? false;
   }
 
   kill(): void {
@@ -159,20 +162,19 @@ class Program implements LaunchedProgram {
     this.#run?.finish();
   }
 
-  attach(shellPid: number | null, run: Run): void {
-    this.#shellPid = shellPid;
+  attach(run: Run): void {
     this.#run = run;
     this.#output.resolve(run.output);
   }
 
-  onStart(): void {
-    this.#started.resolve(true);
+  onStart(shellPid: number | null): void {
+    this.#started.resolve(shellPid);
   }
 
   onEnd(end: ProgramEnd): void {
     this.#run = null;
     this.#output.resolve(null);
-    this.#started.resolve(false);
+    this.#started.resolve(null);
     this.#ended.resolve(end);
   }
 }

@@ -6,7 +6,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { closeSync, constants, openSync, readFileSync } from "node:fs";
+import { closeSync, constants, openSync, readFileSync, rmSync } from "node:fs";
 import { Socket } from "node:net";
 import { join } from "node:path";
 import { errorCode } from "../error-log.ts";
@@ -55,11 +55,11 @@ export class Shell {
   readonly #child: ChildProcess;
   readonly #input: string;
   readonly #output: string;
+  readonly #ready = Promise.withResolvers<void>();
   /** Resolves when programs can be run, or never will be. */
-  readonly ready: Promise<void>;
+  readonly ready = this.#ready.promise;
   /** Resolves when it has ended. */
   readonly ended: Promise<void>;
-  #hearReady: () => void = () => {};
   #run: ShellRun | null = null;
   #isUsable = true;
 
@@ -75,14 +75,12 @@ export class Shell {
       env: {},
       stdio: ["pipe", "pipe", "ignore"],
     });
-    this.ready = new Promise((resolve) => {
-      this.#hearReady = resolve;
-    });
     this.ended = new Promise((resolve) => {
       const onEnd = (reason: string) => {
         this.#isUsable = false;
-        this.#hearReady();
+        this.#ready.resolve();
         this.#run?.abandon(reason);
+        for (const path of [this.#input, this.#output]) rmSync(path, { force: true });
         resolve();
       };
       this.#child.on("exit", (exitCode, signal) => onEnd(`its shell ended: ${signal ?? exitCode}`));
@@ -103,6 +101,21 @@ export class Shell {
   /** Whether it can run a program, once it is ready. */
   get isUsable(): boolean {
     return this.#isUsable;
+  }
+
+  /**
+   * Whether nothing of the last program can read the input of the next one. If something can, the shell ends. The output
+   * needs no such check: it has ended, and programs in a sandbox cannot open a FIFO of the launcher.
+   */
+  isFree(): boolean {
+    try {
+      closeSync(openSync(this.#input, constants.O_WRONLY | constants.O_NONBLOCK));
+    } catch (error) {
+      // Nobody has it open for reading.
+      if (errorCode(error) === "ENXIO") return true;
+    }
+    this.close();
+    return false;
   }
 
   /**
@@ -164,7 +177,7 @@ export class Shell {
       return;
     }
     if (text !== "ready\n") this.close();
-    this.#hearReady();
+    this.#ready.resolve();
   }
 }
 
@@ -237,15 +250,18 @@ class ShellRun implements Run {
 
   /** The shell has ended. Not everything ends with it if it was killed. */
   abandon(reason: string): void {
-    const killStrays = () => killStrayProcesses((argument) => argument === this.#directory);
-    killStrays();
-    setTimeout(killStrays, LATE_START_MILLISECONDS).unref();
+    this.#killStrays();
+    setTimeout(() => this.#killStrays(), LATE_START_MILLISECONDS).unref();
     this.#settle({ kind: "failed", reason });
   }
 
   #removeLeftovers(): void {
-    killStrayProcesses((argument) => argument === this.#directory);
+    this.#killStrays();
     this.#timer = setTimeout(() => this.#shell.kill(), this.#shell.answerTimeoutMilliseconds);
+  }
+
+  #killStrays(): void {
+    killStrayProcesses((argument) => argument === this.#directory);
   }
 
   #settleIfOver(): void {

@@ -90,7 +90,6 @@ const MAP_HUGETLB = 0x40000;
 /** FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME. */
 const FUTEX_FLAGS = 0x180;
 
-const F_SETFL = 4;
 const PR_SET_PDEATHSIG = 1;
 const SIGKILL = 9;
 
@@ -126,9 +125,10 @@ export const SYSTEM_CALL_RULES = {
   openat: opening(2),
   // musl on x86-64, for which the official Typst is built, opens every file with it.
   open: opening(1),
-  // DUPFD, GETFD, SETFD, GETFL, DUPFD_CLOEXEC; SETFL without O_ASYNC. SETOWN with SETSIG sends any signal to any process of
-  // the user, fired by NOTIFY, by O_ASYNC or by SETLEASE. A lease also holds up others who open the file, and locks do too.
-  fcntl: allowedIf([oneOf(1, 0, 1, 2, 3, 1030)], [oneOf(1, F_SETFL), onlyBits(2, OPEN_FLAGS)]),
+  // DUPFD, GETFD, SETFD, GETFL, DUPFD_CLOEXEC. SETOWN with SETSIG sends any signal to any process of the user, fired by
+  // NOTIFY, by O_ASYNC or by SETLEASE. A lease also holds up others who open the file, and locks do too. Not SETFL: standard
+  // error is shared with the shell and its next programs, whose writing would fail with O_NONBLOCK.
+  fcntl: allowedIf([oneOf(1, 0, 1, 2, 3, 1030)]),
   clone: allowedIf([masked(0, ~THREAD_FLAGS, CLONE_THREAD)]),
   // clone3 passes its flags in memory, which filters cannot read. If it fails with ENOSYS, libc uses clone.
   clone3: { allowedIf: [], otherwise: "ENOSYS" },

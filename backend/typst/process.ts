@@ -108,8 +108,7 @@ export class TypstProcess {
   #peakMemory: PeakMemory | null = null;
   #stopReason: StopReason | null = null;
   #filesBytes = 0;
-  #hasEnded = false;
-  #isGone = false;
+  #programEnd: ProgramEnd | null = null;
   readonly #textInput: TextInput;
   #isTextDelivered = false;
 
@@ -134,12 +133,15 @@ export class TypstProcess {
   }
 
   get hasEnded(): boolean {
-    return this.#hasEnded;
+    return this.#programEnd !== null;
   }
 
-  /** Whether it has ended by itself, so that its directory and its FIFO may be used again. */
+  /**
+   * Whether it has ended and certainly nothing of it is left. One that ended by itself was waited for by its sandbox. One that
+   * was killed is over when the first process of the sandbox is, and the kernel may end the others a moment later.
+   */
   get isGone(): boolean {
-    return this.#isGone;
+    return this.#programEnd?.kind === "exited";
   }
 
   /** Feeds the process its task and waits for its end, or stops it at the task's limits. */
@@ -189,8 +191,7 @@ export class TypstProcess {
     if (this.#textInput.kind === "fifo") void this.#program.write([Buffer.from(this.#textInput.mainText)]);
     const written = await this.#passOutputOn(await this.#program.output);
     const end = await this.#program.end;
-    this.#hasEnded = true;
-    this.#isGone = end.kind === "exited";
+    this.#programEnd = end;
     return {
       end: this.#endWithOutput(end, written),
       outputTaken: written.taken,

@@ -84,7 +84,9 @@ export class TypstSupervisor {
   startIn(renderDirectory: RenderDirectory, typstArguments: readonly string[], textInput?: TextInput): TypstProcess {
     const programCommand = this.#sandbox.programCommand(renderDirectory, typstArguments);
     const { max_output_bytes } = this.#settings.limits;
-    return new TypstProcess(this.#launcher, this.#sandbox, programCommand, max_output_bytes, textInput);
+    const process = new TypstProcess(this.#launcher, this.#sandbox, programCommand, max_output_bytes, textInput);
+    renderDirectory.addUser(process);
+    return process;
   }
 
   /** Ends a process, if it has not ended, and removes its render directory. Never rejects. */
@@ -102,7 +104,7 @@ export class TypstSupervisor {
 
   async #discard({ process, renderDirectory }: PreparedRender): Promise<void> {
     if (!process.hasEnded) await process.discard();
-    if (!this.#isClosed && process.isGone && renderDirectory.keep()) this.#directories.push(renderDirectory);
+    if (!this.#isClosed && renderDirectory.keep()) this.#directories.push(renderDirectory);
     else await remove(renderDirectory);
   }
 }

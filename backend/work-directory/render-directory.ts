@@ -26,6 +26,12 @@ export interface FifoSource {
   takeBack(path: string): void;
 }
 
+/** A process that was started in a render directory. */
+export interface DirectoryUser {
+  /** Whether it has ended and certainly nothing of it is left. */
+  readonly isGone: boolean;
+}
+
 /** The name of the file with `data`. Keys cannot contain a colon, so no file of a request can have this name. */
 export const DATA_FILE_NAME = ":data.json";
 
@@ -58,6 +64,8 @@ export class RenderDirectory {
   /** The keys of the files whose directories have been made. */
   #keys: readonly string[] = [];
   #fifo: { readonly name: string; readonly source: FifoSource } | null = null;
+  /** All processes of this render. */
+  #users: DirectoryUser[] = [];
   /** Whether it holds the empty data of a request that brings none. */
   #hasEmptyData = false;
   /** Whether it holds anything that takes long to remove. */
@@ -91,6 +99,11 @@ export class RenderDirectory {
   /** The host path of the directory with the caller's files. */
   get root(): string {
     return this.#root;
+  }
+
+  /** Every process that is started in the directory must be added. */
+  addUser(user: DirectoryUser): void {
+    this.#users.push(user);
   }
 
   /** Moves a FIFO into the directory. @returns its name; null if there is none. */
@@ -135,11 +148,13 @@ export class RenderDirectory {
    * Removes the files of a request, so that the directory can serve another one. On some file systems a new directory costs ten
    * times as much as one that is used again: ext4 looks for an inode number that was not in use lately.
    *
-   * Must not be called while a process may use the directory.
+   * It is not kept if anything may be left of a process that has it open: that could read the files of the next caller, and
+   * write into the FIFO.
    *
    * @returns whether it is kept. If not, it must be removed.
    */
   keep(): boolean {
+    if (!this.#users.splice(0).every(({ isGone }) => isGone)) return false;
     if (this.outputDirectory !== null || this.#isLarge || this.#files.length > MAX_FILES_TO_CLEAR) return false;
     try {
       for (const file of this.#files.splice(0)) unlinkSync(join(this.root, file));

@@ -90,9 +90,7 @@ const originsUp = deploymentCheck({
   },
   async run(examination) {
     const samples = examination.metrics ?? [];
-    const origins = samples.filter(
-      ({ name, labels }) => name === "service_origin_up" && !("exported_origin" in labels),
-    );
+    const origins = samplesOf(examination, "service_origin_up");
     if (origins.length === 0) return found("none", "no origin");
     const down = origins.filter(({ value }) => value !== 1).map(originOf);
     const measured = { origins: origins.length, originsUp: origins.length - down.length };
@@ -101,7 +99,7 @@ const originsUp = deploymentCheck({
     const edges = new Set(samples.filter(({ labels }) => "exported_origin" in labels).map(originOf));
     if (edges.size > 0) return found("is-edge", [...edges].join(", "), measured);
     if (down.length > 0) return found("down", seenDown, measured);
-    const backends = new Set(infosIn(examination).map(originOf));
+    const backends = new Set(samplesOf(examination, "service_backend_info").map(originOf));
     const others = origins.map(originOf).filter((origin) => !backends.has(origin));
     if (others.length > 0) return found("not-a-backend", others.join(", "), measured);
     if (examination.rendersObstacle === "no origin renders") {
@@ -183,7 +181,7 @@ const typstVersions = deploymentCheck({
     },
   },
   async run(examination) {
-    const infos = infosIn(examination);
+    const infos = samplesOf(examination, "service_backend_info");
     if (infos.length === 0) return skipped("no backend says its version");
     const seen = infos.map((info) => `${originOf(info)}: ${info.labels.typst_version}`).join(", ");
     const versions = new Set(infos.map(({ labels }) => labels.typst_version));
@@ -205,7 +203,7 @@ const sandboxes = deploymentCheck({
     },
   },
   async run(examination) {
-    const infos = infosIn(examination);
+    const infos = samplesOf(examination, "service_backend_info");
     if (infos.length === 0) return skipped("no backend says its sandbox");
     const off = infos.filter(({ labels }) => labels.sandbox === "none").map(originOf);
     if (off.length > 0) return found("off", off.join(", "));
@@ -247,10 +245,9 @@ export function metricsIn(exchange: Exchange): readonly MetricSample[] | null {
   return isAnswer(exchange, 200) ? samplesIn(exchange.body.toString("utf8")) : null;
 }
 
-function infosIn({ metrics: samples }: Examination): readonly MetricSample[] {
-  return (samples ?? []).filter(
-    ({ name, labels }) => name === "service_backend_info" && !("exported_origin" in labels),
-  );
+/** What the origins themselves say, without what an edge among them says of its own. */
+function samplesOf({ metrics: samples }: Examination, family: string): readonly MetricSample[] {
+  return (samples ?? []).filter(({ name, labels }) => name === family && !("exported_origin" in labels));
 }
 
 function originOf({ labels }: MetricSample): string {

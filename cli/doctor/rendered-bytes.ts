@@ -14,13 +14,6 @@ export interface Expected {
   readonly pdfAPart?: number;
 }
 
-export const MEDIA_TYPES = {
-  pdf: "application/pdf",
-  png: "image/png",
-  svg: "image/svg+xml",
-  zip: "application/zip",
-} as const;
-
 const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 /** An entry of an archive that claims to be larger is not unpacked. */
 const MAX_ENTRY_BYTES = 1024 * 1024;

@@ -2,11 +2,12 @@
  * A render of each format, whose bytes are looked into, and one that needs data and files.
  */
 import { checkRequest } from "../../rules/client.ts";
+import { FILE_MEDIA_TYPES } from "../../rules/http/rendered-file.ts";
 import { sizeInWords } from "../terminal.ts";
 import { faultIn, isAnswer, problemIn } from "./answer-faults.ts";
 import { type Check, type CheckGroup, deploymentCheck, found, ok, skipped, type Verdict } from "./check.ts";
 import type { Examination } from "./examination.ts";
-import { type Expected, MEDIA_TYPES, wrongIn, wrongInArchive } from "./rendered-bytes.ts";
+import { type Expected, wrongIn, wrongInArchive } from "./rendered-bytes.ts";
 import { constraintsOf } from "./service.ts";
 import { EDGE_LOG } from "./ways-to-deploy.ts";
 
@@ -187,7 +188,7 @@ async function renderAndLook(
         return fault;
     }
   }
-  const wantedType = MEDIA_TYPES[archivedPages === undefined ? expected.type : "zip"];
+  const wantedType = FILE_MEDIA_TYPES[archivedPages === undefined ? expected.type : "zip"];
   const type = exchange.headers.get("Content-Type");
   if (type !== wantedType) return found("wrong-type", `${type}, not ${wantedType}`);
   const { body } = exchange;

@@ -2,7 +2,7 @@
  * What the deployment publishes: limits, versions of the rules, conformance vectors and the static documents.
  */
 import { isDeepStrictEqual } from "node:util";
-import { checkRequest, type Disagreement, runVectors } from "../../rules/client.ts";
+import { checkRequest, runVectors } from "../../rules/client.ts";
 import { RULES_VERSION } from "../../rules/files-rules.ts";
 import { LIMIT_SETTINGS, MAX_KEYS, publishedLimits } from "../../rules/limits.ts";
 import { OUTPUT_RULES_VERSION } from "../../rules/output-rules.ts";
@@ -115,7 +115,7 @@ const vectors = deploymentCheck({
   async run(examination) {
     const { parsed } = constraintsOf(examination);
     const count = parsed.conformance_vectors.length + parsed.output_rules.conformance_vectors.length;
-    const disagreements: readonly Disagreement[] = runVectors(parsed);
+    const disagreements = runVectors(parsed);
     if (disagreements.length > 0) return found("disagree", `${disagreements.length} of ${count} disagree`);
     return ok(`all ${count} agree`, { vectors: count });
   },

@@ -58,18 +58,14 @@ const tokenMissing = deploymentCheck({
     },
   },
   async run(examination) {
-    const constraints = await examination.ask({ path: "v1/constraints" });
-    const rejection = rejectionOf(constraints);
-    if (rejection !== "forbidden")
-      return rejection === null ? faultIn(constraints) : found(rejection, seenOf(constraints));
-    const render = await examination.ask({
-      method: "POST",
-      path: "v1/render",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ source: "x" }),
-    });
-    const second = rejectionOf(render);
-    if (second !== "forbidden") return second === null ? faultIn(render) : found(second, seenOf(render));
+    const headers = { "Content-Type": "application/json" };
+    const render = { method: "POST", path: "v1/render", headers, body: JSON.stringify({ source: "x" }) } as const;
+    for (const request of [{ path: "v1/constraints" }, render]) {
+      const exchange = await examination.ask(request);
+      const rejection = rejectionOf(exchange);
+      if (rejection === null) return faultIn(exchange);
+      if (rejection !== "forbidden") return found(rejection, faultIn(exchange).seen);
+    }
     return ok("403 forbidden");
   },
 });
@@ -90,7 +86,7 @@ const tokenWrong = deploymentCheck({
     const exchange = await examination.ask({ path: "v1/constraints", headers: { [API_TOKEN_HEADER]: WRONG_TOKEN } });
     const rejection = rejectionOf(exchange);
     if (rejection === "forbidden") return ok("403 forbidden");
-    return rejection === "open" ? found("open", seenOf(exchange)) : faultIn(exchange);
+    return rejection === "open" ? found("open", faultIn(exchange).seen) : faultIn(exchange);
   },
 });
 
@@ -121,11 +117,11 @@ const token = deploymentCheck({
   async run(examination) {
     if (examination.target.token === "") return found("none-known", "no token");
     const exchange = await examination.askWithToken({ path: "v1/constraints" });
-    if (problemIn(exchange)?.code === "forbidden") return found("rejected", seenOf(exchange));
+    if (problemIn(exchange)?.code === "forbidden") return found("rejected", faultIn(exchange).seen);
     if (!isAnswer(exchange, 200)) return faultIn(exchange);
     const document = jsonIn(exchange);
     const parsed = asConstraints(document);
-    if (parsed === null || !isRecord(document)) return found("not-constraints", seenOf(exchange));
+    if (parsed === null || !isRecord(document)) return found("not-constraints", faultIn(exchange).seen);
     examination.constraints = { document, parsed };
     return ok("200");
   },
@@ -144,11 +140,6 @@ function rejectionOf(exchange: Exchange): "forbidden" | "no-tokens" | "open" | n
 
 function isOfService({ headers }: Extract<Exchange, { kind: "answer" }>): boolean {
   return /^application\/(?:json|pdf)\b/.test(headers.get("Content-Type") ?? "");
-}
-
-function seenOf(exchange: Exchange): string {
-  const { seen } = faultIn(exchange);
-  return seen;
 }
 
 /** The constraints, for checks that need the check `token`. */

@@ -4,7 +4,7 @@
 import { contentDisposition, type FileExtension } from "./file-name.ts";
 import { NOT_STORED_HEADERS } from "./headers.ts";
 
-const FILE_MEDIA_TYPES = {
+export const FILE_MEDIA_TYPES = {
   pdf: "application/pdf",
   png: "image/png",
   svg: "image/svg+xml",

@@ -5,20 +5,19 @@
  */
 import { copyFile, cp, mkdir, realpath, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { findOnPath } from "../../backend/programs.mjs";
 import { locateTypst } from "../../scripts/typst-location.mjs";
 import { readDockerfile } from "../support/dockerfile.ts";
 import { makeDebian } from "./debian.ts";
+import { CHECKOUT, type Command, run as runCommand } from "./part.ts";
 
-const CHECKOUT = fileURLToPath(new URL("../..", import.meta.url));
 export const TARGETS = ["edge", "backend", "all-in-one"] as const;
 export type Target = (typeof TARGETS)[number];
 
 export interface Images {
   /** Runs podman on the storage of these images. */
-  readonly podman: (...options: readonly string[]) => readonly [program: string, ...options: string[]];
+  readonly podman: (...options: readonly string[]) => Command;
   /** The path of an archive with all images, for `docker load`. */
   readonly archive: string;
 }
@@ -37,10 +36,7 @@ export async function buildImages(folder: string, mayPull: boolean, say: (line: 
   ];
   const podman = (...options: readonly string[]) =>
     ["podman", ...storage, "--cgroup-manager=cgroupfs", "--runtime=runc", ...options] as const;
-  const run = async (...options: readonly string[]) => {
-    const [program, ...rest] = podman(...options);
-    return (await execa(program, rest, { stdin: "ignore", cwd: CHECKOUT })).stdout;
-  };
+  const run = (...options: readonly string[]) => runCommand(podman(...options));
   const stages = await readDockerfile();
   const own = new Set(stages.map(({ name }) => name));
   const bases = new Set(stages.map(({ from }) => from).filter((from) => !own.has(from)));

@@ -7,6 +7,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { inject } from "vitest";
+import { shellCommand } from "../../backend/launcher/shell-words.ts";
 import { API_TOKEN } from "./tokens.ts";
 
 export const PROGRAM = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
@@ -65,7 +66,7 @@ export interface Typing {
 
 /** Runs the command in a pseudo terminal, by script(1) of util-linux. */
 export async function runInTerminal(cwd: string, args: readonly string[], typing: Typing | null, env = {}) {
-  const quoted = [process.execPath, PROGRAM, ...args].map((part) => `'${part.replaceAll("'", "'\\''")}'`).join(" ");
+  const quoted = shellCommand(process.execPath, PROGRAM, ...args);
   const running = execa("script", ["-qefc", quoted, "/dev/null"], {
     cwd,
     env: { ...commandEnvironment(cwd, env), TERM: "xterm", SHELL: "/bin/sh" },

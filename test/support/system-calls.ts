@@ -217,10 +217,10 @@ export const LIMITED_CALLS: readonly LimitedCallAttempts[] = [
       ["reads the flags of a descriptor", 0, 1],
       ["sets the flags of a descriptor", 0, 2, 1],
       ["reads the flags of a file", 0, 3],
-      ["sets the flags of a file", 0, 4, 2],
       ["copies a descriptor that exec closes", 0, 1030, 10],
     ],
     refused: [
+      ["sets the flags of a file that it shares with others", 2, 4, 0x802],
       ["arms signals by the flags of a file", 0, 4, 0x2002],
       ["hides that a file is read", 0, 4, 0x40002],
       ["looks for a lock", 0, 5, "$buffer"],

@@ -4,7 +4,7 @@
  */
 import { execFileSync } from "node:child_process";
 import { EventEmitter, once } from "node:events";
-import { readFileSync, readlinkSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -44,7 +44,10 @@ async function openLauncher({
   const folder = await makeTemporaryFolder("launcher-test-");
   const shellPath = shellName === undefined ? "/bin/sh" : join(folder, "sh");
   if (shellName !== undefined) await symlink(findOnPath(shellName)[0] ?? "", shellPath);
-  const launcher = new Launcher({ workDirectory: folder, mkfifoPath }, { shellPath, ...options });
+  const launcher = new Launcher(
+    { workDirectory: folder, mkfifoPath, maxConcurrentRenders: 2, warmRenders: 2 },
+    { shellPath, ...options },
+  );
   onTestFinished(() => launcher.close());
   return { launcher, folder, shellPath };
 }
@@ -197,6 +200,18 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
     await expect.poll(() => isRunning(Number(line))).toBe(false);
   });
 
+  it("is killed whatever its name is", async () => {
+    const { launcher, folder } = await openLauncher({ shellName });
+    for (const name of ["a b", ") S 1 (", "a\nb"]) {
+      const file = join(folder, name);
+      await symlink("/bin/sleep", file);
+      const launched = launcher.start(shell("", { file, arguments: ["60"] }));
+      await expect.poll(async () => readProc(`${await pidOf(launched)}/comm`)).toBe(`${name}\n`);
+      launched.kill();
+      expect(await endOf(launched)).toMatchObject(KILLED);
+    }
+  });
+
   it("is killed when it closes its output and goes on", async () => {
     const { launcher } = await openLauncher({ shellName });
     expect(await endOf(launcher.start(shell("exec sleep 60 >&-")))).toMatchObject(KILLED);
@@ -265,6 +280,25 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
     expect(uses).toEqual([`kill -KILL ${child}`, `wait ${child}`, "kill -TERM 0"]);
   });
 
+  it("gets its whole input even if something of the program before it still reads", async () => {
+    const { launcher, folder } = await openLauncher({ shellName });
+    const stolen = join(folder, "stolen");
+    const thief = 'echo $$ >&2; exec >"$1" 2>/dev/null; while cat; do sleep 0.01; done';
+    // In a session of its own, no signal of the shell reaches it.
+    const script = `exec 4<&0; setsid sh -c '${thief}' sh "$1" <&4 4<&- >/dev/null & sleep 0.3`;
+    const first = launcher.start({ ...shell(script), arguments: ["-c", script, "sh", stolen] });
+    await exchange(first);
+    const end = await first.end;
+    expect(end).toMatchObject({ kind: "exited", diagnostics: expect.stringMatching(/^\d+\n$/) });
+    const thiefPid = end.kind === "exited" ? Number(end.diagnostics) : 0;
+    onTestFinished(() => void process.kill(thiefPid, "SIGKILL"));
+    expect(await exchange(launcher.start(shell("sleep 0.2; cat")), "somebody else's source")).toBe(
+      "somebody else's source",
+    );
+    expect(isRunning(thiefPid)).toBe(true);
+    expect(readFileSync(stolen, "utf8")).toBe("");
+  });
+
   it("ends when the backend does, and so does its shell", async () => {
     const { launcher } = await openLauncher({ shellName });
     const launched = launcher.start(shell("trap '' HUP TERM INT; sleep 60 & wait"));
@@ -279,7 +313,7 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
 describe("the FIFOs of a shell", () => {
   it("that are removed fail one program, and the next one gets new FIFOs", async () => {
     const { launcher, folder } = await openLauncher();
-    expect(await exchange(launcher.start(shell("echo before")))).toBe("before\n");
+    expect(await endOf(launcher.start(shell("exit 0")))).toEqual(EXITED);
     await rm(join(folder, "launcher", "1.out"));
     const failed = launcher.start(shell("echo lost"));
     expect(await failed.output).toBeNull();
@@ -449,7 +483,18 @@ describe("a shell without descriptors or processes left", () => {
       expect((await endOf(launcher.start(shell("", { inheritedFile, file: "/bin/true" })))).kind).not.toBe("signalled");
     }
     limit(1024);
-    const launched = launcher.start(shell("echo started"));
-    expect(await exchange(launched)).toBe("started\n");
+    // The shell may have ended because of that, and the launcher may not know it yet.
+    await expect.poll(() => exchange(launcher.start(shell("echo started")))).toBe("started\n");
   });
+});
+
+it("keeps as many shells as renders need, however many programs have run at once, and removes what the others leave", async () => {
+  const { launcher, folder } = await openLauncher();
+  const programs = Array.from({ length: 12 }, () => launcher.start(shell("read line; echo $line")));
+  expect(await Promise.all(programs.map((program) => exchange(program, "x\n")))).toEqual(programs.map(() => "x\n"));
+  const fifos = () => readdirSync(join(folder, "launcher")).length;
+  // Two of each shell.
+  await expect.poll(fifos).toBe(8);
+  expect(await exchange(launcher.start(shell("echo again")))).toBe("again\n");
+  expect(fifos()).toBe(8);
 });

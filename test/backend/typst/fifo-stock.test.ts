@@ -11,7 +11,7 @@ import { FifoStock } from "../../../backend/typst/fifo-stock.ts";
 async function openStock({ mkfifoPath = "mkfifo" } = {}): Promise<{ stock: FifoStock; workDirectory: string }> {
   const workDirectory = await mkdtemp(join(tmpdir(), "fifo-stock-test-"));
   onTestFinished(() => rm(workDirectory, { recursive: true, force: true }));
-  const launcher = new Launcher({ workDirectory, mkfifoPath: "mkfifo" });
+  const launcher = new Launcher({ workDirectory, mkfifoPath: "mkfifo", maxConcurrentRenders: 1, warmRenders: 0 });
   onTestFinished(() => launcher.close());
   return { stock: new FifoStock({ workDirectory, mkfifoPath }, launcher), workDirectory };
 }
