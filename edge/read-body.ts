@@ -18,7 +18,7 @@ const MAX_UPLOADS = 1024;
 /** A client that sends nothing for this long is considered gone. */
 const SILENCE_LIMIT_MILLISECONDS = 10_000;
 
-/** How long what a request holds outlives its deadlines, to allow for delays in workerd. */
+/** How much longer than its deadlines a request may keep what it holds, to allow for delays in workerd. */
 export const SLACK_MILLISECONDS = 10_000;
 
 /** The bodies that an isolate reads. */

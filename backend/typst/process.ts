@@ -137,8 +137,8 @@ export class TypstProcess {
   }
 
   /**
-   * Whether it has ended and certainly nothing of it is left. One that ended by itself was waited for by its sandbox. One that
-   * was killed is over when the first process of the sandbox is, and the kernel may end the others a moment later.
+   * Whether it has ended and certainly nothing of it is left. Its sandbox has waited for one that ended by itself. A
+   * killed one counts as ended as soon as the first process of its sandbox has: the kernel may end the others a moment later.
    */
   get isGone(): boolean {
     return this.#programEnd?.kind === "exited";
