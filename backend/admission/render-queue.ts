@@ -9,8 +9,8 @@
  * So slow callers together leave one slot free. A caller is slow if another active caller has much shorter renders. Slowness
  * is relative, because every render takes long on a busy machine.
  *
- * Nobody is refused while a slot is free: a request that would be is lent the slot that is kept. A lent slot is withdrawn as soon
- * as a caller without a slot needs it, and only then is the request refused.
+ * Nobody is refused while a slot is free: a request that would be refused is lent the slot that is kept free. A lent slot is withdrawn
+ * as soon as a caller without a slot needs it, and only then is the request refused.
  */
 import { CallerLoad } from "./caller-load.ts";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
@@ -117,7 +117,7 @@ export class RenderQueue {
     return { kind: "full", retryAfterSeconds: this.#retryAfterSeconds(load), waitedSeconds };
   }
 
-  /** Runs `work` if a slot is free now. It is nobody's: no caller's share changes, and nobody has to leave a slot for it. */
+  /** Runs `work` if a slot is free now. It counts for no caller: nobody's share changes, and nobody has to leave a slot for it. */
   async runIfFree<Result>(work: () => Promise<Result>): Promise<Extract<Admission<Result>, { kind: "done" | "full" }>> {
     if (this.#running >= this.#options.slots) return { kind: "full", retryAfterSeconds: 1, waitedSeconds: 0 };
     this.#running++;
@@ -150,8 +150,8 @@ export class RenderQueue {
   }
 
   /**
-   * The estimated wait of a further request of a caller, in whole seconds. Callers take turns, so of another caller's requests no more
-   * go before it than the caller itself has waiting; and a slow caller only waits for slow ones, but without the slot that they leave.
+   * The estimated wait of a caller's next request, in whole seconds. Callers take turns, so each other caller is served before it at most
+   * as often as this caller has requests waiting. A slow caller waits only for slow callers, and has one slot less, which they leave free.
    */
   #retryAfterSeconds(own: CallerLoad<Waiter>): number {
     const time = this.#clock.nowSeconds();

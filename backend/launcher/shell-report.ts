@@ -1,6 +1,6 @@
 /**
  * What comes through the pipe of a shell while it runs one program: `started`, what the program writes to its standard
- * error, and at last the shell's report of its end. Anything else in the first place is why the program was not started.
+ * error, and at last the shell's report of its end. Anything else at the beginning says why the program was not started.
  */
 import { constants } from "node:os";
 import type { ProgramEnd } from "./program.ts";
