@@ -277,8 +277,9 @@ class ShellRun implements Run {
     this.#closeInput();
     if (end.kind === "failed") this.output.destroy();
     // If the output was closed before its end, nothing shows whether a process still holds it. Of a program that was killed,
-    // something may write to standard error for another moment, which must not be taken for words of the next program.
-    this.#shell.leave(end.kind === "failed" || (end.kind === "exited" && this.output.readableEnded));
+    // something may write to standard error for another moment, which must not be taken for words of the next program. A shell
+    // that could not start one may have lost a stream on the way.
+    this.#shell.leave(end.kind === "exited" && this.output.readableEnded);
     this.#over.resolve();
     this.#observer.onEnd(end);
   }
