@@ -14,7 +14,7 @@ import { NOISE, worsenings } from "./compare.ts";
 import { describeMachineKind } from "./machine.ts";
 import { RESULT, type Result, resultFile } from "./report.ts";
 
-/** Each is `bench/<name>.ts`; the quick ones first. Not `peers`: it downloads programs, and is about them as well. */
+/** Each is `bench/<name>.ts`; the quick ones first. Not `peers`: it downloads other programs and measures those too. */
 const BENCHMARKS = [
   "hostile-bodies",
   "svg",

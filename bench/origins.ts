@@ -2,7 +2,7 @@
  * `npm run bench:origins`: what it costs when one of three backends fails. Clients render without a break through the edge, and
  * check each answer, while one backend after another is killed, stopped or cut off, one fault at a time. Writes bench/origins.md.
  *
- * `ORIGINS_SECONDS` says for how long. Everything shares the cores of one machine, so only the ratio of the rows of one run counts.
+ * `ORIGINS_SECONDS` is how long it takes. Everything shares the cores of one machine, so only the ratio of the rows of one run counts.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { locateTypst } from "../scripts/typst-location.mjs";

@@ -1,6 +1,6 @@
 /**
  * `npm run bench:peers`: this service beside other ways to make a PDF by program. Each makes `= Hello` and the invoice of
- * `examples/`, for 1 and for 20 clients. What is not to be had on this machine is left out. Writes bench/peers.md.
+ * `examples/`, for 1 and for 20 clients. What this machine does not have is left out. Writes bench/peers.md.
  *
  * All of them run for the whole time and take turns. Only one of them is asked at a time.
  */

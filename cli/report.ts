@@ -20,7 +20,7 @@ export function problemInWords(problem: ServiceProblem, checkedLocally: boolean)
   return lines.map(printableLine).join("\n");
 }
 
-/** Writes a problem to people. */
+/** Writes a problem for people to read. */
 export function writeProblem(problem: ServiceProblem, checkedLocally: boolean): void {
   const text = problemInWords(problem, checkedLocally);
   const bold = (code: string) => styleText(["bold", "red"], code, { stream: process.stderr });

@@ -72,16 +72,16 @@ export function sizeInWords(bytes: number): string {
   return bytes < 1024 ** 2 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
 }
 
-/** What a terminal would obey, but for tabs and new lines: control characters, and what changes the direction of text. */
+/** What a terminal would act on, except tabs and new lines: control characters, and what changes the direction of text. */
 const OBEYED = /(?![\t\n])[\p{Cc}\p{Bidi_Control}]/gu;
 const NEW_LINE_OR_TAB = /[\t\n]/g;
 
-/** Text of others without what a terminal would obey: each such character as `\uXXXX`, in JSON as anywhere else. */
+/** Text written by others, without what a terminal would act on: each such character as `\uXXXX`, in JSON as anywhere else. */
 export function printable(text: string): string {
   return text.replace(OBEYED, escaped);
 }
 
-/** Text of others that belongs on one line, such as the name of a file. */
+/** Text written by others that belongs on one line, such as the name of a file. */
 export function printableLine(text: string): string {
   return printable(text).replace(NEW_LINE_OR_TAB, escaped);
 }

@@ -32,7 +32,7 @@ export class BodyReader {
     if (typeof reading === "string") return reading;
     if (reading.done) return "end";
     const { value } = reading;
-    // The read has detached the memory that it was given; this is it.
+    // The read has detached the buffer that it was given and returns the same memory as a new one.
     const { buffer } = value;
     const isFull = value.length === buffer.byteLength;
     this.#memory = isFull && buffer.byteLength < READ_BYTES ? new ArrayBuffer(READ_BYTES) : buffer;

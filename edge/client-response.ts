@@ -1,5 +1,5 @@
 /**
- * A backend's answer as the client gets it: its status and its bytes. What the edge knows as well, it decides itself: the header
+ * A backend's answer as the client gets it. Only its status and its bytes are the backend's: the edge itself decides the header
  * fields, the file name and how long the answer may be.
  */
 import { PROBLEM_CODE_HEADER } from "../rules/http/headers.ts";
@@ -21,7 +21,7 @@ export function clientResponse(context: EdgeContext, response: Response, suggest
   const { status, body } = response;
   const length = lengthOf(response);
   if (body === null || length !== null) {
-    // The runtime passes on as many bytes as it says.
+    // The runtime sends exactly as many bytes as this field says.
     if (length !== null) headers.set("Content-Length", String(length));
     return new Response(body, { status, headers });
   }

@@ -21,7 +21,7 @@ const MAX_DRAINS = 64;
 /** Requests without a valid token share as one caller. No caller has this name. */
 const NOBODY = "";
 
-/** Not a part of the deployment: where its settings are not valid, bodies are drained as well. */
+/** Does not depend on settings: bodies are drained even while these are not valid. */
 const drains = new FairLimit(MAX_DRAINS, 2 * MAX_DRAIN_MILLISECONDS);
 
 /** Discards the rest of a request's body, within the bounds above. */

@@ -18,7 +18,7 @@ const MAX_UPLOADS = 1024;
 /** A client that sends nothing for this long is considered gone. */
 const SILENCE_LIMIT_MILLISECONDS = 10_000;
 
-/** How long what a request holds outlives its deadlines, to allow for delays in workerd. */
+/** How much longer than its deadlines a request may keep what it holds, to allow for delays in workerd. */
 export const SLACK_MILLISECONDS = 10_000;
 
 /** The bodies that an isolate reads. */
@@ -37,7 +37,8 @@ export interface ReadingBounds {
 }
 
 /**
- * Reads a body into a collector. If the result is a problem, nothing is kept and the rest of the body is not read. The stream stays locked if the client is considered gone.
+ * Reads a body into a collector. If the result is a problem, nothing is kept and the rest of the body is not read. The stream stays
+ * locked if the client is considered gone.
  */
 export async function readBody(request: Request, head: RequestHead, bounds: ReadingBounds): Promise<BodyReading> {
   const collector = new BodyCollector(head, bounds.limits);
@@ -68,7 +69,7 @@ async function fill(
 }
 
 export function tooManyUploads(): Problem {
-  return renderQueueFull("Too many bodies of this caller are on their way.", RETRY_AFTER_SECONDS);
+  return renderQueueFull("This caller has too many uploads at the same time.", RETRY_AFTER_SECONDS);
 }
 
 function memoryExhausted(): Problem {

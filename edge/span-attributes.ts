@@ -11,7 +11,7 @@ export function tracedSpan(): Span | null {
   return span?.isTraced ? span : null;
 }
 
-/** Attributes as those of the backend's spans are named. */
+/** Named like the attributes of the backend's spans. */
 export function describeSpan(span: Span, line: RequestLine): void {
   span.setAttributes({
     "http.route": line.route,

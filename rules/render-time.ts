@@ -9,8 +9,8 @@ const MARGIN_SECONDS = 10;
 /** The part of it that one backend may take. The rest is for another one. */
 const ANSWER_MARGIN_SECONDS = 5;
 /**
- * How much longer a request waits for a slot than a render may take. So however long the renders are that hold all slots, one of them
- * ends while a caller that comes for the first time still waits.
+ * How much longer a request waits for a slot than a render may take. So even if the longest renders hold all slots, one of them ends
+ * while a new caller still waits.
  */
 const QUEUE_MARGIN_SECONDS = 10;
 

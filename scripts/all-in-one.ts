@@ -42,7 +42,7 @@ async function run(): Promise<0 | 1> {
   const backend = start("backend", process.execPath, ["backend/main.ts"], ".", {
     SERVICE_LOG_LEVEL: "warn",
     ...process.env,
-    // What only the edge compares.
+    // Only the edge compares these.
     SERVICE_API_TOKENS: "",
     SERVICE_METRICS_TOKENS: "",
     SERVICE_BACKEND_TOKENS: backendToken,
@@ -70,7 +70,7 @@ async function run(): Promise<0 | 1> {
   const health = createServer(async (_request, response) => {
     response.writeHead((await canRender(url, token)) ? 200 : 503).end();
   }).listen(HEALTH_PORT, LOOPBACK);
-  // Not by renders alone: the edge leaves an origin that has failed alone for a while.
+  // The backend itself is asked first: for each render that fails, the edge logs a warning.
   while (!hasEnded && !(await isBackendReady())) await delay(POLL_MILLISECONDS);
   while (!hasEnded && !(await canRender(url, token))) await delay(POLL_MILLISECONDS);
   if (!hasEnded) process.stdout.write(welcome(url, token));

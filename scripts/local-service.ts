@@ -18,7 +18,7 @@ export { LOOPBACK, STOP_SIGNALS, startWorkerFile } from "./local-worker.ts";
 
 const BACKEND_PROGRAM = fileURLToPath(new URL("../backend/main.ts", import.meta.url));
 const READY_POLL_MILLISECONDS = 25;
-/** Looking for progress reads the state of every process. */
+/** Not at every poll, because looking for progress reads the state of every process. */
 const POLLS_PER_LOOK = 20;
 /** How long a start may show no progress. A busy machine may take minutes, but not without using its processor. */
 const STANDSTILL_MILLISECONDS = 30_000;

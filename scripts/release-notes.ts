@@ -13,7 +13,7 @@ const heading = `## [${VERSION}] - `;
 const section = changelog.split(/^(?=## )/m).find((text) => text.startsWith(heading));
 if (section === undefined) fail(`CHANGELOG.md has no section "${heading}DATE"`);
 const notes = section.slice(section.indexOf("\n")).trim();
-// On the page of a release, links are not relative to the repository.
+// On the page of a release, links to files of the repository must be absolute.
 const isRelative = /\]\((?!https?:|#)([^)]+)\)/g;
 process.stdout.write(
   `${repository === undefined ? notes : notes.replace(isRelative, `](${repository}/blob/${tag}/$1)`)}\n`,

@@ -50,10 +50,14 @@ export class CallerLoad<Waiter> {
     return !this.isIdle || nowSeconds - this.#lastSeenSeconds <= seconds;
   }
 
-  /** How long a render of this caller is expected to take: the mean, or as long as its longest running render already takes. */
-  expectedSeconds(nowSeconds: number): number {
+  /**
+   * How long a render of this caller is expected to take: the mean, or as long as its longest running render already takes.
+   *
+   * @param unknownSeconds taken for the mean until a render has ended
+   */
+  expectedSeconds(nowSeconds: number, unknownSeconds = Number.POSITIVE_INFINITY): number {
     return Math.max(
-      this.#meanSeconds,
+      this.#meanSeconds === Number.POSITIVE_INFINITY ? unknownSeconds : this.#meanSeconds,
       ...[...this.#running].map(({ admittedSeconds }) => nowSeconds - admittedSeconds),
     );
   }
@@ -67,13 +71,16 @@ export class CallerLoad<Waiter> {
     this.#lastSeenSeconds = nowSeconds;
   }
 
-  /** Counts a render as running. The returned function counts its end; further calls do nothing. */
-  admit(nowSeconds: number, isLent = false): (endSeconds: number) => void {
+  /**
+   * Counts a render as running. The returned function counts its end; further calls do nothing. Nobody knows
+   * how long a render that was stopped would have taken, so it does not make its caller quicker.
+   */
+  admit(nowSeconds: number, isLent = false): (endSeconds: number, isStopped?: boolean) => void {
     const render = { admittedSeconds: nowSeconds, isLent };
     this.#running.add(render);
-    return (endSeconds) => {
+    return (endSeconds, isStopped = false) => {
       if (!this.#running.delete(render)) return;
-      this.#count(endSeconds - nowSeconds);
+      if (!isStopped || endSeconds - nowSeconds > this.#meanSeconds) this.#count(endSeconds - nowSeconds);
       this.#used = { seconds: this.usedSeconds(endSeconds) + endSeconds - nowSeconds, atSeconds: endSeconds };
       this.markActive(endSeconds);
     };

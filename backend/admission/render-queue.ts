@@ -9,8 +9,8 @@
  * So slow callers together leave one slot free. A caller is slow if another active caller has much shorter renders. Slowness
  * is relative, because every render takes long on a busy machine.
  *
- * Nobody is refused while a slot is free: a request that would be is lent the slot that is kept. A lent slot is withdrawn as soon
- * as a caller without a slot needs it, and only then is the request refused.
+ * Nobody is refused while a slot is free: a request that would be refused is lent the slot that is kept free. A lent slot is withdrawn
+ * as soon as a caller without a slot needs it, and only then is the request refused.
  */
 import { CallerLoad } from "./caller-load.ts";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
@@ -48,7 +48,11 @@ export type Admission<Result> =
   | { readonly kind: "left" };
 
 type Entry =
-  | { readonly kind: "admitted"; readonly withdrawn: AbortSignal | null; readonly leave: (endSeconds: number) => void }
+  | {
+      readonly kind: "admitted";
+      readonly withdrawn: AbortSignal | null;
+      readonly leave: ReturnType<CallerLoad<Waiter>["admit"]>;
+    }
   | { readonly kind: "full" | "left" };
 
 interface Waiter {
@@ -107,13 +111,13 @@ export class RenderQueue {
     const waitedSeconds = admitted - arrived;
     if (entry.kind === "left") return { kind: "left" };
     if (entry.kind === "admitted") {
-      const result = await this.#hold(entry, admitted, work);
+      const result = await this.#hold(entry, applicant, admitted, work);
       if (result !== null) return { kind: "done", result, waitedSeconds };
     }
     return { kind: "full", retryAfterSeconds: this.#retryAfterSeconds(load), waitedSeconds };
   }
 
-  /** Runs `work` if a slot is free now. It is nobody's: no caller's share changes, and nobody has to leave a slot for it. */
+  /** Runs `work` if a slot is free now. It counts for no caller: nobody's share changes, and nobody has to leave a slot for it. */
   async runIfFree<Result>(work: () => Promise<Result>): Promise<Extract<Admission<Result>, { kind: "done" | "full" }>> {
     if (this.#running >= this.#options.slots) return { kind: "full", retryAfterSeconds: 1, waitedSeconds: 0 };
     this.#running++;
@@ -127,23 +131,27 @@ export class RenderQueue {
 
   async #hold<Result>(
     { withdrawn, leave }: Extract<Entry, { kind: "admitted" }>,
+    { signal }: Applicant,
     admitted: number,
     work: SlotWork<Result>,
   ): Promise<Result | null> {
+    let isStopped = false;
     try {
-      return await work(withdrawn);
+      const result = await work(withdrawn);
+      isStopped = result === null || signal.aborted;
+      return result;
     } finally {
       const ended = this.#clock.nowSeconds();
-      leave(ended);
+      leave(ended, isStopped);
       this.#running--;
-      this.#meanRenderSeconds += NEWEST_WEIGHT * (ended - admitted - this.#meanRenderSeconds);
+      if (!isStopped) this.#meanRenderSeconds += NEWEST_WEIGHT * (ended - admitted - this.#meanRenderSeconds);
       this.#admitWaiting();
     }
   }
 
   /**
-   * The estimated wait of a further request of a caller, in whole seconds. Callers take turns, so of another caller's requests no more
-   * go before it than the caller itself has waiting; and a slow caller only waits for slow ones, but without the slot that they leave.
+   * The estimated wait of a caller's next request, in whole seconds. Callers take turns, so each other caller is served before it at most
+   * as often as this caller has requests waiting. A slow caller waits only for slow callers, and has one slot less, which they leave free.
    */
   #retryAfterSeconds(own: CallerLoad<Waiter>): number {
     const time = this.#clock.nowSeconds();
@@ -151,8 +159,7 @@ export class RenderQueue {
     const isHeldBack = this.#options.slots > 1 && slow.has(own);
     let ahead = 0;
     for (const load of isHeldBack ? slow : this.#callers.values()) {
-      const expected = load.expectedSeconds(time);
-      const renderSeconds = expected === Number.POSITIVE_INFINITY ? this.#meanRenderSeconds : expected;
+      const renderSeconds = load.expectedSeconds(time, this.#meanRenderSeconds);
       ahead += renderSeconds * (load.running + Math.min(load.waiting.size, own.waiting.size + 1));
     }
     return Math.max(1, Math.ceil(ahead / (this.#options.slots - (isHeldBack ? 1 : 0))));

@@ -8,9 +8,9 @@ output=$1.out
 # What the program writes to its standard error and what this shell reports arrive in one pipe, in order.
 exec 2>&1
 
-# Standard input ends with the backend. Everything in this process group ends with it.
+# When the backend ends, standard input ends and this shell exits. Everything in its process group ends with it.
 trap 'kill -KILL 0' EXIT
-# These are meant for the backend, or for what a program has left behind (see `finish`).
+# A terminal's signals are meant for the backend, and TERM for what a program has left behind (see `finish`).
 trap : HUP INT TERM
 
 make_fifos() {
@@ -25,7 +25,7 @@ start() {
 }
 
 # Whether the process of the program is still a child of this shell. Shells may wait for a child that has ended before they are
-# told to, and its number is somebody else's then. (Where there is no /proc, there is no sandbox either.)
+# told to, and its process id may then belong to another process. (Where there is no /proc, there is no sandbox either.)
 # Read from `status`, because a program can choose its name, which would shift the fields of `stat`.
 is_child() {
   [ -e /proc/self/status ] || return 0
@@ -34,7 +34,7 @@ is_child() {
   done <"/proc/$!/status" && [ "$parent" = $$ ]
 }
 
-# finish <word>: kills the program if it still runs, and reports its exit status under a word that it cannot have known.
+# finish <word>: kills the program if it still runs, and reports its exit status under a word that the program cannot have known.
 finish() {
   if is_child 2>/dev/null; then kill -KILL $!; fi
   wait $!

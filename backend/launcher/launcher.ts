@@ -1,7 +1,7 @@
 /**
- * The launcher: starts programs in resident shells, each in one that runs nothing else meanwhile, and ends them.
+ * The launcher: starts and ends programs in resident shells, each of which runs one program at a time.
  *
- * Shells are kept when their programs have ended: as many as processes render and wait ahead at once.
+ * A shell is kept when its program has ended, but no more of them than processes can render and wait ahead at once.
  */
 import { mkdirSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -12,7 +12,7 @@ import { workDirectoryPath } from "../work-directory/paths.ts";
 import type { LaunchedProgram, ProgramCommand, ProgramEnd } from "./program.ts";
 import { type Run, Shell } from "./shell.ts";
 
-/** A shell that has not reported the end of its program by then is stuck. */
+/** A shell that takes longer than this to report the end of its program is stuck. */
 const ANSWER_TIMEOUT_MILLISECONDS = 5000;
 
 export interface LauncherOptions {
@@ -29,7 +29,7 @@ export class Launcher {
   readonly #shellPath: string;
   readonly #maxIdleShells: number;
   readonly #shells = new Set<Shell>();
-  /** The last one was used last. */
+  /** The most recently used shell is the last one. */
   readonly #idle: Shell[] = [];
   #shellsMade = 0;
   #isClosed = false;
@@ -52,7 +52,7 @@ export class Launcher {
     this.#maxIdleShells = maxConcurrentRenders + warmRenders;
   }
 
-  /** Whether it was closed: nothing can be started any more. */
+  /** Whether it was closed: nothing more can be started. */
   get isClosed(): boolean {
     return this.#isClosed;
   }

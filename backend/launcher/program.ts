@@ -1,5 +1,5 @@
 /**
- * The interface of a launched program: what it needs to start, what the backend holds of it, and how it ended.
+ * The interface of a launched program: what it needs to start, what the backend can do with it, and how it ended.
  */
 import type { Readable } from "node:stream";
 

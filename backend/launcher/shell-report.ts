@@ -1,6 +1,6 @@
 /**
  * What comes through the pipe of a shell while it runs one program: `started`, what the program writes to its standard
- * error, and at last the shell's report of its end. Anything else in the first place is why the program was not started.
+ * error, and at last the shell's report of its end. Anything else at the beginning says why the program was not started.
  */
 import { constants } from "node:os";
 import type { ProgramEnd } from "./program.ts";
@@ -22,7 +22,7 @@ export class ShellReport {
   append(text: string): void {
     this.#length += text.length;
     this.#head += text.slice(0, STARTED.length + MAX_DIAGNOSTICS_LENGTH - this.#head.length);
-    this.#tail = (this.#tail + text).slice(-MAX_REPORT_LENGTH);
+    this.#tail = this.#tail.slice(-MAX_REPORT_LENGTH) + text;
   }
 
   get hasStarted(): boolean {
@@ -35,12 +35,14 @@ export class ShellReport {
 
   /** How the program ended; null until that is reported under `word`. */
   endUnder(word: string): ProgramEnd | null {
-    const [report, status] = new RegExp(`${word} (\\d+)\n$`).exec(this.#tail) ?? [];
-    if (report === undefined || status === undefined) return null;
+    // Of a sandbox that was killed, something may go on writing for a moment.
+    const report = new RegExp(`${word} (\\d+)\n`).exec(this.#tail);
+    if (report === null) return null;
+    const status = Number(report[1]);
     if (!this.hasStarted) return { kind: "failed", reason: "the program was not started" };
-    const diagnostics = this.#head.slice(STARTED.length, this.#length - report.length);
-    const signal = SIGNAL_NAMES.get(Number(status) - SIGNAL_STATUS_BASE);
+    const diagnostics = this.#head.slice(STARTED.length, this.#length - this.#tail.length + report.index);
+    const signal = SIGNAL_NAMES.get(status - SIGNAL_STATUS_BASE);
     if (signal !== undefined) return { kind: "signalled", signal, diagnostics };
-    return { kind: "exited", exitCode: Number(status), diagnostics };
+    return { kind: "exited", exitCode: status, diagnostics };
   }
 }

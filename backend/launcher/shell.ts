@@ -19,9 +19,9 @@ import { quote, shellCommand } from "./shell-words.ts";
 
 const FUNCTIONS = readFileSync(new URL("launcher.sh", import.meta.url), "utf8");
 
-/** If the output of a program that has ended is still open, something of it is left: half of a sandbox, for example. */
+/** If a program's output is still open this long after its end, something of it is left: half of a sandbox, for example. */
 const LEFTOVER_MILLISECONDS = 100;
-/** After this time, a program that was being started when its shell ended has started. */
+/** A program that was being started when its shell ended has started by then. */
 const LATE_START_MILLISECONDS = 1000;
 
 export interface ShellOptions {
@@ -34,10 +34,10 @@ export interface ShellOptions {
   readonly answerTimeoutMilliseconds: number;
 }
 
-/** Whoever wants to know what becomes of a program. */
+/** Is told what becomes of a program. */
 export interface RunObserver {
   onStart(): void;
-  /** Called once, at last. */
+  /** Called once, and nothing is called after it. */
   onEnd(end: ProgramEnd): void;
 }
 
@@ -78,6 +78,8 @@ export class Shell {
     this.ended = new Promise((resolve) => {
       const onEnd = (reason: string) => {
         this.#isUsable = false;
+        // Nobody listens any more to what it has left behind.
+        this.#child.stdout?.destroy();
         this.#ready.resolve();
         this.#run?.abandon(reason);
         for (const path of [this.#input, this.#output]) rmSync(path, { force: true });
@@ -152,7 +154,7 @@ export class Shell {
   kill(): void {
     this.#isUsable = false;
     const { pid, exitCode, signalCode } = this.#child;
-    // Until Node has seen its exit, its number is nobody else's.
+    // Until Node has seen its exit, its process id belongs to no other process.
     if (pid !== undefined && exitCode === null && signalCode === null) killIfThere(-pid);
   }
 
@@ -274,9 +276,10 @@ class ShellRun implements Run {
     clearTimeout(this.#timer);
     this.#closeInput();
     if (end.kind === "failed") this.output.destroy();
-    // Whoever has closed the output of a program before its end does not know who still holds it. And a shell that could not start
-    // one may have lost a stream on the way.
-    this.#shell.leave(end.kind !== "failed" && this.output.readableEnded);
+    // If the output was closed before its end, nothing shows whether a process still holds it. Of a program that was killed,
+    // something may write to standard error for another moment, which must not be taken for words of the next program. A shell
+    // that could not start one may have lost a stream on the way.
+    this.#shell.leave(end.kind === "exited" && this.output.readableEnded);
     this.#over.resolve();
     this.#observer.onEnd(end);
   }

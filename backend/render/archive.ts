@@ -34,7 +34,7 @@ const DEFLATE_LEVELS = { png: 0, svg: 6 } as const;
 /** A smaller page is read and compressed in one call each: two streams cost more than its compression. */
 const READ_BYTES = 256 * 1024;
 
-/** What compressed data can have more than the data itself: 5 bytes for each block. zlib takes no chunk below 64 bytes. */
+/** How much longer compressed data can be than the data itself: 5 bytes for each block. zlib takes no chunk below 64 bytes. */
 const DEFLATE_OVERHEAD_BYTES = 128;
 
 const deflateAtOnce = promisify(deflateRaw);
@@ -119,7 +119,7 @@ class Packer {
     if (this.#signal.aborted) return "stopped";
     const content = this.#isSvg ? escapeWhole(page) : page;
     measure(content, entry);
-    // One chunk takes all of the output, and is no larger than a tiny page needs.
+    // The whole output fits into one chunk. The default chunk would be far larger than a tiny page.
     const chunkSize = content.length + DEFLATE_OVERHEAD_BYTES;
     entry.ondata?.(null, await deflateAtOnce(content, { level: this.#level, chunkSize }), false);
     return this.#flush();

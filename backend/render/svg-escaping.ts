@@ -6,8 +6,8 @@
  * `data-typst-label` of a labelled box or block. All others hold numbers, colours, paths, hashes and Base64. So these three
  * are escaped, and nothing is guessed: `&amp;` in a link target is what the author wrote, and becomes `&amp;amp;`.
  *
- * In a tiling, the reference to a glyph begins with a NUL byte instead of a `g` (found in the source, too: Typst draws tilings
- * when it has written the glyphs and forgotten what kind of id they have). The NUL becomes the `g`, and the glyph is drawn.
+ * In a tiling, the reference to a glyph begins with a NUL byte instead of a `g` (also found in the source: when Typst
+ * draws tilings, it has already written the glyphs and no longer knows which kind of id they have). The NUL becomes the `g`, and the glyph is drawn.
  *
  * Bytes in, bytes out, no I/O. Only for this release of Typst: if a later one escapes these attributes, they would be
  * escaped twice.

@@ -71,13 +71,13 @@ function namespaceObstacle(facts: BubblewrapFacts, complaint: string): string {
   if (complaint.endsWith("Function not implemented")) {
     return (
       "openat2 is hidden from this process, and bubblewrap 0.12 needs it. systemd does that under RestrictSUIDSGID=yes, which " +
-      "DynamicUser=yes implies: use the unit in deploy/systemd. Old container runtimes do it, too, and so do kernels before 5.6. " +
+      "DynamicUser=yes implies: use the unit in deploy/systemd. Old container runtimes hide it as well, and kernels before 5.6 do not have it. " +
       "SERVICE_SANDBOX=landlock needs no openat2."
     );
   }
   if (/hostname.*Operation not permitted$/.test(complaint)) {
     return (
-      "A filter of system calls allows namespaces and refuses sethostname, as Podman's default seccomp profile does. Set " +
+      "A seccomp filter allows namespaces but refuses sethostname, as Podman's default seccomp profile does. Set " +
       "SERVICE_SANDBOX=landlock, or run the container with deploy/seccomp-backend.json."
     );
   }
@@ -95,7 +95,7 @@ function namespaceObstacle(facts: BubblewrapFacts, complaint: string): string {
     );
   }
   if (facts.isFiltered) {
-    return "A filter of system calls refuses something that bubblewrap needs. Allow it, or set SERVICE_SANDBOX=landlock.";
+    return "A seccomp filter refuses something that bubblewrap needs. Allow it, or set SERVICE_SANDBOX=landlock.";
   }
   return "Namespaces cannot be made here, and no usual cause was found. SERVICE_SANDBOX=landlock needs none.";
 }

@@ -39,7 +39,7 @@ interface Dialect {
   readonly fileBlockBytes: 512 | 1024;
 }
 
-/** dash and busybox, then bash. Older versions of bash count files in larger blocks, also when they are called sh. */
+/** dash and busybox, then bash. Older versions of bash count files in larger blocks, even when they are called as sh. */
 const DIALECTS: readonly Dialect[] = [
   { processesOption: "-p", fileBlockBytes: 512 },
   { processesOption: "-u", fileBlockBytes: 512 },

@@ -8,13 +8,13 @@
  * Landlock can make those calls as well, so their arguments are limited to what cannot loosen anything.
  *
  * ioctl is not on the list, although strace shows one: the check whether standard error is a terminal (TCGETS of glibc,
- * TIOCGWINSZ of musl). For it, EPERM is as good an answer as ENOTTY. On the sockets that are Typst's streams, ioctl would
- * also show the host's network interfaces under Landlock, and FIOASYNC would arm signals.
+ * TIOCGWINSZ of musl). For it, EPERM is as good an answer as ENOTTY. Standard error is a socket, on which ioctl would also show
+ * the host's network interfaces under Landlock; and on any stream FIOASYNC would arm signals.
  */
 
 /** One 32-bit half of an argument: what is left of it under `mask` must be one of `values`. */
 export interface Check {
-  /** From 0 on. */
+  /** Its index, from 0. */
   readonly argument: number;
   readonly half: "lower" | "upper";
   readonly mask: number;
@@ -71,7 +71,7 @@ const OPEN_FLAGS = COMMON_OPEN_FLAGS | REORDERED_OPEN_FLAGS;
 
 /**
  * Without O_TMPFILE: a file without a name is on disk, and no listing of the output directory counts it. Without O_ASYNC,
- * which signals. A new file has no set-user-ID bit; without O_CREAT, the mode is whatever was in its register.
+ * which sends signals. A new file has no set-user-ID bit; without O_CREAT, the mode is whatever was in its register.
  */
 function opening(flagsArgument: number): Rule {
   return allowedIf(
@@ -123,7 +123,7 @@ export const SYSTEM_CALL_RULES = {
   // Not the clocks of other processes, whose numbers are negative.
   clock_gettime: allowedIf([onlyBits(0, 0xf)]),
   openat: opening(2),
-  // musl on x86-64, for which the official Typst is built, opens every file by it.
+  // musl on x86-64, for which the official Typst is built, opens every file with it.
   open: opening(1),
   // DUPFD, GETFD, SETFD, GETFL, DUPFD_CLOEXEC. SETOWN with SETSIG sends any signal to any process of the user, fired by
   // NOTIFY, by O_ASYNC or by SETLEASE. A lease also holds up others who open the file, and locks do too. Not SETFL: standard
@@ -182,15 +182,15 @@ export const SYSTEM_CALL_RULES = {
   // Its own threads.
   ...{ gettid: ALLOWED, getpid: ALLOWED, set_tid_address: ALLOWED, set_robust_list: ALLOWED, rseq: ALLOWED },
   ...{ sched_yield: ALLOWED, nanosleep: ALLOWED, restart_syscall: ALLOWED, exit: ALLOWED, exit_group: ALLOWED },
-  // How it takes signals. Who ignores SIGXCPU is killed a second later.
+  // How it takes signals. A process that ignores SIGXCPU is killed a second later.
   ...{ rt_sigaction: ALLOWED, rt_sigprocmask: ALLOWED, rt_sigreturn: ALLOWED, sigaltstack: ALLOWED },
-  // What there is on this machine: the kernel's release, the size of its memory, its own limits, random numbers.
+  // Facts about this machine: the kernel's release, the size of its memory, its own limits, random numbers.
   ...{ uname: ALLOWED, sysinfo: ALLOWED, getrlimit: ALLOWED, getrandom: ALLOWED },
   // bubblewrap waits for Typst, which itself has no children.
   wait4: ALLOWED,
-  // The sandbox starts Typst by it. Another program runs under the same filter, limits and rules for files.
+  // The sandbox starts Typst with it. Another program runs under the same filter, limits and rules for files.
   execve: ALLOWED,
-  // setpriv gives its capabilities up. Nobody can get any.
+  // setpriv drops its capabilities. No process can gain any.
   ...{ capget: ALLOWED, capset: ALLOWED },
 } as const satisfies Readonly<Record<string, Rule>>;
 

@@ -137,8 +137,8 @@ export class TypstProcess {
   }
 
   /**
-   * Whether it has ended and certainly nothing of it is left. One that ended by itself was waited for by its sandbox. One that
-   * was killed is over when the first process of the sandbox is, and the kernel may end the others a moment later.
+   * Whether it has ended and certainly nothing of it is left. Its sandbox has waited for one that ended by itself. A
+   * killed one counts as ended as soon as the first process of its sandbox has: the kernel may end the others a moment later.
    */
   get isGone(): boolean {
     return this.#programEnd?.kind === "exited";
@@ -251,7 +251,7 @@ export class TypstProcess {
       // Killing the process breaks the connection, too. Its exit says how it ended.
       isCutShort = true;
     }
-    // The rest is dropped, up to its end: then no process of the render is left.
+    // The rest is read to its end and dropped: only then is no process of the render left.
     stream?.resume();
     return { bytes, taken, failure, isCutShort };
   }

@@ -67,8 +67,7 @@ export class TypstSupervisor {
   ): Promise<PreparedRender> {
     if (this.#launcher.isClosed) throw new ServiceFailure("the backend is ending");
     const makesFiles = isArchive(command.output);
-    const kept = makesFiles ? undefined : this.#directories.pop();
-    kept?.reuse();
+    const kept = makesFiles ? null : this.#takeKept();
     const renderDirectory = kept ?? (await RenderDirectory.create(this.#settings.workDirectory, makesFiles));
     try {
       const typstArguments = renderArguments(this.#settings, this.#sandbox.view(renderDirectory), command);
@@ -77,6 +76,14 @@ export class TypstSupervisor {
     } catch (error) {
       await renderDirectory.remove();
       throw error;
+    }
+  }
+
+  #takeKept(): RenderDirectory | null {
+    for (;;) {
+      const kept = this.#directories.pop();
+      if (kept === undefined) return null;
+      if (kept.reuse()) return kept;
     }
   }
 

@@ -52,7 +52,7 @@ const LAYOUT_ERRORS = new Set(["EEXIST", "ENOTDIR", "EISDIR", "ENAMETOOLONG"]);
  * switches between threads would take longer.
  */
 const MAX_BYTES_AT_ONCE = 64 * 1024;
-/** A directory in which there were more files is not used again. */
+/** A directory that held more files than this is not used again. */
 const MAX_FILES_TO_CLEAR = 16;
 
 /** The directories of one render, and what has been written into them. */
@@ -66,7 +66,7 @@ export class RenderDirectory {
   #fifo: { readonly name: string; readonly source: FifoSource } | null = null;
   /** All processes of this render. */
   #users: DirectoryUser[] = [];
-  /** Whether it holds the data of a request without any. */
+  /** Whether it holds the empty data of a request that brings none. */
   #hasEmptyData = false;
   /** Whether it holds anything that takes long to remove. */
   #isLarge = false;
@@ -146,7 +146,7 @@ export class RenderDirectory {
 
   /**
    * Removes the files of a request, so that the directory can serve another one. On some file systems a new directory costs ten
-   * times as much as one that is used again: ext4 looks for a number that was not in use lately.
+   * times as much as one that is used again: ext4 looks for an inode number that was not in use lately.
    *
    * It is not kept if anything may be left of a process that has it open: that could read the files of the next caller, and
    * write into the FIFO.
@@ -172,10 +172,15 @@ export class RenderDirectory {
   /**
    * Takes the kept directory for another render, under a new name.
    *
-   * @throws if it is gone.
+   * @returns whether it is still there: cleaners of temporary folders remove what nobody has used for days.
    */
-  reuse(): void {
-    this.#rename(RENDER_PREFIX);
+  reuse(): boolean {
+    try {
+      this.#rename(RENDER_PREFIX);
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   /** Removes everything. Does not throw if something has already been removed. */

@@ -3,7 +3,7 @@
  * a backend that crashed has left.
  *
  * bubblewrap's inner process ends with it, except just after the start: if bubblewrap is killed then, the inner process waits
- * for ever (seen). Its command line names its render directory.
+ * forever (observed). Its command line names its render directory.
  */
 import { killIfThere, processIds, readProc } from "../proc.ts";
 

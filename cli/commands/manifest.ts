@@ -1,5 +1,5 @@
 /**
- * `manifest`: one JSON that says what a document is made of, each part by its SHA-256, to be kept beside it in an archive.
+ * `manifest`: JSON that says what a document is made of, each part by its SHA-256, to be kept beside it in an archive.
  * Nothing is compiled or sent, and the same files always give the same text.
  */
 import { readdir, readFile } from "node:fs/promises";
@@ -24,9 +24,9 @@ const MANIFEST_VERSION = 1;
 export function addManifestCommand(program: Command): void {
   program
     .command("manifest")
-    .summary("say in one JSON what a document is made of")
+    .summary("say in JSON what a document is made of")
     .description(
-      "Prints one JSON that says what a document is made of, for archives: the version of Typst, and source, files, data, fonts, packages and the document itself by their SHA-256. Nothing is compiled or sent.",
+      "Prints JSON that says what a document is made of, for archives: the version of Typst, and source, files, data, fonts, packages and the document itself by their SHA-256. Nothing is compiled or sent.",
     )
     .argument("<source>", "a Typst source, or a folder")
     .option("--document <file>", "the document that was rendered from it")

@@ -58,7 +58,7 @@ export const ANSWER_FAULTS = {
   "body-refused": {
     severity: "failure",
     cause: "A proxy in front of the service refuses bodies of this size: nginx does so from 1 MiB by default.",
-    advice: "Raise its limit to max_request_body_bytes of the deployment (nginx: client_max_body_size 20m).",
+    advice: "Raise its limit above max_request_body_bytes of the deployment (nginx: client_max_body_size 21m).",
   },
   "rate-limited": {
     severity: "warning",

@@ -68,7 +68,8 @@ const originsUp = deploymentCheck({
     },
     "all-down": {
       severity: "failure",
-      cause: "The edge reaches none of its origins: none runs, or what lies between is broken, and every render fails.",
+      cause:
+        "The edge reaches none of its origins: none runs, or the network to them is broken, and every render fails.",
       advice: `Ask /health of one from the edge's side of the network; read its log: ${BACKEND_LOG}.`,
     },
     "is-edge": {

@@ -34,7 +34,7 @@ const RENDER_FAULTS = {
   "behind-limit": {
     severity: "failure",
     cause: "Small renders work: a proxy between edge and backends refuses larger bodies, nginx from 1 MiB by default.",
-    advice: "Raise its limit to max_request_body_bytes of the deployment (nginx: client_max_body_size 20m).",
+    advice: "Raise its limit above max_request_body_bytes of the deployment (nginx: client_max_body_size 21m).",
   },
   "render-failed": {
     severity: "failure",

@@ -1,13 +1,13 @@
 /**
- * The folder of a project, and reading from it. Links may lead anywhere, and a project may come from anybody: what is in the folder by
- * its name must be there in truth, or it is not read. A file elsewhere that the caller names is the caller's own choice.
+ * The folder of a project, and reading from it. Links may lead anywhere, and a project may come from anybody: a file whose path
+ * is in the folder is read only if the file itself is there as well. A file elsewhere that the caller names is the caller's own choice.
  */
 import { readFile, realpath, stat } from "node:fs/promises";
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 
-/** Far above every limit of a service on a file. */
+/** Far above any limit that a deployment can have for a file. */
 const MAX_FILE_BYTES = 256 * 1024 ** 2;
 
 /** The folder of a project: the one that is named, or that of the source. */

@@ -136,7 +136,7 @@ class Problem:
     instance: str | None = None
     """The URL of the request with its request id. None for a problem that was found before sending."""
     request_id: str | None = None
-    """By which the operator finds the request in the logs. None for a problem that was found before sending."""
+    """The id by which the operator finds the request in the logs. None for a problem that was found before sending."""
 
 
 @dataclass(frozen=True)
@@ -764,7 +764,7 @@ _CONSTRAINTS_AGE_SECONDS = 300
 _MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
 """The most that is read of a problem or of the constraints."""
 _GATEWAY_STATUSES = frozenset((429, 502, 503, 504))
-"""By which a proxy in front of the service says that it could not pass the request on."""
+"""The statuses by which a proxy in front of the service says that it could not pass the request on."""
 _FIRST_BACKOFF_SECONDS = 0.5
 _MAX_BACKOFF_SECONDS = 8.0
 

@@ -8,7 +8,7 @@ import type { FailedAttempt } from "./render-attempts.ts";
 
 /** Used for a full origin that sends no usable `Retry-After`. */
 const DEFAULT_RETRY_AFTER_SECONDS = 1;
-/** The most that is passed on. No setting lets a render wait and run for longer: by then another one has room. */
+/** The most that is passed on. No setting lets a render run for that long, so a slot has become free by then. */
 const MAX_RETRY_AFTER_SECONDS = 900;
 
 /**
@@ -85,9 +85,9 @@ export function probeResultOf({ content, load }: OriginAnswer<unknown>): Attempt
   return content === "render_queue_full" ? { kind: "full", load } : { kind: "failed" };
 }
 
-/** Why an answer is none for the client, for the log. */
+/** Why an answer does not go to the client, for the log. */
 export function causeOf({ status, content }: OriginAnswer<unknown>): string {
-  if (content === "foreign") return `status ${status} of something else than a backend`;
+  if (content === "foreign") return `status ${status} from something other than a backend`;
   // The token is all that a backend's 403 can be about.
   return content === "forbidden" ? `status ${status}: it does not accept SERVICE_BACKEND_TOKEN` : `status ${status}`;
 }

@@ -3,8 +3,8 @@
  * (docs/decisions/two-random-choices.md).
  *
  * A render that fails may be the cause itself, so it only makes its origin suspect. A probe, which no caller controls, decides
- * whether the origin goes out of use and when it comes back (docs/decisions/probes-are-renders.md). If no origin is in use, all
- * get renders all the same.
+ * whether the origin goes out of use and when it comes back (docs/decisions/probes-are-renders.md). If no origin is in use,
+ * renders go to the others all the same.
  *
  * Clock and random numbers are passed in. All times are in milliseconds.
  */
@@ -14,7 +14,7 @@ import type { BackendLoad } from "../../rules/http/backend-load.ts";
 export const PROBE_TIMEOUT_MILLISECONDS = 5000;
 /** An origin that has a render and answers nothing at all for this long is probed. */
 const SILENCE_MILLISECONDS = 3000;
-/** From one probe of an origin to the next, at least, however many renders fail there. */
+/** The shortest time between two probes of an origin, however many renders fail there. */
 const PROBE_GAP_MILLISECONDS = 250;
 /**
  * Another one is sent if a probe has had no result for this long. Its result may never come: workerd does not resume a request whose
@@ -68,19 +68,19 @@ interface OriginState {
   begunSince: number;
   drainingUntil: number;
   trust: Exclude<Standing, "draining">;
-  /** When it last answered, and when it had got the last of what it has answered. */
+  /** When it last answered, and when it had got the newest request that it has answered. */
   answeredAt: number;
   provenAt: number;
   /** When it got the last request whose answer said that no render runs or waits there. */
   idleAt: number;
-  /** No probe before that. */
+  /** No probe is sent before this time. */
   probeAt: number;
-  /** In a row. */
+  /** Failed probes in a row. */
   failedProbes: number;
-  /** When the last of them ended, and when the origin got the last of them. */
+  /** When the last of them ended, and when the origin got the newest of them. */
   failedAt: number;
   lostAt: number;
-  /** When it was last back in use. */
+  /** When it last came back into use. */
   returnedAt: number;
 }
 

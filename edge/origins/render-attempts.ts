@@ -55,7 +55,7 @@ export class RenderAttempts {
   readonly #random: () => number;
   readonly #counts = new Map<number, number>();
   #isBusy = false;
-  /** Origins that would answer the same once more. */
+  /** Origins that would give the same answer again. */
   readonly #notAgain = new Set<number>();
   #retryAfterSeconds = Number.POSITIVE_INFINITY;
   #lost = 0;
@@ -84,7 +84,7 @@ export class RenderAttempts {
     return { kind: "wait", milliseconds: PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS };
   }
 
-  /** Whether an origin that has the request is better given up: another attempt is possible, and more likely to be answered. */
+  /** Whether to give up on an origin that has the request: another attempt is possible, and more likely to be answered. */
   isHopeless({ origin, beganAt, sentAt, bodyBytes }: BegunAttempt, now: number): boolean {
     if (this.#attempts >= MAX_ATTEMPTS || this.#lost + 1 >= MAX_LOST_ORIGINS) return false;
     if (this.#deadline - now < PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS + MIN_ATTEMPT_MILLISECONDS) return false;

@@ -16,9 +16,9 @@ export interface Watched {
   readonly deadline: number;
   /** Sends the probes that are due. */
   probe(): void;
-  /** Whether the origin is better given up. */
+  /** Whether to give up on the origin. */
   isHopeless(): boolean;
-  /** Called when it is, or at the deadline. */
+  /** Called when `isHopeless` says so, or at the deadline. */
   giveUp(): void;
 }
 

@@ -14,7 +14,7 @@ export const LIMITS_HEADER = "X-Service-Limits";
 /** From the edge to the backend: the name of the caller, by which slots, queue and memory are shared. */
 export const CALLER_HEADER = "X-Service-Caller";
 
-/** The caller of the edge's own renders, by which it probes backends. */
+/** The caller name of the edge's own renders, with which it probes backends. */
 export const PROBE_CALLER = "edge-probe";
 
 /** From the edge to the backend: for how many milliseconds the edge still waits for the answer to begin. */

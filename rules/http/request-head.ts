@@ -17,7 +17,7 @@ const UTF8 = /^utf-?8$/i;
 /**
  * Accepts `application/json` in UTF-8 (RFC 8259) without a coding. Parameters other than `charset` are ignored.
  *
- * The servers of edge and backend take `Transfer-Encoding: gzip, chunked` for `chunked` alone (RFC 9112, section 6.1).
+ * The HTTP servers below edge and backend treat `Transfer-Encoding: gzip, chunked` like `chunked` alone (RFC 9112, section 6.1).
  */
 export function validateMediaType({ contentType, contentEncoding, transferEncoding }: RequestHead): Problem | null {
   if (transferEncoding !== null && transferEncoding.trim().toLowerCase() !== "chunked") {

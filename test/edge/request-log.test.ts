@@ -315,7 +315,7 @@ describe("the log line of an attempt that failed", () => {
 
   it.each([
     ["a backend", { "X-Service-Problem-Code": "forbidden" }, "status 403: it does not accept SERVICE_BACKEND_TOKEN"],
-    ["an edge or a proxy", {}, "status 403 of something else than a backend"],
+    ["an edge or a proxy", {}, "status 403 from something other than a backend"],
   ])("says what a 403 of %s means", async (_name, headers: Record<string, string>, cause) => {
     standInBackend(() => answer(headers));
     expect((await render('{"source":"x"}')).status).toBe(503);

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type Images, imageName } from "./images.ts";
 import { BACKEND_TOKEN, type Context, inNetworkOf, run, startDaemon, until } from "./part.ts";
 
-/** podman asks for more open files than a superuser without all capabilities may give. */
+/** By default, podman asks for more open files than a superuser without all capabilities may allow. */
 const LIMITS = ["--ulimit=nofile=4096:4096", "--ulimit=nproc=4096:4096"];
 
 export async function tryPodman({ podman }: Images, { say, atEnd }: Context): Promise<void> {

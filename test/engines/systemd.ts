@@ -1,4 +1,4 @@
-/** The units of deploy/systemd on the systemd of a Debian, with the steps of docs/deploy/one-host.md; and nginx before them. */
+/** The units of deploy/systemd on the systemd of a Debian, with the steps of docs/deploy/one-host.md; and nginx in front of them. */
 import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";

@@ -31,7 +31,7 @@ const RECOVERY_MILLISECONDS = 35_000;
 const MAX_PASSED_OVER_OF_TWO = 3;
 const MAX_PASSED_OVER = 40;
 
-/** How long an origin is silent until it is given up. A probe during which it has answered something is repeated: so two of them. */
+/** The longest silence before an origin is given up: that of two probes, because one during which it answers something is repeated. */
 const MAX_SILENCE_MILLISECONDS = 13_500;
 
 const BUSY = PROBLEMS.render_queue_full.status;
@@ -157,7 +157,8 @@ export const OF_AN_ATTEMPT: readonly ((
 
   /**
    * While another origin is well and has not been asked, one that fails is not asked before a probe has found it ready; and
-   * if it is ready and renders still fail, only a few times in 30 seconds. One that has refused a request may be suspect until it answers: while it is full, a probe does not clear it.
+   * if it is ready and renders still fail, only a few times in 30 seconds. One that has refused a request may be suspect until it
+   * answers: while it is full, a probe does not clear it.
    */
   function aFailingOriginIsLeftAlone(edge, request, backend, world) {
     const seen = edge.seenOf(backend);
@@ -299,8 +300,8 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
   },
 
   /**
-   * An attempt at an origin that takes renders and answers none ends within some seconds, if another one was well for a minute and has not been
-   * tried; and unless that one is suspect, because of a request that every backend refuses or that is poison.
+   * An attempt at an origin that takes renders and answers none ends within some seconds, if another one was well for a minute and
+   * has not been tried. Schedules with a request that every backend refuses, or that is poison, are left out: it makes origins suspect.
    */
   function aGreyOriginIsSoonGivenUp({ attempts }, world) {
     const { backends, disturbances, requests, schedule } = world;

@@ -23,7 +23,7 @@ export interface SimulatedAnswer {
   readonly isRendered: boolean;
 }
 
-/** Whatever else it says, it is not in our own words, which would be right to be believed. */
+/** Whatever else it says, it does not say it in the service's own form, which the edge would rightly believe. */
 export function foreignAnswer(status: number): OriginAnswer<SimulatedAnswer> {
   return { status, content: "foreign", retryAfter: null, load: null, answer: { status, isRendered: false } };
 }

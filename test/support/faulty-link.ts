@@ -1,13 +1,13 @@
 /**
- * The way to a server, which a test disturbs. The server keeps running and knows nothing of it.
+ * The link to a server, which a test can disturb. The server keeps running and knows nothing of it.
  */
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { LOOPBACK } from "../../scripts/local-service.ts";
 import { listenOnLoopback } from "./loopback-server.ts";
 
 /**
- * What happens to bytes: they pass; nothing passes, and no end of a connection either; every connection is reset, also a new one; the
- * connections are reset, and a new one is accepted, but nothing more happens on it.
+ * What happens to bytes: they pass; nothing passes, not even the end of a connection; every connection is reset, new ones too;
+ * connections are reset, and new ones are accepted, but nothing more happens on them.
  */
 export type LinkState = "passes" | "silent" | "resets" | "half-open";
 

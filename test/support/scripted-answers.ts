@@ -58,7 +58,7 @@ export function unknownProblem(origin: string): object {
   };
 }
 
-/** What answers under the address of a service, but is none. */
+/** What answers at the address of a service but is not one. */
 export const NOT_THE_SERVICE: readonly (readonly [what: string, behaviour: Behaviour, status: number])[] = [
   ["a page", answer(200, { "Content-Type": "text/html" }, "<h1>Log in</h1>"), 200],
   ["JSON", answer(200, { "Content-Type": "application/json" }, "{}"), 200],

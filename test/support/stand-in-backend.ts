@@ -12,7 +12,7 @@ export interface StandInBackend {
   readonly renders: IncomingMessage[];
   /** Whether renders are answered as soon as their body has arrived; otherwise they wait. */
   answersAtOnce: boolean;
-  /** Answers a render. */
+  /** Answers a render with a small PDF. */
   answer: (response: ServerResponse) => void;
   scrapes: number;
   /** Answers `/metrics`. */

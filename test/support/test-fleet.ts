@@ -1,6 +1,6 @@
 /**
- * An edge in front of several real backends that a test or a benchmark disturbs, and clients that render through it all the while and
- * check each answer.
+ * An edge in front of several real backends that a test or a benchmark disturbs, and clients that keep rendering through it and check
+ * each answer.
  */
 import { once } from "node:events";
 import { mkdtemp, realpath, rm } from "node:fs/promises";
@@ -232,7 +232,7 @@ export class Load {
     while (this.#ended.some((ended, client) => ended < (goals[client] ?? 0))) await delay(5);
   }
 
-  /** What has become of renders since it was last taken. */
+  /** What has become of the renders since the last call. */
   take(): LoadResult {
     const milliseconds = this.#milliseconds.splice(0);
     return { good: milliseconds.length, milliseconds, lost: this.#lost.splice(0), wrong: this.#wrong.splice(0) };

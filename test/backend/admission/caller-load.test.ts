@@ -55,6 +55,7 @@ describe("the expected length of a caller's renders", () => {
     const load = new CallerLoad<never>(0);
     load.admit(0);
     expect(load.expectedSeconds(5)).toBe(Number.POSITIVE_INFINITY);
+    expect([7, 3].map((unknown) => load.expectedSeconds(5, unknown))).toEqual([7, 5]);
   });
 
   it("is at least as long as the longest that runs", () => {
@@ -63,6 +64,17 @@ describe("the expected length of a caller's renders", () => {
     load.admit(10);
     load.admit(12);
     expect(load.expectedSeconds(13)).toBe(3);
+  });
+
+  it("does not fall by a render that was stopped", () => {
+    const load = new CallerLoad<never>(0);
+    load.admit(0, true)(0.1, true);
+    expect(load.expectedSeconds(1)).toBe(Number.POSITIVE_INFINITY);
+    load.admit(1)(11);
+    for (let count = 0; count < 100; count++) load.admit(11, true)(11.1, true);
+    expect(load.expectedSeconds(12)).toBe(10);
+    load.admit(12, true)(27, true);
+    expect(load.expectedSeconds(27)).toBeCloseTo(11);
   });
 
   it("rises quickly and falls slowly", () => {

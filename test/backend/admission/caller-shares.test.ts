@@ -185,6 +185,18 @@ describe("the slot that slow callers leave free", () => {
     expect(load.expectedSeconds(20)).toBeLessThan(0.2);
   });
 
+  it("is left by a caller whose short renders were only those that its clients stopped", async () => {
+    const renders = await quickAndSlow();
+    for (let count = 0; count < 100; count++) {
+      const left = new AbortController();
+      const stopped = renders.queue.run({ caller: "slow", signal: left.signal }, async () => "stopped");
+      left.abort();
+      await stopped;
+    }
+    await ask(renders, "slow", "slow");
+    expect(renders.running("slow")).toBe(1);
+  });
+
   describe("is lent", () => {
     const DEADLINE_SECONDS = OPTIONS.deadlineMilliseconds / 1000;
 
@@ -256,6 +268,22 @@ describe("the slot that slow callers leave free", () => {
       expect([renders.running("slow"), renders.running("quick")]).toEqual([2, 1]);
       await renders.pass(1);
       expect(renders.running("slow")).toBe(2);
+    });
+
+    it("as often as it is withdrawn, and its callers remain slow", async () => {
+      const renders = new RendersInVirtualTime({ slots: 2, maxWaiting: 256, deadlineMilliseconds: 30_000 });
+      const seconds = 200;
+      for (let time = 0; time < seconds; time += 0.3) renders.askAt(time, "quick", { renderSeconds: QUICK_SECONDS });
+      for (let time = 0.5; time < seconds; time += 1) {
+        for (const number of [1, 2, 3]) renders.askAt(time + number / 9, `slow ${number}`, { renderSeconds: 18 });
+      }
+      await renders.pass(seconds);
+      expect(renders.asked.filter(({ isLent, refusedAt }) => isLent && refusedAt !== null).length).toBeGreaterThan(100);
+      // Earlier, the first renders of the others are of unknown length, and may take both slots.
+      const waits = renders.asked
+        .filter(({ caller, askedAt }) => caller === "quick" && askedAt >= 60)
+        .map(({ askedAt, admittedAt }) => (admittedAt ?? seconds) - askedAt);
+      expect(Math.max(...waits)).toBeLessThan(1);
     });
 
     it("to the request for which there is no place in the queue", async () => {

@@ -50,7 +50,7 @@ it("returns the result of a task and how long the task waited", async () => {
   expect(admission.kind === "done" && admission.waitedSeconds).toBeLessThanOrEqual(passedSeconds);
 });
 
-it("runs what is nobody's in a free slot only, and never lets it wait", async () => {
+it("runs work that counts for no caller only in a free slot, and never lets it wait", async () => {
   const queue = new RenderQueue(OPTIONS);
   const gate = makeGate();
   expect(await queue.runIfFree(async () => "result")).toMatchObject({ kind: "done", result: "result" });

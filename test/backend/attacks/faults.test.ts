@@ -316,8 +316,8 @@ describe("two hundred clients at once, ten times what can be served or wait", ()
     });
     const descriptors = async () => (await readdir(`/proc/${backend.process.pid}/fd`)).length;
     const settled = () => expect.poll(() => typstProcessesOf(folder).length).toBe(WARM);
-    await Promise.all([send(backend, { source: "x" }), send(backend, { source: "x" })]);
-    await send(backend, { source: "x" });
+    // Until it has as many shells as it keeps.
+    await Promise.all(Array.from({ length: CLIENTS }, () => send(backend, { source: "x" })));
     await settled();
     const before = await descriptors();
 

@@ -212,6 +212,18 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
     }
   });
 
+  it("is reported as killed though something of it still writes, which the next one does not notice", async () => {
+    const { launcher } = await openLauncher({ shellName });
+    const flood =
+      "setsid sh -c 'while :; do echo memory allocation of 9 bytes failed; done >&2' >/dev/null </dev/null &";
+    const launched = launcher.start(shell(`${flood} exec sleep 60`));
+    await launched.ancestorPid;
+    await delay(100);
+    launched.kill();
+    expect(await endOf(launched)).toMatchObject(KILLED);
+    expect(await endOf(launcher.start(shell("exit 0")))).toEqual(EXITED);
+  });
+
   it("is killed when it closes its output and goes on", async () => {
     const { launcher } = await openLauncher({ shellName });
     expect(await endOf(launcher.start(shell("exec sleep 60 >&-")))).toMatchObject(KILLED);
@@ -264,7 +276,7 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
     expect(readProc(`${pid}/task/${pid}/children`)).toBe("");
   });
 
-  it("is killed by its number only before its shell has waited for it, for it is somebody else's afterwards", async () => {
+  it("is killed by its process id only before its shell has waited for it: afterwards the id may belong to another process", async () => {
     const { shellPath } = await openLauncher({ shellName });
     const script = `kill() { echo "kill $*"; command kill "$@"; }
       wait() { echo "wait $*"; command wait "$@"; }
@@ -311,7 +323,7 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
 });
 
 describe("the FIFOs of a shell", () => {
-  it("that are removed make a failure of one program, and the next gets others", async () => {
+  it("that are removed fail one program, and the next one gets new FIFOs", async () => {
     const { launcher, folder } = await openLauncher();
     expect(await endOf(launcher.start(shell("exit 0")))).toEqual(EXITED);
     await rm(join(folder, "launcher", "1.out"));
@@ -321,7 +333,7 @@ describe("the FIFOs of a shell", () => {
     expect(await exchange(launcher.start(shell("echo after")))).toBe("after\n");
   });
 
-  it("cannot be made without mkfifo, which every program is told", async () => {
+  it("cannot be made without mkfifo, and then every program fails to start", async () => {
     const { launcher } = await openLauncher({ mkfifoPath: "/nonexistent/mkfifo" });
     for (let round = 0; round < 2; round++) {
       const failed = launcher.start(shell("echo lost"));
@@ -483,7 +495,7 @@ describe("a shell without descriptors or processes left", () => {
       expect((await endOf(launcher.start(shell("", { inheritedFile, file: "/bin/true" })))).kind).not.toBe("signalled");
       limit(1024);
     }
-    // The shell may have ended of it, and may not be known to have.
+    // The shell may have ended because of that, and the launcher may not know it yet.
     await expect.poll(() => exchange(launcher.start(shell("echo started")))).toBe("started\n");
   });
 });

@@ -41,7 +41,7 @@ describe("a single image that Typst refuses", () => {
     expect(await explain(IMAGE, REFUSED, NOTHING).explained).toBe(FAILURE);
   });
 
-  it("is nobody's where the client has gone by then", async () => {
+  it("is that the client has left, if it has by then", async () => {
     expect(await explain(IMAGE, REFUSED, PRINTED, true).explained).toBe(CLIENT_GONE);
   });
 
@@ -96,7 +96,7 @@ describe("a PDF of selected pages", () => {
     expect(await failureOfSelection(PAGES, pdf, async () => resultOf(end), PRESENT)).toBeNull();
   });
 
-  it("is nobody's where the client has gone by then", async () => {
+  it("is that the client has left, if it has by then", async () => {
     const pdf = await spoolOf(PLACEHOLDER);
     expect(await failureOfSelection(PAGES, pdf, async () => NOTHING, AbortSignal.abort())).toBe(CLIENT_GONE);
   });

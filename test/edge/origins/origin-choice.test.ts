@@ -75,7 +75,7 @@ describe("of two origins", () => {
     expect(choose(choice, 5000)).toBe(1);
   });
 
-  it("the reported load is not added to by renders of before the report", () => {
+  it("renders from before a report are not added to the load that it reports", () => {
     const choice = new OriginChoice(2);
     for (const end of [1, 2, 3]) attempt(choice, 0, end, answered({ running: 1 }));
     attempt(choice, 1, 3, answered({ running: 2 }));
@@ -180,7 +180,7 @@ it("spreads renders over many equal origins", () => {
 });
 
 describe("a probe", () => {
-  it("is due at once when a render fails, and after twice as long a pause each time it fails, up to thirty seconds", () => {
+  it("is due at once when a render fails, and each time it fails after a pause twice as long, up to thirty seconds", () => {
     const choice = new OriginChoice(2);
     attempt(choice, 0, 0, FAILED);
     let now = 0;
