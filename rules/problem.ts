@@ -267,6 +267,14 @@ export function renderQueueFull(cause: string, retryAfterSeconds: number): Probl
   return problem("render_queue_full", detail, { retry_after: retryAfterSeconds });
 }
 
+/** @param countedBytes what was counted until the output was over the limit. */
+export function outputTooLarge(countedBytes: number, limit: number): Problem {
+  // Bytes are counted as Typst writes them. Escaping an SVG adds to them, so the count may be within the limit.
+  const size = Math.max(countedBytes, limit + 1);
+  const detail = `The output has ${size} bytes or more; at most ${limit} are allowed.`;
+  return problem("output_too_large", detail, { size, limit });
+}
+
 /** An unexpected failure. Its cause goes to the log, never to the client. */
 export function serviceUnavailable(): Problem {
   return problem("service_unavailable", "The service cannot take this request now.", {});

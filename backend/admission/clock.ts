@@ -2,7 +2,7 @@
  * The clock of the render queue. Tests pass in a clock on which hours take milliseconds.
  */
 
-const MILLISECONDS_PER_SECOND = 1000;
+export const MILLISECONDS_PER_SECOND = 1000;
 
 export interface Clock {
   /** Seconds since some fixed moment; never goes back. */

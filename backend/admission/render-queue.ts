@@ -13,7 +13,7 @@
  * as soon as a caller without a slot needs it, and only then is the request refused.
  */
 import { CallerLoad } from "./caller-load.ts";
-import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
+import { type Clock, MILLISECONDS_PER_SECOND, SYSTEM_CLOCK } from "./clock.ts";
 
 export interface RenderQueueOptions {
   readonly slots: number;
@@ -152,6 +152,7 @@ export class RenderQueue {
   /**
    * The estimated wait of a caller's next request, in whole seconds. Callers take turns, so each other caller is served before it at most
    * as often as this caller has requests waiting. A slow caller waits only for slow callers, and has one slot less, which they leave free.
+   * Never more than the queue deadline: by then all that wait have been served or refused.
    */
   #retryAfterSeconds(own: CallerLoad<Waiter>): number {
     const time = this.#clock.nowSeconds();
@@ -162,7 +163,9 @@ export class RenderQueue {
       const renderSeconds = load.expectedSeconds(time, this.#meanRenderSeconds);
       ahead += renderSeconds * (load.running + Math.min(load.waiting.size, own.waiting.size + 1));
     }
-    return Math.max(1, Math.ceil(ahead / (this.#options.slots - (isHeldBack ? 1 : 0))));
+    const seconds = Math.ceil(ahead / (this.#options.slots - (isHeldBack ? 1 : 0)));
+    const longest = Math.ceil(this.#options.deadlineMilliseconds / MILLISECONDS_PER_SECOND);
+    return Math.max(1, Math.min(seconds, longest));
   }
 
   #enter(

@@ -4,18 +4,12 @@
 import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { Output } from "../../rules/output-options.ts";
+import { outputTooLarge } from "../../rules/problem.ts";
 import { ServiceFailure } from "../error-log.ts";
 import type { BackendSettings } from "../settings.ts";
 import { listOutputFiles } from "../work-directory/output-files.ts";
 import { packPages } from "./archive.ts";
-import {
-  noPageWritten,
-  noTemporarySpace,
-  notRendered,
-  outputTooLarge,
-  type RenderOutcome,
-  tooManyOutputFiles,
-} from "./outcome.ts";
+import { noPageWritten, noTemporarySpace, notRendered, type RenderOutcome, tooManyOutputFiles } from "./outcome.ts";
 import type { Spool } from "./spool.ts";
 import type { TimeLimit } from "./time-limit.ts";
 
@@ -46,7 +40,7 @@ export async function archiveOutcome(
   const { names, areMore, bytes } = await listOutputFiles(directory, max_output_files);
   if (names.length === 0) return notRendered(noPageWritten(wanted));
   if (areMore) return notRendered(tooManyOutputFiles(settings));
-  if (bytes > max_output_bytes) return notRendered(outputTooLarge(bytes, settings));
+  if (bytes > max_output_bytes) return notRendered(outputTooLarge(bytes, max_output_bytes));
   if (!hasRoomFor(bytes)) return notRendered(noTemporarySpace());
   const pages = names.map((name) => ({ number: Number(name), path: join(directory, name) }));
   const extension = wanted.format === "png" ? "png" : "svg";
@@ -55,7 +49,7 @@ export async function archiveOutcome(
     case "kept":
       return { kind: "rendered", file: { output: archive, extension: "zip" } };
     case "too-large":
-      return notRendered(outputTooLarge(Math.max(pageBytes, archive.size), settings));
+      return notRendered(outputTooLarge(Math.max(pageBytes, archive.size), max_output_bytes));
     case "no-room":
       return notRendered(noTemporarySpace());
     case "stopped":

@@ -3,7 +3,7 @@
  */
 import type { FileExtension } from "../../rules/http/file-name.ts";
 import type { Output } from "../../rules/output-options.ts";
-import { type Problem, problem, renderQueueFull } from "../../rules/problem.ts";
+import { outputTooLarge, type Problem, problem, renderQueueFull } from "../../rules/problem.ts";
 import { ServiceFailure } from "../error-log.ts";
 import type { BackendSettings } from "../settings.ts";
 import type { TypstResult } from "../typst/process.ts";
@@ -41,7 +41,7 @@ export function outcomeOfEnd(result: TypstResult, settings: BackendSettings): Re
   const { end } = result;
   // Checked first: a process over the limit may exit before it is stopped.
   if (result.outputTaken === "too-large" || result.outputBytes > settings.limits.max_output_bytes) {
-    return outputTooLarge(result.outputBytes, settings);
+    return outputTooLarge(result.outputBytes, settings.limits.max_output_bytes);
   }
   if (result.outputTaken === "no-room") return noTemporarySpace();
   switch (end.kind) {
@@ -55,7 +55,7 @@ export function outcomeOfEnd(result: TypstResult, settings: BackendSettings): Re
         case "render-timeout":
           return renderTimeout("wall_clock", settings);
         case "output-too-large":
-          return outputTooLarge(result.outputBytes, settings);
+          return outputTooLarge(result.outputBytes, settings.limits.max_output_bytes);
         case "too-many-files":
           return tooManyOutputFiles(settings);
         case "no-room":
@@ -78,7 +78,7 @@ function outcomeOfSignal(signal: string, result: TypstResult, settings: BackendS
     case "SIGXCPU":
       return renderTimeout("processor_time", settings);
     case "SIGXFSZ":
-      return outputTooLarge(result.outputBytes, settings);
+      return outputTooLarge(result.outputBytes, settings.limits.max_output_bytes);
     default:
       return renderFailed();
   }
@@ -121,17 +121,6 @@ export function noPageWritten(wanted: Output): Problem {
 
 export function renderFailed(): Problem {
   return problem("render_failed", "The render ended without an output and without a cause in the template.", {});
-}
-
-/** @param countedBytes what was counted until the output was over the limit. */
-export function outputTooLarge(countedBytes: number, { limits }: BackendSettings): Problem {
-  const limit = limits.max_output_bytes;
-  // Bytes are counted as Typst writes them. Escaping an SVG adds to them, so the count may be within the limit.
-  const size = Math.max(countedBytes, limit + 1);
-  return problem("output_too_large", `The output has ${size} bytes or more; at most ${limit} are allowed.`, {
-    size,
-    limit,
-  });
 }
 
 export function tooManyOutputFiles({ limits }: BackendSettings): Problem {

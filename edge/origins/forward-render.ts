@@ -35,7 +35,7 @@ import { deploymentOf, type EdgeContext } from "../context.ts";
 import type { HeldBody } from "../held-body.ts";
 import { logFailure } from "../request-log.ts";
 import { problemCodeOf } from "../request-record.ts";
-import { lengthOf, maxAnswerBytes } from "./answer-length.ts";
+import { lengthOf, MAX_PROBLEM_BYTES, problemOfLength } from "./answer-length.ts";
 import { readText } from "./fetch-text.ts";
 import type { Origin } from "./origin.ts";
 import type { AnswerContent, OriginAnswer } from "./origin-answer.ts";
@@ -73,8 +73,12 @@ export async function forwardRender(context: EdgeContext, body: HeldBody): Promi
     inBackground: (work) => context.executionCtx.waitUntil(work),
   });
   switch (end.kind) {
-    case "answered":
-      return { kind: "answered", response: end.answer };
+    case "answered": {
+      const problem = problemOfLength(end.answer, settings.limits);
+      if (problem === null) return { kind: "answered", response: end.answer };
+      await end.answer.body?.cancel();
+      return { kind: "refused", problem };
+    }
     case "busy":
       return {
         kind: "refused",
@@ -134,19 +138,18 @@ async function sendProbe(
 function answerOf(context: EdgeContext, response: Response): OriginAnswer<Response> {
   return {
     status: response.status,
-    content: contentOf(response, deploymentOf(context).settings.limits),
+    content: contentOf(response),
     retryAfter: response.headers.get("Retry-After"),
     load: parseBackendLoad(response.headers.get(LOAD_HEADER)),
     answer: response,
   };
 }
 
-function contentOf(response: Response, limits: Limits): AnswerContent {
+function contentOf(response: Response): AnswerContent {
   const { status, headers } = response;
   const mediaType = headers.get("Content-Type");
-  if ((lengthOf(response) ?? 0) > maxAnswerBytes(response, limits)) return "foreign";
   if (fileExtensionOf(mediaType) !== null) return status === 200 ? "file" : "foreign";
-  if (mediaType !== PROBLEM_MEDIA_TYPE) return "foreign";
+  if (mediaType !== PROBLEM_MEDIA_TYPE || (lengthOf(response) ?? 0) > MAX_PROBLEM_BYTES) return "foreign";
   // Proxies answer with problems too (RFC 9457), which are none of the contract's.
   const code = problemCodeOf(headers.get(PROBLEM_CODE_HEADER));
   return code !== null && PROBLEMS[code].status === status ? code : "foreign";

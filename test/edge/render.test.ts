@@ -138,11 +138,17 @@ describe("a valid request", () => {
     ],
     ["200 with the page of a proxy", () => new Response("<html>", { headers: { "Content-Type": "text/html" } })],
     ["no content", () => new Response(null, { status: 204 })],
-    ["a file over the output limit", () => longAnswer("application/pdf", DEFAULT_LIMITS.max_output_bytes + 1)],
     ["an endless problem", () => longAnswer("application/problem+json", 1024 * 1024 + 1)],
   ])("is answered 503 when the backend answers %s", async (_what, answer) => {
     standInBackend(answer);
     await expectProblem(await sendRender('{"source":"x"}'), "service_unavailable");
+  });
+
+  it("is answered 413 when the file of a backend with a higher limit is over the edge's own", async () => {
+    const limit = DEFAULT_LIMITS.max_output_bytes;
+    standInBackend(() => longAnswer("application/pdf", limit + 1));
+    const { context } = await expectProblem(await sendRender('{"source":"x"}'), "output_too_large");
+    expect(context).toEqual({ size: limit + 1, limit });
   });
 
   it("gets a problem of the backend", async () => {

@@ -334,6 +334,13 @@ describe("Retry-After", () => {
     expect(await toldTo("other", renders)).toBe(4);
   });
 
+  it("is never more than the queue deadline, after which all that wait now have been served or refused", async () => {
+    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 1 });
+    await renderOnce(renders, "flood", 2);
+    await ask(renders, ...Array.from({ length: 100 }, () => "flood"));
+    expect(await toldTo("flood", renders)).toBe(60);
+  });
+
   it("counts for a slow caller only slow renders, and not the slot that is left free", async () => {
     const renders = new RendersInVirtualTime(OPTIONS);
     await renderOnce(renders, "slow", 10);

@@ -7,7 +7,6 @@ import {
   noPageWritten,
   noTemporarySpace,
   outcomeOfEnd,
-  outputTooLarge,
   renderFailed,
   tooManyOutputFiles,
 } from "../../../backend/render/outcome.ts";
@@ -15,6 +14,7 @@ import { renderTimeout, TIMEOUT_CAUSES, timeoutCauseOf } from "../../../backend/
 import { readBackendSettings } from "../../../backend/settings.ts";
 import type { TypstEnd, TypstResult } from "../../../backend/typst/process.ts";
 import type { Output } from "../../../rules/output-options.ts";
+import { outputTooLarge } from "../../../rules/problem.ts";
 
 const LIMIT = 5000;
 const SETTINGS = readBackendSettings({
@@ -147,7 +147,7 @@ describe("a problem", () => {
   });
 
   it("has its numbers in its context and in its detail", () => {
-    expect(outputTooLarge(LIMIT + 5, SETTINGS)).toEqual({
+    expect(outputTooLarge(LIMIT + 5, LIMIT)).toEqual({
       ...tooLarge(LIMIT + 5),
       detail: expect.stringMatching(/5005 bytes.* 5000 /),
     });
