@@ -21,7 +21,6 @@ import {
   TRACEPARENT_HEADER,
   TRACESTATE_HEADER,
 } from "../../rules/http/trace-context.ts";
-import type { Limits } from "../../rules/limits.ts";
 import {
   PROBLEM_MEDIA_TYPE,
   PROBLEMS,
@@ -135,7 +134,7 @@ async function sendProbe(
   return { ...answerOf(context, response), answer: null };
 }
 
-function answerOf(context: EdgeContext, response: Response): OriginAnswer<Response> {
+function answerOf(_context: EdgeContext, response: Response): OriginAnswer<Response> {
   return {
     status: response.status,
     content: contentOf(response),
