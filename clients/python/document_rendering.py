@@ -313,6 +313,7 @@ class _Validator:
         self._output_rules = constraints["output_rules"]
         self._errors: list[dict[str, Any]] = []
         self._codes: list[str] = []
+        self._has_invalid_data = False
         self._invalid_file: str | None = None
         self._oversize: Problem | None = None
         self._key_character = re.compile(constraints["segment_character_class"])
@@ -353,6 +354,7 @@ class _Validator:
     def _add(self, loc: _Loc, type_: str, code: str = "invalid_request") -> None:
         self._errors.append({"loc": _shortened(loc), "msg": type_.replace("_", " "), "type": type_})
         self._codes.append(code)
+        self._has_invalid_data |= code == "invalid_file_data"
 
     def _shape_problem(self) -> Problem:
         ranks = ("invalid_request", "unsupported_format", "invalid_template_path", "invalid_file_data")
@@ -429,14 +431,10 @@ class _Validator:
         if size is None:
             is_valid_key = len(loc) == 2
             type_ = "lone_surrogate" if encoding == "text" else "invalid_base64"
-            self._add([*loc, "content"] if is_valid_key else loc, type_, "invalid_file_data")
-            if is_valid_key and self._invalid_file is None and "source" not in self._data_error_places():
+            if is_valid_key and not self._has_invalid_data:
                 self._invalid_file = key
+            self._add([*loc, "content"] if is_valid_key else loc, type_, "invalid_file_data")
         return size
-
-    def _data_error_places(self) -> list[Any]:
-        """Where the errors of the code `invalid_file_data` are: the first decides whether `context` has a key."""
-        return [error["loc"][0] for error, code in zip(self._errors, self._codes) if code == "invalid_file_data"]
 
     def _is_valid_key(self, key: str) -> bool:
         rules = self._constraints
