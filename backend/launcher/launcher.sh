@@ -36,7 +36,8 @@ is_child() {
 
 # finish <word>: kills the program if it still runs, and reports its exit status under a word that the program cannot have known.
 finish() {
-  if is_child 2>/dev/null; then kill -KILL $!; fi
+  # It may end at this moment, which is nothing to report.
+  if is_child; then kill -KILL $!; fi 2>/dev/null
   wait $!
   set -- "$1" $?
   kill -TERM 0
