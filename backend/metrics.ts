@@ -270,7 +270,7 @@ export class BackendMetrics {
     this.#renders.inc({ format, outcome: end.outcome });
     this.#callerRequests.inc({ caller: this.#callerLabel.of(caller), outcome: end.outcome });
     if (end.delivery === null) return;
-    this.#phaseSeconds.observe({ phase: "delivery" }, end.delivery.seconds);
+    this.#phaseSeconds.observe({ phase: "delivery" }, end.delivery.run.milliseconds / 1000);
     this.#deliveries.inc({ end: end.delivery.end });
   }
 
