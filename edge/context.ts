@@ -3,14 +3,14 @@
  */
 import type { Context } from "hono";
 import { limitsFingerprint } from "../rules/limits.ts";
-import { BodyMemory } from "./body-memory.ts";
-import type { FairLimit } from "./fair-limit.ts";
-import { MetricsScraper } from "./metrics-scraper.ts";
-import { OriginCapabilities } from "./origin-capabilities.ts";
-import { type Origin, openOrigin } from "./origins/origin.ts";
-import { OriginChoice } from "./origins/origin-choice.ts";
-import { uploadLimit } from "./read-body.ts";
-import type { RequestRecord } from "./request-record.ts";
+import { type Origin, openOrigin } from "./backends/backend.ts";
+import { OriginChoice } from "./backends/backend-choice.ts";
+import { BodyMemory } from "./body/body-memory.ts";
+import type { FairLimit } from "./body/fair-limit.ts";
+import { uploadLimit } from "./body/read-body.ts";
+import { OriginCapabilities } from "./gathered/common-capabilities.ts";
+import { MetricsScraper } from "./gathered/metrics-scraper.ts";
+import type { RequestRecord } from "./log/request-record.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
 
 /** The Worker's bindings: the static documents, an optional rate limit, settings as strings, and those that name origins. */

@@ -2,7 +2,7 @@
  * The edge's settings: the only reader of the Worker's bindings. They are parsed once per isolate and frozen.
  */
 
-import { type NamedToken, parseNamedTokens, parseTokens } from "../rules/http/authentication.ts";
+import { type NamedToken, parseNamedTokens, parseTokens } from "../protocol/authentication.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
 import { BACKEND_TIMEOUT_SETTING, type RenderTime, readRenderTime } from "../rules/render-time.ts";
 import {
@@ -12,7 +12,7 @@ import {
   readIntegerSettings,
   SettingError,
 } from "../rules/settings.ts";
-import { type AccessToken, type OriginAddress, parseOriginAddresses } from "./origins/origin-address.ts";
+import { type AccessToken, type OriginAddress, parseOriginAddresses } from "./backends/backend-address.ts";
 
 /** The edge's integer settings, without the limits. */
 export const EDGE_INTEGER_SETTINGS = {

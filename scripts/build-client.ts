@@ -25,7 +25,7 @@ execFileSync("tsc", ["-p", fileURLToPath(new URL("client/tsconfig.build.json", R
 await removeUnreachableTypes(["client/client.d.ts", "rules/client.d.ts"]);
 const { metafile } = await build({
   absWorkingDir: fileURLToPath(ROOT),
-  entryPoints: { client: "client/client.ts", rules: "rules/client.ts" },
+  entryPoints: { client: "client/client.ts", rules: "rules/published-rules.ts" },
   outdir: fileURLToPath(TARGET),
   bundle: true,
   // The client loads the rules when it needs them: they are a chunk of their own.

@@ -6,7 +6,7 @@ import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "smol-toml";
 import { describe, expect, it } from "vitest";
-import { parseOriginAddresses } from "../../edge/origins/origin-address.ts";
+import { parseOriginAddresses } from "../../edge/backends/backend-address.ts";
 import { type Block, blocksOf } from "../support/markdown-blocks.ts";
 import { makeWranglerFolder, runWrangler } from "../support/wrangler.ts";
 

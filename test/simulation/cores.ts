@@ -2,10 +2,10 @@
  * The code under test: how the simulation makes its parts, so that a test can put a broken one in place of each.
  */
 import { RenderQueue, type RenderQueueOptions } from "../../backend/admission/render-queue.ts";
-import { BodyMemory } from "../../edge/body-memory.ts";
+import { OriginChoice } from "../../edge/backends/backend-choice.ts";
+import { RenderAttempts } from "../../edge/backends/render-attempts.ts";
+import { BodyMemory } from "../../edge/body/body-memory.ts";
 import type { Clock } from "../../edge/clock.ts";
-import { OriginChoice } from "../../edge/origins/origin-choice.ts";
-import { RenderAttempts } from "../../edge/origins/render-attempts.ts";
 
 export interface Cores {
   makeQueue(options: RenderQueueOptions): RenderQueue;

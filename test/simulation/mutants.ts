@@ -3,9 +3,9 @@
  * that the invariants can be broken.
  */
 import { type Admission, type Applicant, RenderQueue, type SlotWork } from "../../backend/admission/render-queue.ts";
-import { BodyMemory } from "../../edge/body-memory.ts";
-import { type Attempt, type AttemptResult, OriginChoice, type Probe } from "../../edge/origins/origin-choice.ts";
-import { type FailedAttempt, type NextStep, RenderAttempts } from "../../edge/origins/render-attempts.ts";
+import { type Attempt, type AttemptResult, OriginChoice, type Probe } from "../../edge/backends/backend-choice.ts";
+import { type FailedAttempt, type NextStep, RenderAttempts } from "../../edge/backends/render-attempts.ts";
+import { BodyMemory } from "../../edge/body/body-memory.ts";
 import { type Cores, REAL_CORES } from "./cores.ts";
 
 class ChoiceThatLeaksAttempts extends OriginChoice {

@@ -5,8 +5,8 @@
  * It behaves like TCP: while the network drops packets, messages wait and arrive later; a process that ends closes its connections;
  * a host that loses power closes nothing, and loses everything that it had.
  */
-import type { OriginAnswer } from "../../edge/origins/origin-answer.ts";
-import type { Sending } from "../../edge/origins/try-origins.ts";
+import type { OriginAnswer } from "../../edge/backends/backend-answer.ts";
+import type { Sending } from "../../edge/backends/try-backends.ts";
 import type { AttemptFacts, RequestFacts } from "./facts.ts";
 import type { BackendProcess } from "./simulated-backend.ts";
 import type { World } from "./world.ts";

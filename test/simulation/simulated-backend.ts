@@ -5,8 +5,8 @@
 import { ByteBudget } from "../../backend/admission/byte-budget.ts";
 import type { Clock } from "../../backend/admission/clock.ts";
 import type { RenderQueue } from "../../backend/admission/render-queue.ts";
-import type { OriginAnswer } from "../../edge/origins/origin-answer.ts";
-import { PROBE_CALLER } from "../../rules/http/headers.ts";
+import type { OriginAnswer } from "../../edge/backends/backend-answer.ts";
+import { PROBE_CALLER } from "../../protocol/headers.ts";
 import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
 import { queueDeadlineMilliseconds } from "../../rules/render-time.ts";
 import type { WaitFacts } from "./invariants.ts";

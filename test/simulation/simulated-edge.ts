@@ -1,17 +1,18 @@
 /**
  * An edge: one isolate with its memory and its view of the origins. What decides is the real code; around it is what
- * `edge/render-route.ts` does.
+ * `edge/routes/render.ts` does.
  *
  * As in workerd, a request whose client has disconnected is not continued: none of its promises resolves any more.
  */
-import type { BodyMemory, Reservation } from "../../edge/body-memory.ts";
-import { RETRY_AFTER_SECONDS } from "../../edge/body-memory.ts";
+
+import type { OriginAnswer } from "../../edge/backends/backend-answer.ts";
+import type { OriginChoice } from "../../edge/backends/backend-choice.ts";
+import { type ForwardingEnd, type Sending, tryOrigins } from "../../edge/backends/try-backends.ts";
+import type { BodyMemory, Reservation } from "../../edge/body/body-memory.ts";
+import { RETRY_AFTER_SECONDS } from "../../edge/body/body-memory.ts";
+import { FairLimit } from "../../edge/body/fair-limit.ts";
+import { HeldBody } from "../../edge/body/held-body.ts";
 import type { Clock } from "../../edge/clock.ts";
-import { FairLimit } from "../../edge/fair-limit.ts";
-import { HeldBody } from "../../edge/held-body.ts";
-import type { OriginAnswer } from "../../edge/origins/origin-answer.ts";
-import type { OriginChoice } from "../../edge/origins/origin-choice.ts";
-import { type ForwardingEnd, type Sending, tryOrigins } from "../../edge/origins/try-origins.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
 import type { AnswerFacts, AttemptEnd, AttemptFacts, RequestFacts } from "./facts.ts";
@@ -20,9 +21,9 @@ import type { World } from "./world.ts";
 
 const BODY_TIMEOUT_MILLISECONDS = 60_000;
 const SLACK_MILLISECONDS = 10_000;
-/** Of `edge/read-body.ts`. No schedule has as many requests: what matters here is that all permits are released. */
+/** Of `edge/body/read-body.ts`. No schedule has as many requests: what matters here is that all permits are released. */
 const MAX_UPLOADS = 1024;
-/** Of `edge/origins/try-origins.ts`. */
+/** Of `edge/backends/try-backends.ts`. */
 const ATTEMPT_SLACK_MILLISECONDS = 1000;
 /** A body arrives at the edge in this many pieces. */
 const PIECES = 3;
