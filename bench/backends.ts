@@ -1,8 +1,8 @@
 /**
- * `npm run bench:origins`: what it costs when one of three backends fails. Clients render without a break through the edge, and
+ * `npm run bench:backends`: what it costs when one of three backends fails. Clients render without a break through the edge, and
  * check each answer, while one backend after another is killed, stopped or cut off, one fault at a time. Writes bench/backends.md.
  *
- * `ORIGINS_SECONDS` is how long it takes. Everything shares the cores of one machine, so only the ratio of the rows of one run counts.
+ * `BACKENDS_SECONDS` is how long it takes. Everything shares the cores of one machine, so only the ratio of the rows of one run counts.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { locateTypst } from "../machine/typst-location.mjs";
@@ -12,7 +12,7 @@ import { describeMachine } from "./machine.ts";
 import { median } from "./median.ts";
 import { markdown, publish, type Table } from "./report.ts";
 
-const SECONDS = Number(process.env.ORIGINS_SECONDS ?? 96);
+const SECONDS = Number(process.env.BACKENDS_SECONDS ?? 96);
 const BACKENDS = 3;
 const CLIENTS = 6;
 /** Longer than the edge needs to find out that a backend is silent. */
@@ -95,7 +95,7 @@ async function main(): Promise<void> {
     const table = tableOf(phases);
     const page = `# What the failure of a backend costs
 
-Made by \`ORIGINS_SECONDS=${SECONDS} npm run bench:origins\` on ${describeMachine()}. Clients, edge and backends share the machine.
+Made by \`BACKENDS_SECONDS=${SECONDS} npm run bench:backends\` on ${describeMachine()}. Clients, edge and backends share the machine.
 
 ${CLIENTS} clients render one page after another and check it; ${BACKENDS} backends with two slots each. One backend after another fails for
 ${FAULT_SECONDS} s and has ${HEALED_SECONDS} s to come back: it is killed, stopped (\`SIGSTOP\`), or its network goes silent, resets every connection, or accepts
@@ -104,7 +104,7 @@ connections and never answers.
 ${markdown(table)}
 `;
     for (const { failures } of phases.values()) for (const failure of failures) progress(failure);
-    await publish("origins", page, [table]);
+    await publish("backends", page, [table]);
   } finally {
     await fleet.stop();
   }

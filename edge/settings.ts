@@ -12,7 +12,7 @@ import {
   readIntegerSettings,
   SettingError,
 } from "../rules/settings.ts";
-import { type AccessToken, type OriginAddress, parseOriginAddresses } from "./backends/backend-address.ts";
+import { type AccessToken, type BackendAddress, parseBackendAddresses } from "./backends/backend-address.ts";
 
 /** The edge's integer settings, without the limits. */
 export const EDGE_INTEGER_SETTINGS = {
@@ -48,7 +48,7 @@ export interface EdgeSettings extends RenderTime {
   readonly apiTokens: readonly NamedToken[];
   /** Authenticates the edge to the backend. Empty if the deployment has no token configured: every render is then answered 503. */
   readonly backendToken: string;
-  readonly backends: readonly OriginAddress[];
+  readonly backends: readonly BackendAddress[];
   /** Null if the backends are not behind Cloudflare Access. */
   readonly accessToken: AccessToken | null;
   readonly bodyTimeoutSeconds: number;
@@ -83,7 +83,7 @@ export function readEdgeSettings(environment: Readonly<Record<string, unknown>>)
     ...readRenderTime(strings),
     apiTokens: parseNamedTokens("SERVICE_API_TOKENS", strings.SERVICE_API_TOKENS),
     backendToken: parseTokens("SERVICE_BACKEND_TOKEN", strings.SERVICE_BACKEND_TOKEN)[0] ?? "",
-    backends: parseOriginAddresses(strings.SERVICE_BACKEND_URLS),
+    backends: parseBackendAddresses(strings.SERVICE_BACKEND_URLS),
     accessToken: readAccessToken(strings),
     metricsAccess: readMetricsAccess(strings),
     corsOrigins: readCorsOrigins(strings),

@@ -30,7 +30,7 @@ const RENDER_FAULTS = {
   "no-backend": {
     severity: "failure",
     cause: "None of the edge's origins takes a render: origins-up says why, unless /metrics is closed to the doctor.",
-    advice: `If it is, look for "an origin did not answer" in the edge's log: ${EDGE_LOG}.`,
+    advice: `If it is, look for "a backend did not answer" in the edge's log: ${EDGE_LOG}.`,
   },
   "behind-limit": {
     severity: "failure",

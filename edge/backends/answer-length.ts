@@ -1,5 +1,5 @@
 /**
- * How long an origin's answer may be.
+ * How long a backend's answer may be.
  */
 import { fileExtensionOf } from "../../protocol/rendered-file.ts";
 import type { Limits } from "../../rules/limits.ts";

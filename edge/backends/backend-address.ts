@@ -1,5 +1,5 @@
 /**
- * Parses `SERVICE_BACKEND_URLS` into the addresses of the origins, which is what the edge calls its backends.
+ * Parses `SERVICE_BACKEND_URLS` into the addresses of the backends.
  *
  * An entry is `[name=]` and one of
  * - `https://backend.example:8788`: a URL;
@@ -17,28 +17,28 @@ const MAX_ORIGINS = 64;
 /** The host of a request through a binding that has a destination of its own. */
 const BOUND_URL = "http://backend";
 
-export type OriginAddress = { readonly name: string } & (
+export type BackendAddress = { readonly name: string } & (
   | { readonly kind: "url"; readonly url: URL }
   | { readonly kind: "binding"; readonly binding: string; readonly url: URL }
   | { readonly kind: "container"; readonly binding: string; readonly index: number }
 );
 
-/** A service token of Cloudflare Access, for origins that it protects. */
+/** A service token of Cloudflare Access, for backends that it protects. */
 export interface AccessToken {
   readonly clientId: string;
   readonly clientSecret: string;
 }
 
-type Unnamed<Address> = Address extends OriginAddress ? Omit<Address, "name"> : never;
+type Unnamed<Address> = Address extends BackendAddress ? Omit<Address, "name"> : never;
 
 /**
- * The origins that the setting names, in its order. Without a name, an origin is `backend-1`, `backend-2` and so on by its
+ * The backends that the setting names, in its order. Without a name, a backend is `backend-1`, `backend-2` and so on by its
  * place; the instances of a named container are `name-1`, `name-2` and so on.
  *
- * @throws SettingError when an entry has none of the forms above, or two origins have one name.
+ * @throws SettingError when an entry has none of the forms above, or two backends have one name.
  */
-export function parseOriginAddresses(text: string | undefined): readonly OriginAddress[] {
-  const addresses: OriginAddress[] = [];
+export function parseBackendAddresses(text: string | undefined): readonly BackendAddress[] {
+  const addresses: BackendAddress[] = [];
   for (const entry of listEntries(text)) {
     const equals = entry.indexOf("=");
     const name = equals > 0 && CALLER_NAME_PATTERN.test(entry.slice(0, equals)) ? entry.slice(0, equals) : null;
@@ -55,7 +55,7 @@ export function parseOriginAddresses(text: string | undefined): readonly OriginA
   return addresses;
 }
 
-function parseEntry(text: string): Unnamed<OriginAddress>[] {
+function parseEntry(text: string): Unnamed<BackendAddress>[] {
   const bound = /^binding:([A-Za-z_][A-Za-z0-9_]*)(?:@(.+))?$/.exec(text);
   if (bound?.[1] !== undefined) {
     return [{ kind: "binding", binding: bound[1], url: parseUrl(bound[2] ?? BOUND_URL) }];
@@ -71,7 +71,7 @@ function parseEntry(text: string): Unnamed<OriginAddress>[] {
 function parseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isHttp = url?.protocol === "http:" || url?.protocol === "https:";
-  // The whole URL is its origin: no user name, path, query or fragment.
+  // The whole URL is its backend: no user name, path, query or fragment.
   if (url !== null && isHttp && url.href === `${url.origin}/`) return url;
   throw new SettingError(
     `${SETTING} must hold http or https URLs without a path, binding:NAME, binding:NAME@URL or container:NAME/COUNT, separated by spaces; each may have a name in front, as in paris=https://backend.example.`,

@@ -1,12 +1,12 @@
 /**
- * What an origin's answer means: for the client, and as evidence of whether the origin works.
+ * What a backend's answer means: for the client, and as evidence of whether the backend works.
  */
 import type { BackendLoad } from "../../protocol/backend-load.ts";
 import type { ProblemCode } from "../../rules/problem.ts";
 import type { AttemptResult } from "./backend-choice.ts";
 import type { FailedAttempt } from "./render-attempts.ts";
 
-/** Used for a full origin that sends no usable `Retry-After`. */
+/** Used for a full backend that sends no usable `Retry-After`. */
 const DEFAULT_RETRY_AFTER_SECONDS = 1;
 /** The most that is passed on. No setting lets a render run for that long, so a slot has become free by then. */
 const MAX_RETRY_AFTER_SECONDS = 900;
@@ -17,8 +17,8 @@ const MAX_RETRY_AFTER_SECONDS = 900;
  */
 export type AnswerContent = "file" | "foreign" | ProblemCode;
 
-/** The beginning of an origin's answer. */
-export interface OriginAnswer<Answer> {
+/** The beginning of a backend's answer. */
+export interface BackendAnswer<Answer> {
   readonly status: number;
   readonly content: AnswerContent;
   /** The value of `Retry-After`. */
@@ -29,8 +29,8 @@ export interface OriginAnswer<Answer> {
 
 type Meaning = { readonly kind: "answered" } | Exclude<FailedAttempt, { kind: "lost" }>;
 
-/** What an answer means for the client: it gets the answer, or another origin is tried. */
-export function meaningOf({ content, retryAfter }: OriginAnswer<unknown>): Meaning {
+/** What an answer means for the client: it gets the answer, or another backend is tried. */
+export function meaningOf({ content, retryAfter }: BackendAnswer<unknown>): Meaning {
   switch (content) {
     case "file":
     // What a render can end in.
@@ -63,8 +63,8 @@ export function meaningOf({ content, retryAfter }: OriginAnswer<unknown>): Meani
   }
 }
 
-/** What the answer to a caller's render tells about its origin. One that blames the request tells nothing. */
-export function resultOf(answer: OriginAnswer<unknown>): AttemptResult {
+/** What the answer to a caller's render tells about its backend. One that blames the request tells nothing. */
+export function resultOf(answer: BackendAnswer<unknown>): AttemptResult {
   const { load } = answer;
   if (load?.isDraining === true) return { kind: "answered", load };
   switch (meaningOf(answer).kind) {
@@ -79,14 +79,14 @@ export function resultOf(answer: OriginAnswer<unknown>): AttemptResult {
   }
 }
 
-/** What the answer to a probe tells. Nothing is wrong with its document, so any problem is the origin's own. */
-export function probeResultOf({ content, load }: OriginAnswer<unknown>): AttemptResult {
+/** What the answer to a probe tells. Nothing is wrong with its document, so any problem is the backend's own. */
+export function probeResultOf({ content, load }: BackendAnswer<unknown>): AttemptResult {
   if (content === "file" || load?.isDraining === true) return { kind: "answered", load };
   return content === "render_queue_full" ? { kind: "full", load } : { kind: "failed" };
 }
 
 /** Why an answer does not go to the client, for the log. */
-export function causeOf({ status, content }: OriginAnswer<unknown>): string {
+export function causeOf({ status, content }: BackendAnswer<unknown>): string {
   if (content === "foreign") return `status ${status} from something other than a backend`;
   // The token is all that a backend's 403 can be about.
   return content === "forbidden" ? `status ${status}: it does not accept SERVICE_BACKEND_TOKEN` : `status ${status}`;

@@ -1,9 +1,9 @@
 /**
- * Chooses the origin that gets the next render: the better of two random ones, according to what this isolate knows about them
+ * Chooses the backend that gets the next render: the better of two random ones, according to what this isolate knows about them
  * (docs/decisions/two-random-choices.md).
  *
- * A render that fails may be the cause itself, so it only makes its origin suspect. A probe, which no caller controls, decides
- * whether the origin goes out of use and when it comes back (docs/decisions/probes-are-renders.md). If no origin is in use,
+ * A render that fails may be the cause itself, so it only makes its backend suspect. A probe, which no caller controls, decides
+ * whether the backend goes out of use and when it comes back (docs/decisions/probes-are-renders.md). If no backend is in use,
  * renders go to the others all the same.
  *
  * Clock and random numbers are passed in. All times are in milliseconds.
@@ -12,9 +12,9 @@ import type { BackendLoad } from "../../protocol/backend-load.ts";
 
 /** A probe without an answer has failed after this time. */
 export const PROBE_TIMEOUT_MILLISECONDS = 5000;
-/** An origin that has a render and answers nothing at all for this long is probed. */
+/** A backend that has a render and answers nothing at all for this long is probed. */
 const SILENCE_MILLISECONDS = 3000;
-/** The shortest time between two probes of an origin, however many renders fail there. */
+/** The shortest time between two probes of a backend, however many renders fail there. */
 const PROBE_GAP_MILLISECONDS = 250;
 /**
  * Another one is sent if a probe has had no result for this long. Its result may never come: workerd does not resume a request whose
@@ -28,22 +28,22 @@ const LONGEST_PAUSE_MILLISECONDS = 30_000;
 const DRAINING_MILLISECONDS = 30_000;
 /** After this time, the load that an answer reported is out of date. */
 const LOAD_LIFETIME_MILLISECONDS = 5000;
-/** An origin that is back in use is chosen less often at first: its return counts like this many renders ahead. */
+/** A backend that is back in use is chosen less often at first: its return counts like this many renders ahead. */
 const RETURN_WEIGHT = 2;
 /** In this time the weight of a return falls to 0. */
 const RETURN_LIFETIME_MILLISECONDS = 5000;
 
-/** A request that an origin has not answered yet. */
+/** A request that a backend has not answered yet. */
 export interface Attempt {
-  readonly origin: number;
+  readonly backend: number;
   readonly beganAt: number;
   /** After this time it is forgotten: workerd does not resume a request whose client has disconnected. */
   readonly expiresAt: number;
 }
 
 /**
- * What an attempt or a probe tells about its origin. "full": it lives, but whether its renders end is not known. "abandoned" tells
- * nothing: the client left, or the origin refused the request itself.
+ * What an attempt or a probe tells about its backend. "full": it lives, but whether its renders end is not known. "abandoned" tells
+ * nothing: the client left, or the backend refused the request itself.
  */
 export type AttemptResult =
   | { readonly kind: "answered" | "full"; readonly load: BackendLoad | null }
@@ -51,16 +51,16 @@ export type AttemptResult =
 
 /** A probe that has been handed out. */
 export interface Probe {
-  readonly origin: number;
+  readonly backend: number;
   readonly beganAt: number;
 }
 
-/** The order in which origins are chosen: draining ones say that they are about to stop, suspect ones wait for a probe. */
+/** The order in which backends are chosen: draining ones say that they are about to stop, suspect ones wait for a probe. */
 const STANDINGS = ["in use", "draining", "suspect", "out of use"] as const;
 
 type Standing = (typeof STANDINGS)[number];
 
-interface OriginState {
+interface BackendState {
   readonly attempts: Set<Attempt>;
   load: BackendLoad | null;
   loadAt: number;
@@ -77,18 +77,18 @@ interface OriginState {
   probeAt: number;
   /** Failed probes in a row. */
   failedProbes: number;
-  /** When the last of them ended, and when the origin got the newest of them. */
+  /** When the last of them ended, and when the backend got the newest of them. */
   failedAt: number;
   lostAt: number;
   /** When it last came back into use. */
   returnedAt: number;
 }
 
-export class OriginChoice {
-  readonly #origins: readonly OriginState[];
+export class BackendChoice {
+  readonly #backends: readonly BackendState[];
 
   constructor(count: number) {
-    this.#origins = Array.from({ length: count }, () => ({
+    this.#backends = Array.from({ length: count }, () => ({
       attempts: new Set<Attempt>(),
       load: null,
       loadAt: Number.NEGATIVE_INFINITY,
@@ -107,9 +107,9 @@ export class OriginChoice {
   }
 
   /**
-   * @param excluded origins that must not be chosen
+   * @param excluded backends that must not be chosen
    * @param random a number from 0 to below 1, as `Math.random` returns it
-   * @returns the index of an origin; null if all are excluded.
+   * @returns the index of a backend; null if all are excluded.
    */
   choose(now: number, excluded: ReadonlySet<number>, random: () => number): number | null {
     for (const standing of STANDINGS) {
@@ -127,38 +127,38 @@ export class OriginChoice {
     return this.#withStanding("in use", now, excluded).length > 0;
   }
 
-  isOutOfUse(origin: number): boolean {
-    return this.#stateOf(origin).trust === "out of use";
+  isOutOfUse(backend: number): boolean {
+    return this.#stateOf(backend).trust === "out of use";
   }
 
-  /** Whether an origin is out of use, and a probe failed that it got at this time or later. */
-  hasFailedSince(origin: number, time: number): boolean {
-    return this.isOutOfUse(origin) && this.#stateOf(origin).lostAt >= time;
+  /** Whether a backend is out of use, and a probe failed that it got at this time or later. */
+  hasFailedSince(backend: number, time: number): boolean {
+    return this.isOutOfUse(backend) && this.#stateOf(backend).lostAt >= time;
   }
 
-  /** Whether the origin has said, of a time after this one, that no render runs or waits there. */
-  wasIdleSince(origin: number, time: number): boolean {
-    return this.#stateOf(origin).idleAt > time;
+  /** Whether the backend has said, of a time after this one, that no render runs or waits there. */
+  wasIdleSince(backend: number, time: number): boolean {
+    return this.#stateOf(backend).idleAt > time;
   }
 
   /**
-   * Hands out the probes that are to be sent now, each once; `probed` must follow. With one origin there is nothing to choose, and so
+   * Hands out the probes that are to be sent now, each once; `probed` must follow. With one backend there is nothing to choose, and so
    * none.
    */
   takeDue(now: number): readonly Probe[] {
-    if (this.#origins.length < 2) return [];
+    if (this.#backends.length < 2) return [];
     const due: Probe[] = [];
-    for (const [origin, state] of this.#origins.entries()) {
+    for (const [backend, state] of this.#backends.entries()) {
       if (!this.#isDue(state, now)) continue;
       state.probeAt = now + UNANSWERED_PROBE_GAP_MILLISECONDS;
-      due.push({ origin, beganAt: now });
+      due.push({ backend, beganAt: now });
     }
     return due;
   }
 
   /** Records the result of a probe. */
-  probed({ origin, beganAt }: Probe, now: number, result: AttemptResult): void {
-    const state = this.#stateOf(origin);
+  probed({ backend, beganAt }: Probe, now: number, result: AttemptResult): void {
+    const state = this.#stateOf(backend);
     switch (result.kind) {
       case "answered":
       case "full":
@@ -181,9 +181,9 @@ export class OriginChoice {
     }
   }
 
-  begin(origin: number, now: number, expiresAt: number): Attempt {
-    const attempt = { origin, beganAt: now, expiresAt };
-    const state = this.#stateOf(origin);
+  begin(backend: number, now: number, expiresAt: number): Attempt {
+    const attempt = { backend, beganAt: now, expiresAt };
+    const state = this.#stateOf(backend);
     state.attempts.add(attempt);
     state.begunSince++;
     return attempt;
@@ -191,7 +191,7 @@ export class OriginChoice {
 
   /** Counts the end of an attempt. Further calls for the same attempt do nothing. */
   end(attempt: Attempt, now: number, result: AttemptResult): void {
-    const state = this.#stateOf(attempt.origin);
+    const state = this.#stateOf(attempt.backend);
     if (!state.attempts.delete(attempt)) return;
     switch (result.kind) {
       case "answered":
@@ -209,12 +209,12 @@ export class OriginChoice {
   /** The number of attempts that have neither ended nor expired. */
   underWay(now: number): number {
     let count = 0;
-    for (const state of this.#origins) count += this.#underWay(state, now);
+    for (const state of this.#backends) count += this.#underWay(state, now);
     return count;
   }
 
   #withStanding(standing: Standing, now: number, excluded: ReadonlySet<number>): number[] {
-    const indexes = [...this.#origins.keys()];
+    const indexes = [...this.#backends.keys()];
     return indexes.filter((index) => !excluded.has(index) && this.#standing(index, now) === standing);
   }
 
@@ -223,7 +223,7 @@ export class OriginChoice {
     return trust === "in use" && now < drainingUntil ? "draining" : trust;
   }
 
-  #isDue(state: OriginState, now: number): boolean {
+  #isDue(state: BackendState, now: number): boolean {
     const { probeAt, trust, provenAt, attempts } = state;
     if (now < probeAt) return false;
     if (trust !== "in use") return true;
@@ -231,7 +231,7 @@ export class OriginChoice {
     return provenAt <= silentSince && attempts.values().some(({ beganAt }) => beganAt <= silentSince);
   }
 
-  /** How many renders per slot are ahead of the next one, plus a penalty if the origin has only just come back. */
+  /** How many renders per slot are ahead of the next one, plus a penalty if the backend has only just come back. */
   #cost(index: number, now: number): number {
     const state = this.#stateOf(index);
     const { load, begunSince } = state;
@@ -242,20 +242,20 @@ export class OriginChoice {
     return ahead + RETURN_WEIGHT * Math.max(0, 1 - returnAge);
   }
 
-  #underWay({ attempts }: OriginState, now: number): number {
+  #underWay({ attempts }: BackendState, now: number): number {
     for (const attempt of attempts) if (attempt.expiresAt <= now) attempts.delete(attempt);
     return attempts.size;
   }
 
-  #stateOf(index: number): OriginState {
-    const state = this.#origins[index];
-    if (state === undefined) throw new RangeError(`there is no origin ${index}`);
+  #stateOf(index: number): BackendState {
+    const state = this.#backends[index];
+    if (state === undefined) throw new RangeError(`there is no backend ${index}`);
     return state;
   }
 }
 
 function answered(
-  state: OriginState,
+  state: BackendState,
   beganAt: number,
   now: number,
   { kind, load }: Extract<AttemptResult, { kind: "answered" | "full" }>,

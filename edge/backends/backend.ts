@@ -1,10 +1,10 @@
 /**
- * An origin that can be fetched from, whether its address is a URL, a binding of the Worker or an instance of a container.
+ * A backend that can be fetched from, whether its address is a URL, a binding of the Worker or an instance of a container.
  */
 import { SettingError } from "../../rules/settings.ts";
-import type { AccessToken, OriginAddress } from "./backend-address.ts";
+import type { AccessToken, BackendAddress } from "./backend-address.ts";
 
-export interface Origin {
+export interface Backend {
   readonly name: string;
   /** Sends a request to a path. It rejects when no answer begins. */
   fetch(path: string, init: RequestInit): Promise<Response>;
@@ -14,11 +14,11 @@ export interface Origin {
  * @param environment the bindings of the Worker
  * @throws SettingError when the address names a binding that the Worker does not have.
  */
-export function openOrigin(
-  address: OriginAddress,
+export function openBackend(
+  address: BackendAddress,
   environment: Readonly<Record<string, unknown>>,
   accessToken: AccessToken | null,
-): Origin {
+): Backend {
   const { name } = address;
   switch (address.kind) {
     case "url":

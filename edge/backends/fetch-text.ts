@@ -1,24 +1,24 @@
 /**
- * Fetches a small document from an origin, bounded in size and time.
+ * Fetches a small document from a backend, bounded in size and time.
  */
 import { readInTime } from "../body/read-in-time.ts";
-import type { Origin } from "./backend.ts";
+import type { Backend } from "./backend.ts";
 
 export interface FetchBounds {
   readonly maxBytes: number;
   readonly timeoutMilliseconds: number;
 }
 
-/** The text at a path; null if the origin does not answer with one within the bounds. */
+/** The text at a path; null if the backend does not answer with one within the bounds. */
 export async function fetchText(
-  origin: Origin,
+  backend: Backend,
   path: string,
   { maxBytes, timeoutMilliseconds }: FetchBounds,
 ): Promise<string | null> {
   const deadline = Date.now() + timeoutMilliseconds;
   try {
     const signal = AbortSignal.timeout(timeoutMilliseconds);
-    const response = await origin.fetch(path, { signal, redirect: "manual" });
+    const response = await backend.fetch(path, { signal, redirect: "manual" });
     const text = response.body === null ? "" : await readText(response.body, maxBytes, deadline);
     return response.ok ? text : null;
   } catch {

@@ -1,5 +1,5 @@
 /**
- * Forwards a validated render to the origins by HTTP. `try-origins.ts` decides which of them, when and how often.
+ * Forwards a validated render to the backends by HTTP. `try-backends.ts` decides which of them, when and how often.
  */
 
 import { parseBackendLoad } from "../../protocol/backend-load.ts";
@@ -35,13 +35,13 @@ import { deploymentOf, type EdgeContext } from "../context.ts";
 import { logFailure } from "../log/request-log.ts";
 import { problemCodeOf } from "../log/request-record.ts";
 import { lengthOf, MAX_PROBLEM_BYTES, problemOfLength } from "./answer-length.ts";
-import type { Origin } from "./backend.ts";
-import type { AnswerContent, OriginAnswer } from "./backend-answer.ts";
+import type { Backend } from "./backend.ts";
+import type { AnswerContent, BackendAnswer } from "./backend-answer.ts";
 import { readText } from "./fetch-text.ts";
 import { RenderAttempts } from "./render-attempts.ts";
-import { type Sending, tryOrigins } from "./try-backends.ts";
+import { type Sending, tryBackends } from "./try-backends.ts";
 
-/** A body is written in chunks of this size, so that the edge notices when the origin has taken the last one. */
+/** A body is written in chunks of this size, so that the edge notices when the backend has taken the last one. */
 const CHUNK_BYTES = 256 * 1024;
 /** A render of one empty page, which takes a backend some milliseconds. */
 const PROBE_BODY = '{"source":" "}';
@@ -52,23 +52,23 @@ export type Forwarding =
   | { readonly kind: "answered"; readonly response: Response }
   | { readonly kind: "refused"; readonly problem: Problem };
 
-/** Sends the body to an origin, unchanged, and to another one if the first cannot answer. */
+/** Sends the body to a backend, unchanged, and to another one if the first cannot answer. */
 export async function forwardRender(context: EdgeContext, body: HeldBody): Promise<Forwarding> {
-  const { settings, origins, originChoice } = deploymentOf(context);
+  const { settings, backends, backendChoice } = deploymentOf(context);
   const deadline = SYSTEM_CLOCK.now() + settings.backendTimeoutSeconds * 1000;
-  const end = await tryOrigins<Origin, Response>({
-    origins,
-    choice: originChoice,
+  const end = await tryBackends<Backend, Response>({
+    backends,
+    choice: backendChoice,
     clock: SYSTEM_CLOCK,
-    attempts: new RenderAttempts(originChoice, deadline, Math.random),
+    attempts: new RenderAttempts(backendChoice, deadline, Math.random),
     deadline,
     longestAnswerMilliseconds: longestAnswerMilliseconds(settings),
     body,
     clientSignal: context.req.raw.signal,
-    send: (origin, sending) => send(context, origin, sending),
-    sendProbe: (origin, timeoutMilliseconds) => sendProbe(context, origin, timeoutMilliseconds),
+    send: (backend, sending) => send(context, backend, sending),
+    sendProbe: (backend, timeoutMilliseconds) => sendProbe(context, backend, timeoutMilliseconds),
     discard: async (response) => response.body?.cancel(),
-    report: (origin, cause) => report(context, origin, cause),
+    report: (backend, cause) => report(context, backend, cause),
     inBackground: (work) => context.executionCtx.waitUntil(work),
   });
   switch (end.kind) {
@@ -90,17 +90,17 @@ export async function forwardRender(context: EdgeContext, body: HeldBody): Promi
 
 async function send(
   context: EdgeContext,
-  origin: Origin,
+  backend: Backend,
   { bytes, patienceMilliseconds, signal, sent }: Sending,
-): Promise<OriginAnswer<Response>> {
+): Promise<BackendAnswer<Response>> {
   const { record } = context.var;
-  record.origin = origin.name;
+  record.origin = backend.name;
   record.tries = (record.tries ?? 0) + 1;
   const { readable, writable } = new FixedLengthStream(bytes.length);
-  // A failed write needs no handling: the fetch fails as well, or the origin has answered before the end of the body.
+  // A failed write needs no handling: the fetch fails as well, or the backend has answered before the end of the body.
   void sendInChunks(writable, bytes).then(sent, () => {});
   const { requestId, caller } = context.var;
-  const response = await origin.fetch("/v1/render", {
+  const response = await backend.fetch("/v1/render", {
     method: "POST",
     body: readable,
     headers: {
@@ -114,15 +114,15 @@ async function send(
   return answerOf(context, response);
 }
 
-/** A render that no caller controls: whatever it ends in says something about the origin. */
+/** A render that no caller controls: whatever it ends in says something about the backend. */
 async function sendProbe(
   context: EdgeContext,
-  origin: Origin,
+  backend: Backend,
   timeoutMilliseconds: number,
-): Promise<OriginAnswer<null>> {
+): Promise<BackendAnswer<null>> {
   const deadline = Date.now() + timeoutMilliseconds;
   const sender = { requestId: crypto.randomUUID(), caller: PROBE_CALLER, patienceMilliseconds: timeoutMilliseconds };
-  const response = await origin.fetch("/v1/render", {
+  const response = await backend.fetch("/v1/render", {
     method: "POST",
     body: PROBE_BODY,
     headers: commonHeaders(context, sender),
@@ -134,7 +134,7 @@ async function sendProbe(
   return { ...answerOf(context, response), answer: null };
 }
 
-function answerOf(_context: EdgeContext, response: Response): OriginAnswer<Response> {
+function answerOf(_context: EdgeContext, response: Response): BackendAnswer<Response> {
   return {
     status: response.status,
     content: contentOf(response),
@@ -189,9 +189,9 @@ function traceHeaders(headers: Headers): Record<string, string> {
   };
 }
 
-function report(context: EdgeContext, origin: Origin, cause: string): void {
-  const message = "an origin did not answer";
-  logFailure(context, "warn", { requestId: context.var.requestId, message, origin: origin.name, cause });
+function report(context: EdgeContext, backend: Backend, cause: string): void {
+  const message = "a backend did not answer";
+  logFailure(context, "warn", { requestId: context.var.requestId, message, origin: backend.name, cause });
 }
 
 async function sendInChunks(writable: WritableStream<Uint8Array>, body: Uint8Array<ArrayBuffer>): Promise<void> {

@@ -1,12 +1,12 @@
 /**
- * Watches an origin that has a render, and probes those that may have failed.
+ * Watches a backend that has a render, and probes those that may have failed.
  *
  * A host that has lost power or its network sends nothing, not even a reset; and a backend may answer `/health` while its renders
  * never end. So a probe is a small render of the edge's own (docs/decisions/probes-are-renders.md).
  */
 import type { Clock } from "../clock.ts";
-import { causeOf, type OriginAnswer, probeResultOf } from "./backend-answer.ts";
-import { type AttemptResult, type OriginChoice, PROBE_TIMEOUT_MILLISECONDS } from "./backend-choice.ts";
+import { type BackendAnswer, causeOf, probeResultOf } from "./backend-answer.ts";
+import { type AttemptResult, type BackendChoice, PROBE_TIMEOUT_MILLISECONDS } from "./backend-choice.ts";
 
 const LOOK_INTERVAL_MILLISECONDS = 1000;
 
@@ -16,14 +16,14 @@ export interface Watched {
   readonly deadline: number;
   /** Sends the probes that are due. */
   probe(): void;
-  /** Whether to give up on the origin. */
+  /** Whether to give up on the backend. */
   isHopeless(): boolean;
   /** Called when `isHopeless` says so, or at the deadline. */
   giveUp(): void;
 }
 
-/** Watches an origin that has a render. @returns a function that stops it. */
-export function watchOrigin({ clock, deadline, probe, isHopeless, giveUp }: Watched): () => void {
+/** Watches a backend that has a render. @returns a function that stops it. */
+export function watchBackend({ clock, deadline, probe, isHopeless, giveUp }: Watched): () => void {
   const cancelDeadline = clock.after(Math.max(0, deadline - clock.now()), giveUp);
   const look = () => {
     if (isHopeless()) return giveUp();
@@ -37,35 +37,38 @@ export function watchOrigin({ clock, deadline, probe, isHopeless, giveUp }: Watc
   };
 }
 
-export interface Probing<Origin> {
-  readonly origins: readonly Origin[];
-  readonly choice: OriginChoice;
+export interface Probing<Backend> {
+  readonly backends: readonly Backend[];
+  readonly choice: BackendChoice;
   readonly clock: Clock;
   /** Sends a small render. It rejects when the answer does not come in time. */
-  sendProbe(origin: Origin, timeoutMilliseconds: number): Promise<OriginAnswer<unknown>>;
-  /** Reports to the operator that an origin did not answer. */
-  report(origin: Origin, cause: string): void;
+  sendProbe(backend: Backend, timeoutMilliseconds: number): Promise<BackendAnswer<unknown>>;
+  /** Reports to the operator that a backend did not answer. */
+  report(backend: Backend, cause: string): void;
 }
 
 /** Sends the probes that are due. */
-export async function probeDueOrigins<Origin>(probing: Probing<Origin>): Promise<void> {
-  const { origins, choice, clock } = probing;
+export async function probeDueBackends<Backend>(probing: Probing<Backend>): Promise<void> {
+  const { backends, choice, clock } = probing;
   const probes = choice.takeDue(clock.now()).map(async (probe) => {
-    const origin = origins[probe.origin];
-    if (origin === undefined) throw new RangeError(`there is no origin ${probe.origin}`);
-    choice.probed(probe, clock.now(), await probeOrigin(probing, origin));
+    const backend = backends[probe.backend];
+    if (backend === undefined) throw new RangeError(`there is no backend ${probe.backend}`);
+    choice.probed(probe, clock.now(), await probeBackend(probing, backend));
   });
   await Promise.all(probes);
 }
 
-async function probeOrigin<Origin>({ sendProbe, report }: Probing<Origin>, origin: Origin): Promise<AttemptResult> {
+async function probeBackend<Backend>(
+  { sendProbe, report }: Probing<Backend>,
+  backend: Backend,
+): Promise<AttemptResult> {
   try {
-    const answer = await sendProbe(origin, PROBE_TIMEOUT_MILLISECONDS);
+    const answer = await sendProbe(backend, PROBE_TIMEOUT_MILLISECONDS);
     const result = probeResultOf(answer);
-    if (result.kind === "failed") report(origin, `probe: ${causeOf(answer)}`);
+    if (result.kind === "failed") report(backend, `probe: ${causeOf(answer)}`);
     return result;
   } catch (error) {
-    report(origin, `probe: ${error}`);
+    report(backend, `probe: ${error}`);
     return { kind: "failed" };
   }
 }

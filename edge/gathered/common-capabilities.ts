@@ -12,7 +12,7 @@ import {
   MAX_CAPABILITIES_BYTES,
   parseCapabilities,
 } from "../../protocol/capabilities.ts";
-import type { Origin } from "../backends/backend.ts";
+import type { Backend } from "../backends/backend.ts";
 import { fetchText } from "../backends/fetch-text.ts";
 import { type TaggedJson, tagJson } from "../routes/tagged-json.ts";
 import { type Gathered, SharedAnswer } from "./shared-answer.ts";
@@ -32,14 +32,14 @@ interface KnownCapabilities {
   readonly answeredAt: number;
 }
 
-export class OriginCapabilities {
-  readonly #origins: readonly Origin[];
-  readonly #known = new Map<Origin, KnownCapabilities>();
+export class CommonCapabilities {
+  readonly #backends: readonly Backend[];
+  readonly #known = new Map<Backend, KnownCapabilities>();
   readonly #answer: SharedAnswer<TaggedJson | null>;
   #loggedDifferences = "";
 
-  constructor(origins: readonly Origin[]) {
-    this.#origins = origins;
+  constructor(backends: readonly Backend[]) {
+    this.#backends = backends;
     this.#answer = new SharedAnswer(() => this.#gather(), BOUNDS.timeoutMilliseconds);
   }
 
@@ -53,7 +53,7 @@ export class OriginCapabilities {
   }
 
   async #gather(): Promise<Gathered<TaggedJson | null>> {
-    const answers = await Promise.all(this.#origins.map((origin) => this.#ask(origin)));
+    const answers = await Promise.all(this.#backends.map((backend) => this.#ask(backend)));
     const isComplete = answers.every((hasAnswered) => hasAnswered);
     const all = [...this.#known.values()].map(({ capabilities }) => capabilities);
     this.#logDifferences(all);
@@ -64,13 +64,13 @@ export class OriginCapabilities {
     };
   }
 
-  /** Whether the origin has answered with a document. */
-  async #ask(origin: Origin): Promise<boolean> {
-    const text = await fetchText(origin, CAPABILITIES_PATH, BOUNDS);
+  /** Whether the backend has answered with a document. */
+  async #ask(backend: Backend): Promise<boolean> {
+    const text = await fetchText(backend, CAPABILITIES_PATH, BOUNDS);
     const capabilities = text === null ? null : parseCapabilities(text);
     const now = Date.now();
-    if (capabilities !== null) this.#known.set(origin, { capabilities, answeredAt: now });
-    else if (now - (this.#known.get(origin)?.answeredAt ?? 0) > STALE_MILLISECONDS) this.#known.delete(origin);
+    if (capabilities !== null) this.#known.set(backend, { capabilities, answeredAt: now });
+    else if (now - (this.#known.get(backend)?.answeredAt ?? 0) > STALE_MILLISECONDS) this.#known.delete(backend);
     return capabilities !== null;
   }
 

@@ -3,7 +3,7 @@
  * milliseconds.
  */
 
-import type { Origin } from "../backends/backend.ts";
+import type { Backend } from "../backends/backend.ts";
 import { fetchText } from "../backends/fetch-text.ts";
 import { mergeMetrics } from "./prometheus-text.ts";
 import { SharedAnswer } from "./shared-answer.ts";
@@ -20,11 +20,11 @@ export class MetricsScraper {
   readonly #answer: SharedAnswer<string>;
 
   /** @param isPublic whether anybody may read the result: it then names no callers. */
-  constructor(origins: readonly Origin[], isPublic: boolean) {
+  constructor(backends: readonly Backend[], isPublic: boolean) {
     this.#answer = new SharedAnswer(async () => {
-      const scrapes = origins.map(async (origin) => ({
-        origin: origin.name,
-        text: await fetchText(origin, "/metrics", SCRAPE_BOUNDS),
+      const scrapes = backends.map(async (backend) => ({
+        origin: backend.name,
+        text: await fetchText(backend, "/metrics", SCRAPE_BOUNDS),
       }));
       return { value: mergeMetrics(await Promise.all(scrapes), isPublic), keepMilliseconds: KEEP_MILLISECONDS };
     }, SCRAPE_BOUNDS.timeoutMilliseconds);

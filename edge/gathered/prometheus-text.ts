@@ -1,35 +1,35 @@
 /**
  * Merges expositions in the Prometheus text format 0.0.4 into one.
  *
- * A metric family may appear only once, so the samples of all origins are collected under one HELP and TYPE, and each
- * sample gets the label `origin`. Where a sample has that label already, the origin is an edge itself: its own label becomes
+ * A metric family may appear only once, so the samples of all backends are collected under one HELP and TYPE, and each
+ * sample gets the label `origin`. Where a sample has that label already, the backend is an edge itself: its own label becomes
  * `exported_origin`, as Prometheus names the labels of a target that conflict with its own.
  */
 
-export interface OriginMetrics {
+export interface BackendMetrics {
   readonly origin: string;
   /** The exposition; null when the scrape failed. */
   readonly text: string | null;
 }
 
 interface Family {
-  /** The HELP and TYPE lines of the first origin that has them. */
+  /** The HELP and TYPE lines of the first backend that has them. */
   readonly header: string[];
   readonly samples: string[];
 }
 
 /**
- * One exposition of the metrics of all origins, with `service_origin_up` for each.
+ * One exposition of the metrics of all backends, with `service_origin_up` for each.
  *
  * @param isPublic leaves out the samples that name callers.
  */
-export function mergeMetrics(origins: readonly OriginMetrics[], isPublic: boolean): string {
+export function mergeMetrics(backends: readonly BackendMetrics[], isPublic: boolean): string {
   const up: Family = {
     header: ["# HELP service_origin_up Whether the origin answered this scrape.", "# TYPE service_origin_up gauge"],
-    samples: origins.map(({ origin, text }) => `service_origin_up${labels(origin, "")} ${text === null ? 0 : 1}`),
+    samples: backends.map(({ origin, text }) => `service_origin_up${labels(origin, "")} ${text === null ? 0 : 1}`),
   };
   const families = new Map([["service_origin_up", up]]);
-  for (const { origin, text } of origins) addExposition(families, { origin, text: text ?? "", isPublic });
+  for (const { origin, text } of backends) addExposition(families, { origin, text: text ?? "", isPublic });
   const shown = [...families.values()].filter((family) => family === up || family.samples.length > 0);
   return [...shown.flatMap(({ header, samples }) => [...header, ...samples]), ""].join("\n");
 }

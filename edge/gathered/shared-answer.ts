@@ -1,6 +1,6 @@
 /**
- * An answer that is gathered from the origins once for all requests of an isolate, and kept for some time. The routes that use it
- * need no token, so a client must not be able to cause more work at the origins by sending more requests.
+ * An answer that is gathered from the backends once for all requests of an isolate, and kept for some time. The routes that use it
+ * need no token, so a client must not be able to cause more work at the backends by sending more requests.
  */
 
 /** The shortest time between the starts of two gatherings, even if the first is aborted. */

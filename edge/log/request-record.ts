@@ -42,12 +42,12 @@ export class RequestRecord {
   code: RequestOutcome = "ok";
   /** The size of the body, once all of it is read. */
   requestBytes: number | undefined;
-  /** The origin that answered, or was tried last. */
+  /** The backend that answered, or was tried last. */
   origin: string | undefined;
-  /** How many times the request was sent to an origin. */
+  /** How many times the request was sent to a backend. */
   tries: number | undefined;
   /** The `Server-Timing` that the backend sent. */
-  originTiming: string | null = null;
+  backendTiming: string | null = null;
   readonly milliseconds: Partial<Record<EdgePhase, number>> = {};
   readonly #startedAt = Date.now();
   #lapStartedAt = this.#startedAt;
@@ -62,7 +62,7 @@ export class RequestRecord {
 
   /** The `Server-Timing` of the answer. It is empty if no phase was reached, for example without a token. */
   get serverTiming(): string {
-    return joinServerTimings(serverTiming(this.milliseconds), this.originTiming);
+    return joinServerTimings(serverTiming(this.milliseconds), this.backendTiming);
   }
 
   /**

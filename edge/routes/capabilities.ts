@@ -7,7 +7,7 @@ import { loggedClientSignal } from "../log/request-log.ts";
 import { problemResponse } from "../problem-response.ts";
 
 export async function answerCapabilities(context: EdgeContext): Promise<Response> {
-  const answer = await deploymentOf(context).originCapabilities.answer(() => loggedClientSignal(context));
+  const answer = await deploymentOf(context).commonCapabilities.answer(() => loggedClientSignal(context));
   // No backend has answered lately. An empty list would claim that there are no fonts.
   if (answer === null) return problemResponse(context, serviceUnavailable());
   return new Response(answer.body, {

@@ -14,7 +14,7 @@ import { PROBLEM_HEADERS } from "../problem-response.ts";
 /** @param suggestedName the file name that the request asks for, or null */
 export function clientResponse(context: EdgeContext, response: Response, suggestedName: string | null): Response {
   const { record } = context.var;
-  record.originTiming = parseServerTiming(response.headers.get(SERVER_TIMING_HEADER));
+  record.backendTiming = parseServerTiming(response.headers.get(SERVER_TIMING_HEADER));
   record.code = problemCodeOf(response.headers.get(PROBLEM_CODE_HEADER)) ?? "ok";
   const extension = fileExtensionOf(response.headers.get("Content-Type"));
   const headers = new Headers(extension === null ? PROBLEM_HEADERS : fileHeaders(extension, suggestedName));

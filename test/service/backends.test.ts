@@ -9,7 +9,7 @@ import { LOOPBACK, startEdge, takeFreePort } from "../../scripts/local-service.t
 import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
 import { expectProblem } from "../support/problems.ts";
 import { RawConnection, renderHead } from "../support/raw-connection.ts";
-import { type Behaviour, problemAnswer, ScriptedOrigin } from "../support/scripted-backend.ts";
+import { type Behaviour, problemAnswer, ScriptedBackend } from "../support/scripted-backend.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../support/tokens.ts";
 
 const RENDERS = 12;
@@ -17,10 +17,10 @@ const LOAD = "X-Service-Load";
 
 interface Stage {
   readonly url: URL;
-  readonly origins: readonly ScriptedOrigin[];
+  readonly origins: readonly ScriptedBackend[];
   render(body?: string): Promise<Response>;
   /** The texts of so many renders, one after another, and of more until the origin has been asked. */
-  renderMany(count: number, asked?: ScriptedOrigin): Promise<string[]>;
+  renderMany(count: number, asked?: ScriptedBackend): Promise<string[]>;
 }
 
 /** An edge with the origins `a`, `b` and so on, which answer unless the test scripts something else. */
@@ -28,7 +28,7 @@ async function startStage(
   count: number,
   { otherEntries = [] as string[], settings = {} as Record<string, string> } = {},
 ): Promise<Stage> {
-  const origins = await Promise.all([..."abcd"].slice(0, count).map((name) => new ScriptedOrigin(name).start()));
+  const origins = await Promise.all([..."abcd"].slice(0, count).map((name) => new ScriptedBackend(name).start()));
   const edge = await startEdge(
     {
       SERVICE_API_TOKENS: API_TOKEN,
@@ -345,7 +345,7 @@ it("renders whose clients reset take no origin from others, nor the probes from 
 }, 30_000);
 
 it("no redirect is followed: neither a render nor the edge's token goes to its target", async () => {
-  const target = await new ScriptedOrigin("target").start();
+  const target = await new ScriptedBackend("target").start();
   onTestFinished(() => target.stop());
   const targetUrl = target.entry.slice("target=".length);
   let redirected = 0;

@@ -7,20 +7,20 @@ import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
 import { LOOPBACK } from "../../scripts/local-service.ts";
 import { closeServer, listenOnLoopback } from "./loopback-server.ts";
 
-export interface OriginRequest {
+export interface BackendRequest {
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
 }
 
-export type Behaviour = (response: ServerResponse, request: OriginRequest) => void;
+export type Behaviour = (response: ServerResponse, request: BackendRequest) => void;
 
 /** The body of an answer with status 200. It names the origin. */
 const fileOf = (name: string) => `%PDF by ${name}`;
 
-export class ScriptedOrigin {
+export class ScriptedBackend {
   readonly name: string;
   /** The renders of callers that arrived completely. */
-  readonly requests: OriginRequest[] = [];
+  readonly requests: BackendRequest[] = [];
   /** The number of renders whose connection was closed before their answer. */
   abandoned = 0;
   /** The number of renders by which the edge probed it. */

@@ -1,12 +1,12 @@
-/** How `SERVICE_BACKEND_URLS` names the origins. */
+/** How `SERVICE_BACKEND_URLS` names the backends. */
 import { expect, it } from "vitest";
-import { type OriginAddress, parseOriginAddresses } from "../../../edge/backends/backend-address.ts";
+import { type BackendAddress, parseBackendAddresses } from "../../../edge/backends/backend-address.ts";
 import { SettingError } from "../../../rules/settings.ts";
 
-/** The origins as one line each. */
-const read = (text: string | undefined) => parseOriginAddresses(text).map(lineOf);
+/** The backends as one line each. */
+const read = (text: string | undefined) => parseBackendAddresses(text).map(lineOf);
 
-function lineOf(address: OriginAddress): string {
+function lineOf(address: BackendAddress): string {
   switch (address.kind) {
     case "url":
       return `${address.name}: ${address.url}`;
@@ -18,8 +18,8 @@ function lineOf(address: OriginAddress): string {
 }
 
 it.each([
-  ["no origin", undefined, []],
-  ["no origin by blank text", " , ", []],
+  ["no backend", undefined, []],
+  ["no backend by blank text", " , ", []],
   ["a URL, named by its place", "https://a.example", ["backend-1: https://a.example/"]],
   [
     "several URLs, separated by spaces, commas or lines",
@@ -36,8 +36,8 @@ it.each([
     "container:BOX/2 https://a.example",
     ["backend-1: BOX 1", "backend-2: BOX 2", "backend-3: https://a.example/"],
   ],
-])("it may name %s", (_what, text, origins) => {
-  expect(read(text)).toEqual(origins);
+])("it may name %s", (_what, text, backends) => {
+  expect(read(text)).toEqual(backends);
 });
 
 it.each([
@@ -54,12 +54,12 @@ it.each([
   ["a name that is none", "a b=https://a.example"],
   ["one name twice", "a=https://a.example a=https://b.example"],
   ["a name that another has by its place", "backend-2=https://a.example https://b.example"],
-  ["65 origins", "https://a.example ".repeat(65)],
+  ["65 backends", "https://a.example ".repeat(65)],
 ])("it may not name %s", (_what, text) => {
   expect(() => read(text)).toThrow(SettingError);
 });
 
-it("may name 64 origins", () => {
+it("may name 64 backends", () => {
   expect(read("https://a.example ".repeat(64))).toHaveLength(64);
 });
 

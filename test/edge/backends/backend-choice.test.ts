@@ -1,11 +1,11 @@
-/** Which origin gets the next render, by what the answers and probes before have told. All times are the test's own. */
+/** Which backend gets the next render, by what the answers and probes before have told. All times are the test's own. */
 import { describe, expect, it } from "vitest";
-import { type AttemptResult, OriginChoice, type Probe } from "../../../edge/backends/backend-choice.ts";
+import { type AttemptResult, BackendChoice, type Probe } from "../../../edge/backends/backend-choice.ts";
 import type { BackendLoad } from "../../../protocol/backend-load.ts";
 
 const NONE: ReadonlySet<number> = new Set();
 const EXPIRY = 1_000_000;
-/** Two origins that are equally good are taken by place. */
+/** Two backends that are equally good are taken by place. */
 const first = () => 0;
 
 const load = (told: Partial<BackendLoad>): BackendLoad => ({
@@ -21,35 +21,35 @@ const answered = (told: Partial<BackendLoad> | null = null): AttemptResult => {
 const FAILED: AttemptResult = { kind: "failed" };
 
 /** One attempt that begins and ends at once. */
-function attempt(choice: OriginChoice, origin: number, now: number, result: AttemptResult): void {
-  choice.end(choice.begin(origin, now, EXPIRY), now, result);
+function attempt(choice: BackendChoice, backend: number, now: number, result: AttemptResult): void {
+  choice.end(choice.begin(backend, now, EXPIRY), now, result);
 }
 
 /** The only probe that is due. */
-function takeProbe(choice: OriginChoice, now: number): Probe {
+function takeProbe(choice: BackendChoice, now: number): Probe {
   const [probe, ...others] = choice.takeDue(now);
   if (probe === undefined || others.length > 0) throw new Error(`not one probe is due, but ${others.length}`);
   return probe;
 }
 
 /** A probe that begins and ends at once. */
-function probe(choice: OriginChoice, now: number, result: AttemptResult): void {
+function probe(choice: BackendChoice, now: number, result: AttemptResult): void {
   choice.probed(takeProbe(choice, now), now, result);
 }
 
-/** Takes an origin out of use, as a failed render and a failed probe do. */
-function lose(choice: OriginChoice, origin: number, now: number): void {
-  attempt(choice, origin, now, FAILED);
+/** Takes a backend out of use, as a failed render and a failed probe do. */
+function lose(choice: BackendChoice, backend: number, now: number): void {
+  attempt(choice, backend, now, FAILED);
   probe(choice, now, FAILED);
 }
 
-const dueOrigins = (choice: OriginChoice, now: number) => choice.takeDue(now).map(({ origin }) => origin);
+const dueBackends = (choice: BackendChoice, now: number) => choice.takeDue(now).map(({ backend }) => backend);
 
-const choose = (choice: OriginChoice, now: number, excluded = NONE) => choice.choose(now, excluded, first);
+const choose = (choice: BackendChoice, now: number, excluded = NONE) => choice.choose(now, excluded, first);
 
-describe("of two origins", () => {
+describe("of two backends", () => {
   it("the one with fewer renders under way is chosen", () => {
-    const choice = new OriginChoice(2);
+    const choice = new BackendChoice(2);
     choice.begin(0, 0, EXPIRY);
     expect(choose(choice, 0)).toBe(1);
     choice.begin(1, 0, EXPIRY);
@@ -58,14 +58,14 @@ describe("of two origins", () => {
   });
 
   it("the one that reports fewer renders per slot is chosen", () => {
-    const choice = new OriginChoice(2);
+    const choice = new BackendChoice(2);
     attempt(choice, 0, 0, answered({ running: 2, waiting: 1, slots: 2 }));
     attempt(choice, 1, 0, answered({ running: 4, slots: 4 }));
     expect(choose(choice, 0)).toBe(1);
   });
 
   it("the reported load counts for five seconds, and so do the renders begun since", () => {
-    const choice = new OriginChoice(2);
+    const choice = new BackendChoice(2);
     attempt(choice, 0, 0, answered({ running: 1 }));
     expect([choose(choice, 5000), choose(choice, 5001)]).toEqual([1, 0]);
     attempt(choice, 1, 5000, answered({ running: 1 }));
@@ -76,14 +76,14 @@ describe("of two origins", () => {
   });
 
   it("renders from before a report are not added to the load that it reports", () => {
-    const choice = new OriginChoice(2);
+    const choice = new BackendChoice(2);
     for (const end of [1, 2, 3]) attempt(choice, 0, end, answered({ running: 1 }));
     attempt(choice, 1, 3, answered({ running: 2 }));
     expect(choose(choice, 4)).toBe(0);
   });
 
   it("one where a render has failed is chosen only when the other is excluded, until a probe is answered", () => {
-    const choice = new OriginChoice(2);
+    const choice = new BackendChoice(2);
     attempt(choice, 0, 0, FAILED);
     expect([choose(choice, 900_000), choose(choice, 900_000, new Set([1]))]).toEqual([1, 0]);
     probe(choice, 0, answered());
@@ -91,7 +91,7 @@ describe("of two origins", () => {
   });
 
   it("one where renders and probes fail is out of use until a probe is answered, and then chosen less often for a while", () => {
-    const choice = new OriginChoice(2);
+    const choice = new BackendChoice(2);
     lose(choice, 0, 0);
     expect([choice.isOutOfUse(0), choose(choice, 900_000)]).toEqual([true, 1]);
     probe(choice, 1000, answered());
@@ -101,7 +101,7 @@ describe("of two origins", () => {
   });
 
   it("one that drains is chosen only when the other is excluded, for thirty seconds", () => {
-    const choice = new OriginChoice(2);
+    const choice = new BackendChoice(2);
     attempt(choice, 0, 0, answered({ isDraining: true }));
     expect(choose(choice, 29_999)).toBe(1);
     expect(choose(choice, 29_999, new Set([1]))).toBe(0);
@@ -109,14 +109,14 @@ describe("of two origins", () => {
   });
 
   it("one that drained is like the other again once it answers without saying so", () => {
-    const choice = new OriginChoice(2);
+    const choice = new BackendChoice(2);
     attempt(choice, 0, 0, answered({ isDraining: true }));
     attempt(choice, 0, 10, answered({}));
     expect(choose(choice, 20)).toBe(0);
   });
 
   it("one that drains is better than one that is suspect, and that is better than one that is out of use", () => {
-    const choice = new OriginChoice(3);
+    const choice = new BackendChoice(3);
     attempt(choice, 0, 0, answered({ isDraining: true }));
     lose(choice, 1, 0);
     attempt(choice, 2, 0, FAILED);
@@ -127,25 +127,25 @@ describe("of two origins", () => {
   });
 });
 
-describe("no caller's render takes an origin out of use", () => {
+describe("no caller's render takes a backend out of use", () => {
   it("however many fail", () => {
-    const choice = new OriginChoice(2);
+    const choice = new BackendChoice(2);
     for (let now = 0; now < 100; now++) attempt(choice, 0, now, FAILED);
     expect(choice.isOutOfUse(0)).toBe(false);
   });
 
   it("nor makes its pauses longer", () => {
-    const choice = new OriginChoice(2);
+    const choice = new BackendChoice(2);
     for (let now = 0; now < 100_000; now += 1000) {
       attempt(choice, 0, now, FAILED);
       probe(choice, now, answered());
     }
     lose(choice, 0, 200_000);
-    expect([dueOrigins(choice, 200_999), dueOrigins(choice, 201_000)]).toEqual([[], [0]]);
+    expect([dueBackends(choice, 200_999), dueBackends(choice, 201_000)]).toEqual([[], [0]]);
   });
 
   it("nor has it probed more often than four times a second", () => {
-    const choice = new OriginChoice(2);
+    const choice = new BackendChoice(2);
     let probes = 0;
     for (let now = 0; now < 1000; now++) {
       attempt(choice, 0, now, FAILED);
@@ -159,12 +159,12 @@ describe("no caller's render takes an origin out of use", () => {
 });
 
 it("chooses none if all are excluded", () => {
-  expect(choose(new OriginChoice(2), 0, new Set([0, 1]))).toBeNull();
-  expect(choose(new OriginChoice(0), 0)).toBeNull();
+  expect(choose(new BackendChoice(2), 0, new Set([0, 1]))).toBeNull();
+  expect(choose(new BackendChoice(0), 0)).toBeNull();
 });
 
-it("spreads renders over many equal origins", () => {
-  const choice = new OriginChoice(4);
+it("spreads renders over many equal backends", () => {
+  const choice = new BackendChoice(4);
   let state = 1;
   const random = () => {
     state = (state * 16_807) % 2_147_483_647;
@@ -172,16 +172,16 @@ it("spreads renders over many equal origins", () => {
   };
   const counts = [0, 0, 0, 0];
   for (let count = 0; count < 400; count++) {
-    const origin = choice.choose(0, NONE, random) ?? 0;
-    choice.begin(origin, 0, EXPIRY);
-    counts[origin] = (counts[origin] ?? 0) + 1;
+    const backend = choice.choose(0, NONE, random) ?? 0;
+    choice.begin(backend, 0, EXPIRY);
+    counts[backend] = (counts[backend] ?? 0) + 1;
   }
   expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(4);
 });
 
 describe("a probe", () => {
   it("is due at once when a render fails, and each time it fails after a pause twice as long, up to thirty seconds", () => {
-    const choice = new OriginChoice(2);
+    const choice = new BackendChoice(2);
     attempt(choice, 0, 0, FAILED);
     let now = 0;
     const pauses: number[] = [];
@@ -196,33 +196,33 @@ describe("a probe", () => {
     // What has answered begins anew.
     for (; choice.isOutOfUse(0); now += 500) for (const one of choice.takeDue(now)) choice.probed(one, now, answered());
     lose(choice, 0, now + 1000);
-    expect(dueOrigins(choice, now + 2000)).toEqual([0]);
+    expect(dueBackends(choice, now + 2000)).toEqual([0]);
   });
 
   it("is handed out once, and again after a second without a result: those that fail together count once", () => {
-    const choice = new OriginChoice(2);
+    const choice = new BackendChoice(2);
     attempt(choice, 0, 0, FAILED);
     const probes = [takeProbe(choice, 0)];
     expect([1, 999].map((now) => choice.takeDue(now).length)).toEqual([0, 0]);
     probes.push(takeProbe(choice, 1000));
     for (const one of probes) choice.probed(one, 5000, FAILED);
     expect(choice.isOutOfUse(0)).toBe(true);
-    expect([dueOrigins(choice, 5999), dueOrigins(choice, 6000)]).toEqual([[], [0]]);
+    expect([dueBackends(choice, 5999), dueBackends(choice, 6000)]).toEqual([[], [0]]);
   });
 
-  it("is due for an origin that has had a render for three seconds and has answered nothing that came later", () => {
-    const choice = new OriginChoice(2);
+  it("is due for a backend that has had a render for three seconds and has answered nothing that came later", () => {
+    const choice = new BackendChoice(2);
     const silent = choice.begin(0, 0, EXPIRY);
-    expect([dueOrigins(choice, 2999), dueOrigins(choice, 3000)]).toEqual([[], [0]]);
+    expect([dueBackends(choice, 2999), dueBackends(choice, 3000)]).toEqual([[], [0]]);
     choice.end(silent, 3000, { kind: "abandoned" });
     choice.begin(1, 0, EXPIRY);
     const later = choice.begin(1, 2000, EXPIRY);
     choice.end(later, 2500, answered());
-    expect([dueOrigins(choice, 4999), dueOrigins(choice, 5000)]).toEqual([[], [1]]);
+    expect([dueBackends(choice, 4999), dueBackends(choice, 5000)]).toEqual([[], [1]]);
   });
 
-  it("that fails takes no origin out of use that has answered a render meanwhile", () => {
-    const choice = new OriginChoice(2);
+  it("that fails takes no backend out of use that has answered a render meanwhile", () => {
+    const choice = new BackendChoice(2);
     const early = choice.begin(0, 0, EXPIRY);
     attempt(choice, 0, 0, FAILED);
     const failing = takeProbe(choice, 100);
@@ -231,8 +231,8 @@ describe("a probe", () => {
     expect(choice.isOutOfUse(0)).toBe(false);
   });
 
-  it("that failed is not outweighed by the answer to a render that the origin had before", () => {
-    const choice = new OriginChoice(2);
+  it("that failed is not outweighed by the answer to a render that the backend had before", () => {
+    const choice = new BackendChoice(2);
     const early = choice.begin(0, 0, EXPIRY);
     lose(choice, 0, 100);
     choice.end(early, 200, answered());
@@ -241,8 +241,8 @@ describe("a probe", () => {
     expect(choice.isOutOfUse(0)).toBe(false);
   });
 
-  it("that finds an origin full shows that it lives, and not that its renders end", () => {
-    const choice = new OriginChoice(2);
+  it("that finds a backend full shows that it lives, and not that its renders end", () => {
+    const choice = new BackendChoice(2);
     lose(choice, 0, 0);
     probe(choice, 1000, { kind: "full", load: null });
     expect([choice.isOutOfUse(0), choice.hasInUse(1000, new Set([1]))]).toEqual([false, false]);
@@ -250,29 +250,29 @@ describe("a probe", () => {
     expect(choice.hasInUse(1250, new Set([1]))).toBe(true);
   });
 
-  it("is not due for an origin that has answered since", () => {
-    const choice = new OriginChoice(2);
+  it("is not due for a backend that has answered since", () => {
+    const choice = new BackendChoice(2);
     attempt(choice, 0, 0, FAILED);
     attempt(choice, 0, 10, answered());
     expect(choice.takeDue(10_000)).toEqual([]);
   });
 
-  it("is not due if there is only one origin", () => {
-    const choice = new OriginChoice(1);
+  it("is not due if there is only one backend", () => {
+    const choice = new BackendChoice(1);
     attempt(choice, 0, 0, FAILED);
     expect(choice.takeDue(10_000)).toEqual([]);
   });
 
   it("tells nothing if it is abandoned", () => {
-    const choice = new OriginChoice(2);
+    const choice = new BackendChoice(2);
     attempt(choice, 0, 0, FAILED);
     probe(choice, 0, { kind: "abandoned" });
-    expect([choice.isOutOfUse(0), dueOrigins(choice, 1000)]).toEqual([false, [0]]);
+    expect([choice.isOutOfUse(0), dueBackends(choice, 1000)]).toEqual([false, [0]]);
   });
 });
 
-it("an origin is idle from the time of a request whose answer says that nothing runs or waits", () => {
-  const choice = new OriginChoice(2);
+it("a backend is idle from the time of a request whose answer says that nothing runs or waits", () => {
+  const choice = new BackendChoice(2);
   attempt(choice, 0, 10, answered({ running: 1 }));
   attempt(choice, 0, 20, answered({ waiting: 1 }));
   expect(choice.wasIdleSince(0, 5)).toBe(false);
@@ -283,7 +283,7 @@ it("an origin is idle from the time of a request whose answer says that nothing 
 
 describe("an attempt", () => {
   it("is under way until it ends, and its end counts once", () => {
-    const choice = new OriginChoice(2);
+    const choice = new BackendChoice(2);
     const begun = choice.begin(0, 0, EXPIRY);
     choice.begin(1, 0, EXPIRY);
     expect(choice.underWay(0)).toBe(2);
@@ -296,7 +296,7 @@ describe("an attempt", () => {
   });
 
   it("is forgotten when it expires", () => {
-    const choice = new OriginChoice(2);
+    const choice = new BackendChoice(2);
     choice.begin(0, 0, 100);
     expect([choice.underWay(99), choose(choice, 99)]).toEqual([1, 1]);
     expect([choice.underWay(100), choose(choice, 100)]).toEqual([0, 0]);

@@ -1,6 +1,6 @@
-/** What each kind of origin is fetched with. */
+/** What each kind of backend is fetched with. */
 import { expect, it } from "vitest";
-import { openOrigin } from "../../../edge/backends/backend.ts";
+import { openBackend } from "../../../edge/backends/backend.ts";
 
 it("the service token of Cloudflare Access goes to no binding", async () => {
   const requests: { readonly url: URL; readonly init: RequestInit }[] = [];
@@ -14,11 +14,11 @@ it("the service token of Cloudflare Access goes to no binding", async () => {
   const accessToken = { clientId: "id", clientSecret: "secret" };
   const environment = { SERVICE: service, CONTAINERS: namespace };
   const url = new URL("https://backend.example");
-  const origins = [
-    openOrigin({ name: "a", kind: "binding", binding: "SERVICE", url }, environment, accessToken),
-    openOrigin({ name: "b", kind: "container", binding: "CONTAINERS", index: 1 }, environment, accessToken),
+  const backends = [
+    openBackend({ name: "a", kind: "binding", binding: "SERVICE", url }, environment, accessToken),
+    openBackend({ name: "b", kind: "container", binding: "CONTAINERS", index: 1 }, environment, accessToken),
   ];
-  for (const origin of origins) await origin.fetch("/v1/render", { headers: { a: "1" } });
+  for (const backend of backends) await backend.fetch("/v1/render", { headers: { a: "1" } });
   expect(requests).toEqual([
     { url: new URL("https://backend.example/v1/render"), init: { headers: { a: "1" } } },
     { url: new URL("http://backend/v1/render"), init: { headers: { a: "1" } } },

@@ -1,14 +1,14 @@
-/** The attempts of one render on origins that a test scripts, without any network. */
+/** The attempts of one render on backends that a test scripts, without any network. */
 import { describe, expect, it } from "vitest";
-import type { OriginAnswer } from "../../../edge/backends/backend-answer.ts";
-import { type Attempt, OriginChoice } from "../../../edge/backends/backend-choice.ts";
+import type { BackendAnswer } from "../../../edge/backends/backend-answer.ts";
+import { type Attempt, BackendChoice } from "../../../edge/backends/backend-choice.ts";
 import { RenderAttempts } from "../../../edge/backends/render-attempts.ts";
-import { type ForwardingEnd, type Sending, tryOrigins } from "../../../edge/backends/try-backends.ts";
+import { type ForwardingEnd, type Sending, tryBackends } from "../../../edge/backends/try-backends.ts";
 import { SYSTEM_CLOCK } from "../../../edge/clock.ts";
 import type { BackendLoad } from "../../../protocol/backend-load.ts";
 import { PROBLEMS, type ProblemCode } from "../../../rules/problem.ts";
 
-type Script = (sending: Sending) => Promise<OriginAnswer<string>>;
+type Script = (sending: Sending) => Promise<BackendAnswer<string>>;
 
 const PATIENCE_MILLISECONDS = 60_000;
 
@@ -22,15 +22,15 @@ const problem =
 
 interface Outcome {
   readonly end: ForwardingEnd<string>;
-  /** What became of the body, and which origins were asked, in order. */
+  /** What became of the body, and which backends were asked, in order. */
   readonly events: readonly string[];
-  readonly choice: OriginChoice;
-  /** The places of the origins that were probed. None answers. */
+  readonly choice: BackendChoice;
+  /** The places of the backends that were probed. None answers. */
   readonly probed: readonly number[];
   readonly begun: readonly Attempt[];
 }
 
-/** Asks the origins from the first to the last. */
+/** Asks the backends from the first to the last. */
 async function forward(
   scripts: readonly Script[],
   bodies: (Uint8Array<ArrayBuffer> | null)[] = [],
@@ -41,8 +41,8 @@ async function forward(
   const events: string[] = [];
   const probed: number[] = [];
   const begun: Attempt[] = [];
-  const choice = new (class extends OriginChoice {
-    override begin(...attempt: Parameters<OriginChoice["begin"]>): Attempt {
+  const choice = new (class extends BackendChoice {
+    override begin(...attempt: Parameters<BackendChoice["begin"]>): Attempt {
       const one = super.begin(...attempt);
       begun.push(one);
       return one;
@@ -57,10 +57,10 @@ async function forward(
     keep: () => void events.push("keep"),
     offer: () => void events.push("offer"),
   };
-  const end = await tryOrigins<Script, string>({
-    origins: scripts,
+  const end = await tryBackends<Script, string>({
+    backends: scripts,
     choice,
-    // Of two origins that are equally good the first by place is taken.
+    // Of two backends that are equally good the first by place is taken.
     attempts: new RenderAttempts(choice, deadline, () => 0),
     clock: SYSTEM_CLOCK,
     deadline,
@@ -98,35 +98,35 @@ const FINAL: readonly ProblemCode[] = [
 ];
 const OTHERS = (Object.keys(PROBLEMS) as ProblemCode[]).filter((code) => !FINAL.includes(code));
 
-it.each(FINAL)("returns %s, which is final and no failure of the origin", async (code) => {
+it.each(FINAL)("returns %s, which is final and no failure of the backend", async (code) => {
   const { end, probed } = await forward([problem(code), file]);
   expect([end, probed]).toEqual([{ kind: "answered", answer: code }, []]);
 });
 
-it.each(OTHERS)("asks another origin after %s", async (code) => {
+it.each(OTHERS)("asks another backend after %s", async (code) => {
   expect((await forward([problem(code), file])).end).toEqual({ kind: "answered", answer: "file" });
 });
 
 it.each(OTHERS.filter((code) => code !== "render_queue_full"))(
-  "is a failure if every origin answers %s",
+  "is a failure if every backend answers %s",
   async (code) => {
     expect((await forward([problem(code), problem(code)])).end).toEqual({ kind: "failed" });
   },
 );
 
-it.each(OTHERS)("has an origin probed after %s, unless the request is blamed or the origin full", async (code) => {
+it.each(OTHERS)("has a backend probed after %s, unless the request is blamed or the backend full", async (code) => {
   const isOwn = ["forbidden", "not_found", "method_not_allowed", "service_unavailable"].includes(code);
   expect((await forward([problem(code), file])).probed).toEqual(isOwn ? [0] : []);
 });
 
-it("does not take an origin for broken that is about to stop", async () => {
+it("does not take a backend for broken that is about to stop", async () => {
   const load = { running: 0, waiting: 0, slots: 1, isDraining: true };
   const { end, choice, probed } = await forward([problem("service_unavailable", null, load), file]);
   expect([end.kind, probed, choice.choose(Date.now(), new Set(), () => 0)]).toEqual(["answered", [], 1]);
 });
 
 it.each([200, 201, 301, 400, 429, 502])(
-  "asks another origin after status %i with what no backend sends",
+  "asks another backend after status %i with what no backend sends",
   async (status) => {
     const proxy: Script = async () => ({ status, content: "foreign", retryAfter: "9", load: null, answer: "page" });
     expect((await forward([proxy, file])).end).toEqual({ kind: "answered", answer: "file" });
@@ -142,11 +142,11 @@ it.each([
   ["0x10", 1],
   ["1000000000", 900],
   ["9".repeat(400), 900],
-])("passes Retry-After %j of a full origin on as %i", async (retryAfter, retryAfterSeconds) => {
+])("passes Retry-After %j of a full backend on as %i", async (retryAfter, retryAfterSeconds) => {
   expect((await forward([problem("render_queue_full", retryAfter)])).end).toEqual({ kind: "busy", retryAfterSeconds });
 });
 
-describe("an origin that does not answer", () => {
+describe("a backend that does not answer", () => {
   const never: Script = ({ signal, sent }) => {
     sent();
     return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
@@ -177,7 +177,7 @@ it("remembers an attempt for a second after its deadline, in which a late answer
   expect(choice.underWay(Date.now())).toBe(0);
 });
 
-it("an attempt whose client leaves is aborted, and tells nothing about its origin", async () => {
+it("an attempt whose client leaves is aborted, and tells nothing about its backend", async () => {
   const client = new AbortController();
   let wasAborted = false;
   const left: Script = ({ signal }) => {
@@ -201,7 +201,7 @@ it("ends when another request has taken the memory of the body", async () => {
   expect(events).toEqual(["keep", "ask 1", "offer", "keep"]);
 });
 
-it("does not offer the body while an origin gets it, even if the previous origin then takes the rest", async () => {
+it("does not offer the body while a backend gets it, even if the previous backend then takes the rest", async () => {
   let sentLate = () => {};
   const early: Script = async (sending) => {
     sentLate = sending.sent;

@@ -1,8 +1,8 @@
 /** When an attempt is given up, and what probes show: with a clock of the test's own. */
 import { describe, expect, it } from "vitest";
-import type { AnswerContent, OriginAnswer } from "../../../edge/backends/backend-answer.ts";
-import { OriginChoice } from "../../../edge/backends/backend-choice.ts";
-import { probeDueOrigins, watchOrigin } from "../../../edge/backends/watch-backend.ts";
+import type { AnswerContent, BackendAnswer } from "../../../edge/backends/backend-answer.ts";
+import { BackendChoice } from "../../../edge/backends/backend-choice.ts";
+import { probeDueBackends, watchBackend } from "../../../edge/backends/watch-backend.ts";
 import type { Clock } from "../../../edge/clock.ts";
 import type { BackendLoad } from "../../../protocol/backend-load.ts";
 
@@ -55,7 +55,7 @@ function watch(deadline: number, hopelessAt = Number.POSITIVE_INFINITY): Watch {
   const clock = new StillClock();
   const givenUpAt: number[] = [];
   const probedAt: number[] = [];
-  const stop = watchOrigin({
+  const stop = watchBackend({
     clock,
     deadline,
     probe: () => probedAt.push(clock.now()),
@@ -92,37 +92,37 @@ describe("an attempt that is watched", () => {
 
 describe("a probe that is due", () => {
   const LOAD: BackendLoad = { running: 0, waiting: 0, slots: 1, isDraining: false };
-  const answer = (content: AnswerContent, load: BackendLoad | null = LOAD): OriginAnswer<null> => {
+  const answer = (content: AnswerContent, load: BackendLoad | null = LOAD): BackendAnswer<null> => {
     return { status: 0, content, retryAfter: null, load, answer: null };
   };
 
-  /** What becomes of an origin where a render has failed, and what is reported. */
-  async function probeOnce(end: () => Promise<OriginAnswer<null>>) {
-    const choice = new OriginChoice(2);
+  /** What becomes of a backend where a render has failed, and what is reported. */
+  async function probeOnce(end: () => Promise<BackendAnswer<null>>) {
+    const choice = new BackendChoice(2);
     const clock = new StillClock();
     const reports: string[] = [];
     choice.end(choice.begin(1, 0, 1000), 0, { kind: "failed" });
     let sent = 0;
     const probing = {
-      origins: ["a", "b"],
+      backends: ["a", "b"],
       choice,
       clock,
       sendProbe: () => {
         sent++;
         return end();
       },
-      report: (origin: string, cause: string) => reports.push(`${origin}: ${cause}`),
+      report: (backend: string, cause: string) => reports.push(`${backend}: ${cause}`),
     };
-    await probeDueOrigins(probing);
-    await probeDueOrigins(probing);
+    await probeDueBackends(probing);
+    await probeDueBackends(probing);
     return { isOutOfUse: choice.isOutOfUse(1), reports, sent };
   }
 
-  it.each<AnswerContent>(["file", "render_queue_full"])("shows by %s that the origin works", async (content) => {
+  it.each<AnswerContent>(["file", "render_queue_full"])("shows by %s that the backend works", async (content) => {
     expect(await probeOnce(async () => answer(content))).toEqual({ isOutOfUse: false, reports: [], sent: 1 });
   });
 
-  it("shows that the origin works if it is about to stop", async () => {
+  it("shows that the backend works if it is about to stop", async () => {
     const draining = answer("service_unavailable", { ...LOAD, isDraining: true });
     expect((await probeOnce(async () => draining)).isOutOfUse).toBe(false);
   });

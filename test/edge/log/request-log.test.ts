@@ -319,7 +319,7 @@ describe("the log line of an attempt that failed", () => {
   ])("says what a 403 of %s means", async (_name, headers: Record<string, string>, cause) => {
     standInBackend(() => answer(headers));
     expect((await render('{"source":"x"}')).status).toBe(503);
-    expect(warn.mock.calls[0]?.[0]).toMatchObject({ message: "an origin did not answer", cause });
+    expect(warn.mock.calls[0]?.[0]).toMatchObject({ message: "a backend did not answer", cause });
   });
 });
 

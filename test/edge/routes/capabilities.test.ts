@@ -1,7 +1,7 @@
 /** What the edge makes of the documents of its backends, inside workerd, and backends that do not answer as they should. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Origin } from "../../../edge/backends/backend.ts";
-import { OriginCapabilities } from "../../../edge/gathered/common-capabilities.ts";
+import type { Backend } from "../../../edge/backends/backend.ts";
+import { CommonCapabilities } from "../../../edge/gathered/common-capabilities.ts";
 import {
   CAPABILITIES_PATH,
   type Capabilities,
@@ -14,13 +14,13 @@ const MINUTE = 60_000;
 const pack = (name: string) => ({ namespace: "preview", name, version: "1.0.0" });
 const WITH = (...names: string[]) => capabilitiesOf("0.15.1", [], names.map(pack));
 
-interface FakeOrigin extends Origin {
+interface FakeBackend extends Backend {
   answer: () => Response | Promise<Response>;
   requests: number;
 }
 
-function origin(name: string, capabilities: Capabilities): FakeOrigin {
-  const fake: FakeOrigin = {
+function origin(name: string, capabilities: Capabilities): FakeBackend {
+  const fake: FakeBackend = {
     name,
     answer: () => Response.json(capabilities),
     requests: 0,
@@ -48,7 +48,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-async function packagesOf(capabilities: OriginCapabilities): Promise<string[] | null> {
+async function packagesOf(capabilities: CommonCapabilities): Promise<string[] | null> {
   const answer = await capabilities.answer(() => new AbortController().signal);
   if (answer === null) return null;
   const { packages }: Capabilities = JSON.parse(new TextDecoder().decode(answer.body));
@@ -59,7 +59,7 @@ describe("the document of the edge", () => {
   it("has what all backends have, and the log names the rest once", async () => {
     const one = origin("a", WITH("chart", "letter"));
     const other = origin("b", WITH("chart", "axes"));
-    const capabilities = new OriginCapabilities([one, other]);
+    const capabilities = new CommonCapabilities([one, other]);
     expect(await packagesOf(capabilities)).toEqual(["chart"]);
     now += 2 * MINUTE;
     expect(await packagesOf(capabilities)).toEqual(["chart"]);
@@ -80,14 +80,14 @@ describe("the document of the edge", () => {
 
   it("names twenty differences and counts all", async () => {
     const many = Array.from({ length: 30 }, (_, index) => `p${index}`);
-    await packagesOf(new OriginCapabilities([origin("a", WITH()), origin("b", WITH(...many))]));
+    await packagesOf(new CommonCapabilities([origin("a", WITH()), origin("b", WITH(...many))]));
     expect(warnings).toMatchObject([{ notEverywhereCount: 30 }]);
     expect(warnings).toHaveProperty("0.notEverywhere.length", 20);
   });
 
   it("is kept for a minute, and its entity tag is that of its content", async () => {
     const one = origin("a", WITH("chart"));
-    const capabilities = new OriginCapabilities([one]);
+    const capabilities = new CommonCapabilities([one]);
     const first = await capabilities.answer(() => new AbortController().signal);
     now += MINUTE - 1;
     expect(await capabilities.answer(() => new AbortController().signal)).toBe(first);
@@ -108,7 +108,7 @@ describe("the document of the edge", () => {
       await scheduler.wait(50);
       return Response.json(WITH("chart"));
     };
-    const capabilities = new OriginCapabilities([one]);
+    const capabilities = new CommonCapabilities([one]);
     const all = await Promise.all(Array.from({ length: 10 }, () => packagesOf(capabilities)));
     expect(new Set(all.map((names) => names?.join()))).toEqual(new Set(["chart"]));
     expect(one.requests).toBe(1);
@@ -119,7 +119,7 @@ describe("a backend that does not answer", () => {
   it("is represented by its last document for an hour, then not at all", async () => {
     const one = origin("a", WITH("chart", "letter"));
     const other = origin("b", WITH("chart"));
-    const capabilities = new OriginCapabilities([one, other]);
+    const capabilities = new CommonCapabilities([one, other]);
     expect(await packagesOf(capabilities)).toEqual(["chart"]);
     other.answer = DOWN;
     now += 60 * MINUTE;
@@ -135,7 +135,7 @@ describe("a backend that does not answer", () => {
     const one = origin("a", WITH("chart"));
     const other = origin("b", WITH());
     other.answer = DOWN;
-    const capabilities = new OriginCapabilities([one, other]);
+    const capabilities = new CommonCapabilities([one, other]);
     expect(await packagesOf(capabilities)).toEqual(["chart"]);
     now += 4999;
     expect(await packagesOf(capabilities)).toEqual(["chart"]);
@@ -147,7 +147,7 @@ describe("a backend that does not answer", () => {
 
   it("leaves the last known document while all of them are down, for an hour", async () => {
     const one = origin("a", WITH("chart"));
-    const capabilities = new OriginCapabilities([one]);
+    const capabilities = new CommonCapabilities([one]);
     await packagesOf(capabilities);
     one.answer = DOWN;
     now += 60 * MINUTE;
@@ -179,12 +179,12 @@ describe("an answer that is not a document", () => {
     const one = origin("a", WITH("chart"));
     const other = origin("b", WITH());
     other.answer = answer;
-    expect(await packagesOf(new OriginCapabilities([one, other]))).toEqual(["chart"]);
+    expect(await packagesOf(new CommonCapabilities([one, other]))).toEqual(["chart"]);
   });
 
   it("is one at the limit of its size", async () => {
     const one = origin("a", WITH());
     one.answer = () => new Response(valid.padEnd(MAX_CAPABILITIES_BYTES));
-    expect(await packagesOf(new OriginCapabilities([one]))).toEqual(["letter"]);
+    expect(await packagesOf(new CommonCapabilities([one]))).toEqual(["letter"]);
   });
 });
