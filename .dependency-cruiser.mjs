@@ -10,6 +10,9 @@ const PACKAGES_OF_RULES = ["content-disposition", "content-type", "valibot"];
 /** The packages that the client may import beside the rules. */
 const PACKAGES_OF_CLIENT = ["content-disposition"];
 
+/** The files of `edge/backends/` that talk to backends. The others decide. */
+const BACKEND_TRANSPORT = ["backend", "fetch-text", "forward-render"];
+
 /** The folders of the backend from the outermost inwards. Each may import those after it, never those before it. */
 const BACKEND_FOLDERS = ["http", "render", "typst", "sandbox", "launcher", "work-directory"];
 
@@ -108,6 +111,17 @@ export default {
       severity: "error",
       from: { path: "^edge/" },
       to: { dependencyTypes: ["core"] },
+    },
+    {
+      name: "choice-of-backends-does-no-io",
+      comment:
+        "What decides about backends gets its clock, its random numbers and whatever talks to a backend passed in, so that the simulation runs it. biome.json denies it the globals.",
+      severity: "error",
+      from: { path: "^edge/backends/", pathNot: `^edge/backends/(${BACKEND_TRANSPORT.join("|")})\\.ts$` },
+      to: {
+        path: "^(edge/|node_modules/)",
+        pathNot: [`^edge/backends/(?!(${BACKEND_TRANSPORT.join("|")})\\.ts$)`, "^edge/(clock|body/held-body)\\.ts$"],
+      },
     },
     {
       name: "edge-without-containers",
