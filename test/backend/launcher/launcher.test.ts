@@ -4,7 +4,7 @@
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { EventEmitter, once } from "node:events";
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { closeSync, constants, openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -32,6 +32,8 @@ import {
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
 import { openTestSandbox, PDF, SANDBOXES } from "../../support/test-sandbox.ts";
+
+const { O_NONBLOCK, O_RDONLY } = constants;
 
 /** The shells of this machine that some distribution has as its `sh`. */
 const SHELLS = ["dash", "bash", "busybox"].filter((name) => findOnPath(name).length > 0);
@@ -263,10 +265,13 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
   });
 
   it("and is over leaves its shell to the next one, with its memory", async () => {
-    const { launcher } = await openLauncher({ shellName });
+    const { launcher, folder } = await openLauncher({ shellName });
     const shells = new Set<number | null>();
     for (let round = 0; round < 5; round++) {
+      // A process that ends closes its output before its input.
+      const lateReader = round === 0 ? null : openSync(join(folder, "launcher", "1.in"), O_RDONLY | O_NONBLOCK);
       const launched = launcher.start(shell("exit 0"));
+      if (lateReader !== null) closeSync(lateReader);
       shells.add(await launched.ancestorPid);
       await endOf(launched);
     }
