@@ -1,6 +1,6 @@
 /**
- * `npm run bench:rules`: the validation of request bodies against parsing alone and against the same verdict by parsing,
- * in Node and inside workerd, with its memory and its growth. Writes bench/rules.md.
+ * `npm run bench:rules`: the validation of request bodies against parsing alone, in Node and inside workerd, with its
+ * memory and its growth. Writes bench/rules.md.
  *
  * Only ratios of one run count: the contestants take turns, so that the load of the machine affects all of them equally.
  */
@@ -13,11 +13,11 @@ import { parseRenderRequest } from "../rules/render-request.ts";
 import { startWorkerFile } from "../scripts/local-service.ts";
 import { describeMachine } from "./machine.ts";
 import { median } from "./median.ts";
-import { benchmarkArguments, markdown, publish, type Table } from "./report.ts";
+import { markdown, publish, type Table, wantedPart } from "./report.ts";
 import { BODIES, BODIES_BY_SIZE } from "./rules-bodies.ts";
-import { CONTESTANTS } from "./rules-contestants.ts";
+import { CONTESTANTS } from "./rules-worker.ts";
 
-const NAMES = ["validate", "parse", "verdict"] as const;
+const NAMES = ["validate", "parse"] as const;
 type Times = Record<(typeof NAMES)[number], number>;
 
 const MEBIBYTE = 1024 * 1024;
@@ -34,16 +34,12 @@ async function measure(
   run: (name: (typeof NAMES)[number], repeat: number) => Promise<number>,
   repeat: number,
 ): Promise<Times> {
-  const times: Record<string, number[]> = { validate: [], parse: [], verdict: [] };
+  const times: Record<string, number[]> = { validate: [], parse: [] };
   for (const name of NAMES) await run(name, repeat);
   for (let round = 0; round < ROUNDS; round++) {
     for (const name of NAMES) times[name]?.push((await run(name, repeat)) / repeat);
   }
-  return {
-    validate: median(times.validate ?? []),
-    parse: median(times.parse ?? []),
-    verdict: median(times.verdict ?? []),
-  };
+  return { validate: median(times.validate ?? []), parse: median(times.parse ?? []) };
 }
 
 async function measureInNode(body: Uint8Array): Promise<Times> {
@@ -216,10 +212,10 @@ async function measureAllCpu(): Promise<Table> {
 }
 
 /** The argument, a part of a body's name: only such bodies are then measured, and nothing is written. */
-const [wanted = ""] = benchmarkArguments().others;
+const wanted = wantedPart() ?? "";
 const isWanted = ([name]: readonly [string, unknown]) => name.includes(wanted);
 
-/** The time of the validation and its competitors, and their memory. */
+/** The time of the validation and of parsing alone, and their memory. */
 async function measureBodies(): Promise<{ readonly times: Table; readonly memory: Table }> {
   const worker = await startWorkerFile(fileURLToPath(new URL("rules-worker.ts", import.meta.url)));
   const rows: { name: string; cells: number[] }[] = [];
@@ -228,10 +224,9 @@ async function measureBodies(): Promise<{ readonly times: Table; readonly memory
     for (const [name, make] of Object.entries(BODIES).filter(isWanted)) {
       process.stderr.write(`${name} …\n`);
       const body = make();
-      const ratios = ({ validate, verdict, parse }: Times) => [validate / verdict, validate / parse];
       const node = await measureInNode(body);
       const workerd = await measureInWorkerd(worker.url, body);
-      rows.push({ name, cells: [node.validate, ...ratios(node), ...ratios(workerd)] });
+      rows.push({ name, cells: [node.validate, node.validate / node.parse, workerd.validate / workerd.parse] });
       const bytes = [
         body.length,
         memoryOf(name, "validate"),
@@ -244,7 +239,7 @@ async function measureBodies(): Promise<{ readonly times: Table; readonly memory
     await worker.stop();
   }
   const summary = (name: string, of: (figures: number[]) => number) => {
-    const columns = [1, 2, 3, 4].map((column) => of(rows.map(({ cells }) => cells[column] ?? 0)));
+    const columns = [1, 2].map((column) => of(rows.map(({ cells }) => cells[column] ?? 0)));
     return { name, cells: [null, ...columns] };
   };
   return {
@@ -252,9 +247,7 @@ async function measureBodies(): Promise<{ readonly times: Table; readonly memory
       subject: "Body",
       columns: [
         { title: "validate, ms in Node", digits: 3 },
-        { title: "÷ verdict, Node", better: "lower" },
         { title: "÷ parse, Node", better: "lower" },
-        { title: "÷ verdict, workerd", better: "lower" },
         { title: "÷ parse, workerd", better: "lower" },
       ],
       rows: [...rows, summary("median", median), summary("worst", (figures) => Math.max(...figures))],
@@ -285,7 +278,7 @@ async function main(): Promise<void> {
 Made by \`npm run bench:rules\` on ${describeMachine()}.
 
 \`validate\` is the service's verdict on a body, \`parse\` is \`JSON.parse(new TextDecoder().decode(body))\`, which validates
-nothing, and \`verdict\` is the same verdict by \`JSON.parse\`, a valibot schema and a walk for sizes, Base64 and surrogates.
+nothing.
 
 ${markdown(times)}
 
