@@ -41,6 +41,18 @@ it("the tables of settings and limits have every setting that the code reads", a
   }
 });
 
+it("tokens are made of as many bytes wherever a file says how", async () => {
+  const files = [
+    ".env.example",
+    "deploy/systemd/edge.env.example",
+    "deploy/kubernetes/edge-secrets.env.example",
+    ...PAGES,
+  ];
+  const commands = (await Promise.all(files.map(readPage))).join().match(/openssl rand .*?\d+/g) ?? [];
+  expect(commands.length).toBeGreaterThan(5);
+  expect(new Set(commands)).toEqual(new Set(["openssl rand -hex 32"]));
+});
+
 const PAGES = [
   ...["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "examples/README.md"],
   ...(await readdir(new URL("docs", ROOT), { recursive: true }))
