@@ -154,10 +154,11 @@ export default {
     }),
     {
       name: "nobody-imports-the-program",
-      comment: "main.ts puts the backend together and starts it; importing it would start one.",
+      comment:
+        "main.ts and the run.ts that it imports put the backend together and start it; importing them would start one.",
       severity: "error",
-      from: {},
-      to: { path: "^(backend/main|scripts/start)\\.ts$" },
+      from: { pathNot: "^backend/main\\.ts$" },
+      to: { path: "^(backend/main|backend/start/run|scripts/start)\\.ts$" },
     },
     {
       name: "set-up-runs-on-a-bare-machine",
