@@ -8,6 +8,7 @@ import { BACKEND_INTEGER_SETTINGS } from "../backend/start/settings.ts";
 import { cellOf } from "../bench/report.ts";
 import { ANSWER_FAULTS } from "../cli/doctor/answer-faults.ts";
 import { CHECK_GROUPS } from "../cli/doctor/checks.ts";
+import { adviceFor } from "../client/problem-advice.ts";
 import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../edge/log/analytics.ts";
 import { EDGE_INTEGER_SETTINGS } from "../edge/settings.ts";
 import project from "../package.json" with { type: "json" };
@@ -111,13 +112,14 @@ const TABLES: Readonly<Record<string, () => string>> = {
     ),
   errors: () =>
     table(
-      ["Status", "Code", "Origin", "Context", "Cause"],
+      ["Status", "Code", "Origin", "Context", "Cause", "What to do"],
       Object.entries(PROBLEMS).map(([name, { status, origin, context, cause }]) => [
         String(status),
         code(name),
         origin,
         context.map(code).join(", ") || "-",
         cause,
+        adviceFor(name) ?? "-",
       ]),
     ),
   origins: () =>
