@@ -1,6 +1,6 @@
 /**
- * `npm run bench:rules`: the validation of request bodies against parsing alone, in Node and inside workerd, with its
- * memory and its growth. Writes bench/rules.md.
+ * `npm run bench:rules`: the validation of request bodies against parsing alone, in Node and inside workerd, and its memory.
+ * Writes bench/rules.md.
  *
  * Only ratios of one run count: the contestants take turns, so that the load of the machine affects all of them equally.
  */
@@ -8,8 +8,6 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { DEFAULT_LIMITS, limitsFrom } from "../rules/limits.ts";
-import { parseRenderRequest } from "../rules/render-request.ts";
 import { startWorkerFile } from "../scripts/local-service.ts";
 import { describeMachine } from "./machine.ts";
 import { median } from "./median.ts";
@@ -72,74 +70,6 @@ async function measureInWorkerd(url: URL, body: Uint8Array<ArrayBuffer>): Promis
 function memoryOf(bodyName: string, contestant: string): number {
   const program = fileURLToPath(new URL("rules-memory.ts", import.meta.url));
   return Number(execFileSync(process.execPath, ["--expose-gc", program, bodyName, contestant], { encoding: "utf8" }));
-}
-
-interface Growth {
-  readonly title: string;
-  readonly unit: string;
-  readonly sizes: readonly number[];
-  readonly make: (size: number) => string;
-}
-
-const GROWTHS: readonly Growth[] = [
-  {
-    title: "text file bytes",
-    unit: "MiB",
-    sizes: [1, 2, 4, 8, 16, 20],
-    make: (size) => {
-      const content = "x".repeat(size * MEBIBYTE - 200);
-      return JSON.stringify({ source: "x", files: { a: { encoding: "text", content } } });
-    },
-  },
-  {
-    title: "depth of an unknown field",
-    unit: "levels",
-    sizes: [1000, 10_000, 100_000, 1_000_000],
-    make: (size) => `{"source":"x","unknown":${"[".repeat(size)}${"]".repeat(size)}}`,
-  },
-  {
-    title: "files",
-    unit: "entries",
-    sizes: [1, 16, 64, 256, 1024],
-    make: (size) => {
-      const entries = Array.from({ length: size }, (_, index) => [
-        `lib/f${index}.typ`,
-        { encoding: "text", content: "x" },
-      ]);
-      return JSON.stringify({ source: "x", files: Object.fromEntries(entries) });
-    },
-  },
-  {
-    title: "keys of data",
-    unit: "keys",
-    sizes: [1, 100, 1000, 10_000, 100_000],
-    make: (size) => {
-      const entries = Array.from({ length: size }, (_, index) => [`key${index}`, index]);
-      return JSON.stringify({ source: "x", data: Object.fromEntries(entries) });
-    },
-  },
-];
-
-const GROWTH_LIMITS = limitsFrom({
-  ...DEFAULT_LIMITS,
-  max_inline_files: 1024,
-  max_inline_file_bytes: 64 * MEBIBYTE,
-  max_request_body_bytes: 64 * MEBIBYTE,
-});
-
-function measureGrowth({ title, unit, sizes, make }: Growth): Table["rows"][number] {
-  const cells = sizes.map((size) => {
-    const body = new TextEncoder().encode(make(size));
-    const repeat = Math.max(3, Math.min(2000, Math.floor((20 * MEBIBYTE) / body.length)));
-    for (let index = 0; index < Math.min(repeat, 200); index++) parseRenderRequest(body, GROWTH_LIMITS);
-    const times = Array.from({ length: repeat }, () => {
-      const started = performance.now();
-      parseRenderRequest(body, GROWTH_LIMITS);
-      return performance.now() - started;
-    });
-    return `${size}: ${((median(times) * 1e6) / body.length).toFixed(2)}`;
-  });
-  return { name: `${title} (${unit})`, cells: [cells.join(" · ")] };
 }
 
 /** Cloudflare's limits on CPU time per request: on the free plan, and the default on a paid one. */
@@ -268,11 +198,6 @@ async function measureBodies(): Promise<{ readonly times: Table; readonly memory
 async function main(): Promise<void> {
   const { times, memory } = await measureBodies();
   const cpu = await measureAllCpu();
-  const growth: Table = {
-    subject: "What grows",
-    columns: [{ title: "size: ns a byte" }],
-    rows: GROWTHS.map(measureGrowth),
-  };
   const page = `# Validating a request
 
 Made by \`npm run bench:rules\` on ${describeMachine()}.
@@ -290,12 +215,8 @@ CPU time of one validation in workerd, all its threads together, compiling inclu
 for a whole request:
 
 ${markdown(cpu)}
-
-Growth, in nanoseconds a byte of the body; where it is linear the figures of a row are alike:
-
-${markdown(growth)}
 `;
-  if (wanted === "") await publish("rules", page, [times, memory, cpu, growth]);
+  if (wanted === "") await publish("rules", page, [times, memory, cpu]);
   else process.stdout.write(page);
 }
 
