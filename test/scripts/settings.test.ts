@@ -33,12 +33,24 @@ describe("by default", () => {
   });
 });
 
-it("the README names every setting that the code reads", async () => {
-  const readme = await readPage("README.md");
+it("the tables of settings and limits have every setting that the code reads", async () => {
+  const tables = (await readPage("docs/settings.md")) + (await readPage("docs/api.md"));
   for (const path of ["backend/start/settings.ts", "edge/settings.ts", "rules/limits.ts"]) {
     const names = (await readPage(path)).match(/SERVICE_[A-Z_]+[A-Z]/g) ?? [];
-    for (const name of new Set(names)) expect(readme, `${name} of ${path}`).toContain(name);
+    for (const name of new Set(names)) expect(tables, `${name} of ${path}`).toContain(`\`${name}\``);
   }
+});
+
+it("tokens are made of as many bytes wherever a file says how", async () => {
+  const files = [
+    ".env.example",
+    "deploy/systemd/edge.env.example",
+    "deploy/kubernetes/edge-secrets.env.example",
+    ...PAGES,
+  ];
+  const commands = (await Promise.all(files.map(readPage))).join().match(/openssl rand .*?\d+/g) ?? [];
+  expect(commands.length).toBeGreaterThan(5);
+  expect(new Set(commands)).toEqual(new Set(["openssl rand -hex 32"]));
 });
 
 const PAGES = [
