@@ -25,6 +25,7 @@ const TARGETS = [
   "edge/backends/forward-render.ts",
   "edge/containers/backend-container.ts",
   "backend/main.ts",
+  "backend/start/run.ts",
   "backend/start/settings.ts",
   ...["admission", "http", "render", "typst", "launcher", "sandbox", "work-directory"].map((folder) => {
     return `backend/${folder}/target.ts`;
@@ -79,6 +80,7 @@ const REFUSED: readonly (readonly [importer: string, imported: string, rule: str
   ["backend/launcher/with-sandbox.ts", "../sandbox/target.ts", "launcher-imports-inwards"],
   ["backend/work-directory/with-sandbox.ts", "../sandbox/target.ts", "work-directory-imports-inwards"],
   ["backend/http/with-main.ts", "../main.ts", "nobody-imports-the-program"],
+  ["backend/http/with-run.ts", "../start/run.ts", "nobody-imports-the-program"],
   ["backend/http/with-nothing.ts", "./absent.ts", "every-import-is-found"],
 ];
 
