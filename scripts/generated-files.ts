@@ -4,7 +4,7 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { BACKEND_INTEGER_SETTINGS } from "../backend/settings.ts";
-import { ANSWER_FAULTS } from "../cli/doctor/answer-faults.ts";
+import { ANSWER_FAULTS } from "../cli/doctor/answers.ts";
 import { CHECK_GROUPS } from "../cli/doctor/checks.ts";
 import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../edge/analytics.ts";
 import { EDGE_INTEGER_SETTINGS } from "../edge/settings.ts";

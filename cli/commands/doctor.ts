@@ -3,8 +3,8 @@
  */
 import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import type { ExaminationTarget, NamedUrl } from "../doctor/examination.ts";
-import { examine, maxRequests } from "../doctor/examine.ts";
 import { isHealthy, reportForPrograms, summaryInWords, Table } from "../doctor/report.ts";
+import { examine, maxRequests } from "../doctor/runner.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { JSON_OPTION, TOKEN_FILE_OPTION, TYPST_OPTION, URL_OPTION } from "../options.ts";
 import { writeJson } from "../report.ts";

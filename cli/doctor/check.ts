@@ -1,85 +1,74 @@
 /**
- * What a check is: a value that says what it looks at, which faults it can find, and how it looks.
- *
- * Causes and advice are constants of each fault, so that docs/doctor.md lists all of them and programs can branch on ids.
- * What was seen is the only text that depends on the deployment.
+ * What a check is: a row of the table of checks, which says what is asked, what can be wrong, and what to do about it.
  */
-import type { AnswerFault } from "./answer-faults.ts";
-import type { Examination, OriginUnderTest } from "./examination.ts";
-
-/** Only `failure` makes the command fail. */
-export type Status = "ok" | "warning" | "failure" | "skipped";
-
-export interface Fault {
-  readonly severity: "failure" | "warning";
-  /** The likely cause, in one sentence. */
-  readonly cause: string;
-  /** What to do about it, in one sentence. */
-  readonly advice: string;
-}
+import type { ProblemCode } from "../../rules/problem.ts";
+import type { AnswerFault, Exchange } from "./answers.ts";
+import type { Examination } from "./examination.ts";
+import type { Fault } from "./faults.ts";
+import type { Server } from "./server.ts";
 
 /** Figures by names that carry their units. */
 export type Measured = Readonly<Record<string, number>>;
 
-export type Verdict<FaultId extends string = string> =
-  | { readonly kind: "ok"; readonly seen: string; readonly measured?: Measured }
-  | { readonly kind: "fault"; readonly fault: FaultId; readonly seen: string; readonly measured?: Measured }
-  | { readonly kind: "skipped"; readonly seen: string };
+/** What a check has found. An exchange is one that did not end as it should: the runner knows what that means. */
+export type Finding<FaultId extends string = string> =
+  | { readonly kind: "seen"; readonly fault: FaultId | null; readonly seen: string; readonly measured: Measured }
+  | { readonly kind: "skipped"; readonly seen: string }
+  | Exchange;
 
-interface CheckDescription {
-  /** Never changed later: programs branch on it. */
-  readonly id: string;
+interface Row<Faults, FaultId extends string> {
   readonly title: string;
   /** For docs/doctor.md. */
   readonly looksAt: string;
-  /** Checks without which this one makes no sense: unless they are all well, it is skipped. */
-  readonly needs: readonly string[];
-  readonly faults: Readonly<Record<string, Fault>>;
+  /** Checks without which this one makes no sense: unless they all passed, it is skipped. */
+  readonly needs?: readonly string[];
+  readonly faults?: Faults;
+  /** The outcomes of an exchange that show one of these faults. All others are told by `ANSWER_FAULTS`. */
+  readonly outcomes?: Readonly<Partial<Record<ProblemCode | "200" | "timed-out", FaultId>>>;
+  run(
+    server: Server,
+    examination: Examination,
+  ): Finding<FaultId | AnswerFault> | Promise<Finding<FaultId | AnswerFault>>;
 }
 
-/** A check of the whole deployment, or one that is made at each origin that the caller names. */
-export type Check = CheckDescription &
-  (
-    | { readonly at: "deployment"; run(examination: Examination): Promise<Verdict> }
-    | { readonly at: "origin"; run(examination: Examination, origin: OriginUnderTest): Promise<Verdict> }
-  );
+export interface Check extends Required<Row<Readonly<Record<string, Fault>>, string>> {
+  /** Never changed later: programs branch on it. */
+  readonly id: string;
+}
+
+/** A check, which can find only its own faults and those of any answer. */
+export function check<const Faults extends Readonly<Record<string, Fault>> = Record<never, never>>(
+  id: string,
+  row: Row<Faults, Extract<keyof Faults, string>>,
+): Check {
+  const { faults = {}, needs = [], outcomes = {} } = row;
+  return { ...row, id, needs, faults, outcomes };
+}
 
 export interface CheckGroup {
   readonly name: string;
+  /** Whether its checks are made at each origin that is named, in place of the edge. */
+  readonly isForOrigins: boolean;
   readonly checks: readonly Check[];
 }
 
-type FaultsOf<Faults> = Extract<keyof Faults, string> | AnswerFault;
-type Description<Faults> = Omit<CheckDescription, "faults"> & { readonly faults: Faults };
-
-/** A check of the deployment, which can only find its own faults and those of any answer. */
-export function deploymentCheck<const Faults extends Readonly<Record<string, Fault>>>(
-  check: Description<Faults> & { run(examination: Examination): Promise<Verdict<FaultsOf<Faults>>> },
-): Check {
-  return { ...check, at: "deployment" };
+export function group(name: string, checks: readonly Check[], isForOrigins = false): CheckGroup {
+  return { name, isForOrigins, checks };
 }
 
-/** The same at one origin. */
-export function originCheck<const Faults extends Readonly<Record<string, Fault>>>(
-  check: Description<Faults> & {
-    run(examination: Examination, origin: OriginUnderTest): Promise<Verdict<FaultsOf<Faults>>>;
-  },
-): Check {
-  return { ...check, at: "origin" };
-}
-
-export function ok(seen: string, measured?: Measured): Verdict<never> {
-  return { kind: "ok", seen, ...(measured !== undefined && { measured }) };
-}
-
+/** Found what is wrong, or that nothing is. */
 export function found<const FaultId extends string>(
-  fault: FaultId,
+  fault: FaultId | null,
   seen: string,
-  measured?: Measured,
-): Verdict<FaultId> {
-  return { kind: "fault", fault, seen, ...(measured !== undefined && { measured }) };
+  measured: Measured = {},
+): Finding<FaultId> {
+  return { kind: "seen", fault, seen, measured };
 }
 
-export function skipped(why: string): Verdict<never> {
+export function ok(seen: string, measured: Measured = {}): Finding<never> {
+  return { kind: "seen", fault: null, seen, measured };
+}
+
+export function skipped(why: string): Finding<never> {
   return { kind: "skipped", seen: why };
 }

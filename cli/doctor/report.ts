@@ -3,8 +3,7 @@
  */
 import { styleText } from "node:util";
 import { printableLine } from "../terminal.ts";
-import type { Status } from "./check.ts";
-import type { CheckResult, ExaminationReport } from "./examine.ts";
+import type { CheckResult, ExaminationReport } from "./runner.ts";
 
 /** Wide enough for every title. */
 const TITLE_WIDTH = 48;
@@ -14,7 +13,7 @@ const MARKS = {
   warning: { mark: "!", color: "yellow" },
   failure: { mark: "✗", color: "red" },
   skipped: { mark: "–", color: "gray" },
-} as const satisfies Record<Status, object>;
+} as const satisfies Record<CheckResult["status"], object>;
 
 /** Writes results to standard output as they come: a title for each group or origin, and a line or three for each check. */
 export class Table {
@@ -43,7 +42,13 @@ export class Table {
 /** The last line of the table. */
 export function summaryInWords({ checks, requests, seconds }: ExaminationReport): string {
   const counts = countByStatus(checks);
-  return `${counts.ok} well, ${counts.warning} warnings, ${counts.failure} failures, ${counts.skipped} skipped; ${requests} requests in ${seconds.toFixed(1)} s`;
+  const numbers = [
+    `${counts.ok} passed`,
+    `${counts.warning} ${counts.warning === 1 ? "warning" : "warnings"}`,
+    `${counts.failure} ${counts.failure === 1 ? "failure" : "failures"}`,
+    `${counts.skipped} skipped`,
+  ];
+  return `${numbers.join(", ")}; ${requests} requests in ${seconds.toFixed(1)} s`;
 }
 
 /** What `--json` prints. Its members are described in docs/doctor.md; further ones may be added. */
@@ -65,8 +70,8 @@ export function isHealthy(checks: readonly CheckResult[]): boolean {
   return isLookedAt && checks.every(({ status }) => status !== "failure");
 }
 
-function countByStatus(checks: readonly CheckResult[]): Record<Status, number> {
-  const counts: Record<Status, number> = { ok: 0, warning: 0, failure: 0, skipped: 0 };
+function countByStatus(checks: readonly CheckResult[]): Record<CheckResult["status"], number> {
+  const counts: Record<CheckResult["status"], number> = { ok: 0, warning: 0, failure: 0, skipped: 0 };
   for (const { status } of checks) counts[status]++;
   return counts;
 }

@@ -11,13 +11,14 @@ import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { execa } from "execa";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { findOnPath } from "../../backend/programs.mjs";
-import { ANSWER_FAULTS, faultIn } from "../../cli/doctor/answer-faults.ts";
+import { Allowance } from "../../cli/doctor/allowance.ts";
+import { ANSWER_FAULTS, outcomeOf } from "../../cli/doctor/answers.ts";
 import { CHECK_GROUPS } from "../../cli/doctor/checks.ts";
 import type { ExaminationTarget } from "../../cli/doctor/examination.ts";
-import { type CheckResult, type ExaminationReport, examine, maxRequests } from "../../cli/doctor/examine.ts";
 import { serverTiming } from "../../cli/doctor/latency.ts";
-import { Allowance, Probe } from "../../cli/doctor/probe.ts";
 import { isHealthy, reportForPrograms } from "../../cli/doctor/report.ts";
+import { type CheckResult, type ExaminationReport, examine, maxRequests } from "../../cli/doctor/runner.ts";
+import { Server } from "../../cli/doctor/server.ts";
 import {
   type LocalBackend,
   type LocalEdge,
@@ -173,7 +174,7 @@ describe("a healthy deployment", () => {
     const { stdout } = await runCommand(folder, ["doctor", "--url", service.edge.url.href]);
     expect(stdout).toMatch(/^http:.* at most 60 requests, one at a time, each at most 60 s\n/);
     expect(stdout).toMatch(/\n✓ a PDF {2,}5\.\d KiB after \d+ ms\n/);
-    expect(stdout).toMatch(/\n\d+ well, \d+ warnings, 0 failures, \d+ skipped; \d+ requests in \d+\.\d s\n$/);
+    expect(stdout).toMatch(/\n\d+ passed, \d+ warnings?, 0 failures, \d+ skipped; \d+ requests in \d+\.\d s\n$/);
     expect(stdout).not.toContain("\u001b");
     expect(stdout).not.toContain(API_TOKEN);
     const dead = `http://127.0.0.1:${await takeFreePort()}`;
@@ -239,13 +240,11 @@ describe("reaching the host", () => {
   it("never sends more requests than it promises, whatever the answers", async () => {
     const url = await startHttpServer((_request, response) => response.writeHead(500).end());
     const bounds = { maxRequests: 2, requestMilliseconds: LONG_MILLISECONDS, totalMilliseconds: LONG_MILLISECONDS };
-    const probe = new Probe(url, new Allowance({ ...bounds, signal: new AbortController().signal }));
-    const kinds = [await probe.send({ path: "a" }), await probe.send({ path: "b" }), await probe.send({ path: "c" })];
-    probe.close();
-    expect(kinds.map(({ kind }) => kind)).toEqual(["answer", "answer", "no-answer"]);
-    expect(faultIn(kinds[2] ?? { kind: "no-answer", fault: "gateway", seen: "" })).toMatchObject({
-      fault: "out-of-bounds",
-    });
+    const allowance = new Allowance({ ...bounds, signal: new AbortController().signal });
+    const server = new Server(null, url, {}, allowance);
+    const exchanges = [await server.get("a"), await server.get("b"), await server.get("c")];
+    server.close();
+    expect(exchanges.map(outcomeOf)).toEqual(["500", "500", "out-of-bounds"]);
     seenFaults.add("any: out-of-bounds");
   });
 
@@ -875,7 +874,7 @@ describe("the command", () => {
       "",
       "Reachability",
       expect.stringMatching(/^✗ the port accepts connections +127\.0\.0\.1: ECONNREFUSED$/),
-      expect.stringMatching(/^ {4}likely cause: Nothing listens/),
+      expect.stringMatching(/^ {4}likely cause: Nothing is listening/),
       expect.stringMatching(/^ {4}what to do: {3}Start it/),
       "",
     ]);
