@@ -2,8 +2,8 @@
  * One examination of a deployment: whom it asks, and what its checks have learned so far.
  */
 import type { PublishedConstraints } from "../../client/client.ts";
-import type { Capabilities } from "../../rules/capabilities.ts";
-import { API_TOKEN_HEADER, BACKEND_TOKEN_HEADER, CALLER_HEADER } from "../../rules/http/headers.ts";
+import type { Capabilities } from "../../protocol/capabilities.ts";
+import { API_TOKEN_HEADER, BACKEND_TOKEN_HEADER, CALLER_HEADER } from "../../protocol/headers.ts";
 import type { Allowance } from "./allowance.ts";
 import type { Exchange } from "./answers.ts";
 import type { MetricSample } from "./metrics-text.ts";

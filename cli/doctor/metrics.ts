@@ -2,7 +2,7 @@
  * What the edge's `/metrics` says about its origins, where it is open. It is read after the renders, so that they are in it.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { TYPST_VERSION } from "../../backend/typst/release.mjs";
+import { TYPST_VERSION } from "../../machine/typst-release.mjs";
 import { type Exchange, isOk } from "./answers.ts";
 import { check, found, group, ok, skipped } from "./check.ts";
 import type { Examination } from "./examination.ts";

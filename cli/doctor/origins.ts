@@ -1,9 +1,9 @@
 /**
  * Each origin that the caller names, asked directly: does it answer as the edge does?
  */
-import { TYPST_VERSION } from "../../backend/typst/release.mjs";
-import { CAPABILITIES_PATH, CAPABILITIES_SCHEMA, capabilityDifferences } from "../../rules/capabilities.ts";
-import { BACKEND_TOKEN_HEADER, LIMITS_HEADER } from "../../rules/http/headers.ts";
+import { TYPST_VERSION } from "../../machine/typst-release.mjs";
+import { CAPABILITIES_PATH, CAPABILITIES_SCHEMA, capabilityDifferences } from "../../protocol/capabilities.ts";
+import { BACKEND_TOKEN_HEADER, LIMITS_HEADER } from "../../protocol/headers.ts";
 import { LIMIT_SETTINGS, limitsFingerprint, publishedLimits } from "../../rules/limits.ts";
 import { type Exchange, faultIn, isOk, jsonIn, outcomeOf, problemIn } from "./answers.ts";
 import { check, found, group, ok, skipped } from "./check.ts";

@@ -1,8 +1,9 @@
 /**
  * A render of each format, whose bytes are looked into, and one that needs data and files.
  */
-import { checkRequest } from "../../rules/client.ts";
-import { FILE_MEDIA_TYPES } from "../../rules/http/rendered-file.ts";
+
+import { FILE_MEDIA_TYPES } from "../../protocol/rendered-file.ts";
+import { checkRequest } from "../../rules/published-rules.ts";
 import { sizeInWords } from "../terminal.ts";
 import { isOk, outcomeOf } from "./answers.ts";
 import { type Check, check, found, group, ok, skipped } from "./check.ts";

@@ -7,7 +7,7 @@ import {
   LIMITS_HEADER,
   REQUEST_ID_HEADER,
   REQUEST_ID_PATTERN,
-} from "../../rules/http/headers.ts";
+} from "../../protocol/headers.ts";
 import { check, found, group, ok, skipped } from "./check.ts";
 import { failure, warning } from "./faults.ts";
 import type { SeenAnswer } from "./server.ts";

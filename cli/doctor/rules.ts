@@ -3,14 +3,14 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import * as v from "valibot";
-import { TYPST_VERSION } from "../../backend/typst/release.mjs";
 import type { PublishedConstraints } from "../../client/client.ts";
-import { CAPABILITIES_PATH, CAPABILITIES_SCHEMA } from "../../rules/capabilities.ts";
-import { checkRequest, runVectors } from "../../rules/client.ts";
+import { TYPST_VERSION } from "../../machine/typst-release.mjs";
+import { CAPABILITIES_PATH, CAPABILITIES_SCHEMA } from "../../protocol/capabilities.ts";
 import { RULES_VERSION } from "../../rules/files-rules.ts";
 import { LIMIT_SETTINGS, MAX_KEYS } from "../../rules/limits.ts";
 import { OUTPUT_RULES_VERSION } from "../../rules/output-rules.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
+import { checkRequest, runVectors } from "../../rules/published-rules.ts";
 import { sizeInWords } from "../terminal.ts";
 import { isOk, jsonIn, outcomeOf, problemIn } from "./answers.ts";
 import { type Check, check, type Finding, found, group, ok, skipped } from "./check.ts";

@@ -2,8 +2,8 @@
  * Whether the service answers at the URL, and whether it asks for a token and takes the right one.
  */
 import * as v from "valibot";
-import { asConstraints } from "../../rules/client.ts";
-import { API_TOKEN_HEADER } from "../../rules/http/headers.ts";
+import { API_TOKEN_HEADER } from "../../protocol/headers.ts";
+import { asConstraints } from "../../rules/published-rules.ts";
 import { type Exchange, faultIn, isOk, jsonIn, outcomeOf } from "./answers.ts";
 import { check, found, group, ok } from "./check.ts";
 import { EDGE_LOG, EDGE_SECRETS, failure } from "./faults.ts";

@@ -10,7 +10,6 @@ import { join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { execa } from "execa";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { findOnPath } from "../../backend/programs.mjs";
 import { Allowance } from "../../cli/doctor/allowance.ts";
 import { ANSWER_FAULTS, outcomeOf } from "../../cli/doctor/answers.ts";
 import { CHECK_GROUPS } from "../../cli/doctor/checks.ts";
@@ -19,6 +18,7 @@ import { serverTiming } from "../../cli/doctor/latency.ts";
 import { isHealthy, reportForPrograms } from "../../cli/doctor/report.ts";
 import { type CheckResult, type ExaminationReport, examine, maxRequests } from "../../cli/doctor/runner.ts";
 import { Server } from "../../cli/doctor/server.ts";
+import { findOnPath } from "../../machine/programs.mjs";
 import {
   type LocalBackend,
   type LocalEdge,
