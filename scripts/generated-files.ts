@@ -117,9 +117,9 @@ const TABLES: Readonly<Record<string, () => string>> = {
     ),
   "doctor-checks": () =>
     table(
-      ["", "Check", "Looks at"],
+      ["", "Check", "What is asked"],
       CHECK_GROUPS.flatMap(({ name, checks }) =>
-        checks.map(({ id, looksAt }, index) => [index === 0 ? name : "", code(id), looksAt]),
+        checks.map(({ id, title }, index) => [index === 0 ? name : "", code(id), title]),
       ),
     ),
   "doctor-faults": () => doctorFaultsTable(),

@@ -16,27 +16,20 @@ interface Bounds {
 }
 
 export class Allowance {
-  readonly #bounds: Bounds;
+  readonly bounds: Bounds;
+  /** How many have been sent. */
+  requests = 0;
   readonly #end: AbortSignal;
-  #requests = 0;
 
   constructor(bounds: Bounds) {
-    this.#bounds = bounds;
+    this.bounds = bounds;
     this.#end = AbortSignal.timeout(bounds.totalMilliseconds);
-  }
-
-  get requests(): number {
-    return this.#requests;
-  }
-
-  get requestSeconds(): number {
-    return Math.round(this.#bounds.requestMilliseconds / 100) / 10;
   }
 
   /** Counts a request; false if it may not be sent any more. */
   takeRequest(): boolean {
-    if (this.#end.aborted || this.#requests >= this.#bounds.maxRequests) return false;
-    this.#requests++;
+    if (this.#end.aborted || this.requests >= this.bounds.maxRequests) return false;
+    this.requests++;
     return true;
   }
 
@@ -46,9 +39,9 @@ export class Allowance {
    * @throws the reason of the interruption
    */
   async attempt<Value>(step: (signal: AbortSignal) => Promise<Value>): Promise<Attempt<Value>> {
-    const interruption = this.#bounds.signal;
+    const interruption = this.bounds.signal;
     interruption.throwIfAborted();
-    const timeout = AbortSignal.any([AbortSignal.timeout(this.#bounds.requestMilliseconds), this.#end]);
+    const timeout = AbortSignal.any([AbortSignal.timeout(this.bounds.requestMilliseconds), this.#end]);
     const signal = AbortSignal.any([timeout, interruption]);
     // Not every step ends by its signal: a look-up of a name does not.
     const { promise, reject } = Promise.withResolvers<never>();

@@ -42,42 +42,34 @@ export const ANSWER_FAULTS = {
     → Look at the certificate with openssl s_client; a private authority goes into NODE_EXTRA_CA_CERTS.`,
   "not-http": failure`This port speaks another protocol: TLS under an http:// URL, or no web server at all.
     → Check scheme and port of the URL, and what listens on that port.`,
-  endless: failure`Something else answers at this address: none of the service's responses to the doctor is that long.
-    → Check the URL, and what a proxy in front of the service does with this path.`,
+  endless: failure`Something else answers: the service's responses are shorter. → Check the URL, and any proxy.`,
   redirected: failure`The URL is not the service's: a proxy redirects to https, to another host, or to a sign-in page.
     → Use the URL that it redirects to; with Cloudflare Access, add a policy that lets this client pass.`,
-  "web-page": failure`
-    A proxy, a sign-in page, a firewall's challenge or another web site answers instead of the service.
+  "web-page": failure`A proxy, a sign-in page, a firewall's challenge or another site answers instead of the service.
     → Open the URL in a browser to see whose page it is, and route these paths to the service.`,
   "wrong-path": failure`A web server answers, but the service is not at this host or not below this path.
     → Give the URL without /v1/render, and check the route of the Worker or proxy.`,
-  gateway: failure`The gateway or proxy in front of the service answers, but cannot reach the service.
-    → Check that the service runs where the gateway expects it, and read the gateway's log.`,
-  "body-refused": failure`
-    A proxy in front of the service refuses bodies of this size: nginx does so from 1 MiB by default.
-    → ${HIGHER_BODY_LIMIT}`,
-  "rate-limited": warning`A gateway in front of the service limits how many requests this client may send.
-    → Wait a minute and try again, or exempt this client from the limit.`,
+  gateway: failure`The proxy in front of the service cannot reach it. → Check where it expects it; read its log.`,
+  "body-refused": failure`A proxy in front refuses bodies of this size, nginx from 1 MiB. → ${HIGHER_BODY_LIMIT}`,
+  "rate-limited": warning`A gateway limits how often this client may ask. → Wait a minute, or exempt this client.`,
   busy: warning`All slots are taken, or this caller is over its rate: the service sheds load as designed.
     → Try again later; if this persists, add origins or slots (docs/operations.md).`,
   forbidden: failure`The token that was accepted before is not accepted for this request.
     → Check whether tokens are being rotated: all versions of the edge must have the same SERVICE_API_TOKENS.`,
-  unavailable: failure`The service itself says that it cannot take the request.
-    → Find the request id in the logs of edge and backends: the line has the reason.`,
-  "unexpected-problem": failure`
-    The service rejects what it should accept: the edge or a backend has another version than this program.
+  unavailable: failure`The service cannot take the request. → Find the request id in the logs of edge and backends.`,
+  "unexpected-problem": failure`The service rejects what it should accept: edge or backend has another version.
     → Deploy one version everywhere, then use the doctor of that version.`,
-  "not-the-service": failure`
-    This response did not come from the service: another program answers, or a proxy changes responses.
+  "not-the-service": failure`This response did not come from the service, or a proxy has changed it.
     → Check the URL, and what is between this machine and the service.`,
-  "out-of-bounds": failure`The requests or the time of one examination were used up, usually because responses are slow.
-    → Fix what is slow first, then run the doctor again.`,
+  "out-of-bounds": failure`The doctor's requests or time are used up. → Fix what is slow, then run it again.`,
 };
 
 export type AnswerFault = keyof typeof ANSWER_FAULTS;
 
 /** How an exchange ended: the code of a problem, the status of any other answer, or why there is none. */
-export function outcomeOf(exchange: Exchange): ProblemCode | AnswerFault | `${number}` {
+export type Outcome = ProblemCode | AnswerFault | `${number}`;
+
+export function outcomeOf(exchange: Exchange): Outcome {
   return exchange.kind === "no-answer" ? exchange.fault : (exchange.problem?.code ?? `${exchange.status}`);
 }
 
@@ -106,7 +98,7 @@ export function faultIn(exchange: Exchange): { readonly fault: AnswerFault; read
   const { status, headers, problem } = exchange;
   if (problem !== null) {
     const id = problem.requestId === null ? "" : `, request ${problem.requestId}`;
-    return { fault: FAULT_OF_PROBLEM[problem.code] ?? "unexpected-problem", seen: `${status} ${problem.code}${id}` };
+    return { fault: FAULT_OF_OUTCOME[problem.code] ?? "unexpected-problem", seen: `${status} ${problem.code}${id}` };
   }
   const seen = `${status} ${mediaType(headers)}`.trim();
   const location = headers.get("Location");
@@ -116,17 +108,14 @@ export function faultIn(exchange: Exchange): { readonly fault: AnswerFault; read
   const cloudflareError = cloudflareErrorIn(exchange);
   if (cloudflareError !== null) return { fault: "gateway", seen: `${seen}: ${cloudflareError}` };
   const isPage = mediaType(headers) === "text/html";
-  return { fault: FAULT_OF_STATUS[status] ?? (isPage ? "web-page" : "not-the-service"), seen };
+  return { fault: FAULT_OF_OUTCOME[`${status}`] ?? (isPage ? "web-page" : "not-the-service"), seen };
 }
 
-const FAULT_OF_PROBLEM: Readonly<Partial<Record<string, AnswerFault>>> = {
+/** Of outcomes that are not the one that was expected. */
+const FAULT_OF_OUTCOME: Readonly<Partial<Record<Outcome, AnswerFault>>> = {
   render_queue_full: "busy",
   forbidden: "forbidden",
   service_unavailable: "unavailable",
-} satisfies Partial<Record<ProblemCode, AnswerFault>>;
-
-/** Of answers that are no problem of this service. */
-const FAULT_OF_STATUS: Readonly<Partial<Record<number, AnswerFault>>> = {
   404: "wrong-path",
   413: "body-refused",
   429: "rate-limited",

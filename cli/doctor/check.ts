@@ -1,8 +1,7 @@
 /**
  * What a check is: a row of the table of checks, which says what is asked, what can be wrong, and what to do about it.
  */
-import type { ProblemCode } from "../../rules/problem.ts";
-import type { AnswerFault, Exchange } from "./answers.ts";
+import type { AnswerFault, Exchange, Outcome } from "./answers.ts";
 import type { Examination } from "./examination.ts";
 import type { Fault } from "./faults.ts";
 import type { Server } from "./server.ts";
@@ -12,19 +11,20 @@ export type Measured = Readonly<Record<string, number>>;
 
 /** What a check has found. An exchange is one that did not end as it should: the runner knows what that means. */
 export type Finding<FaultId extends string = string> =
-  | { readonly kind: "seen"; readonly fault: FaultId | null; readonly seen: string; readonly measured: Measured }
-  | { readonly kind: "skipped"; readonly seen: string }
+  | {
+      readonly kind: "seen" | "skipped";
+      readonly fault: FaultId | null;
+      readonly seen: string;
+      readonly measured: Measured;
+    }
   | Exchange;
 
 interface Row<Faults, FaultId extends string> {
-  readonly title: string;
-  /** For docs/doctor.md. */
-  readonly looksAt: string;
   /** Checks without which this one makes no sense: unless they all passed, it is skipped. */
   readonly needs?: readonly string[];
   readonly faults?: Faults;
   /** The outcomes of an exchange that show one of these faults. All others are told by `ANSWER_FAULTS`. */
-  readonly outcomes?: Readonly<Partial<Record<ProblemCode | "200" | "timed-out", FaultId>>>;
+  readonly outcomes?: Readonly<Partial<Record<Outcome, FaultId>>>;
   run(
     server: Server,
     examination: Examination,
@@ -34,41 +34,40 @@ interface Row<Faults, FaultId extends string> {
 export interface Check extends Required<Row<Readonly<Record<string, Fault>>, string>> {
   /** Never changed later: programs branch on it. */
   readonly id: string;
+  /** What is asked, in a few words. */
+  readonly title: string;
+}
+
+export interface CheckGroup {
+  readonly name: string;
+  readonly checks: readonly Check[];
 }
 
 /** A check, which can find only its own faults and those of any answer. */
 export function check<const Faults extends Readonly<Record<string, Fault>> = Record<never, never>>(
   id: string,
+  title: string,
   row: Row<Faults, Extract<keyof Faults, string>>,
 ): Check {
-  const { faults = {}, needs = [], outcomes = {} } = row;
-  return { ...row, id, needs, faults, outcomes };
+  const { needs = [], faults = {}, outcomes = {} } = row;
+  return { ...row, id, title, needs, faults, outcomes };
 }
 
-export interface CheckGroup {
-  readonly name: string;
-  /** Whether its checks are made at each origin that is named, in place of the edge. */
-  readonly isForOrigins: boolean;
-  readonly checks: readonly Check[];
-}
-
-export function group(name: string, checks: readonly Check[], isForOrigins = false): CheckGroup {
-  return { name, isForOrigins, checks };
+/** @param needed by all checks that do not say what they need */
+export function group(name: string, needed: string | null, checks: readonly Check[]): CheckGroup {
+  const needs = needed === null ? [] : [needed];
+  return { name, checks: checks.map((row) => (row.needs.length > 0 ? row : { ...row, needs })) };
 }
 
 /** Found what is wrong, or that nothing is. */
-export function found<const FaultId extends string>(
-  fault: FaultId | null,
-  seen: string,
-  measured: Measured = {},
-): Finding<FaultId> {
+export function found<const Id extends string>(fault: Id | null, seen: string, measured: Measured = {}): Finding<Id> {
   return { kind: "seen", fault, seen, measured };
 }
 
-export function ok(seen: string, measured: Measured = {}): Finding<never> {
-  return { kind: "seen", fault: null, seen, measured };
+export function ok(seen: string, measured?: Measured): Finding<never> {
+  return found<never>(null, seen, measured);
 }
 
 export function skipped(why: string): Finding<never> {
-  return { kind: "skipped", seen: why };
+  return { kind: "skipped", fault: null, seen: why, measured: {} };
 }

@@ -15,11 +15,8 @@ import { RULES } from "./rules.ts";
 import { SERVICE } from "./service.ts";
 
 /** What this machine has for the other commands. */
-const MACHINE = group("This machine", [
-  check("local-typst", {
-    title: "Typst for the command `check`",
-    looksAt:
-      "Whether this machine has the Typst that `document-rendering check` needs; the deployment does not need it",
+const MACHINE = group("This machine", null, [
+  check("local-typst", "Typst for the command `check`", {
     async run(_edge, { target }) {
       try {
         return ok(await findTypst(target.typst));

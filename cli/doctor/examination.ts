@@ -5,12 +5,8 @@ import type { PublishedConstraints } from "../../client/client.ts";
 import type { Capabilities } from "../../protocol/capabilities.ts";
 import { API_TOKEN_HEADER, BACKEND_TOKEN_HEADER, CALLER_HEADER } from "../../protocol/headers.ts";
 import type { Allowance } from "./allowance.ts";
-import type { Exchange } from "./answers.ts";
 import type { MetricSample } from "./metrics-text.ts";
 import { Server } from "./server.ts";
-
-/** The caller's name in the logs of an origin that is asked directly. */
-const CALLER = "doctor";
 
 export interface NamedUrl {
   readonly name: string;
@@ -46,8 +42,8 @@ export class Examination {
   document: Readonly<Record<string, unknown>> | null = null;
   /** What the edge publishes as installed. */
   capabilities: Capabilities | null = null;
-  /** Why no further render is sent: one was not answered in time, or no origin took it. */
-  rendersObstacle: "renders are not answered" | "no origin renders" | null = null;
+  /** Whether a render has shown that no origin takes any. */
+  isWithoutOrigin = false;
   /** The metrics of the edge after the renders; empty while they have not been read. */
   metrics: readonly MetricSample[] = [];
 
@@ -57,17 +53,8 @@ export class Examination {
     this.metricsAgeMilliseconds = metricsAgeMilliseconds;
     const { url, token, backendToken } = target;
     this.edge = new Server(null, url, { [API_TOKEN_HEADER]: token }, allowance);
-    const credentials = { [BACKEND_TOKEN_HEADER]: backendToken, [CALLER_HEADER]: CALLER };
+    const credentials = { [BACKEND_TOKEN_HEADER]: backendToken, [CALLER_HEADER]: "doctor" };
     this.origins = target.origins.map((origin) => new Server(origin.name, origin.url, credentials, allowance));
-  }
-
-  /** Sends a render request to the edge. */
-  async render(body: object): Promise<Exchange> {
-    const exchange = await this.edge.render(body);
-    if (exchange.kind === "no-answer" && exchange.fault === "timed-out") {
-      this.rendersObstacle = "renders are not answered";
-    }
-    return exchange;
   }
 
   close(): void {

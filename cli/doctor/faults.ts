@@ -13,20 +13,17 @@ export interface Fault {
   readonly advice: string;
 }
 
-/** A failure as the text `cause → advice`, on as many lines as it needs. */
-export function failure(text: TemplateStringsArray, ...values: readonly string[]): Fault {
-  return { severity: "failure", ...causeAndAdvice(String.raw(text, ...values)) };
-}
+const faultOf =
+  (severity: Fault["severity"]) =>
+  (text: TemplateStringsArray, ...values: readonly string[]): Fault => {
+    const parts = String.raw(text, ...values).split("→");
+    const [cause = "", advice = ""] = parts.map((part) => part.trim().replace(/\s+/g, " "));
+    return { severity, cause, advice };
+  };
 
-/** The same as a warning. */
-export function warning(text: TemplateStringsArray, ...values: readonly string[]): Fault {
-  return { severity: "warning", ...causeAndAdvice(String.raw(text, ...values)) };
-}
-
-function causeAndAdvice(text: string): Pick<Fault, "cause" | "advice"> {
-  const [cause = "", advice = ""] = text.split("→").map((part) => part.trim().replace(/\s+/g, " "));
-  return { cause, advice };
-}
+/** A fault as the text `cause → advice`, on as many lines as it needs. */
+export const failure = faultOf("failure");
+export const warning = faultOf("warning");
 
 // What an operator does in each way of deployment: wrangler, compose, systemd, Kubernetes. From outside, a deployment does
 // not show which of them it is, so advice names each.
@@ -37,7 +34,8 @@ export const EDGE_SECRETS = "wrangler secret put, .env of compose, edge.env of s
 export const EDGE_SETTINGS = "wrangler.toml, compose.yaml, edge.env of systemd, the ConfigMap on Kubernetes";
 
 export const SAME_VERSION = "Deploy the version of this checkout, or use the doctor of that version.";
-export const SAME_RELEASE = "Finish the deployment: one release on all backends.";
+export const MIXED_RELEASES =
+  "Backends of different releases run, so documents differ. → Finish the deployment: one release on all.";
 export const HIGHER_BODY_LIMIT =
   "Raise its limit above max_request_body_bytes of the deployment (nginx: client_max_body_size 21m).";
-export const OTHER_RELEASE = warning`The deployment is of another release than this program. → ${SAME_VERSION}`;
+export const OTHER_RELEASE = warning`This is another release than that of this program. → ${SAME_VERSION}`;

@@ -4,7 +4,8 @@
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
 import { connect, isIP } from "node:net";
-import { connect as connectByTls, type TLSSocket } from "node:tls";
+import { connect as connectByTls } from "node:tls";
+import { LOOPBACK_HOSTS } from "../service-location.ts";
 import { codeOf } from "./allowance.ts";
 import { check, found, group, ok, skipped } from "./check.ts";
 import { failure, warning } from "./faults.ts";
@@ -17,21 +18,17 @@ const DAY_MILLISECONDS = 24 * 60 * 60 * 1000;
 /** `Date` has whole seconds, and the answer takes its time. */
 const MAX_CLOCK_SKEW_SECONDS = 10;
 
-/** What a machine without IPv6 says of itself. */
-const OWN_NETWORK_CODES: ReadonlySet<string> = new Set(["ENETUNREACH", "EADDRNOTAVAIL"]);
-
-const FAULT_OF_CONNECTION = { ECONNREFUSED: "refused", ETIMEDOUT: "silent" } as const;
-const FAULT_OF_CERTIFICATE = {
+type CertificateFault = "expired" | "not-yet-valid" | "self-signed" | "wrong-name";
+/** By the codes of OpenSSL. */
+const FAULT_OF_CERTIFICATE: Readonly<Partial<Record<string, CertificateFault>>> = {
   CERT_HAS_EXPIRED: "expired",
   CERT_NOT_YET_VALID: "not-yet-valid",
   DEPTH_ZERO_SELF_SIGNED_CERT: "self-signed",
   ERR_TLS_CERT_ALTNAME_INVALID: "wrong-name",
-} as const;
+};
 
-export const REACHABILITY = group("Reachability", [
-  check("dns", {
-    title: "the name has an address",
-    looksAt: "The addresses of the host's name, as this machine resolves it",
+export const REACHABILITY = group("Reachability", null, [
+  check("dns", "the name has an address", {
     faults: {
       "unknown-name": failure`The name is misspelled, or has no A or AAAA record yet.
         → Check the URL, then the record in the zone: for a Worker, its route or custom domain makes it.`,
@@ -39,7 +36,7 @@ export const REACHABILITY = group("Reachability", [
         → Try another name; if that fails too, the network of this machine is at fault, not the deployment.`,
     },
     async run({ url }, examination) {
-      const host = hostOf(url);
+      const { host } = addressOf(url);
       examination.addresses = [host];
       if (isIP(host) !== 0) return ok(`${host} is an address`);
       const attempt = await examination.allowance.attempt(() => lookup(host, { all: true }));
@@ -51,23 +48,18 @@ export const REACHABILITY = group("Reachability", [
       return ok(examination.addresses.join(", "));
     },
   }),
-  check("tcp", {
-    title: "the port accepts connections",
-    looksAt: `A connection to each address, up to ${MAX_ADDRESSES}`,
+  check("tcp", "the port accepts connections", {
     needs: ["dns"],
     faults: {
       refused: failure`Nothing is listening on this port: the service is not running, or uses another port or address.
         → Start it, or correct the port; a process that listens on 127.0.0.1 is not reachable from outside.`,
-      silent: failure`A firewall or security group drops the packets, or the host is off.
-        → Open the port for this machine, and see whether the host answers anything at all.`,
-      unreachable: failure`There is no route to the address from here.
-        → Check the network of this machine (VPN, IPv6) and whether the record names a private address.`,
-      "some-addresses": warning`
-        One of several addresses does not work: an old record, or IPv6 that is announced and not served.
+      silent: failure`A firewall drops the packets, or the host is off. → Open the port, or start the host.`,
+      unreachable: failure`There is no route to the address. → Check VPN and IPv6 here, and for a private address.`,
+      "some-addresses": warning`One of several addresses does not work: an old record, or IPv6 that is not served.
         → Remove the record, or let the service listen there too; some clients try that address first.`,
     },
     async run({ url }, { addresses, allowance }) {
-      const port = portOf(url);
+      const { port } = addressOf(url);
       const failures: { address: string; code: string }[] = [];
       let fastest = Number.POSITIVE_INFINITY;
       for (const address of addresses.slice(0, MAX_ADDRESSES)) {
@@ -81,52 +73,51 @@ export const REACHABILITY = group("Reachability", [
       }
       const seen = failures.map(({ address, code }) => `${address}: ${code}`).join(", ");
       if (fastest === Number.POSITIVE_INFINITY) {
-        return found(entryOf(FAULT_OF_CONNECTION, failures[0]?.code) ?? "unreachable", seen);
+        const [first] = failures;
+        if (first?.code === "ECONNREFUSED") return found("refused", seen);
+        return found(first?.code === "ETIMEDOUT" ? "silent" : "unreachable", seen);
       }
       const measured = { connectMilliseconds: fastest };
-      // A service on this machine may well listen on one of its addresses only.
-      const isExpected = isLoopback(url) || failures.every(({ code }) => OWN_NETWORK_CODES.has(code));
+      // A service on this machine may listen on one address only; a machine without IPv6 says so itself.
+      const isOwn = failures.every(({ code }) => code === "ENETUNREACH" || code === "EADDRNOTAVAIL");
+      const isExpected = isOwn || LOOPBACK_HOSTS.has(url.hostname);
       return isExpected ? ok(`port ${port} in ${fastest} ms`, measured) : found("some-addresses", seen, measured);
     },
   }),
-  check("tls", {
-    title: "TLS and its certificate",
-    looksAt: "The handshake, who issued the certificate, for which name, and for how many days it is still valid",
+  check("tls", "TLS and its certificate", {
     needs: ["tcp"],
     faults: {
-      unencrypted: warning`The URL begins with http://: everybody on the way can read token and documents.
-        → Serve it by TLS and give the https:// URL.`,
+      unencrypted: warning`Others can read token and documents on their way. → Serve it by TLS and give that URL.`,
       expired: failure`The certificate was not renewed, or the renewed one was not loaded.
         → Renew it, reload the server, and watch daysLeft of this check from cron.`,
-      "not-yet-valid": failure`
-        The certificate begins in the future: the clock of this machine or of the authority is wrong.
-        → Set the clock of this machine by NTP, then look at the certificate's dates.`,
+      "not-yet-valid": failure`It begins in the future: a clock is wrong. → Set the one here by NTP, then read its dates.`,
       "self-signed": failure`The server shows a certificate that it made itself, often the default of a proxy.
         → Install one of an authority; for a test, name it in NODE_EXTRA_CA_CERTS.`,
       "unknown-issuer": failure`The server does not send its intermediate certificate, or a private authority issued it.
         → Serve the full chain; a private authority goes into NODE_EXTRA_CA_CERTS.`,
-      "wrong-name": failure`
-        The certificate is for another name: the host serves several sites, or the URL has an address.
-        → Use the name in the certificate, or get one for this name.`,
-      "no-tls": failure`The port does not speak TLS: it serves plain HTTP or another protocol.
-        → Check the port, or give the http:// URL where no TLS is meant to be.`,
-      handshake: failure`
-        The handshake failed: old protocol versions, a client certificate that is asked for, or an unknown name.
+      "wrong-name": failure`The certificate is for another name. → Use that name, or get a certificate for this one.`,
+      "no-tls": failure`The port does not speak TLS. → Check the port, or give the http:// URL if TLS is not wanted.`,
+      handshake: failure`The handshake failed: an old protocol, a client certificate, or the name.
         → Look at it with openssl s_client -connect HOST:PORT -servername HOST.`,
-      "ends-soon": warning`The certificate should have been renewed by now, and has not been.
-        → Run the renewal by hand and read its output, before the certificate expires.`,
+      "ends-soon": warning`The certificate should have been renewed by now. → Renew it by hand and read the output.`,
     },
     async run({ url }, { allowance }) {
       if (url.protocol === "http:") {
-        return isLoopback(url) ? ok("none, and not needed on this machine") : found("unencrypted", "http");
+        return LOOPBACK_HOSTS.has(url.hostname)
+          ? ok("none, and not needed on this machine")
+          : found("unencrypted", "http");
       }
-      const host = hostOf(url);
+      const { host, port } = addressOf(url);
       const attempt = await allowance.attempt(async (signal) => {
         // The certificate is not trusted, only looked at: nothing is sent on this connection.
-        const options = { host, port: portOf(url), rejectUnauthorized: false };
+        const options = { host, port, rejectUnauthorized: false };
         const socket = connectByTls(isIP(host) === 0 ? { ...options, servername: host } : options);
         return once(socket, "secureConnect", { signal })
-          .then(() => ({ ...socket.getPeerCertificate(), error: errorOf(socket), protocol: socket.getProtocol() }))
+          .then(() => ({
+            ...socket.getPeerCertificate(),
+            error: socket.authorizationError,
+            protocol: socket.getProtocol(),
+          }))
           .finally(() => socket.destroy());
       });
       if (!attempt.isDone) {
@@ -137,9 +128,10 @@ export const REACHABILITY = group("Reachability", [
       const [startsAt, endsAt] = [Date.parse(valid_from), Date.parse(valid_to)];
       const daysLeft = Math.floor((endsAt - Date.now()) / DAY_MILLISECONDS);
       const measured = { daysLeft };
-      if (error !== null) {
-        const fault = entryOf(FAULT_OF_CERTIFICATE, error) ?? "unknown-issuer";
-        const seen = `${error}; for ${subjectaltname}, valid from ${valid_from} until ${valid_to}`;
+      if (error != null) {
+        const code = codeOf(error);
+        const fault = FAULT_OF_CERTIFICATE[code] ?? "unknown-issuer";
+        const seen = `${code}; for ${subjectaltname}, valid from ${valid_from} until ${valid_to}`;
         // The end is what an operator looks for first, so it comes before who signed.
         return found(fault === "self-signed" && endsAt < Date.now() ? "expired" : fault, seen, measured);
       }
@@ -147,25 +139,18 @@ export const REACHABILITY = group("Reachability", [
       return found(isLate ? "ends-soon" : null, `${protocol}, certificate valid for ${daysLeft} more days`, measured);
     },
   }),
-  check("http", {
-    title: "HTTP is spoken",
-    looksAt: "Whether `GET /health` has any answer, and how long it takes with all handshakes",
+  check("http", "an HTTP server answers /health", {
     needs: ["tls"],
     async run(edge) {
       const exchange = await edge.get("health");
       if (exchange.kind === "no-answer") return exchange;
-      const milliseconds = Math.round(exchange.milliseconds);
-      return ok(`status ${exchange.status} after ${milliseconds} ms`, { firstAnswerMilliseconds: milliseconds });
+      const { status, milliseconds } = exchange;
+      return ok(`status ${status} after ${milliseconds} ms`, { firstAnswerMilliseconds: milliseconds });
     },
   }),
-  check("clock", {
-    title: "the clocks agree",
-    looksAt: "`Date` of an answer against the clock of this machine",
+  check("clock", "the clocks agree (Date of an answer)", {
     needs: ["http"],
-    faults: {
-      skew: warning`The clock of this machine or of the deployment is wrong: certificates and logs will mislead.
-        → Synchronise both by NTP (timedatectl status says whether it runs).`,
-    },
+    faults: { skew: warning`One of the clocks is wrong: logs mislead. → Synchronise both by NTP (timedatectl).` },
     run({ answers: [first] }) {
       const date = Date.parse(first?.headers.get("Date") ?? "");
       if (first === undefined || Number.isNaN(date)) return skipped("the answers have no Date");
@@ -176,25 +161,7 @@ export const REACHABILITY = group("Reachability", [
   }),
 ]);
 
-/** A host as DNS and sockets take it: an IPv6 address has brackets in a URL. */
-function hostOf({ hostname }: URL): string {
-  return hostname.replace(/^\[(.*)\]$/, "$1");
-}
-
-function portOf({ port, protocol }: URL): number {
-  return port === "" ? (protocol === "https:" ? 443 : 80) : Number(port);
-}
-
-function isLoopback(url: URL): boolean {
-  const host = hostOf(url);
-  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
-}
-
-/** Why the certificate would not be trusted; null if it would be. */
-function errorOf({ authorized, authorizationError }: TLSSocket): string | null {
-  return authorized ? null : codeOf(authorizationError);
-}
-
-function entryOf<Value>(record: Readonly<Record<string, Value>>, name = ""): Value | undefined {
-  return Object.hasOwn(record, name) ? record[name] : undefined;
+/** Host and port as DNS and sockets take them: an IPv6 address has brackets in a URL. */
+function addressOf({ hostname, port, protocol }: URL): { readonly host: string; readonly port: number } {
+  return { host: hostname.replace(/^\[(.*)\]$/, "$1"), port: Number(port) || (protocol === "https:" ? 443 : 80) };
 }

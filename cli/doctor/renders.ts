@@ -1,12 +1,11 @@
 /**
  * A render of each format, whose bytes are looked into, and one that needs data and files.
  */
-
 import { FILE_MEDIA_TYPES } from "../../protocol/rendered-file.ts";
 import { checkRequest } from "../../rules/published-rules.ts";
 import { sizeInWords } from "../terminal.ts";
 import { isOk, outcomeOf } from "./answers.ts";
-import { type Check, check, found, group, ok, skipped } from "./check.ts";
+import { check, found, group, ok, skipped } from "./check.ts";
 import { type Examination, known } from "./examination.ts";
 import { EDGE_LOG, failure, HIGHER_BODY_LIMIT } from "./faults.ts";
 import { type Expected, wrongIn, wrongInArchive } from "./rendered-bytes.ts";
@@ -14,8 +13,9 @@ import { type Expected, wrongIn, wrongInArchive } from "./rendered-bytes.ts";
 const [WIDTH, HEIGHT] = [120, 80];
 const SMALL_PAGE = { widthPoints: WIDTH, heightPoints: HEIGHT };
 /** A template of small pages: no render of the doctor is larger. */
-const pagesOf = (texts: readonly string[]) =>
-  `#set document(title: "Doctor")\n#set page(width: ${WIDTH}pt, height: ${HEIGHT}pt, margin: 4pt)\n${texts.join("\n#pagebreak()\n")}`;
+const pagesOf = (texts: readonly string[]) => `#set document(title: "Doctor")
+#set page(width: ${WIDTH}pt, height: ${HEIGHT}pt, margin: 4pt)
+${texts.join("\n#pagebreak()\n")}`;
 const ONE_PAGE = pagesOf(["Doctor"]);
 const TWO_PAGES = pagesOf(["One", "Two"]);
 
@@ -28,68 +28,48 @@ export const SMALL_RENDER = { source: ONE_PAGE, output: { format: "pdf" } };
 const RENDER_FAULTS = {
   "render-failed": failure`Typst was killed on a backend: the host is out of memory, or the sandbox stops a system call.
     → Find the request id in the backend's log, and look for the OOM killer in the kernel's.`,
-  "render-timeout": failure`
-    A page of one word took longer than the render timeout: the host is overloaded, or its disk is slow.
+  "render-timeout": failure`A page of one word exceeded the render timeout: the host is overloaded, or its disk slow.
     → Look at load, processor limits and service_render_phase_seconds of the backends.`,
-  "does-not-compile": failure`
-    A correct template does not compile: this is not the Typst that the service needs, or memory is far too short.
+  "does-not-compile": failure`A correct template does not compile: this is another Typst, or memory is far too short.
     → Compare service_backend_info with the version that is needed, and SERVICE_RENDER_MEMORY_BYTES.`,
   "wrong-type": failure`The response is of another media type: a proxy changes it, or answers itself.
     → Switch off whatever changes responses below /v1/ (image conversion, minification).`,
-  "wrong-bytes": failure`
-    The file is not what was asked for: a proxy changes or cuts it, or a backend has another Typst.
+  "wrong-bytes": failure`The file is not what was asked for: a proxy changes it, or a backend has another Typst.
     → Compare the bytes with those of a backend asked directly (--origin).`,
 };
 
-const NO_BACKEND = failure`
-  None of the edge's origins takes a render: origins-up says why, unless /metrics is closed to the doctor.
-  → If it is, look for "an origin did not answer" in the edge's log: ${EDGE_LOG}.`;
-const BEHIND_LIMIT = failure`
-  Small renders work: a proxy between edge and backends refuses larger bodies, nginx from 1 MiB by default.
-  → ${HIGHER_BODY_LIMIT}`;
+const NO_BACKEND = failure`No origin takes a render: origins-up says why, unless /metrics is closed to the doctor.
+  → If it is, look for "a backend did not answer" in the edge's log: ${EDGE_LOG}.`;
+const BEHIND_LIMIT = failure`A proxy before the backends refuses bodies, nginx from 1 MiB. → ${HIGHER_BODY_LIMIT}`;
 
-export const RENDERS = group("Renders", [
-  renderCheck("render-pdf", {
-    title: "a PDF",
-    looksAt: "Two pages as PDF: signature, number and size of the pages, end",
+export const RENDERS = group("Renders", "token", [
+  renderCheck("render-pdf", "a PDF of two pages", {
     request: { source: TWO_PAGES, output: { format: "pdf" } },
     expected: { type: "pdf", ...SMALL_PAGE, pages: 2 },
   }),
-  renderCheck("render-pdf-a", {
-    title: "a PDF/A-2b",
-    looksAt: "The same as PDF/A-2b, whose metadata must say so",
+  renderCheck("render-pdf-a", "a PDF/A-2b, as its metadata say", {
     request: { source: ONE_PAGE, output: { format: "pdf", standards: ["a-2b"] } },
     expected: { type: "pdf", ...SMALL_PAGE, pdfAPart: 2 },
   }),
-  renderCheck("render-png", {
-    title: "a PNG",
-    looksAt: "One page as PNG: signature, size in pixels, end",
+  renderCheck("render-png", "a PNG", {
     request: { source: ONE_PAGE, output: { format: "png", ppi: 72 } },
     expected: { type: "png", ...SMALL_PAGE },
   }),
-  renderCheck("render-svg", {
-    title: "an SVG",
-    looksAt: "One page as SVG: root element, size, end",
+  renderCheck("render-svg", "an SVG", {
     request: { source: ONE_PAGE, output: { format: "svg" } },
     expected: { type: "svg", ...SMALL_PAGE },
   }),
-  renderCheck("render-zip-png", {
-    title: "a ZIP of PNG",
-    looksAt: "Two pages as a ZIP: names and contents of its entries",
+  renderCheck("render-zip-png", "a ZIP of two PNG", {
     request: { source: TWO_PAGES, output: { format: "png", ppi: 72, archive: "zip", pages: "1-2" } },
     expected: { type: "png", ...SMALL_PAGE, pages: 2 },
     isArchive: true,
   }),
-  renderCheck("render-zip-svg", {
-    title: "a ZIP of SVG",
-    looksAt: "The same with SVG",
+  renderCheck("render-zip-svg", "a ZIP of two SVG", {
     request: { source: TWO_PAGES, output: { format: "svg", archive: "zip", pages: "1-2" } },
     expected: { type: "svg", ...SMALL_PAGE, pages: 2 },
     isArchive: true,
   }),
-  renderCheck("render-data-files", {
-    title: "data and files in a render",
-    looksAt: "The size of a page comes from `data`, a text file and a Base64 file: the pixels say whether they arrived",
+  renderCheck("render-data-files", "a page sized by data, a text file and a Base64 file", {
     request: {
       source:
         '#set page(width: data.width * 1pt, height: (int(read("lib/height.txt")) + read("lib/bytes.bin", encoding: none).len()) * 1pt, margin: 0pt)',
@@ -102,9 +82,7 @@ export const RENDERS = group("Renders", [
     },
     expected: { type: "png", widthPoints: 33, heightPoints: 45 },
   }),
-  renderCheck("render-large", {
-    title: "a request of more than 1 MiB",
-    looksAt: "A valid request of 1.3 MiB, which a proxy in front of the edge, or between it and a backend, may refuse",
+  renderCheck("render-large", "a request of 1.3 MiB", {
     request: {
       source: "#set page(width: data.len() * 1pt, height: (data.last().len() / 1024) * 1pt, margin: 0pt)",
       data: LARGE_DATA,
@@ -117,8 +95,6 @@ export const RENDERS = group("Renders", [
 ]);
 
 interface RenderCase {
-  readonly title: string;
-  readonly looksAt: string;
   readonly request: object;
   readonly expected: Expected;
   readonly needs?: readonly string[];
@@ -126,9 +102,8 @@ interface RenderCase {
   readonly isLarge?: boolean;
 }
 
-function renderCheck(id: string, { request, expected, isArchive = false, isLarge = false, ...row }: RenderCase): Check {
-  return check(id, {
-    needs: ["token"],
+function renderCheck(id: string, title: string, { request, expected, isArchive, isLarge, ...row }: RenderCase) {
+  return check(id, title, {
     ...row,
     faults: { ...RENDER_FAULTS, "no-backend": NO_BACKEND, "behind-limit": BEHIND_LIMIT },
     outcomes: {
@@ -137,27 +112,27 @@ function renderCheck(id: string, { request, expected, isArchive = false, isLarge
       render_timeout: "render-timeout",
       template_compile_failed: "does-not-compile",
     },
-    async run(_edge, examination) {
+    async run(edge, examination) {
       const obstacle = whyNotSent(examination, request);
       if (obstacle !== null) return skipped(obstacle);
-      const exchange = await examination.render(request);
-      if (!isLarge && outcomeOf(exchange) === "service_unavailable") examination.rendersObstacle = "no origin renders";
+      const exchange = await edge.render(request);
+      if (!isLarge) examination.isWithoutOrigin = outcomeOf(exchange) === "service_unavailable";
       if (!isOk(exchange)) return exchange;
-      const { body, headers } = exchange;
-      const wantedType = FILE_MEDIA_TYPES[isArchive ? "zip" : expected.type];
+      const { body, headers, milliseconds } = exchange;
+      const wantedType = FILE_MEDIA_TYPES[isArchive === true ? "zip" : expected.type];
       const type = headers.get("Content-Type");
       if (type !== wantedType) return found("wrong-type", `${type}, not ${wantedType}`);
       const wrong = isArchive ? wrongInArchive(body, expected) : wrongIn(body, expected);
       if (wrong !== null) return found("wrong-bytes", wrong);
-      const milliseconds = Math.round(exchange.milliseconds);
       return ok(`${sizeInWords(body.length)} after ${milliseconds} ms`, { milliseconds, bytes: body.length });
     },
   });
 }
 
-/** Why a render is better not sent; null if it may be. */
-export function whyNotSent({ rendersObstacle, constraints }: Examination, request: object): string | null {
-  if (rendersObstacle !== null) return rendersObstacle;
+/** Why a render is better not sent to the edge; null if it may be. */
+export function whyNotSent({ edge, isWithoutOrigin, constraints }: Examination, request: object): string | null {
+  if (edge.hasRenderTimedOut) return "renders are not answered";
+  if (isWithoutOrigin) return "no origin renders";
   const check = checkRequest(request, known(constraints));
   return check.verdict === "refused" ? `over a limit of this deployment (${check.problem.code})` : null;
 }

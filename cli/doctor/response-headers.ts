@@ -14,36 +14,22 @@ import type { SeenAnswer } from "./server.ts";
 
 const PROXY_CAUSE = "A proxy in front removes or replaces header fields of the service.";
 
-export const RESPONSE_HEADERS = group("Header fields", [
-  check("nosniff", {
-    title: "X-Content-Type-Options: nosniff",
-    looksAt: "Every answer has it",
-    needs: ["health"],
+export const RESPONSE_HEADERS = group("Header fields", "health", [
+  check("nosniff", "each answer has X-Content-Type-Options: nosniff", {
     faults: { missing: failure`${PROXY_CAUSE} → Let it pass on X-Content-Type-Options, or set it there.` },
     run: ({ answers }) => inEach(answers, ({ headers }) => headers.get("X-Content-Type-Options") === "nosniff"),
   }),
-  check("no-store", {
-    title: "Cache-Control: no-store",
-    looksAt: "Every problem and every rendered file has it",
-    needs: ["health"],
-    faults: {
-      missing: failure`A cache in front sets its own Cache-Control: documents of one caller could reach another.
-        → Exclude /v1/ from caching (Cloudflare: a cache rule that bypasses).`,
-    },
+  check("no-store", "problems and files have Cache-Control: no-store", {
+    faults: { missing: failure`A cache in front may show documents to others. → Exclude /v1/ by a bypass rule.` },
     run({ answers }) {
       const isRendered = ({ request, status }: SeenAnswer) => request.startsWith("POST ") && status === 200;
       const concerned = answers.filter((seen) => seen.problem !== null || isRendered(seen));
       return inEach(concerned, ({ headers }) => /\bno-store\b/.test(headers.get("Cache-Control") ?? ""));
     },
   }),
-  check("svg-policy", {
-    title: "an SVG may not run anything",
-    looksAt: "The `Content-Security-Policy` of the rendered SVG has `default-src 'none'` and `sandbox`",
+  check("svg-policy", "the Content-Security-Policy of an SVG is a sandbox", {
     needs: ["render-svg"],
-    faults: {
-      missing: failure`${PROXY_CAUSE}
-        → Let it pass on Content-Security-Policy unchanged: an SVG of a caller may hold scripts.`,
-    },
+    faults: { missing: failure`${PROXY_CAUSE} → Let it pass on Content-Security-Policy: an SVG may hold scripts.` },
     run({ answers }) {
       const images = answers.filter(({ headers }) => headers.get("Content-Type") === "image/svg+xml");
       return inEach(images, ({ headers }) => {
@@ -52,15 +38,10 @@ export const RESPONSE_HEADERS = group("Header fields", [
       });
     },
   }),
-  check("server-details", {
-    title: "no details of the server",
-    looksAt: "`Server` names no version, and neither `X-Powered-By` nor a field between edge and backend is there",
-    needs: ["health"],
+  check("server-details", "no version of a server, no internal header field", {
     faults: {
-      version: warning`A proxy in front reveals its program and version.
-        → Switch it off there (nginx: server_tokens off).`,
-      internal: failure`
-        Header fields between edge and backend reach callers: a proxy adds them, or this is a backend.
+      version: warning`A proxy in front reveals its version. → Switch it off there (nginx: server_tokens off).`,
+      internal: failure`Header fields between edge and backend reach callers: a proxy adds them, or this is a backend.
         → Find out what answers at this URL, and remove the fields there.`,
     },
     run({ answers }) {
@@ -73,17 +54,11 @@ export const RESPONSE_HEADERS = group("Header fields", [
       return poweredBy === undefined ? ok("none") : found("version", `X-Powered-By: ${poweredBy}`);
     },
   }),
-  check("request-id", {
-    title: "every answer has its request id",
-    looksAt: "`X-Request-Id` is a UUID, another one each time, and the fragment of `instance` in problems",
-    needs: ["health"],
+  check("request-id", "each answer has its own X-Request-Id, as its problem", {
     faults: {
-      missing: failure`${PROXY_CAUSE}
-        → Let it pass on X-Request-Id unchanged: without it, no request can be found in the logs.`,
-      repeated: failure`Two requests have the same id: a cache in front answered one of them.
-        → Exclude /v1/ and /health from caching.`,
-      "not-in-problem": failure`
-        A proxy replaces X-Request-Id with its own, so the id that callers report is not in the logs.
+      missing: failure`${PROXY_CAUSE} → Let it pass on X-Request-Id, by which requests are found in logs.`,
+      repeated: failure`Two requests have the same id: a cache answers. → Exclude /v1/ and /health from it.`,
+      "not-in-problem": failure`A proxy replaces X-Request-Id, so the id that callers report is not in the logs.
         → Let the proxy keep the field as the service sends it.`,
     },
     run({ answers }) {
@@ -97,27 +72,18 @@ export const RESPONSE_HEADERS = group("Header fields", [
       return ok(`${answers.length} answers, ${answers.length} ids`);
     },
   }),
-  check("instance", {
-    title: "problems name the URL that was asked",
-    looksAt: "`instance` of each problem has the host and path of its request",
-    needs: ["health"],
-    faults: {
-      "other-url": warning`
-        A proxy in front changes host or path, so the URLs in problems are not those that callers know.
-        → Let it pass on Host and path as the caller sent them.`,
-    },
+  check("instance", "problems name the host and path that were asked", {
+    faults: { "other-url": warning`A proxy in front changes host or path. → Let it pass on both as they were sent.` },
     run({ answers }) {
-      const instances = answers.flatMap(({ problem, url, request }) =>
-        problem === null ? [] : [{ instance: problem.instance ?? "", url, request }],
-      );
-      if (instances.length === 0) return skipped("no problem was answered");
-      const other = instances.find(({ instance, url }) => {
-        const named = URL.parse(instance);
+      const problems = answers.filter(({ problem }) => problem !== null);
+      if (problems.length === 0) return skipped("no problem was answered");
+      const other = problems.find(({ problem, url }) => {
+        const named = URL.parse(problem?.instance ?? "");
         // Where a proxy ends TLS, the scheme of its own request may be another.
         return named?.host !== url.host || named.pathname !== url.pathname;
       });
-      if (other !== undefined) return found("other-url", `${other.instance} for ${other.request}`);
-      return ok(`${instances.length} problems`);
+      if (other !== undefined) return found("other-url", `${other.problem?.instance} for ${other.request}`);
+      return ok(`${problems.length} problems`);
     },
   }),
 ]);

@@ -3,11 +3,13 @@
  */
 import { printable } from "../terminal.ts";
 import { Allowance } from "./allowance.ts";
-import { ANSWER_FAULTS, type Exchange, faultIn, outcomeOf } from "./answers.ts";
-import type { Check, Finding, Measured } from "./check.ts";
+import { ANSWER_FAULTS, faultIn, outcomeOf } from "./answers.ts";
+import { type Check, type Finding, type Measured, skipped } from "./check.ts";
 import { CHECK_GROUPS } from "./checks.ts";
 import { Examination, type ExaminationTarget } from "./examination.ts";
 import type { Fault } from "./faults.ts";
+import { ORIGINS } from "./origins.ts";
+import type { Server } from "./server.ts";
 
 /** An examination usually sends some forty requests, most of them for latencies, vectors and metrics. */
 const MAX_REQUESTS = 60;
@@ -64,24 +66,15 @@ export async function examine(
   const bounds = { maxRequests: maxRequests(target), totalMilliseconds: TOTAL_MILLISECONDS };
   const allowance = new Allowance({ ...bounds, requestMilliseconds, signal });
   const examination = new Examination(target, allowance, metricsAgeMilliseconds);
-  const secrets = [target.token, target.backendToken, target.metricsToken].filter((secret) => secret !== "");
   const results: CheckResult[] = [];
-  const passed = new Set<string>();
   try {
-    for (const { name: group, isForOrigins, checks } of CHECK_GROUPS) {
-      // All checks of one origin stand together.
-      for (const server of isForOrigins ? examination.origins : [examination.edge]) {
-        for (const check of checks) {
+    for (const group of CHECK_GROUPS) {
+      for (const server of group === ORIGINS ? examination.origins : [examination.edge]) {
+        for (const check of group.checks) {
           signal.throwIfAborted();
-          const missing = check.needs.find((id) => !passed.has(id) && !passed.has(`${id} ${server.name}`));
-          const finding: Finding =
-            missing === undefined
-              ? await check.run(server, examination)
-              : { kind: "skipped", seen: `needs ${missing}` };
-          const { id, title } = check;
-          const { seen, ...verdict } = verdictOf(check, finding);
-          const result = { id, group, title, seen: shown(seen, secrets), origin: server.name, ...verdict };
-          if (isPassed(check, result)) passed.add(server.name === null ? id : `${id} ${server.name}`);
+          const missing = check.needs.find((id) => !isPassed(id, server.name, results));
+          const finding = missing === undefined ? await check.run(server, examination) : skipped(`needs ${missing}`);
+          const result = resultOf(group.name, check, server, finding, target);
           results.push(result);
           onResult?.(result);
         }
@@ -93,38 +86,37 @@ export async function examine(
   return { checks: results, requests: allowance.requests, seconds: (performance.now() - startedAt) / 1000 };
 }
 
-type Verdict = Omit<CheckResult, "id" | "group" | "title" | "origin">;
+/** Whether a check, of the edge or of this origin, lets those be made that need it: also after a warning of its own. */
+function isPassed(id: string, origin: string | null, results: readonly CheckResult[]): boolean {
+  const result = results.find((earlier) => earlier.id === id && (earlier.origin ?? origin) === origin);
+  if (result === undefined) return false;
+  // After a fault of any answer, there was nothing to look at.
+  return result.status === "ok" || (result.status === "warning" && !Object.hasOwn(ANSWER_FAULTS, result.fault ?? ""));
+}
 
-function verdictOf({ faults, outcomes }: Check, finding: Finding): Verdict {
-  const none = { fault: null, cause: null, advice: null, measured: {} };
-  if (finding.kind === "skipped") return { ...none, status: "skipped", seen: finding.seen };
-  const { fault, seen, measured } =
-    finding.kind === "seen" ? finding : { ...faultIn(finding), measured: {}, ...ownFault(outcomes, finding) };
-  if (fault === null) return { ...none, status: "ok", seen, measured };
+function resultOf(
+  group: string,
+  check: Check,
+  server: Server,
+  finding: Finding,
+  target: ExaminationTarget,
+): CheckResult {
+  const { id, title, faults, outcomes } = check;
+  const isExchange = finding.kind === "answer" || finding.kind === "no-answer";
+  const { seen, measured, ...found } = isExchange ? { ...faultIn(finding), measured: {} } : finding;
+  const fault = (isExchange ? outcomes[outcomeOf(finding)] : undefined) ?? found.fault;
   const known: Readonly<Record<string, Fault>> = { ...ANSWER_FAULTS, ...faults };
-  const description = known[fault];
-  if (description === undefined) throw new Error(`a check has found ${fault}, which is not one of its faults`);
-  const { severity, cause, advice } = description;
-  return { status: severity, seen, fault, cause, advice, measured };
-}
-/** The fault that an outcome shows, if it is one of the check's own. */
-function ownFault(outcomes: Check["outcomes"], exchange: Exchange): { readonly fault?: string } {
-  const fault = Object.entries(outcomes).find(([outcome]) => outcome === outcomeOf(exchange))?.[1];
-  return fault === undefined ? {} : { fault };
-}
-
-/**
- * Whether the checks that need this one can be made: after one of its own warnings they can; after a fault from
- * `ANSWER_FAULTS` there was no answer to check.
- */
-function isPassed({ faults }: Check, { status, fault }: CheckResult): boolean {
-  return status === "ok" || (status === "warning" && Object.hasOwn(faults, fault ?? ""));
+  const details = fault === null ? null : known[fault];
+  if (details === undefined) throw new Error(`${id} has found ${fault}, which is none of its faults`);
+  const status = details?.severity ?? (finding.kind === "skipped" ? "skipped" : "ok");
+  const { cause = null, advice = null } = details ?? {};
+  return { id, group, title, status, seen: shown(seen, target), fault, cause, advice, origin: server.name, measured };
 }
 
 /** On one line, without secrets: a server may send back what it was sent, in the target of a redirect for example. */
-function shown(seen: string, secrets: readonly string[]): string {
-  const text = secrets
-    .flatMap((secret) => [secret, encodeURIComponent(secret)])
+function shown(seen: string, { token, backendToken, metricsToken }: ExaminationTarget): string {
+  const text = [token, backendToken, metricsToken]
+    .flatMap((secret) => (secret === "" ? [] : [secret, encodeURIComponent(secret)]))
     .reduce((cleaned, secret) => cleaned.replaceAll(secret, "[token]"), seen)
     .replace(/\s+/g, " ");
   return printable(text.length > MAX_SEEN_LENGTH ? `${text.slice(0, MAX_SEEN_LENGTH)}…` : text);

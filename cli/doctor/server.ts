@@ -12,7 +12,7 @@ import { asServiceProblem } from "../../client/service-problem.ts";
 import { mediaType, parseJson } from "../../client/transport.ts";
 import { PROBLEM_MEDIA_TYPE } from "../../rules/problem.ts";
 import { type Allowance, codeOf } from "./allowance.ts";
-import type { Answer, AnswerFault, Exchange, NoAnswer } from "./answers.ts";
+import { type Answer, type AnswerFault, type Exchange, type NoAnswer, outcomeOf } from "./answers.ts";
 
 /** More than any answer that the doctor asks for: the largest is the interface description, of some 100 KiB. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
@@ -41,6 +41,8 @@ export class Server {
   readonly credentials: HeaderFields;
   /** All answers so far, without those that a gateway gave in its place. The allowance bounds their number. */
   readonly answers: SeenAnswer[] = [];
+  /** After that, no further render is worth its wait. */
+  hasRenderTimedOut = false;
   readonly #allowance: Allowance;
   readonly #agent: HttpAgent;
 
@@ -59,9 +61,12 @@ export class Server {
   }
 
   /** Sends a render request, or only its head if a length is declared. */
-  render(body: object, credentials = this.credentials, declaredBytes?: number): Promise<Exchange> {
+  async render(body: object, credentials = this.credentials, declaredBytes?: number): Promise<Exchange> {
     const headers = { "Content-Type": "application/json", ...credentials };
-    return this.#send({ method: "POST", path: "v1/render", headers, body: JSON.stringify(body), declaredBytes });
+    const request = { method: "POST", path: "v1/render", headers, body: JSON.stringify(body), declaredBytes } as const;
+    const exchange = await this.#send(request);
+    if (declaredBytes === undefined && outcomeOf(exchange) === "timed-out") this.hasRenderTimedOut = true;
+    return exchange;
   }
 
   close(): void {
@@ -71,7 +76,7 @@ export class Server {
   async #send(request: ServerRequest): Promise<Exchange> {
     while (this.#allowance.takeRequest()) {
       const attempt = await this.#allowance.attempt((signal) => this.#exchange(request, signal));
-      if (!attempt.isDone) return this.#connectionFault(attempt.code);
+      if (!attempt.isDone) return connectionFault(attempt.code);
       const exchange = attempt.value;
       // The next attempt is made on a new connection.
       if (exchange === "stale") continue;
@@ -112,7 +117,7 @@ export class Server {
       const bytes = await bytesOf(response);
       const { statusCode: status = 0 } = response;
       if (bytes === null) return noAnswer("endless", `status ${status}, and more than ${MAX_ANSWER_BYTES} bytes`);
-      const milliseconds = performance.now() - startedAt;
+      const milliseconds = Math.round(performance.now() - startedAt);
       const received = headersOf(response);
       const isProblem = status >= 400 && mediaType(received) === PROBLEM_MEDIA_TYPE;
       const problem = isProblem ? asServiceProblem(parseJson(bytes.toString("utf8"))) : null;
@@ -125,18 +130,16 @@ export class Server {
       if (declaredBytes !== undefined) request.destroy();
     }
   }
+}
 
-  #connectionFault(code: string): NoAnswer {
-    if (code === "ETIMEDOUT") {
-      return noAnswer("timed-out", `no complete response within ${this.#allowance.requestSeconds} s`);
-    }
-    // The parser of Node says HPE_… for everything that is not HTTP.
-    if (code.startsWith("HPE_")) return noAnswer("not-http", `bytes that are not HTTP (${code})`);
-    if (/^(?:ERR_TLS|ERR_SSL|EPROTO|CERT_|DEPTH_|SELF_|UNABLE_)/.test(code)) return noAnswer("tls-failed", code);
-    // Of header fields that `fetch` would reject as well, such as one with a control character.
-    if (code === "TypeError") return noAnswer("not-http", "header fields that are not valid");
-    return noAnswer("connection-failed", code);
-  }
+function connectionFault(code: string): NoAnswer {
+  if (code === "ETIMEDOUT") return noAnswer("timed-out", "no complete response in time");
+  // The parser of Node says HPE_… for everything that is not HTTP.
+  if (code.startsWith("HPE_")) return noAnswer("not-http", `bytes that are not HTTP (${code})`);
+  if (/^(?:ERR_TLS|ERR_SSL|EPROTO|CERT_|DEPTH_|SELF_|UNABLE_)/.test(code)) return noAnswer("tls-failed", code);
+  // Of header fields that `fetch` would reject as well, such as one with a control character.
+  if (code === "TypeError") return noAnswer("not-http", "header fields that are not valid");
+  return noAnswer("connection-failed", code);
 }
 
 /** The body of a response; null if it is too long. */
@@ -152,11 +155,8 @@ async function bytesOf(response: AsyncIterable<Buffer>): Promise<Buffer | null> 
 }
 
 function headersOf({ headersDistinct }: IncomingMessage): Headers {
-  return new Headers(
-    Object.entries(headersDistinct).flatMap(([name, values = []]) =>
-      values.map((value): [string, string] => [name, value]),
-    ),
-  );
+  const fields = Object.entries(headersDistinct).map(([name, values = []]) => [name, values.join(", ")]);
+  return new Headers(Object.fromEntries(fields));
 }
 
 function noAnswer(fault: AnswerFault, seen: string): NoAnswer {

@@ -173,7 +173,7 @@ describe("a healthy deployment", () => {
     const folder = await makeTemporaryFolder("doctor-");
     const { stdout } = await runCommand(folder, ["doctor", "--url", service.edge.url.href]);
     expect(stdout).toMatch(/^http:.* at most 60 requests, one at a time, each at most 60 s\n/);
-    expect(stdout).toMatch(/\n✓ a PDF {2,}5\.\d KiB after \d+ ms\n/);
+    expect(stdout).toMatch(/\n✓ a PDF of two pages {2,}5\.\d KiB after \d+ ms\n/);
     expect(stdout).toMatch(/\n\d+ passed, \d+ warnings?, 0 failures, \d+ skipped; \d+ requests in \d+\.\d s\n$/);
     expect(stdout).not.toContain("\u001b");
     expect(stdout).not.toContain(API_TOKEN);
@@ -885,9 +885,9 @@ describe("the list of checks", () => {
   it("has an id for each, needs only earlier ones, and says for each fault what it is in one line", () => {
     const ids = CHECK_GROUPS.flatMap(({ checks }) => checks.map(({ id }) => id));
     expect(new Set(ids).size).toBe(ids.length);
-    for (const { id, needs, faults, looksAt } of CHECK_GROUPS.flatMap(({ checks }) => checks)) {
+    for (const { id, needs, faults, title } of CHECK_GROUPS.flatMap(({ checks }) => checks)) {
       for (const need of needs) expect(ids.slice(0, ids.indexOf(id)), id).toContain(need);
-      expect(looksAt).not.toMatch(/\.$/);
+      expect(title).toMatch(/^[^\n]{4,54}[^\n.]$/);
       for (const { cause, advice } of Object.values(faults)) {
         expect(cause).toMatch(/^[^\n]{20,120}\.$/);
         expect(advice).toMatch(/^[^\n]{20,180}\.$/);
