@@ -49,7 +49,7 @@ export const ANSWER_FAULTS = {
     → Open the URL in a browser to see whose page it is, and route these paths to the service.`,
   "wrong-path": failure`A web server answers, but the service is not at this host or not below this path.
     → Give the URL without /v1/render, and check the route of the Worker or proxy.`,
-  gateway: failure`The proxy in front of the service cannot reach it. → Check where it expects it; read its log.`,
+  gateway: failure`A gateway or proxy cannot reach the service. → Read its log, and check its upstream address.`,
   "body-refused": failure`A proxy in front refuses bodies of this size, nginx from 1 MiB. → ${HIGHER_BODY_LIMIT}`,
   "rate-limited": warning`A gateway limits how often this client may ask. → Wait a minute, or exempt this client.`,
   busy: warning`All slots are taken, or this caller is over its rate: the service sheds load as designed.
@@ -84,10 +84,7 @@ export function isOk(exchange: Exchange): exchange is Answer {
 }
 
 /** The JSON of an answer with status 200; null if there is none, or none of this form. */
-export function jsonIn<Schema extends v.GenericSchema>(
-  exchange: Exchange,
-  schema: Schema,
-): v.InferOutput<Schema> | null {
+export function jsonIn<Schema extends v.GenericSchema>(exchange: Exchange, schema: Schema) {
   const parsed = v.safeParse(schema, isOk(exchange) ? parseJson(exchange.body.toString("utf8")) : undefined);
   return parsed.success ? parsed.output : null;
 }

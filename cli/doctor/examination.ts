@@ -37,9 +37,8 @@ export class Examination {
   readonly metricsAgeMilliseconds: number;
   /** The addresses of the host. */
   addresses: readonly string[] = [];
-  /** What the deployment publishes, and the same as it came. */
+  /** What the deployment publishes, with members that this program does not know. */
   constraints: PublishedConstraints | null = null;
-  document: Readonly<Record<string, unknown>> | null = null;
   /** What the edge publishes as installed. */
   capabilities: Capabilities | null = null;
   /** Whether a render has shown that no origin takes any. */

@@ -38,4 +38,4 @@ export const MIXED_RELEASES =
   "Backends of different releases run, so documents differ. → Finish the deployment: one release on all.";
 export const HIGHER_BODY_LIMIT =
   "Raise its limit above max_request_body_bytes of the deployment (nginx: client_max_body_size 21m).";
-export const OTHER_RELEASE = warning`This is another release than that of this program. → ${SAME_VERSION}`;
+export const OTHER_RELEASE = warning`The release differs from that of this program. → ${SAME_VERSION}`;

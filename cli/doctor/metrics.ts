@@ -113,7 +113,7 @@ export const METRICS = group("Origins, by the edge's metrics", "metrics", [
     },
   }),
   check("slots", "the queue is short for the number of slots", {
-    faults: { queue: warning`There are too few slots for the load. → Add origins or slots (docs/operations.md).` },
+    faults: { queue: warning`Too few slots for the load. → Add origins, or raise SERVICE_MAX_CONCURRENT_RENDERS.` },
     run(_edge, { metrics }) {
       const [slots, running, waiting] = ["render_slots", "renders_running", "renders_waiting"].map((name) =>
         sumOf(metrics, `service_${name}`),

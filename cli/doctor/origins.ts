@@ -40,7 +40,7 @@ export const ORIGINS = group("Origins, asked directly", null, [
   check("origin-ready", "/ready says that it accepts work", {
     needs: ["origin-health"],
     faults: {
-      "not-ready": failure`It is stopping, or has no SERVICE_BACKEND_TOKENS. → Set them and restart it.`,
+      "not-ready": failure`It stops, or lacks SERVICE_BACKEND_TOKENS. → Wait, or set them and restart it.`,
     },
     outcomes: { service_unavailable: "not-ready" },
     async run(origin) {
@@ -54,7 +54,7 @@ export const ORIGINS = group("Origins, asked directly", null, [
       open: failure`The backend renders for anybody: a proxy adds the token. → Let nothing but the edge add it.`,
       rejected: failure`The token of --backend-token-file is not among SERVICE_BACKEND_TOKENS of this backend.
         → Compare it with the edge's SERVICE_BACKEND_TOKEN: if that one is rejected too, all its renders fail.`,
-      "no-tokens": failure`It rejects everybody without SERVICE_BACKEND_TOKENS. → Set them, and restart the backend.`,
+      "no-tokens": failure`Without SERVICE_BACKEND_TOKENS, it rejects everybody. → Set them, and restart it.`,
     },
     outcomes: { 200: "open", service_unavailable: "no-tokens" },
     async run(origin, { target }) {
@@ -69,7 +69,7 @@ export const ORIGINS = group("Origins, asked directly", null, [
   check("origin-renders", "it renders, and fails, as the edge does", {
     needs: ["token", "origin-token"],
     faults: {
-      disagrees: failure`It or the edge is broken, or the edge uses others. → Read the log of what fails.`,
+      disagrees: failure`One fails, or the edge uses other origins. → Read the log of the one that fails.`,
     },
     async run(origin, { edge }) {
       if (edge.hasRenderTimedOut) return skipped("renders are not answered");

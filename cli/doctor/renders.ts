@@ -40,7 +40,7 @@ const RENDER_FAULTS = {
 
 const NO_BACKEND = failure`No origin takes a render: origins-up says why, unless /metrics is closed to the doctor.
   → If it is, look for "a backend did not answer" in the edge's log: ${EDGE_LOG}.`;
-const BEHIND_LIMIT = failure`A proxy before the backends refuses bodies, nginx from 1 MiB. → ${HIGHER_BODY_LIMIT}`;
+const BEHIND_LIMIT = failure`A proxy before the backends limits bodies, nginx to 1 MiB. → ${HIGHER_BODY_LIMIT}`;
 
 export const RENDERS = group("Renders", "token", [
   renderCheck("render-pdf", "a PDF of two pages", {

@@ -20,7 +20,7 @@ export const RESPONSE_HEADERS = group("Header fields", "health", [
     run: ({ answers }) => inEach(answers, ({ headers }) => headers.get("X-Content-Type-Options") === "nosniff"),
   }),
   check("no-store", "problems and files have Cache-Control: no-store", {
-    faults: { missing: failure`A cache in front may show documents to others. → Exclude /v1/ by a bypass rule.` },
+    faults: { missing: failure`A cache in front may mix up callers. → Exclude /v1/ (Cloudflare: a bypass rule).` },
     run({ answers }) {
       const isRendered = ({ request, status }: SeenAnswer) => request.startsWith("POST ") && status === 200;
       const concerned = answers.filter((seen) => seen.problem !== null || isRendered(seen));

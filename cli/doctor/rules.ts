@@ -129,14 +129,14 @@ function compare(published: number, own: number): Finding<keyof typeof VERSION_F
 }
 
 /** A static document that is a part of what `/v1/constraints` says. */
-function documentCheck(id: string, partOf: (document: Readonly<Record<string, unknown>>) => unknown) {
+function documentCheck(id: string, partOf: (constraints: PublishedConstraints) => unknown) {
   return check(id, `${id}.json is what /v1/constraints says`, {
     faults: { differs: failure`Static files and Worker differ in version. → Deploy both together, purge caches.` },
-    async run(edge, { document: published }) {
+    async run(edge, { constraints }) {
       const exchange = await edge.get(`${id}.json`);
       const document = jsonIn(exchange, v.unknown());
       if (document === null) return exchange;
-      const isSame = isDeepStrictEqual(document, partOf(known(published)));
+      const isSame = isDeepStrictEqual(document, partOf(known(constraints)));
       return isSame ? ok("as published") : found("differs", "not what /v1/constraints says");
     },
   });
