@@ -23,8 +23,8 @@ interface Row<Faults, FaultId extends string> {
   /** Checks without which this one makes no sense: unless they all passed, it is skipped. */
   readonly needs?: readonly string[];
   readonly faults?: Faults;
-  /** The outcomes of an exchange that show one of these faults. All others are told by `ANSWER_FAULTS`. */
-  readonly outcomes?: Readonly<Partial<Record<Outcome, FaultId>>>;
+  /** The outcomes of an exchange that show one of these faults, or another of `ANSWER_FAULTS` than elsewhere. */
+  readonly outcomes?: Readonly<Partial<Record<Outcome, FaultId | AnswerFault>>>;
   run(
     server: Server,
     examination: Examination,

@@ -69,7 +69,7 @@ export const ORIGINS = group("Origins, asked directly", null, [
   check("origin-renders", "it renders, and fails, as the edge does", {
     needs: ["token", "origin-token"],
     faults: {
-      disagrees: failure`One fails, or the edge uses other origins. → Read the log of the one that fails.`,
+      disagrees: failure`Edge or origin fails, or the edge uses others. → Read the log of what fails.`,
     },
     async run(origin, { edge }) {
       if (edge.hasRenderTimedOut) return skipped("renders are not answered");

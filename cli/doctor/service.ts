@@ -22,7 +22,7 @@ export const SERVICE = group("Service and token", "health", [
       settings: failure`The edge cannot use one of its settings. → Read which in its log (${EDGE_LOG}).`,
       backend: failure`This URL leads to a backend. → Give the edge's URL, and close the backend's port to others.`,
     },
-    outcomes: { service_unavailable: "settings" },
+    outcomes: { service_unavailable: "settings", not_found: "wrong-path" },
     async run(edge) {
       const exchange = await edge.get("health");
       const health = jsonIn(exchange, HEALTH);

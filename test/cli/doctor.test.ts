@@ -351,6 +351,11 @@ describe("something else at the URL", () => {
     expect(faultsOf(await examineTarget(targetOf(edge.url)))).toEqual(["health: settings"]);
   });
 
+  it("is the service, but not at this path", async () => {
+    const report = await examineTarget(targetOf(new URL("service/", service.edge.url)));
+    expect(faultsOf(report)).toEqual(["health: wrong-path"]);
+  });
+
   it("is a backend where the edge should be", async () => {
     const report = await examineTarget(targetOf(service.backend.url));
     expect(faultsOf(report)).toEqual(["health: backend"]);
