@@ -2,7 +2,8 @@
  * A backend's answer as the client gets it. Only its status and its bytes are the backend's: the edge itself decides the header
  * fields, the file name and how long the answer may be.
  */
-import { PROBLEM_CODE_HEADER } from "../rules/http/headers.ts";
+import { causeField, parseCause } from "../rules/causes.ts";
+import { PROBLEM_CAUSE_HEADER, PROBLEM_CODE_HEADER } from "../rules/http/headers.ts";
 import { fileExtensionOf, fileHeaders } from "../rules/http/rendered-file.ts";
 import { parseServerTiming, SERVER_TIMING_HEADER } from "../rules/http/server-timing.ts";
 import { type EdgeContext, settingsOf } from "./context.ts";
@@ -16,6 +17,10 @@ export function clientResponse(context: EdgeContext, response: Response, suggest
   const { record } = context.var;
   record.originTiming = parseServerTiming(response.headers.get(SERVER_TIMING_HEADER));
   record.code = problemCodeOf(response.headers.get(PROBLEM_CODE_HEADER)) ?? "ok";
+  record.cause = causeField({
+    code: record.code,
+    cause: parseCause(record.code, response.headers.get(PROBLEM_CAUSE_HEADER)),
+  });
   const extension = fileExtensionOf(response.headers.get("Content-Type"));
   const headers = new Headers(extension === null ? PROBLEM_HEADERS : fileHeaders(extension, suggestedName));
   const { status, body } = response;

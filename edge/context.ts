@@ -12,6 +12,7 @@ import { OriginChoice } from "./origins/origin-choice.ts";
 import { uploadLimit } from "./read-body.ts";
 import type { RequestRecord } from "./request-record.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
+import { UnreportedCounts } from "./unreported-counts.ts";
 
 /** The Worker's bindings: the static documents, an optional rate limit, settings as strings, and those that name origins. */
 export interface EdgeEnvironment {
@@ -41,6 +42,8 @@ interface Deployment {
   readonly bodyMemory: BodyMemory;
   /** The bodies that are being read. */
   readonly uploads: FairLimit;
+  /** Of refusals and failed attempts. */
+  readonly counts: UnreportedCounts;
   readonly origins: readonly Origin[];
   readonly originChoice: OriginChoice;
   readonly metricsScraper: MetricsScraper;
@@ -59,12 +62,16 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
   const known = deployments.get(env);
   if (known !== undefined) return known;
   const settings = readEdgeSettings(env);
-  const origins = settings.backends.map((address) => openOrigin(address, env, settings.accessToken));
+  const counts = new UnreportedCounts();
+  const origins = settings.backends.map((address) =>
+    counts.reportedBy(openOrigin(address, env, settings.accessToken), settings.backendToken),
+  );
   const deployment = {
     settings,
     limitsFingerprint: limitsFingerprint(settings.limits),
     bodyMemory: new BodyMemory(settings.limits.max_request_body_bytes),
     uploads: uploadLimit(settings.bodyTimeoutSeconds),
+    counts,
     origins,
     originChoice: new OriginChoice(origins.length),
     metricsScraper: new MetricsScraper(origins, settings.metricsAccess.kind === "open"),

@@ -2,6 +2,7 @@
  * What the edge records about one request: each part of the edge adds what it learns, and the record is written once, as a
  * log line. It holds no content of the request, no token, no query, and no path unless it is that of a route.
  */
+import type { AttemptFailure, CauseField } from "../rules/causes.ts";
 import { ALL_EDGE_ROUTES } from "../rules/http/routes.ts";
 import { joinServerTimings, serverTiming } from "../rules/http/server-timing.ts";
 import { parseTraceparent, TRACEPARENT_HEADER, traceIdOf } from "../rules/http/trace-context.ts";
@@ -25,11 +26,17 @@ export interface RequestLine {
   /** Undefined if the client left before the answer. */
   readonly status: number | undefined;
   readonly code: RequestOutcome;
+  /** Of a 408, 429 or 503. */
+  readonly timeoutCause: string | undefined;
+  readonly capacityCause: string | undefined;
+  readonly unavailableCause: string | undefined;
   readonly caller: string | undefined;
   readonly requestBytes: number | undefined;
   readonly responseBytes: number | undefined;
   readonly origin: string | undefined;
   readonly tries: number | undefined;
+  /** How each of them failed that did, in their order. */
+  readonly failures: readonly AttemptFailure[] | undefined;
   /** How long each phase lasted that was reached, and how long it took until the answer began. */
   readonly milliseconds: Readonly<Partial<Record<EdgePhase, number>>> & { readonly total: number };
   readonly traceId: string;
@@ -39,12 +46,14 @@ export class RequestRecord {
   /** The caller's name, once its token is validated. */
   caller: string | undefined;
   code: RequestOutcome = "ok";
+  cause: CauseField = {};
   /** The size of the body, once all of it is read. */
   requestBytes: number | undefined;
   /** The origin that answered, or was tried last. */
   origin: string | undefined;
   /** How many times the request was sent to an origin. */
   tries: number | undefined;
+  failures: readonly AttemptFailure[] = [];
   /** The `Server-Timing` that the backend sent. */
   originTiming: string | null = null;
   readonly milliseconds: Partial<Record<EdgePhase, number>> = {};
@@ -86,11 +95,15 @@ export class RequestRecord {
       method: METHODS.has(method) ? method : "other",
       status: response?.status,
       code: response === null && this.code === "ok" ? "client_gone" : this.code,
+      timeoutCause: this.cause.timeoutCause,
+      capacityCause: this.cause.capacityCause,
+      unavailableCause: this.cause.unavailableCause,
       caller: this.caller,
       requestBytes: this.requestBytes,
       responseBytes: length ? Number(length) : undefined,
       origin: this.origin,
       tries: this.tries,
+      failures: this.failures.length > 0 ? this.failures : undefined,
       milliseconds: { ...this.milliseconds, total: Date.now() - this.#startedAt },
       traceId: traceIdOf(parseTraceparent(headers.get(TRACEPARENT_HEADER)), requestId),
     };

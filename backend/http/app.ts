@@ -8,7 +8,8 @@ import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import Fastify, { type FastifyInstance, LogController, type RouteShorthandOptionsWithHandler } from "fastify";
 import { CAPABILITIES_PATH } from "../../rules/capabilities.ts";
-import { COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../rules/http/headers.ts";
+import { parseEdgeCounts } from "../../rules/http/edge-counts.ts";
+import { COMMON_HEADERS, EDGE_COUNTS_HEADER, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../rules/http/headers.ts";
 import { BACKEND_ROUTES } from "../../rules/http/routes.ts";
 import { traceIdOf } from "../../rules/http/trace-context.ts";
 import { notFound, serviceUnavailable } from "../../rules/problem.ts";
@@ -30,7 +31,7 @@ import { Deliveries } from "./delivery.ts";
 import { answerMalformedHttp } from "./malformed-http.ts";
 import { PendingAnswers } from "./pending-answers.ts";
 import { reportFailure, sendProblem } from "./problem-response.ts";
-import { renderRoute } from "./render-route.ts";
+import { forbiddenOf, renderRoute } from "./render-route.ts";
 import { traceParentOf } from "./request-trace.ts";
 import { answerUnrouted } from "./unrouted.ts";
 
@@ -138,6 +139,11 @@ export function buildBackend(
 
   app.addHook("onRequest", async (request, reply) => {
     reply.headers({ ...COMMON_HEADERS, [REQUEST_ID_HEADER]: request.id });
+    const counts = request.headers[EDGE_COUNTS_HEADER.toLowerCase()];
+    if (typeof counts === "string" && forbiddenOf(request, settings.backendTokens) === null) {
+      metrics.countEdge(parseEdgeCounts(counts));
+      reply.header(EDGE_COUNTS_HEADER, counts);
+    }
     // Before Fastify checks the media type: it would answer 415, for which there is no problem code.
     return request.is404 ? answerUnrouted(request, reply) : undefined;
   });
@@ -188,7 +194,9 @@ export function buildBackend(
     "/health": { handler: () => ({ status: "ok", typst: typstVersion, sandbox: sandbox.mode }) },
     "/ready": {
       handler: (request, reply) =>
-        stage !== "serving" || !canServe ? sendProblem(request, reply, serviceUnavailable()) : { status: "ready" },
+        stage === "serving" && canServe
+          ? { status: "ready" }
+          : sendProblem(request, reply, serviceUnavailable(canServe ? "draining" : "no_tokens")),
     },
     "/metrics": {
       handler: (_request, reply) => {

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { causeField } from "../../rules/causes.ts";
 import { validateToken } from "../../rules/http/authentication.ts";
 import { type BackendLoad, formatBackendLoad } from "../../rules/http/backend-load.ts";
 import {
@@ -27,7 +28,6 @@ import type { BackendMetrics, ObservedRender, RequestEnd } from "../metrics.ts";
 import { CLIENT_GONE, notRendered } from "../render/outcome.ts";
 import { type PhaseRun, PhaseTimer, phaseSeconds, type RequestPhase } from "../render/phases.ts";
 import { type RenderResources, render, type ValidRequest } from "../render/render.ts";
-import { timeoutCauseOf } from "../render/timeouts.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import type { Deliveries, Delivery } from "./delivery.ts";
 import { reportFailure, sendProblem } from "./problem-response.ts";
@@ -164,7 +164,7 @@ async function receive(
   forbidden: Problem | null,
   memory: Reservation,
 ): Promise<Reception> {
-  const problem = forbidden ?? (isDraining() ? serviceUnavailable() : null);
+  const problem = forbidden ?? (isDraining() ? serviceUnavailable("draining") : null);
   if (problem !== null) return { kind: "refused", problem };
   const reading = await readBody(request.raw, settings.limits, memory);
   switch (reading.kind) {
@@ -211,7 +211,7 @@ async function renderInSlot(
     case "left":
       return { outcome: notRendered(CLIENT_GONE), runs: [] };
     case "full": {
-      const problem = renderQueueFull("No render slot became free in time.", admission.retryAfterSeconds);
+      const problem = renderQueueFull(admission.cause, admission.retryAfterSeconds);
       return { outcome: notRendered(problem), runs: [queueRun(admission.waitedSeconds)] };
     }
     case "done": {
@@ -256,9 +256,9 @@ function serverTimingOf(runs: Processed["runs"]): string {
 function requestRecord(caller: string, processed: Processed, { outcome, delivery }: RequestEnd) {
   const { format, requestBytes, runs } = processed;
   const outputBytes = processed.outcome.kind === "rendered" ? processed.outcome.file.output.size : undefined;
-  const timeoutCause = processed.outcome.kind === "refused" ? timeoutCauseOf(processed.outcome.problem) : undefined;
+  const cause = processed.outcome.kind === "refused" ? causeField(processed.outcome.problem) : {};
   const deliveryRuns: PhaseRun<RequestPhase>[] = delivery === null ? [] : [deliveryRun(delivery)];
-  return { caller, format, outcome, timeoutCause, requestBytes, outputBytes, runs: [...runs, ...deliveryRuns] };
+  return { caller, format, outcome, ...cause, requestBytes, outputBytes, runs: [...runs, ...deliveryRuns] };
 }
 
 function deliveryRun({ startMilliseconds, seconds }: Delivery): PhaseRun<RequestPhase> {
@@ -269,11 +269,16 @@ function logRecord({ peakMemoryBytes }: Processed, { runs, ...record }: ReturnTy
   return { ...record, phases: phaseSeconds(runs), peakMemoryBytes };
 }
 
-/** Validates the edge's token. The name of a caller is believed only with it. */
-function senderOf({ headers }: FastifyRequest, tokens: readonly string[]): Sender {
+/** Why a request is refused that has no token of the edge. */
+export function forbiddenOf({ headers }: FastifyRequest, tokens: readonly string[]): Problem | null {
   const token = headers[BACKEND_TOKEN_HEADER.toLowerCase()];
-  const forbidden = validateToken(typeof token === "string" ? token : null, tokens);
-  const name = headers[CALLER_HEADER.toLowerCase()];
+  return validateToken(typeof token === "string" ? token : null, tokens, BACKEND_TOKEN_HEADER);
+}
+
+/** The name of a caller is believed only with the edge's token. */
+function senderOf(request: FastifyRequest, tokens: readonly string[]): Sender {
+  const forbidden = forbiddenOf(request, tokens);
+  const name = request.headers[CALLER_HEADER.toLowerCase()];
   const isNamed = forbidden === null && typeof name === "string" && CALLER_NAME_PATTERN.test(name);
   return { caller: isNamed ? name : UNNAMED_CALLER, forbidden };
 }

@@ -171,7 +171,7 @@ function remoteContext({ traceId, parentId, isSampled }: TraceParent) {
 
 /** Named as in OpenTelemetry's semantic conventions where these have a name. No value holds text of the request. */
 function attributesOf(request: TracedRequest): Attributes {
-  const { requestBytes, outputBytes, timeoutCause } = request;
+  const { requestBytes, outputBytes, timeoutCause, capacityCause, unavailableCause } = request;
   return {
     "http.request.method": "POST",
     "http.route": "/v1/render",
@@ -185,6 +185,8 @@ function attributesOf(request: TracedRequest): Attributes {
     "render.format": request.format,
     "render.outcome": request.outcome,
     ...(timeoutCause !== undefined && { "render.timeout_cause": timeoutCause }),
+    ...(capacityCause !== undefined && { "render.capacity_cause": capacityCause }),
+    ...(unavailableCause !== undefined && { "render.unavailable_cause": unavailableCause }),
   };
 }
 

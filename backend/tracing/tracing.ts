@@ -2,15 +2,15 @@
  * OpenTelemetry traces of render requests. Without an endpoint there is no tracing, and the SDK is not loaded.
  */
 
+import type { CauseField } from "../../rules/causes.ts";
 import type { TraceParent } from "../../rules/http/trace-context.ts";
 import type { OutputFormat } from "../../rules/output-options.ts";
 import type { RequestOutcome } from "../../rules/request-outcome.ts";
 import type { PhaseRun, RequestPhase } from "../render/phases.ts";
-import type { TimeoutCause } from "../render/timeouts.ts";
 import type { BackendSettings } from "../settings.ts";
 
 /** What the spans of a finished request say. Nothing of its content is here. */
-export interface TracedRequest {
+export interface TracedRequest extends CauseField {
   readonly requestId: string;
   /** Of the client's request, as the edge passes it on. */
   readonly scheme: "http" | "https";
@@ -18,7 +18,6 @@ export interface TracedRequest {
   readonly caller: string;
   readonly format: OutputFormat | "none";
   readonly outcome: RequestOutcome;
-  readonly timeoutCause: TimeoutCause | undefined;
   readonly requestBytes: number | undefined;
   readonly outputBytes: number | undefined;
   /** By the clock of `performance.now`. */

@@ -10,6 +10,7 @@ import {
   LOAD_HEADER,
   PATIENCE_HEADER,
   PROBE_CALLER,
+  PROBLEM_CAUSE_HEADER,
   PROBLEM_CODE_HEADER,
   REQUEST_ID_HEADER,
 } from "../../rules/http/headers.ts";
@@ -56,11 +57,13 @@ export type Forwarding =
 export async function forwardRender(context: EdgeContext, body: HeldBody): Promise<Forwarding> {
   const { settings, origins, originChoice } = deploymentOf(context);
   const deadline = SYSTEM_CLOCK.now() + settings.backendTimeoutSeconds * 1000;
+  const attempts = new RenderAttempts(originChoice, deadline, Math.random);
+  context.var.record.failures = attempts.failures;
   const end = await tryOrigins<Origin, Response>({
     origins,
     choice: originChoice,
     clock: SYSTEM_CLOCK,
-    attempts: new RenderAttempts(originChoice, deadline, Math.random),
+    attempts,
     deadline,
     longestAnswerMilliseconds: longestAnswerMilliseconds(settings),
     body,
@@ -68,7 +71,7 @@ export async function forwardRender(context: EdgeContext, body: HeldBody): Promi
     send: (origin, sending) => send(context, origin, sending),
     sendProbe: (origin, timeoutMilliseconds) => sendProbe(context, origin, timeoutMilliseconds),
     discard: async (response) => response.body?.cancel(),
-    report: (origin, cause) => report(context, origin, cause),
+    report: (origin, cause, isFull) => report(context, origin, cause, isFull),
     inBackground: (work) => context.executionCtx.waitUntil(work),
   });
   switch (end.kind) {
@@ -79,12 +82,9 @@ export async function forwardRender(context: EdgeContext, body: HeldBody): Promi
       return { kind: "refused", problem };
     }
     case "busy":
-      return {
-        kind: "refused",
-        problem: renderQueueFull("No render slot became free in time.", end.retryAfterSeconds),
-      };
+      return { kind: "refused", problem: renderQueueFull(end.cause, end.retryAfterSeconds) };
     case "failed":
-      return { kind: "refused", problem: serviceUnavailable() };
+      return { kind: "refused", problem: serviceUnavailable(end.cause, attempts.failures) };
   }
 }
 
@@ -139,6 +139,7 @@ function answerOf(_context: EdgeContext, response: Response): OriginAnswer<Respo
     status: response.status,
     content: contentOf(response),
     retryAfter: response.headers.get("Retry-After"),
+    cause: response.headers.get(PROBLEM_CAUSE_HEADER),
     load: parseBackendLoad(response.headers.get(LOAD_HEADER)),
     answer: response,
   };
@@ -189,8 +190,8 @@ function traceHeaders(headers: Headers): Record<string, string> {
   };
 }
 
-function report(context: EdgeContext, origin: Origin, cause: string): void {
-  const message = "an origin did not answer";
+function report(context: EdgeContext, origin: Origin, cause: string, isFull = false): void {
+  const message = isFull ? "an origin was full" : "an origin did not answer";
   logFailure(context, "warn", { requestId: context.var.requestId, message, origin: origin.name, cause });
 }
 

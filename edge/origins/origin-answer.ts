@@ -1,6 +1,7 @@
 /**
  * What an origin's answer means: for the client, and as evidence of whether the origin works.
  */
+import { parseCause } from "../../rules/causes.ts";
 import type { BackendLoad } from "../../rules/http/backend-load.ts";
 import type { ProblemCode } from "../../rules/problem.ts";
 import type { AttemptResult } from "./origin-choice.ts";
@@ -23,6 +24,8 @@ export interface OriginAnswer<Answer> {
   readonly content: AnswerContent;
   /** The value of `Retry-After`. */
   readonly retryAfter: string | null;
+  /** What it names as the cause of a problem. */
+  readonly cause: string | null;
   readonly load: BackendLoad | null;
   readonly answer: Answer;
 }
@@ -30,7 +33,7 @@ export interface OriginAnswer<Answer> {
 type Meaning = { readonly kind: "answered" } | Exclude<FailedAttempt, { kind: "lost" }>;
 
 /** What an answer means for the client: it gets the answer, or another origin is tried. */
-export function meaningOf({ content, retryAfter }: OriginAnswer<unknown>): Meaning {
+export function meaningOf({ content, retryAfter, cause }: OriginAnswer<unknown>): Meaning {
   switch (content) {
     case "file":
     // What a render can end in.
@@ -41,7 +44,11 @@ export function meaningOf({ content, retryAfter }: OriginAnswer<unknown>): Meani
     case "render_failed":
       return { kind: "answered" };
     case "render_queue_full":
-      return { kind: "busy", retryAfterSeconds: retryAfterSeconds(retryAfter) };
+      return {
+        kind: "busy",
+        retryAfterSeconds: retryAfterSeconds(retryAfter),
+        cause: parseCause(content, cause) ?? "backend_full",
+      };
     // The edge has found the request valid. So it did not reach the backend as it was sent, or the two have other limits.
     case "invalid_request":
     case "unsupported_format":
@@ -53,13 +60,16 @@ export function meaningOf({ content, retryAfter }: OriginAnswer<unknown>): Meani
     case "string_too_large":
     case "page_selection_too_large":
       return { kind: "refused" };
-    // From a proxy, a wrong address, or a backend that does not know the edge's token.
-    case "foreign":
+    // The token is all that a backend's 403 can be about.
     case "forbidden":
+      return { kind: "unavailable", failure: "token_rejected" };
+    // From a proxy, or a wrong address.
+    case "foreign":
     case "not_found":
     case "method_not_allowed":
+      return { kind: "unavailable", failure: "foreign" };
     case "service_unavailable":
-      return { kind: "unavailable" };
+      return { kind: "unavailable", failure: "unavailable" };
   }
 }
 
@@ -86,10 +96,11 @@ export function probeResultOf({ content, load }: OriginAnswer<unknown>): Attempt
 }
 
 /** Why an answer does not go to the client, for the log. */
-export function causeOf({ status, content }: OriginAnswer<unknown>): string {
+export function causeOf({ status, content, cause }: OriginAnswer<unknown>): string {
   if (content === "foreign") return `status ${status} from something other than a backend`;
-  // The token is all that a backend's 403 can be about.
-  return content === "forbidden" ? `status ${status}: it does not accept SERVICE_BACKEND_TOKEN` : `status ${status}`;
+  if (content === "forbidden") return `status ${status}: it does not accept SERVICE_BACKEND_TOKEN`;
+  const known = parseCause(content, cause);
+  return known === undefined ? `status ${status}` : `status ${status}: ${known}`;
 }
 
 function retryAfterSeconds(text: string | null): number {

@@ -67,7 +67,7 @@ export async function tryOrigins<Origin, Answer>(forwarded: Forwarded<Origin, An
     body.keep();
     const bytes = body.bytes;
     // Another request has taken the memory.
-    if (bytes === null) return attempts.giveUp();
+    if (bytes === null) return attempts.giveUp(false);
     attempts.begin(step.origin);
     const end = await tryOrigin(forwarded, { origin, index: step.origin, bytes });
     if (end.kind === "answered") return end;
@@ -122,13 +122,13 @@ async function tryOrigin<Origin, Answer>(
     const meaning = meaningOf(response);
     end(resultOf(response));
     if (meaning.kind === "answered") return { kind: "answered", answer: response.answer };
-    forwarded.report(origin, causeOf(response));
+    forwarded.report(origin, causeOf(response), meaning.kind === "busy");
     await forwarded.discard(response.answer);
     return meaning;
   } catch (error) {
     end({ kind: "failed" });
     forwarded.report(origin, String(error));
-    return { kind: sentAt < Number.POSITIVE_INFINITY ? "lost" : "unavailable" };
+    return sentAt < Number.POSITIVE_INFINITY ? { kind: "lost" } : { kind: "unavailable", failure: "unreachable" };
   } finally {
     isOver = true;
     stopWatching();

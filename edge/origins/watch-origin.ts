@@ -43,8 +43,8 @@ export interface Probing<Origin> {
   readonly clock: Clock;
   /** Sends a small render. It rejects when the answer does not come in time. */
   sendProbe(origin: Origin, timeoutMilliseconds: number): Promise<OriginAnswer<unknown>>;
-  /** Reports to the operator that an origin did not answer. */
-  report(origin: Origin, cause: string): void;
+  /** Reports to the operator that an origin was full, or did not answer. */
+  report(origin: Origin, cause: string, isFull?: boolean): void;
 }
 
 /** Sends the probes that are due. */

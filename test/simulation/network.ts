@@ -25,7 +25,7 @@ export interface SimulatedAnswer {
 
 /** Whatever else it says, it does not say it in the service's own form, which the edge would rightly believe. */
 export function foreignAnswer(status: number): OriginAnswer<SimulatedAnswer> {
-  return { status, content: "foreign", retryAfter: null, load: null, answer: { status, isRendered: false } };
+  return { status, content: "foreign", retryAfter: null, cause: null, load: null, answer: { status, isRendered: false } };
 }
 
 export class Link {

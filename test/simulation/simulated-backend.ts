@@ -296,6 +296,7 @@ export class BackendProcess {
       status,
       content,
       retryAfter: retryAfterSeconds === null ? null : String(retryAfterSeconds),
+      cause: null,
       load: {
         running: this.queue.running,
         waiting: this.queue.waiting,

@@ -5,8 +5,8 @@ import { type FailedAttempt, RenderAttempts } from "../../../edge/origins/render
 import type { BackendLoad } from "../../../rules/http/backend-load.ts";
 
 const DEADLINE = 60_000;
-const FULL: FailedAttempt = { kind: "busy", retryAfterSeconds: 5 };
-const UNAVAILABLE: FailedAttempt = { kind: "unavailable" };
+const FULL: FailedAttempt = { kind: "busy", retryAfterSeconds: 5, cause: "slots_busy" };
+const UNAVAILABLE: FailedAttempt = { kind: "unavailable", failure: "unreachable" };
 const LOST: FailedAttempt = { kind: "lost" };
 
 /** Attempts of which each ends as the script says, by origin and turn. A pause passes at once. */
@@ -43,7 +43,7 @@ it("gives up if there are no origins", () => {
 
 describe("a full origin", () => {
   it("is not asked again, and the client is told the shortest time after which one may have room", () => {
-    const full = (retryAfterSeconds: number): FailedAttempt[] => [{ kind: "busy", retryAfterSeconds }];
+    const full = (retryAfterSeconds: number): FailedAttempt[] => [{ ...FULL, retryAfterSeconds }];
     const { asked, waited, end } = run([full(7), full(3), full(9)]);
     expect([asked.toSorted(), waited]).toEqual([[0, 1, 2], 0]);
     expect(end).toEqual({ kind: "busy", retryAfterSeconds: 3 });

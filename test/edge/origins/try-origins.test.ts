@@ -14,11 +14,11 @@ const PATIENCE_MILLISECONDS = 60_000;
 
 const file: Script = async ({ sent }) => {
   sent();
-  return { status: 200, content: "file", retryAfter: null, load: null, answer: "file" };
+  return { status: 200, content: "file", retryAfter: null, cause: null, load: null, answer: "file" };
 };
 const problem =
   (code: ProblemCode, retryAfter: string | null = null, load: BackendLoad | null = null): Script =>
-  async () => ({ status: PROBLEMS[code].status, content: code, retryAfter, load, answer: code });
+  async () => ({ status: PROBLEMS[code].status, content: code, retryAfter, cause: null, load, answer: code });
 
 interface Outcome {
   readonly end: ForwardingEnd<string>;
@@ -128,7 +128,14 @@ it("does not take an origin for broken that is about to stop", async () => {
 it.each([200, 201, 301, 400, 429, 502])(
   "asks another origin after status %i with what no backend sends",
   async (status) => {
-    const proxy: Script = async () => ({ status, content: "foreign", retryAfter: "9", load: null, answer: "page" });
+    const proxy: Script = async () => ({
+      status,
+      content: "foreign",
+      retryAfter: "9",
+      cause: null,
+      load: null,
+      answer: "page",
+    });
     expect((await forward([proxy, file])).end).toEqual({ kind: "answered", answer: "file" });
   },
 );
