@@ -4,7 +4,6 @@
 import { statfs } from "node:fs/promises";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { ATTEMPT_FAILURES, CAUSES, parseCause } from "../rules/causes.ts";
-import type { EdgeCounts } from "../rules/http/edge-counts.ts";
 import { OUTPUT_FORMATS, type OutputFormat } from "../rules/output-options.ts";
 import { type OutcomeClass, outcomeClass, type RequestOutcome } from "../rules/request-outcome.ts";
 import type { ByteBudget } from "./admission/byte-budget.ts";
@@ -309,9 +308,10 @@ export class BackendMetrics {
     this.#deliveries.inc({ end: end.delivery.end });
   }
 
-  /** Counts what an edge reports of its own answers. */
-  countEdge(counts: EdgeCounts): void {
-    for (const [name, count] of counts) {
+  /** Counts what an edge reports of its own answers: see `EDGE_COUNTS_HEADER`. */
+  countEdge(report: string): void {
+    for (const [name, text] of new URLSearchParams(report)) {
+      const count = /^[0-9]{1,9}$/.test(text) ? Number(text) : 0;
       if (Object.hasOwn(ATTEMPT_FAILURES, name)) this.#edgeFailures.inc({ failure: name }, count);
       for (const code of REFUSAL_CODES) {
         if (parseCause(code, name) !== undefined) this.#edgeRefusals.inc({ code, cause: name }, count);

@@ -16,7 +16,7 @@ const ROUTE_PATHS: ReadonlySet<string> = new Set(ALL_EDGE_ROUTES.map(({ path }) 
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"]);
 
 /** The fields of a log line. A field that is undefined is left out. */
-export interface RequestLine {
+export interface RequestLine extends CauseField {
   readonly message: "request";
   readonly requestId: string;
   /** The path of the route, or `none`: the path that was asked for may be anything. */
@@ -26,10 +26,6 @@ export interface RequestLine {
   /** Undefined if the client left before the answer. */
   readonly status: number | undefined;
   readonly code: RequestOutcome;
-  /** Of a 408, 429 or 503. */
-  readonly timeoutCause: string | undefined;
-  readonly capacityCause: string | undefined;
-  readonly unavailableCause: string | undefined;
   readonly caller: string | undefined;
   readonly requestBytes: number | undefined;
   readonly responseBytes: number | undefined;
@@ -95,9 +91,7 @@ export class RequestRecord {
       method: METHODS.has(method) ? method : "other",
       status: response?.status,
       code: response === null && this.code === "ok" ? "client_gone" : this.code,
-      timeoutCause: this.cause.timeoutCause,
-      capacityCause: this.cause.capacityCause,
-      unavailableCause: this.cause.unavailableCause,
+      ...this.cause,
       caller: this.caller,
       requestBytes: this.requestBytes,
       responseBytes: length ? Number(length) : undefined,

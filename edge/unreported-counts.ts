@@ -2,7 +2,6 @@
  * What an isolate has counted and not yet told a backend. Isolates come and go, and a scrape reaches one of many, so an edge has no
  * metrics of its own: each request to a backend takes along what has been counted meanwhile.
  */
-import { formatEdgeCounts } from "../rules/http/edge-counts.ts";
 import { BACKEND_TOKEN_HEADER, EDGE_COUNTS_HEADER } from "../rules/http/headers.ts";
 import type { Origin } from "./origins/origin.ts";
 
@@ -22,7 +21,7 @@ export class UnreportedCounts {
         if (this.#counts.size === 0) return fetch(path, init);
         const counts = this.#counts;
         this.#counts = new Map();
-        const report = formatEdgeCounts(counts);
+        const report = new URLSearchParams([...counts].map(([cause, count]) => [cause, String(count)])).toString();
         const headers = new Headers(init.headers);
         headers.set(BACKEND_TOKEN_HEADER, backendToken);
         headers.set(EDGE_COUNTS_HEADER, report);

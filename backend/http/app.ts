@@ -8,7 +8,6 @@ import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import Fastify, { type FastifyInstance, LogController, type RouteShorthandOptionsWithHandler } from "fastify";
 import { CAPABILITIES_PATH } from "../../rules/capabilities.ts";
-import { parseEdgeCounts } from "../../rules/http/edge-counts.ts";
 import { COMMON_HEADERS, EDGE_COUNTS_HEADER, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../rules/http/headers.ts";
 import { BACKEND_ROUTES } from "../../rules/http/routes.ts";
 import { traceIdOf } from "../../rules/http/trace-context.ts";
@@ -141,7 +140,7 @@ export function buildBackend(
     reply.headers({ ...COMMON_HEADERS, [REQUEST_ID_HEADER]: request.id });
     const counts = request.headers[EDGE_COUNTS_HEADER.toLowerCase()];
     if (typeof counts === "string" && forbiddenOf(request, settings.backendTokens) === null) {
-      metrics.countEdge(parseEdgeCounts(counts));
+      metrics.countEdge(counts);
       reply.header(EDGE_COUNTS_HEADER, counts);
     }
     // Before Fastify checks the media type: it would answer 415, for which there is no problem code.

@@ -23,7 +23,10 @@ export const PATIENCE_HEADER = "X-Service-Patience-Milliseconds";
 /** From a backend to the edge, in each answer to a render: how busy the backend is. See `formatBackendLoad`. */
 export const LOAD_HEADER = "X-Service-Load";
 
-/** From the edge to a backend, with any request: see `formatEdgeCounts`. */
+/**
+ * From the edge to a backend, with any request: what the edge has counted since its last report, as `name=count` in the form of a URL's
+ * query, by the names in `rules/causes.ts`. A backend that has counted it repeats the field in its answer.
+ */
 export const EDGE_COUNTS_HEADER = "X-Service-Edge-Counts";
 
 /** The name of a caller: safe in a header, a log line and a metric label. */

@@ -278,7 +278,7 @@ describe("a data point of Analytics Engine", () => {
   });
 
   it("keeps its columns: queries name them by their numbers", () => {
-    expect(ANALYTICS_BLOBS.map(([name]) => name)).toEqual(["route", "method", "code", "caller", "origin"]);
+    expect(ANALYTICS_BLOBS.map(([name]) => name)).toEqual(["route", "method", "code", "caller", "origin", "cause", "failures"]);
     expect(ANALYTICS_DOUBLES.map(([name]) => name)).toEqual([
       "status",
       "requestBytes",

@@ -46,7 +46,7 @@ describe("a full origin", () => {
     const full = (retryAfterSeconds: number): FailedAttempt[] => [{ ...FULL, retryAfterSeconds }];
     const { asked, waited, end } = run([full(7), full(3), full(9)]);
     expect([asked.toSorted(), waited]).toEqual([[0, 1, 2], 0]);
-    expect(end).toEqual({ kind: "busy", retryAfterSeconds: 3 });
+    expect(end).toEqual({ ...FULL, retryAfterSeconds: 3 });
   });
 
   it("makes the service busy for the client, even if other origins cannot be reached", () => {

@@ -110,7 +110,10 @@ it.each(OTHERS)("asks another origin after %s", async (code) => {
 it.each(OTHERS.filter((code) => code !== "render_queue_full"))(
   "is a failure if every origin answers %s",
   async (code) => {
-    expect((await forward([problem(code), problem(code)])).end).toEqual({ kind: "failed" });
+    expect((await forward([problem(code), problem(code)])).end).toEqual({
+      kind: "failed",
+      cause: "no_backend_answered",
+    });
   },
 );
 
@@ -150,7 +153,10 @@ it.each([
   ["1000000000", 900],
   ["9".repeat(400), 900],
 ])("passes Retry-After %j of a full origin on as %i", async (retryAfter, retryAfterSeconds) => {
-  expect((await forward([problem("render_queue_full", retryAfter)])).end).toEqual({ kind: "busy", retryAfterSeconds });
+  expect((await forward([problem("render_queue_full", retryAfter)])).end).toMatchObject({
+    kind: "busy",
+    retryAfterSeconds,
+  });
 });
 
 describe("an origin that does not answer", () => {
@@ -174,7 +180,7 @@ describe("an origin that does not answer", () => {
   });
 
   it("is given up at the deadline of the request", async () => {
-    expect((await forward([never, file], [], 200)).end).toEqual({ kind: "failed" });
+    expect((await forward([never, file], [], 200)).end).toEqual({ kind: "failed", cause: "no_backend_answered" });
   });
 });
 
@@ -204,7 +210,7 @@ it("ends when another request has taken the memory of the body", async () => {
     throw new Error("connection reset");
   };
   const { end, events } = await forward([lost, file], [new Uint8Array(1), null]);
-  expect(end).toEqual({ kind: "failed" });
+  expect(end).toEqual({ kind: "failed", cause: "body_dropped" });
   expect(events).toEqual(["keep", "ask 1", "offer", "keep"]);
 });
 
