@@ -3,18 +3,18 @@
  */
 import type { Context } from "hono";
 import { limitsFingerprint } from "../rules/limits.ts";
-import { BodyMemory } from "./body-memory.ts";
-import type { FairLimit } from "./fair-limit.ts";
-import { MetricsScraper } from "./metrics-scraper.ts";
-import { OriginCapabilities } from "./origin-capabilities.ts";
-import { type Origin, openOrigin } from "./origins/origin.ts";
-import { OriginChoice } from "./origins/origin-choice.ts";
-import { uploadLimit } from "./read-body.ts";
-import type { RequestRecord } from "./request-record.ts";
+import { type Backend, openBackend } from "./backends/backend.ts";
+import { BackendChoice } from "./backends/backend-choice.ts";
+import { BodyMemory } from "./body/body-memory.ts";
+import type { FairLimit } from "./body/fair-limit.ts";
+import { uploadLimit } from "./body/read-body.ts";
+import { CommonCapabilities } from "./gathered/common-capabilities.ts";
+import { MetricsScraper } from "./gathered/metrics-scraper.ts";
+import type { RequestRecord } from "./log/request-record.ts";
+import { UnreportedCounts } from "./log/unreported-counts.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
-import { UnreportedCounts } from "./unreported-counts.ts";
 
-/** The Worker's bindings: the static documents, an optional rate limit, settings as strings, and those that name origins. */
+/** The Worker's bindings: the static documents, an optional rate limit, settings as strings, and those that name backends. */
 export interface EdgeEnvironment {
   readonly ASSETS: Fetcher;
   readonly CALLER_RATE_LIMITER?: RateLimit;
@@ -44,10 +44,10 @@ interface Deployment {
   readonly uploads: FairLimit;
   /** Of refusals and failed attempts. */
   readonly counts: UnreportedCounts;
-  readonly origins: readonly Origin[];
-  readonly originChoice: OriginChoice;
+  readonly backends: readonly Backend[];
+  readonly backendChoice: BackendChoice;
   readonly metricsScraper: MetricsScraper;
-  readonly originCapabilities: OriginCapabilities;
+  readonly commonCapabilities: CommonCapabilities;
 }
 
 /** The bindings are one object for the life of an isolate, so its settings are read once. */
@@ -63,8 +63,8 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
   if (known !== undefined) return known;
   const settings = readEdgeSettings(env);
   const counts = new UnreportedCounts();
-  const origins = settings.backends.map((address) =>
-    counts.reportedBy(openOrigin(address, env, settings.accessToken), settings.backendToken),
+  const backends = settings.backends.map((address) =>
+    counts.reportedBy(openBackend(address, env, settings.accessToken), settings.backendToken),
   );
   const deployment = {
     settings,
@@ -72,10 +72,10 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
     bodyMemory: new BodyMemory(settings.limits.max_request_body_bytes),
     uploads: uploadLimit(settings.bodyTimeoutSeconds),
     counts,
-    origins,
-    originChoice: new OriginChoice(origins.length),
-    metricsScraper: new MetricsScraper(origins, settings.metricsAccess.kind === "open"),
-    originCapabilities: new OriginCapabilities(origins),
+    backends,
+    backendChoice: new BackendChoice(backends.length),
+    metricsScraper: new MetricsScraper(backends, settings.metricsAccess.kind === "open"),
+    commonCapabilities: new CommonCapabilities(backends),
   };
   deployments.set(env, deployment);
   return deployment;

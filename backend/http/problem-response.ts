@@ -8,7 +8,7 @@ import {
   PROBLEM_CAUSE_HEADER,
   PROBLEM_CODE_HEADER,
   REQUEST_ID_HEADER,
-} from "../../rules/http/headers.ts";
+} from "../../protocol/headers.ts";
 import {
   PROBLEM_MEDIA_TYPE,
   PROBLEMS,

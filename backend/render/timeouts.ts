@@ -3,7 +3,7 @@
  */
 import type { TimeoutCause } from "../../rules/causes.ts";
 import { type Problem, renderTimeout } from "../../rules/problem.ts";
-import type { BackendSettings } from "../settings.ts";
+import type { BackendSettings } from "../start/settings.ts";
 
 /**
  * How long writing the files of a request may take. Usually it takes milliseconds; thousands of folders on a busy disk take
