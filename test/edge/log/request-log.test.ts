@@ -256,6 +256,8 @@ describe("a data point of Analytics Engine", () => {
         code: "ok",
         caller: "billing",
         origin: "backend-1",
+        cause: "",
+        failures: "",
         status: 200,
         requestBytes: 14,
         responseBytes: 5,
