@@ -13,6 +13,7 @@ import { MetricsScraper } from "./gathered/metrics-scraper.ts";
 import type { RequestRecord } from "./log/request-record.ts";
 import { UnreportedCounts } from "./log/unreported-counts.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
+import type { TaggedJson } from "./tagged-json.ts";
 
 /** The Worker's bindings: the static documents, an optional rate limit, settings as strings, and those that name backends. */
 export interface EdgeEnvironment {
@@ -48,6 +49,8 @@ interface Deployment {
   readonly backendChoice: BackendChoice;
   readonly metricsScraper: MetricsScraper;
   readonly commonCapabilities: CommonCapabilities;
+  /** The document of `/v1/constraints`; null until it is first asked for. */
+  constraints: Promise<TaggedJson> | null;
 }
 
 /** The bindings are one object for the life of an isolate, so its settings are read once. */
@@ -66,7 +69,7 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
   const backends = settings.backends.map((address) =>
     counts.reportedBy(openBackend(address, env, settings.accessToken), settings.backendToken),
   );
-  const deployment = {
+  const deployment: Deployment = {
     settings,
     limitsFingerprint: limitsFingerprint(settings.limits),
     bodyMemory: new BodyMemory(settings.limits.max_request_body_bytes),
@@ -76,6 +79,7 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
     backendChoice: new BackendChoice(backends.length),
     metricsScraper: new MetricsScraper(backends, settings.metricsAccess.kind === "open"),
     commonCapabilities: new CommonCapabilities(backends),
+    constraints: null,
   };
   deployments.set(env, deployment);
   return deployment;

@@ -2,7 +2,6 @@
 import { describe, expect, it } from "vitest";
 import { CallerLoad } from "../../../backend/admission/caller-load.ts";
 import { SLOW_RENDER_SECONDS } from "../../../backend/admission/render-queue.ts";
-import { ENDLESS, NO_TIME_LIMIT } from "../../support/bombs.ts";
 import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { RendersInVirtualTime, STOP_SECONDS } from "../../support/renders-in-virtual-time.ts";

@@ -2,8 +2,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
-import { expectProblem } from "../../support/problems.ts";
+import { makeFakeTypst } from "../../support/fake-typst.ts";
 import { sendWithoutReading } from "../../support/raw-connection.ts";
 import { textFile } from "../../support/request-files.ts";
 import { startTemporaryBackend } from "../../support/test-backend.ts";
