@@ -46,7 +46,12 @@ class Edge {
   readonly #bindings: object;
 
   constructor(bindings: object = {}) {
-    this.#bindings = { ...env, SERVICE_API_TOKENS: "a:a, b:b, c:c, d:d, e:e, f:f", SERVICE_LOG_REQUESTS: "object", ...bindings };
+    this.#bindings = {
+      ...env,
+      SERVICE_API_TOKENS: "a:a, b:b, c:c, d:d, e:e, f:f",
+      SERVICE_LOG_REQUESTS: "object",
+      ...bindings,
+    };
   }
 
   async ask(path: string, init: RequestInit = {}): Promise<Response> {

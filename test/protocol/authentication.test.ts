@@ -30,7 +30,8 @@ describe("a setting of tokens", () => {
 
 describe("a token", () => {
   it("is accepted when it is one of the set", () => {
-    for (const token of ["one", "two", "three"]) expect(validateToken(token, ["one", "two", "three"], "X-Token")).toBeNull();
+    for (const token of ["one", "two", "three"])
+      expect(validateToken(token, ["one", "two", "three"], "X-Token")).toBeNull();
   });
 
   it("is accepted when the set holds it twice", () => {
