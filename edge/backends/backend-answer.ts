@@ -31,7 +31,7 @@ export interface BackendAnswer<Answer> {
   /** The value of `Retry-After`. */
   readonly retryAfter: string | null;
   /** What it names as the cause of a problem. */
-  readonly cause: string | null;
+  readonly cause?: string | null;
   readonly load: BackendLoad | null;
   readonly answer: Answer;
 }
@@ -111,7 +111,7 @@ export function meaningOf({ content, retryAfter, cause }: BackendAnswer<unknown>
       return {
         kind: "busy",
         retryAfterSeconds: retryAfterSeconds(retryAfter),
-        cause: parseCause(content, cause) ?? "backend_full",
+        cause: parseCause(content, cause ?? null) ?? "backend_full",
       };
     // The edge has found the request valid. So it did not reach the backend as it was sent, or the two have other limits.
     case "invalid_request":
@@ -163,7 +163,7 @@ export function probeResultOf({ content, load }: BackendAnswer<unknown>): Attemp
 export function causeOf({ status, content, cause }: BackendAnswer<unknown>): string {
   if (content === "foreign") return `status ${status} from something other than a backend`;
   if (content === "forbidden") return `status ${status}: it does not accept SERVICE_BACKEND_TOKEN`;
-  const known = parseCause(content, cause);
+  const known = parseCause(content, cause ?? null);
   return known === undefined ? `status ${status}` : `status ${status}: ${known}`;
 }
 

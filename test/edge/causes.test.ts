@@ -9,7 +9,7 @@ import { app } from "../../edge/app.ts";
 import { Reservation } from "../../edge/body/body-memory.ts";
 import { ATTEMPT_FAILURES, type AttemptFailure, CAUSES } from "../../rules/causes.ts";
 import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
-import { BACKEND_CAPACITY_CAUSES, EDGE_CAUSES } from "../support/causes.ts";
+import { BACKEND_CAPACITY_CAUSES, type BACKEND_CAUSES, REFUSALS } from "../support/causes.ts";
 import type { ReceivedProblem } from "../support/problems.ts";
 import { BASE_URL } from "./send.ts";
 
@@ -21,7 +21,7 @@ const LARGE_BODIES = { SERVICE_MAX_REQUEST_BODY_BYTES: String(60 * MEBIBYTE) };
 const SHARE_OF_UPLOADS = 512;
 
 type Answer = (init: RequestInit, url: URL) => Promise<Response>;
-type EdgeCause = (typeof EDGE_CAUSES)[number];
+type EdgeCause = "no_tokens" | Exclude<keyof typeof REFUSALS, (typeof BACKEND_CAUSES)[number]>;
 
 const { log, info, warn, error } = console;
 const lines: Record<string, unknown>[] = [];
@@ -159,13 +159,13 @@ async function told(edge: Edge, answer: Response) {
   return { detail, code, line };
 }
 
-it.each(EDGE_CAUSES)("says why it refuses a request: %s", async (cause) => {
+it.each(Object.entries(PROVOCATIONS))("says why it refuses a request: %s", async (cause, provoke) => {
   standIn(unreachable);
-  const [edge, answer] = await PROVOCATIONS[cause]();
+  const [edge, answer] = await provoke();
   const { code, detail, line } = await told(edge, answer);
   const isFull = cause in CAUSES.render_queue_full;
   expect([answer.status, code]).toEqual(isFull ? [429, "render_queue_full"] : [503, "service_unavailable"]);
-  expect(detail).toContain({ ...CAUSES.render_queue_full, ...CAUSES.service_unavailable }[cause]);
+  expect(detail).toContain(REFUSALS[cause as EdgeCause]);
   expect(line?.[isFull ? "capacityCause" : "unavailableCause"]).toBe(cause);
   // Without backends there is nobody to tell. Then `/metrics` has nothing, or is not served.
   const isTold = cause !== "no_backends" && cause !== "edge_failure";
@@ -175,6 +175,7 @@ it.each(EDGE_CAUSES)("says why it refuses a request: %s", async (cause) => {
 it.each(BACKEND_CAPACITY_CAUSES)("passes on why the only backend refuses a render: %s", async (cause) => {
   standIn(problem("render_queue_full", cause));
   const [edge, answer] = await refused();
+  expect(answer.headers.get("Retry-After")).toBe("1");
   const { detail, line } = await told(edge, answer);
   expect(detail).toBe(`${CAUSES.render_queue_full[cause]} Try again in 1 second.`);
   expect(line).toMatchObject({ capacityCause: cause, failures: ["full"] });

@@ -25,14 +25,7 @@ export interface SimulatedAnswer {
 
 /** Whatever else it says, it does not say it in the service's own form, which the edge would rightly believe. */
 export function foreignAnswer(status: number): BackendAnswer<SimulatedAnswer> {
-  return {
-    status,
-    content: "foreign",
-    retryAfter: null,
-    cause: null,
-    load: null,
-    answer: { status, isRendered: false },
-  };
+  return { status, content: "foreign", retryAfter: null, load: null, answer: { status, isRendered: false } };
 }
 
 export class Link {

@@ -296,7 +296,6 @@ export class BackendProcess {
       status,
       content,
       retryAfter: retryAfterSeconds === null ? null : String(retryAfterSeconds),
-      cause: null,
       load: {
         running: this.queue.running,
         waiting: this.queue.waiting,

@@ -1,18 +1,5 @@
-/** Which part of the service gives which cause. A test of each part provokes its own; together they are the lists in rules/causes.ts. */
-import type { CapacityCause, UnavailableCause } from "../../rules/causes.ts";
-
-export const EDGE_CAUSES = [
-  "rate_limit",
-  "uploads",
-  "edge_memory",
-  "edge_memory_share",
-  "backend_full",
-  "no_tokens",
-  "no_backends",
-  "no_backend_answered",
-  "body_dropped",
-  "edge_failure",
-] as const satisfies readonly (CapacityCause | UnavailableCause)[];
+/** The causes of 429 and 503 that a backend gives; the edge gives all others, and `no_tokens` as well. */
+import { CAUSES, type Cause } from "../../rules/causes.ts";
 
 export const BACKEND_CAPACITY_CAUSES = [
   "slots_busy",
@@ -22,11 +9,9 @@ export const BACKEND_CAPACITY_CAUSES = [
   "body_memory",
   "body_memory_share",
   "temporary_space",
-] as const satisfies readonly CapacityCause[];
+] as const satisfies readonly Cause<"render_queue_full">[];
 
-export const BACKEND_CAUSES = [
-  ...BACKEND_CAPACITY_CAUSES,
-  "no_tokens",
-  "draining",
-  "backend_failure",
-] as const satisfies readonly (CapacityCause | UnavailableCause)[];
+export const BACKEND_CAUSES = [...BACKEND_CAPACITY_CAUSES, "no_tokens", "draining", "backend_failure"] as const;
+
+/** What is said of each. */
+export const REFUSALS = { ...CAUSES.render_queue_full, ...CAUSES.service_unavailable } as const;

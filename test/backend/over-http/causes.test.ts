@@ -5,7 +5,7 @@
 import { expect, it, onTestFinished } from "vitest";
 import { CAUSES } from "../../../rules/causes.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../../support/bombs.ts";
-import { BACKEND_CAUSES } from "../../support/causes.ts";
+import { BACKEND_CAUSES, REFUSALS } from "../../support/causes.ts";
 import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { sendWithoutReading } from "../../support/raw-connection.ts";
@@ -129,7 +129,7 @@ it.each(BACKEND_CAUSES)("says why it refuses a render: %s", async (cause) => {
   const isFull = cause in CAUSES.render_queue_full;
   const code = isFull ? "render_queue_full" : "service_unavailable";
   const { detail } = await expectProblem(answer, code);
-  expect(detail).toContain({ ...CAUSES.render_queue_full, ...CAUSES.service_unavailable }[cause]);
+  expect(detail).toContain(REFUSALS[cause]);
   expect(answer.headers.get("X-Service-Problem-Cause")).toBe(cause);
   expect(await backend.metric("service_render_refusals_total", { code, cause })).toBe(1);
   expect(await backend.metric("service_render_refusals_total")).toBe(1);

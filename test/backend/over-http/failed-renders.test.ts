@@ -215,11 +215,6 @@ describe("an output over the limit", () => {
 });
 
 describe("a broken machine", () => {
-  it("without Typst makes the service unavailable", async () => {
-    const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: "/nonexistent/typst" });
-    await expectOutcome(backend, await backend.render({ source: "x" }), "service_unavailable");
-  });
-
   it("with a Typst that is not a program makes the service unavailable", async () => {
     const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: import.meta.filename });
     await expectOutcome(backend, await backend.render({ source: "x" }), "service_unavailable");

@@ -14,11 +14,11 @@ const PATIENCE_MILLISECONDS = 60_000;
 
 const file: Script = async ({ sent }) => {
   sent();
-  return { status: 200, content: "file", retryAfter: null, cause: null, load: null, answer: "file" };
+  return { status: 200, content: "file", retryAfter: null, load: null, answer: "file" };
 };
 const problem =
   (code: ProblemCode, retryAfter: string | null = null, load: BackendLoad | null = null): Script =>
-  async () => ({ status: PROBLEMS[code].status, content: code, retryAfter, cause: null, load, answer: code });
+  async () => ({ status: PROBLEMS[code].status, content: code, retryAfter, load, answer: code });
 
 interface Outcome {
   readonly end: ForwardingEnd<string>;
@@ -110,10 +110,7 @@ it.each(OTHERS)("asks another backend after %s", async (code) => {
 it.each(OTHERS.filter((code) => code !== "render_queue_full"))(
   "is a failure if every backend answers %s",
   async (code) => {
-    expect((await forward([problem(code), problem(code)])).end).toEqual({
-      kind: "failed",
-      cause: "no_backend_answered",
-    });
+    expect((await forward([problem(code), problem(code)])).end).toMatchObject({ kind: "failed" });
   },
 );
 
@@ -131,14 +128,7 @@ it("does not take a backend for broken that is about to stop", async () => {
 it.each([200, 201, 301, 400, 429, 502])(
   "asks another backend after status %i with what no backend sends",
   async (status) => {
-    const proxy: Script = async () => ({
-      status,
-      content: "foreign",
-      retryAfter: "9",
-      cause: null,
-      load: null,
-      answer: "page",
-    });
+    const proxy: Script = async () => ({ status, content: "foreign", retryAfter: "9", load: null, answer: "page" });
     expect((await forward([proxy, file])).end).toEqual({ kind: "answered", answer: "file" });
   },
 );
@@ -153,10 +143,8 @@ it.each([
   ["1000000000", 900],
   ["9".repeat(400), 900],
 ])("passes Retry-After %j of a full backend on as %i", async (retryAfter, retryAfterSeconds) => {
-  expect((await forward([problem("render_queue_full", retryAfter)])).end).toMatchObject({
-    kind: "busy",
-    retryAfterSeconds,
-  });
+  const { end } = await forward([problem("render_queue_full", retryAfter)]);
+  expect(end).toEqual({ kind: "busy", retryAfterSeconds, cause: "backend_full" });
 });
 
 describe("a backend that does not answer", () => {
@@ -180,7 +168,7 @@ describe("a backend that does not answer", () => {
   });
 
   it("is given up at the deadline of the request", async () => {
-    expect((await forward([never, file], [], 200)).end).toEqual({ kind: "failed", cause: "no_backend_answered" });
+    expect((await forward([never, file], [], 200)).end).toMatchObject({ kind: "failed" });
   });
 });
 

@@ -93,7 +93,7 @@ describe("an attempt that is watched", () => {
 describe("a probe that is due", () => {
   const LOAD: BackendLoad = { running: 0, waiting: 0, slots: 1, isDraining: false };
   const answer = (content: AnswerContent, load: BackendLoad | null = LOAD): BackendAnswer<null> => {
-    return { status: 0, content, retryAfter: null, cause: null, load, answer: null };
+    return { status: 0, content, retryAfter: null, load, answer: null };
   };
 
   /** What becomes of a backend where a render has failed, and what is reported. */
