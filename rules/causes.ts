@@ -16,7 +16,7 @@ export const CAUSES = {
     uploads: "The caller has too many uploads at the same time.",
     edge_memory: "No memory for the body became free at the edge in time.",
     edge_memory_share: "Other requests of the caller hold its share of the edge's memory for bodies.",
-    backend_full: "A backend was full, and no other one answered.",
+    backend_full: "A backend was full, and no other could answer.",
     // Decided by a backend.
     slots_busy: "No render slot became free in time.",
     slot_kept_free: "No render slot became free in time. One is kept free for callers with shorter renders.",
@@ -31,12 +31,12 @@ export const CAUSES = {
     no_tokens: "The service has no tokens configured.",
     // Decided by the edge.
     no_backends: "The service has no backends configured.",
-    no_backend_answered: "No backend answered.",
+    no_backend_answered: "No backend could answer the request.",
     body_dropped: "A backend failed, and the memory of the body was needed for another request.",
-    edge_failure: "The service failed to handle the request.",
+    edge_failure: "The edge failed to handle the request.",
     // Decided by a backend.
     draining: "The backend is about to stop.",
-    backend_failure: "The machine that renders failed.",
+    backend_failure: "The backend failed to handle the request.",
   },
 } as const;
 
@@ -55,7 +55,7 @@ export const ATTEMPT_FAILURES = {
   unreachable: "could not be reached",
   lost: "had the whole request and did not answer",
   token_rejected: "rejected the edge's token",
-  foreign: "answered as only something other than a backend does",
+  foreign: "was not a backend of this service",
   unavailable: "was unavailable",
 } as const;
 
