@@ -9,7 +9,7 @@ import { app } from "../../edge/app.ts";
 import { Reservation } from "../../edge/body/body-memory.ts";
 import { ATTEMPT_FAILURES, type AttemptFailure, CAUSES } from "../../rules/causes.ts";
 import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
-import { BACKEND_CAPACITY_CAUSES, type BACKEND_CAUSES, REFUSALS } from "../support/causes.ts";
+import { BACKEND_CAPACITY_CAUSES, BACKEND_CAUSES, REFUSALS } from "../support/causes.ts";
 import type { ReceivedProblem } from "../support/problems.ts";
 import { BASE_URL } from "./send.ts";
 
@@ -202,6 +202,13 @@ it.each(Object.entries(FAILURES))("says how an attempt on a backend failed: %s",
   if (failure !== "full") expect(detail).toContain(`One ${ATTEMPT_FAILURES[failure as AttemptFailure]}`);
   expect(line?.failures).toContain(failure);
   expect(Number(reported.get(failure))).toBeGreaterThan(0);
+});
+
+it("provokes every cause that no backend gives, and every failure of an attempt", () => {
+  const ofBackends = new Set<string>(BACKEND_CAUSES);
+  const others = Object.keys(REFUSALS).filter((cause) => cause === "no_tokens" || !ofBackends.has(cause));
+  expect(Object.keys(PROVOCATIONS).sort()).toEqual(others.sort());
+  expect(Object.keys(FAILURES)).toEqual(Object.keys(ATTEMPT_FAILURES));
 });
 
 it("reports again what no backend has confirmed", async () => {
