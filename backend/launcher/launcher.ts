@@ -24,13 +24,17 @@ export interface LauncherOptions {
   readonly answerTimeoutMilliseconds?: number | undefined;
   /** A POSIX shell. */
   readonly shellPath?: string;
+  /** A program and its arguments that replaces itself with each shell, in an empty network of its own; empty if there is none. */
+  readonly emptyNetwork?: readonly string[];
 }
 
 export class Launcher {
   readonly #workDirectory: string;
   readonly #mkfifoPath: string;
   readonly #answerTimeoutMilliseconds: number;
-  readonly #shellPath: string;
+  readonly #command: readonly string[];
+  /** Whether its programs have no network, and share none with a program that runs at the same time. */
+  readonly hasEmptyNetworks: boolean;
   readonly #maxIdleShells: number;
   readonly #shells = new Set<Shell>();
   /** The most recently used shell is the last one. */
@@ -46,13 +50,18 @@ export class Launcher {
       maxConcurrentRenders,
       warmRenders,
     }: Pick<BackendSettings, "workDirectory" | "mkfifoPath" | "maxConcurrentRenders" | "warmRenders">,
-    { answerTimeoutMilliseconds = ANSWER_TIMEOUT_MILLISECONDS, shellPath = "/bin/sh" }: LauncherOptions = {},
+    {
+      answerTimeoutMilliseconds = ANSWER_TIMEOUT_MILLISECONDS,
+      shellPath = "/bin/sh",
+      emptyNetwork = [],
+    }: LauncherOptions = {},
   ) {
     this.#workDirectory = workDirectory;
     mkdirSync(workDirectoryPath(workDirectory, "launcher"), { mode: 0o700 });
     this.#mkfifoPath = mkfifoPath;
     this.#answerTimeoutMilliseconds = answerTimeoutMilliseconds;
-    this.#shellPath = shellPath;
+    this.#command = [...emptyNetwork, shellPath];
+    this.hasEmptyNetworks = emptyNetwork.length > 0;
     this.#maxIdleShells = maxConcurrentRenders + warmRenders;
   }
 
@@ -112,7 +121,7 @@ export class Launcher {
 
   async #openShell(): Promise<Shell> {
     const shell = new Shell({
-      shellPath: this.#shellPath,
+      command: this.#command,
       workDirectory: this.#workDirectory,
       fifoPath: join(basename(workDirectoryPath(this.#workDirectory, "launcher")), String(++this.#shellsMade)),
       mkfifoPath: this.#mkfifoPath,

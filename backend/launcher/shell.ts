@@ -25,7 +25,8 @@ const LEFTOVER_MILLISECONDS = 100;
 const LATE_START_MILLISECONDS = 1000;
 
 export interface ShellOptions {
-  readonly shellPath: string;
+  /** The path of the shell, or of a program that replaces itself with it, and arguments. */
+  readonly command: readonly string[];
   readonly workDirectory: string;
   /** The path of its FIFOs in the work directory, without their suffixes. Nothing exists there yet. */
   readonly fifoPath: string;
@@ -65,11 +66,12 @@ export class Shell {
 
   constructor(options: ShellOptions) {
     this.#options = options;
-    const { shellPath, workDirectory, fifoPath } = options;
+    const { command, workDirectory, fifoPath } = options;
+    const [program = "", ...programArguments] = command;
     this.#input = join(workDirectory, `${fifoPath}.in`);
     this.#output = join(workDirectory, `${fifoPath}.out`);
     // A process group of its own, so that its end reaches everything that it has started.
-    this.#child = spawn(shellPath, ["-s", fifoPath], {
+    this.#child = spawn(program, [...programArguments, "-s", fifoPath], {
       cwd: workDirectory,
       detached: true,
       env: {},
