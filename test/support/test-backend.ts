@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { inject, onTestFinished } from "vitest";
 import { type Backend, buildBackend } from "../../backend/http/app.ts";
 import { Launcher } from "../../backend/launcher/launcher.ts";
+import { findEmptyNetwork } from "../../backend/sandbox/empty-network.ts";
 import { openSandbox } from "../../backend/sandbox/open-sandbox.ts";
 import { readBackendSettings } from "../../backend/start/settings.ts";
 import { prepareWorkDirectory } from "../../backend/work-directory/claim.ts";
@@ -69,9 +70,12 @@ export async function startTestBackend(
     ...environment,
   });
   const claim = await prepareWorkDirectory(settings);
-  const launcher = new Launcher(settings, { answerTimeoutMilliseconds: launcherAnswerTimeoutMilliseconds });
+  const launcher = new Launcher(settings, {
+    answerTimeoutMilliseconds: launcherAnswerTimeoutMilliseconds,
+    emptyNetwork: await findEmptyNetwork(settings),
+  });
   if (settings.sandboxChoice === "auto") throw new Error("a test names its sandbox");
-  const sandbox = await openSandbox(settings, settings.sandboxChoice);
+  const sandbox = await openSandbox(settings, settings.sandboxChoice, launcher);
   const { app, startDraining, findCapabilities }: Backend = buildBackend(settings, "0.15.1", sandbox, launcher);
   const logged: object[] = [];
   const child = app.log.child.bind(app.log);
