@@ -168,31 +168,21 @@ async function renderInSlot(
 ): Promise<Pick<Processed, "outcome" | "runs" | "peakMemoryBytes">> {
   const applicant = { caller: valid.caller, signal: clientGone, deadlineMilliseconds };
   const startMilliseconds = performance.now();
-  const queueRun = (waitedSeconds: number): PhaseRun<RequestPhase> => {
-    return { phase: "queue", startMilliseconds, milliseconds: waitedSeconds * 1000 };
-  };
-  const renderUntil = (stop: AbortSignal) => render(resources, valid, stop);
   const admission =
     valid.caller === PROBE_CALLER
-      ? await resources.queue.runIfFree(() => renderUntil(clientGone))
+      ? await resources.queue.runIfFree(() => render(resources, valid, clientGone))
       : await resources.queue.run(applicant, async (withdrawn) => {
-          if (withdrawn === null) return renderUntil(clientGone);
-          const report = await renderUntil(AbortSignal.any([clientGone, withdrawn]));
+          const stop = withdrawn === null ? clientGone : AbortSignal.any([clientGone, withdrawn]);
+          const report = await render(resources, valid, stop);
           const isWithdrawn = report.outcome.kind === CLIENT_GONE && !clientGone.aborted;
           return isWithdrawn ? null : report;
         });
-  switch (admission.kind) {
-    case "left":
-      return { outcome: notRendered(CLIENT_GONE), runs: [] };
-    case "full": {
-      const problem = renderQueueFull(admission.cause, admission.retryAfterSeconds);
-      return { outcome: notRendered(problem), runs: [queueRun(admission.waitedSeconds)] };
-    }
-    case "done": {
-      const { outcome, runs, peakMemoryBytes } = admission.result;
-      return { outcome, runs: [queueRun(admission.waitedSeconds), ...runs], peakMemoryBytes };
-    }
-  }
+  if (admission.kind === "left") return { outcome: notRendered(CLIENT_GONE), runs: [] };
+  const milliseconds = admission.waitedSeconds * 1000;
+  const queued: PhaseRun<RequestPhase> = { phase: "queue", startMilliseconds, milliseconds };
+  if (admission.kind === "done") return { ...admission.result, runs: [queued, ...admission.result.runs] };
+  const problem = renderQueueFull(admission.cause, admission.retryAfterSeconds);
+  return { outcome: notRendered(problem), runs: [queued] };
 }
 
 /** Step 3: delivers the file, sends the problem, or closes the connection if the client has disconnected. */
