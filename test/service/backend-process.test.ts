@@ -1,6 +1,6 @@
 /** The backend as a program: what keeps it from starting, how it stops, and what it says meanwhile. */
 
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { Agent, request } from "node:http";
 import { connect, createServer } from "node:net";
@@ -22,36 +22,27 @@ const PROGRAM = fileURLToPath(new URL("../../backend/main.ts", import.meta.url))
 
 type Environment = Readonly<Record<string, string>>;
 
-interface Ended {
-  readonly exitCode: number | null;
-  readonly output: string;
-  readonly errors: string;
-}
-
-interface BackendProcess {
-  readonly child: ChildProcess;
-  readonly url: URL;
-  readonly workDirectory: string;
-  readonly ended: Promise<Ended>;
-}
-
 /** Starts the program, and waits for nothing. It is killed when the test has finished, if it is still there. */
-async function spawnBackend(environment: Environment = {}): Promise<BackendProcess> {
+async function spawnBackend(environment: Environment = {}) {
   const port = await takeFreePort();
   const workDirectory = environment.SERVICE_WORK_DIRECTORY ?? (await makeTemporaryFolder("backend-process-test-"));
   const child = spawn(process.execPath, [PROGRAM], {
     env: { ...backendEnvironment(), SERVICE_PORT: String(port), SERVICE_WORK_DIRECTORY: workDirectory, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]).then(
-    ([output, errors]): Ended => ({ exitCode: child.exitCode, output, errors }),
-  );
+  const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]).then(([output, errors]) => ({
+    exitCode: child.exitCode,
+    output,
+    errors,
+  }));
   onTestFinished(async () => {
     child.kill("SIGKILL");
     await ended;
   });
   return { child, url: new URL(`http://${LOOPBACK}:${port}`), workDirectory, ended };
 }
+
+type BackendProcess = Awaited<ReturnType<typeof spawnBackend>>;
 
 async function spawnReadyBackend(environment: Environment = {}): Promise<BackendProcess> {
   const backend = await spawnBackend(environment);
@@ -198,15 +189,8 @@ describe("the backend stops", () => {
   });
 
   describe("while it renders", () => {
-    interface HeldBackend {
-      readonly backend: BackendProcess;
-      /** The bodies of the answers. */
-      readonly answers: readonly Promise<string>[];
-      readonly letGo: () => Promise<void>;
-    }
-
-    /** A backend with one running render and one that waits, which has been told to stop. */
-    async function stoppingBackend(send: (backend: BackendProcess) => Promise<string>): Promise<HeldBackend> {
+    /** A backend with one running render and one that waits, which has been told to stop, and the bodies of their answers. */
+    async function stoppingBackend(send: (backend: BackendProcess) => Promise<string>) {
       const typst = await makeFakeTypst(`${VERSION_ANSWER}\ncat > /dev/null; ${waitFor("go")}; printf done`);
       const backend = await spawnReadyBackend({
         SERVICE_TYPST_BIN: typst.path,

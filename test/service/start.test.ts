@@ -1,10 +1,11 @@
 /** `npm start`, without its set-up: the programs that it starts, what it says, and what it leaves behind. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { readdir, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { execa } from "execa";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { LOOPBACK, startBackend, takeFreePort } from "../../scripts/local-service.ts";
 import { processIds, readProc } from "../support/processes.ts";
@@ -65,17 +66,8 @@ async function ready(service: Start): Promise<URL> {
 
 /** The files below a folder that hold a text. */
 async function filesWith(folder: string, wanted: string): Promise<string[]> {
-  const names = await readdir(folder, { recursive: true });
-  const found: string[] = [];
-  for (const name of names) {
-    const path = join(folder, name);
-    const isFile = await stat(path).then(
-      (entry) => entry.isFile(),
-      () => false,
-    );
-    if (isFile && (await readFile(path, "latin1")).includes(wanted)) found.push(path);
-  }
-  return found;
+  const { stdout } = await execa("grep", ["-rlaF", "--", wanted, folder], { reject: false });
+  return stdout.split("\n").filter((path) => path !== "");
 }
 
 /** The command lines of all processes. */
