@@ -10,6 +10,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { LOOPBACK, ServiceStartError, startBackend, takeFreePort } from "../../scripts/local-service.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../support/bombs.ts";
 import { makeFakeTypst, VERSION_ANSWER, waitFor, writtenPids } from "../support/fake-typst.ts";
+import { listenOnLoopback } from "../support/loopback-server.ts";
 import { tableOfPage } from "../support/page-table.ts";
 import { isRunning, processesOf, typstProcessesOf } from "../support/processes.ts";
 import { backendRenderHead, declared, RawConnection, sendWithoutReading } from "../support/raw-connection.ts";
@@ -43,6 +44,13 @@ async function spawnBackend(environment: Environment = {}) {
 }
 
 type BackendProcess = Awaited<ReturnType<typeof spawnBackend>>;
+
+/** Settings of a backend that starts this Typst for each render, as a process of this machine. */
+const startingAnew = (typstPath: string): Environment => ({
+  SERVICE_TYPST_BIN: typstPath,
+  SERVICE_SANDBOX: "none",
+  SERVICE_WARM_RENDERS: "0",
+});
 
 async function spawnReadyBackend(environment: Environment = {}): Promise<BackendProcess> {
   const backend = await spawnBackend(environment);
@@ -102,14 +110,9 @@ describe("the backend does not start", () => {
 
   it("on a port in use", async () => {
     const server = createServer();
-    server.listen(0, LOOPBACK);
-    await once(server, "listening");
-    onTestFinished(() => {
-      server.close();
-    });
-    const address = server.address();
-    const port = typeof address === "object" && address !== null ? address.port : 0;
-    await expectRefusedStart({ SERVICE_PORT: String(port) }, new RegExp(`port.*${port}.*SERVICE_PORT`));
+    const { port } = await listenOnLoopback(server);
+    onTestFinished(() => void server.close());
+    await expectRefusedStart({ SERVICE_PORT: port }, new RegExp(`port.*${port}.*SERVICE_PORT`));
   });
 
   it("where its work directory cannot be made", async () => {
@@ -121,18 +124,13 @@ describe("the backend does not start", () => {
       `${VERSION_ANSWER}\necho > "$here/started"; ${waitFor("go")}; cat > /dev/null; cat :data.json`,
     );
     const first = await spawnReadyBackend({
-      SERVICE_TYPST_BIN: typst.path,
-      SERVICE_SANDBOX: "none",
-      SERVICE_WARM_RENDERS: "0",
+      ...startingAnew(typst.path),
     });
     const answer = render(first);
     answer.catch(() => {});
     await expect.poll(() => typst.read("started")).not.toBeNull();
     const same = { SERVICE_PORT: first.url.port, SERVICE_WORK_DIRECTORY: first.workDirectory };
-    await expectRefusedStart(
-      { ...same, SERVICE_TYPST_BIN: typst.path, SERVICE_SANDBOX: "none", SERVICE_WARM_RENDERS: "0" },
-      /Another backend works in/,
-    );
+    await expectRefusedStart({ ...same, ...startingAnew(typst.path) }, /Another backend works in/);
     expect(await projects(first)).toHaveLength(1);
     await typst.signal("go");
     expect((await answer).status).toBe(200);
@@ -193,9 +191,7 @@ describe("the backend stops", () => {
     async function stoppingBackend(send: (backend: BackendProcess) => Promise<string>) {
       const typst = await makeFakeTypst(`${VERSION_ANSWER}\ncat > /dev/null; ${waitFor("go")}; printf done`);
       const backend = await spawnReadyBackend({
-        SERVICE_TYPST_BIN: typst.path,
-        SERVICE_SANDBOX: "none",
-        SERVICE_WARM_RENDERS: "0",
+        ...startingAnew(typst.path),
         SERVICE_MAX_CONCURRENT_RENDERS: "1",
         SERVICE_QUEUE_DEADLINE_SECONDS: "300",
         ...NO_TIME_LIMIT,
@@ -216,9 +212,7 @@ describe("the backend stops", () => {
     async function deliveringBackend(settings: Readonly<Record<string, string>> = {}) {
       const typst = await makeFakeTypst(`${VERSION_ANSWER}\ncat > /dev/null; head -c ${DELIVERED_BYTES} /dev/zero`);
       const backend = await spawnReadyBackend({
-        SERVICE_TYPST_BIN: typst.path,
-        SERVICE_SANDBOX: "none",
-        SERVICE_WARM_RENDERS: "0",
+        ...startingAnew(typst.path),
         ...settings,
       });
       const reader = sendWithoutReading(backend.url, { source: "x" });
@@ -277,9 +271,7 @@ describe("the backend stops", () => {
     it("after the time-out of a render that hangs, and leaves no Typst behind", async () => {
       const typst = await makeFakeTypst(`${VERSION_ANSWER}\necho $$ > "$here/pid"; exec sleep 300`);
       const backend = await spawnReadyBackend({
-        SERVICE_TYPST_BIN: typst.path,
-        SERVICE_SANDBOX: "none",
-        SERVICE_WARM_RENDERS: "0",
+        ...startingAnew(typst.path),
         // Time enough to start, on a machine that is busy too.
         SERVICE_RENDER_TIMEOUT_SECONDS: "3",
         SERVICE_QUEUE_DEADLINE_SECONDS: "1",

@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
-import { LOOPBACK, startBackend, takeFreePort } from "../../scripts/local-service.ts";
+import { startBackend, takeFreePort } from "../../scripts/local-service.ts";
+import { listenOnLoopback } from "../support/loopback-server.ts";
 import { processIds, readProc } from "../support/processes.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { backendEnvironment } from "../support/test-service.ts";
@@ -167,12 +168,9 @@ describe("npm start", () => {
 
   it.each(["SERVICE_EDGE_PORT", "SERVICE_PORT"])("names %s where that port is in use", async (setting) => {
     const server = createServer();
-    server.listen(0, LOOPBACK);
-    await once(server, "listening");
+    const { port } = await listenOnLoopback(server);
     onTestFinished(() => void server.close());
-    const address = server.address();
-    const port = typeof address === "object" && address !== null ? address.port : 0;
-    const service = await start({ [setting]: String(port) });
+    const service = await start({ [setting]: port });
     expect(await service.ended).toBe(1);
     expect(service.errors()).toMatch(
       new RegExp(`^Port ${port} of 127\\.0\\.0\\.1 is in use\\..* ${setting}[^\\n]*\\n$`),
