@@ -10,7 +10,7 @@ import type { FailedAttempt, NextStep, RenderAttempts } from "./render-attempts.
 import { type Probing, probeDueOrigins, watchOrigin } from "./watch-origin.ts";
 
 /** How long an attempt is remembered after its deadline, to allow for delays in workerd. */
-const SLACK_MILLISECONDS = 1000;
+export const SLACK_MILLISECONDS = 1000;
 
 export interface Sending {
   readonly bytes: Uint8Array<ArrayBuffer>;

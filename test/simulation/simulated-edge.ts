@@ -7,40 +7,28 @@
 import type { BodyMemory, Reservation } from "../../edge/body-memory.ts";
 import { RETRY_AFTER_SECONDS } from "../../edge/body-memory.ts";
 import type { Clock } from "../../edge/clock.ts";
-import { FairLimit } from "../../edge/fair-limit.ts";
+import type { FairLimit } from "../../edge/fair-limit.ts";
 import { HeldBody } from "../../edge/held-body.ts";
 import type { OriginAnswer } from "../../edge/origins/origin-answer.ts";
 import type { OriginChoice } from "../../edge/origins/origin-choice.ts";
-import { type ForwardingEnd, type Sending, tryOrigins } from "../../edge/origins/try-origins.ts";
+import {
+  SLACK_MILLISECONDS as ATTEMPT_SLACK_MILLISECONDS,
+  type ForwardingEnd,
+  type Sending,
+  tryOrigins,
+} from "../../edge/origins/try-origins.ts";
+import { SLACK_MILLISECONDS, uploadLimit } from "../../edge/read-body.ts";
+import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
-import type { AnswerFacts, AttemptEnd, AttemptFacts, RequestFacts } from "./facts.ts";
+import { type AnswerFacts, type AttemptEnd, type AttemptFacts, type RequestFacts, Seen } from "./facts.ts";
 import { Exchange, foreignAnswer, type SimulatedAnswer } from "./network.ts";
 import type { World } from "./world.ts";
 
-const BODY_TIMEOUT_MILLISECONDS = 60_000;
-const SLACK_MILLISECONDS = 10_000;
-/** Of `edge/read-body.ts`. No schedule has as many requests: what matters here is that all permits are released. */
-const MAX_UPLOADS = 1024;
-/** Of `edge/origins/try-origins.ts`. */
-const ATTEMPT_SLACK_MILLISECONDS = 1000;
+const BODY_TIMEOUT_SECONDS = EDGE_INTEGER_SETTINGS.bodyTimeoutSeconds.default;
 /** A body arrives at the edge in this many pieces. */
 const PIECES = 3;
 const NO_BYTES = new Uint8Array(0);
-
-/** What an edge has seen of a backend. */
-interface Seen {
-  failingSince: number | null;
-  lastFailureAt: number;
-  /** Whether it has found fault with a request since it last answered one. */
-  hasRefused: boolean;
-  lastAskedAt: number;
-  open: number;
-  /** When it was asked although it failed and another one could have been asked. */
-  readonly needlessAt: number[];
-  /** How often in a row all others were busy and it was not asked. */
-  passedOver: number;
-}
 
 export class SimulatedEdge {
   readonly index: number;
@@ -59,18 +47,13 @@ export class SimulatedEdge {
       settings.edgeMemoryBytes,
       this.#clock(() => true),
     );
-    this.uploads = new FairLimit(
-      MAX_UPLOADS,
-      BODY_TIMEOUT_MILLISECONDS + SLACK_MILLISECONDS,
+    this.uploads = uploadLimit(
+      BODY_TIMEOUT_SECONDS,
       this.#clock(() => true),
     );
     this.choice = cores.makeChoice(settings.backends);
     this.#watchLosses();
-    this.seen = Array.from({ length: settings.backends }, () => {
-      const never = Number.NEGATIVE_INFINITY;
-      const at = { lastFailureAt: never, lastAskedAt: never };
-      return { failingSince: null, hasRefused: false, ...at, open: 0, needlessAt: [], passedOver: 0 };
-    });
+    this.seen = Array.from({ length: settings.backends }, () => new Seen());
   }
 
   /** Tells the world of each origin that goes out of use. */
@@ -101,8 +84,11 @@ export class SimulatedEdge {
       request.leftAt = time.now;
       request.isGone = true;
       for (const attempt of request.attempts) this.#end(attempt, "gone");
-      if (planned.isLeavingNoticed) disconnected.abort();
-      else this.#rememberOpen(request);
+      if (!planned.isLeavingNoticed) this.#rememberOpen(request);
+      else {
+        request.heldBytes = 0;
+        disconnected.abort();
+      }
       // The runtime drops what the request has open in any case.
       for (const exchange of open) exchange.cancel();
     });
@@ -111,7 +97,7 @@ export class SimulatedEdge {
   async #answer(request: RequestFacts, disconnected: AbortSignal, open: Set<Exchange>): Promise<void> {
     const { settings, time } = this.#world;
     const { planned } = request;
-    const lifetime = BODY_TIMEOUT_MILLISECONDS + settings.backendTimeoutSeconds * 1000 + SLACK_MILLISECONDS;
+    const lifetime = (BODY_TIMEOUT_SECONDS + settings.backendTimeoutSeconds) * 1000 + SLACK_MILLISECONDS;
     const upload = this.uploads.acquire(planned.caller);
     if (upload === null) return this.#say(request, { kind: "busy", retryAfterSeconds: RETRY_AFTER_SECONDS });
     const reservation = this.memory.reserve(planned.caller, lifetime);
@@ -132,6 +118,7 @@ export class SimulatedEdge {
         free: () => {
           if (isOwnEnd) return;
           request.isBodyTaken = true;
+          request.heldBytes = 0;
           this.#world.bodyIsTaken(request);
         },
       };
@@ -143,6 +130,7 @@ export class SimulatedEdge {
       body.release();
       this.#say(request, end);
     } finally {
+      request.heldBytes = 0;
       release();
     }
   }
@@ -153,9 +141,13 @@ export class SimulatedEdge {
     const clock = this.#clock(() => !request.isGone);
     for (let piece = 1; piece <= PIECES; piece++) {
       await clock.wait(planned.uploadMilliseconds / PIECES);
-      if (await continued(request, reservation.growTo(Math.ceil((planned.bytes * piece) / PIECES)))) continue;
-      request.refusedWithOthersBytes = this.memory.reservedBytes - reservation.bytes;
-      return false;
+      const bytes = Math.ceil((planned.bytes * piece) / PIECES);
+      request.isWithoutMemory = !(await continued(request, reservation.growTo(bytes)));
+      if (request.isWithoutMemory) {
+        this.#world.memoryIsRefused(this, request, bytes);
+        return false;
+      }
+      request.heldBytes = bytes;
     }
     return true;
   }
@@ -169,8 +161,11 @@ export class SimulatedEdge {
     const { cores, random, settings } = this.#world;
     const { deadline } = request;
     const origins = Array.from({ length: settings.backends }, (_, index) => index);
-    const clock = this.#clock(() => !request.isGone);
-    return tryOrigins<number, SimulatedAnswer>({
+    const clock = this.#clock(() => {
+      if (request.answers.length > 0) request.lateTimers++;
+      return !request.isGone;
+    });
+    const forwarding = tryOrigins<number, SimulatedAnswer>({
       origins,
       choice: this.choice,
       clock,
@@ -181,11 +176,15 @@ export class SimulatedEdge {
       clientSignal,
       send: (backend, sending) => this.#send(request, backend, sending, open),
       sendProbe: (backend, timeoutMilliseconds) => this.#probe(request, backend, timeoutMilliseconds),
-      discard: async () => {},
+      discard: async () => {
+        for (const attempt of request.attempts) attempt.isDiscarded = true;
+      },
       report: () => {},
       // It may be cut off as the request is, so that is how it is here.
       inBackground: () => {},
     });
+    this.#world.isForwarded(this);
+    return forwarding;
   }
 
   async #send(
@@ -200,21 +199,27 @@ export class SimulatedEdge {
       backend,
       beganAt: time.now,
       remainingMilliseconds: request.deadline - time.now,
+      patienceMilliseconds: sending.patienceMilliseconds,
       isSent: false,
       end: null,
       endedAt: Number.NaN,
+      retryAfterSeconds: Number.POSITIVE_INFINITY,
+      isDiscarded: false,
     };
     this.#world.trace(() => `request ${request.planned.id}: edge ${this.index} asks backend ${backend}`);
     this.#world.attemptBegins(this, request, backend);
     request.attempts.push(attempt);
     const seen = this.seenOf(backend);
     seen.open++;
+    seen.begunSince++;
     seen.lastAskedAt = time.now;
     const exchange = new Exchange(this.#world, this.#world.linkAt(this.index, backend), request, attempt, sending);
     open.add(exchange);
     try {
       const answer = await exchange.answer;
       this.#end(attempt, endOf(answer));
+      this.#hear(backend, attempt.beganAt, answer);
+      if (attempt.end === "full") attempt.retryAfterSeconds = Number(answer.retryAfter);
       return answer;
     } catch (error) {
       this.#end(attempt, "unanswered");
@@ -237,24 +242,16 @@ export class SimulatedEdge {
     attempt.endedAt = now;
     const seen = this.seenOf(attempt.backend);
     seen.open--;
-    switch (end) {
-      case "gone":
-        return;
-      case "refused":
-        seen.hasRefused = true;
-        return;
-      case "unusable":
-      case "unanswered":
-        seen.failingSince ??= now;
-        seen.lastFailureAt = now;
-        return;
-      case "answered":
-      case "full":
-      case "draining":
-        if (end === "answered") seen.hasRefused = false;
-        seen.failingSince = null;
-        seen.needlessAt.length = 0;
-    }
+    if (end !== "unusable" && end !== "unanswered") return;
+    seen.lastFailureAt = now;
+    seen.isTrusted = false;
+  }
+
+  /** An answer of the backend itself, to a render or a probe. */
+  #hear(backend: number, beganAt: number, answer: OriginAnswer<SimulatedAnswer>): void {
+    const end = endOf(answer);
+    if (answer.load === null || end === "refused" || end === "unusable") return;
+    this.seenOf(backend).answered(beganAt, this.#world.time.now, { isFull: end === "full", load: answer.load });
   }
 
   /** What a client without notice has left counts as open until it expires. */
@@ -263,11 +260,32 @@ export class SimulatedEdge {
     const last = attempts.at(-1);
     if (last?.end !== "gone" || last.endedAt !== time.now) return;
     const seen = this.seenOf(last.backend);
-    seen.open++;
-    time.after(deadline + ATTEMPT_SLACK_MILLISECONDS - time.now, () => seen.open--);
+    seen.left++;
+    time.after(deadline + ATTEMPT_SLACK_MILLISECONDS - time.now, () => seen.left--);
   }
 
-  #probe(request: RequestFacts, backend: number, timeoutMilliseconds: number): Promise<OriginAnswer<null>> {
+  async #probe(request: RequestFacts, backend: number, timeoutMilliseconds: number): Promise<OriginAnswer<null>> {
+    const { time } = this.#world;
+    const seen = this.seenOf(backend);
+    const beganAt = time.now;
+    this.#world.probeBegins(this, backend);
+    seen.probedAt = beganAt;
+    let hasFailed = true;
+    try {
+      const answer = await this.#sendProbe(request, backend, timeoutMilliseconds);
+      this.#hear(backend, beganAt, answer);
+      hasFailed = endOf(answer) === "unusable";
+      return { ...answer, answer: null };
+    } finally {
+      if (hasFailed) seen.probeFailed(beganAt, time.now);
+    }
+  }
+
+  #sendProbe(
+    request: RequestFacts,
+    backend: number,
+    timeoutMilliseconds: number,
+  ): Promise<OriginAnswer<SimulatedAnswer>> {
     const world = this.#world;
     const link = world.linkAt(this.index, backend);
     const clock = this.#clock(() => !request.isGone);
@@ -282,7 +300,7 @@ export class SimulatedEdge {
         const { process, offUntil } = world.backendAt(backend);
         const { now } = world.time;
         if (now < offUntil) return;
-        if (now < link.proxyErrorsUntil) return answer(() => resolve({ ...foreignAnswer(502), answer: null }));
+        if (now < link.proxyErrorsUntil) return answer(() => resolve(foreignAnswer(502)));
         if (process === null || now < link.refusedUntil) return answer(() => reject(new Error("connection refused")));
         process.run(() => process.probe((own) => answer(() => resolve(own))));
       });
@@ -329,8 +347,8 @@ function answerTo(end: ForwardingEnd<SimulatedAnswer>, at: number): AnswerFacts 
 /** What an answer truly means, whatever the edge takes it for. */
 function endOf({ status, content, load, answer }: OriginAnswer<SimulatedAnswer>): AttemptEnd {
   if (answer.isRendered) return "answered";
-  if (status === PROBLEMS.invalid_request.status) return "refused";
   if (load === null || content === "foreign") return "unusable";
+  if (status === PROBLEMS.invalid_request.status) return "refused";
   if (status === PROBLEMS.render_queue_full.status) return "full";
   return load.isDraining ? "draining" : "unusable";
 }

@@ -5,12 +5,16 @@ import type { Cores } from "./cores.ts";
 import { Disturbances, type RequestFacts } from "./facts.ts";
 import {
   AT_THE_END,
+  OF_A_FORWARDING,
   OF_A_LOSS,
+  OF_A_PROBE,
   OF_A_PROCESS,
+  OF_A_REFUSED_BODY,
   OF_A_REQUEST,
   OF_A_TAKEN_BODY,
   OF_A_WAIT,
   OF_AN_ATTEMPT,
+  OF_AN_EDGE,
   type WaitFacts,
 } from "./invariants.ts";
 import { Link } from "./network.ts";
@@ -97,10 +101,7 @@ export class World {
     if (this.violation !== null) return events;
     if (events >= MAX_EVENTS) this.violate("everything ends", `${events} events`);
     for (const request of this.requests) {
-      for (const invariant of OF_A_REQUEST) {
-        const finding = invariant(request, this);
-        if (finding !== null) this.violate(invariant.name, `request ${request.planned.id}: ${finding}`);
-      }
+      this.#check(OF_A_REQUEST, `request ${request.planned.id}`, (invariant) => invariant(request, this));
     }
     this.#checkEnd();
     await this.#passAllLifetimes();
@@ -122,30 +123,44 @@ export class World {
   }
 
   attemptBegins(edge: SimulatedEdge, request: RequestFacts, backend: number): void {
-    for (const invariant of OF_AN_ATTEMPT) {
-      const finding = invariant(edge, request, backend, this);
-      if (finding !== null) this.violate(invariant.name, `request ${request.planned.id}: ${finding}`);
-    }
+    const where = `request ${request.planned.id}`;
+    this.#check(OF_AN_ATTEMPT, where, (invariant) => invariant(edge, request, backend, this));
   }
 
   waitEnds(request: RequestFacts, wait: WaitFacts): void {
-    for (const invariant of OF_A_WAIT) {
-      const finding = invariant(wait, this);
-      if (finding !== null) this.violate(invariant.name, `request ${request.planned.id}: ${finding}`);
-    }
+    this.#check(OF_A_WAIT, `request ${request.planned.id}`, (invariant) => invariant(wait, this));
+  }
+
+  probeBegins(edge: SimulatedEdge, backend: number): void {
+    this.#check(OF_A_PROBE, `edge ${edge.index}`, (invariant) => invariant(edge, backend, this));
+  }
+
+  isForwarded(edge: SimulatedEdge): void {
+    this.#check(OF_A_FORWARDING, `edge ${edge.index}`, (invariant) => invariant(edge, this));
   }
 
   isTakenOutOfUse(edge: SimulatedEdge, backend: number, probedAt: number): void {
-    for (const invariant of OF_A_LOSS) {
-      const finding = invariant(edge, backend, probedAt, this);
-      if (finding !== null) this.violate(invariant.name, `edge ${edge.index}: ${finding}`);
-    }
+    this.#check(OF_A_LOSS, `edge ${edge.index}`, (invariant) => invariant(edge, backend, probedAt, this));
   }
 
   bodyIsTaken(request: RequestFacts): void {
-    for (const invariant of OF_A_TAKEN_BODY) {
-      const finding = invariant(request);
-      if (finding !== null) this.violate(invariant.name, `request ${request.planned.id}: ${finding}`);
+    this.#check(OF_A_TAKEN_BODY, `request ${request.planned.id}`, (invariant) => invariant(request));
+  }
+
+  memoryIsRefused(edge: SimulatedEdge, request: RequestFacts, bytes: number): void {
+    this.#check(OF_A_REFUSED_BODY, `request ${request.planned.id}`, (invariant) =>
+      invariant(edge, request, bytes, this),
+    );
+  }
+
+  #check<Invariant extends { readonly name: string }>(
+    invariants: readonly Invariant[],
+    where: string,
+    findingOf: (invariant: Invariant) => string | null,
+  ): void {
+    for (const invariant of invariants) {
+      const finding = findingOf(invariant);
+      if (finding !== null) this.violate(invariant.name, `${where}: ${finding}`);
     }
   }
 
@@ -165,20 +180,17 @@ export class World {
   #observe(): boolean {
     for (const { index, process } of this.backends) {
       if (process === null) continue;
-      for (const invariant of OF_A_PROCESS) {
-        const finding = invariant(process, this);
-        if (finding !== null) this.violate(invariant.name, `backend ${index}: ${finding}`);
-      }
+      this.#check(OF_A_PROCESS, `backend ${index}`, (invariant) => invariant(process, this));
       process.admitted.length = 0;
+    }
+    for (const edge of this.edges) {
+      this.#check(OF_AN_EDGE, `edge ${edge.index}`, (invariant) => invariant(edge, this));
     }
     return this.violation === null;
   }
 
   #checkEnd(): void {
-    for (const invariant of AT_THE_END) {
-      const finding = invariant(this);
-      if (finding !== null) this.violate(invariant.name, finding);
-    }
+    this.#check(AT_THE_END, "at the end", (invariant) => invariant(this));
   }
 
   /** What has expired is removed when the next request comes. */
@@ -271,8 +283,10 @@ function factsOf(planned: PlannedRequest): RequestFacts {
     deadline: Number.POSITIVE_INFINITY,
     leftAt: null,
     isGone: false,
-    refusedWithOthersBytes: null,
+    heldBytes: 0,
+    isWithoutMemory: false,
     isBodyTaken: false,
+    lateTimers: 0,
     broughtDown: 0,
   };
 }
