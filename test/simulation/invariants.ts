@@ -1,11 +1,12 @@
 /**
  * What must be true of every schedule, one function each. A function returns what is wrong, or null.
  */
-import { RETRY_AFTER_SECONDS } from "../../edge/body-memory.ts";
+
 import {
   MIN_ATTEMPT_MILLISECONDS,
   PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS,
-} from "../../edge/origins/render-attempts.ts";
+} from "../../edge/backends/render-attempts.ts";
+import { RETRY_AFTER_SECONDS } from "../../edge/body/body-memory.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
 import type { AnswerFacts, AttemptFacts, CallerFacts, RequestFacts, Seen } from "./facts.ts";
@@ -40,13 +41,13 @@ const MIN_FRACTION_FOR_OTHERS_OF_OWNER = 1 / 16;
 const DRAINING_MILLISECONDS = 30_000;
 const LOAD_LIFETIME_MILLISECONDS = 5000;
 const RETURN_LIFETIME_MILLISECONDS = 5000;
-/** An origin with a render is probed after this silence, and no more often than this. */
+/** A backend with a render is probed after this silence, and no more often than this. */
 const SILENCE_MILLISECONDS = 3000;
 const PROBE_GAP_MILLISECONDS = 250;
 /** The pause after a failed probe: twice as long after each further one, up to the longest. */
 const FIRST_PAUSE_MILLISECONDS = 1000;
 const LONGEST_PAUSE_MILLISECONDS = 30_000;
-/** An origin counts as healthy if it has been healthy for this long. */
+/** A backend counts as healthy if it has been healthy for this long. */
 const WELL_MILLISECONDS = 60_000;
 /** The longest pause of an origin that fails, and a probe whose result is lost. */
 const RECOVERY_MILLISECONDS = 35_000;
@@ -292,7 +293,7 @@ export const OF_AN_ATTEMPT: readonly ((
   },
 
   /** First those that answer are asked, then those about to stop, then those where a render failed, then those where probes fail. */
-  function theBestOriginIsAsked(edge, request, backend, { time }) {
+  function theBestBackendIsAsked(edge, request, backend, { time }) {
     const untried = untriedOf(edge, request);
     const chosen = standing(edge.seenOf(backend), time.now);
     const better = untried.find((index) => standing(edge.seenOf(index), time.now) < chosen);
@@ -300,7 +301,7 @@ export const OF_AN_ATTEMPT: readonly ((
   },
 
   /** Of two that are as good, one with nothing to do is asked, and none with work, by what the edge knows of both. */
-  function theIdleOriginIsAsked(edge, request, backend, { time: { now } }) {
+  function theIdleBackendIsAsked(edge, request, backend, { time: { now } }) {
     const equal = untriedOf(edge, request).filter((index) => standing(edge.seenOf(index), now) === 0);
     const [other, ...more] = equal.filter((index) => index !== backend);
     if (!equal.includes(backend) || other === undefined || more.length > 0) return null;
@@ -310,7 +311,7 @@ export const OF_AN_ATTEMPT: readonly ((
   },
 
   /** An origin that has been healthy for 35 seconds and has had no attempt in that time gets work when all others are busy. */
-  function aRecoveredOriginGetsWork(edge, request, backend, world) {
+  function aRecoveredBackendGetsWork(edge, request, backend, world) {
     edge.seenOf(backend).passedOver = 0;
     const { backends, slots } = world.settings;
     const since = world.time.now - RECOVERY_MILLISECONDS;
@@ -347,8 +348,8 @@ function workOf({ open, reported, begunSince, answeredAt }: Seen, now: number): 
 // When a request is forwarded, and the probes that are due have been sent.
 
 export const OF_A_FORWARDING: readonly ((edge: SimulatedEdge, world: World) => Finding)[] = [
-  /** An origin where probes fail is probed again after its pause. */
-  function lostOriginsAreProbed({ seen }, { time: { now } }) {
+  /** A backend where probes fail is probed again after its pause. */
+  function lostBackendsAreProbed({ seen }, { time: { now } }) {
     if (seen.length < 2) return null;
     for (const [index, { isLost, failedProbes, failedAt, probedAt }] of seen.entries()) {
       const pause = Math.min(LONGEST_PAUSE_MILLISECONDS, FIRST_PAUSE_MILLISECONDS * 2 ** (failedProbes - 1));
@@ -362,7 +363,7 @@ export const OF_A_FORWARDING: readonly ((edge: SimulatedEdge, world: World) => F
 // When a probe is sent.
 
 export const OF_A_PROBE: readonly ((edge: SimulatedEdge, backend: number, world: World) => Finding)[] = [
-  /** Only origins where something failed, or that are silent, are probed. */
+  /** Only backends where something failed, or that are silent, are probed. */
   function noNeedlessProbes(edge, backend, { requests, time }) {
     if (!edge.seenOf(backend).isTrusted) return null;
     const since = time.now - SILENCE_MILLISECONDS;
@@ -378,7 +379,7 @@ export const OF_A_PROBE: readonly ((edge: SimulatedEdge, backend: number, world:
     return isSilent ? null : `backend ${backend} answers`;
   },
 
-  /** An origin gets few probes, however many requests find it failing. */
+  /** A backend gets few probes, however many requests find it failing. */
   function probesAreFew(edge, backend, { time }) {
     const pause = time.now - edge.seenOf(backend).probedAt;
     return pause < PROBE_GAP_MILLISECONDS ? `backend ${backend} again after ${pause} ms` : null;
@@ -390,7 +391,7 @@ export const OF_A_PROBE: readonly ((edge: SimulatedEdge, backend: number, world:
 export const OF_A_LOSS: readonly ((edge: SimulatedEdge, backend: number, probedAt: number, world: World) => Finding)[] =
   [
     /** Whatever callers send, an origin that was healthy throughout a probe does not go out of use. */
-    function onlyOriginsThatFailGoOutOfUse(edge, backend, probedAt, { disturbances, time }) {
+    function onlyBackendsThatFailGoOutOfUse(edge, backend, probedAt, { disturbances, time }) {
       return disturbances.isClear(edge.index, backend, probedAt, time.now) ? `backend ${backend} was well` : null;
     },
   ];
@@ -414,7 +415,7 @@ export const OF_A_REFUSED_BODY: readonly ((
   bytes: number,
   world: World,
 ) => Finding)[] = [
-  /** No body is refused that would fit in beside those that no origin has. */
+  /** No body is refused that would fit in beside those that no backend has. */
   function noMemoryIsRefusedThatIsFree(edge, request, bytes, { requests, settings }) {
     const { edgeMemoryBytes, largestBodyBytes } = settings;
     const needed = requests.filter(
@@ -462,7 +463,7 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
     const told = Math.min(...attempts.map(({ retryAfterSeconds }) => retryAfterSeconds));
     const seconds = answer.retryAfterSeconds ?? 0;
     const isRight = seconds === (isWithoutMemory ? RETRY_AFTER_SECONDS : told) && seconds >= 1;
-    return isRight ? null : `Retry-After ${seconds}, the origins say ${told}`;
+    return isRight ? null : `Retry-After ${seconds}, the backends say ${told}`;
   },
 
   /** A backend is told how long the edge waits: until the end of the patience, or of the backend's own deadlines. */
@@ -525,7 +526,7 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
    * - faults of others had used up so much of the patience that a render might not fit in, or
    * - it is poison, or every backend refuses it.
    */
-  function servedIfAnOriginIsWell(request, world) {
+  function servedIfABackendIsHealthy(request, world) {
     const { answers, attempts, forwardedAt, deadline, isBodyTaken, planned } = request;
     const [answer] = answers;
     if (answer === undefined || answer.isRendered || forwardedAt === null || isAtFault(planned)) return null;
@@ -545,7 +546,7 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
    * An attempt at an origin that takes renders and answers none ends within some seconds, if another one was well for a minute and
    * has not been tried. Schedules with a request that every backend refuses, or that is poison, are left out: it makes origins suspect.
    */
-  function aGreyOriginIsSoonGivenUp({ attempts }, world) {
+  function aGreyBackendIsSoonGivenUp({ attempts }, world) {
     const { backends, disturbances, requests, schedule } = world;
     if (schedule.scenario !== "one grey" || requests.some(({ planned }) => isAtFault(planned))) return null;
     for (const [place, { edge, backend, beganAt, endedAt, end }] of attempts.entries()) {

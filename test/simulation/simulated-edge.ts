@@ -1,23 +1,24 @@
 /**
  * An edge: one isolate with its memory and its view of the origins. What decides is the real code; around it is what
- * `edge/render-route.ts` does.
+ * `edge/routes/render.ts` does.
  *
  * As in workerd, a request whose client has disconnected is not continued: none of its promises resolves any more.
  */
-import type { BodyMemory, Reservation } from "../../edge/body-memory.ts";
-import { RETRY_AFTER_SECONDS } from "../../edge/body-memory.ts";
-import type { Clock } from "../../edge/clock.ts";
-import type { FairLimit } from "../../edge/fair-limit.ts";
-import { HeldBody } from "../../edge/held-body.ts";
-import type { OriginAnswer } from "../../edge/origins/origin-answer.ts";
-import type { OriginChoice } from "../../edge/origins/origin-choice.ts";
+
+import type { BackendAnswer } from "../../edge/backends/backend-answer.ts";
+import type { BackendChoice } from "../../edge/backends/backend-choice.ts";
 import {
   SLACK_MILLISECONDS as ATTEMPT_SLACK_MILLISECONDS,
   type ForwardingEnd,
   type Sending,
-  tryOrigins,
-} from "../../edge/origins/try-origins.ts";
-import { SLACK_MILLISECONDS, uploadLimit } from "../../edge/read-body.ts";
+  tryBackends,
+} from "../../edge/backends/try-backends.ts";
+import type { BodyMemory, Reservation } from "../../edge/body/body-memory.ts";
+import { RETRY_AFTER_SECONDS } from "../../edge/body/body-memory.ts";
+import type { FairLimit } from "../../edge/body/fair-limit.ts";
+import { HeldBody } from "../../edge/body/held-body.ts";
+import { SLACK_MILLISECONDS, uploadLimit } from "../../edge/body/read-body.ts";
+import type { Clock } from "../../edge/clock.ts";
 import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
@@ -34,7 +35,7 @@ export class SimulatedEdge {
   readonly index: number;
   readonly memory: BodyMemory;
   readonly uploads: FairLimit;
-  readonly choice: OriginChoice;
+  readonly choice: BackendChoice;
   readonly seen: readonly Seen[];
   readonly #world: World;
 
@@ -61,11 +62,11 @@ export class SimulatedEdge {
     const { choice } = this;
     const probed = choice.probed.bind(choice);
     choice.probed = (probe, now, result) => {
-      const wasOutOfUse = choice.isOutOfUse(probe.origin);
+      const wasOutOfUse = choice.isOutOfUse(probe.backend);
       probed(probe, now, result);
-      if (!wasOutOfUse && choice.isOutOfUse(probe.origin)) {
-        this.#world.trace(() => `edge ${this.index}: backend ${probe.origin} goes out of use`);
-        this.#world.isTakenOutOfUse(this, probe.origin, probe.beganAt);
+      if (!wasOutOfUse && choice.isOutOfUse(probe.backend)) {
+        this.#world.trace(() => `edge ${this.index}: backend ${probe.backend} goes out of use`);
+        this.#world.isTakenOutOfUse(this, probe.backend, probe.beganAt);
       }
     };
   }
@@ -160,13 +161,13 @@ export class SimulatedEdge {
   ): Promise<ForwardingEnd<SimulatedAnswer>> {
     const { cores, random, settings } = this.#world;
     const { deadline } = request;
-    const origins = Array.from({ length: settings.backends }, (_, index) => index);
+    const backends = Array.from({ length: settings.backends }, (_, index) => index);
     const clock = this.#clock(() => {
       if (request.answers.length > 0) request.lateTimers++;
       return !request.isGone;
     });
-    const forwarding = tryOrigins<number, SimulatedAnswer>({
-      origins,
+    const forwarding = tryBackends<number, SimulatedAnswer>({
+      backends,
       choice: this.choice,
       clock,
       attempts: cores.makeAttempts(this.choice, deadline, random.next),
@@ -192,7 +193,7 @@ export class SimulatedEdge {
     backend: number,
     sending: Sending,
     open: Set<Exchange>,
-  ): Promise<OriginAnswer<SimulatedAnswer>> {
+  ): Promise<BackendAnswer<SimulatedAnswer>> {
     const { time } = this.#world;
     const attempt: AttemptFacts = {
       edge: this.index,
@@ -248,7 +249,7 @@ export class SimulatedEdge {
   }
 
   /** An answer of the backend itself, to a render or a probe. */
-  #hear(backend: number, beganAt: number, answer: OriginAnswer<SimulatedAnswer>): void {
+  #hear(backend: number, beganAt: number, answer: BackendAnswer<SimulatedAnswer>): void {
     const end = endOf(answer);
     if (answer.load === null || end === "refused" || end === "unusable") return;
     this.seenOf(backend).answered(beganAt, this.#world.time.now, { isFull: end === "full", load: answer.load });
@@ -264,7 +265,7 @@ export class SimulatedEdge {
     time.after(deadline + ATTEMPT_SLACK_MILLISECONDS - time.now, () => seen.left--);
   }
 
-  async #probe(request: RequestFacts, backend: number, timeoutMilliseconds: number): Promise<OriginAnswer<null>> {
+  async #probe(request: RequestFacts, backend: number, timeoutMilliseconds: number): Promise<BackendAnswer<null>> {
     const { time } = this.#world;
     const seen = this.seenOf(backend);
     const beganAt = time.now;
@@ -285,7 +286,7 @@ export class SimulatedEdge {
     request: RequestFacts,
     backend: number,
     timeoutMilliseconds: number,
-  ): Promise<OriginAnswer<SimulatedAnswer>> {
+  ): Promise<BackendAnswer<SimulatedAnswer>> {
     const world = this.#world;
     const link = world.linkAt(this.index, backend);
     const clock = this.#clock(() => !request.isGone);
@@ -345,7 +346,7 @@ function answerTo(end: ForwardingEnd<SimulatedAnswer>, at: number): AnswerFacts 
 }
 
 /** What an answer truly means, whatever the edge takes it for. */
-function endOf({ status, content, load, answer }: OriginAnswer<SimulatedAnswer>): AttemptEnd {
+function endOf({ status, content, load, answer }: BackendAnswer<SimulatedAnswer>): AttemptEnd {
   if (answer.isRendered) return "answered";
   if (load === null || content === "foreign") return "unusable";
   if (status === PROBLEMS.invalid_request.status) return "refused";
