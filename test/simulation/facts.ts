@@ -112,7 +112,7 @@ export class Seen {
   failedAt = Number.NEGATIVE_INFINITY;
   lostAt = Number.NEGATIVE_INFINITY;
   returnedAt = Number.NEGATIVE_INFINITY;
-  probedAt = Number.NEGATIVE_INFINITY;
+  readonly probedAt: number[] = [];
   answeredAt = Number.NEGATIVE_INFINITY;
   /** What its last answer said, and how many renders it has been sent since. */
   isDraining = false;

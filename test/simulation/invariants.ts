@@ -41,9 +41,9 @@ const MIN_FRACTION_FOR_OTHERS_OF_OWNER = 1 / 16;
 const DRAINING_MILLISECONDS = 30_000;
 const LOAD_LIFETIME_MILLISECONDS = 5000;
 const RETURN_LIFETIME_MILLISECONDS = 5000;
-/** A backend with a render is probed after this silence, and no more often than this. */
+/** A backend with a render is probed after this silence, and no more often than this, also if the result of an early probe is late. */
 const SILENCE_MILLISECONDS = 3000;
-const PROBE_GAP_MILLISECONDS = 250;
+const MAX_PROBES_PER_SECOND = 8;
 /** The pause after a failed probe: twice as long after each further one, up to the longest. */
 const FIRST_PAUSE_MILLISECONDS = 1000;
 const LONGEST_PAUSE_MILLISECONDS = 30_000;
@@ -63,7 +63,7 @@ const BROKEN = PROBLEMS.service_unavailable.status;
 
 type Finding = string | null;
 
-// At every step, of every process.
+// Whenever a request came to a process, or left it: only then slots are given out.
 
 export const OF_A_PROCESS: readonly ((process: BackendProcess, world: World) => Finding)[] = [
   /** A backend never renders more than it has slots. */
@@ -109,19 +109,21 @@ export const OF_A_PROCESS: readonly ((process: BackendProcess, world: World) => 
   },
 
   /**
-   * Of the callers that wait and are not held back, the one with the fewest slots is next, then one that has used clearly less slot
-   * time of late, then the one whose last turn is longest ago. So nobody waits for ever.
+   * A caller that waits, is not held back and goes before all others is next: one with fewer slots goes first, then one that has used
+   * clearly less slot time of late, then the one whose last turn is longest ago. So nobody waits for ever.
    */
   function theRightCallerIsNext({ admitted, callers }, { time: { now } }) {
-    for (const { caller, running, latestTurn } of admitted) {
-      for (const [name, other] of callers) {
-        if (other.asking.size === 0 || admitted.some((one) => one.caller === other)) continue;
-        if (other.running.size > running || mayBeHeldBack(other, callers, now)) continue;
-        if (other.running.size < running) return `${name} has ${other.running.size} slots, one with ${running} is next`;
-        const usedMore = caller.usedAt(now, USE_HALF_LIFE_MILLISECONDS) - other.usedAt(now, USE_HALF_LIFE_MILLISECONDS);
-        if (usedMore > CLEAR_USE_MILLISECONDS + ROUNDING_MILLISECONDS) return `${name} has used ${usedMore} ms less`;
-        const isEqual = Math.abs(usedMore) < CLEAR_USE_MILLISECONDS - ROUNDING_MILLISECONDS;
-        if (isEqual && other.latestTurn < latestTurn) return `it was the turn of ${name}`;
+    if (admitted.length === 0) return null;
+    const waiting = [...callers].filter(([, { asking }]) => asking.size > 0);
+    for (const chosen of admitted) {
+      const before = { ...chosen, usedMilliseconds: chosen.caller.usedAt(now, USE_HALF_LIFE_MILLISECONDS) };
+      for (const [name, caller] of waiting) {
+        const isAdmitted = admitted.some((one) => one.caller === caller);
+        if (isAdmitted || mayBeHeldBack(caller, callers, now) || !goesBefore(placeOf(caller, now), before)) continue;
+        const isFirst = waiting.every(
+          ([, other]) => other === caller || goesBefore(placeOf(caller, now), placeOf(other, now)),
+        );
+        if (isFirst) return `it was the turn of ${name}`;
       }
     }
     return null;
@@ -159,6 +161,25 @@ function isSlower(caller: CallerFacts, callers: Callers, now: number): boolean {
   return activeCallers(callers, now).some((other) => shortest > SLOW_FACTOR * other.longestAt(now));
 }
 
+interface Place {
+  readonly running: number;
+  readonly latestTurn: number;
+  readonly usedMilliseconds: number;
+}
+
+function placeOf(caller: CallerFacts, now: number): Place {
+  const { running, latestTurn } = caller;
+  return { running: running.size, latestTurn, usedMilliseconds: caller.usedAt(now, USE_HALF_LIFE_MILLISECONDS) };
+}
+
+/** Whether one certainly goes before the other. There may be one that goes before both, and behind each of them. */
+function goesBefore(left: Place, right: Place): boolean {
+  if (left.running !== right.running) return left.running < right.running;
+  const usedMore = left.usedMilliseconds - right.usedMilliseconds;
+  if (Math.abs(usedMore) > CLEAR_USE_MILLISECONDS + ROUNDING_MILLISECONDS) return usedMore < 0;
+  return Math.abs(usedMore) < CLEAR_USE_MILLISECONDS - ROUNDING_MILLISECONDS && left.latestTurn < right.latestTurn;
+}
+
 type Callers = ReadonlyMap<string, CallerFacts>;
 
 /** Those of which it is known how long their renders take, and for which a slot may be kept. */
@@ -174,19 +195,21 @@ function total(callers: Callers, count: (caller: CallerFacts) => number): number
   return sum;
 }
 
-// At every step, of every edge.
+// Whenever a body came to an edge, or left it.
 
 export const OF_AN_EDGE: readonly ((edge: SimulatedEdge, world: World) => Finding)[] = [
   /** Memory counts as taken exactly as long as a body is in it, or for its lifetime if its client left without notice. */
-  function memoryIsHeldByBodies({ index, memory }, { requests }) {
-    const own = requests.filter(({ planned }) => planned.edge === index);
-    if (own.some(({ planned, isGone }) => isGone && !planned.isLeavingNoticed)) return null;
-    const held = own.reduce((sum, { heldBytes }) => sum + heldBytes, 0);
+  function memoryIsHeldByBodies({ requests, memory }) {
+    let held = 0;
+    for (const { planned, isGone, heldBytes } of requests) {
+      if (isGone && !planned.isLeavingNoticed) return null;
+      held += heldBytes;
+    }
     return memory.reservedBytes === held ? null : `${memory.reservedBytes} bytes are reserved, ${held} held`;
   },
 
   /** Beside the largest body there is a part for all others, and beside that of one caller a part for its others. */
-  function memoryIsShared({ index, memory }, { requests, settings: { edgeMemoryBytes, largestBodyBytes } }) {
+  function memoryIsShared({ requests, memory }, { settings: { edgeMemoryBytes, largestBodyBytes } }) {
     const share = (bytes: number, fraction: number) =>
       largestBodyBytes + Math.max(edgeMemoryBytes - bytes, Math.floor(edgeMemoryBytes * fraction));
     const most = share(largestBodyBytes, MIN_FRACTION_FOR_OTHERS);
@@ -194,7 +217,7 @@ export const OF_AN_EDGE: readonly ((edge: SimulatedEdge, world: World) => Findin
     const mostOfCaller = share(2 * largestBodyBytes, MIN_FRACTION_FOR_OTHERS_OF_OWNER);
     const held = new Map<string, number>();
     for (const { planned, heldBytes } of requests) {
-      if (planned.edge !== index || heldBytes === 0) continue;
+      if (heldBytes === 0) continue;
       const bytes = (held.get(planned.caller) ?? 0) + heldBytes;
       if (bytes > mostOfCaller) return `${planned.caller} holds ${bytes} of ${mostOfCaller} bytes`;
       held.set(planned.caller, bytes);
@@ -354,7 +377,7 @@ export const OF_A_FORWARDING: readonly ((edge: SimulatedEdge, world: World) => F
     for (const [index, { isLost, failedProbes, failedAt, probedAt }] of seen.entries()) {
       const pause = Math.min(LONGEST_PAUSE_MILLISECONDS, FIRST_PAUSE_MILLISECONDS * 2 ** (failedProbes - 1));
       const late = now - failedAt - pause;
-      if (isLost && late >= 0 && probedAt <= failedAt) return `backend ${index} is ${late} ms overdue`;
+      if (isLost && late >= 0 && (probedAt.at(-1) ?? 0) <= failedAt) return `backend ${index} is ${late} ms overdue`;
     }
     return null;
   },
@@ -381,8 +404,9 @@ export const OF_A_PROBE: readonly ((edge: SimulatedEdge, backend: number, world:
 
   /** A backend gets few probes, however many requests find it failing. */
   function probesAreFew(edge, backend, { time }) {
-    const pause = time.now - edge.seenOf(backend).probedAt;
-    return pause < PROBE_GAP_MILLISECONDS ? `backend ${backend} again after ${pause} ms` : null;
+    const { probedAt } = edge.seenOf(backend);
+    const count = probedAt.filter((at) => time.now - at < 1000).length;
+    return count >= MAX_PROBES_PER_SECOND ? `${count} at backend ${backend} within a second` : null;
   },
 ];
 
@@ -416,11 +440,9 @@ export const OF_A_REFUSED_BODY: readonly ((
   world: World,
 ) => Finding)[] = [
   /** No body is refused that would fit in beside those that no backend has. */
-  function noMemoryIsRefusedThatIsFree(edge, request, bytes, { requests, settings }) {
+  function noMemoryIsRefusedThatIsFree({ requests }, request, bytes, { settings }) {
     const { edgeMemoryBytes, largestBodyBytes } = settings;
-    const needed = requests.filter(
-      (other) => other !== request && other.planned.edge === edge.index && other.attempts.at(-1)?.isSent !== true,
-    );
+    const needed = requests.filter((other) => other !== request && other.attempts.at(-1)?.isSent !== true);
     const sum = (of: readonly RequestFacts[]) => of.reduce((sum, { heldBytes }) => sum + heldBytes, bytes);
     const all = sum(needed);
     const own = sum(needed.filter(({ planned }) => planned.caller === request.planned.caller));

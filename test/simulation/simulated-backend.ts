@@ -103,6 +103,8 @@ export class BackendProcess {
   probing = 0;
   /** Who got a slot since the invariants were last checked, unless it is only lent, and what it had before. */
   readonly admitted: { readonly caller: CallerFacts; readonly running: number; readonly latestTurn: number }[] = [];
+  /** Whether a request or a probe came or went since then. */
+  hasChanged = false;
   #turns = 0;
   readonly #world: World;
   readonly #backend: SimulatedBackend;
@@ -273,8 +275,10 @@ export class BackendProcess {
     this.underWay++;
     const work = async (): Promise<Reply> => {
       this.probing++;
+      this.hasChanged = true;
       await new Promise<void>((resolve) => this.#after(PROBE_RENDER_MILLISECONDS, resolve));
       this.probing--;
+      this.hasChanged = true;
       return time.now < this.#backend.sickUntil ? refusal("service_unavailable") : FILE;
     };
     void this.queue.runIfFree(work).then((admission) => {
@@ -321,6 +325,7 @@ export class BackendProcess {
     const asking = { arrivedAt: this.#world.time.now };
     caller.asking.add(asking);
     caller.lastSeenAt = asking.arrivedAt;
+    this.hasChanged = true;
     let isAdmitted = false;
     const applicant = { caller: planned.caller, signal: connection.gone, deadlineMilliseconds };
     const check = (kind: WaitFacts["kind"]) => {
@@ -366,6 +371,7 @@ export class BackendProcess {
     this.#world.trace(() => `backend ${this.#backend.index}: renders request ${planned.id}`);
     if (withdrawn === null) this.admitted.push({ caller, running: caller.running.size, latestTurn: caller.latestTurn });
     caller.running.add(render);
+    this.hasChanged = true;
     caller.latestTurn = ++this.#turns;
     const timeout = settings.renderTimeoutSeconds * 1000;
     const cancel: (() => void)[] = [];
@@ -389,6 +395,7 @@ export class BackendProcess {
       for (const stop of cancel) stop();
       caller.running.delete(render);
       caller.ended(time.now - render.beganAt, time.now, isWhole);
+      this.hasChanged = true;
     }
   }
 

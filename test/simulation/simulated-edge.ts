@@ -37,6 +37,9 @@ export class SimulatedEdge {
   readonly uploads: FairLimit;
   readonly choice: BackendChoice;
   readonly seen: readonly Seen[];
+  readonly requests: RequestFacts[] = [];
+  /** Whether a body came or went since the invariants were last checked. */
+  hasChanged = false;
   readonly #world: World;
 
   constructor(world: World, index: number) {
@@ -75,6 +78,7 @@ export class SimulatedEdge {
   serve(request: RequestFacts): void {
     const { planned } = request;
     const { time } = this.#world;
+    this.requests.push(request);
     const disconnected = new AbortController();
     const open = new Set<Exchange>();
     void this.#answer(request, disconnected.signal, open);
@@ -87,7 +91,7 @@ export class SimulatedEdge {
       for (const attempt of request.attempts) this.#end(attempt, "gone");
       if (!planned.isLeavingNoticed) this.#rememberOpen(request);
       else {
-        request.heldBytes = 0;
+        this.#hold(request, 0);
         disconnected.abort();
       }
       // The runtime drops what the request has open in any case.
@@ -119,7 +123,7 @@ export class SimulatedEdge {
         free: () => {
           if (isOwnEnd) return;
           request.isBodyTaken = true;
-          request.heldBytes = 0;
+          this.#hold(request, 0);
           this.#world.bodyIsTaken(request);
         },
       };
@@ -131,7 +135,7 @@ export class SimulatedEdge {
       body.release();
       this.#say(request, end);
     } finally {
-      request.heldBytes = 0;
+      this.#hold(request, 0);
       release();
     }
   }
@@ -148,9 +152,14 @@ export class SimulatedEdge {
         this.#world.memoryIsRefused(this, request, bytes);
         return false;
       }
-      request.heldBytes = bytes;
+      this.#hold(request, bytes);
     }
     return true;
+  }
+
+  #hold(request: RequestFacts, bytes: number): void {
+    request.heldBytes = bytes;
+    this.hasChanged = true;
   }
 
   #forward(
@@ -250,9 +259,12 @@ export class SimulatedEdge {
 
   /** An answer of the backend itself, to a render or a probe. */
   #hear(backend: number, beganAt: number, answer: BackendAnswer<SimulatedAnswer>): void {
+    const { load } = answer;
     const end = endOf(answer);
-    if (answer.load === null || end === "refused" || end === "unusable") return;
-    this.seenOf(backend).answered(beganAt, this.#world.time.now, { isFull: end === "full", load: answer.load });
+    // One that is about to stop works, whatever it says of the request.
+    if (load === null || (!load.isDraining && (end === "unusable" || end === "refused"))) return;
+    const isFull = end === "full" && !load.isDraining;
+    this.seenOf(backend).answered(beganAt, this.#world.time.now, { isFull, load });
   }
 
   /** What a client without notice has left counts as open until it expires. */
@@ -270,7 +282,7 @@ export class SimulatedEdge {
     const seen = this.seenOf(backend);
     const beganAt = time.now;
     this.#world.probeBegins(this, backend);
-    seen.probedAt = beganAt;
+    seen.probedAt.push(beganAt);
     let hasFailed = true;
     try {
       const answer = await this.#sendProbe(request, backend, timeoutMilliseconds);

@@ -179,12 +179,15 @@ export class World {
   /** @returns whether to go on. */
   #observe(): boolean {
     for (const { index, process } of this.backends) {
-      if (process === null) continue;
+      if (process?.hasChanged !== true) continue;
       this.#check(OF_A_PROCESS, `backend ${index}`, (invariant) => invariant(process, this));
       process.admitted.length = 0;
+      process.hasChanged = false;
     }
     for (const edge of this.edges) {
+      if (!edge.hasChanged) continue;
       this.#check(OF_AN_EDGE, `edge ${edge.index}`, (invariant) => invariant(edge, this));
+      edge.hasChanged = false;
     }
     return this.violation === null;
   }
