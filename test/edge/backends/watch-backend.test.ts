@@ -140,6 +140,18 @@ describe("a probe that is due", () => {
     expect([isOutOfUse, reports]).toEqual([true, [expect.stringMatching(/^b: probe: status 0/)]]);
   });
 
+  it("is due again a second after it has failed, however long that took", async () => {
+    const choice = new BackendChoice(2);
+    const clock = new StillClock();
+    choice.end(choice.begin(1, 0, 1000), 0, { kind: "failed" });
+    const sendProbe = async () => {
+      await clock.passTo(5000);
+      throw new Error("no answer in time");
+    };
+    await probeDueBackends({ backends: ["a", "b"], choice, clock, sendProbe, report: () => {} });
+    expect([5999, 6000].map((now) => choice.takeDue(now).length)).toEqual([0, 1]);
+  });
+
   it("shows by no answer that it does not", async () => {
     const failing = () => Promise.reject(new Error("reset"));
     expect(await probeOnce(failing)).toEqual({ isOutOfUse: true, reports: ["b: probe: Error: reset"], sent: 1 });

@@ -115,11 +115,11 @@ describe("a valid request", () => {
     expect([answer.headers.has("Content-Disposition"), answer.headers.has("Retry-After")]).toEqual([false, false]);
   });
 
-  it("keeps the memory for its body for as long as its body and a backend may take", async () => {
+  it("keeps the memory for its body for as long as its body and a backend may take, and ten seconds", async () => {
     standInBackend();
     const reserve = vi.spyOn(BodyMemory.prototype, "reserve");
     await sendRender('{"source":"x"}');
-    expect(reserve.mock.calls[0]?.[1]).toBeGreaterThanOrEqual(120_000);
+    expect(reserve.mock.calls[0]?.[1]).toBe(130_000);
     reserve.mockRestore();
   });
 
@@ -136,6 +136,12 @@ describe("a valid request", () => {
       "200 with a problem's media type",
       () => new Response("{}", { headers: { "Content-Type": "application/problem+json" } }),
     ],
+    ["500 with a file", () => new Response("%PDF-", { status: 500, headers: { "Content-Type": "application/pdf" } })],
+    ["a problem with the status of another", () => problemAnswer("template_compile_failed", "{}", {}, 400)],
+    [
+      "a page with the code of a problem",
+      () => problemAnswer("render_failed", "<html>", { "Content-Type": "text/html" }),
+    ],
     ["200 with the page of a proxy", () => new Response("<html>", { headers: { "Content-Type": "text/html" } })],
     ["no content", () => new Response(null, { status: 204 })],
     ["an endless problem", () => longAnswer("application/problem+json", 1024 * 1024 + 1)],
@@ -149,6 +155,18 @@ describe("a valid request", () => {
     standInBackend(() => longAnswer("application/pdf", limit + 1));
     const { context } = await expectProblem(await sendRender('{"source":"x"}'), "output_too_large");
     expect(context).toEqual({ size: limit + 1, limit });
+  });
+
+  it.each([
+    ["a file over the limit", "application/pdf", 200],
+    ["a page of a proxy", "text/html", 502],
+  ])("has the connection of an answer freed that it does not get: %s", async (_what, type, status) => {
+    let cancelled = 0;
+    const headers = { "Content-Type": type, "Content-Length": String(DEFAULT_LIMITS.max_output_bytes + 1) };
+    const body = () => new ReadableStream({ cancel: () => void cancelled++ });
+    const requests = standInBackend(() => new Response(body(), { status, headers }));
+    expect((await sendRender('{"source":"x"}')).status).toBe(status === 200 ? 413 : 503);
+    expect([requests.length > 0, cancelled]).toEqual([true, requests.length]);
   });
 
   it("gets a problem of the backend", async () => {
@@ -177,9 +195,14 @@ function longAnswer(mediaType: string, length: number): Response {
   return problemAnswer("template_compile_failed", "", fields);
 }
 
-function problemAnswer(code: ProblemCode, body: string, headers: Readonly<Record<string, string>> = {}): Response {
+function problemAnswer(
+  code: ProblemCode,
+  body: BodyInit,
+  headers: Readonly<Record<string, string>> = {},
+  status: number = PROBLEMS[code].status,
+): Response {
   const own = { "Content-Type": "application/problem+json", "X-Service-Problem-Code": code };
-  return new Response(body, { status: PROBLEMS[code].status, headers: { ...own, ...headers } });
+  return new Response(body, { status, headers: { ...own, ...headers } });
 }
 
 describe("a rejected request", () => {
