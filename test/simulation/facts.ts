@@ -84,15 +84,6 @@ export class Disturbances {
       (one) => one.backend === backend && (one.edge ?? edge) === edge && one.from <= to && one.to >= from,
     );
   }
-
-  /** When the last disturbance ended. */
-  clearSince(edge: number, backend: number): number {
-    let latest = Number.NEGATIVE_INFINITY;
-    for (const one of this.#all) {
-      if (one.backend === backend && (one.edge ?? edge) === edge) latest = Math.max(latest, one.to);
-    }
-    return latest;
-  }
 }
 
 /** What an edge has seen of a backend, by renders and probes. */
@@ -100,10 +91,6 @@ export class Seen {
   /** Attempts that have no answer yet, and those of clients that left without notice. */
   open = 0;
   left = 0;
-  lastFailureAt = Number.NEGATIVE_INFINITY;
-  lastAskedAt = Number.NEGATIVE_INFINITY;
-  /** How often in a row all others were busy and it was not asked. */
-  passedOver = 0;
   /** Whether its last render and its last probe were answered; a full one says nothing of that. */
   isTrusted = true;
   /** Whether probes failed, how many in a row, when the last one ended, and when the newest of them was sent. */

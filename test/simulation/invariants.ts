@@ -44,17 +44,12 @@ const RETURN_LIFETIME_MILLISECONDS = 5000;
 /** A backend with a render is probed after this silence, and no more often than this, also if the result of an early probe is late. */
 const SILENCE_MILLISECONDS = 3000;
 const MAX_PROBES_PER_SECOND = 8;
-/** The pause after a failed probe: twice as long after each further one, up to the longest. */
+/** The pause after a probe without a result, and after a failed one: twice as long after each further one, up to the longest. */
+const UNANSWERED_PROBE_GAP_MILLISECONDS = 1000;
 const FIRST_PAUSE_MILLISECONDS = 1000;
 const LONGEST_PAUSE_MILLISECONDS = 30_000;
 /** A backend counts as healthy if it has been healthy for this long. */
 const WELL_MILLISECONDS = 60_000;
-/** The longest pause of an origin that fails, and a probe whose result is lost. */
-const RECOVERY_MILLISECONDS = 35_000;
-/** How often an origin may be passed over. Of two origins, both are compared each time; of more, a random pair. */
-const MAX_PASSED_OVER_OF_TWO = 3;
-const MAX_PASSED_OVER = 40;
-
 /** The longest silence before an origin is given up: that of two probes, because one during which it answers something is repeated. */
 const MAX_SILENCE_MILLISECONDS = 13_500;
 
@@ -332,25 +327,6 @@ export const OF_AN_ATTEMPT: readonly ((
     if (!isIdle || now - edge.seenOf(other).returnedAt <= RETURN_LIFETIME_MILLISECONDS) return null;
     return workOf(edge.seenOf(backend), now) > 0 ? `backend ${other} was idle` : null;
   },
-
-  /** An origin that has been healthy for 35 seconds and has had no attempt in that time gets work when all others are busy. */
-  function aRecoveredBackendGetsWork(edge, request, backend, world) {
-    edge.seenOf(backend).passedOver = 0;
-    const { backends, slots } = world.settings;
-    const since = world.time.now - RECOVERY_MILLISECONDS;
-    for (const [index, seen] of edge.seen.entries()) {
-      if (index === backend || seen.open + seen.left > 0 || Math.max(seen.lastFailureAt, seen.lastAskedAt) > since)
-        continue;
-      if (request.attempts.some((attempt) => attempt.backend === index)) continue;
-      if (edge.seen.some((other, place) => place !== index && other.open + other.left < slots)) continue;
-      if (world.backendAt(index).process?.isServing !== true) continue;
-      if (world.disturbances.clearSince(edge.index, index) > since) continue;
-      seen.passedOver++;
-      const allowed = backends === 2 ? MAX_PASSED_OVER_OF_TWO : MAX_PASSED_OVER;
-      if (seen.passedOver > allowed) return `backend ${index} was passed over ${seen.passedOver} times`;
-    }
-    return null;
-  },
 ];
 
 function untriedOf(edge: SimulatedEdge, { attempts }: RequestFacts): number[] {
@@ -371,13 +347,16 @@ function workOf({ open, reported, begunSince, answeredAt }: Seen, now: number): 
 // When a request is forwarded, and the probes that are due have been sent.
 
 export const OF_A_FORWARDING: readonly ((edge: SimulatedEdge, world: World) => Finding)[] = [
-  /** A backend where probes fail is probed again after its pause. */
-  function lostBackendsAreProbed({ seen }, { time: { now } }) {
+  /** A backend that failed is probed until it answers: again after a second without a result, or after the pause when probes fail. */
+  function failingBackendsAreProbed({ seen }, { time: { now } }) {
     if (seen.length < 2) return null;
-    for (const [index, { isLost, failedProbes, failedAt, probedAt }] of seen.entries()) {
+    for (const [index, { isTrusted, isLost, failedProbes, failedAt, probedAt }] of seen.entries()) {
+      if (isTrusted) continue;
       const pause = Math.min(LONGEST_PAUSE_MILLISECONDS, FIRST_PAUSE_MILLISECONDS * 2 ** (failedProbes - 1));
-      const late = now - failedAt - pause;
-      if (isLost && late >= 0 && (probedAt.at(-1) ?? 0) <= failedAt) return `backend ${index} is ${late} ms overdue`;
+      // One that has only answered that it is full may have a pause to end.
+      const due = failedAt + (isLost ? pause : LONGEST_PAUSE_MILLISECONDS);
+      const since = isLost ? failedAt : now - UNANSWERED_PROBE_GAP_MILLISECONDS;
+      if (now >= due && (probedAt.at(-1) ?? 0) <= since) return `backend ${index} was due at ${due}`;
     }
     return null;
   },
@@ -504,15 +483,6 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
       ({ end, isDiscarded }) => !isDiscarded && (end === "full" || end === "draining" || end === "refused"),
     );
     return kept.length > 0 || lateTimers > 0 ? `${kept.length} answers kept, ${lateTimers} timers` : null;
-  },
-
-  /** The pause before a second round is made only if an attempt fits in after it. */
-  function noPauseForNothing({ answers: [answer], attempts }) {
-    const last = attempts.at(-1);
-    if (answer === undefined || last === undefined || last.end === "gone") return null;
-    const left = last.remainingMilliseconds - (last.endedAt - last.beganAt);
-    const waited = answer.at - last.endedAt;
-    return left < TOO_LATE_MILLISECONDS && waited > ROUNDING_MILLISECONDS ? `${waited} ms of ${left}` : null;
   },
 
   /** A request brings down at most two backends. */

@@ -4,7 +4,7 @@
  */
 import { ByteBudget } from "../../backend/admission/byte-budget.ts";
 import type { Clock } from "../../backend/admission/clock.ts";
-import type { RenderQueue } from "../../backend/admission/render-queue.ts";
+import { RenderQueue } from "../../backend/admission/render-queue.ts";
 import type { BackendAnswer } from "../../edge/backends/backend-answer.ts";
 import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
 import { queueDeadlineMilliseconds } from "../../rules/render-time.ts";
@@ -124,7 +124,7 @@ export class BackendProcess {
       nowSeconds: () => time.now / 1000,
       after: (milliseconds, callback) => this.#after(milliseconds, callback),
     };
-    this.queue = world.cores.makeQueue({
+    this.queue = new RenderQueue({
       slots: settings.slots,
       maxWaiting: settings.maxWaiting,
       deadlineMilliseconds: settings.queueDeadlineSeconds * 1000,

@@ -6,15 +6,15 @@
  */
 
 import type { BackendAnswer } from "../../edge/backends/backend-answer.ts";
-import type { BackendChoice } from "../../edge/backends/backend-choice.ts";
+import { BackendChoice } from "../../edge/backends/backend-choice.ts";
+import { RenderAttempts } from "../../edge/backends/render-attempts.ts";
 import {
   SLACK_MILLISECONDS as ATTEMPT_SLACK_MILLISECONDS,
   type ForwardingEnd,
   type Sending,
   tryBackends,
 } from "../../edge/backends/try-backends.ts";
-import type { BodyMemory, Reservation } from "../../edge/body/body-memory.ts";
-import { RETRY_AFTER_SECONDS } from "../../edge/body/body-memory.ts";
+import { BodyMemory, RETRY_AFTER_SECONDS, type Reservation } from "../../edge/body/body-memory.ts";
 import type { FairLimit } from "../../edge/body/fair-limit.ts";
 import { HeldBody } from "../../edge/body/held-body.ts";
 import { SLACK_MILLISECONDS, uploadLimit } from "../../edge/body/read-body.ts";
@@ -45,8 +45,8 @@ export class SimulatedEdge {
   constructor(world: World, index: number) {
     this.#world = world;
     this.index = index;
-    const { settings, cores } = world;
-    this.memory = cores.makeMemory(
+    const { settings } = world;
+    this.memory = new BodyMemory(
       settings.largestBodyBytes,
       settings.edgeMemoryBytes,
       this.#clock(() => true),
@@ -55,7 +55,7 @@ export class SimulatedEdge {
       BODY_TIMEOUT_SECONDS,
       this.#clock(() => true),
     );
-    this.choice = cores.makeChoice(settings.backends);
+    this.choice = new BackendChoice(settings.backends);
     this.#watchLosses();
     this.seen = Array.from({ length: settings.backends }, () => new Seen());
   }
@@ -168,7 +168,7 @@ export class SimulatedEdge {
     clientSignal: AbortSignal,
     open: Set<Exchange>,
   ): Promise<ForwardingEnd<SimulatedAnswer>> {
-    const { cores, random, settings } = this.#world;
+    const { random, settings } = this.#world;
     const { deadline } = request;
     const backends = Array.from({ length: settings.backends }, (_, index) => index);
     const clock = this.#clock(() => {
@@ -179,7 +179,7 @@ export class SimulatedEdge {
       backends,
       choice: this.choice,
       clock,
-      attempts: cores.makeAttempts(this.choice, deadline, random.next),
+      attempts: new RenderAttempts(this.choice, deadline, random.next),
       deadline,
       longestAnswerMilliseconds: longestAnswerMilliseconds(settings),
       body,
@@ -222,7 +222,6 @@ export class SimulatedEdge {
     const seen = this.seenOf(backend);
     seen.open++;
     seen.begunSince++;
-    seen.lastAskedAt = time.now;
     const exchange = new Exchange(this.#world, this.#world.linkAt(this.index, backend), request, attempt, sending);
     open.add(exchange);
     try {
@@ -253,7 +252,6 @@ export class SimulatedEdge {
     const seen = this.seenOf(attempt.backend);
     seen.open--;
     if (end !== "unusable" && end !== "unanswered") return;
-    seen.lastFailureAt = now;
     seen.isTrusted = false;
   }
 

@@ -1,7 +1,6 @@
 /**
  * One schedule carried out: edges, backends and the network between them, in virtual time.
  */
-import type { Cores } from "./cores.ts";
 import { Disturbances, type RequestFacts } from "./facts.ts";
 import {
   AT_THE_END,
@@ -54,8 +53,8 @@ export interface Run {
  *
  * @param trace gets a line for each thing that happens.
  */
-export async function runSchedule(schedule: Schedule, cores: Cores, trace?: (line: string) => void): Promise<Run> {
-  const world = new World(schedule, cores, trace);
+export async function runSchedule(schedule: Schedule, trace?: (line: string) => void): Promise<Run> {
+  const world = new World(schedule, trace);
   const events = await world.run();
   return { violation: world.violation, events, requests: world.requests };
 }
@@ -63,7 +62,6 @@ export async function runSchedule(schedule: Schedule, cores: Cores, trace?: (lin
 export class World {
   readonly schedule: Schedule;
   readonly settings: SimulatedSettings;
-  readonly cores: Cores;
   readonly time = new VirtualTime();
   readonly random: Random;
   readonly disturbances = new Disturbances();
@@ -77,10 +75,9 @@ export class World {
   readonly #trace: ((line: string) => void) | undefined;
   readonly #began: number;
 
-  constructor(schedule: Schedule, cores: Cores, trace?: (line: string) => void) {
+  constructor(schedule: Schedule, trace?: (line: string) => void) {
     this.schedule = schedule;
     this.settings = schedule.settings;
-    this.cores = cores;
     this.random = new Random(schedule.seed, RUN_STREAM);
     this.#trace = trace;
     this.#began = this.time.now;
@@ -99,7 +96,7 @@ export class World {
     for (const fault of this.schedule.faults) this.time.after(fault.at, () => this.#inject(fault));
     const events = await this.time.run(() => this.#observe(), MAX_EVENTS);
     if (this.violation !== null) return events;
-    if (events >= MAX_EVENTS) this.violate("everything ends", `${events} events`);
+    if (events >= MAX_EVENTS) this.violate("everything-ends", `${events} events`);
     for (const request of this.requests) {
       this.#check(OF_A_REQUEST, `request ${request.planned.id}`, (invariant) => invariant(request, this));
     }
