@@ -7,6 +7,8 @@ import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { app } from "../../../edge/app.ts";
 import { BodyMemory } from "../../../edge/body/body-memory.ts";
+import { FairLimit } from "../../../edge/body/fair-limit.ts";
+import { BodyCollector } from "../../../protocol/body-collector.ts";
 import { FILES_VECTORS, OUTPUT_VECTORS } from "../../../rules/conformance-vectors.ts";
 import { DEFAULT_LIMITS, limitsFingerprint } from "../../../rules/limits.ts";
 import { PROBLEMS, type ProblemCode } from "../../../rules/problem.ts";
@@ -123,6 +125,18 @@ describe("a valid request", () => {
     reserve.mockRestore();
   });
 
+  it("no longer counts as an upload while a backend renders it", async () => {
+    const acquire = vi.spyOn(FairLimit.prototype, "acquire");
+    const held: number[] = [];
+    standInBackend(() => {
+      for (const limit of acquire.mock.contexts) if (limit instanceof FairLimit) held.push(limit.held);
+      return pdfAnswer();
+    });
+    await sendRender('{"source":"x"}');
+    acquire.mockRestore();
+    expect(held).toEqual([0]);
+  });
+
   it("is answered 503 when no backend can be reached", async () => {
     await expectProblem(await sendRender('{"source":"x"}'), "service_unavailable");
   });
@@ -228,8 +242,11 @@ describe("a rejected request", () => {
         else controller.enqueue(piece);
       },
     });
+    const free = vi.spyOn(BodyCollector.prototype, "free");
     const { context } = await expectProblem(await sendRender(body), "request_too_large");
     expect(context).toEqual({ limit });
+    expect(free).toHaveBeenCalled();
+    free.mockRestore();
   });
 
   it("is answered after a bounded time, although the rest of its body never ends", { timeout: 20_000 }, async () => {
