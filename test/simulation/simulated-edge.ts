@@ -9,7 +9,7 @@ import type { BackendAnswer } from "../../edge/backends/backend-answer.ts";
 import { BackendChoice } from "../../edge/backends/backend-choice.ts";
 import { RenderAttempts } from "../../edge/backends/render-attempts.ts";
 import {
-  SLACK_MILLISECONDS as ATTEMPT_SLACK_MILLISECONDS,
+  ATTEMPT_SLACK_MILLISECONDS,
   type ForwardingEnd,
   type Sending,
   tryBackends,
