@@ -48,7 +48,8 @@ export interface RequestFacts {
   heldBytes: number;
   /** Whether the edge refused it for lack of memory. */
   isWithoutMemory: boolean;
-  /** Whether another request took the memory of its body. */
+  /** Whether the memory of its body is free, and whether another request took it. */
+  isBodyFree: boolean;
   isBodyTaken: boolean;
   /** How many timers of its attempts fired after the answer. */
   lateTimers: number;
@@ -132,14 +133,10 @@ export class Seen {
   }
 }
 
-/** A request that waits for a slot. Objects, in the order of arrival. */
-export interface Asking {
-  readonly arrivedAt: number;
-}
-
 /** What really happened to one caller at one process. All times are in milliseconds. */
 export class CallerFacts {
-  readonly asking = new Set<Asking>();
+  /** The requests that wait for a slot, in the order of arrival. */
+  readonly asking = new Set<symbol>();
   readonly running = new Set<{ readonly beganAt: number; readonly isLent: boolean }>();
   /** The turn of its last slot. */
   latestTurn = 0;

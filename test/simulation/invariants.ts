@@ -476,9 +476,10 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
     return null;
   },
 
-  /** What the client does not get is dropped, and nothing is watched any longer. */
-  function nothingIsLeftAfterTheAnswer({ answers, attempts, lateTimers }) {
+  /** The body and what the client does not get are dropped, and nothing is watched any longer. */
+  function nothingIsLeftAfterTheAnswer({ answers, attempts, lateTimers, forwardedAt, isBodyFree }) {
     if (answers.length === 0) return null;
+    if (forwardedAt !== null && !isBodyFree) return "the body is kept";
     const kept = attempts.filter(
       ({ end, isDiscarded }) => !isDiscarded && (end === "full" || end === "draining" || end === "refused"),
     );

@@ -9,7 +9,7 @@ import type { BackendAnswer } from "../../edge/backends/backend-answer.ts";
 import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
 import { queueDeadlineMilliseconds } from "../../rules/render-time.ts";
 import { CallerFacts } from "./facts.ts";
-import type { WaitFacts } from "./invariants.ts";
+import { OF_A_WAIT, type WaitFacts } from "./invariants.ts";
 import { type Exchange, foreignAnswer, type SimulatedAnswer } from "./network.ts";
 import type { Poison } from "./schedule.ts";
 import type { World } from "./world.ts";
@@ -322,16 +322,17 @@ export class BackendProcess {
     if (!(await connection.body)) return null;
     if (!grow(planned.bytes)) return refusal("render_queue_full", NO_MEMORY_RETRY_SECONDS);
     const deadlineMilliseconds = queueDeadlineMilliseconds(this.#world.settings, exchange.patienceMilliseconds);
-    const asking = { arrivedAt: this.#world.time.now };
+    const arrivedAt = this.#world.time.now;
+    const asking = Symbol("asking");
     caller.asking.add(asking);
-    caller.lastSeenAt = asking.arrivedAt;
+    caller.lastSeenAt = arrivedAt;
     this.hasChanged = true;
     let isAdmitted = false;
     const applicant = { caller: planned.caller, signal: connection.gone, deadlineMilliseconds };
     const check = (kind: WaitFacts["kind"]) => {
-      this.#world.waitEnds(exchange.request, {
+      const wait = {
         kind,
-        waitedMilliseconds: this.#world.time.now - asking.arrivedAt,
+        waitedMilliseconds: this.#world.time.now - arrivedAt,
         allowedMilliseconds: deadlineMilliseconds,
         waiting: this.queue.waiting,
         freeSlots: this.#world.settings.slots - this.queue.running,
@@ -341,7 +342,9 @@ export class BackendProcess {
         ofOthers: Math.max(...[...this.callers.values()].map((other) => other.asking.size)),
         isGone: connection.gone.aborted,
         hasHung: this.#hasHung,
-      });
+      };
+      const where = `request ${planned.id} at backend ${this.#backend.index}`;
+      this.#world.check(OF_A_WAIT, where, (invariant) => invariant(wait, this.#world));
     };
     const admission = await this.queue.run(applicant, async (withdrawn) => {
       isAdmitted = true;

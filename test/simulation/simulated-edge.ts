@@ -23,6 +23,14 @@ import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
 import { type AnswerFacts, type AttemptEnd, type AttemptFacts, type RequestFacts, Seen } from "./facts.ts";
+import {
+  OF_A_FORWARDING,
+  OF_A_LOSS,
+  OF_A_PROBE,
+  OF_A_REFUSED_BODY,
+  OF_A_TAKEN_BODY,
+  OF_AN_ATTEMPT,
+} from "./invariants.ts";
 import { Exchange, foreignAnswer, type SimulatedAnswer } from "./network.ts";
 import type { World } from "./world.ts";
 
@@ -69,7 +77,7 @@ export class SimulatedEdge {
       probed(probe, now, result);
       if (!wasOutOfUse && choice.isOutOfUse(probe.backend)) {
         this.#world.trace(() => `edge ${this.index}: backend ${probe.backend} goes out of use`);
-        this.#world.isTakenOutOfUse(this, probe.backend, probe.beganAt);
+        this.#check(OF_A_LOSS, (invariant) => invariant(this, probe.backend, probe.beganAt, this.#world));
       }
     };
   }
@@ -121,10 +129,11 @@ export class SimulatedEdge {
       const collected = {
         finish: () => NO_BYTES,
         free: () => {
+          request.isBodyFree = true;
           if (isOwnEnd) return;
           request.isBodyTaken = true;
           this.#hold(request, 0);
-          this.#world.bodyIsTaken(request);
+          this.#check(OF_A_TAKEN_BODY, (invariant) => invariant(request));
         },
       };
       const body = new HeldBody(collected, reservation);
@@ -149,12 +158,19 @@ export class SimulatedEdge {
       const bytes = Math.ceil((planned.bytes * piece) / PIECES);
       request.isWithoutMemory = !(await continued(request, reservation.growTo(bytes)));
       if (request.isWithoutMemory) {
-        this.#world.memoryIsRefused(this, request, bytes);
+        this.#check(OF_A_REFUSED_BODY, (invariant) => invariant(this, request, bytes, this.#world));
         return false;
       }
       this.#hold(request, bytes);
     }
     return true;
+  }
+
+  #check<Invariant extends { readonly name: string }>(
+    invariants: readonly Invariant[],
+    findingOf: (invariant: Invariant) => string | null,
+  ): void {
+    this.#world.check(invariants, `edge ${this.index}`, findingOf);
   }
 
   #hold(request: RequestFacts, bytes: number): void {
@@ -193,7 +209,7 @@ export class SimulatedEdge {
       // It may be cut off as the request is, so that is how it is here.
       inBackground: () => {},
     });
-    this.#world.isForwarded(this);
+    this.#check(OF_A_FORWARDING, (invariant) => invariant(this, this.#world));
     return forwarding;
   }
 
@@ -217,7 +233,7 @@ export class SimulatedEdge {
       isDiscarded: false,
     };
     this.#world.trace(() => `request ${request.planned.id}: edge ${this.index} asks backend ${backend}`);
-    this.#world.attemptBegins(this, request, backend);
+    this.#check(OF_AN_ATTEMPT, (invariant) => invariant(this, request, backend, this.#world));
     request.attempts.push(attempt);
     const seen = this.seenOf(backend);
     seen.open++;
@@ -279,7 +295,7 @@ export class SimulatedEdge {
     const { time } = this.#world;
     const seen = this.seenOf(backend);
     const beganAt = time.now;
-    this.#world.probeBegins(this, backend);
+    this.#check(OF_A_PROBE, (invariant) => invariant(this, backend, this.#world));
     seen.probedAt.push(beganAt);
     let hasFailed = true;
     try {

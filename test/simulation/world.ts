@@ -2,20 +2,7 @@
  * One schedule carried out: edges, backends and the network between them, in virtual time.
  */
 import { Disturbances, type RequestFacts } from "./facts.ts";
-import {
-  AT_THE_END,
-  OF_A_FORWARDING,
-  OF_A_LOSS,
-  OF_A_PROBE,
-  OF_A_PROCESS,
-  OF_A_REFUSED_BODY,
-  OF_A_REQUEST,
-  OF_A_TAKEN_BODY,
-  OF_A_WAIT,
-  OF_AN_ATTEMPT,
-  OF_AN_EDGE,
-  type WaitFacts,
-} from "./invariants.ts";
+import { AT_THE_END, OF_A_PROCESS, OF_A_REQUEST, OF_AN_EDGE } from "./invariants.ts";
 import { Link } from "./network.ts";
 import { Random } from "./random.ts";
 import type {
@@ -98,7 +85,7 @@ export class World {
     if (this.violation !== null) return events;
     if (events >= MAX_EVENTS) this.violate("everything-ends", `${events} events`);
     for (const request of this.requests) {
-      this.#check(OF_A_REQUEST, `request ${request.planned.id}`, (invariant) => invariant(request, this));
+      this.check(OF_A_REQUEST, `request ${request.planned.id}`, (invariant) => invariant(request, this));
     }
     this.#checkEnd();
     await this.#passAllLifetimes();
@@ -112,45 +99,14 @@ export class World {
     this.#trace(`${milliseconds} ms  ${line()}`);
   }
 
-  /** Only the first one counts. */
   violate(invariant: string, detail: string): void {
     if (this.violation !== null) return;
     this.violation = { invariant, detail };
     this.trace(() => `BROKEN: ${invariant}: ${detail}`);
   }
 
-  attemptBegins(edge: SimulatedEdge, request: RequestFacts, backend: number): void {
-    const where = `request ${request.planned.id}`;
-    this.#check(OF_AN_ATTEMPT, where, (invariant) => invariant(edge, request, backend, this));
-  }
-
-  waitEnds(request: RequestFacts, wait: WaitFacts): void {
-    this.#check(OF_A_WAIT, `request ${request.planned.id}`, (invariant) => invariant(wait, this));
-  }
-
-  probeBegins(edge: SimulatedEdge, backend: number): void {
-    this.#check(OF_A_PROBE, `edge ${edge.index}`, (invariant) => invariant(edge, backend, this));
-  }
-
-  isForwarded(edge: SimulatedEdge): void {
-    this.#check(OF_A_FORWARDING, `edge ${edge.index}`, (invariant) => invariant(edge, this));
-  }
-
-  isTakenOutOfUse(edge: SimulatedEdge, backend: number, probedAt: number): void {
-    this.#check(OF_A_LOSS, `edge ${edge.index}`, (invariant) => invariant(edge, backend, probedAt, this));
-  }
-
-  bodyIsTaken(request: RequestFacts): void {
-    this.#check(OF_A_TAKEN_BODY, `request ${request.planned.id}`, (invariant) => invariant(request));
-  }
-
-  memoryIsRefused(edge: SimulatedEdge, request: RequestFacts, bytes: number): void {
-    this.#check(OF_A_REFUSED_BODY, `request ${request.planned.id}`, (invariant) =>
-      invariant(edge, request, bytes, this),
-    );
-  }
-
-  #check<Invariant extends { readonly name: string }>(
+  /** Checks the invariants of something that happens. Only the first one that is broken counts. */
+  check<Invariant extends { readonly name: string }>(
     invariants: readonly Invariant[],
     where: string,
     findingOf: (invariant: Invariant) => string | null,
@@ -177,20 +133,20 @@ export class World {
   #observe(): boolean {
     for (const { index, process } of this.backends) {
       if (process?.hasChanged !== true) continue;
-      this.#check(OF_A_PROCESS, `backend ${index}`, (invariant) => invariant(process, this));
+      this.check(OF_A_PROCESS, `backend ${index}`, (invariant) => invariant(process, this));
       process.admitted.length = 0;
       process.hasChanged = false;
     }
     for (const edge of this.edges) {
       if (!edge.hasChanged) continue;
-      this.#check(OF_AN_EDGE, `edge ${edge.index}`, (invariant) => invariant(edge, this));
+      this.check(OF_AN_EDGE, `edge ${edge.index}`, (invariant) => invariant(edge, this));
       edge.hasChanged = false;
     }
     return this.violation === null;
   }
 
   #checkEnd(): void {
-    this.#check(AT_THE_END, "at the end", (invariant) => invariant(this));
+    this.check(AT_THE_END, "at the end", (invariant) => invariant(this));
   }
 
   /** What has expired is removed when the next request comes. */
@@ -285,6 +241,7 @@ function factsOf(planned: PlannedRequest): RequestFacts {
     isGone: false,
     heldBytes: 0,
     isWithoutMemory: false,
+    isBodyFree: false,
     isBodyTaken: false,
     lateTimers: 0,
     broughtDown: 0,

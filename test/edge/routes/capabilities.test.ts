@@ -222,6 +222,15 @@ describe("an answer that is not a document", () => {
     expect(await packagesOf(new CommonCapabilities([one, other]))).toEqual(["chart"]);
   });
 
+  it("is read no further than the limit of its size", async () => {
+    const one = origin("a", WITH());
+    const pull = (body: ReadableStreamDefaultController) => body.enqueue(new Uint8Array(MAX_CAPABILITIES_BYTES));
+    const cancel = vi.fn();
+    one.answer = () => new Response(new ReadableStream({ pull, cancel }));
+    expect(await packagesOf(new CommonCapabilities([one]))).toBeNull();
+    expect(cancel).toHaveBeenCalledOnce();
+  });
+
   it("is one at the limit of its size", async () => {
     const one = origin("a", WITH());
     one.answer = () => new Response(valid.padEnd(MAX_CAPABILITIES_BYTES));
