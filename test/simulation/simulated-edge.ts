@@ -49,10 +49,12 @@ export class SimulatedEdge {
   /** Whether a body came or went since the invariants were last checked. */
   hasChanged = false;
   readonly #world: World;
+  readonly #name: string;
 
   constructor(world: World, index: number) {
     this.#world = world;
     this.index = index;
+    this.#name = `edge ${index}`;
     const { settings } = world;
     this.memory = new BodyMemory(
       settings.largestBodyBytes,
@@ -77,7 +79,9 @@ export class SimulatedEdge {
       probed(probe, now, result);
       if (!wasOutOfUse && choice.isOutOfUse(probe.backend)) {
         this.#world.trace(() => `edge ${this.index}: backend ${probe.backend} goes out of use`);
-        this.#check(OF_A_LOSS, (invariant) => invariant(this, probe.backend, probe.beganAt, this.#world));
+        this.#world.check(OF_A_LOSS, this.#name, (invariant) =>
+          invariant(this, probe.backend, probe.beganAt, this.#world),
+        );
       }
     };
   }
@@ -133,7 +137,7 @@ export class SimulatedEdge {
           if (isOwnEnd) return;
           request.isBodyTaken = true;
           this.#hold(request, 0);
-          this.#check(OF_A_TAKEN_BODY, (invariant) => invariant(request));
+          this.#world.check(OF_A_TAKEN_BODY, this.#name, (invariant) => invariant(request));
         },
       };
       const body = new HeldBody(collected, reservation);
@@ -158,19 +162,12 @@ export class SimulatedEdge {
       const bytes = Math.ceil((planned.bytes * piece) / PIECES);
       request.isWithoutMemory = !(await continued(request, reservation.growTo(bytes)));
       if (request.isWithoutMemory) {
-        this.#check(OF_A_REFUSED_BODY, (invariant) => invariant(this, request, bytes, this.#world));
+        this.#world.check(OF_A_REFUSED_BODY, this.#name, (invariant) => invariant(this, request, bytes, this.#world));
         return false;
       }
       this.#hold(request, bytes);
     }
     return true;
-  }
-
-  #check<Invariant extends { readonly name: string }>(
-    invariants: readonly Invariant[],
-    findingOf: (invariant: Invariant) => string | null,
-  ): void {
-    this.#world.check(invariants, `edge ${this.index}`, findingOf);
   }
 
   #hold(request: RequestFacts, bytes: number): void {
@@ -209,7 +206,7 @@ export class SimulatedEdge {
       // It may be cut off as the request is, so that is how it is here.
       inBackground: () => {},
     });
-    this.#check(OF_A_FORWARDING, (invariant) => invariant(this, this.#world));
+    this.#world.check(OF_A_FORWARDING, this.#name, (invariant) => invariant(this, this.#world));
     return forwarding;
   }
 
@@ -233,7 +230,7 @@ export class SimulatedEdge {
       isDiscarded: false,
     };
     this.#world.trace(() => `request ${request.planned.id}: edge ${this.index} asks backend ${backend}`);
-    this.#check(OF_AN_ATTEMPT, (invariant) => invariant(this, request, backend, this.#world));
+    this.#world.check(OF_AN_ATTEMPT, this.#name, (invariant) => invariant(this, request, backend, this.#world));
     request.attempts.push(attempt);
     const seen = this.seenOf(backend);
     seen.open++;
@@ -295,7 +292,7 @@ export class SimulatedEdge {
     const { time } = this.#world;
     const seen = this.seenOf(backend);
     const beganAt = time.now;
-    this.#check(OF_A_PROBE, (invariant) => invariant(this, backend, this.#world));
+    this.#world.check(OF_A_PROBE, this.#name, (invariant) => invariant(this, backend, this.#world));
     seen.probedAt.push(beganAt);
     let hasFailed = true;
     try {
