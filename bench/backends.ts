@@ -5,7 +5,7 @@
  * `BACKENDS_SECONDS` is how long it takes. Everything shares the cores of one machine, so only the ratio of the rows of one run counts.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { locateTypst } from "../machine/typst-location.mjs";
+import { requireTypst } from "../machine/typst-location.mjs";
 import { FAULTS, type Fault, Load, type LoadResult, TestFleet } from "../test/support/test-fleet.ts";
 import { BACKEND_TOKEN } from "../test/support/tokens.ts";
 import { describeMachine } from "./machine.ts";
@@ -53,12 +53,11 @@ function tableOf(phases: ReadonlyMap<string, Phase>): Table {
 }
 
 async function main(): Promise<void> {
-  const typst = await locateTypst();
-  if ("error" in typst) throw new Error(typst.error);
+  const typstPath = await requireTypst();
   const fleet = await TestFleet.start({
     backends: BACKENDS,
     backendSettings: {
-      SERVICE_TYPST_BIN: typst.path,
+      SERVICE_TYPST_BIN: typstPath,
       SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
       SERVICE_LOG_LEVEL: "silent",
       SERVICE_MAX_CONCURRENT_RENDERS: "2",

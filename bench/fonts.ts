@@ -5,7 +5,7 @@
  * Only ratios of one run count, so all candidates take turns with one backend.
  */
 import { readFile } from "node:fs/promises";
-import { locateTypst } from "../machine/typst-location.mjs";
+import { requireTypst } from "../machine/typst-location.mjs";
 import { startBackend, takeFreePort } from "../scripts/local-service.ts";
 import { describeMachine } from "./machine.ts";
 import { median } from "./median.ts";
@@ -27,8 +27,7 @@ interface Candidate {
 }
 
 async function main(): Promise<void> {
-  const typst = await locateTypst();
-  if ("error" in typst) throw new Error(typst.error);
+  const typstPath = await requireTypst();
   const font = await readFile(FONT);
   const content = { encoding: "base64", content: font.toString("base64") };
   const candidate = (name: string, body: object, status = 200): Candidate => {
@@ -49,7 +48,7 @@ async function main(): Promise<void> {
   ];
   const backend = await startBackend(
     {
-      SERVICE_TYPST_BIN: typst.path,
+      SERVICE_TYPST_BIN: typstPath,
       SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
       SERVICE_LOG_LEVEL: "error",
       // Every process is started for its request, so the order of the candidates does not matter.

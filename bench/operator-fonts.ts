@@ -9,7 +9,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
-import { locateTypst } from "../machine/typst-location.mjs";
+import { requireTypst } from "../machine/typst-location.mjs";
 import { FONT_SETS } from "../scripts/fonts/font-sets.ts";
 import { FONTS_FOLDER } from "../scripts/vendoring/folders.ts";
 import { describeMachine } from "./machine.ts";
@@ -34,8 +34,7 @@ interface Candidate {
 }
 
 async function main(): Promise<void> {
-  const typst = await locateTypst();
-  if ("error" in typst) throw new Error(typst.error);
+  const typstPath = await requireTypst();
   const folder = await mkdtemp(join(tmpdir(), "bench-fonts-"));
   try {
     const sourcePath = join(folder, "source.typ");
@@ -44,7 +43,7 @@ async function main(): Promise<void> {
     for (let round = 0; round < ROUNDS; round++) {
       for (const { fontPath, times } of candidates) {
         const fontArguments = fontPath === null ? [] : ["--font-path", fontPath];
-        const command = [typst.path, "compile", "--jobs", "1", "--ignore-system-fonts", ...fontArguments, "-", "-"];
+        const command = [typstPath, "compile", "--jobs", "1", "--ignore-system-fonts", ...fontArguments, "-", "-"];
         const { stdout } = await execa("bash", ["-c", SCRIPT, "bash", ...command], { env: { SOURCE: sourcePath } });
         times.push(processorMilliseconds(stdout) / COMPILES_PER_ROUND);
       }

@@ -7,7 +7,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { escapeSvg } from "../backend/render/svg-escaping.ts";
-import { locateTypst } from "../machine/typst-location.mjs";
+import { requireTypst } from "../machine/typst-location.mjs";
 import { writeExampleProject } from "../scripts/example-project.ts";
 import { describeMachine } from "./machine.ts";
 import { median } from "./median.ts";
@@ -64,15 +64,14 @@ async function milliseconds(work: () => unknown): Promise<number> {
 }
 
 async function main(): Promise<void> {
-  const typst = await locateTypst();
-  if ("error" in typst) throw new Error(typst.error);
+  const typstPath = await requireTypst();
   const directory = await mkdtemp(join(tmpdir(), "bench-svg-"));
   try {
     await writeExampleProject("invoice", directory);
-    const rows = [await measure("the invoice of `examples/`", typst.path, directory)];
+    const rows = [await measure("the invoice of `examples/`", typstPath, directory)];
     for (const [name, source] of LARGE_DOCUMENTS) {
       await writeFile(join(directory, "main.typ"), source);
-      rows.push(await measure(name, typst.path, directory));
+      rows.push(await measure(name, typstPath, directory));
     }
     const table: Table = {
       subject: "SVG",

@@ -5,11 +5,12 @@ import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, inject, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { LOOPBACK, startBackend, takeFreePort } from "../../scripts/local-service.ts";
 import { processIds, readProc } from "../support/processes.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { backendEnvironment } from "../support/test-service.ts";
+import { typstPath } from "../support/typst-path.ts";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const SECRET = "secret-token-5f0c2b";
@@ -32,7 +33,7 @@ async function start(settings: Readonly<Record<string, string>>): Promise<Start>
       PATH: process.env.PATH,
       HOME: folder,
       TMPDIR: folder,
-      SERVICE_TYPST_BIN: inject("typstPath"),
+      SERVICE_TYPST_BIN: typstPath(),
       SERVICE_API_TOKENS: `me:${SECRET}`,
       SERVICE_EDGE_PORT: "0",
       SERVICE_PORT: "0",
@@ -225,7 +226,7 @@ describe("npm start", () => {
   /** A Typst that does something when the backend asks for its version, and then is the real one. */
   async function typstThat(first: string): Promise<string> {
     const file = join(await makeTemporaryFolder("start-test-"), "typst");
-    const script = `#!/bin/sh\ncase "$*" in *--version*) ${first} ;; esac\nexec ${inject("typstPath")} "$@"\n`;
+    const script = `#!/bin/sh\ncase "$*" in *--version*) ${first} ;; esac\nexec ${typstPath()} "$@"\n`;
     await writeFile(file, script, { mode: 0o755 });
     return file;
   }
