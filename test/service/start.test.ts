@@ -60,7 +60,7 @@ async function start(settings: Readonly<Record<string, string>>): Promise<Start>
 }
 
 async function ready(service: Start): Promise<URL> {
-  await expect.poll(service.output, { timeout: 120_000 }).toContain("The service is ready");
+  await expect.poll(service.output).toContain("The service is ready");
   return new URL(/ready at (\S+)/.exec(service.output())?.[1] ?? "");
 }
 

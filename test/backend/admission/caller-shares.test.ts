@@ -439,7 +439,7 @@ describe("a backend with two slots, one of them left free by a slow caller", () 
     await expect.poll(() => backend.metric("service_renders_running")).toBe(1);
     const lent = ask("slow", ENDLESS);
     await expect.poll(() => backend.metric("service_renders_waiting")).toBe(1);
-    await expect.poll(() => backend.metric("service_renders_running"), { timeout: 20_000 }).toBe(2);
+    await expect.poll(() => backend.metric("service_renders_running")).toBe(2);
     expect((await ask("quick", "y")).status).toBe(200);
     const refused = await expectProblem(await lent, "render_queue_full");
     expect(refused.context.retry_after).toBeGreaterThan(1);
