@@ -34,6 +34,7 @@ export interface TestServiceOptions {
 /** The environment of a backend process under test. */
 export function backendEnvironment(): Record<string, string> {
   return {
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? "",
     SERVICE_TYPST_BIN: typstPath(),
     SERVICE_BUBBLEWRAP_BIN: inject("bubblewrapPath"),
     SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,

@@ -125,6 +125,7 @@ async function refusal(sandbox: string, command: readonly string[], setting: Rec
   const [program = "", ...options] = [...command, ...BACKEND];
   const environment = {
     PATH: process.env.PATH,
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
     SERVICE_SANDBOX: sandbox,
     SERVICE_TYPST_BIN: typstPath(),
     SERVICE_BUBBLEWRAP_BIN: inject("bubblewrapPath"),
