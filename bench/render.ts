@@ -203,10 +203,6 @@ async function main(): Promise<void> {
       const { capacity, overload } = await loadRows(backend, typstPath, document);
       capacityRows.push(capacity);
       overloadRows.push(overload);
-<<<<<<< HEAD
-      if (group !== null) processorRows.push(await processorTimeRow(backend, group, typstPath, document));
-=======
->>>>>>> main
     }
     progress("the sandboxes …");
     const [hello] = documents;
