@@ -260,23 +260,32 @@ describe("a client that leaves", () => {
 });
 
 describe("a client that writes its whole body before it reads", () => {
+  /** The answer to a request that could be written whole. The edge waits half a second, in which a busy machine may not write. */
+  async function answerAfter(head: string, pieces: readonly (Uint8Array | string)[]) {
+    for (let attempt = 0; attempt < 5; attempt++) {
+      const client = await open(head);
+      let isWritten = true;
+      for (const piece of pieces) isWritten &&= await client.write(piece);
+      if (!isWritten) continue;
+      const { status, body } = (await client.answer()) ?? { status: 0, body: "{}" };
+      return { status, problem: JSON.parse(body) };
+    }
+    throw new Error("the edge has closed each connection before the end of its body");
+  }
+
   it.each([21, 25, 30])("gets its complete 413, with %i MiB declared", async (size) => {
-    const client = await open(renderHead(declared(size * MEBIBYTE)));
-    expect(await client.write(Buffer.alloc(size * MEBIBYTE, " "))).toBe(true);
-    const answer = await client.answer();
-    expect(answer?.status).toBe(413);
-    const { code, context } = JSON.parse(answer?.body ?? "");
-    expect([code, context.declared_size]).toEqual(["request_too_large", size * MEBIBYTE]);
+    const { status, problem } = await answerAfter(renderHead(declared(size * MEBIBYTE)), [
+      Buffer.alloc(size * MEBIBYTE, " "),
+    ]);
+    expect(status).toBe(413);
+    expect([problem.code, problem.context.declared_size]).toEqual(["request_too_large", size * MEBIBYTE]);
   });
 
   it.each([21, 25, 30])("gets its complete 413, with %i MiB in chunks", async (size) => {
-    const client = await open(renderHead(CHUNKED));
     const piece = chunk(Buffer.alloc(MEBIBYTE, " "));
-    for (let index = 0; index < size; index++) expect(await client.write(piece)).toBe(true);
-    await client.write("0\r\n\r\n");
-    const answer = await client.answer();
-    expect(answer?.status).toBe(413);
-    expect(JSON.parse(answer?.body ?? "")).toMatchObject({ code: "request_too_large" });
+    const pieces = [...Array.from({ length: size }, () => piece), "0\r\n\r\n"];
+    const { status, problem } = await answerAfter(renderHead(CHUNKED), pieces);
+    expect([status, problem.code]).toEqual([413, "request_too_large"]);
   });
 
   it.each([
@@ -287,11 +296,8 @@ describe("a client that writes its whole body before it reads", () => {
   ])("gets its complete problem: %s", async (_what, fields, path, status, code) => {
     const size = 4 * MEBIBYTE;
     const head = renderHead({ ...declared(size), ...fields }).replace("/v1/render", path || "/v1/render");
-    const client = await open(head);
-    expect(await client.write(Buffer.alloc(size, " "))).toBe(true);
-    const answer = await client.answer();
-    expect(answer?.status).toBe(status);
-    expect(JSON.parse(answer?.body ?? "").code).toBe(code);
+    const answer = await answerAfter(head, [Buffer.alloc(size, " ")]);
+    expect([answer.status, answer.problem.code]).toEqual([status, code]);
   });
 
   it("is cut off when it never ends", async () => {
