@@ -31,6 +31,7 @@ async function start(settings: Readonly<Record<string, string>>): Promise<Start>
     cwd: PROJECT,
     env: {
       PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
       HOME: folder,
       TMPDIR: folder,
       SERVICE_TYPST_BIN: typstPath(),
@@ -91,7 +92,7 @@ const temporary = async ({ folder }: Start) => (await readdir(folder)).filter((n
 describe("npm start", () => {
   it("serves, shows the backend's warnings, keeps tokens off disk and command lines, and leaves nothing", async () => {
     const before = await readdir(PROJECT);
-    const service = await start({});
+    const service = await start({ NODE_COMPILE_CACHE: "" });
     const url = await ready(service);
     expect(service.output()).toContain(`-H 'X-Service-Api-Token: ${SECRET}'`);
     const page = /^(http\S+)#token=(\S+)$/m.exec(service.output()) ?? [];
