@@ -147,7 +147,7 @@ async function receive(
 ): Promise<Reception> {
   const refused = (problem: Problem): Refusal => ({ kind: "refused", problem });
   if (forbidden !== null) return refused(forbidden);
-  if (isDraining()) return refused(serviceUnavailable());
+  if (isDraining()) return refused(serviceUnavailable("draining"));
   const reading = await readBody(request.raw, settings.limits, memory);
   if (reading.kind === "aborted") return { kind: CLIENT_GONE };
   if (reading.kind === "refused") return reading;
@@ -185,7 +185,7 @@ async function renderInSlot(
     case "left":
       return { outcome: notRendered(CLIENT_GONE), runs: [] };
     case "full": {
-      const problem = renderQueueFull("No render slot became free in time.", admission.retryAfterSeconds);
+      const problem = renderQueueFull(admission.cause, admission.retryAfterSeconds);
       return { outcome: notRendered(problem), runs: [queueRun(admission.waitedSeconds)] };
     }
     case "done": {
@@ -223,10 +223,16 @@ async function sendReply(
   }
 }
 
-/** Validates the edge's token. The name of a caller is believed only with it. */
-function senderOf({ headers }: FastifyRequest, tokens: readonly string[]): Sender {
+/** Why a request is refused that has no token of the edge. */
+export function forbiddenOf({ headers }: FastifyRequest, tokens: readonly string[]): Problem | null {
   const token = headers[BACKEND_TOKEN_HEADER.toLowerCase()];
-  const forbidden = validateToken(typeof token === "string" ? token : null, tokens);
+  return validateToken(typeof token === "string" ? token : null, tokens, BACKEND_TOKEN_HEADER);
+}
+
+/** The name of a caller is believed only with the edge's token. */
+function senderOf(request: FastifyRequest, tokens: readonly string[]): Sender {
+  const { headers } = request;
+  const forbidden = forbiddenOf(request, tokens);
   const name = headers[CALLER_HEADER.toLowerCase()];
   const isNamed = forbidden === null && typeof name === "string" && CALLER_NAME_PATTERN.test(name);
   const patience = headers[PATIENCE_HEADER.toLowerCase()];
