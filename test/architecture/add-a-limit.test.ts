@@ -11,25 +11,10 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const COPIED = [
-  ...[
-    "rules",
-    "protocol",
-    "compile",
-    "machine",
-    "client",
-    "cli",
-    "playground",
-    "edge",
-    "backend",
-    "scripts",
-    "bench",
-    "test",
-    "static",
-    "deploy",
-    "docs",
-    "examples",
-  ],
-  ...["README.md", "package.json", "tsconfig.json", "vitest.config.ts"],
+  ..."rules protocol compile machine client cli playground edge backend scripts bench test static deploy docs".split(
+    " ",
+  ),
+  ...["examples", "README.md", "package.json", "tsconfig.json", "vitest.config.ts"],
 ];
 const LIMITS = "rules/limits.ts";
 const MADE_UP_LIMIT = `

@@ -14,6 +14,7 @@ import { readBackendSettings } from "../../backend/start/settings.ts";
 import { prepareWorkDirectory } from "../../backend/work-directory/claim.ts";
 import { type MetricSample, parseMetrics, sampleValue } from "./metrics-text.ts";
 import { BACKEND_TOKEN } from "./tokens.ts";
+import { typstPath } from "./typst-path.ts";
 
 /** The names of the render directories and outputs in a work directory. */
 export async function projectsIn(workDirectory: string): Promise<string[]> {
@@ -56,7 +57,7 @@ export async function startTestBackend(
   const settings = readBackendSettings({
     SERVICE_PORT: "0",
     SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
-    SERVICE_TYPST_BIN: inject("typstPath"),
+    SERVICE_TYPST_BIN: typstPath(),
     SERVICE_BUBBLEWRAP_BIN: inject("bubblewrapPath"),
     SERVICE_WORK_DIRECTORY: workDirectory,
     SERVICE_LOG_LEVEL: "silent",
