@@ -68,6 +68,7 @@ describe("the backend's token", () => {
 
   it("is still required if none is configured", async () => {
     const open = await startTemporaryBackend({ SERVICE_BACKEND_TOKENS: "" });
+    await expectProblem(await open.fetch("/ready"), "service_unavailable");
     await expectProblem(await open.render({ source: "x" }), "service_unavailable");
     await expectProblem(
       await open.render({ source: "x" }, { headers: { "X-Service-Backend-Token": "" } }),
