@@ -52,6 +52,18 @@ describe("on one connection", () => {
     await typst.signal("go");
   });
 
+  it("renders one after another leave no listeners behind", async () => {
+    const backend = await startTemporaryBackend();
+    const accepted = once(backend.server, "connection");
+    await (await backend.fetch("/health")).text();
+    const [socket] = await accepted;
+    const listeners = () => socket.listenerCount("close");
+    const before = listeners();
+    for (let count = 0; count < 3; count++) await (await backend.render({ source: "x" })).bytes();
+    expect(socket.bytesRead).toBeGreaterThan(3 * '{"source":"x"}'.length);
+    await expect.poll(listeners).toBe(before);
+  });
+
   it("an unknown expectation is ignored, and the request is answered", async () => {
     const backend = await startTemporaryBackend();
     const received = await exchange(backend, request('{"source":"x"}', { Expect: "a-miracle", ...CLOSE }));

@@ -13,7 +13,14 @@ import { probeSandbox } from "../../../backend/typst/sandbox-probe.ts";
 import { TypstSupervisor } from "../../../backend/typst/supervisor.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import type { Output } from "../../../rules/output-options.ts";
-import { isRunning, openDescriptors, processesOf, processStatus, readProc, typstProcessesOf } from "../../support/processes.ts";
+import {
+  isRunning,
+  openDescriptors,
+  processesOf,
+  processStatus,
+  readProc,
+  typstProcessesOf,
+} from "../../support/processes.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { landlockObstacle, openTestSandbox, PAGES, PDF, type TestSandbox } from "../../support/test-sandbox.ts";
 
