@@ -10,20 +10,6 @@ const PACKAGES_OF_RULES = ["content-disposition", "content-type", "valibot"];
 /** The packages that the client may import beside the rules. */
 const PACKAGES_OF_CLIENT = ["content-disposition"];
 
-/**
- * What the command line client shares with the backend, so that `check` compiles as the service does, and with the vendoring of
- * packages, so that `manifest` gives them the digests of their lock file.
- */
-const COMPILING = [
-  "backend/typst/(command-line|program-text)\\.ts",
-  "backend/typst/(release|version)\\.mjs",
-  "backend/sandbox/(sandbox|unconfined)\\.ts",
-  "backend/work-directory/(font-links|render-directory)\\.ts",
-  "backend/cache-folder\\.mjs",
-  "scripts/typst-location\\.mjs",
-  "scripts/(packages/imports|vendoring/content-digest)\\.ts",
-];
-
 /** The folders of the backend from the outermost inwards. Each may import those after it, never those before it. */
 const BACKEND_FOLDERS = ["http", "render", "typst", "sandbox", "launcher", "work-directory"];
 
@@ -44,11 +30,33 @@ export default {
       to: { pathNot: "^rules/json/" },
     },
     {
+      name: "protocol-is-pure",
+      comment:
+        "protocol/ is what edge, backend and clients say to each other in HTTP: as pure as rules/, which it may import.",
+      severity: "error",
+      from: { path: "^protocol/" },
+      to: { pathNot: ["^(protocol|rules)/", `^node_modules/(${PACKAGES_OF_RULES.join("|")})/`] },
+    },
+    {
+      name: "compile-stands-below-the-programs",
+      comment: "compile/ is how Typst compiles a request, in the backend and on a developer's machine alike.",
+      severity: "error",
+      from: { path: "^compile/" },
+      to: { pathNot: ["^(compile|rules|machine)/", "^(node:)?[a-z_/]+$"] },
+    },
+    {
+      name: "machine-is-bare",
+      comment: "machine/ finds programs on a machine that may have no packages yet: it imports itself and Node.",
+      severity: "error",
+      from: { path: "^machine/" },
+      to: { path: "^[a-z_]+/", pathNot: "^machine/", dependencyTypesNot: ["core"] },
+    },
+    {
       name: "client-is-portable",
-      comment: `client/ runs in browsers, Node and Workers: it imports rules/, itself and ${PACKAGES_OF_CLIENT.join(" and ")}.`,
+      comment: `client/ runs in browsers, Node and Workers: it imports rules/, protocol/, itself and ${PACKAGES_OF_CLIENT.join(" and ")}.`,
       severity: "error",
       from: { path: "^client/" },
-      to: { pathNot: ["^(client|rules)/", `^node_modules/(${PACKAGES_OF_CLIENT.join("|")})/`] },
+      to: { pathNot: ["^(client|protocol|rules)/", `^node_modules/(${PACKAGES_OF_CLIENT.join("|")})/`] },
     },
     {
       name: "service-without-client",
@@ -60,10 +68,10 @@ export default {
     {
       name: "cli-is-a-client",
       comment:
-        "cli/ imports client/ and rules/, and of the backend only what compiling on this machine shares with it.",
+        "cli/ imports client/, protocol/ and rules/, and compile/ and machine/ to compile on this machine as the service does.",
       severity: "error",
       from: { path: "^cli/" },
-      to: { path: "^(backend|edge|scripts|test|bench)/", pathNot: COMPILING.map((path) => `^${path}$`) },
+      to: { path: "^(backend|edge|scripts|test|bench)/" },
     },
     {
       name: "nobody-imports-the-command",
@@ -78,7 +86,7 @@ export default {
       comment: "playground/ runs in browsers: it imports itself, the client, the rules and packages for browsers.",
       severity: "error",
       from: { path: "^playground/" },
-      to: { pathNot: "^(playground|client|rules|node_modules)/" },
+      to: { pathNot: "^(playground|client|protocol|rules|node_modules)/" },
     },
     {
       name: "nobody-imports-the-playground",
@@ -89,10 +97,10 @@ export default {
     },
     {
       name: "edge-without-backend",
-      comment: "The edge runs in workerd, in another process than the backend: they share only rules/.",
+      comment: "The edge runs in workerd, in another process than the backend: they share rules/ and protocol/.",
       severity: "error",
       from: { path: "^edge/" },
-      to: { path: "^(backend|scripts|test|bench)/" },
+      to: { path: "^(backend|compile|machine|scripts|test|bench)/" },
     },
     {
       name: "edge-without-node",
@@ -108,13 +116,14 @@ export default {
       severity: "error",
       from: {
         path: "^edge/",
-        pathNot: "^edge/(worker-with-containers|containers/backend-container|span-attributes)\\.ts$",
+        pathNot: "^edge/(worker-with-containers|containers/backend-container|log/span-attributes)\\.ts$",
       },
       to: { path: "^(edge/containers/backend-container\\.ts$|cloudflare:)" },
     },
     {
       name: "backend-without-edge",
-      comment: "The backend imports rules/ and packages for Node, never the edge, the scripts or the tests.",
+      comment:
+        "The backend imports rules/, protocol/, compile/, machine/ and packages for Node, never the edge, the scripts or the tests.",
       severity: "error",
       from: { path: "^backend/" },
       to: { path: "^(edge|scripts|test|bench)/" },
@@ -124,7 +133,7 @@ export default {
       comment: "Slots, queue and budgets are counted without knowing what a render is.",
       severity: "error",
       from: { path: "^backend/admission/" },
-      to: { path: "^backend/", pathNot: "^backend/admission/" },
+      to: { path: "^(backend|compile|machine)/", pathNot: "^backend/admission/" },
     },
     {
       name: "admission-is-above-typst",

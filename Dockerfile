@@ -20,6 +20,9 @@ FROM build AS edge-build
 RUN npm ci --ignore-scripts
 COPY wrangler.toml ./
 COPY rules rules
+COPY protocol protocol
+COPY compile compile
+COPY machine machine
 COPY client client
 COPY edge edge
 COPY playground playground
@@ -62,6 +65,9 @@ COPY --from=typst /bin/typst /usr/local/bin/typst
 COPY --from=packages /service/node_modules node_modules
 COPY package.json LICENSE ./
 COPY rules rules
+COPY protocol protocol
+COPY compile compile
+COPY machine machine
 COPY backend backend
 # What `npm run packages` and `npm run fonts` have fetched, if anything.
 COPY packages packages

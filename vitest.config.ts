@@ -32,7 +32,9 @@ export default defineConfig({
         extends: true,
         test: {
           name: "node",
-          include: ["test/{architecture,cli,client,playground,rules,backend,scripts,service,simulation}/**/*.test.ts"],
+          include: [
+            "test/{architecture,cli,client,playground,protocol,rules,backend,scripts,service,simulation}/**/*.test.ts",
+          ],
         },
       },
       {

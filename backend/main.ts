@@ -1,7 +1,7 @@
 /**
  * The backend as a program. Stop signals are heeded before the rest of it is loaded, which takes half a second.
  */
-import "./stop-signals.ts";
+import "./start/stop-signals.ts";
 
-const { run } = await import("./run.ts");
+const { run } = await import("./start/run.ts");
 await run();

@@ -5,8 +5,8 @@
  * Only ratios of one run count, so all candidates take turns with one backend.
  */
 import { readFile } from "node:fs/promises";
+import { locateTypst } from "../machine/typst-location.mjs";
 import { startBackend, takeFreePort } from "../scripts/local-service.ts";
-import { locateTypst } from "../scripts/typst-location.mjs";
 import { describeMachine } from "./machine.ts";
 import { median } from "./median.ts";
 import { markdown, publish, type Table } from "./report.ts";

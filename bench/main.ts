@@ -23,7 +23,7 @@ const BENCHMARKS = [
   "edge",
   "rules",
   "render",
-  "origins",
+  "backends",
   "siege",
 ] as const;
 

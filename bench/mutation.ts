@@ -45,7 +45,17 @@ const logger = {
 
 rmSync(COPY, { recursive: true, force: true });
 mkdirSync(`${COPY}/test`, { recursive: true });
-for (const path of ["rules", "static", "backend", "test/rules", "test/support", OUTCOME_TESTS])
+for (const path of [
+  "rules",
+  "protocol",
+  "compile",
+  "machine",
+  "static",
+  "backend",
+  "test/rules",
+  "test/support",
+  OUTCOME_TESTS,
+])
   cpSync(`${ROOT}${path}`, `${COPY}/${path}`, { recursive: true });
 
 const chosen = process.argv.slice(2);

@@ -7,7 +7,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { processIds, readProc } from "../backend/proc.ts";
+import { processIds, readProc } from "../backend/processes/proc.ts";
 
 /** The groups for processor time: of version 1 with the file that counts, and of version 2. */
 const HIERARCHIES = [

@@ -8,9 +8,9 @@
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
+import { locateTypst } from "../machine/typst-location.mjs";
 import { exampleRequest } from "../scripts/example-request.ts";
 import { type LocalBackend, type LocalEdge, startBackend, startEdge, takeFreePort } from "../scripts/local-service.ts";
-import { locateTypst } from "../scripts/typst-location.mjs";
 import { describeMachine } from "./machine.ts";
 import { benchmarkArguments, markdown, publish, type Table } from "./report.ts";
 

@@ -5,8 +5,8 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { cacheFolder } from "../backend/cache-folder.mjs";
 import type { ConstraintsStore, StoredConstraints } from "../client/client.ts";
+import { cacheFolder } from "../machine/cache-folder.mjs";
 import { writeWhole } from "./output-file.ts";
 
 /** @param url of the service: each has constraints of its own */

@@ -5,7 +5,7 @@
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseNamedTokens } from "../rules/http/authentication.ts";
+import { parseNamedTokens } from "../protocol/authentication.ts";
 import { CommandError } from "./exit-codes.ts";
 
 export const DEFAULT_URL = "http://127.0.0.1:8787";

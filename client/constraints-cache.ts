@@ -3,7 +3,7 @@
  *
  * Requests under way are not shared: in a Worker, one request must not wait for what another one fetches.
  */
-import type { PublishedConstraints } from "../rules/client.ts";
+import type { PublishedConstraints } from "../rules/published-rules.ts";
 import { UnexpectedResponseError } from "./errors.ts";
 import type { Answer, ServiceRequest } from "./transport.ts";
 import { parseJson } from "./transport.ts";

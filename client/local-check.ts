@@ -4,11 +4,12 @@
  * This is the only module that loads the code of the rules. `ServiceClient` imports it when it needs it, so that a bundler can
  * leave it out of what a page loads first.
  */
-import { checkRequest, type Disagreement, type PublishedConstraints } from "../rules/client.ts";
+
 import { problemDocument } from "../rules/problem.ts";
+import { checkRequest, type Disagreement, type PublishedConstraints } from "../rules/published-rules.ts";
 import { asLocalProblem, type ServiceProblem } from "./service-problem.ts";
 
-export { asConstraints } from "../rules/client.ts";
+export { asConstraints } from "../rules/published-rules.ts";
 
 export type LocalCheck =
   /** The service will accept the request. Typst may still fail to compile it. */

@@ -2,7 +2,7 @@
  * The answer to a successful render: the file, with what its headers say of it.
  */
 import { parse as parseDisposition } from "content-disposition";
-import { REQUEST_ID_HEADER } from "../rules/http/headers.ts";
+import { REQUEST_ID_HEADER } from "../protocol/headers.ts";
 import { ServiceUnreachableError } from "./errors.ts";
 import { mediaType } from "./transport.ts";
 

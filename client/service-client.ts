@@ -3,7 +3,7 @@
  *
  * Only what every platform has is used, `fetch` above all, so that it runs in Node, browsers and Workers alike.
  */
-import type { PublishedConstraints } from "../rules/client.ts";
+import type { PublishedConstraints } from "../rules/published-rules.ts";
 import { ConstraintsCache, type ConstraintsOutcome, type ConstraintsStore } from "./constraints-cache.ts";
 import { UnexpectedResponseError } from "./errors.ts";
 import type { LocalCheck } from "./local-check.ts";

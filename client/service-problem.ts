@@ -1,8 +1,9 @@
 /**
  * Problems (RFC 9457) as a client gets them: a union by `code`, each with its own `context`, `origin` and `status`.
  */
-import type { ProblemCode, ProblemDocument } from "../rules/client.ts";
+
 import { ORIGINS, type PROBLEMS, type ProblemContexts } from "../rules/problem.ts";
+import type { ProblemCode, ProblemDocument } from "../rules/published-rules.ts";
 
 /**
  * A problem that the service answered, or that it would answer. `switch` over `code` to get the type of its `context`.

@@ -1,7 +1,7 @@
 /**
  * One exchange with the service: the request out, and the answer sorted into a success, a problem or a failure.
  */
-import { API_TOKEN_HEADER } from "../rules/http/headers.ts";
+import { API_TOKEN_HEADER } from "../protocol/headers.ts";
 import { PROBLEM_MEDIA_TYPE } from "../rules/problem.ts";
 import { ServiceUnreachableError, UnexpectedResponseError } from "./errors.ts";
 import { retryAfterSeconds } from "./retry.ts";

@@ -3,27 +3,27 @@
  */
 import { type Handler, Hono, type MiddlewareHandler } from "hono";
 import { etag, RETAINED_304_HEADERS } from "hono/etag";
-import { CAPABILITIES_PATH } from "../rules/capabilities.ts";
-import { COMMON_HEADERS, REQUEST_ID_HEADER } from "../rules/http/headers.ts";
-import { EDGE_ROUTES, PLAYGROUND_ROUTES, REFERENCE_ROUTES, STATIC_ROUTES } from "../rules/http/routes.ts";
-import { SERVER_TIMING_HEADER } from "../rules/http/server-timing.ts";
+import { CAPABILITIES_PATH } from "../protocol/capabilities.ts";
+import { COMMON_HEADERS, REQUEST_ID_HEADER } from "../protocol/headers.ts";
+import { EDGE_ROUTES, PLAYGROUND_ROUTES, REFERENCE_ROUTES, STATIC_ROUTES } from "../protocol/routes.ts";
+import { SERVER_TIMING_HEADER } from "../protocol/server-timing.ts";
 import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem.ts";
-import { limitCallerRate } from "./caller-rate.ts";
-import { answerCapabilities } from "./capabilities-route.ts";
-import { answerConstraints } from "./constraints-route.ts";
+import { drainBody } from "./body/drain-body.ts";
 import { type EdgeBindings, type EdgeContext, settingsOf } from "./context.ts";
-import { allowOtherOrigins, CORS_HEADERS_OF_304 } from "./cross-origin.ts";
-import { drainBody } from "./drain-body.ts";
-import { requireMetricsAccess } from "./metrics-access.ts";
-import { answerMetrics } from "./metrics-route.ts";
-import { answerPage } from "./pages.ts";
+import { limitCallerRate } from "./guards/caller-rate.ts";
+import { allowOtherOrigins, CORS_HEADERS_OF_304 } from "./guards/cross-origin.ts";
+import { requireMetricsAccess } from "./guards/metrics-access.ts";
+import { requireToken } from "./guards/require-token.ts";
+import { requireUrl } from "./guards/require-url.ts";
+import { servedMethods } from "./guards/served-methods.ts";
+import { endRequest, logFailure } from "./log/request-log.ts";
+import { RequestRecord } from "./log/request-record.ts";
 import { problemResponse } from "./problem-response.ts";
-import { answerRender } from "./render-route.ts";
-import { endRequest, logFailure } from "./request-log.ts";
-import { RequestRecord } from "./request-record.ts";
-import { requireToken } from "./require-token.ts";
-import { requireUrl } from "./require-url.ts";
-import { servedMethods } from "./served-methods.ts";
+import { answerCapabilities } from "./routes/capabilities.ts";
+import { answerConstraints } from "./routes/constraints.ts";
+import { answerMetrics } from "./routes/metrics.ts";
+import { answerPage } from "./routes/pages.ts";
+import { answerRender } from "./routes/render.ts";
 
 export const app = new Hono<EdgeBindings>();
 

@@ -3,17 +3,17 @@
  */
 import type { Context } from "hono";
 import { limitsFingerprint } from "../rules/limits.ts";
-import { BodyMemory } from "./body-memory.ts";
-import type { FairLimit } from "./fair-limit.ts";
-import { MetricsScraper } from "./metrics-scraper.ts";
-import { OriginCapabilities } from "./origin-capabilities.ts";
-import { type Origin, openOrigin } from "./origins/origin.ts";
-import { OriginChoice } from "./origins/origin-choice.ts";
-import { uploadLimit } from "./read-body.ts";
-import type { RequestRecord } from "./request-record.ts";
+import { type Backend, openBackend } from "./backends/backend.ts";
+import { BackendChoice } from "./backends/backend-choice.ts";
+import { BodyMemory } from "./body/body-memory.ts";
+import type { FairLimit } from "./body/fair-limit.ts";
+import { uploadLimit } from "./body/read-body.ts";
+import { CommonCapabilities } from "./gathered/common-capabilities.ts";
+import { MetricsScraper } from "./gathered/metrics-scraper.ts";
+import type { RequestRecord } from "./log/request-record.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
 
-/** The Worker's bindings: the static documents, an optional rate limit, settings as strings, and those that name origins. */
+/** The Worker's bindings: the static documents, an optional rate limit, settings as strings, and those that name backends. */
 export interface EdgeEnvironment {
   readonly ASSETS: Fetcher;
   readonly CALLER_RATE_LIMITER?: RateLimit;
@@ -41,10 +41,10 @@ interface Deployment {
   readonly bodyMemory: BodyMemory;
   /** The bodies that are being read. */
   readonly uploads: FairLimit;
-  readonly origins: readonly Origin[];
-  readonly originChoice: OriginChoice;
+  readonly backends: readonly Backend[];
+  readonly backendChoice: BackendChoice;
   readonly metricsScraper: MetricsScraper;
-  readonly originCapabilities: OriginCapabilities;
+  readonly commonCapabilities: CommonCapabilities;
 }
 
 /** The bindings are one object for the life of an isolate, so its settings are read once. */
@@ -59,16 +59,16 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
   const known = deployments.get(env);
   if (known !== undefined) return known;
   const settings = readEdgeSettings(env);
-  const origins = settings.backends.map((address) => openOrigin(address, env, settings.accessToken));
+  const backends = settings.backends.map((address) => openBackend(address, env, settings.accessToken));
   const deployment = {
     settings,
     limitsFingerprint: limitsFingerprint(settings.limits),
     bodyMemory: new BodyMemory(settings.limits.max_request_body_bytes),
     uploads: uploadLimit(settings.bodyTimeoutSeconds),
-    origins,
-    originChoice: new OriginChoice(origins.length),
-    metricsScraper: new MetricsScraper(origins, settings.metricsAccess.kind === "open"),
-    originCapabilities: new OriginCapabilities(origins),
+    backends,
+    backendChoice: new BackendChoice(backends.length),
+    metricsScraper: new MetricsScraper(backends, settings.metricsAccess.kind === "open"),
+    commonCapabilities: new CommonCapabilities(backends),
   };
   deployments.set(env, deployment);
   return deployment;

@@ -2,7 +2,7 @@
  * Problems as responses of the edge.
  */
 
-import { NOT_STORED_HEADERS } from "../rules/http/headers.ts";
+import { NOT_STORED_HEADERS } from "../protocol/headers.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS, type Problem, problemDocument, problemInstance } from "../rules/problem.ts";
 import type { EdgeContext } from "./context.ts";
 

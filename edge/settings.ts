@@ -2,7 +2,7 @@
  * The edge's settings: the only reader of the Worker's bindings. They are parsed once per isolate and frozen.
  */
 
-import { type NamedToken, parseNamedTokens, parseTokens } from "../rules/http/authentication.ts";
+import { type NamedToken, parseNamedTokens, parseTokens } from "../protocol/authentication.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
 import { BACKEND_TIMEOUT_SETTING, type RenderTime, readRenderTime } from "../rules/render-time.ts";
 import {
@@ -12,7 +12,7 @@ import {
   readIntegerSettings,
   SettingError,
 } from "../rules/settings.ts";
-import { type AccessToken, type OriginAddress, parseOriginAddresses } from "./origins/origin-address.ts";
+import { type AccessToken, type BackendAddress, parseBackendAddresses } from "./backends/backend-address.ts";
 
 /** The edge's integer settings, without the limits. */
 export const EDGE_INTEGER_SETTINGS = {
@@ -48,7 +48,7 @@ export interface EdgeSettings extends RenderTime {
   readonly apiTokens: readonly NamedToken[];
   /** Authenticates the edge to the backend. Empty if the deployment has no token configured: every render is then answered 503. */
   readonly backendToken: string;
-  readonly backends: readonly OriginAddress[];
+  readonly backends: readonly BackendAddress[];
   /** Null if the backends are not behind Cloudflare Access. */
   readonly accessToken: AccessToken | null;
   readonly bodyTimeoutSeconds: number;
@@ -83,7 +83,7 @@ export function readEdgeSettings(environment: Readonly<Record<string, unknown>>)
     ...readRenderTime(strings),
     apiTokens: parseNamedTokens("SERVICE_API_TOKENS", strings.SERVICE_API_TOKENS),
     backendToken: parseTokens("SERVICE_BACKEND_TOKEN", strings.SERVICE_BACKEND_TOKEN)[0] ?? "",
-    backends: parseOriginAddresses(strings.SERVICE_BACKEND_URLS),
+    backends: parseBackendAddresses(strings.SERVICE_BACKEND_URLS),
     accessToken: readAccessToken(strings),
     metricsAccess: readMetricsAccess(strings),
     corsOrigins: readCorsOrigins(strings),

@@ -1,7 +1,7 @@
 /**
  * A request as a command for a shell. The token is a variable of the shell: it is in no text that is copied.
  */
-import { API_TOKEN_HEADER } from "../rules/http/headers.ts";
+import { API_TOKEN_HEADER } from "../protocol/headers.ts";
 
 /** No line of a JSON text can equal it. */
 const END_MARK = "END_OF_REQUEST";

@@ -9,7 +9,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
-import { parseNamedTokens } from "../rules/http/authentication.ts";
+import { parseNamedTokens } from "../protocol/authentication.ts";
 import { readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { START_INTEGER_SETTINGS } from "./start-settings.ts";
 import { welcome } from "./welcome.ts";

@@ -22,10 +22,10 @@ const project: { version: string; license: string } = JSON.parse(await readFile(
 await rm(TARGET, { recursive: true, force: true });
 const types = ["--outDir", fileURLToPath(new URL("types", TARGET))];
 execFileSync("tsc", ["-p", fileURLToPath(new URL("client/tsconfig.build.json", ROOT)), ...types], { stdio: "inherit" });
-await removeUnreachableTypes(["client/client.d.ts", "rules/client.d.ts"]);
+await removeUnreachableTypes(["client/client.d.ts", "rules/published-rules.d.ts"]);
 const { metafile } = await build({
   absWorkingDir: fileURLToPath(ROOT),
-  entryPoints: { client: "client/client.ts", rules: "rules/client.ts" },
+  entryPoints: { client: "client/client.ts", rules: "rules/published-rules.ts" },
   outdir: fileURLToPath(TARGET),
   bundle: true,
   // The client loads the rules when it needs them: they are a chunk of their own.
@@ -53,7 +53,7 @@ await writeFile(
       engines: { node: ">=20" },
       exports: {
         ".": { types: "./types/client/client.d.ts", default: "./client.js" },
-        "./rules": { types: "./types/rules/client.d.ts", default: "./rules.js" },
+        "./rules": { types: "./types/rules/published-rules.d.ts", default: "./rules.js" },
         "./package.json": "./package.json",
       },
     },

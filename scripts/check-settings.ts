@@ -2,9 +2,9 @@
  * Prints one line for each setting that is not valid. The set-up runs it before the steps that take minutes, so it must
  * not import any npm package.
  */
-import { readBackendSettings } from "../backend/settings.ts";
+import { readBackendSettings } from "../backend/start/settings.ts";
 import { EDGE_INTEGER_SETTINGS, readCorsOrigins, readLogRequests, readMetricsAccess } from "../edge/settings.ts";
-import { parseNamedTokens } from "../rules/http/authentication.ts";
+import { parseNamedTokens } from "../protocol/authentication.ts";
 import { readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { START_INTEGER_SETTINGS } from "./start-settings.ts";
 

@@ -9,7 +9,7 @@ import { copyFile, cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/p
 import { createRequire } from "node:module";
 import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { AssetDescription } from "../edge/assets-worker.ts";
+import type { AssetDescription } from "../edge/standalone/assets-worker.ts";
 import { bundle, wranglerConfig } from "./local-worker.ts";
 import { provideStaticAssets } from "./static-assets.ts";
 
@@ -43,7 +43,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 export async function writeEdge(folder: string): Promise<void> {
   const { main, assets, compatibility_date, compatibility_flags } = await wranglerConfig();
   await provideStaticAssets();
-  const [edge, assetsWorker] = await Promise.all([bundle(main), bundle("edge/assets-worker.ts")]);
+  const [edge, assetsWorker] = await Promise.all([bundle(main), bundle("edge/standalone/assets-worker.ts")]);
   const source = fileURLToPath(new URL(assets.directory, PROJECT));
   const files = await describeFiles(source);
   await rm(folder, { recursive: true, force: true });

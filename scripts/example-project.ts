@@ -3,7 +3,7 @@
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { programText } from "../backend/typst/program-text.ts";
+import { programText } from "../compile/program-text.ts";
 import { exampleRequest } from "./example-request.ts";
 
 /** Writes the files of an example into a directory. `main.typ` is the program text that the backend would compile. */

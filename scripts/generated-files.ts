@@ -3,10 +3,10 @@
  */
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { BACKEND_INTEGER_SETTINGS } from "../backend/settings.ts";
+import { BACKEND_INTEGER_SETTINGS } from "../backend/start/settings.ts";
 import { ANSWER_FAULTS } from "../cli/doctor/answer-faults.ts";
 import { CHECK_GROUPS } from "../cli/doctor/checks.ts";
-import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../edge/analytics.ts";
+import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../edge/log/analytics.ts";
 import { EDGE_INTEGER_SETTINGS } from "../edge/settings.ts";
 import project from "../package.json" with { type: "json" };
 import { OPENAPI_DOCUMENT_NAME, STATIC_DOCUMENTS } from "../rules/constraints.ts";

@@ -10,8 +10,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { processIds, readProc } from "../backend/proc.ts";
-import { locateBubblewrap } from "./bubblewrap-location.mjs";
+import { processIds, readProc } from "../backend/processes/proc.ts";
+import { locateBubblewrap } from "../machine/bubblewrap-location.mjs";
 import { LOOPBACK, type LocalWorker, type RateLimitBinding, startConfiguredWorker } from "./local-worker.ts";
 
 export { LOOPBACK, STOP_SIGNALS, startWorkerFile } from "./local-worker.ts";

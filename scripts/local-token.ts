@@ -5,7 +5,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseNamedTokens } from "../rules/http/authentication.ts";
+import { parseNamedTokens } from "../protocol/authentication.ts";
 
 const TOKEN_FILE = fileURLToPath(new URL("../.local/api-token", import.meta.url));
 

@@ -8,15 +8,15 @@
  * node_modules, to .local and to the user's cache.
  */
 import { constants } from "node:os";
-import { cacheFolder } from "../backend/cache-folder.mjs";
-import { TYPST_VERSION } from "../backend/typst/release.mjs";
+import { cacheFolder } from "../machine/cache-folder.mjs";
+import { locateTypst } from "../machine/typst-location.mjs";
+import { TYPST_VERSION } from "../machine/typst-release.mjs";
 import { libraryObstacle } from "./set-up/libraries.mjs";
 import { ensurePackages, PROJECT_FOLDER, packagesAreCurrent } from "./set-up/packages.mjs";
 import { failOnProblems, SetUpError, say } from "./set-up/report.mjs";
 import { sandboxProblems } from "./set-up/sandbox.mjs";
 import { settingProblems } from "./set-up/settings.mjs";
 import { ensureCachedTypst, typstObstacle } from "./set-up/typst.mjs";
-import { locateTypst } from "./typst-location.mjs";
 
 /** The oldest Node with every function that the set-up calls. The service itself runs on a newer one. */
 const OLDEST_NODE_MAJOR = 20;

@@ -8,9 +8,10 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { enableCompileCache, getCompileCacheDir } from "node:module";
 import { join } from "node:path";
-import { cacheFolder } from "../backend/cache-folder.mjs";
-import { readBackendSettings } from "../backend/settings.ts";
+import { readBackendSettings } from "../backend/start/settings.ts";
 import { readEdgeSettings } from "../edge/settings.ts";
+import { cacheFolder } from "../machine/cache-folder.mjs";
+import { locateTypst } from "../machine/typst-location.mjs";
 import { readIntegerSettings, SettingError } from "../rules/settings.ts";
 import {
   isPortFree,
@@ -25,7 +26,6 @@ import {
 } from "./local-service.ts";
 import { localToken, localTokens } from "./local-token.ts";
 import { START_INTEGER_SETTINGS } from "./start-settings.ts";
-import { locateTypst } from "./typst-location.mjs";
 import { vendoredSettings } from "./vendoring/folders.ts";
 import { welcome } from "./welcome.ts";
 

@@ -3,7 +3,7 @@
  */
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
-import { fileHeaders } from "../../rules/http/rendered-file.ts";
+import { fileHeaders } from "../../protocol/rendered-file.ts";
 import type { RenderedFile } from "../render/outcome.ts";
 import type { Spool } from "../render/spool.ts";
 

@@ -3,7 +3,7 @@
  */
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
-import { COMMON_HEADERS, NOT_STORED_HEADERS, REQUEST_ID_HEADER } from "../../rules/http/headers.ts";
+import { COMMON_HEADERS, NOT_STORED_HEADERS, REQUEST_ID_HEADER } from "../../protocol/headers.ts";
 import { PROBLEM_MEDIA_TYPE, problem, problemDocument } from "../../rules/problem.ts";
 
 /** How long a client has to read the last answer on its connection. */

@@ -2,12 +2,7 @@
  * Problems as responses of a backend.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
-import {
-  COMMON_HEADERS,
-  NOT_STORED_HEADERS,
-  PROBLEM_CODE_HEADER,
-  REQUEST_ID_HEADER,
-} from "../../rules/http/headers.ts";
+import { COMMON_HEADERS, NOT_STORED_HEADERS, PROBLEM_CODE_HEADER, REQUEST_ID_HEADER } from "../../protocol/headers.ts";
 import {
   PROBLEM_MEDIA_TYPE,
   PROBLEMS,

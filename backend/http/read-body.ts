@@ -2,11 +2,11 @@
  * Reads a request's body within a size limit, a memory budget and a deadline.
  */
 import type { IncomingMessage } from "node:http";
-import { BodyCollector } from "../../rules/http/body-collector.ts";
-import { declaredSize, validateDeclaredSize } from "../../rules/http/declared-size.ts";
-import type { RequestHead } from "../../rules/http/request-head.ts";
+import { BodyCollector } from "../../protocol/body-collector.ts";
+import { declaredSize, validateDeclaredSize } from "../../rules/declared-size.ts";
 import type { Limits } from "../../rules/limits.ts";
 import { type Problem, problem, renderQueueFull } from "../../rules/problem.ts";
+import type { RequestHead } from "../../rules/request-head.ts";
 import type { Reservation } from "../admission/byte-budget.ts";
 
 export type BodyReading =
@@ -33,7 +33,7 @@ const MAX_DRAIN_MILLISECONDS = 5000;
 /** A client that sends nothing for this long waits for its answer. The edge waits as long. */
 const DRAIN_SILENCE_MILLISECONDS = 500;
 
-/** The headers that `rules/http/request-head.ts` validates. */
+/** The headers that `rules/request-head.ts` validates. */
 export function requestHead({ headers }: IncomingMessage): RequestHead {
   return {
     contentLength: headers["content-length"] ?? null,

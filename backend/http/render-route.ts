@@ -4,8 +4,8 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { validateToken } from "../../rules/http/authentication.ts";
-import { type BackendLoad, formatBackendLoad } from "../../rules/http/backend-load.ts";
+import { validateToken } from "../../protocol/authentication.ts";
+import { type BackendLoad, formatBackendLoad } from "../../protocol/backend-load.ts";
 import {
   BACKEND_TOKEN_HEADER,
   CALLER_HEADER,
@@ -14,25 +14,25 @@ import {
   LOAD_HEADER,
   PATIENCE_HEADER,
   PROBE_CALLER,
-} from "../../rules/http/headers.ts";
-import { validateMediaType } from "../../rules/http/request-head.ts";
-import { SERVER_TIMING_HEADER, serverTiming } from "../../rules/http/server-timing.ts";
+} from "../../protocol/headers.ts";
+import { SERVER_TIMING_HEADER, serverTiming } from "../../protocol/server-timing.ts";
 import { type Limits, limitsFingerprint } from "../../rules/limits.ts";
 import { type Problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
 import { parseRenderRequest, type RenderRequest } from "../../rules/render-request.ts";
 import { queueDeadlineMilliseconds } from "../../rules/render-time.ts";
+import { validateMediaType } from "../../rules/request-head.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import type { RenderQueue } from "../admission/render-queue.ts";
-import type { BackendMetrics, ObservedRender, RequestEnd } from "../metrics.ts";
+import type { BackendMetrics, ObservedRender, RequestEnd } from "../observe/metrics.ts";
+import { traceParentOf } from "../observe/request-trace.ts";
+import type { Tracing } from "../observe/tracing.ts";
 import { CLIENT_GONE, notRendered } from "../render/outcome.ts";
 import { type PhaseRun, PhaseTimer, phaseSeconds, type RequestPhase } from "../render/phases.ts";
 import { type RenderResources, render, type ValidRequest } from "../render/render.ts";
 import { timeoutCauseOf } from "../render/timeouts.ts";
-import type { Tracing } from "../tracing/tracing.ts";
 import type { Deliveries, Delivery } from "./delivery.ts";
 import { reportFailure, sendProblem } from "./problem-response.ts";
 import { drainBody, readBody, requestHead } from "./read-body.ts";
-import { traceParentOf } from "./request-trace.ts";
 
 /** The caller of a request if no edge names one. */
 const UNNAMED_CALLER = "unnamed";

@@ -2,7 +2,7 @@
  * The answer to a request without a route: its path is unknown, or exists for other methods only.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { allowedMethods, BACKEND_ROUTES } from "../../rules/http/routes.ts";
+import { allowedMethods, BACKEND_ROUTES } from "../../protocol/routes.ts";
 import { methodNotAllowed, notFound } from "../../rules/problem.ts";
 import { sendProblem } from "./problem-response.ts";
 

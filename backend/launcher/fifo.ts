@@ -3,7 +3,7 @@
  */
 import { closeSync, constants, openSync, writeSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { errorCode } from "../error-log.ts";
+import { errorCode } from "../observe/error-log.ts";
 
 /**
  * Until the next try, if Typst has not opened the FIFO yet or has not taken what was written. A process that has waited has

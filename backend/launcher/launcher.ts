@@ -6,8 +6,8 @@
 import { mkdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Readable } from "node:stream";
-import { describeError, ServiceFailure } from "../error-log.ts";
-import type { BackendSettings } from "../settings.ts";
+import { describeError, ServiceFailure } from "../observe/error-log.ts";
+import type { BackendSettings } from "../start/settings.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
 import type { LaunchedProgram, ProgramCommand, ProgramEnd } from "./program.ts";
 import { type Run, Shell } from "./shell.ts";

@@ -1,11 +1,11 @@
 /**
  * The outcome of a render: the one place that decides which problem the end of a Typst process is.
  */
-import type { FileExtension } from "../../rules/http/file-name.ts";
+import type { FileExtension } from "../../protocol/file-name.ts";
 import type { Output } from "../../rules/output-options.ts";
 import { outputTooLarge, type Problem, problem, renderQueueFull } from "../../rules/problem.ts";
-import { ServiceFailure } from "../error-log.ts";
-import type { BackendSettings } from "../settings.ts";
+import { ServiceFailure } from "../observe/error-log.ts";
+import type { BackendSettings } from "../start/settings.ts";
 import type { TypstResult } from "../typst/process.ts";
 import type { Spool } from "./spool.ts";
 import { type RenderTimeout, renderTimeout } from "./timeouts.ts";

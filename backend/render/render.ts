@@ -2,11 +2,14 @@
  * One render, from a valid request to a finished output: reserve disk space, compile, decide the outcome, and pack the pages
  * of an archive.
  */
+
+import { pageProbeArguments, type RenderCommand } from "../../compile/command-line.ts";
+import { isFont } from "../../compile/file-layout.ts";
+import { programText } from "../../compile/program-text.ts";
 import type { RenderRequest } from "../../rules/render-request.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
-import type { BackendSettings } from "../settings.ts";
-import { pageProbeArguments, type RenderCommand } from "../typst/command-line.ts";
+import type { BackendSettings } from "../start/settings.ts";
 import {
   DISCARD_OUTPUT,
   type OutputTaker,
@@ -14,10 +17,8 @@ import {
   type TypstResult,
   type TypstTask,
 } from "../typst/process.ts";
-import { programText } from "../typst/program-text.ts";
 import type { PreparedRender, TypstSupervisor } from "../typst/supervisor.ts";
 import type { WarmPool } from "../typst/warm-pool.ts";
-import { isFont } from "../work-directory/font-links.ts";
 import { projectBytes, stringBytes } from "../work-directory/render-directory.ts";
 import type { WorkDirectoryWatch } from "../work-directory/watch.ts";
 import { archiveOutcome, throwIfDiskIsFull } from "./archived-output.ts";

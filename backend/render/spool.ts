@@ -8,7 +8,7 @@ import { randomUUID } from "node:crypto";
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
-import { ServiceFailure } from "../error-log.ts";
+import { ServiceFailure } from "../observe/error-log.ts";
 import type { AppendResult } from "../typst/process.ts";
 
 /** Outputs up to this size stay in memory if the budget has room. Most documents are smaller. */

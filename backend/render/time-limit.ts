@@ -1,7 +1,7 @@
 /**
  * How long one render may go on: until its client goes away or its time is used up.
  */
-import type { BackendSettings } from "../settings.ts";
+import type { BackendSettings } from "../start/settings.ts";
 import { CLIENT_GONE, type RenderFailure } from "./outcome.ts";
 import { MAX_FILL_SECONDS, renderTimeout } from "./timeouts.ts";
 

@@ -3,7 +3,7 @@
  * limit it was, and so do the log and the metrics.
  */
 import { type Problem, problem } from "../../rules/problem.ts";
-import type { BackendSettings } from "../settings.ts";
+import type { BackendSettings } from "../start/settings.ts";
 
 export const TIMEOUT_CAUSES = ["wall_clock", "processor_time", "writing_files"] as const;
 

@@ -5,9 +5,9 @@
 import { constants } from "node:fs";
 import { access, chmod, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { readProc } from "../proc.ts";
-import type { BackendSettings } from "../settings.ts";
-import { NAMESPACE_ARGUMENTS } from "./bubblewrap-needs.mjs";
+import { NAMESPACE_ARGUMENTS } from "../../machine/bubblewrap-needs.mjs";
+import { readProc } from "../processes/proc.ts";
+import type { BackendSettings } from "../start/settings.ts";
 import { findMachineFacts, type MachineFacts, PRLIMIT_MISSING, type Trial, tryProgram } from "./trial.ts";
 
 export interface BubblewrapFacts extends MachineFacts {

@@ -3,13 +3,15 @@
  * directory and, read-only, Typst, its libraries, fonts and packages and the files of the render.
  */
 import { basename } from "node:path";
+import type { TypstPaths } from "../../compile/command-line.ts";
+import { RENDER_ENVIRONMENT } from "../../compile/environment.ts";
+import { NAMESPACE_ARGUMENTS } from "../../machine/bubblewrap-needs.mjs";
 import { INHERITED_DESCRIPTOR } from "../launcher/program.ts";
-import type { BackendSettings } from "../settings.ts";
-import { NAMESPACE_ARGUMENTS } from "./bubblewrap-needs.mjs";
+import type { BackendSettings } from "../start/settings.ts";
 import { describeBubblewrapObstacle, findBubblewrapFacts } from "./bubblewrap-obstacle.ts";
 import { endOfTypst } from "./launch-end.ts";
 import { chooseResourceLimits, LIMITER_NAME } from "./resource-limits.ts";
-import { RENDER_ENVIRONMENT, type Sandbox, type SandboxView } from "./sandbox.ts";
+import type { Sandbox } from "./sandbox.ts";
 import { makeSandboxRoot, SANDBOX_PATHS, sandboxRootPath } from "./sandbox-root.ts";
 import { writeSeccompFilter } from "./seccomp-filter-file.ts";
 import { sharedLibraries } from "./shared-libraries.ts";
@@ -46,7 +48,7 @@ export async function openBubblewrap(settings: BackendSettings): Promise<Sandbox
   return {
     mode: "bubblewrap",
     workFiles: [seccompPath, ...rootFiles],
-    view: ({ outputDirectory }): SandboxView => ({
+    view: ({ outputDirectory }): TypstPaths => ({
       root: SANDBOX_PATHS.project,
       outputDirectory: outputDirectory === null ? null : SANDBOX_PATHS.output,
       fontPaths,

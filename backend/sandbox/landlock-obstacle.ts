@@ -3,8 +3,8 @@
  * the cause and what to do.
  */
 import { readFileSync } from "node:fs";
-import type { BackendSettings } from "../settings.ts";
-import { OLDEST_LINUX, OLDEST_UTIL_LINUX } from "./landlock-needs.mjs";
+import { OLDEST_LINUX, OLDEST_UTIL_LINUX } from "../../machine/landlock-needs.mjs";
+import type { BackendSettings } from "../start/settings.ts";
 import { findMachineFacts, type MachineFacts, outputOf, PRLIMIT_MISSING, type Trial, tryProgram } from "./trial.ts";
 
 export interface LandlockFacts extends MachineFacts {

@@ -6,13 +6,15 @@
  * still see that other files exist.
  */
 import { basename } from "node:path";
-import { readProc } from "../proc.ts";
-import type { BackendSettings } from "../settings.ts";
+import type { TypstPaths } from "../../compile/command-line.ts";
+import { RENDER_ENVIRONMENT } from "../../compile/environment.ts";
+import { readProc } from "../processes/proc.ts";
+import type { BackendSettings } from "../start/settings.ts";
 import { describeLandlockObstacle, findLandlockFacts } from "./landlock-obstacle.ts";
 import { endOfTypst } from "./launch-end.ts";
 import { preparePackageDirectory } from "./package-directory.ts";
 import { chooseResourceLimits, LIMITER_NAME } from "./resource-limits.ts";
-import { RENDER_ENVIRONMENT, type Sandbox, type SandboxView } from "./sandbox.ts";
+import type { Sandbox } from "./sandbox.ts";
 import { writeSeccompFilter } from "./seccomp-filter-file.ts";
 import { sharedLibraries } from "./shared-libraries.ts";
 
@@ -42,7 +44,7 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
   return {
     mode: "landlock",
     workFiles: [seccompPath, ...packages.workFiles],
-    view: (renderDirectory): SandboxView => ({
+    view: (renderDirectory): TypstPaths => ({
       root: renderDirectory.root,
       outputDirectory: renderDirectory.outputDirectory,
       fontPaths: settings.fontPaths,

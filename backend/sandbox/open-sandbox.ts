@@ -1,7 +1,7 @@
 /**
  * Opens a sandbox of a given mode.
  */
-import type { BackendSettings } from "../settings.ts";
+import type { BackendSettings } from "../start/settings.ts";
 import { openBubblewrap } from "./bubblewrap.ts";
 import { openLandlock } from "./landlock.ts";
 import type { Sandbox, SandboxMode } from "./sandbox.ts";

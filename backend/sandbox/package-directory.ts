@@ -2,7 +2,7 @@
  * The folder of packages for sandboxes that show Typst the host's own paths.
  */
 import { mkdir } from "node:fs/promises";
-import type { BackendSettings } from "../settings.ts";
+import type { BackendSettings } from "../start/settings.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
 
 export interface PackageDirectory {

@@ -3,7 +3,7 @@
  * `ulimit` cannot set all of them, prlimit(1) does, before anything else runs.
  */
 import { execa } from "execa";
-import type { BackendSettings } from "../settings.ts";
+import type { BackendSettings } from "../start/settings.ts";
 
 /** Typst has its streams open, and the files of the render one at a time: under 20 (measured). */
 const MAX_OPEN_FILES = 256;

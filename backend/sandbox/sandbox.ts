@@ -2,20 +2,12 @@
  * The interface of a sandbox: the paths that Typst sees in it, how Typst is started in it, how Typst ended, and why it does
  * not run. Everything that differs between the sandboxes is behind this interface.
  */
+import type { TypstPaths } from "../../compile/command-line.ts";
+import type { SandboxMode } from "../../machine/sandbox-modes.mjs";
 import type { ProgramCommand, ProgramEnd } from "../launcher/program.ts";
 import type { RenderDirectory } from "../work-directory/render-directory.ts";
-import type { SandboxMode } from "./modes.mjs";
 
 export type { SandboxMode };
-
-/** Paths as Typst sees them. */
-export interface SandboxView {
-  readonly root: string;
-  /** The directory for output files; null if the output goes to standard output. */
-  readonly outputDirectory: string | null;
-  readonly fontPaths: readonly string[];
-  readonly packagePath: string;
-}
 
 /** A command that runs Typst in the sandbox. */
 export interface TypstCommand extends ProgramCommand {
@@ -35,7 +27,7 @@ export interface Sandbox {
   readonly mode: SandboxMode;
   /** Files and directories in the work directory without which Typst does not run in the sandbox. */
   readonly workFiles: readonly string[];
-  view(renderDirectory: RenderDirectory): SandboxView;
+  view(renderDirectory: RenderDirectory): TypstPaths;
   /** @param variables environment variables of Typst, in addition to those of every render. */
   programCommand(
     renderDirectory: RenderDirectory,
@@ -47,9 +39,3 @@ export interface Sandbox {
   /** Why Typst does not run in it on this machine, and what to do about it, in sentences for the operator. */
   findObstacle(): Promise<string>;
 }
-
-/**
- * The whole environment of a render. Variables such as TYPST_FONT_PATHS or SOURCE_DATE_EPOCH change what Typst does, so
- * none are inherited from the host. Times are in UTC.
- */
-export const RENDER_ENVIRONMENT = { TZ: "UTC" } as const;

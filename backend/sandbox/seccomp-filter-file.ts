@@ -3,7 +3,7 @@
  */
 import { writeFile } from "node:fs/promises";
 import { SettingError } from "../../rules/settings.ts";
-import type { BackendSettings } from "../settings.ts";
+import type { BackendSettings } from "../start/settings.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
 import { seccompFilter } from "./seccomp.ts";
 

@@ -3,8 +3,8 @@
  * data of a caller is involved. The `*-obstacle.ts` file of each sandbox explains the findings.
  */
 import { execa } from "execa";
-import { readProc } from "../proc.ts";
-import type { BackendSettings } from "../settings.ts";
+import { readProc } from "../processes/proc.ts";
+import type { BackendSettings } from "../start/settings.ts";
 
 /** The result of running a program of the sandbox by itself. */
 export type Trial =

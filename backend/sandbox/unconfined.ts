@@ -3,14 +3,11 @@
  * contains a flaw in it.
  */
 import { basename } from "node:path";
-import type { BackendSettings } from "../settings.ts";
+import { UNCONFINED_ENVIRONMENT } from "../../compile/environment.ts";
+import type { BackendSettings } from "../start/settings.ts";
 import { endOfTypst } from "./launch-end.ts";
 import { preparePackageDirectory } from "./package-directory.ts";
-import { proxyVariables } from "./proxy-variables.ts";
-import { RENDER_ENVIRONMENT, type Sandbox } from "./sandbox.ts";
-
-/** A port that refuses every connection: without a sandbox, only this prevents Typst from fetching packages. */
-const REFUSING_PROXY = "http://127.0.0.1:9";
+import type { Sandbox } from "./sandbox.ts";
 
 export async function openUnconfined(
   settings: Pick<BackendSettings, "typstPath" | "fontPaths" | "packagePath" | "workDirectory">,
@@ -29,7 +26,7 @@ export async function openUnconfined(
       typstName: basename(settings.typstPath),
       file: settings.typstPath,
       arguments: typstArguments,
-      environment: { ...RENDER_ENVIRONMENT, ...proxyVariables(REFUSING_PROXY), ...variables },
+      environment: { ...UNCONFINED_ENVIRONMENT, ...variables },
       workingDirectory: renderDirectory.root,
       inheritedFile: null,
       limitCommands: [],

@@ -1,12 +1,13 @@
 /**
  * Chooses the sandbox in which this backend runs Typst. No sandbox is used before the probe has tried to get out of it.
  */
+
+import { AUTOMATIC_MODES } from "../../machine/sandbox-modes.mjs";
 import { SettingError } from "../../rules/settings.ts";
 import type { Launcher } from "../launcher/launcher.ts";
-import { AUTOMATIC_MODES } from "../sandbox/modes.mjs";
 import { openSandbox } from "../sandbox/open-sandbox.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
-import type { BackendSettings } from "../settings.ts";
+import type { BackendSettings } from "../start/settings.ts";
 import { probeSandbox } from "./sandbox-probe.ts";
 
 export interface ChosenSandbox {

@@ -1,12 +1,13 @@
 /**
  * The fonts that every render finds: those that `typst fonts` lists in the sandbox, with the options of a render.
  */
-import type { FontFamily, FontVariant } from "../../rules/capabilities.ts";
-import { ServiceFailure } from "../error-log.ts";
+
+import { fontListArguments } from "../../compile/command-line.ts";
+import type { FontFamily, FontVariant } from "../../protocol/capabilities.ts";
+import { ServiceFailure } from "../observe/error-log.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
-import type { BackendSettings } from "../settings.ts";
+import type { BackendSettings } from "../start/settings.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
-import { fontListArguments } from "./command-line.ts";
 import type { OutputTaker } from "./process.ts";
 import type { TypstSupervisor } from "./supervisor.ts";
 

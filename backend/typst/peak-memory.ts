@@ -5,7 +5,7 @@
  * the high-water mark at the last reading: one at the first byte of the output, when Typst has done most of its work, and
  * one every few milliseconds in longer renders.
  */
-import { readProc } from "../proc.ts";
+import { readProc } from "../processes/proc.ts";
 
 const INTERVAL_MILLISECONDS = 50;
 /** More than the programs between the shell that starts it and Typst in any sandbox. */

@@ -6,10 +6,10 @@
  * process group.
  */
 import type { Readable } from "node:stream";
-import { ServiceFailure } from "../error-log.ts";
 import { writeFifo } from "../launcher/fifo.ts";
 import type { Launcher } from "../launcher/launcher.ts";
 import type { LaunchedProgram, ProgramEnd } from "../launcher/program.ts";
+import { ServiceFailure } from "../observe/error-log.ts";
 import type { Sandbox, TypstCommand, TypstExit } from "../sandbox/sandbox.ts";
 import { listOutputFiles } from "../work-directory/output-files.ts";
 import { PeakMemory } from "./peak-memory.ts";

@@ -10,12 +10,12 @@ import { mkdtemp, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { compileArguments } from "../../compile/command-line.ts";
+import { proxyVariables } from "../../compile/environment.ts";
 import type { Launcher } from "../launcher/launcher.ts";
-import { proxyVariables } from "../sandbox/proxy-variables.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
-import type { BackendSettings } from "../settings.ts";
+import type { BackendSettings } from "../start/settings.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
-import { compileArguments } from "./command-line.ts";
 import { DISCARD_OUTPUT, TypstProcess } from "./process.ts";
 
 /** Whether an ordinary document compiles, and which attempts to get out succeeded. */

@@ -5,15 +5,15 @@
  */
 
 import { join } from "node:path";
-import { ServiceFailure } from "../error-log.ts";
+import { isArchive, type RenderCommand, renderArguments } from "../../compile/command-line.ts";
+import { waitingText } from "../../compile/program-text.ts";
 import type { Launcher } from "../launcher/launcher.ts";
+import { ServiceFailure } from "../observe/error-log.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
-import type { BackendSettings } from "../settings.ts";
+import type { BackendSettings } from "../start/settings.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
-import { isArchive, type RenderCommand, renderArguments } from "./command-line.ts";
 import { FifoStock } from "./fifo-stock.ts";
 import { type TextInput, TypstProcess } from "./process.ts";
-import { waitingText } from "./program-text.ts";
 
 /** A process that has not got its program text, and the directory that it will read. */
 export interface PreparedRender {

@@ -8,7 +8,7 @@
  *                        └────no room, close──> discarded
  */
 import { setTimeout as delay } from "node:timers/promises";
-import type { RenderCommand } from "./command-line.ts";
+import type { RenderCommand } from "../../compile/command-line.ts";
 import type { PreparedRender, TypstSupervisor } from "./supervisor.ts";
 
 /**

@@ -7,12 +7,12 @@ import { chmod, mkdir, readdir, rm, rmdir, stat } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { SettingError } from "../../rules/settings.ts";
-import { describeError } from "../error-log.ts";
-import type { BackendSettings } from "../settings.ts";
+import { describeError } from "../observe/error-log.ts";
+import { killStrayProcesses } from "../processes/stray-processes.ts";
+import type { BackendSettings } from "../start/settings.ts";
 import { identityOf } from "./identity.ts";
 import { workDirectoryPath } from "./paths.ts";
 import { RENDER_PREFIX } from "./render-directory.ts";
-import { killStrayProcesses } from "./stray-processes.ts";
 
 /** A claim on the work directory, for as long as the process lives. */
 export interface WorkDirectoryClaim {

@@ -3,8 +3,8 @@
  * the outputs of many renders, unlike `$XDG_RUNTIME_DIR`, which is also removed when its user logs out.
  */
 import { join } from "node:path";
+import { cacheFolder } from "../../machine/cache-folder.mjs";
 import type { Environment } from "../../rules/settings.ts";
-import { cacheFolder } from "../cache-folder.mjs";
 
 /**
  * The directories that systemd makes for a service whose unit has CacheDirectory=, StateDirectory= or RuntimeDirectory=;

@@ -5,7 +5,7 @@
 import { mkdir, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
-import { describeError, ServiceFailure } from "../error-log.ts";
+import { describeError, ServiceFailure } from "../observe/error-log.ts";
 import { countNamedDirectories, directoriesOf } from "./directory-paths.ts";
 import type { DirectoryAnswer, DirectoryJob } from "./directory-thread.ts";
 

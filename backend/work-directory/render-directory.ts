@@ -9,13 +9,13 @@ import { randomUUID } from "node:crypto";
 import { readdirSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
 import { link, mkdir, mkdtemp, rm, rmdir, unlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { DATA_FILE_NAME, fontLinkName } from "../../compile/file-layout.ts";
 import type { StringSpan } from "../../rules/json/string.ts";
 import { type Problem, problem } from "../../rules/problem.ts";
 import { quote } from "../../rules/quote.ts";
 import type { RenderFile, RenderRequest } from "../../rules/render-request.ts";
 import { countNamedDirectories, neededDirectoryBytes } from "./directory-paths.ts";
 import { DirectoryError, makeDirectories, removeDirectories } from "./directory-tree.ts";
-import { fontLinkName } from "./font-links.ts";
 import { removeOutputFiles } from "./output-files.ts";
 
 /** The stock of FIFOs. */
@@ -31,9 +31,6 @@ export interface DirectoryUser {
   /** Whether it has ended and certainly nothing of it is left. */
   readonly isGone: boolean;
 }
-
-/** The name of the file with `data`. Keys cannot contain a colon, so no file of a request can have this name. */
-export const DATA_FILE_NAME = ":data.json";
 
 const EMPTY_DATA = Buffer.from("{}");
 

@@ -5,7 +5,7 @@
 import { statSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
-import { describeError, ServiceFailure } from "../error-log.ts";
+import { describeError, ServiceFailure } from "../observe/error-log.ts";
 import { identityOf } from "./identity.ts";
 
 /** An idle backend takes at most this long to notice. */

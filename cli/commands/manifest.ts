@@ -5,11 +5,11 @@
 import { readdir, readFile } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
-import { TYPST_VERSION } from "../../backend/typst/release.mjs";
-import { isFont } from "../../backend/work-directory/font-links.ts";
+import { folderDigest, sha256 } from "../../compile/content-digest.ts";
+import { isFont } from "../../compile/file-layout.ts";
+import { importedPackages } from "../../compile/package-imports.ts";
+import { TYPST_VERSION } from "../../machine/typst-release.mjs";
 import { formatPackageSpec, type PackageSpec } from "../../rules/package-spec.ts";
-import { importedPackages } from "../../scripts/packages/imports.ts";
-import { folderDigest, sha256 } from "../../scripts/vendoring/content-digest.ts";
 import { CommandError } from "../exit-codes.ts";
 import { operatorFolders } from "../local/operator-folders.ts";
 import { DATA_OPTION, FILES_OPTION, FONT_PATH_OPTION, PACKAGE_PATH_OPTION } from "../options.ts";

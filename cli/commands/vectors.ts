@@ -2,7 +2,7 @@
  * `vectors`: runs the conformance vectors that a deployment publishes through the rules of this version.
  */
 import type { Command } from "@commander-js/extra-typings";
-import { runVectors } from "../../rules/client.ts";
+import { runVectors } from "../../rules/published-rules.ts";
 import { CommandError, EXIT_CODES, exitCodeOf } from "../exit-codes.ts";
 import { TOKEN_FILE_OPTION, URL_OPTION } from "../options.ts";
 import { problemInWords, writeJson } from "../report.ts";

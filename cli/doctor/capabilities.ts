@@ -1,13 +1,13 @@
 /**
  * What is installed: the edge publishes what all origins have, and each origin what it has itself.
  */
-import { TYPST_VERSION } from "../../backend/typst/release.mjs";
+import { TYPST_VERSION } from "../../machine/typst-release.mjs";
 import {
   CAPABILITIES_PATH,
   type Capabilities,
   capabilityDifferences,
   parseCapabilities,
-} from "../../rules/capabilities.ts";
+} from "../../protocol/capabilities.ts";
 import { faultIn, isAnswer, problemIn } from "./answer-faults.ts";
 import { deploymentCheck, found, ok, originCheck, skipped } from "./check.ts";
 import type { Exchange } from "./probe.ts";

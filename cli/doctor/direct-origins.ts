@@ -1,8 +1,8 @@
 /**
  * Each origin that the caller names, asked directly: does it answer as the edge does?
  */
-import { TYPST_VERSION } from "../../backend/typst/release.mjs";
-import { BACKEND_TOKEN_HEADER, LIMITS_HEADER } from "../../rules/http/headers.ts";
+import { TYPST_VERSION } from "../../machine/typst-release.mjs";
+import { BACKEND_TOKEN_HEADER, LIMITS_HEADER } from "../../protocol/headers.ts";
 import { LIMIT_SETTINGS, limitsFingerprint } from "../../rules/limits.ts";
 import { faultIn, isAnswer, jsonIn, problemIn } from "./answer-faults.ts";
 import { originCapabilities } from "./capabilities.ts";

@@ -1,7 +1,7 @@
 /**
  * What the edge's `/metrics` says about its origins, where it is open. It is read after the renders, so that they are in it.
  */
-import { TYPST_VERSION } from "../../backend/typst/release.mjs";
+import { TYPST_VERSION } from "../../machine/typst-release.mjs";
 import { faultIn, isAnswer } from "./answer-faults.ts";
 import { type CheckGroup, deploymentCheck, found, ok, skipped } from "./check.ts";
 import type { Examination } from "./examination.ts";

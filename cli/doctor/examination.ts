@@ -3,8 +3,8 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { PublishedConstraints, ServiceProblem } from "../../client/client.ts";
-import type { Capabilities } from "../../rules/capabilities.ts";
-import { API_TOKEN_HEADER, BACKEND_TOKEN_HEADER, CALLER_HEADER } from "../../rules/http/headers.ts";
+import type { Capabilities } from "../../protocol/capabilities.ts";
+import { API_TOKEN_HEADER, BACKEND_TOKEN_HEADER, CALLER_HEADER } from "../../protocol/headers.ts";
 import { problemIn } from "./answer-faults.ts";
 import type { MetricSample } from "./metrics-text.ts";
 import { type Allowance, type Answer, type Exchange, Probe, type ProbeRequest } from "./probe.ts";

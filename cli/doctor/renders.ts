@@ -1,8 +1,9 @@
 /**
  * A render of each format, whose bytes are looked into, and one that needs data and files.
  */
-import { checkRequest } from "../../rules/client.ts";
-import { FILE_MEDIA_TYPES } from "../../rules/http/rendered-file.ts";
+
+import { FILE_MEDIA_TYPES } from "../../protocol/rendered-file.ts";
+import { checkRequest } from "../../rules/published-rules.ts";
 import { sizeInWords } from "../terminal.ts";
 import { faultIn, isAnswer, problemIn } from "./answer-faults.ts";
 import { type Check, type CheckGroup, deploymentCheck, found, ok, skipped, type Verdict } from "./check.ts";
@@ -29,7 +30,7 @@ const RENDER_FAULTS = {
   "no-backend": {
     severity: "failure",
     cause: "None of the edge's origins takes a render: origins-up says why, unless /metrics is closed to the doctor.",
-    advice: `If it is, look for "an origin did not answer" in the edge's log: ${EDGE_LOG}.`,
+    advice: `If it is, look for "a backend did not answer" in the edge's log: ${EDGE_LOG}.`,
   },
   "behind-limit": {
     severity: "failure",

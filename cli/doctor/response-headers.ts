@@ -7,7 +7,7 @@ import {
   LIMITS_HEADER,
   REQUEST_ID_HEADER,
   REQUEST_ID_PATTERN,
-} from "../../rules/http/headers.ts";
+} from "../../protocol/headers.ts";
 import { type CheckGroup, deploymentCheck, found, ok, skipped } from "./check.ts";
 import type { Examination, SeenAnswer } from "./examination.ts";
 

@@ -2,11 +2,11 @@
  * What the deployment publishes: limits, versions of the rules, conformance vectors and the static documents.
  */
 import { isDeepStrictEqual } from "node:util";
-import { checkRequest, runVectors } from "../../rules/client.ts";
 import { RULES_VERSION } from "../../rules/files-rules.ts";
 import { LIMIT_SETTINGS, MAX_KEYS, publishedLimits } from "../../rules/limits.ts";
 import { OUTPUT_RULES_VERSION } from "../../rules/output-rules.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
+import { checkRequest, runVectors } from "../../rules/published-rules.ts";
 import { sizeInWords } from "../terminal.ts";
 import { faultIn, isAnswer, jsonIn, problemIn } from "./answer-faults.ts";
 import { capabilitiesPublished } from "./capabilities.ts";

@@ -1,8 +1,9 @@
 /**
  * Whether the service answers at the URL, and whether it asks for a token and takes the right one.
  */
-import { asConstraints } from "../../rules/client.ts";
-import { API_TOKEN_HEADER } from "../../rules/http/headers.ts";
+
+import { API_TOKEN_HEADER } from "../../protocol/headers.ts";
+import { asConstraints } from "../../rules/published-rules.ts";
 import { faultIn, isAnswer, jsonIn, problemIn } from "./answer-faults.ts";
 import { type CheckGroup, deploymentCheck, found, ok } from "./check.ts";
 import type { Examination } from "./examination.ts";

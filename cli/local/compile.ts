@@ -7,18 +7,17 @@ import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { execa } from "execa";
-import type { Sandbox } from "../../backend/sandbox/sandbox.ts";
-import { openUnconfined } from "../../backend/sandbox/unconfined.ts";
 import {
   isArchive,
   lowestPage,
   pageProbeArguments,
   type RenderCommand,
   renderArguments,
-} from "../../backend/typst/command-line.ts";
-import { programText } from "../../backend/typst/program-text.ts";
-import { fontLinkName, isFont } from "../../backend/work-directory/font-links.ts";
-import { DATA_FILE_NAME, RenderDirectory } from "../../backend/work-directory/render-directory.ts";
+  type TypstPaths,
+} from "../../compile/command-line.ts";
+import { UNCONFINED_ENVIRONMENT } from "../../compile/environment.ts";
+import { DATA_FILE_NAME, fontLinkName, isFont } from "../../compile/file-layout.ts";
+import { programText } from "../../compile/program-text.ts";
 import type { Limits } from "../../rules/limits.ts";
 import type { Output } from "../../rules/output-options.ts";
 import { RENDER_TIME_SETTINGS } from "../../rules/render-time.ts";
@@ -68,10 +67,20 @@ export async function compileLocally(
 ): Promise<Compiled> {
   const work = await realpath(await mkdtemp(join(tmpdir(), "document-rendering-")));
   try {
-    const directory = await RenderDirectory.create(work, isArchive(output));
-    await layOut(project, data, directory.root);
-    const sandbox = await openUnconfined({ ...local, workDirectory: work });
-    const run = new LocalRun({ project, output, local, directory, sandbox, signal });
+    const makeDirectory = async (name: string) => {
+      await mkdir(join(work, name));
+      return join(work, name);
+    };
+    const root = await makeDirectory("root");
+    await layOut(project, data, root);
+    const paths = {
+      root,
+      outputDirectory: isArchive(output) ? await makeDirectory("output") : null,
+      fontPaths: local.fontPaths,
+      // Without one, Typst would use the user's own packages.
+      packagePath: local.packagePath ?? (await makeDirectory("packages")),
+    };
+    const run = new LocalRun({ project, output, local, paths, signal });
     return await run.compile();
   } finally {
     await rm(work, { recursive: true, force: true });
@@ -90,7 +99,7 @@ async function layOut(project: Project, data: DataText | null, root: string): Pr
 }
 
 /** The pages of an archive in order: Typst names each file by its number. */
-async function archivedPages({ outputDirectory }: RenderDirectory): Promise<Buffer[]> {
+async function archivedPages({ outputDirectory }: TypstPaths): Promise<Buffer[]> {
   if (outputDirectory === null) return [];
   const names = (await readdir(outputDirectory)).sort((left, right) => Number(left) - Number(right));
   return Promise.all(names.map((name) => readFile(join(outputDirectory, name))));
@@ -100,8 +109,7 @@ interface RunParts {
   readonly project: Project;
   readonly output: Output;
   readonly local: LocalSettings;
-  readonly directory: RenderDirectory;
-  readonly sandbox: Sandbox;
+  readonly paths: TypstPaths;
   readonly signal: AbortSignal;
 }
 
@@ -113,9 +121,9 @@ class LocalRun {
   }
 
   async compile(): Promise<Compiled> {
-    const { output, directory, sandbox } = this.#parts;
+    const { output, paths } = this.#parts;
     const settings = this.#commandLineSettings();
-    const ended = await this.#start(renderArguments(settings, sandbox.view(directory), this.#command()));
+    const ended = await this.#start(renderArguments(settings, paths, this.#command()));
     const text = this.#rewritten(ended.stderr);
     const diagnostics = parseDiagnostics(text);
     const failed = (reason: string | null): Compiled => ({ ok: false, text, diagnostics, reason, pages: [] });
@@ -126,7 +134,7 @@ class LocalRun {
     if (ended.exitCode !== 0) return failed(null);
     const missing = await this.#missingPages(ended.stdout);
     if (missing !== null) return failed(missing);
-    const pages = isArchive(output) ? await archivedPages(directory) : [Buffer.from(ended.stdout)];
+    const pages = isArchive(output) ? await archivedPages(paths) : [Buffer.from(ended.stdout)];
     if (pages.length > max_output_files) return failed(`The document has more than ${max_output_files} pages.`);
     if (pages.length === 0) return failed("The document has none of the selected pages.");
     return { ok: true, text, diagnostics, reason: null, pages };
@@ -134,16 +142,14 @@ class LocalRun {
 
   /** Typst ends well where a selection matches no page; the service does not. */
   async #missingPages(stdout: Uint8Array): Promise<string | null> {
-    const { output, directory, sandbox } = this.#parts;
+    const { output, paths } = this.#parts;
     if (output.format !== "pdf") {
       const isEmpty = !isArchive(output) && stdout.length === 0;
       return isEmpty ? `The document has no page ${output.page ?? 1}.` : null;
     }
     if (output.pages === null) return null;
     const page = lowestPage(output.pages);
-    const probe = await this.#start(
-      pageProbeArguments(this.#commandLineSettings(), sandbox.view(directory), this.#command(), page),
-    );
+    const probe = await this.#start(pageProbeArguments(this.#commandLineSettings(), paths, this.#command(), page));
     return probe.exitCode === 0 && probe.stdout.length === 0
       ? `The document has none of the pages ${output.pages}.`
       : null;
@@ -159,11 +165,10 @@ class LocalRun {
   }
 
   async #start(typstArguments: readonly string[]) {
-    const { project, directory, sandbox, local, signal } = this.#parts;
-    const command = sandbox.programCommand(directory, typstArguments);
-    const ended = await execa(command.file, command.arguments, {
-      cwd: command.workingDirectory,
-      env: command.environment,
+    const { project, paths, local, signal } = this.#parts;
+    const ended = await execa(local.typstPath, typstArguments, {
+      cwd: paths.root,
+      env: UNCONFINED_ENVIRONMENT,
       extendEnv: false,
       input: Buffer.concat(programText(project.source)),
       encoding: "buffer",
@@ -182,11 +187,11 @@ class LocalRun {
   }
 
   #rewritten(stderr: Uint8Array): string {
-    const { project, directory } = this.#parts;
+    const { project, paths } = this.#parts;
     return rewriteDiagnostics(Buffer.from(stderr).toString("utf8"), {
       source: project.source,
       sourceName: project.sourceName,
-      compiledIn: directory.root,
+      compiledIn: paths.root,
       root: project.root,
       shownPath: (key) => shownPath(project.root, project.sourceName, key),
     }).trimEnd();

@@ -3,7 +3,7 @@
  * its prelude, and with the caller's paths, not those of the folder in which it was compiled.
  */
 import { styleText } from "node:util";
-import { sourceLine } from "../../backend/typst/program-text.ts";
+import { sourceLine } from "../../compile/program-text.ts";
 
 export interface Diagnostic {
   readonly severity: "error" | "warning";

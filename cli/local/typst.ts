@@ -2,9 +2,9 @@
  * The Typst on this machine: the very version that the service runs on, since another one finds other mistakes.
  */
 import { resolve } from "node:path";
-import { TYPST_VERSION } from "../../backend/typst/release.mjs";
-import { typstProblem } from "../../backend/typst/version.mjs";
-import { locateTypst } from "../../scripts/typst-location.mjs";
+import { locateTypst } from "../../machine/typst-location.mjs";
+import { TYPST_VERSION } from "../../machine/typst-release.mjs";
+import { typstProblem } from "../../machine/typst-version.mjs";
 import { CommandError } from "../exit-codes.ts";
 
 /**

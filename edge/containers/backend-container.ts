@@ -14,8 +14,8 @@ import {
   PATIENCE_HEADER,
   PROBE_CALLER,
   PROBLEM_CODE_HEADER,
-} from "../../rules/http/headers.ts";
-import { fileHeaders } from "../../rules/http/rendered-file.ts";
+} from "../../protocol/headers.ts";
+import { fileHeaders } from "../../protocol/rendered-file.ts";
 import { LIMIT_SETTINGS } from "../../rules/limits.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS } from "../../rules/problem.ts";
 import { BACKEND_TIMEOUT_SETTING, RENDER_TIME_SETTINGS } from "../../rules/render-time.ts";

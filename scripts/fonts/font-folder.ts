@@ -7,8 +7,8 @@ import { copyFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises"
 import { basename, join } from "node:path";
 import { execa } from "execa";
 import * as v from "valibot";
+import { folderDigest } from "../../compile/content-digest.ts";
 import { downloadDebianPackages } from "../set-up/debian-packages.mjs";
-import { folderDigest } from "../vendoring/content-digest.ts";
 import { changeFolder } from "../vendoring/folder-change.ts";
 import { VendoringError } from "../vendoring/vendoring-error.ts";
 import { withFirstFonts } from "./font-collection.ts";

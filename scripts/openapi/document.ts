@@ -5,9 +5,9 @@
  * `npm run generate` writes it to `static/openapi.json`. No part of this file is in the Worker.
  */
 import { toJsonSchemaDefs } from "@valibot/to-json-schema";
-import { CAPABILITIES_PATH } from "../../rules/capabilities.ts";
-import { API_TOKEN_HEADER, COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../rules/http/headers.ts";
-import { SERVER_TIMING_HEADER } from "../../rules/http/server-timing.ts";
+import { CAPABILITIES_PATH } from "../../protocol/capabilities.ts";
+import { API_TOKEN_HEADER, COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../protocol/headers.ts";
+import { SERVER_TIMING_HEADER } from "../../protocol/server-timing.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
 import { capabilitiesExample, constraintsExample, type Example, problemExample, requestExamples } from "./examples.ts";
 import { REQUEST_SCHEMAS } from "./request-schemas.ts";

@@ -2,8 +2,8 @@
  * The examples of the interface description: requests that the service renders as they are, and a problem of each code.
  * Problems that validation finds are made by the validation itself.
  */
-import { TYPST_VERSION } from "../../backend/typst/release.mjs";
-import { type Capabilities, capabilitiesOf } from "../../rules/capabilities.ts";
+import { TYPST_VERSION } from "../../machine/typst-release.mjs";
+import { type Capabilities, capabilitiesOf } from "../../protocol/capabilities.ts";
 import { constraintsDocument } from "../../rules/constraints.ts";
 import { DEFAULT_LIMITS, limitsFrom } from "../../rules/limits.ts";
 import {

@@ -5,7 +5,7 @@
  * The context of each problem is checked against `ProblemContexts` by the compiler, and against the catalogue by a test.
  */
 import * as v from "valibot";
-import { CAPABILITIES_SCHEMA } from "../../rules/capabilities.ts";
+import { CAPABILITIES_SCHEMA } from "../../protocol/capabilities.ts";
 import { KEY_RULES, SET_RULES } from "../../rules/files-rules.ts";
 import { LIMIT_SETTINGS, type LimitName, MAX_KEYS } from "../../rules/limits.ts";
 import { ARCHIVES, OUTPUT_FORMATS, PDF_STANDARDS, PDF_VERSIONS } from "../../rules/output-options.ts";

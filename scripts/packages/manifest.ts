@@ -3,8 +3,8 @@
  */
 import { parse as parseToml } from "smol-toml";
 import * as v from "valibot";
-import { TYPST_VERSION } from "../../backend/typst/release.mjs";
 import { PACKAGE_MANIFEST_NAME } from "../../backend/typst/vendored-packages.ts";
+import { TYPST_VERSION } from "../../machine/typst-release.mjs";
 import { compareVersions, formatPackageSpec, type PackageSpec } from "../../rules/package-spec.ts";
 import { VendoringError } from "../vendoring/vendoring-error.ts";
 import type { PackageFiles } from "./archive.ts";

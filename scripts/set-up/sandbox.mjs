@@ -3,11 +3,11 @@
  * everything else is only looked for, because installing it needs privileges that a set-up should not have.
  */
 
-import { findOnPath } from "../../backend/programs.mjs";
-import { EMPTY_SANDBOX_ARGUMENTS, hasMadeEmptySandbox } from "../../backend/sandbox/bubblewrap-needs.mjs";
-import { landlockTrialArguments, OLDEST_UTIL_LINUX } from "../../backend/sandbox/landlock-needs.mjs";
-import { AUTOMATIC_MODES, parseSandboxChoice, SANDBOX_ADVICE } from "../../backend/sandbox/modes.mjs";
-import { locateBubblewrap } from "../bubblewrap-location.mjs";
+import { locateBubblewrap } from "../../machine/bubblewrap-location.mjs";
+import { EMPTY_SANDBOX_ARGUMENTS, hasMadeEmptySandbox } from "../../machine/bubblewrap-needs.mjs";
+import { landlockTrialArguments, OLDEST_UTIL_LINUX } from "../../machine/landlock-needs.mjs";
+import { findOnPath } from "../../machine/programs.mjs";
+import { AUTOMATIC_MODES, parseSandboxChoice, SANDBOX_ADVICE } from "../../machine/sandbox-modes.mjs";
 import { canFetchBubblewrap, ensureCachedBubblewrap } from "./bubblewrap.mjs";
 import { SetUpError } from "./report.mjs";
 import { runCommand } from "./run-command.mjs";

@@ -5,9 +5,9 @@ import { existsSync } from "node:fs";
 import { realpath, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
-import { findOnPath } from "../../backend/programs.mjs";
-import { TYPST_VERSION } from "../../backend/typst/release.mjs";
-import { typstProblem } from "../../backend/typst/version.mjs";
+import { findOnPath } from "../../machine/programs.mjs";
+import { TYPST_VERSION } from "../../machine/typst-release.mjs";
+import { typstProblem } from "../../machine/typst-version.mjs";
 import { SetUpError, say, withProgress } from "./report.mjs";
 import { runCommand } from "./run-command.mjs";
 

@@ -2,9 +2,9 @@
 import { createHash } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
-import { findOnPath } from "../../backend/programs.mjs";
-import { TYPST_VERSION } from "../../backend/typst/release.mjs";
-import { typstProblem } from "../../backend/typst/version.mjs";
+import { findOnPath } from "../../machine/programs.mjs";
+import { TYPST_VERSION } from "../../machine/typst-release.mjs";
+import { typstProblem } from "../../machine/typst-version.mjs";
 import { SetUpError, say, withProgress } from "./report.mjs";
 import { runCommand } from "./run-command.mjs";
 
@@ -14,7 +14,7 @@ const DOWNLOAD_LIMITS = {
   archiveBytes: 128 * 1024 * 1024, // the archives have about 20 MB
 };
 
-/** @typedef {import("../../backend/typst/release.mjs").TypstRelease} TypstRelease */
+/** @typedef {import("../../machine/typst-release.mjs").TypstRelease} TypstRelease */
 
 /**
  * @param {TypstRelease | undefined} release

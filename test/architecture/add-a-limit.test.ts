@@ -13,6 +13,9 @@ const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const COPIED = [
   ...[
     "rules",
+    "protocol",
+    "compile",
+    "machine",
     "client",
     "cli",
     "playground",
@@ -63,7 +66,9 @@ function run(script: string, ...args: string[]): string {
 /** Everything but the edge's tests as one program, which is faster than one program per folder as in `npm run check`. */
 const ALL_IN_ONE = {
   extends: "./test/tsconfig.json",
-  include: ["rules", "backend", "scripts", "bench", "test"].map((folder) => `${folder}/**/*.ts`),
+  include: ["rules", "protocol", "compile", "machine", "backend", "scripts", "bench", "test"].map(
+    (folder) => `${folder}/**/*.ts`,
+  ),
   exclude: ["test/edge"],
 };
 

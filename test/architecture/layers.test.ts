@@ -15,15 +15,16 @@ const CONFIGURATION = ".dependency-cruiser.mjs";
 /** Files that exist in the made-up project, to be imported. */
 const TARGETS = [
   "rules/problem.ts",
+  "protocol/headers.ts",
   "rules/json/cursor.ts",
   "client/client.ts",
   "cli/project/project.ts",
-  "backend/typst/program-text.ts",
+  "compile/program-text.ts",
   "playground/main.ts",
   "edge/app.ts",
   "edge/containers/backend-container.ts",
   "backend/main.ts",
-  "backend/settings.ts",
+  "backend/start/settings.ts",
   ...["admission", "http", "render", "typst", "launcher", "sandbox", "work-directory"].map((folder) => {
     return `backend/${folder}/target.ts`;
   }),
@@ -33,30 +34,34 @@ const TARGETS = [
 const REFUSED: readonly (readonly [importer: string, imported: string, rule: string])[] = [
   ["rules/with-node.ts", "node:fs", "rules-are-pure"],
   ["rules/with-package.ts", "hono", "rules-are-pure"],
-  ["rules/with-backend.ts", "../backend/settings.ts", "rules-are-pure"],
+  ["rules/with-backend.ts", "../backend/start/settings.ts", "rules-are-pure"],
   ["rules/with-edge.ts", "../edge/app.ts", "rules-are-pure"],
-  ["rules/http/with-node.ts", "node:fs", "rules-are-pure"],
+  ["rules/with-protocol.ts", "../protocol/headers.ts", "rules-are-pure"],
+  ["protocol/with-node.ts", "node:fs", "protocol-is-pure"],
+  ["protocol/with-edge.ts", "../edge/app.ts", "protocol-is-pure"],
+  ["compile/with-backend.ts", "../backend/start/settings.ts", "compile-stands-below-the-programs"],
+  ["machine/with-rules.mjs", "../rules/problem.ts", "machine-is-bare"],
   ["rules/json/with-problem.ts", "../problem.ts", "json-stands-alone"],
   ["client/with-node.ts", "node:fs", "client-is-portable"],
   ["client/with-package.ts", "hono", "client-is-portable"],
   ["client/with-valibot.ts", "valibot", "client-is-portable"],
   ["client/with-edge.ts", "../edge/app.ts", "client-is-portable"],
-  ["client/with-backend.ts", "../backend/settings.ts", "client-is-portable"],
+  ["client/with-backend.ts", "../backend/start/settings.ts", "client-is-portable"],
   ["edge/with-client.ts", "../client/client.ts", "service-without-client"],
   ["backend/http/with-client.ts", "../../client/client.ts", "service-without-client"],
   ["playground/with-node.ts", "node:fs", "playground-is-a-client"],
   ["playground/with-edge.ts", "../edge/app.ts", "playground-is-a-client"],
-  ["playground/with-backend.ts", "../backend/settings.ts", "playground-is-a-client"],
+  ["playground/with-backend.ts", "../backend/start/settings.ts", "playground-is-a-client"],
   ["edge/with-playground.ts", "../playground/main.ts", "nobody-imports-the-playground"],
   ["backend/http/with-playground.ts", "../../playground/main.ts", "nobody-imports-the-playground"],
   ["client/with-playground.ts", "../playground/main.ts", "client-is-portable"],
   ["rules/with-playground.ts", "../playground/main.ts", "rules-are-pure"],
   ["rules/with-client.ts", "../client/client.ts", "rules-are-pure"],
-  ["cli/with-settings.ts", "../backend/settings.ts", "cli-is-a-client"],
+  ["cli/with-settings.ts", "../backend/start/settings.ts", "cli-is-a-client"],
   ["cli/local/with-launcher.ts", "../../backend/launcher/target.ts", "cli-is-a-client"],
   ["cli/with-edge.ts", "../edge/app.ts", "cli-is-a-client"],
   ["backend/http/with-cli.ts", "../../cli/project/project.ts", "nobody-imports-the-command"],
-  ["edge/with-backend.ts", "../backend/settings.ts", "edge-without-backend"],
+  ["edge/with-backend.ts", "../backend/start/settings.ts", "edge-without-backend"],
   ["edge/with-node.ts", "node:fs", "edge-without-node"],
   ["edge/with-container.ts", "./containers/backend-container.ts", "edge-without-containers"],
   ["edge/with-workerd.ts", "cloudflare:workers", "edge-without-containers"],
@@ -76,7 +81,8 @@ const REFUSED: readonly (readonly [importer: string, imported: string, rule: str
 
 const ALLOWED: readonly (readonly [importer: string, imported: string])[] = [
   ["rules/with-valibot.ts", "valibot"],
-  ["rules/http/with-problem.ts", "../problem.ts"],
+  ["protocol/with-problem.ts", "../rules/problem.ts"],
+  ["compile/with-rules.ts", "../rules/problem.ts"],
   ["rules/with-json.ts", "./json/cursor.ts"],
   ["client/with-rules.ts", "../rules/problem.ts"],
   ["client/with-disposition.ts", "content-disposition"],
@@ -86,7 +92,7 @@ const ALLOWED: readonly (readonly [importer: string, imported: string])[] = [
   ["scripts/with-playground.ts", "../playground/main.ts"],
   ["scripts/with-client.ts", "../client/client.ts"],
   ["cli/with-client.ts", "../client/client.ts"],
-  ["cli/local/with-program-text.ts", "../../backend/typst/program-text.ts"],
+  ["cli/local/with-program-text.ts", "../../compile/program-text.ts"],
   ["edge/with-rules.ts", "../rules/problem.ts"],
   ["edge/with-hono.ts", "hono"],
   ["backend/http/with-admission.ts", "../admission/target.ts"],
@@ -94,7 +100,7 @@ const ALLOWED: readonly (readonly [importer: string, imported: string])[] = [
   ["backend/render/with-typst.ts", "../typst/target.ts"],
   ["backend/typst/with-work-directory.ts", "../work-directory/target.ts"],
   ["backend/sandbox/with-launcher.ts", "../launcher/target.ts"],
-  ["backend/sandbox/with-settings.ts", "../settings.ts"],
+  ["backend/sandbox/with-settings.ts", "../start/settings.ts"],
 ];
 
 interface Violation {
@@ -115,7 +121,7 @@ beforeAll(async () => {
     await write(importer, `import type * as imported from "${imported}";\nexport type Imported = typeof imported;\n`);
   }
   await write("scripts/set-up.mjs", 'import "./set-up/step.mjs";\n');
-  await write("scripts/set-up/step.mjs", 'import "../../backend/settings.ts";\nimport "valibot";\n');
+  await write("scripts/set-up/step.mjs", 'import "../../backend/start/settings.ts";\nimport "valibot";\n');
   violations = cruise();
 });
 
@@ -128,7 +134,18 @@ async function write(path: string, text: string): Promise<void> {
 
 function cruise(): readonly Violation[] {
   const program = join(PROJECT, "node_modules/.bin/depcruise");
-  const folders = ["rules", "client", "cli", "playground", "edge", "backend", "scripts"];
+  const folders = [
+    "rules",
+    "protocol",
+    "compile",
+    "machine",
+    "client",
+    "cli",
+    "playground",
+    "edge",
+    "backend",
+    "scripts",
+  ];
   const { stdout, stderr } = spawnSync(process.execPath, [program, ...folders, "--output-type", "json"], {
     cwd: folder,
     encoding: "utf8",

@@ -10,8 +10,8 @@ import { chmod, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
-import { cacheFolder } from "../../backend/cache-folder.mjs";
-import { locateTypst } from "../../scripts/typst-location.mjs";
+import { cacheFolder } from "../../machine/cache-folder.mjs";
+import { locateTypst } from "../../machine/typst-location.mjs";
 import { ensureSetpriv } from "../debian-13/setpriv.ts";
 import { MOUNT_SOCKET_VARIABLE, serveMounts } from "./mount-helper.ts";
 

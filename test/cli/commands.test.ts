@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { TYPST_VERSION } from "../../backend/typst/release.mjs";
+import { TYPST_VERSION } from "../../machine/typst-release.mjs";
 import { constraintsDocument } from "../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { runCommand, writeProject } from "../support/command-line.ts";

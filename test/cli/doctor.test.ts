@@ -10,7 +10,6 @@ import { join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { execa } from "execa";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { findOnPath } from "../../backend/programs.mjs";
 import { ANSWER_FAULTS, faultIn } from "../../cli/doctor/answer-faults.ts";
 import { CHECK_GROUPS } from "../../cli/doctor/checks.ts";
 import type { ExaminationTarget } from "../../cli/doctor/examination.ts";
@@ -18,6 +17,7 @@ import { type CheckResult, type ExaminationReport, examine, maxRequests } from "
 import { serverTiming } from "../../cli/doctor/latency.ts";
 import { Allowance, Probe } from "../../cli/doctor/probe.ts";
 import { isHealthy, reportForPrograms } from "../../cli/doctor/report.ts";
+import { findOnPath } from "../../machine/programs.mjs";
 import {
   type LocalBackend,
   type LocalEdge,

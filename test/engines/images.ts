@@ -6,8 +6,8 @@
 import { copyFile, cp, mkdir, realpath, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { execa } from "execa";
-import { findOnPath } from "../../backend/programs.mjs";
-import { locateTypst } from "../../scripts/typst-location.mjs";
+import { findOnPath } from "../../machine/programs.mjs";
+import { locateTypst } from "../../machine/typst-location.mjs";
 import { readDockerfile } from "../support/dockerfile.ts";
 import { makeDebian } from "./debian.ts";
 import { CHECKOUT, type Command, run as runCommand } from "./part.ts";

@@ -11,7 +11,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { execa } from "execa";
-import { findOnPath } from "../../backend/programs.mjs";
+import { findOnPath } from "../../machine/programs.mjs";
 import { downloadWithDependencies } from "../debian-13/archive.ts";
 import { composeProgram, startDocker, tryAllInOne, tryCompose } from "./compose.ts";
 import { buildImages, type Images } from "./images.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
-import type { Capabilities } from "../../rules/capabilities.ts";
+import type { Capabilities } from "../../protocol/capabilities.ts";
 import { addFontSets, findFontProblems } from "../../scripts/fonts/font-folder.ts";
 import { fontNamesOf } from "../support/fonts.ts";
 import { startTestBackend, type TestBackend } from "../support/test-backend.ts";

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { beforeEach, describe, expect, it } from "vitest";
+import { sha256 } from "../../compile/content-digest.ts";
 import { withFirstFonts } from "../../scripts/fonts/font-collection.ts";
 import {
   addFontSets,
@@ -18,7 +19,6 @@ import {
   removeFontSets,
 } from "../../scripts/fonts/font-folder.ts";
 import { FONT_SETS } from "../../scripts/fonts/font-sets.ts";
-import { sha256 } from "../../scripts/vendoring/content-digest.ts";
 import { collectionOf, doubledFont, fontNamesOf, liberation } from "../support/fonts.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { startTemporaryBackend } from "../support/test-backend.ts";

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { expect, it, vi } from "vitest";
-import { BACKEND_INTEGER_SETTINGS } from "../../backend/settings.ts";
+import { BACKEND_INTEGER_SETTINGS } from "../../backend/start/settings.ts";
 import { generatedFiles } from "../../scripts/generated-files.ts";
 
 const CORES = vi.hoisted(() => 61);

@@ -10,20 +10,20 @@ import { delimiter, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { TYPST_VERSION } from "../../backend/typst/release.mjs";
-import { locateBubblewrap } from "../../scripts/bubblewrap-location.mjs";
+import { locateBubblewrap } from "../../machine/bubblewrap-location.mjs";
+import { TYPST_VERSION } from "../../machine/typst-release.mjs";
 
 const PROJECT_FOLDER = fileURLToPath(new URL("../..", import.meta.url));
 const SET_UP_FILES = [
   "scripts/set-up.mjs",
   "scripts/set-up",
-  "scripts/program-location.mjs",
-  "scripts/typst-location.mjs",
-  "scripts/bubblewrap-location.mjs",
+  "machine/program-location.mjs",
+  "machine/typst-location.mjs",
+  "machine/bubblewrap-location.mjs",
   "scripts/check-settings.ts",
   "scripts/start-settings.ts",
   "backend",
-  "edge/origins/origin-address.ts",
+  "edge/backends/backend-address.ts",
   "edge/settings.ts",
   "rules",
 ];

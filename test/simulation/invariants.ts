@@ -160,7 +160,7 @@ export const OF_AN_ATTEMPT: readonly ((
    * if it is ready and renders still fail, only a few times in 30 seconds. One that has refused a request may be suspect until it
    * answers: while it is full, a probe does not clear it.
    */
-  function aFailingOriginIsLeftAlone(edge, request, backend, world) {
+  function aFailingBackendIsEjected(edge, request, backend, world) {
     const seen = edge.seenOf(backend);
     if (seen.failingSince === null) return null;
     const { now } = world.time;
@@ -181,7 +181,7 @@ export const OF_AN_ATTEMPT: readonly ((
   },
 
   /** An origin that has been healthy for 35 seconds and has had no attempt in that time gets work when all others are busy. */
-  function aRecoveredOriginGetsWork(edge, request, backend, world) {
+  function aRecoveredBackendGetsWork(edge, request, backend, world) {
     edge.seenOf(backend).passedOver = 0;
     const { backends, slots } = world.settings;
     const since = world.time.now - RECOVERY_MILLISECONDS;
@@ -204,7 +204,7 @@ export const OF_AN_ATTEMPT: readonly ((
 export const OF_A_LOSS: readonly ((edge: SimulatedEdge, backend: number, probedAt: number, world: World) => Finding)[] =
   [
     /** Whatever callers send, an origin that was healthy throughout a probe does not go out of use. */
-    function onlyOriginsThatFailGoOutOfUse(edge, backend, probedAt, { disturbances, time }) {
+    function onlyBackendsThatFailGoOutOfUse(edge, backend, probedAt, { disturbances, time }) {
       return disturbances.isClear(edge.index, backend, probedAt, time.now) ? `backend ${backend} was well` : null;
     },
   ];
@@ -283,7 +283,7 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
    * - faults of others had used up so much of the patience that a render might not fit in, or
    * - it is poison, or every backend refuses it.
    */
-  function servedIfAnOriginIsWell(request, world) {
+  function servedIfABackendIsHealthy(request, world) {
     const { answers, attempts, forwardedAt, deadline, isBodyTaken, planned } = request;
     const [answer] = answers;
     if (answer === undefined || answer.isRendered || forwardedAt === null || isAtFault(planned)) return null;
@@ -303,7 +303,7 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
    * An attempt at an origin that takes renders and answers none ends within some seconds, if another one was well for a minute and
    * has not been tried. Schedules with a request that every backend refuses, or that is poison, are left out: it makes origins suspect.
    */
-  function aGreyOriginIsSoonGivenUp({ attempts }, world) {
+  function aGreyBackendIsSoonGivenUp({ attempts }, world) {
     const { backends, disturbances, requests, schedule } = world;
     if (schedule.scenario !== "one grey" || requests.some(({ planned }) => isAtFault(planned))) return null;
     for (const [place, { edge, backend, beganAt, endedAt, end }] of attempts.entries()) {

@@ -3,12 +3,12 @@
  * that the invariants can be broken.
  */
 import { type Admission, type Applicant, RenderQueue, type SlotWork } from "../../backend/admission/render-queue.ts";
-import { BodyMemory } from "../../edge/body-memory.ts";
-import { type Attempt, type AttemptResult, OriginChoice, type Probe } from "../../edge/origins/origin-choice.ts";
-import { type FailedAttempt, type NextStep, RenderAttempts } from "../../edge/origins/render-attempts.ts";
+import { type Attempt, type AttemptResult, BackendChoice, type Probe } from "../../edge/backends/backend-choice.ts";
+import { type FailedAttempt, type NextStep, RenderAttempts } from "../../edge/backends/render-attempts.ts";
+import { BodyMemory } from "../../edge/body/body-memory.ts";
 import { type Cores, REAL_CORES } from "./cores.ts";
 
-class ChoiceThatLeaksAttempts extends OriginChoice {
+class ChoiceThatLeaksAttempts extends BackendChoice {
   override begin(origin: number, now: number): Attempt {
     return super.begin(origin, now, Number.POSITIVE_INFINITY);
   }
@@ -18,33 +18,33 @@ class ChoiceThatLeaksAttempts extends OriginChoice {
   }
 }
 
-class ChoiceThatForgivesAtOnce extends OriginChoice {
+class ChoiceThatForgivesAtOnce extends BackendChoice {
   override end(attempt: Attempt, now: number, result: AttemptResult): void {
     super.end(attempt, now, result.kind === "failed" ? { kind: "answered", load: null } : result);
   }
 }
 
-class ChoiceThatNeverForgives extends OriginChoice {
+class ChoiceThatNeverForgives extends BackendChoice {
   override takeDue(now: number): readonly Probe[] {
-    return super.takeDue(now).filter(({ origin }) => !this.isOutOfUse(origin));
+    return super.takeDue(now).filter(({ backend }) => !this.isOutOfUse(backend));
   }
 }
 
-class ChoiceThatTrustsTheSilent extends OriginChoice {
+class ChoiceThatTrustsTheSilent extends BackendChoice {
   readonly #failed = new Set<number>();
 
   override end(attempt: Attempt, now: number, result: AttemptResult): void {
-    if (result.kind === "failed") this.#failed.add(attempt.origin);
+    if (result.kind === "failed") this.#failed.add(attempt.backend);
     super.end(attempt, now, result);
   }
 
   override takeDue(now: number): readonly Probe[] {
-    return super.takeDue(now).filter(({ origin }) => this.#failed.has(origin));
+    return super.takeDue(now).filter(({ backend }) => this.#failed.has(backend));
   }
 }
 
 /** A failed render counts as a failed probe. */
-class ChoiceThatBelievesCallers extends OriginChoice {
+class ChoiceThatBelievesCallers extends BackendChoice {
   override end(attempt: Attempt, now: number, result: AttemptResult): void {
     super.end(attempt, now, result);
     if (result.kind !== "failed") return;
@@ -64,7 +64,7 @@ class AttemptsWithoutDeadline extends RenderAttempts {
   }
 }
 
-class AttemptsThatForgetLostOrigins extends RenderAttempts {
+class AttemptsThatForgetLostBackends extends RenderAttempts {
   override fail(origin: number, failure: FailedAttempt): void {
     super.fail(origin, failure.kind === "lost" ? { kind: "unavailable" } : failure);
   }
@@ -148,38 +148,38 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     mistake: "a choice that forgives failures at once",
-    invariants: ["aFailingOriginIsLeftAlone"],
+    invariants: ["aFailingBackendIsEjected"],
     cores: withChoice((count) => new ChoiceThatForgivesAtOnce(count)),
   },
   {
     mistake: "a choice that never forgives",
-    invariants: ["aRecoveredOriginGetsWork"],
+    invariants: ["aRecoveredBackendGetsWork"],
     cores: withChoice((count) => new ChoiceThatNeverForgives(count)),
   },
   {
     mistake: "a choice that trusts an origin that is silent",
-    invariants: ["aGreyOriginIsSoonGivenUp", "plannedFaultsLoseNothing", "servedIfAnOriginIsWell"],
+    invariants: ["aGreyBackendIsSoonGivenUp", "plannedFaultsLoseNothing", "servedIfABackendIsHealthy"],
     cores: withChoice((count) => new ChoiceThatTrustsTheSilent(count)),
   },
   {
     mistake: "a choice that takes an origin out of use because of a caller's render",
-    invariants: ["onlyOriginsThatFailGoOutOfUse"],
+    invariants: ["onlyBackendsThatFailGoOutOfUse"],
     cores: withChoice((count) => new ChoiceThatBelievesCallers(count)),
   },
   {
     mistake: "attempts that wait for an origin that is out of use",
-    invariants: ["aGreyOriginIsSoonGivenUp", "plannedFaultsLoseNothing", "servedIfAnOriginIsWell"],
+    invariants: ["aGreyBackendIsSoonGivenUp", "plannedFaultsLoseNothing", "servedIfABackendIsHealthy"],
     cores: withAttempts(AttemptsThatNeverMoveOn),
   },
   {
     mistake: "attempts without a deadline",
-    invariants: ["noAttemptAfterTheDeadline", "aRecoveredOriginGetsWork", "answeredInTime"],
+    invariants: ["noAttemptAfterTheDeadline", "aRecoveredBackendGetsWork", "answeredInTime"],
     cores: withAttempts(AttemptsWithoutDeadline),
   },
   {
     mistake: "attempts that forget lost origins",
     invariants: ["fewBackendsAreBroughtDown"],
-    cores: withAttempts(AttemptsThatForgetLostOrigins),
+    cores: withAttempts(AttemptsThatForgetLostBackends),
   },
   {
     mistake: "attempts that take full for broken",
@@ -198,7 +198,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     mistake: "attempts without a retry",
-    invariants: ["servedIfAnOriginIsWell"],
+    invariants: ["servedIfABackendIsHealthy"],
     cores: withAttempts(AttemptsWithoutRetry),
   },
   {

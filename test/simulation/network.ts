@@ -5,8 +5,8 @@
  * It behaves like TCP: while the network drops packets, messages wait and arrive later; a process that ends closes its connections;
  * a host that loses power closes nothing, and loses everything that it had.
  */
-import type { OriginAnswer } from "../../edge/origins/origin-answer.ts";
-import type { Sending } from "../../edge/origins/try-origins.ts";
+import type { BackendAnswer } from "../../edge/backends/backend-answer.ts";
+import type { Sending } from "../../edge/backends/try-backends.ts";
 import type { AttemptFacts, RequestFacts } from "./facts.ts";
 import type { BackendProcess } from "./simulated-backend.ts";
 import type { World } from "./world.ts";
@@ -24,7 +24,7 @@ export interface SimulatedAnswer {
 }
 
 /** Whatever else it says, it does not say it in the service's own form, which the edge would rightly believe. */
-export function foreignAnswer(status: number): OriginAnswer<SimulatedAnswer> {
+export function foreignAnswer(status: number): BackendAnswer<SimulatedAnswer> {
   return { status, content: "foreign", retryAfter: null, load: null, answer: { status, isRendered: false } };
 }
 
@@ -73,12 +73,12 @@ export class Exchange {
   readonly request: RequestFacts;
   readonly patienceMilliseconds: number;
   /** The answer's beginning; rejects when none begins. */
-  readonly answer: Promise<OriginAnswer<SimulatedAnswer>>;
+  readonly answer: Promise<BackendAnswer<SimulatedAnswer>>;
   readonly #world: World;
   readonly #link: Link;
   readonly #attempt: AttemptFacts;
   readonly #sending: Sending;
-  readonly #settle: PromiseWithResolvers<OriginAnswer<SimulatedAnswer>>;
+  readonly #settle: PromiseWithResolvers<BackendAnswer<SimulatedAnswer>>;
   #process: BackendProcess | null = null;
   /** Whether the edge has an answer, or no longer waits for one. */
   #isSettled = false;
@@ -106,7 +106,7 @@ export class Exchange {
   }
 
   /** The answer's beginning goes to the edge. */
-  respond(answer: OriginAnswer<SimulatedAnswer>): void {
+  respond(answer: BackendAnswer<SimulatedAnswer>): void {
     this.#link.carry(() => {
       if (this.#isClosed || this.#isSettled) return;
       this.#isSettled = true;

@@ -5,8 +5,8 @@
 import { ByteBudget } from "../../backend/admission/byte-budget.ts";
 import type { Clock } from "../../backend/admission/clock.ts";
 import type { RenderQueue } from "../../backend/admission/render-queue.ts";
-import type { OriginAnswer } from "../../edge/origins/origin-answer.ts";
-import { PROBE_CALLER } from "../../rules/http/headers.ts";
+import type { BackendAnswer } from "../../edge/backends/backend-answer.ts";
+import { PROBE_CALLER } from "../../protocol/headers.ts";
 import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
 import { queueDeadlineMilliseconds } from "../../rules/render-time.ts";
 import type { WaitFacts } from "./invariants.ts";
@@ -268,7 +268,7 @@ export class BackendProcess {
   }
 
   /** A render of the edge's own. It is not answered if it should not be. */
-  probe(answer: (answer: OriginAnswer<null>) => void): void {
+  probe(answer: (answer: BackendAnswer<null>) => void): void {
     const { time } = this.#world;
     if (time.now < this.#backend.greyUntil) return;
     const respond = (reply: Reply) => answer({ ...this.#answerOf(reply), answer: null });
@@ -290,7 +290,7 @@ export class BackendProcess {
     });
   }
 
-  #answerOf({ content, retryAfterSeconds, isRendered }: Reply): OriginAnswer<SimulatedAnswer> {
+  #answerOf({ content, retryAfterSeconds, isRendered }: Reply): BackendAnswer<SimulatedAnswer> {
     const status = content === "file" ? 200 : PROBLEMS[content].status;
     return {
       status,

@@ -1,17 +1,18 @@
 /**
  * An edge: one isolate with its memory and its view of the origins. What decides is the real code; around it is what
- * `edge/render-route.ts` does.
+ * `edge/routes/render.ts` does.
  *
  * As in workerd, a request whose client has disconnected is not continued: none of its promises resolves any more.
  */
-import type { BodyMemory, Reservation } from "../../edge/body-memory.ts";
-import { RETRY_AFTER_SECONDS } from "../../edge/body-memory.ts";
+
+import type { BackendAnswer } from "../../edge/backends/backend-answer.ts";
+import type { BackendChoice } from "../../edge/backends/backend-choice.ts";
+import { type ForwardingEnd, type Sending, tryBackends } from "../../edge/backends/try-backends.ts";
+import type { BodyMemory, Reservation } from "../../edge/body/body-memory.ts";
+import { RETRY_AFTER_SECONDS } from "../../edge/body/body-memory.ts";
+import { FairLimit } from "../../edge/body/fair-limit.ts";
+import { HeldBody } from "../../edge/body/held-body.ts";
 import type { Clock } from "../../edge/clock.ts";
-import { FairLimit } from "../../edge/fair-limit.ts";
-import { HeldBody } from "../../edge/held-body.ts";
-import type { OriginAnswer } from "../../edge/origins/origin-answer.ts";
-import type { OriginChoice } from "../../edge/origins/origin-choice.ts";
-import { type ForwardingEnd, type Sending, tryOrigins } from "../../edge/origins/try-origins.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
 import type { AnswerFacts, AttemptEnd, AttemptFacts, RequestFacts } from "./facts.ts";
@@ -20,9 +21,9 @@ import type { World } from "./world.ts";
 
 const BODY_TIMEOUT_MILLISECONDS = 60_000;
 const SLACK_MILLISECONDS = 10_000;
-/** Of `edge/read-body.ts`. No schedule has as many requests: what matters here is that all permits are released. */
+/** Of `edge/body/read-body.ts`. No schedule has as many requests: what matters here is that all permits are released. */
 const MAX_UPLOADS = 1024;
-/** Of `edge/origins/try-origins.ts`. */
+/** Of `edge/backends/try-backends.ts`. */
 const ATTEMPT_SLACK_MILLISECONDS = 1000;
 /** A body arrives at the edge in this many pieces. */
 const PIECES = 3;
@@ -46,7 +47,7 @@ export class SimulatedEdge {
   readonly index: number;
   readonly memory: BodyMemory;
   readonly uploads: FairLimit;
-  readonly choice: OriginChoice;
+  readonly choice: BackendChoice;
   readonly seen: readonly Seen[];
   readonly #world: World;
 
@@ -78,11 +79,11 @@ export class SimulatedEdge {
     const { choice } = this;
     const probed = choice.probed.bind(choice);
     choice.probed = (probe, now, result) => {
-      const wasOutOfUse = choice.isOutOfUse(probe.origin);
+      const wasOutOfUse = choice.isOutOfUse(probe.backend);
       probed(probe, now, result);
-      if (!wasOutOfUse && choice.isOutOfUse(probe.origin)) {
-        this.#world.trace(() => `edge ${this.index}: backend ${probe.origin} goes out of use`);
-        this.#world.isTakenOutOfUse(this, probe.origin, probe.beganAt);
+      if (!wasOutOfUse && choice.isOutOfUse(probe.backend)) {
+        this.#world.trace(() => `edge ${this.index}: backend ${probe.backend} goes out of use`);
+        this.#world.isTakenOutOfUse(this, probe.backend, probe.beganAt);
       }
     };
   }
@@ -168,10 +169,10 @@ export class SimulatedEdge {
   ): Promise<ForwardingEnd<SimulatedAnswer>> {
     const { cores, random, settings } = this.#world;
     const { deadline } = request;
-    const origins = Array.from({ length: settings.backends }, (_, index) => index);
+    const backends = Array.from({ length: settings.backends }, (_, index) => index);
     const clock = this.#clock(() => !request.isGone);
-    return tryOrigins<number, SimulatedAnswer>({
-      origins,
+    return tryBackends<number, SimulatedAnswer>({
+      backends,
       choice: this.choice,
       clock,
       attempts: cores.makeAttempts(this.choice, deadline, random.next),
@@ -193,7 +194,7 @@ export class SimulatedEdge {
     backend: number,
     sending: Sending,
     open: Set<Exchange>,
-  ): Promise<OriginAnswer<SimulatedAnswer>> {
+  ): Promise<BackendAnswer<SimulatedAnswer>> {
     const { time } = this.#world;
     const attempt: AttemptFacts = {
       edge: this.index,
@@ -267,7 +268,7 @@ export class SimulatedEdge {
     time.after(deadline + ATTEMPT_SLACK_MILLISECONDS - time.now, () => seen.open--);
   }
 
-  #probe(request: RequestFacts, backend: number, timeoutMilliseconds: number): Promise<OriginAnswer<null>> {
+  #probe(request: RequestFacts, backend: number, timeoutMilliseconds: number): Promise<BackendAnswer<null>> {
     const world = this.#world;
     const link = world.linkAt(this.index, backend);
     const clock = this.#clock(() => !request.isGone);
@@ -327,7 +328,7 @@ function answerTo(end: ForwardingEnd<SimulatedAnswer>, at: number): AnswerFacts 
 }
 
 /** What an answer truly means, whatever the edge takes it for. */
-function endOf({ status, content, load, answer }: OriginAnswer<SimulatedAnswer>): AttemptEnd {
+function endOf({ status, content, load, answer }: BackendAnswer<SimulatedAnswer>): AttemptEnd {
   if (answer.isRendered) return "answered";
   if (status === PROBLEMS.invalid_request.status) return "refused";
   if (load === null || content === "foreign") return "unusable";

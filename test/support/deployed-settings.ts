@@ -1,6 +1,6 @@
 /** What a deploy file gives the programs, by the programs' own readers of settings. */
 
-import { type BackendSettings, readBackendSettings } from "../../backend/settings.ts";
+import { type BackendSettings, readBackendSettings } from "../../backend/start/settings.ts";
 import { type EdgeSettings, readEdgeSettings } from "../../edge/settings.ts";
 import { settingNames } from "../../scripts/edge-configuration.ts";
 import { bundle, wranglerConfig } from "../../scripts/local-worker.ts";

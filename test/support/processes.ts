@@ -1,7 +1,7 @@
 /** Processes that are not our children, as shown by /proc. Also used outside of vitest, so it does not import it. */
 import { readdirSync, readlinkSync } from "node:fs";
 import { basename } from "node:path";
-import { processIds, readProc } from "../../backend/proc.ts";
+import { processIds, readProc } from "../../backend/processes/proc.ts";
 
 export { processIds, readProc };
 

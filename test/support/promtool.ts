@@ -6,8 +6,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
-import { cacheFolder } from "../../backend/cache-folder.mjs";
-import { findOnPath, isExecutableFile } from "../../backend/programs.mjs";
+import { cacheFolder } from "../../machine/cache-folder.mjs";
+import { findOnPath, isExecutableFile } from "../../machine/programs.mjs";
 import { ensureCached } from "../../scripts/set-up/cached-program.mjs";
 import { downloadDebianPackages } from "../../scripts/set-up/debian-packages.mjs";
 

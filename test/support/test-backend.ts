@@ -10,7 +10,7 @@ import { inject, onTestFinished } from "vitest";
 import { type Backend, buildBackend } from "../../backend/http/app.ts";
 import { Launcher } from "../../backend/launcher/launcher.ts";
 import { openSandbox } from "../../backend/sandbox/open-sandbox.ts";
-import { readBackendSettings } from "../../backend/settings.ts";
+import { readBackendSettings } from "../../backend/start/settings.ts";
 import { prepareWorkDirectory } from "../../backend/work-directory/claim.ts";
 import { type MetricSample, parseMetrics, sampleValue } from "./metrics-text.ts";
 import { BACKEND_TOKEN } from "./tokens.ts";

@@ -5,7 +5,7 @@ import { inject, onTestFinished } from "vitest";
 import { Launcher } from "../../backend/launcher/launcher.ts";
 import { openSandbox } from "../../backend/sandbox/open-sandbox.ts";
 import type { Sandbox, SandboxMode } from "../../backend/sandbox/sandbox.ts";
-import { type BackendSettings, readBackendSettings } from "../../backend/settings.ts";
+import { type BackendSettings, readBackendSettings } from "../../backend/start/settings.ts";
 import { prepareWorkDirectory } from "../../backend/work-directory/claim.ts";
 import type { Output } from "../../rules/output-options.ts";
 import { makeTemporaryFolder } from "./temporary-folder.ts";

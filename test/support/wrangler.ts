@@ -8,7 +8,7 @@ import { execa } from "execa";
 import { makeTemporaryFolder } from "./temporary-folder.ts";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
-const NEEDED = ["Dockerfile", "edge", "node_modules", "package.json", "rules", "scripts", "static"];
+const NEEDED = ["Dockerfile", "edge", "node_modules", "package.json", "protocol", "rules", "scripts", "static"];
 
 /** @param config what to write as wrangler.json in place of the project's wrangler.toml */
 export async function makeWranglerFolder(config?: object): Promise<string> {

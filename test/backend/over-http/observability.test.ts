@@ -3,7 +3,7 @@
  * zero.
  */
 import { describe, expect, it } from "vitest";
-import { parseServerTiming } from "../../../rules/http/server-timing.ts";
+import { parseServerTiming } from "../../../protocol/server-timing.ts";
 import { PROBLEMS } from "../../../rules/problem.ts";
 import { sampleValue } from "../../support/metrics-text.ts";
 import { startTemporaryBackend } from "../../support/test-backend.ts";

@@ -11,7 +11,7 @@ import {
   tooManyOutputFiles,
 } from "../../../backend/render/outcome.ts";
 import { renderTimeout, TIMEOUT_CAUSES, timeoutCauseOf } from "../../../backend/render/timeouts.ts";
-import { readBackendSettings } from "../../../backend/settings.ts";
+import { readBackendSettings } from "../../../backend/start/settings.ts";
 import type { TypstEnd, TypstResult } from "../../../backend/typst/process.ts";
 import type { Output } from "../../../rules/output-options.ts";
 import { outputTooLarge } from "../../../rules/problem.ts";

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { CLIENT_GONE } from "../../../backend/render/outcome.ts";
 import { TimeLimit } from "../../../backend/render/time-limit.ts";
-import { readBackendSettings } from "../../../backend/settings.ts";
+import { readBackendSettings } from "../../../backend/start/settings.ts";
 
 const settingsOf = (timeoutSeconds: string, cpuSeconds: string) =>
   readBackendSettings({ SERVICE_RENDER_TIMEOUT_SECONDS: timeoutSeconds, SERVICE_RENDER_CPU_SECONDS: cpuSeconds });

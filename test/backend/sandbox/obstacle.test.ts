@@ -6,7 +6,7 @@ import { execFile } from "node:child_process";
 import { chmod, copyFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, inject, it } from "vitest";
-import { readProc } from "../../../backend/proc.ts";
+import { readProc } from "../../../backend/processes/proc.ts";
 import { type BubblewrapFacts, describeBubblewrapObstacle } from "../../../backend/sandbox/bubblewrap-obstacle.ts";
 import { describeLandlockObstacle, type LandlockFacts } from "../../../backend/sandbox/landlock-obstacle.ts";
 import { takeFreePort } from "../../../scripts/local-service.ts";

@@ -7,11 +7,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
-import { renderArguments } from "../../../backend/typst/command-line.ts";
 import { DISCARD_OUTPUT, type TypstEnd, TypstProcess } from "../../../backend/typst/process.ts";
 import { probeSandbox } from "../../../backend/typst/sandbox-probe.ts";
 import { TypstSupervisor } from "../../../backend/typst/supervisor.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
+import { renderArguments } from "../../../compile/command-line.ts";
 import type { Output } from "../../../rules/output-options.ts";
 import {
   isRunning,

@@ -2,9 +2,9 @@
  * The directories of renders: which ones serve another render, and which ones never do.
  */
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { RenderCommand } from "../../../backend/typst/command-line.ts";
 import { DISCARD_OUTPUT, type TypstProcess } from "../../../backend/typst/process.ts";
 import { TypstSupervisor } from "../../../backend/typst/supervisor.ts";
+import type { RenderCommand } from "../../../compile/command-line.ts";
 import { ENDLESS } from "../../support/bombs.ts";
 import { typstProcessesOf } from "../../support/processes.ts";
 import { openTestSandbox, PDF, SANDBOXES } from "../../support/test-sandbox.ts";

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
-import { DATA_FILE_NAME } from "../../../backend/work-directory/render-directory.ts";
+import { DATA_FILE_NAME } from "../../../compile/file-layout.ts";
 import { startBackend, takeFreePort } from "../../../scripts/local-service.ts";
 import { NO_TIME_LIMIT } from "../../support/bombs.ts";
 import { LIBERATION_FAMILY, liberation } from "../../support/fonts.ts";

@@ -6,7 +6,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { killIfThere } from "../../../backend/proc.ts";
+import { killIfThere } from "../../../backend/processes/proc.ts";
 import { makeFakeTypst } from "../../support/fake-typst.ts";
 import { readPdf } from "../../support/pdf-reader.ts";
 import { expectProblem } from "../../support/problems.ts";

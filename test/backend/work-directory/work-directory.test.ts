@@ -5,7 +5,7 @@ import { mkdir, readdir, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { Launcher } from "../../../backend/launcher/launcher.ts";
-import { readBackendSettings } from "../../../backend/settings.ts";
+import { readBackendSettings } from "../../../backend/start/settings.ts";
 import { prepareWorkDirectory } from "../../../backend/work-directory/claim.ts";
 import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
 import { textFile } from "../../support/request-files.ts";

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { beforeEach, describe, expect, it } from "vitest";
 import { PACKAGES_LOCK_NAME, readPackagesLock } from "../../../backend/typst/vendored-packages.ts";
+import { sha256 } from "../../../compile/content-digest.ts";
 import { type PackageSpec, parsePackageSpec } from "../../../rules/package-spec.ts";
 import { DOWNLOAD_LIMITS } from "../../../scripts/packages/download.ts";
 import {
@@ -15,7 +16,6 @@ import {
   removePackages,
 } from "../../../scripts/packages/package-folder.ts";
 import { parseRegistry } from "../../../scripts/packages/registry.ts";
-import { sha256 } from "../../../scripts/vendoring/content-digest.ts";
 import {
   archiveOf,
   fileEntry,

@@ -1,0 +1,280 @@
+/**
+ * The backend's metrics, in Prometheus terms: base units in the names, labels from closed or bounded sets only.
+ */
+import { statfs } from "node:fs/promises";
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { type OutcomeClass, outcomeClass, type RequestOutcome } from "../../protocol/request-outcome.ts";
+import { OUTPUT_FORMATS, type OutputFormat } from "../../rules/output-options.ts";
+import type { ByteBudget } from "../admission/byte-budget.ts";
+import type { RenderQueue } from "../admission/render-queue.ts";
+import { DELIVERY_ENDS, type Deliveries, type Delivery } from "../http/delivery.ts";
+import type { RenderOutcome } from "../render/outcome.ts";
+import { type PhaseRun, phaseSeconds, type RequestPhase } from "../render/phases.ts";
+import { TIMEOUT_CAUSES, timeoutCauseOf } from "../render/timeouts.ts";
+import type { SandboxMode } from "../sandbox/sandbox.ts";
+import type { WarmPool } from "../typst/warm-pool.ts";
+import { CallerLabel } from "./caller-label.ts";
+
+/** What is measured of one render request before it is answered. */
+export interface ObservedRender {
+  readonly outcome: RenderOutcome;
+  /** `none` if the request was rejected before its format was known. */
+  readonly format: OutputFormat | "none";
+  readonly runs: readonly PhaseRun<RequestPhase>[];
+  readonly peakMemoryBytes?: number | null;
+}
+
+/** How a render request ended for its client. */
+export interface RequestEnd {
+  readonly outcome: RequestOutcome;
+  /** Null if there was no file to deliver. */
+  readonly delivery: Delivery | null;
+}
+
+/** What is read at each scrape, and the labels of the deployment. */
+export interface MetricSources {
+  readonly queue: RenderQueue;
+  readonly warmPool: WarmPool;
+  readonly tempSpace: ByteBudget;
+  readonly bodyMemory: ByteBudget;
+  readonly outputMemory: ByteBudget;
+  readonly deliveries: Deliveries;
+  readonly slots: number;
+  readonly workDirectory: string;
+  /** Spans that could not be exported so far. */
+  readonly lostSpans: () => number;
+  readonly sandboxMode: SandboxMode;
+  readonly typstVersion: string;
+  readonly capabilities: { readonly digest: string | null };
+}
+
+/** Up to the longest render timeout that can be set. */
+const SECONDS_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
+
+/** The outcomes of a request whose format is known. */
+const OUTCOMES_OF_FORMAT = [
+  "ok",
+  "client_gone",
+  "invalid_file_data",
+  "render_timeout",
+  "output_too_large",
+  "too_many_output_files",
+  "template_compile_failed",
+  "render_queue_full",
+  "render_failed",
+  "service_unavailable",
+] as const satisfies readonly RequestOutcome[];
+
+/** The outcomes of a request that is rejected before its format is known. */
+const OUTCOMES_WITHOUT_FORMAT = [
+  "client_gone",
+  "invalid_request",
+  "unsupported_format",
+  "invalid_template_path",
+  "invalid_file_data",
+  "forbidden",
+  "request_too_large",
+  "template_source_too_large",
+  "template_file_too_large",
+  "string_too_large",
+  "page_selection_too_large",
+  "render_queue_full",
+  "service_unavailable",
+] as const satisfies readonly RequestOutcome[];
+
+const OUTCOME_CLASSES: readonly OutcomeClass[] = ["ok", "client_gone", "request", "template", "capacity", "service"];
+
+export class BackendMetrics {
+  readonly #registry = new Registry();
+  /** The text of the current scrape. */
+  #scrape: Promise<string> | null = null;
+  readonly #renders: Counter<"format" | "outcome">;
+  readonly #callerRequests: Counter<"caller" | "outcome">;
+  readonly #callerLabel = new CallerLabel();
+  readonly #timeouts: Counter<"cause">;
+  readonly #durationSeconds: Histogram<"class">;
+  readonly #phaseSeconds: Histogram<"phase">;
+  readonly #outputBytes: Histogram<"format">;
+  readonly #peakMemoryBytes: Histogram<"format">;
+  readonly #deliveries: Counter<"end">;
+  readonly #limitsMismatches: Counter;
+
+  constructor(sources: MetricSources) {
+    const { queue, warmPool, tempSpace, bodyMemory, outputMemory, deliveries, slots } = sources;
+    const registers = [this.#registry];
+    collectDefaultMetrics({ register: this.#registry });
+    this.#renders = new Counter({
+      name: "service_render_requests_total",
+      help: "Render requests by output format and outcome; format is none if the request was rejected before it was known.",
+      labelNames: ["format", "outcome"],
+      registers,
+    });
+    // From the start, so that the first failure of a kind is an increase, and an alert on it can fire.
+    for (const outcome of OUTCOMES_WITHOUT_FORMAT) this.#renders.inc({ format: "none", outcome }, 0);
+    for (const format of OUTPUT_FORMATS) {
+      for (const outcome of OUTCOMES_OF_FORMAT) this.#renders.inc({ format, outcome }, 0);
+    }
+    this.#callerRequests = new Counter({
+      name: "service_caller_requests_total",
+      help: "Render requests by the name of their caller's token and by outcome; unnamed without a name from the edge, _other beyond the number of names that are kept.",
+      labelNames: ["caller", "outcome"],
+      registers,
+    });
+    this.#timeouts = new Counter({
+      name: "service_render_timeouts_total",
+      help: "Renders answered 408 by the limit that they exceeded: wall_clock, processor_time or writing_files.",
+      labelNames: ["cause"],
+      registers,
+    });
+    // From the start, so that the first timeout is an increase.
+    for (const cause of TIMEOUT_CAUSES) this.#timeouts.inc({ cause }, 0);
+    this.#durationSeconds = new Histogram({
+      name: "service_render_duration_seconds",
+      help: "Seconds of whole render requests, from their head to the last byte of the answer, by how they ended: ok, client_gone, or the origin of the problem: request, template, capacity or service.",
+      labelNames: ["class"],
+      buckets: SECONDS_BUCKETS,
+      registers,
+    });
+    for (const outcome of OUTCOME_CLASSES) this.#durationSeconds.zero({ class: outcome });
+    this.#phaseSeconds = new Histogram({
+      name: "service_render_phase_seconds",
+      help: "Seconds of each phase of a render: receive, until the body is read and validated; queue; start, until a waiting process is taken or a new one is requested; files, until those of the request are written; compile; archive; probe, a second compile that asks for a page; delivery to the client.",
+      labelNames: ["phase"],
+      buckets: SECONDS_BUCKETS,
+      registers,
+    });
+    this.#outputBytes = new Histogram({
+      name: "service_render_output_bytes",
+      help: "Size of rendered files in bytes.",
+      labelNames: ["format"],
+      buckets: [1e3, 1e4, 1e5, 1e6, 1e7, 1e8],
+      registers,
+    });
+    this.#peakMemoryBytes = new Histogram({
+      name: "service_render_peak_memory_bytes",
+      help: "Peak resident memory of a render's Typst process, as last read before its end; renders that end before the first reading are not counted.",
+      labelNames: ["format"],
+      buckets: [32, 64, 128, 256, 512, 1024, 2048, 4096].map((mebibytes) => mebibytes * 1024 ** 2),
+      registers,
+    });
+    this.#deliveries = new Counter({
+      name: "service_deliveries_total",
+      help: "Outputs by how their delivery ended: client_gone, silent and timed_out were not read to the end.",
+      labelNames: ["end"],
+      registers,
+    });
+    for (const end of DELIVERY_ENDS) this.#deliveries.inc({ end }, 0);
+    this.#limitsMismatches = new Counter({
+      name: "service_limits_mismatches_total",
+      help: "Requests that came from an edge with other limits than this backend has.",
+      registers,
+    });
+    new Gauge({
+      name: "service_backend_info",
+      help: "Always 1; the labels name the version of Typst and the sandbox.",
+      labelNames: ["typst_version", "sandbox"],
+      registers,
+    }).set({ typst_version: sources.typstVersion, sandbox: sources.sandboxMode }, 1);
+    new Gauge({
+      name: "service_capabilities_info",
+      help: "1 once fonts and packages are known; backends with the same digest have the same fonts, packages and formats.",
+      labelNames: ["digest"],
+      registers,
+      collect() {
+        const { digest } = sources.capabilities;
+        if (digest !== null) this.set({ digest }, 1);
+      },
+    });
+    const gauge = (name: string, help: string, read: () => number) =>
+      new Gauge({
+        name,
+        help,
+        registers,
+        collect() {
+          this.set(read());
+        },
+      });
+    gauge("service_render_slots", "Renders that may run at once.", () => slots);
+    gauge("service_renders_running", "Renders that run now.", () => queue.running);
+    gauge("service_renders_waiting", "Requests that wait for a slot now.", () => queue.waiting);
+    gauge(
+      "service_temp_reserved_bytes",
+      "Temporary space of running renders and of outputs that are not delivered yet.",
+      () => tempSpace.reservedBytes,
+    );
+    gauge("service_body_memory_bytes", "Memory of request bodies.", () => bodyMemory.reservedBytes);
+    gauge(
+      "service_output_memory_bytes",
+      "Memory of outputs that are not delivered yet.",
+      () => outputMemory.reservedBytes,
+    );
+    gauge("service_temp_max_bytes", "SERVICE_MAX_TEMP_BYTES.", () => tempSpace.maxBytes);
+    gauge("service_body_memory_max_bytes", "SERVICE_MAX_BODY_MEMORY_BYTES.", () => bodyMemory.maxBytes);
+    gauge("service_output_memory_max_bytes", "SERVICE_MAX_OUTPUT_MEMORY_BYTES.", () => outputMemory.maxBytes);
+    new Gauge({
+      name: "service_work_directory_free_bytes",
+      help: "Free space of the file system that holds the work directory.",
+      registers,
+      async collect() {
+        // If the directory has been removed, the backend is about to end.
+        const space = await statfs(sources.workDirectory).catch(() => null);
+        this.set(space === null ? 0 : space.bavail * space.bsize);
+      },
+    });
+    gauge("service_deliveries_underway", "Outputs that are being delivered.", () => deliveries.underWay);
+    gauge("service_warm_renders_waiting", "Typst processes that wait for a request.", () => warmPool.waiting);
+    new Counter({
+      name: "service_trace_spans_lost_total",
+      help: "OpenTelemetry spans that no collector has taken.",
+      registers,
+      collect() {
+        this.reset();
+        this.inc(sources.lostSpans());
+      },
+    });
+    new Counter({
+      name: "service_warm_renders_used_total",
+      help: "Renders that found a Typst process waiting for them.",
+      registers,
+      collect() {
+        this.reset();
+        this.inc(warmPool.takes);
+      },
+    });
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  /** The metrics as text. Concurrent scrapes share one text, which takes 2 ms to make (measured). */
+  text(): Promise<string> {
+    this.#scrape ??= this.#registry.metrics().finally(() => {
+      this.#scrape = null;
+    });
+    return this.#scrape;
+  }
+
+  /** To be called before the output is delivered, because delivery may take minutes. */
+  observeRender({ outcome, format, runs, peakMemoryBytes }: ObservedRender): void {
+    for (const [phase, seconds] of Object.entries(phaseSeconds(runs))) this.#phaseSeconds.observe({ phase }, seconds);
+    if (peakMemoryBytes) this.#peakMemoryBytes.observe({ format }, peakMemoryBytes);
+    const timeoutCause = outcome.kind === "refused" ? timeoutCauseOf(outcome.problem) : undefined;
+    if (timeoutCause !== undefined) this.#timeouts.inc({ cause: timeoutCause });
+    if (outcome.kind === "rendered") this.#outputBytes.observe({ format }, outcome.file.output.size);
+  }
+
+  /** Counts a render request once, at its end. */
+  countRequest(caller: string, format: ObservedRender["format"], end: RequestEnd, seconds: number): void {
+    this.#durationSeconds.observe({ class: outcomeClass(end.outcome) }, seconds);
+    this.#renders.inc({ format, outcome: end.outcome });
+    this.#callerRequests.inc({ caller: this.#callerLabel.of(caller), outcome: end.outcome });
+    if (end.delivery === null) return;
+    this.#phaseSeconds.observe({ phase: "delivery" }, end.delivery.seconds);
+    this.#deliveries.inc({ end: end.delivery.end });
+  }
+
+  countLimitsMismatch(): void {
+    this.#limitsMismatches.inc();
+  }
+}

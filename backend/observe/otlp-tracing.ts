@@ -1,0 +1,197 @@
+/**
+ * Spans by the OpenTelemetry SDK: one per request, with a child for each run of a phase. They are made after the request has
+ * ended, from times that are measured in any case, so tracing costs nothing while a render runs.
+ *
+ * A slow or dead collector loses spans and does no other harm: spans are exported in the background, and at most
+ * `MAX_PENDING_SPANS` are queued or being exported.
+ */
+import { randomUUID } from "node:crypto";
+import {
+  type Attributes,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  type Tracer,
+  trace,
+} from "@opentelemetry/api";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
+import {
+  defaultResource,
+  detectResources,
+  resourceAttributesEnvDetector,
+  resourceFromAttributes,
+  serviceNameEnvDetector,
+} from "@opentelemetry/resources";
+import {
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  type IdGenerator,
+  ParentBasedSampler,
+  RandomIdGenerator,
+  type SpanExporter,
+  TracerProvider,
+} from "@opentelemetry/sdk-trace";
+import project from "../../package.json" with { type: "json" };
+import { outcomeClass } from "../../protocol/request-outcome.ts";
+import { type TraceParent, traceIdOf } from "../../protocol/trace-context.ts";
+import { PROBLEMS } from "../../rules/problem.ts";
+import type { TracedRequest, Tracing } from "./tracing.ts";
+
+/** The name of the service in its traces, unless `OTEL_SERVICE_NAME` is set. */
+const SERVICE_NAME = "document-rendering-backend";
+const TRACER_NAME = "document-rendering-service";
+
+/** Spans that are queued or being exported, some 4 MB. Beyond that, new spans are dropped. */
+const MAX_PENDING_SPANS = 4096;
+const MAX_BATCH_SPANS = 512;
+const EXPORT_INTERVAL_MILLISECONDS = 5000;
+/** Shorter than a stopping backend waits for its connections to close. */
+const SHUTDOWN_MILLISECONDS = 1000;
+
+/** Success in the SDK's `ExportResultCode`. */
+const EXPORTED = 0;
+
+export class OtlpTracing implements Tracing {
+  readonly #provider: TracerProvider;
+  readonly #tracer: Tracer;
+  readonly #traceIds = new RequestTraceIds();
+  #pendingSpans = 0;
+  #lostSpans = 0;
+  #isFailing = false;
+
+  /**
+   * @param url where spans are sent, by OTLP over HTTP in JSON. Header fields, time-out, compression and resource attributes
+   *   come from OpenTelemetry's own environment variables, which its SDK reads.
+   */
+  constructor(url: URL, report: (line: string) => void) {
+    const exporter = new OTLPTraceExporter({ url: url.href });
+    const observed: SpanExporter = {
+      export: (spans, onResult) =>
+        exporter.export(spans, (result) => {
+          this.#pendingSpans -= spans.length;
+          const hasFailed = result.code !== EXPORTED;
+          if (hasFailed) this.#lostSpans += spans.length;
+          // Not the error: its message may quote the collector's answer.
+          if (hasFailed && !this.#isFailing) report(`Traces cannot be sent to ${url.host}: their spans are dropped.`);
+          this.#isFailing = hasFailed;
+          onResult(result);
+        }),
+      shutdown: () => exporter.shutdown(),
+    };
+    const processor = new BatchSpanProcessor({
+      exporter: observed,
+      maxQueueSize: MAX_PENDING_SPANS,
+      maxExportBatchSize: MAX_BATCH_SPANS,
+      scheduledDelayMillis: EXPORT_INTERVAL_MILLISECONDS,
+    });
+    this.#provider = new TracerProvider({
+      resource: resourceOfProcess(),
+      sampler: new ParentBasedSampler({ root: new AlwaysOnSampler() }),
+      idGenerator: this.#traceIds,
+      spanProcessors: [processor],
+    });
+    this.#tracer = this.#provider.getTracer(TRACER_NAME);
+  }
+
+  get lostSpans(): number {
+    return this.#lostSpans;
+  }
+
+  record(request: TracedRequest): void {
+    const { parent, requestId, runs } = request;
+    this.#traceIds.next = traceIdOf(parent, requestId);
+    const root = this.#tracer.startSpan(
+      "POST /v1/render",
+      {
+        kind: SpanKind.SERVER,
+        startTime: epochMilliseconds(request.startMilliseconds),
+        attributes: attributesOf(request),
+      },
+      parent === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, remoteContext(parent)),
+    );
+    // The caller has decided not to sample this trace.
+    if (!root.isRecording()) return;
+    const count = 1 + runs.length;
+    if (this.#pendingSpans + count > MAX_PENDING_SPANS) {
+      this.#lostSpans += count;
+      return;
+    }
+    this.#pendingSpans += count;
+    const context = trace.setSpan(ROOT_CONTEXT, root);
+    for (const { phase, startMilliseconds, milliseconds } of runs) {
+      this.#tracer
+        .startSpan(phase, { startTime: epochMilliseconds(startMilliseconds) }, context)
+        .end(epochMilliseconds(startMilliseconds + milliseconds));
+    }
+    if (outcomeClass(request.outcome) === "service") root.setStatus({ code: SpanStatusCode.ERROR });
+    root.end(epochMilliseconds(request.endMilliseconds));
+  }
+
+  async shutdown(): Promise<void> {
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, SHUTDOWN_MILLISECONDS);
+    // A failed export is counted and reported above.
+    await Promise.race([this.#provider.shutdown().catch(() => {}), late]);
+    clearTimeout(timer);
+  }
+}
+
+/** Gives a new trace the id under which the request is logged. */
+class RequestTraceIds implements IdGenerator {
+  readonly #random = new RandomIdGenerator();
+  /** The trace id of the next span without a parent. */
+  next = "";
+
+  generateTraceId(): string {
+    return this.next;
+  }
+
+  generateSpanId(): string {
+    return this.#random.generateSpanId();
+  }
+}
+
+function resourceOfProcess() {
+  return defaultResource()
+    .merge(
+      resourceFromAttributes({
+        "service.name": SERVICE_NAME,
+        "service.version": project.version,
+        "service.instance.id": randomUUID(),
+      }),
+    )
+    .merge(detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] }));
+}
+
+function remoteContext({ traceId, parentId, isSampled }: TraceParent) {
+  const traceFlags = isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE;
+  return { traceId, spanId: parentId, traceFlags, isRemote: true };
+}
+
+/** Named as in OpenTelemetry's semantic conventions where these have a name. No value holds text of the request. */
+function attributesOf(request: TracedRequest): Attributes {
+  const { requestBytes, outputBytes, timeoutCause } = request;
+  return {
+    "http.request.method": "POST",
+    "http.route": "/v1/render",
+    "url.path": "/v1/render",
+    "url.scheme": request.scheme,
+    ...(request.outcome !== "client_gone" && { "http.response.status_code": statusOf(request) }),
+    ...(requestBytes !== undefined && { "http.request.body.size": requestBytes }),
+    ...(outputBytes !== undefined && { "http.response.body.size": outputBytes }),
+    "render.request_id": request.requestId,
+    "render.caller": request.caller,
+    "render.format": request.format,
+    "render.outcome": request.outcome,
+    ...(timeoutCause !== undefined && { "render.timeout_cause": timeoutCause }),
+  };
+}
+
+function statusOf({ outcome }: TracedRequest): number {
+  return outcome === "ok" || outcome === "client_gone" ? 200 : PROBLEMS[outcome].status;
+}
+
+function epochMilliseconds(performanceMilliseconds: number): number {
+  return performance.timeOrigin + performanceMilliseconds;
+}

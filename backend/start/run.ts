@@ -1,0 +1,122 @@
+/**
+ * Runs the backend: reads its settings, listens, and on SIGTERM (after the drain delay) or SIGINT drains and ends.
+ *
+ * A setting that cannot be used, a missing Typst or a port in use ends it with one line on standard error and exit code 1.
+ * So does the removal of its work directory: the supervisor (systemd, for example) starts it again, in a new one.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import { TYPST_VERSION } from "../../machine/typst-release.mjs";
+import { typstProblem } from "../../machine/typst-version.mjs";
+import { SettingError } from "../../rules/settings.ts";
+import { type Backend, buildBackend } from "../http/app.ts";
+import { Launcher } from "../launcher/launcher.ts";
+import { openTracing } from "../observe/tracing.ts";
+import { chooseSandbox } from "../typst/choose-sandbox.ts";
+import { prepareWorkDirectory } from "../work-directory/claim.ts";
+import { type BackendSettings, readBackendSettings } from "./settings.ts";
+import { onStopSignal } from "./stop-signals.ts";
+
+const IDLE_POLL_MILLISECONDS = 20;
+/** How long connections may take to close once no render is left. */
+const CLOSE_MILLISECONDS = 2000;
+
+let isStopping = false;
+
+/** Tells a parent that is interested, such as `npm start`, what the start is about to do. */
+function announceStep(step: string): void {
+  process.send?.(step);
+}
+
+export async function run(): Promise<void> {
+  try {
+    await start();
+  } catch (error) {
+    process.stderr.write(`${startUpMessage(error)}\n`);
+    process.exit(1);
+  }
+}
+
+async function start(): Promise<void> {
+  const settings = readBackendSettings(process.env);
+  announceStep("asking Typst for its version");
+  await expectTypst(settings);
+  announceStep("preparing its work directory");
+  const claim = await prepareWorkDirectory(settings);
+  const launcher = new Launcher(settings);
+  const release = async () => {
+    // If our directory was removed, another backend may own that path. The launcher ends with this process.
+    if (!(await claim.isHeld())) return;
+    // Releasing the claim empties the directory, so everything that writes there must have ended.
+    await launcher.close();
+    await claim.release();
+  };
+  try {
+    announceStep("trying the sandbox");
+    const { sandbox, message } = await chooseSandbox(settings, launcher);
+    if (message !== null) process.stderr.write(`${message}\n`);
+    const tracing = await openTracing(settings, (line) => process.stderr.write(`${line}\n`));
+    const backend = buildBackend(settings, TYPST_VERSION, sandbox, launcher, tracing);
+    announceStep("reading fonts and packages");
+    await backend.findCapabilities();
+    announceStep("beginning to listen");
+    await backend.app.listen({ host: settings.host, port: settings.port });
+    const leave = async () => {
+      if (settings.drainDelaySeconds > 0) {
+        backend.announceStop();
+        await delay(settings.drainDelaySeconds * 1000);
+      }
+      await drain(backend, settings, release, 0);
+    };
+    // A person who presses Ctrl-C does not wait for the drain delay.
+    onStopSignal((signal) => void (signal === "SIGTERM" ? leave() : drain(backend, settings, release, 0)));
+    void backend.workDirectoryLost.then((name) => {
+      const { workDirectory } = settings;
+      process.stderr.write(
+        `The work directory ${workDirectory} has lost "${name}": the backend ends. Start it again.\n`,
+      );
+      void drain(backend, settings, release, 1);
+    });
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+/**
+ * Lets the running renders finish, then ends.
+ *
+ * @param exitCode used if all of them finish within the grace time; otherwise the exit code is 1.
+ */
+async function drain(
+  backend: Backend,
+  settings: BackendSettings,
+  release: () => Promise<void>,
+  exitCode: 0 | 1,
+): Promise<void> {
+  if (isStopping) return;
+  isStopping = true;
+  backend.startDraining();
+  const deadline = performance.now() + settings.graceSeconds * 1000;
+  // Meanwhile the backend still answers: 503 on `/ready` and for new renders.
+  while (!backend.isIdle() && performance.now() < deadline) await delay(IDLE_POLL_MILLISECONDS);
+  const isClosed = await Promise.race([
+    backend.app.close().then(() => true),
+    // If idle, all answers are delivered: the connections that are left have sent no complete request.
+    delay(CLOSE_MILLISECONDS, backend.isIdle(), { ref: false }),
+  ]);
+  await release();
+  process.exit(isClosed ? exitCode : 1);
+}
+
+async function expectTypst({ typstPath }: BackendSettings): Promise<void> {
+  const problem = await typstProblem(typstPath, {});
+  if (problem === undefined) return;
+  throw new SettingError(`Typst ${TYPST_VERSION} is needed: ${problem}. Set SERVICE_TYPST_BIN.`);
+}
+
+function startUpMessage(error: unknown): string {
+  if (error instanceof SettingError) return error.message;
+  if (!(error instanceof Error)) return String(error);
+  if ("code" in error && error.code === "EADDRINUSE") return `The port is in use: ${error.message}. Set SERVICE_PORT.`;
+  return `The backend cannot start: ${error.message}`;
+}

@@ -1,0 +1,250 @@
+/**
+ * The backend's settings: the one place where its environment is read, parsed and checked against ranges.
+ */
+import { availableParallelism } from "node:os";
+import { findOnPath } from "../../machine/programs.mjs";
+import { parseSandboxChoice, SANDBOX_ADVICE, type SandboxChoice } from "../../machine/sandbox-modes.mjs";
+import { parseTokens } from "../../protocol/authentication.ts";
+import { MAX_SLOTS } from "../../protocol/backend-load.ts";
+import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../../rules/limits.ts";
+import { RENDER_TIME_SETTINGS, readRenderTime } from "../../rules/render-time.ts";
+import { type Environment, readIntegerSettings, SettingError } from "../../rules/settings.ts";
+import { defaultWorkDirectory } from "../work-directory/default-place.ts";
+import { MAX_DIRECTORY_BYTES } from "../work-directory/directory-paths.ts";
+
+/** What a stopping backend adds to the time in which its requests may wait and render. */
+const GRACE_MARGIN_SECONDS = 5;
+
+/**
+ * The backend's integer settings, other than the limits that clients see. The documentation shows `defaultText` instead of
+ * a default that depends on the machine.
+ */
+export const BACKEND_INTEGER_SETTINGS = {
+  port: {
+    setting: "SERVICE_PORT",
+    default: 8788,
+    min: 0,
+    max: 65_535,
+    meaning: "TCP port; 0 takes a free one",
+  },
+  maxConcurrentRenders: {
+    setting: "SERVICE_MAX_CONCURRENT_RENDERS",
+    default: availableParallelism(),
+    defaultText: "cores",
+    min: 1,
+    max: MAX_SLOTS,
+    meaning: "Typst processes at once; the default is the number of cores",
+  },
+  maxQueuedRenders: {
+    setting: "SERVICE_MAX_QUEUED_RENDERS",
+    default: 256,
+    min: 0,
+    max: 10_000,
+    meaning: "valid requests that may wait for a slot",
+  },
+  maxBodyMemoryBytes: {
+    setting: "SERVICE_MAX_BODY_MEMORY_BYTES",
+    default: 512 * 1024 ** 2,
+    min: 1024 ** 2,
+    max: 1024 ** 4,
+    meaning:
+      "memory of all request bodies together, while they are read, wait and are rendered; without room a request is answered 429",
+  },
+  maxOutputMemoryBytes: {
+    setting: "SERVICE_MAX_OUTPUT_MEMORY_BYTES",
+    default: 64 * 1024 ** 2,
+    min: 0,
+    max: 1024 ** 4,
+    meaning: "memory of all outputs of up to 1 MiB until they are delivered; larger ones are files",
+  },
+  ...RENDER_TIME_SETTINGS,
+  threadsPerRender: {
+    setting: "SERVICE_THREADS_PER_RENDER",
+    default: 1,
+    min: 1,
+    max: 64,
+    meaning: "threads that one Typst process may use; memory for images grows with it",
+  },
+  renderMemoryBytes: {
+    setting: "SERVICE_RENDER_MEMORY_BYTES",
+    default: 1024 ** 3,
+    min: 128 * 1024 ** 2,
+    max: 64 * 1024 ** 3,
+    meaning: "address space of one Typst process; a render that needs more is answered 422",
+  },
+  // Measured: a render within the other limits needs at most 4 s for text, and 8 s for 48 PNG pages at 300 ppi.
+  renderCpuSeconds: {
+    setting: "SERVICE_RENDER_CPU_SECONDS",
+    default: 10,
+    min: 1,
+    max: 3600,
+    meaning: "processor time of one Typst process, all threads together; a render that needs more is answered 408",
+  },
+  maxTempBytes: {
+    setting: "SERVICE_MAX_TEMP_BYTES",
+    default: 1024 ** 3,
+    min: 16 * 1024 ** 2,
+    max: 1024 ** 4,
+    meaning:
+      "temporary space of all renders together: files of requests, pages, and outputs of over 1 MiB until they are delivered; without room a render is answered 429",
+  },
+  deliverySilenceSeconds: {
+    setting: "SERVICE_DELIVERY_SILENCE_SECONDS",
+    default: 20,
+    min: 1,
+    max: 3600,
+    meaning: "how long a client may read nothing of its output before the connection is closed",
+  },
+  deliveryTimeoutSeconds: {
+    setting: "SERVICE_DELIVERY_TIMEOUT_SECONDS",
+    default: 300,
+    min: 1,
+    max: 86_400,
+    meaning: "how long a client may take to read its output",
+  },
+  warmRenders: {
+    setting: "SERVICE_WARM_RENDERS",
+    default: availableParallelism(),
+    defaultText: "cores",
+    min: 0,
+    max: 256,
+    meaning:
+      "sandboxed Typst processes started before their request comes, at most; each serves one render; 0 starts none",
+  },
+  drainDelaySeconds: {
+    setting: "SERVICE_DRAIN_DELAY_SECONDS",
+    default: 0,
+    min: 0,
+    max: 300,
+    meaning:
+      "how long a backend still accepts renders after SIGTERM, while `/ready` says 503, so that whoever sends to it has time to notice",
+  },
+  // Longer than a request may wait and render, so that a stopping backend finishes what it has accepted.
+  graceSeconds: {
+    setting: "SERVICE_GRACE_SECONDS",
+    default:
+      RENDER_TIME_SETTINGS.queueDeadlineSeconds.default +
+      RENDER_TIME_SETTINGS.renderTimeoutSeconds.default +
+      GRACE_MARGIN_SECONDS,
+    min: 1,
+    max: 3600,
+    meaning: `how long renders and deliveries may take to finish after SIGTERM and the drain delay; the default is ${GRACE_MARGIN_SECONDS} seconds more than the queue deadline and the render timeout together`,
+  },
+} as const;
+
+export interface BackendSettings extends Readonly<Record<keyof typeof BACKEND_INTEGER_SETTINGS, number>> {
+  readonly host: string;
+  /** The tokens that are accepted from an edge. Without one, every render is answered 503. */
+  readonly backendTokens: readonly string[];
+  readonly typstPath: string;
+  readonly sandboxChoice: SandboxChoice;
+  /** The programs of the sandboxes. Only those of the chosen mode need to exist. */
+  readonly bubblewrapPath: string;
+  readonly setprivPath: string;
+  readonly prlimitPath: string;
+  readonly mkfifoPath: string;
+  readonly fontPaths: readonly string[];
+  /** A folder of vendored Typst packages; null if no package can be imported. */
+  readonly packagePath: string | null;
+  /** Holds the render directories and the sandbox's files. It is emptied at start, so it must hold nothing else. */
+  readonly workDirectory: string;
+  /** A fixed creation date for documents, in seconds since 1970, or null for the current time. */
+  readonly creationTimestampSeconds: number | null;
+  readonly logLevel: string;
+  /** Where OpenTelemetry spans are sent by OTLP over HTTP; null if there is no tracing. */
+  readonly tracesUrl: URL | null;
+  readonly limits: Limits;
+}
+
+const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
+
+/**
+ * Reads the settings from an environment.
+ *
+ * @throws SettingError with a message that names the variable and says what it must be.
+ */
+export function readBackendSettings(environment: Environment): BackendSettings {
+  const { queueDeadlineSeconds, renderTimeoutSeconds } = readRenderTime(environment);
+  const { graceSeconds } = BACKEND_INTEGER_SETTINGS;
+  const defaultGraceSeconds = queueDeadlineSeconds + renderTimeoutSeconds + GRACE_MARGIN_SECONDS;
+  const integers = readIntegerSettings(
+    { ...BACKEND_INTEGER_SETTINGS, graceSeconds: { ...graceSeconds, default: defaultGraceSeconds } },
+    environment,
+  );
+  const limits = limitsFrom(readIntegerSettings(LIMIT_SETTINGS, environment));
+  if (integers.maxTempBytes < maxTempBytesPerRender(limits)) {
+    throw new SettingError(
+      "SERVICE_MAX_TEMP_BYTES must hold at least one full request with its folders and two full outputs.",
+    );
+  }
+  if (integers.maxBodyMemoryBytes < limits.max_request_body_bytes) {
+    throw new SettingError("SERVICE_MAX_BODY_MEMORY_BYTES must hold at least one full request.");
+  }
+  return Object.freeze({
+    ...integers,
+    queueDeadlineSeconds,
+    renderTimeoutSeconds,
+    host: environment.SERVICE_HOST || "127.0.0.1",
+    backendTokens: parseTokens("SERVICE_BACKEND_TOKENS", environment.SERVICE_BACKEND_TOKENS),
+    typstPath: environment.SERVICE_TYPST_BIN || pathOf("typst", environment),
+    sandboxChoice: readSandboxChoice(environment.SERVICE_SANDBOX),
+    bubblewrapPath: environment.SERVICE_BUBBLEWRAP_BIN || pathOf("bwrap", environment),
+    setprivPath: environment.SERVICE_SETPRIV_BIN || pathOf("setpriv", environment),
+    prlimitPath: pathOf("prlimit", environment),
+    mkfifoPath: pathOf("mkfifo", environment),
+    fontPaths: (environment.SERVICE_FONT_PATHS ?? "").split(":").filter((path) => path !== ""),
+    packagePath: environment.SERVICE_PACKAGE_PATH || null,
+    workDirectory: environment.SERVICE_WORK_DIRECTORY || defaultWorkDirectory(environment, integers.port),
+    creationTimestampSeconds: readTimestamp(environment.SERVICE_CREATION_TIMESTAMP),
+    logLevel: readLogLevel(environment.SERVICE_LOG_LEVEL),
+    tracesUrl: readTracesUrl(environment),
+    limits,
+  });
+}
+
+/** The temporary space that one render can need: the files of its request, its pages, and their archive. */
+export function maxTempBytesPerRender({ max_request_body_bytes, max_output_bytes }: Limits): number {
+  return max_request_body_bytes + MAX_DIRECTORY_BYTES + 2 * max_output_bytes;
+}
+
+function readSandboxChoice(text: string | undefined): SandboxChoice {
+  const choice = parseSandboxChoice(text);
+  if (choice !== undefined) return choice;
+  throw new SettingError(SANDBOX_ADVICE);
+}
+
+/** The absolute path of a program, because Typst runs without PATH; its name if it is not found. */
+function pathOf(name: string, environment: Environment): string {
+  return findOnPath(name, environment)[0] ?? name;
+}
+
+function readTimestamp(text: string | undefined): number | null {
+  if (!text) return null;
+  if (/^[0-9]{1,11}$/.test(text)) return Number(text);
+  throw new SettingError("SERVICE_CREATION_TIMESTAMP must be a number of seconds since 1970.");
+}
+
+function readLogLevel(level: string | undefined): string {
+  if (!level) return "info";
+  if (LOG_LEVELS.includes(level)) return level;
+  throw new SettingError(`SERVICE_LOG_LEVEL must be one of ${LOG_LEVELS.join(", ")}.`);
+}
+
+/**
+ * Reads OpenTelemetry's own variables (https://opentelemetry.io/docs/specs/otel/protocol/exporter/): the endpoint for traces is used
+ * as it is; to the endpoint for all signals, the path for traces is appended.
+ */
+function readTracesUrl(environment: Environment): URL | null {
+  const { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: own, OTEL_EXPORTER_OTLP_ENDPOINT: shared } = environment;
+  const endpoint = own || shared;
+  if (!endpoint || environment.OTEL_SDK_DISABLED?.trim().toLowerCase() === "true") return null;
+  const name = own ? "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" : "OTEL_EXPORTER_OTLP_ENDPOINT";
+  const protocol = environment.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL || environment.OTEL_EXPORTER_OTLP_PROTOCOL;
+  if (protocol === "grpc")
+    throw new SettingError(
+      `Traces are sent by OTLP over HTTP in JSON, not by gRPC: ${name} must be an endpoint for HTTP.`,
+    );
+  const url = URL.parse(own ? endpoint : `${endpoint.replace(/\/+$/, "")}/v1/traces`);
+  if (url?.protocol === "http:" || url?.protocol === "https:") return url;
+  throw new SettingError(`${name} must be an http or https URL.`);
+}

@@ -1,0 +1,176 @@
+/**
+ * The Typst command line: the only place that builds one.
+ *
+ * All that it takes from a request are numbers, enum values and page ranges that the rules have validated.
+ */
+import { join } from "node:path";
+import type { Limits } from "../rules/limits.ts";
+import type { Output } from "../rules/output-options.ts";
+import { countDistinctPages, type PageRange, parsePageSelection } from "../rules/page-selection.ts";
+
+const STANDARD_STREAM = "-";
+
+/**
+ * The project root as a folder of fonts: it is the working directory in every sandbox. An absolute path would not work,
+ * because Typst splits the value of `--font-path` at colons.
+ */
+const PROJECT_ROOT = ".";
+
+/** The settings that the command lines depend on. */
+export interface CommandLineSettings {
+  readonly threadsPerRender: number;
+  readonly creationTimestampSeconds: number | null;
+  readonly limits: Limits;
+}
+
+/** Paths as Typst sees them. */
+export interface TypstPaths {
+  readonly root: string;
+  /** The directory for output files; null if the output goes to standard output. */
+  readonly outputDirectory: string | null;
+  readonly fontPaths: readonly string[];
+  readonly packagePath: string;
+}
+
+/** Everything in a request on which its command line depends. */
+export interface RenderCommand {
+  readonly output: Output;
+  /** Whether there are fonts among the files of the request. */
+  readonly bringsFonts: boolean;
+}
+
+/**
+ * The arguments that render an output from the program text on standard input: to standard output, or to one file per
+ * page if the paths has a directory for them.
+ */
+export function renderArguments(settings: CommandLineSettings, paths: TypstPaths, command: RenderCommand): string[] {
+  const { output } = command;
+  // Typst replaces {p} by the physical page number, anywhere in the path. The rest of the path has no braces.
+  const path = paths.outputDirectory === null ? STANDARD_STREAM : join(paths.outputDirectory, "{p}");
+  return compileArguments(
+    settings,
+    withRequestFonts(paths, command),
+    path,
+    output.format,
+    outputArguments(settings, output),
+  );
+}
+
+/**
+ * The arguments that show whether the document has a page: Typst writes that page, or nothing.
+ *
+ * @param page counted from one.
+ */
+export function pageProbeArguments(
+  settings: CommandLineSettings,
+  paths: TypstPaths,
+  command: RenderCommand,
+  page: number,
+): string[] {
+  return compileArguments(settings, withRequestFonts(paths, command), STANDARD_STREAM, "svg", [
+    "--pages",
+    String(page),
+  ]);
+}
+
+/** Pages are numbered without gaps, so a selection matches a page exactly when its lowest one exists. */
+export function lowestPage(pages: string): number {
+  return Math.min(...parsePageSelection(pages).map(({ first }) => first));
+}
+
+/**
+ * The paths with the request's own fonts, if there are any. Of several fonts of one family that fit equally well, Typst
+ * takes the first that it finds: its own, then the operator's, then these.
+ */
+function withRequestFonts(paths: TypstPaths, { bringsFonts }: RenderCommand): TypstPaths {
+  return bringsFonts ? { ...paths, fontPaths: [...paths.fontPaths, PROJECT_ROOT] } : paths;
+}
+
+/** The arguments that list the fonts of every render, with their variants. */
+export function fontListArguments(paths: TypstPaths): string[] {
+  return ["fonts", "--variants", ...fontArguments(paths)];
+}
+
+/** Whether the output is a ZIP of pages, which Typst writes as files. */
+export function isArchive(output: Output): boolean {
+  return output.format !== "pdf" && output.archive !== null;
+}
+
+/** Never the fonts of the host. */
+function fontArguments({ fontPaths }: TypstPaths): string[] {
+  return ["--ignore-system-fonts", ...fontPaths.flatMap((fontPath) => ["--font-path", fontPath])];
+}
+
+/** The arguments of one compile: those of every compile, then those of its format. */
+export function compileArguments(
+  settings: CommandLineSettings,
+  paths: TypstPaths,
+  outputPath: string,
+  format: Output["format"],
+  formatArguments: readonly string[],
+): string[] {
+  return [
+    "compile",
+    ...["--format", format],
+    ...["--root", paths.root],
+    ...["--jobs", String(settings.threadsPerRender)],
+    ...["--package-path", paths.packagePath],
+    ...["--package-cache-path", paths.packagePath],
+    ...fontArguments(paths),
+    ...timestampArguments(settings),
+    ...formatArguments,
+    STANDARD_STREAM,
+    outputPath,
+  ];
+}
+
+function timestampArguments({ creationTimestampSeconds }: CommandLineSettings): string[] {
+  return creationTimestampSeconds === null ? [] : ["--creation-timestamp", String(creationTimestampSeconds)];
+}
+
+/**
+ * The arguments for the caller's pages, resolution and standards. Every user who sees the process in /proc can read its
+ * command line, and Typst 0.15 takes these options in no other way, neither from its environment nor from a file. So they
+ * are numbers and words from our own lists, and docs/operations.md says who can see them.
+ */
+function outputArguments(settings: CommandLineSettings, output: Output): string[] {
+  switch (output.format) {
+    case "pdf":
+      return [
+        ...standardArguments([...(output.version === null ? [] : [output.version]), ...output.standards]),
+        // A selection of pages cannot be tagged. Without this option Typst would warn about it.
+        ...(output.pages === null ? [] : ["--no-pdf-tags", "--pages", output.pages]),
+      ];
+    case "png":
+      return ["--ppi", String(output.ppi), ...imagePageArguments(settings, output)];
+    case "svg":
+      return imagePageArguments(settings, output);
+  }
+}
+
+function standardArguments(standards: readonly string[]): string[] {
+  return standards.length === 0 ? [] : ["--pdf-standard", standards.join(",")];
+}
+
+function imagePageArguments(settings: CommandLineSettings, output: Exclude<Output, { format: "pdf" }>): string[] {
+  if (output.archive !== null) {
+    const ranges = output.pages === null ? [{ first: 1, last: null }] : parsePageSelection(output.pages);
+    return ["--pages", boundedSelection(ranges, settings.limits.max_output_files)];
+  }
+  // No document has this many pages. Typst reports a larger number as a wrong argument, not as a missing page.
+  return output.page === null ? [] : ["--pages", String(Math.min(output.page, Number.MAX_SAFE_INTEGER))];
+}
+
+/**
+ * The selection with its open range closed, so that Typst writes at most one page over the limit: enough to see that there
+ * are too many, and never thousands of files. Of several open ranges, the lowest contains the others.
+ */
+function boundedSelection(ranges: readonly PageRange[], maxPages: number): string {
+  const openFirst = Math.min(...ranges.filter(({ last }) => last === null).map(({ first }) => first));
+  const closed = ranges.flatMap(({ first, last }) =>
+    last === null || first >= openFirst ? [] : [{ first, last: Math.min(last, openFirst - 1) }],
+  );
+  const parts = closed.map(({ first, last }) => `${first}-${last}`);
+  if (Number.isFinite(openFirst)) parts.push(`${openFirst}-${openFirst + maxPages - countDistinctPages(closed)}`);
+  return parts.join(",");
+}

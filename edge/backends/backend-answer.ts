@@ -1,0 +1,98 @@
+/**
+ * What a backend's answer means: for the client, and as evidence of whether the backend works.
+ */
+import type { BackendLoad } from "../../protocol/backend-load.ts";
+import type { ProblemCode } from "../../rules/problem.ts";
+import type { AttemptResult } from "./backend-choice.ts";
+import type { FailedAttempt } from "./render-attempts.ts";
+
+/** Used for a full backend that sends no usable `Retry-After`. */
+const DEFAULT_RETRY_AFTER_SECONDS = 1;
+/** The most that is passed on. No setting lets a render run for that long, so a slot has become free by then. */
+const MAX_RETRY_AFTER_SECONDS = 900;
+
+/**
+ * What an answer holds by its head: a rendered file, a problem of this service with the status that its code has, or what
+ * no backend sends. Only the first two may reach a caller.
+ */
+export type AnswerContent = "file" | "foreign" | ProblemCode;
+
+/** The beginning of a backend's answer. */
+export interface BackendAnswer<Answer> {
+  readonly status: number;
+  readonly content: AnswerContent;
+  /** The value of `Retry-After`. */
+  readonly retryAfter: string | null;
+  readonly load: BackendLoad | null;
+  readonly answer: Answer;
+}
+
+type Meaning = { readonly kind: "answered" } | Exclude<FailedAttempt, { kind: "lost" }>;
+
+/** What an answer means for the client: it gets the answer, or another backend is tried. */
+export function meaningOf({ content, retryAfter }: BackendAnswer<unknown>): Meaning {
+  switch (content) {
+    case "file":
+    // What a render can end in.
+    case "render_timeout":
+    case "output_too_large":
+    case "too_many_output_files":
+    case "template_compile_failed":
+    case "render_failed":
+      return { kind: "answered" };
+    case "render_queue_full":
+      return { kind: "busy", retryAfterSeconds: retryAfterSeconds(retryAfter) };
+    // The edge has found the request valid. So it did not reach the backend as it was sent, or the two have other limits.
+    case "invalid_request":
+    case "unsupported_format":
+    case "invalid_template_path":
+    case "invalid_file_data":
+    case "request_too_large":
+    case "template_source_too_large":
+    case "template_file_too_large":
+    case "string_too_large":
+    case "page_selection_too_large":
+      return { kind: "refused" };
+    // From a proxy, a wrong address, or a backend that does not know the edge's token.
+    case "foreign":
+    case "forbidden":
+    case "not_found":
+    case "method_not_allowed":
+    case "service_unavailable":
+      return { kind: "unavailable" };
+  }
+}
+
+/** What the answer to a caller's render tells about its backend. One that blames the request tells nothing. */
+export function resultOf(answer: BackendAnswer<unknown>): AttemptResult {
+  const { load } = answer;
+  if (load?.isDraining === true) return { kind: "answered", load };
+  switch (meaningOf(answer).kind) {
+    case "answered":
+      return { kind: "answered", load };
+    case "busy":
+      return { kind: "full", load };
+    case "refused":
+      return { kind: "abandoned" };
+    case "unavailable":
+      return { kind: "failed" };
+  }
+}
+
+/** What the answer to a probe tells. Nothing is wrong with its document, so any problem is the backend's own. */
+export function probeResultOf({ content, load }: BackendAnswer<unknown>): AttemptResult {
+  if (content === "file" || load?.isDraining === true) return { kind: "answered", load };
+  return content === "render_queue_full" ? { kind: "full", load } : { kind: "failed" };
+}
+
+/** Why an answer does not go to the client, for the log. */
+export function causeOf({ status, content }: BackendAnswer<unknown>): string {
+  if (content === "foreign") return `status ${status} from something other than a backend`;
+  // The token is all that a backend's 403 can be about.
+  return content === "forbidden" ? `status ${status}: it does not accept SERVICE_BACKEND_TOKEN` : `status ${status}`;
+}
+
+function retryAfterSeconds(text: string | null): number {
+  const seconds = /^[0-9]+$/.test(text ?? "") ? Number(text) : 0;
+  return seconds > 0 ? Math.min(seconds, MAX_RETRY_AFTER_SECONDS) : DEFAULT_RETRY_AFTER_SECONDS;
+}

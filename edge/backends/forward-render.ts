@@ -1,0 +1,203 @@
+/**
+ * Forwards a validated render to the backends by HTTP. `try-backends.ts` decides which of them, when and how often.
+ */
+
+import { parseBackendLoad } from "../../protocol/backend-load.ts";
+import {
+  BACKEND_TOKEN_HEADER,
+  CALLER_HEADER,
+  LIMITS_HEADER,
+  LOAD_HEADER,
+  PATIENCE_HEADER,
+  PROBE_CALLER,
+  PROBLEM_CODE_HEADER,
+  REQUEST_ID_HEADER,
+} from "../../protocol/headers.ts";
+import { fileExtensionOf } from "../../protocol/rendered-file.ts";
+import {
+  formatTraceparent,
+  parseTraceparent,
+  passableTracestate,
+  TRACEPARENT_HEADER,
+  TRACESTATE_HEADER,
+} from "../../protocol/trace-context.ts";
+import {
+  PROBLEM_MEDIA_TYPE,
+  PROBLEMS,
+  type Problem,
+  renderQueueFull,
+  serviceUnavailable,
+} from "../../rules/problem.ts";
+import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
+import type { HeldBody } from "../body/held-body.ts";
+import { SYSTEM_CLOCK } from "../clock.ts";
+import { deploymentOf, type EdgeContext } from "../context.ts";
+import { logFailure } from "../log/request-log.ts";
+import { problemCodeOf } from "../log/request-record.ts";
+import { lengthOf, MAX_PROBLEM_BYTES, problemOfLength } from "./answer-length.ts";
+import type { Backend } from "./backend.ts";
+import type { AnswerContent, BackendAnswer } from "./backend-answer.ts";
+import { readText } from "./fetch-text.ts";
+import { RenderAttempts } from "./render-attempts.ts";
+import { type Sending, tryBackends } from "./try-backends.ts";
+
+/** A body is written in chunks of this size, so that the edge notices when the backend has taken the last one. */
+const CHUNK_BYTES = 256 * 1024;
+/** A render of one empty page, which takes a backend some milliseconds. */
+const PROBE_BODY = '{"source":" "}';
+/** More than its file needs. */
+const MAX_PROBE_ANSWER_BYTES = 64 * 1024;
+
+export type Forwarding =
+  | { readonly kind: "answered"; readonly response: Response }
+  | { readonly kind: "refused"; readonly problem: Problem };
+
+/** Sends the body to a backend, unchanged, and to another one if the first cannot answer. */
+export async function forwardRender(context: EdgeContext, body: HeldBody): Promise<Forwarding> {
+  const { settings, backends, backendChoice } = deploymentOf(context);
+  const deadline = SYSTEM_CLOCK.now() + settings.backendTimeoutSeconds * 1000;
+  const end = await tryBackends<Backend, Response>({
+    backends,
+    choice: backendChoice,
+    clock: SYSTEM_CLOCK,
+    attempts: new RenderAttempts(backendChoice, deadline, Math.random),
+    deadline,
+    longestAnswerMilliseconds: longestAnswerMilliseconds(settings),
+    body,
+    clientSignal: context.req.raw.signal,
+    send: (backend, sending) => send(context, backend, sending),
+    sendProbe: (backend, timeoutMilliseconds) => sendProbe(context, backend, timeoutMilliseconds),
+    discard: async (response) => response.body?.cancel(),
+    report: (backend, cause) => report(context, backend, cause),
+    inBackground: (work) => context.executionCtx.waitUntil(work),
+  });
+  switch (end.kind) {
+    case "answered": {
+      const problem = problemOfLength(end.answer, settings.limits);
+      if (problem === null) return { kind: "answered", response: end.answer };
+      await end.answer.body?.cancel();
+      return { kind: "refused", problem };
+    }
+    case "busy":
+      return {
+        kind: "refused",
+        problem: renderQueueFull("No render slot became free in time.", end.retryAfterSeconds),
+      };
+    case "failed":
+      return { kind: "refused", problem: serviceUnavailable() };
+  }
+}
+
+async function send(
+  context: EdgeContext,
+  backend: Backend,
+  { bytes, patienceMilliseconds, signal, sent }: Sending,
+): Promise<BackendAnswer<Response>> {
+  const { record } = context.var;
+  record.origin = backend.name;
+  record.tries = (record.tries ?? 0) + 1;
+  const { readable, writable } = new FixedLengthStream(bytes.length);
+  // A failed write needs no handling: the fetch fails as well, or the backend has answered before the end of the body.
+  void sendInChunks(writable, bytes).then(sent, () => {});
+  const { requestId, caller } = context.var;
+  const response = await backend.fetch("/v1/render", {
+    method: "POST",
+    body: readable,
+    headers: {
+      ...commonHeaders(context, { requestId, caller, patienceMilliseconds }),
+      ...traceHeaders(context.req.raw.headers),
+      ...forwardedHeaders(context),
+    },
+    redirect: "manual",
+    signal,
+  });
+  return answerOf(context, response);
+}
+
+/** A render that no caller controls: whatever it ends in says something about the backend. */
+async function sendProbe(
+  context: EdgeContext,
+  backend: Backend,
+  timeoutMilliseconds: number,
+): Promise<BackendAnswer<null>> {
+  const deadline = Date.now() + timeoutMilliseconds;
+  const sender = { requestId: crypto.randomUUID(), caller: PROBE_CALLER, patienceMilliseconds: timeoutMilliseconds };
+  const response = await backend.fetch("/v1/render", {
+    method: "POST",
+    body: PROBE_BODY,
+    headers: commonHeaders(context, sender),
+    redirect: "manual",
+    signal: AbortSignal.timeout(timeoutMilliseconds),
+  });
+  const isWhole = response.body === null || (await readText(response.body, MAX_PROBE_ANSWER_BYTES, deadline)) !== null;
+  if (!isWhole) throw new Error("the answer is too long or too slow");
+  return { ...answerOf(context, response), answer: null };
+}
+
+function answerOf(_context: EdgeContext, response: Response): BackendAnswer<Response> {
+  return {
+    status: response.status,
+    content: contentOf(response),
+    retryAfter: response.headers.get("Retry-After"),
+    load: parseBackendLoad(response.headers.get(LOAD_HEADER)),
+    answer: response,
+  };
+}
+
+function contentOf(response: Response): AnswerContent {
+  const { status, headers } = response;
+  const mediaType = headers.get("Content-Type");
+  if (fileExtensionOf(mediaType) !== null) return status === 200 ? "file" : "foreign";
+  if (mediaType !== PROBLEM_MEDIA_TYPE || (lengthOf(response) ?? 0) > MAX_PROBLEM_BYTES) return "foreign";
+  // Proxies answer with problems too (RFC 9457), which are none of the contract's.
+  const code = problemCodeOf(headers.get(PROBLEM_CODE_HEADER));
+  return code !== null && PROBLEMS[code].status === status ? code : "foreign";
+}
+
+interface Sender {
+  readonly requestId: string;
+  readonly caller: string;
+  readonly patienceMilliseconds: number;
+}
+
+function commonHeaders(context: EdgeContext, sender: Sender): Record<string, string> {
+  const { settings, limitsFingerprint } = deploymentOf(context);
+  return {
+    "Content-Type": "application/json",
+    [BACKEND_TOKEN_HEADER]: settings.backendToken,
+    [REQUEST_ID_HEADER]: sender.requestId,
+    [CALLER_HEADER]: sender.caller,
+    [LIMITS_HEADER]: limitsFingerprint,
+    [PATIENCE_HEADER]: String(sender.patienceMilliseconds),
+  };
+}
+
+/** The URL of the client's request, for the `instance` of the backend's problems. `require-url.ts` bounds its length. */
+function forwardedHeaders(context: EdgeContext): Record<string, string> {
+  const { protocol, host } = new URL(context.req.url);
+  return { "X-Forwarded-Proto": protocol.slice(0, -1), "X-Forwarded-Host": host };
+}
+
+/** The caller's trace. Where the platform records spans, they belong to a trace of its own, so this one is passed on unchanged. */
+function traceHeaders(headers: Headers): Record<string, string> {
+  const parent = parseTraceparent(headers.get(TRACEPARENT_HEADER));
+  if (parent === null) return {};
+  const state = passableTracestate(headers.get(TRACESTATE_HEADER));
+  return {
+    [TRACEPARENT_HEADER]: formatTraceparent(parent),
+    ...(state !== null && { [TRACESTATE_HEADER]: state }),
+  };
+}
+
+function report(context: EdgeContext, backend: Backend, cause: string): void {
+  const message = "a backend did not answer";
+  logFailure(context, "warn", { requestId: context.var.requestId, message, origin: backend.name, cause });
+}
+
+async function sendInChunks(writable: WritableStream<Uint8Array>, body: Uint8Array<ArrayBuffer>): Promise<void> {
+  const writer = writable.getWriter();
+  // Rejects with the error of the write that fails, which the caller handles.
+  writer.closed.catch(() => {});
+  for (let at = 0; at < body.length; at += CHUNK_BYTES) await writer.write(body.subarray(at, at + CHUNK_BYTES));
+  await writer.close();
+}

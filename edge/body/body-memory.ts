@@ -1,0 +1,219 @@
+/**
+ * The memory for bodies in one isolate, shared by the requests that it serves at the same time.
+ *
+ * An isolate has 128 MiB for everything, and exceeding it ends every request in it. So each request reserves memory as
+ * its body arrives, before it allocates any, and waits when there is none.
+ *
+ * Two requests that each hold half of what they need must not deadlock: the oldest may always grow to the largest body,
+ * and all others share the rest. The same rule divides the rest among the requests of one caller, so a caller with slow
+ * uploads never holds the memory that the largest body of another caller needs.
+ *
+ * A body that a backend has received is kept only in case this backend fails: it is dropped as soon as another request needs the
+ * memory.
+ */
+import { type Clock, SYSTEM_CLOCK } from "../clock.ts";
+
+/** Half of an isolate: the other half is for the runtime, network buffers and the code. */
+const MAX_BODY_BYTES_IN_MEMORY = 64 * 1024 * 1024;
+/** What the other bodies may hold together even if the largest body takes nearly all. The total may then be exceeded. */
+const MIN_FRACTION_FOR_OTHERS = 1 / 4;
+/** The same for the requests of one caller, so that its small bodies need not wait for its largest. */
+const MIN_FRACTION_FOR_OTHERS_OF_OWNER = 1 / 16;
+
+const WAIT_LIMIT_MILLISECONDS = 5000;
+/** Requests poll with their own timers: in workerd, one request must not wake another. */
+const POLL_MILLISECONDS = 20;
+/**
+ * Each poll costs the isolate some microseconds, so only this many requests of one caller poll that often. The others
+ * poll rarely; if they were rejected at once, their clients would send them again at once.
+ */
+const MAX_FREQUENT_POLLERS_PER_OWNER = 16;
+const RARE_POLL_MILLISECONDS = 1000;
+
+/** What `Retry-After` says when there was no memory for a body. */
+export const RETRY_AFTER_SECONDS = 2;
+
+/** Reservations in the order in which they first grew, and their total. */
+interface Pool {
+  readonly reservations: Set<Reservation>;
+  /** The waiting reservations that poll often. */
+  readonly frequentPollers: Set<Reservation>;
+  reservedBytes: number;
+  /** The most that all reservations but the oldest may hold together. */
+  readonly maxOthersBytes: number;
+}
+
+export class BodyMemory {
+  readonly #all: Pool;
+  readonly #byOwner = new Map<string, Pool>();
+  readonly #maxOthersBytesOfOwner: number;
+  readonly clock: Clock;
+
+  /** @param largestBodyBytes the size limit of one body */
+  constructor(largestBodyBytes: number, maxBytes = MAX_BODY_BYTES_IN_MEMORY, clock = SYSTEM_CLOCK) {
+    this.clock = clock;
+    const share = (fraction: number) => Math.floor(maxBytes * fraction);
+    this.#all = makePool(Math.max(maxBytes - largestBodyBytes, share(MIN_FRACTION_FOR_OTHERS)));
+    // Together with its oldest body, a caller then leaves room for a body of maximum size from another caller.
+    this.#maxOthersBytesOfOwner = Math.max(maxBytes - 2 * largestBodyBytes, share(MIN_FRACTION_FOR_OTHERS_OF_OWNER));
+  }
+
+  get reservedBytes(): number {
+    return this.#all.reservedBytes;
+  }
+
+  /** The number of reservations that hold memory. */
+  get reservationCount(): number {
+    return this.#all.reservations.size;
+  }
+
+  /**
+   * A reservation of 0 bytes, to be grown.
+   *
+   * @param owner the name of the caller
+   * @param lifetimeMilliseconds after this time it is released, even if its request never releases it
+   */
+  reserve(owner: string, lifetimeMilliseconds: number): Reservation {
+    return new Reservation(this, owner, this.clock.now() + lifetimeMilliseconds);
+  }
+
+  /** Grows a reservation by `bytes`, if they are free. */
+  tryGrow(reservation: Reservation, bytes: number): boolean {
+    this.#releaseExpired();
+    const owned = this.#poolOf(reservation);
+    reclaim(owned, reservation, bytes);
+    reclaim(this.#all, reservation, bytes);
+    if (!canGrow(this.#all, reservation, bytes) || !canGrow(owned, reservation, bytes)) return false;
+    owned.frequentPollers.delete(reservation);
+    for (const pool of [this.#all, owned]) {
+      pool.reservations.add(reservation);
+      pool.reservedBytes += bytes;
+    }
+    return true;
+  }
+
+  /** How long a reservation that could not grow waits before it tries again. */
+  waitMilliseconds(reservation: Reservation): number {
+    const { frequentPollers } = this.#poolOf(reservation);
+    if (frequentPollers.size < MAX_FREQUENT_POLLERS_PER_OWNER) frequentPollers.add(reservation);
+    return frequentPollers.has(reservation) ? POLL_MILLISECONDS : RARE_POLL_MILLISECONDS;
+  }
+
+  /** Frees the `bytes` that a reservation holds, and its place among the frequent pollers. */
+  takeBack(reservation: Reservation, bytes: number): void {
+    const owned = this.#poolOf(reservation);
+    owned.frequentPollers.delete(reservation);
+    for (const pool of [this.#all, owned]) {
+      if (pool.reservations.delete(reservation)) pool.reservedBytes -= bytes;
+    }
+  }
+
+  /** Pools are never removed: a deployment has no more callers than tokens. */
+  #poolOf({ owner }: Reservation): Pool {
+    const known = this.#byOwner.get(owner);
+    if (known !== undefined) return known;
+    const pool = makePool(this.#maxOthersBytesOfOwner);
+    this.#byOwner.set(owner, pool);
+    return pool;
+  }
+
+  /** Some requests never release: workerd does not resume a request whose client has disconnected. */
+  #releaseExpired(): void {
+    const now = this.clock.now();
+    for (const reservation of this.#all.reservations) {
+      if (reservation.expiresAt > now) return;
+      reservation.release();
+    }
+  }
+}
+
+/** The memory that one request holds. It is released when the body has been sent and when the client disconnects. */
+export class Reservation {
+  readonly owner: string;
+  readonly expiresAt: number;
+  readonly #memory: BodyMemory;
+  #bytes = 0;
+  #isReleased = false;
+  /** Called when another request takes the memory; null while the memory is not on offer. */
+  #giveUp: (() => void) | null = null;
+
+  constructor(memory: BodyMemory, owner: string, expiresAt: number) {
+    this.#memory = memory;
+    this.owner = owner;
+    this.expiresAt = expiresAt;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /**
+   * Grows to `bytes` in total, waiting for up to `WAIT_LIMIT_MILLISECONDS`.
+   *
+   * @returns false when there was not enough memory in time or the reservation has been released; the request must then
+   *   end and release it.
+   */
+  async growTo(bytes: number): Promise<boolean> {
+    // By the clock, not by counting polls: the timers of a busy isolate fire late, and the delays add up.
+    const { clock } = this.#memory;
+    const deadline = clock.now() + WAIT_LIMIT_MILLISECONDS;
+    while (!this.#isReleased) {
+      const more = bytes - this.#bytes;
+      if (more <= 0) return true;
+      if (this.#memory.tryGrow(this, more)) {
+        this.#bytes = bytes;
+        return true;
+      }
+      if (clock.now() >= deadline) return false;
+      await clock.wait(this.#memory.waitMilliseconds(this));
+    }
+    return false;
+  }
+
+  /**
+   * From now on, another request may take the memory. If one does, the memory is released and `giveUp` is called, which must drop
+   * the body.
+   */
+  offer(giveUp: () => void): void {
+    this.#giveUp = giveUp;
+  }
+
+  /** Withdraws the offer. */
+  keep(): void {
+    this.#giveUp = null;
+  }
+
+  /** Releases the memory if it is on offer. */
+  reclaim(): void {
+    const giveUp = this.#giveUp;
+    if (giveUp === null || this.#isReleased) return;
+    this.release();
+    giveUp();
+  }
+
+  /** May be called more than once. */
+  release(): void {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    this.#giveUp = null;
+    this.#memory.takeBack(this, this.#bytes);
+    this.#bytes = 0;
+  }
+}
+
+function makePool(maxOthersBytes: number): Pool {
+  return { reservations: new Set(), frequentPollers: new Set(), reservedBytes: 0, maxOthersBytes };
+}
+
+/** Takes memory that other requests offer, the oldest first, until the reservation can grow. */
+function reclaim(pool: Pool, reservation: Reservation, bytes: number): void {
+  for (const other of pool.reservations) {
+    if (canGrow(pool, reservation, bytes)) return;
+    if (other !== reservation) other.reclaim();
+  }
+}
+
+function canGrow(pool: Pool, reservation: Reservation, bytes: number): boolean {
+  const [oldest = reservation] = pool.reservations;
+  return oldest === reservation || pool.reservedBytes - oldest.bytes + bytes <= pool.maxOthersBytes;
+}

@@ -1,0 +1,62 @@
+/**
+ * A limit on how many things of one kind the requests of an isolate do at the same time, shared out by caller.
+ *
+ * A caller may hold as many as the others leave free. So one caller alone gets half of all, two get a third each, and however many
+ * callers there are, one more still gets some ("dynamic thresholds", Choudhury and Hahne 1998).
+ */
+import { type Clock, SYSTEM_CLOCK } from "../clock.ts";
+
+export class FairLimit {
+  readonly #max: number;
+  readonly #lifetimeMilliseconds: number;
+  readonly #clock: Clock;
+  /** In the order in which they expire. */
+  readonly #held = new Set<Permit>();
+  readonly #countByOwner = new Map<string, number>();
+
+  /** @param lifetimeMilliseconds after this time a permit is released, even if its request never releases it */
+  constructor(max: number, lifetimeMilliseconds: number, clock = SYSTEM_CLOCK) {
+    this.#max = max;
+    this.#lifetimeMilliseconds = lifetimeMilliseconds;
+    this.#clock = clock;
+  }
+
+  /** The number of permits that are held. */
+  get held(): number {
+    return this.#held.size;
+  }
+
+  /** A permit for one more; null if the owner holds its share. */
+  acquire(owner: string): Permit | null {
+    const now = this.#clock.now();
+    this.#releaseExpired(now);
+    const count = this.#countByOwner.get(owner) ?? 0;
+    if (count >= this.#max - this.#held.size) return null;
+    const expiresAt = now + this.#lifetimeMilliseconds;
+    const permit: Permit = { expiresAt, release: () => this.#release(permit, owner) };
+    this.#held.add(permit);
+    this.#countByOwner.set(owner, count + 1);
+    return permit;
+  }
+
+  #release(permit: Permit, owner: string): void {
+    if (!this.#held.delete(permit)) return;
+    const count = (this.#countByOwner.get(owner) ?? 0) - 1;
+    if (count > 0) this.#countByOwner.set(owner, count);
+    else this.#countByOwner.delete(owner);
+  }
+
+  /** Some requests never release: workerd does not resume a request whose client has disconnected. */
+  #releaseExpired(now: number): void {
+    for (const permit of this.#held) {
+      if (permit.expiresAt > now) return;
+      permit.release();
+    }
+  }
+}
+
+export interface Permit {
+  readonly expiresAt: number;
+  /** May be called more than once. */
+  readonly release: () => void;
+}

@@ -1,0 +1,77 @@
+/**
+ * Reads the body of a request within the size limit, the time limits and the memory for bodies.
+ */
+
+import { BodyCollector } from "../../protocol/body-collector.ts";
+import type { Limits } from "../../rules/limits.ts";
+import { type Problem, problem, renderQueueFull } from "../../rules/problem.ts";
+import type { RequestHead } from "../../rules/request-head.ts";
+import { RETRY_AFTER_SECONDS, type Reservation } from "./body-memory.ts";
+import { BodyReader } from "./body-reader.ts";
+import { FairLimit } from "./fair-limit.ts";
+
+/**
+ * How many bodies an isolate reads at the same time; one caller alone gets half of them. A request whose body does not come takes
+ * 60 KB of memory, which is in no other budget.
+ */
+const MAX_UPLOADS = 1024;
+/** A client that sends nothing for this long is considered gone. */
+const SILENCE_LIMIT_MILLISECONDS = 10_000;
+
+/** How much longer than its deadlines a request may keep what it holds, to allow for delays in workerd. */
+export const SLACK_MILLISECONDS = 10_000;
+
+/** The bodies that an isolate reads. */
+export function uploadLimit(timeoutSeconds: number): FairLimit {
+  return new FairLimit(MAX_UPLOADS, timeoutSeconds * 1000 + SLACK_MILLISECONDS);
+}
+
+export type BodyReading =
+  | { readonly kind: "body"; readonly collector: BodyCollector }
+  | { readonly kind: "problem"; readonly problem: Problem };
+
+export interface ReadingBounds {
+  readonly limits: Limits;
+  readonly timeoutSeconds: number;
+  readonly reservation: Reservation;
+}
+
+/**
+ * Reads a body into a collector. If the result is a problem, nothing is kept and the rest of the body is not read. The stream stays
+ * locked if the client is considered gone.
+ */
+export async function readBody(request: Request, head: RequestHead, bounds: ReadingBounds): Promise<BodyReading> {
+  const collector = new BodyCollector(head, bounds.limits);
+  const problem = request.body === null ? null : await fill(collector, request.body, bounds);
+  if (problem === null) return { kind: "body", collector };
+  collector.free();
+  return { kind: "problem", problem };
+}
+
+async function fill(
+  collector: BodyCollector,
+  body: ReadableStream<Uint8Array>,
+  { timeoutSeconds, reservation }: ReadingBounds,
+): Promise<Problem | null> {
+  const reader = new BodyReader(body);
+  const deadline = Date.now() + timeoutSeconds * 1000;
+  let refusal: Problem | null = null;
+  while (refusal === null) {
+    const piece = await reader.next(Math.min(SILENCE_LIMIT_MILLISECONDS, deadline - Date.now()));
+    if (piece === "late") return problem("invalid_request", "The body did not arrive in time.", {});
+    if (piece === "broken") return problem("invalid_request", "The body did not arrive completely.", {});
+    if (piece === "end") break;
+    const hasMemory = await reservation.growTo(collector.capacityWith(piece.length));
+    refusal = hasMemory ? collector.add(piece) : memoryExhausted();
+  }
+  reader.release();
+  return refusal;
+}
+
+export function tooManyUploads(): Problem {
+  return renderQueueFull("This caller has too many uploads at the same time.", RETRY_AFTER_SECONDS);
+}
+
+function memoryExhausted(): Problem {
+  return renderQueueFull("No room for the body became free in time.", RETRY_AFTER_SECONDS);
+}

@@ -1,0 +1,91 @@
+/**
+ * The capabilities that all backends have in common, gathered from them and kept for some time.
+ *
+ * A backend that does not answer is represented by its last document for up to an hour, because it may come back. After that
+ * it is left out. If the backends differ, a log line names what some of them lack.
+ */
+import {
+  CAPABILITIES_PATH,
+  type Capabilities,
+  capabilityDifferences,
+  commonCapabilities,
+  MAX_CAPABILITIES_BYTES,
+  parseCapabilities,
+} from "../../protocol/capabilities.ts";
+import type { Backend } from "../backends/backend.ts";
+import { fetchText } from "../backends/fetch-text.ts";
+import { type TaggedJson, tagJson } from "../routes/tagged-json.ts";
+import { type Gathered, SharedAnswer } from "./shared-answer.ts";
+
+const BOUNDS = { timeoutMilliseconds: 5000, maxBytes: MAX_CAPABILITIES_BYTES } as const;
+/** Fonts and packages change with a deployment only. */
+const KEEP_MILLISECONDS = 60_000;
+/** Used when a backend did not answer, because it may be back soon. */
+const KEEP_INCOMPLETE_MILLISECONDS = 5000;
+/** How long the last document of a backend that does not answer is still used. */
+const STALE_MILLISECONDS = 60 * 60 * 1000;
+/** The log names at most this many differences. */
+const MAX_LOGGED_DIFFERENCES = 20;
+
+interface KnownCapabilities {
+  readonly capabilities: Capabilities;
+  readonly answeredAt: number;
+}
+
+export class CommonCapabilities {
+  readonly #backends: readonly Backend[];
+  readonly #known = new Map<Backend, KnownCapabilities>();
+  readonly #answer: SharedAnswer<TaggedJson | null>;
+  #loggedDifferences = "";
+
+  constructor(backends: readonly Backend[]) {
+    this.#backends = backends;
+    this.#answer = new SharedAnswer(() => this.#gather(), BOUNDS.timeoutMilliseconds);
+  }
+
+  /**
+   * The document; null if no backend has answered lately.
+   *
+   * @param clientGone the signal that is aborted when the client disconnects
+   */
+  answer(clientGone: () => AbortSignal): Promise<TaggedJson | null> {
+    return this.#answer.get(clientGone);
+  }
+
+  async #gather(): Promise<Gathered<TaggedJson | null>> {
+    const answers = await Promise.all(this.#backends.map((backend) => this.#ask(backend)));
+    const isComplete = answers.every((hasAnswered) => hasAnswered);
+    const all = [...this.#known.values()].map(({ capabilities }) => capabilities);
+    this.#logDifferences(all);
+    const [first, ...others] = all;
+    return {
+      value: first === undefined ? null : await tagJson(commonCapabilities([first, ...others])),
+      keepMilliseconds: isComplete ? KEEP_MILLISECONDS : KEEP_INCOMPLETE_MILLISECONDS,
+    };
+  }
+
+  /** Whether the backend has answered with a document. */
+  async #ask(backend: Backend): Promise<boolean> {
+    const text = await fetchText(backend, CAPABILITIES_PATH, BOUNDS);
+    const capabilities = text === null ? null : parseCapabilities(text);
+    const now = Date.now();
+    if (capabilities !== null) this.#known.set(backend, { capabilities, answeredAt: now });
+    else if (now - (this.#known.get(backend)?.answeredAt ?? 0) > STALE_MILLISECONDS) this.#known.delete(backend);
+    return capabilities !== null;
+  }
+
+  /** Once for each change, not at each gathering. */
+  #logDifferences(all: readonly Capabilities[]): void {
+    const differences = capabilityDifferences(all);
+    const text = differences.join();
+    if (text === this.#loggedDifferences) return;
+    this.#loggedDifferences = text;
+    if (differences.length === 0) return;
+    console.warn({
+      message: "the backends do not have the same capabilities",
+      origins: [...this.#known.keys()].map(({ name }) => name),
+      notEverywhere: differences.slice(0, MAX_LOGGED_DIFFERENCES),
+      notEverywhereCount: differences.length,
+    });
+  }
+}

@@ -1,0 +1,41 @@
+/**
+ * The metrics of all backends, kept for some seconds, because each scrape costs the event loop of every backend some
+ * milliseconds.
+ */
+
+import type { Backend } from "../backends/backend.ts";
+import { fetchText } from "../backends/fetch-text.ts";
+import { mergeMetrics } from "./prometheus-text.ts";
+import { SharedAnswer } from "./shared-answer.ts";
+
+const SCRAPE_BOUNDS = {
+  timeoutMilliseconds: 5000,
+  /** Far more than the metrics of a backend; a longer response does not come from one. */
+  maxBytes: 1024 * 1024,
+} as const;
+/** Shorter than the usual scrape intervals. */
+const KEEP_MILLISECONDS = 5000;
+
+export class MetricsScraper {
+  readonly #answer: SharedAnswer<string>;
+
+  /** @param isPublic whether anybody may read the result: it then names no callers. */
+  constructor(backends: readonly Backend[], isPublic: boolean) {
+    this.#answer = new SharedAnswer(async () => {
+      const scrapes = backends.map(async (backend) => ({
+        origin: backend.name,
+        text: await fetchText(backend, "/metrics", SCRAPE_BOUNDS),
+      }));
+      return { value: mergeMetrics(await Promise.all(scrapes), isPublic), keepMilliseconds: KEEP_MILLISECONDS };
+    }, SCRAPE_BOUNDS.timeoutMilliseconds);
+  }
+
+  /**
+   * One exposition of all backends, some seconds old at most.
+   *
+   * @param clientGone the signal that is aborted when the client disconnects
+   */
+  metrics(clientGone: () => AbortSignal): Promise<string> {
+    return this.#answer.get(clientGone);
+  }
+}

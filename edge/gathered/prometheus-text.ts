@@ -1,0 +1,70 @@
+/**
+ * Merges expositions in the Prometheus text format 0.0.4 into one.
+ *
+ * A metric family may appear only once, so the samples of all backends are collected under one HELP and TYPE, and each
+ * sample gets the label `origin`. Where a sample has that label already, the backend is an edge itself: its own label becomes
+ * `exported_origin`, as Prometheus names the labels of a target that conflict with its own.
+ */
+
+export interface BackendMetrics {
+  readonly origin: string;
+  /** The exposition; null when the scrape failed. */
+  readonly text: string | null;
+}
+
+interface Family {
+  /** The HELP and TYPE lines of the first backend that has them. */
+  readonly header: string[];
+  readonly samples: string[];
+}
+
+/**
+ * One exposition of the metrics of all backends, with `service_origin_up` for each.
+ *
+ * @param isPublic leaves out the samples that name callers.
+ */
+export function mergeMetrics(backends: readonly BackendMetrics[], isPublic: boolean): string {
+  const up: Family = {
+    header: ["# HELP service_origin_up Whether the origin answered this scrape.", "# TYPE service_origin_up gauge"],
+    samples: backends.map(({ origin, text }) => `service_origin_up${labels(origin, "")} ${text === null ? 0 : 1}`),
+  };
+  const families = new Map([["service_origin_up", up]]);
+  for (const { origin, text } of backends) addExposition(families, { origin, text: text ?? "", isPublic });
+  const shown = [...families.values()].filter((family) => family === up || family.samples.length > 0);
+  return [...shown.flatMap(({ header, samples }) => [...header, ...samples]), ""].join("\n");
+}
+
+const CALLER_LABEL = /(?:^|,)caller="/;
+const ORIGIN_LABEL = /(^|,)((?:exported_)*origin=")/g;
+
+interface Exposition {
+  readonly origin: string;
+  readonly text: string;
+  readonly isPublic: boolean;
+}
+
+function addExposition(families: Map<string, Family>, { origin, text, isPublic }: Exposition): void {
+  let family: Family | undefined;
+  const headersDone = new Set([...families.keys()]);
+  for (const line of text.split("\n")) {
+    const comment = /^# (?:HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*)/.exec(line);
+    if (comment?.[1] !== undefined) {
+      const name = comment[1];
+      family = families.get(name) ?? { header: [], samples: [] };
+      families.set(name, family);
+      if (!headersDone.has(name)) family.header.push(line);
+      continue;
+    }
+    const sample = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+(?: \S+)?)$/.exec(line);
+    if (sample === null || family === undefined) continue;
+    const [, name = "", ownLabels = "", value = ""] = sample;
+    if (isPublic && CALLER_LABEL.test(ownLabels)) continue;
+    family.samples.push(`${name}${labels(origin, ownLabels)} ${value}`);
+  }
+}
+
+function labels(origin: string, ownLabels: string): string {
+  const escaped = origin.replace(/[\\"\n]/g, "_");
+  const others = ownLabels.replace(ORIGIN_LABEL, "$1exported_$2");
+  return others === "" ? `{origin="${escaped}"}` : `{origin="${escaped}",${others}}`;
+}

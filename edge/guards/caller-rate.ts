@@ -1,0 +1,46 @@
+/**
+ * An optional rate limit per caller, by Cloudflare's rate-limit binding `CALLER_RATE_LIMITER` (docs/operations.md#rate-limit).
+ * Without the binding it does nothing.
+ *
+ * It stops one caller's flood before any body is read. The service does not depend on it, because slots, queue and memory are
+ * shared out by caller in any case. So if the binding fails or hangs, requests pass.
+ */
+import { createMiddleware } from "hono/factory";
+import { type Problem, problem } from "../../rules/problem.ts";
+import { readInTime } from "../body/read-in-time.ts";
+import { type EdgeBindings, settingsOf } from "../context.ts";
+import { logFailure, loggedClientSignal } from "../log/request-log.ts";
+import { problemResponse } from "../problem-response.ts";
+
+/** Cloudflare answers from memory in the same location. An answer that takes longer than this will not come. */
+const LIMITER_TIMEOUT_MILLISECONDS = 1000;
+
+/** Refuses the request of a caller that is over its rate. To be used after `requireToken`. */
+export const limitCallerRate = createMiddleware<EdgeBindings>(async (context, next) => {
+  const limiter = context.env.CALLER_RATE_LIMITER;
+  if (limiter === undefined) return next();
+  const { caller, requestId } = context.var;
+  loggedClientSignal(context);
+  const outcome = await askInTime(limiter, caller);
+  if (outcome === "over") return problemResponse(context, rateExceeded(settingsOf(context).rateLimitPeriodSeconds));
+  if (outcome !== "within")
+    logFailure(context, "warn", { requestId, message: "rate limit not applied", error: outcome.error });
+  return next();
+});
+
+type RateOutcome = "within" | "over" | { readonly error: string };
+
+async function askInTime(limiter: RateLimit, key: string): Promise<RateOutcome> {
+  try {
+    const outcome = await readInTime(limiter.limit({ key }), LIMITER_TIMEOUT_MILLISECONDS);
+    if (outcome === "late") return { error: `no answer within ${LIMITER_TIMEOUT_MILLISECONDS} ms` };
+    return outcome.success ? "within" : "over";
+  } catch (error) {
+    return { error: String(error) };
+  }
+}
+
+function rateExceeded(retryAfterSeconds: number): Problem {
+  const detail = `The caller sends requests faster than it may. Try again in ${retryAfterSeconds} seconds.`;
+  return problem("render_queue_full", detail, { retry_after: retryAfterSeconds });
+}

@@ -1,0 +1,55 @@
+/**
+ * Pages of other origins (CORS, the Fetch standard) may use the service only if `SERVICE_CORS_ORIGINS` names them. A browser's
+ * credentials are never allowed: a page sends its token in a header, like every other client.
+ *
+ * hono's middleware decides and writes the header fields. It treats every OPTIONS request on any path as a preflight request, so
+ * it gets only those that really are one, for a path that is served.
+ */
+import type { MiddlewareHandler } from "hono";
+import { cors } from "hono/cors";
+import { createMiddleware } from "hono/factory";
+import { API_TOKEN_HEADER, REQUEST_ID_HEADER } from "../../protocol/headers.ts";
+import { type EdgeBindings, settingsOf } from "../context.ts";
+import type { CorsOrigins, EdgeSettings } from "../settings.ts";
+import { servedMethods } from "./served-methods.ts";
+
+/** What a page may send in addition to the fields that the Fetch standard always allows. */
+const REQUEST_HEADERS = [API_TOKEN_HEADER, "Content-Type", "If-None-Match", "traceparent", "tracestate"];
+
+/** What a page may read in addition to the fields that the Fetch standard always allows. */
+const RESPONSE_HEADERS = [REQUEST_ID_HEADER, "Retry-After", "Content-Disposition", "ETag", "Server-Timing", "Allow"];
+
+/** The longest that Chromium keeps the answer to a preflight request. */
+const PREFLIGHT_MAX_AGE_SECONDS = 2 * 60 * 60;
+
+/** The fields that a page must also see with a 304. */
+export const CORS_HEADERS_OF_304 = ["Access-Control-Allow-Origin", "Access-Control-Expose-Headers"];
+
+const middlewareBySettings = new WeakMap<EdgeSettings, MiddlewareHandler<EdgeBindings>>();
+
+/** Tells browsers which pages may read the answer, and answers preflight requests. */
+export const allowOtherOrigins = createMiddleware<EdgeBindings>(async (context, next) => {
+  const settings = settingsOf(context);
+  if (settings.corsOrigins.length === 0) return next();
+  if (context.req.method === "OPTIONS") {
+    const allowed = servedMethods(context);
+    if (allowed === null || context.req.header("Access-Control-Request-Method") === undefined) return next();
+    context.res.headers.set("Allow", allowed);
+  }
+  let middleware = middlewareBySettings.get(settings);
+  if (middleware === undefined) {
+    middleware = middlewareFor(settings.corsOrigins);
+    middlewareBySettings.set(settings, middleware);
+  }
+  return middleware(context, next);
+});
+
+function middlewareFor(origins: CorsOrigins): MiddlewareHandler<EdgeBindings> {
+  return cors({
+    origin: typeof origins === "string" ? origins : [...origins],
+    allowMethods: (_origin, context) => [servedMethods(context) ?? ""],
+    allowHeaders: REQUEST_HEADERS,
+    exposeHeaders: RESPONSE_HEADERS,
+    maxAge: PREFLIGHT_MAX_AGE_SECONDS,
+  });
+}

@@ -1,0 +1,13 @@
+/**
+ * The methods that a path accepts in this deployment, where a setting may have switched off a route.
+ */
+import { ALL_EDGE_ROUTES, allowedMethods, METRICS_PATH } from "../../protocol/routes.ts";
+import { type EdgeContext, settingsOf } from "../context.ts";
+
+const ROUTES_WITHOUT_METRICS = ALL_EDGE_ROUTES.filter(({ path }) => path !== METRICS_PATH);
+
+/** The methods of the requested path as `Allow` lists them; null if the path is not served. */
+export function servedMethods(context: EdgeContext): string | null {
+  const hasMetrics = settingsOf(context).metricsAccess.kind !== "off";
+  return allowedMethods(hasMetrics ? ALL_EDGE_ROUTES : ROUTES_WITHOUT_METRICS, context.req.path);
+}

@@ -1,0 +1,54 @@
+/**
+ * Writes the edge's log lines: one for each request at its end, and one for each failure.
+ */
+
+import { type EdgeContext, settingsOf } from "../context.ts";
+import { parseLogRequests, type RequestLogging } from "../settings.ts";
+import { ANALYTICS_BINDING, writeAnalytics } from "./analytics.ts";
+import { describeSpan, tracedSpan } from "./span-attributes.ts";
+
+/**
+ * Writes the log line, the data point and the span's attributes of a request, unless they have been written.
+ *
+ * @param response null if the client left before the answer.
+ */
+export function endRequest(context: EdgeContext, response: Response | null): void {
+  const { record, requestId } = context.var;
+  const dataset = context.env[ANALYTICS_BINDING];
+  const logging = loggingOf(context);
+  const span = tracedSpan();
+  if (!record.end() || (logging === "none" && dataset === undefined && span === null)) return;
+  record.caller = context.var.caller;
+  const line = record.line(context.req.raw, context.req.path, requestId, response);
+  writeAnalytics(dataset, line);
+  if (span !== null) describeSpan(span, line);
+  if (logging !== "none") console.log(formatted(logging, line));
+}
+
+/**
+ * The signal that is aborted when the client of a request disconnects. The request is then logged: the code after its next
+ * `await` never runs.
+ */
+export function loggedClientSignal(context: EdgeContext): AbortSignal {
+  const { signal } = context.req.raw;
+  signal.addEventListener("abort", () => endRequest(context, null));
+  return signal;
+}
+
+/** Writes a line about a failure: `error` if the request failed, `warn` if it could go on. */
+export function logFailure(context: EdgeContext, level: "error" | "warn", line: object): void {
+  console[level](formatted(loggingOf(context), line));
+}
+
+function formatted(logging: RequestLogging, line: object): object | string {
+  return logging === "json" ? JSON.stringify(line) : line;
+}
+
+/** A deployment whose settings are not valid logs its answers as well, so this setting is then read alone. */
+function loggingOf(context: EdgeContext): RequestLogging {
+  try {
+    return settingsOf(context).logRequests;
+  } catch {
+    return parseLogRequests(context.env.SERVICE_LOG_REQUESTS) ?? "object";
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * What the edge records about one request: each part of the edge adds what it learns, and the record is written once, as a
+ * log line. It holds no content of the request, no token, no query, and no path unless it is that of a route.
+ */
+
+import type { RequestOutcome } from "../../protocol/request-outcome.ts";
+import { ALL_EDGE_ROUTES } from "../../protocol/routes.ts";
+import { joinServerTimings, serverTiming } from "../../protocol/server-timing.ts";
+import { parseTraceparent, TRACEPARENT_HEADER, traceIdOf } from "../../protocol/trace-context.ts";
+import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
+
+/** The phases of a render request at the edge, in their order. `origin` lasts until a backend's answer begins. */
+export type EdgePhase = "receive" | "validate" | "origin";
+
+const ROUTE_PATHS: ReadonlySet<string> = new Set(ALL_EDGE_ROUTES.map(({ path }) => path));
+const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"]);
+
+/** The fields of a log line. A field that is undefined is left out. */
+export interface RequestLine {
+  readonly message: "request";
+  readonly requestId: string;
+  /** The path of the route, or `none`: the path that was asked for may be anything. */
+  readonly route: string;
+  /** `other` unless it is one of the usual ones, so that a client cannot write to the log. */
+  readonly method: string;
+  /** Undefined if the client left before the answer. */
+  readonly status: number | undefined;
+  readonly code: RequestOutcome;
+  readonly caller: string | undefined;
+  readonly requestBytes: number | undefined;
+  readonly responseBytes: number | undefined;
+  readonly origin: string | undefined;
+  readonly tries: number | undefined;
+  /** How long each phase lasted that was reached, and how long it took until the answer began. */
+  readonly milliseconds: Readonly<Partial<Record<EdgePhase, number>>> & { readonly total: number };
+  readonly traceId: string;
+}
+
+export class RequestRecord {
+  /** The caller's name, once its token is validated. */
+  caller: string | undefined;
+  code: RequestOutcome = "ok";
+  /** The size of the body, once all of it is read. */
+  requestBytes: number | undefined;
+  /** The backend that answered, or was tried last. */
+  origin: string | undefined;
+  /** How many times the request was sent to a backend. */
+  tries: number | undefined;
+  /** The `Server-Timing` that the backend sent. */
+  backendTiming: string | null = null;
+  readonly milliseconds: Partial<Record<EdgePhase, number>> = {};
+  readonly #startedAt = Date.now();
+  #lapStartedAt = this.#startedAt;
+  #isEnded = false;
+
+  /** Records the end of a phase. The next phase begins here. */
+  lap(phase: EdgePhase): void {
+    const now = Date.now();
+    this.milliseconds[phase] = now - this.#lapStartedAt;
+    this.#lapStartedAt = now;
+  }
+
+  /** The `Server-Timing` of the answer. It is empty if no phase was reached, for example without a token. */
+  get serverTiming(): string {
+    return joinServerTimings(serverTiming(this.milliseconds), this.backendTiming);
+  }
+
+  /**
+   * Marks the request as ended, which happens when it is answered or its client leaves.
+   *
+   * @returns whether this is the first call, so that the request is written only once.
+   */
+  end(): boolean {
+    const isFirst = !this.#isEnded;
+    this.#isEnded = true;
+    return isFirst;
+  }
+
+  /** @param response null if the client left before it. */
+  line(request: Request, path: string, requestId: string, response: Response | null): RequestLine {
+    const { headers, method } = request;
+    const length = response?.headers.get("Content-Length");
+    return {
+      message: "request",
+      requestId,
+      route: ROUTE_PATHS.has(path) ? path : "none",
+      method: METHODS.has(method) ? method : "other",
+      status: response?.status,
+      code: response === null && this.code === "ok" ? "client_gone" : this.code,
+      caller: this.caller,
+      requestBytes: this.requestBytes,
+      responseBytes: length ? Number(length) : undefined,
+      origin: this.origin,
+      tries: this.tries,
+      milliseconds: { ...this.milliseconds, total: Date.now() - this.#startedAt },
+      traceId: traceIdOf(parseTraceparent(headers.get(TRACEPARENT_HEADER)), requestId),
+    };
+  }
+}
+
+/** The code that a backend names for its problem; null if there is no such code. */
+export function problemCodeOf(name: string | null): ProblemCode | null {
+  return name !== null && isProblemCode(name) ? name : null;
+}
+
+function isProblemCode(name: string): name is ProblemCode {
+  return Object.hasOwn(PROBLEMS, name);
+}

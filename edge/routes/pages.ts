@@ -1,0 +1,40 @@
+/**
+ * The pages for people, and the files that they are made of: `GET /`, the playground, and `GET /reference`, which shows the
+ * interface description. All are static; each page has a policy of its own, by which it runs nothing and asks nothing but
+ * what this deployment serves.
+ */
+import { PLAYGROUND_FILES_PATH, PLAYGROUND_PATH, REFERENCE_PATH } from "../../protocol/routes.ts";
+import type { EdgeContext } from "../context.ts";
+
+interface Page {
+  /** Where its HTML is among the static files. */
+  readonly file: string;
+  /** Where its pictures may come from. */
+  readonly imageSources: string;
+}
+
+const PAGES: Readonly<Record<string, Page>> = {
+  // `blob:` are the files that have been rendered.
+  [PLAYGROUND_PATH]: { file: `${PLAYGROUND_FILES_PATH}/index.html`, imageSources: "'self' blob:" },
+  // `data:` are the viewer's icons, `blob:` the pictures that it has rendered.
+  [REFERENCE_PATH]: { file: `${REFERENCE_PATH}/index.html`, imageSources: "'self' data: blob:" },
+};
+
+/** Answers with a page or one of its files. */
+export async function answerPage(context: EdgeContext): Promise<Response> {
+  const { path } = context.req;
+  const page = Object.hasOwn(PAGES, path) ? PAGES[path] : undefined;
+  const url = new URL(page?.file ?? path, context.req.url);
+  const asset = await context.env.ASSETS.fetch(new Request(url, context.req.raw));
+  return new Response(asset.body, {
+    status: asset.status,
+    headers: { ...Object.fromEntries(asset.headers), ...(page !== undefined && pageHeaders(page)) },
+  });
+}
+
+function pageHeaders({ imageSources }: Page) {
+  return {
+    "Content-Security-Policy": `default-src 'none'; script-src 'self'; style-src 'self'; img-src ${imageSources}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    "Referrer-Policy": "no-referrer",
+  };
+}

@@ -1,0 +1,87 @@
+/**
+ * Finds a program that is already on this machine: named by a setting, on PATH, or in the user's cache, in this order.
+ *
+ * It never downloads, builds or writes. It runs before node_modules exists, so it imports only node:* modules, and only what
+ * Node 14 has too: an old Node must get as far as printing the error that rejects it.
+ */
+
+import { realpath } from "node:fs/promises";
+import path from "node:path";
+import { findOnPath, isExecutableFile } from "./programs.mjs";
+
+/** @typedef {import("./programs.mjs").Environment} Environment */
+
+/**
+ * @typedef {object} Program
+ * @property {string} title its name, with the version if only one will do
+ * @property {string} name of its file on PATH
+ * @property {string} setting the variable that names its file
+ * @property {string} cachedPath the path to which the set-up installs it
+ * @property {(file: string, env: Environment) => Promise<string | undefined>} problem
+ *   why a file is not this program; undefined when it is
+ *
+ * @typedef {"setting" | "path" | "cache"} ProgramSource
+ * @typedef {{ path: string, source: ProgramSource }} LocatedProgram
+ * @typedef {{ error: string, reason: "wrong_setting" | "not_found" }} MissingProgram
+ *   `wrong_setting` must stop the caller: an operator who names a binary does not want another one
+ */
+
+/**
+ * Finds a program. Every candidate is run, because a file name proves nothing.
+ *
+ * @param {Program} program
+ * @param {Environment} env
+ * @returns {Promise<LocatedProgram | MissingProgram>}
+ */
+export async function locateProgram(program, env) {
+  const setting = env[program.setting];
+  if (setting) return locateBySetting(program, setting, env);
+
+  /** @type {string[]} */
+  const rejected = [];
+  for (const candidate of await searchCandidates(program, env)) {
+    const problem = await program.problem(candidate.path, env);
+    if (problem === undefined) return candidate;
+    rejected.push(problem);
+  }
+  return { error: notFoundMessage(program, rejected), reason: "not_found" };
+}
+
+/**
+ * @param {Program} program
+ * @param {string} setting
+ * @param {Environment} env
+ * @returns {Promise<LocatedProgram | MissingProgram>}
+ */
+async function locateBySetting(program, setting, env) {
+  const file = path.resolve(setting);
+  const problem = await program.problem(file, env);
+  if (problem === undefined) return { path: file, source: "setting" };
+  const advice = `Name a ${program.title} binary in it, or unset it: the set-up then gets one.`;
+  return { error: `${program.setting} is wrong: ${problem}. ${advice}`, reason: "wrong_setting" };
+}
+
+/**
+ * @param {Program} program
+ * @param {Environment} env
+ * @returns {Promise<LocatedProgram[]>}
+ */
+async function searchCandidates({ name, cachedPath }, env) {
+  /** @type {LocatedProgram[]} */
+  const candidates = [];
+  const seen = new Set();
+  for (const file of findOnPath(name, env)) {
+    // /bin and /usr/bin are often the same folder: check it once and report it once.
+    const real = await realpath(file).catch(() => file);
+    if (!seen.has(real)) candidates.push({ path: file, source: "path" });
+    seen.add(real);
+  }
+  if (isExecutableFile(cachedPath)) candidates.push({ path: cachedPath, source: "cache" });
+  return candidates;
+}
+
+/** @param {Program} program @param {readonly string[]} rejected */
+function notFoundMessage(program, rejected) {
+  const found = rejected.length > 0 ? ` (${rejected.join("; ")})` : "";
+  return `${program.title} is not installed${found}. Run \`node scripts/set-up.mjs\` to install it.`;
+}

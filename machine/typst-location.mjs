@@ -1,0 +1,27 @@
+/**
+ * Finds Typst for the set-up, the start script and the tests.
+ *
+ * The set-up loads it before node_modules exists and on any Node from 14 on: node:* imports only.
+ */
+import path from "node:path";
+import { cacheFolder } from "./cache-folder.mjs";
+import { locateProgram } from "./program-location.mjs";
+import { TYPST_VERSION } from "./typst-release.mjs";
+import { typstProblem } from "./typst-version.mjs";
+
+export function locateTypst(env = process.env) {
+  return locateProgram(
+    {
+      title: `Typst ${TYPST_VERSION}`,
+      name: "typst",
+      setting: "SERVICE_TYPST_BIN",
+      cachedPath: cachedTypstPath(env),
+      problem: typstProblem,
+    },
+    env,
+  );
+}
+
+export function cachedTypstPath(env = process.env) {
+  return path.join(cacheFolder(env), `typst-${TYPST_VERSION}`, "bin", "typst");
+}

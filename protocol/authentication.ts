@@ -1,0 +1,101 @@
+/**
+ * Authentication by tokens: reading them from a setting, and comparing a candidate with them in constant time.
+ */
+
+import { type Problem, problem, serviceUnavailable } from "../rules/problem.ts";
+import { listEntries, SettingError } from "../rules/settings.ts";
+import { API_TOKEN_HEADER, CALLER_NAME_PATTERN, PROBE_CALLER } from "./headers.ts";
+
+/**
+ * Tokens from a setting, separated by commas or spaces: two are valid while one replaces the other.
+ *
+ * @throws SettingError when a token has a character that is not visible ASCII; it quotes no token.
+ */
+export function parseTokens(setting: string, text: string | undefined): readonly string[] {
+  const tokens = listEntries(text);
+  if (!tokens.every((token) => /^[!-~]+$/.test(token))) {
+    throw new SettingError(`${setting} must hold visible ASCII characters, several tokens separated by commas.`);
+  }
+  return tokens;
+}
+
+/** The token of a caller. */
+export interface NamedToken {
+  /** The caller's name. It is not secret: headers and metrics show it. */
+  readonly name: string;
+  readonly token: string;
+}
+
+/**
+ * Tokens from a setting that holds `name:token` or tokens without a name, which are named by their position: `caller-1`
+ * and so on. Several tokens may have one name, so that a caller's token can be replaced.
+ *
+ * @throws SettingError when a name or a token is not valid; it quotes neither.
+ */
+export function parseNamedTokens(setting: string, text: string | undefined): readonly NamedToken[] {
+  return parseTokens(setting, text).map((entry, index) => {
+    const colon = entry.indexOf(":");
+    const [name, token] = colon < 0 ? [`caller-${index + 1}`, entry] : [entry.slice(0, colon), entry.slice(colon + 1)];
+    if (CALLER_NAME_PATTERN.test(name) && name !== PROBE_CALLER && token !== "") return { name, token };
+    throw new SettingError(
+      `${setting} must hold tokens or name:token, a name of 1 to 64 letters, digits, ".", "_" and "-" that begins with a letter or digit and is not ${PROBE_CALLER}; entry ${index + 1} is neither.`,
+    );
+  });
+}
+
+export type Authentication =
+  | { readonly ok: true; readonly caller: string }
+  | { readonly ok: false; readonly problem: Problem };
+
+/** The caller whose token this is, or the problem that `validateToken` gives. */
+export function authenticateCaller(
+  candidate: string | null | undefined,
+  tokens: readonly NamedToken[],
+): Authentication {
+  const values = tokens.map(({ token }) => token);
+  const caller = tokens[positionOf(candidate ?? "", values) - 1]?.name;
+  if (caller !== undefined) return { ok: true, caller };
+  return { ok: false, problem: invalidToken(values, API_TOKEN_HEADER) };
+}
+
+/**
+ * Validates the token of a request.
+ *
+ * @param place where the request must have it, in words for its sender
+ * @returns null when it is one of `tokens`; `forbidden` when it is not; `service_unavailable` when no token is
+ *   configured, because a service without tokens must not be open to everyone.
+ */
+export function validateToken(
+  candidate: string | null | undefined,
+  tokens: readonly string[],
+  place: string = API_TOKEN_HEADER,
+): Problem | null {
+  return positionOf(candidate ?? "", tokens) > 0 ? null : invalidToken(tokens, place);
+}
+
+function invalidToken(tokens: readonly string[], place: string): Problem {
+  if (tokens.length === 0) return serviceUnavailable();
+  return problem("forbidden", `A valid token is required in ${place}.`, {});
+}
+
+/**
+ * The position, from 1, of the first token that equals the candidate; 0 when none does. The candidate is compared with
+ * every token, so that the time does not depend on which one matches.
+ */
+function positionOf(candidate: string, tokens: readonly string[]): number {
+  let position = 0;
+  tokens.forEach((token, index) => {
+    const isFirstMatch = equalInConstantTime(candidate, token) & (position === 0 ? 1 : 0);
+    position += isFirstMatch * (index + 1);
+  });
+  return position;
+}
+
+/** 1 or 0, in a time that depends only on the length of the candidate. */
+function equalInConstantTime(candidate: string, token: string): 0 | 1 {
+  let difference = candidate.length ^ token.length;
+  for (let index = 0; index < candidate.length; index++) {
+    difference |= candidate.charCodeAt(index) ^ token.charCodeAt(index % token.length);
+  }
+  return difference === 0 ? 1 : 0;
+}

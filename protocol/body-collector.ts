@@ -1,0 +1,61 @@
+/**
+ * Collects the chunks of a body up to the size limit, for edge and backend alike.
+ */
+
+import { type DeclaredLength, declaredSize, requestTooLarge } from "../rules/declared-size.ts";
+import type { Limits } from "../rules/limits.ts";
+import type { Problem } from "../rules/problem.ts";
+
+/** The first allocation, unless the body declares less. The memory doubles as needed. */
+const FIRST_CAPACITY_BYTES = 64 * 1024;
+
+/**
+ * Memory is allocated as bytes arrive, never for a declared length in advance: a body that is announced and never sent
+ * costs nothing.
+ */
+export class BodyCollector {
+  readonly #head: DeclaredLength;
+  readonly #limits: Limits;
+  #memory = new ArrayBuffer(0);
+  #size = 0;
+
+  /** @param head its declared size has been validated */
+  constructor(head: DeclaredLength, limits: Limits) {
+    this.#head = head;
+    this.#limits = limits;
+  }
+
+  /** The allocated bytes after `add` of a chunk of this length; unchanged when `add` would reject it. */
+  capacityWith(chunkLength: number): number {
+    const capacity = this.#memory.byteLength;
+    const limit = this.#limits.max_request_body_bytes;
+    const size = this.#size + chunkLength;
+    if (size <= capacity || size > limit) return capacity;
+    const declared = declaredSize(this.#head) ?? limit;
+    const most = size <= declared ? Math.min(declared, limit) : limit;
+    return Math.min(most, Math.max(size, 2 * capacity, FIRST_CAPACITY_BYTES));
+  }
+
+  /** Adds a chunk. When the body is over the limit, it returns a problem and keeps nothing of the chunk. */
+  add(chunk: Uint8Array): Problem | null {
+    const size = this.#size + chunk.length;
+    if (size > this.#limits.max_request_body_bytes) return requestTooLarge(this.#head, this.#limits);
+    const capacity = this.capacityWith(chunk.length);
+    // `transfer` frees the old memory at once, without waiting for the garbage collector.
+    if (capacity > this.#memory.byteLength) this.#memory = this.#memory.transfer(capacity);
+    new Uint8Array(this.#memory, this.#size).set(chunk);
+    this.#size = size;
+    return null;
+  }
+
+  /** The body as received: a view of the collector's memory. */
+  finish(): Uint8Array<ArrayBuffer> {
+    return new Uint8Array(this.#memory, 0, this.#size);
+  }
+
+  /** Frees the memory at once. The result of `finish` is empty from then on. */
+  free(): void {
+    this.#memory = this.#memory.transfer(0);
+    this.#size = 0;
+  }
+}

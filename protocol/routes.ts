@@ -1,0 +1,82 @@
+/**
+ * Which path takes which method, at the edge and at a backend. Both register their routes from these lists, and answer 405
+ * and OPTIONS by them: a route that is listed has a handler, and one that is not listed cannot be served.
+ */
+
+import { OPENAPI_DOCUMENT_NAME, STATIC_DOCUMENTS } from "../rules/constraints.ts";
+import { CAPABILITIES_PATH } from "./capabilities.ts";
+
+export interface Route {
+  readonly path: string;
+  /** A path that takes GET takes HEAD as well, and every path takes OPTIONS. */
+  readonly method: "GET" | "POST";
+}
+
+/** The metrics: at the edge those of all backends, at a backend its own. */
+export const METRICS_PATH = "/metrics";
+
+/** The edge's routes that have a handler each. */
+export const EDGE_ROUTES = [
+  { path: "/v1/render", method: "POST" },
+  { path: "/v1/constraints", method: "GET" },
+  { path: CAPABILITIES_PATH, method: "GET" },
+  { path: "/health", method: "GET" },
+  { path: METRICS_PATH, method: "GET" },
+] as const satisfies readonly Route[];
+
+/** The edge's routes for the static documents. */
+export const STATIC_ROUTES: readonly Route[] = [...Object.keys(STATIC_DOCUMENTS), OPENAPI_DOCUMENT_NAME].map(
+  (name) => ({
+    path: `/${name}`,
+    method: "GET",
+  }),
+);
+
+/** The page that shows the interface description to people. Its files are below its path. */
+export const REFERENCE_PATH = "/reference";
+
+/** The edge's routes for that page. */
+export const REFERENCE_ROUTES: readonly Route[] = [
+  "",
+  "/reference.css",
+  "/reference.js",
+  "/swagger-ui.css",
+  "/swagger-ui-bundle.js",
+  "/swagger-ui-bundle.js.LICENSE.txt",
+].map((file) => ({ path: `${REFERENCE_PATH}${file}`, method: "GET" }));
+
+/** The page on which people try the service. Its files are below `PLAYGROUND_FILES_PATH`. */
+export const PLAYGROUND_PATH = "/";
+export const PLAYGROUND_FILES_PATH = "/playground";
+
+/** The edge's routes for that page. */
+export const PLAYGROUND_ROUTES: readonly Route[] = [
+  PLAYGROUND_PATH,
+  ...["icon.svg", "playground.css", "playground.js", "pdf-viewer.js", "pdf-worker.js", "examples.json"].map(
+    (file) => `${PLAYGROUND_FILES_PATH}/${file}`,
+  ),
+].map((path) => ({ path, method: "GET" }));
+
+/** Every route of the edge. */
+export const ALL_EDGE_ROUTES: readonly Route[] = [
+  ...EDGE_ROUTES,
+  ...STATIC_ROUTES,
+  ...PLAYGROUND_ROUTES,
+  ...REFERENCE_ROUTES,
+];
+
+/** The routes of a backend. */
+export const BACKEND_ROUTES = [
+  { path: "/v1/render", method: "POST" },
+  { path: CAPABILITIES_PATH, method: "GET" },
+  { path: "/health", method: "GET" },
+  { path: "/ready", method: "GET" },
+  { path: METRICS_PATH, method: "GET" },
+] as const satisfies readonly Route[];
+
+/** The methods of a path as the `Allow` header lists them (RFC 9110, section 10.2.1); null if the path is not served. */
+export function allowedMethods(routes: readonly Route[], path: string): string | null {
+  const methods = routes.filter((route) => route.path === path).map(({ method }) => method);
+  if (methods.length === 0) return null;
+  return [...methods.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method])), "OPTIONS"].join(", ");
+}

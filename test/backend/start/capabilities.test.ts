@@ -1,0 +1,111 @@
+/** What a backend says that it has installed, and folders that it cannot use. */
+import { cp, mkdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { MAX_VENDORED_PACKAGES, PACKAGES_LOCK_NAME } from "../../../backend/typst/vendored-packages.ts";
+import { type Capabilities, parseCapabilities } from "../../../protocol/capabilities.ts";
+import { addPackages } from "../../../scripts/packages/package-folder.ts";
+import { LIBERATION_FAMILY, LIBERATION_FOLDER } from "../../support/fonts.ts";
+import { packageArchive, packageManifest, startPackageRegistry } from "../../support/package-registry.ts";
+import { expectProblem } from "../../support/problems.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { startTemporaryBackend } from "../../support/test-backend.ts";
+import { SANDBOXES } from "../../support/test-sandbox.ts";
+
+const LETTER = { namespace: "preview", name: "letter", version: "1.0.0" };
+const EMBEDDED = ["DejaVu Sans Mono", "Libertinus Serif", "New Computer Modern", "New Computer Modern Math"];
+
+async function read(answer: Response): Promise<Capabilities> {
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get("Content-Type")).toBe("application/json");
+  const parsed = parseCapabilities(await answer.text());
+  if (parsed === null) throw new Error("no capabilities");
+  return parsed;
+}
+
+/** A folder with `@preview/letter:1.0.0` and its lock file. */
+async function packageFolder(): Promise<string> {
+  const folder = await makeTemporaryFolder("capabilities-test-");
+  const registry = await startPackageRegistry();
+  registry.publish("@preview/letter:1.0.0", await packageArchive("@preview/letter:1.0.0", { "lib.typ": "" }));
+  await addPackages(folder, [LETTER], { registry: registry.url, without: [] });
+  return folder;
+}
+
+describe.each([...SANDBOXES, "none"])("in %s", (sandbox) => {
+  it("fonts and packages are those that a render finds", async () => {
+    const backend = await startTemporaryBackend({
+      SERVICE_SANDBOX: sandbox,
+      SERVICE_FONT_PATHS: LIBERATION_FOLDER,
+      SERVICE_PACKAGE_PATH: await packageFolder(),
+    });
+    const { fonts, packages, typst_versions } = await read(await backend.fetch("/capabilities.json"));
+    expect(fonts.map(({ family }) => family)).toEqual(expect.arrayContaining([...EMBEDDED, LIBERATION_FAMILY]));
+    expect(fonts.every(({ variants }) => variants.length > 0)).toBe(true);
+    expect(packages).toEqual([LETTER]);
+    expect(typst_versions).toEqual(["0.15.1"]);
+    expect(await backend.projects()).toEqual([]);
+  });
+});
+
+it("without settings there are the fonts of Typst alone, and no packages", async () => {
+  const backend = await startTemporaryBackend();
+  const { fonts, packages } = await read(await backend.fetch("/capabilities.json"));
+  expect(fonts.map(({ family }) => family)).toEqual(EMBEDDED);
+  expect(packages).toEqual([]);
+});
+
+it("backends with the same capabilities have the same digest in their metrics, once it is known", async () => {
+  const backends = await Promise.all([
+    startTemporaryBackend(),
+    startTemporaryBackend(),
+    startTemporaryBackend({ SERVICE_FONT_PATHS: LIBERATION_FOLDER }),
+  ]);
+  const digests: (string | undefined)[] = [];
+  for (const backend of backends) {
+    expect((await backend.metrics()).some(({ name }) => name === "service_capabilities_info")).toBe(false);
+    await backend.fetch("/capabilities.json");
+    const sample = (await backend.metrics()).find(({ name }) => name === "service_capabilities_info");
+    digests.push(sample?.labels.digest);
+  }
+  expect(digests[0]).toMatch(/^[0-9a-f]{32}$/);
+  expect(digests[1]).toBe(digests[0]);
+  expect(digests[2]).not.toBe(digests[0]);
+});
+
+it("the operator's own packages need not be in the lock file", async () => {
+  const folder = await packageFolder();
+  await cp(join(folder, "preview"), join(folder, "local"), { recursive: true });
+  await writeFile(join(folder, "notes.txt"), "");
+  await mkdir(join(folder, "preview/letter/not-a-version"));
+  const backend = await startTemporaryBackend({ SERVICE_PACKAGE_PATH: folder });
+  const { packages } = await read(await backend.fetch("/capabilities.json"));
+  expect(packages).toEqual([{ ...LETTER, namespace: "local" }, LETTER]);
+});
+
+it("a package that the lock file lists must be there", async () => {
+  const folder = await packageFolder();
+  await rm(join(folder, "preview/letter"), { recursive: true });
+  const backend = await startTemporaryBackend({ SERVICE_PACKAGE_PATH: folder });
+  await expectProblem(await backend.fetch("/capabilities.json"), "service_unavailable");
+  await expect(backend.findCapabilities()).rejects.toThrow(
+    "SERVICE_PACKAGE_PATH lacks @preview/letter:1.0.0, which packages-lock.json lists: run `npm run packages -- install`.",
+  );
+  await writeFile(join(folder, PACKAGES_LOCK_NAME), "{");
+  await expect(backend.findCapabilities()).rejects.toThrow("SERVICE_PACKAGE_PATH: ");
+});
+
+it(`there may be ${MAX_VENDORED_PACKAGES} packages, and no more`, async () => {
+  const folder = await makeTemporaryFolder("capabilities-test-");
+  const add = async (index: number) => {
+    const place = join(folder, `preview/letter/1.0.${index}`);
+    await mkdir(place, { recursive: true });
+    await writeFile(join(place, "typst.toml"), packageManifest(`@preview/letter:1.0.${index}`));
+  };
+  for (let index = 0; index < MAX_VENDORED_PACKAGES; index++) await add(index);
+  const backend = await startTemporaryBackend({ SERVICE_PACKAGE_PATH: folder });
+  await backend.findCapabilities();
+  await add(MAX_VENDORED_PACKAGES);
+  const other = await startTemporaryBackend({ SERVICE_PACKAGE_PATH: folder });
+  await expect(other.findCapabilities()).rejects.toThrow(`more than ${MAX_VENDORED_PACKAGES} packages`);
+});

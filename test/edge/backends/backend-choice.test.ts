@@ -1,0 +1,304 @@
+/** Which backend gets the next render, by what the answers and probes before have told. All times are the test's own. */
+import { describe, expect, it } from "vitest";
+import { type AttemptResult, BackendChoice, type Probe } from "../../../edge/backends/backend-choice.ts";
+import type { BackendLoad } from "../../../protocol/backend-load.ts";
+
+const NONE: ReadonlySet<number> = new Set();
+const EXPIRY = 1_000_000;
+/** Two backends that are equally good are taken by place. */
+const first = () => 0;
+
+const load = (told: Partial<BackendLoad>): BackendLoad => ({
+  running: 0,
+  waiting: 0,
+  slots: 1,
+  isDraining: false,
+  ...told,
+});
+const answered = (told: Partial<BackendLoad> | null = null): AttemptResult => {
+  return { kind: "answered", load: told === null ? null : load(told) };
+};
+const FAILED: AttemptResult = { kind: "failed" };
+
+/** One attempt that begins and ends at once. */
+function attempt(choice: BackendChoice, backend: number, now: number, result: AttemptResult): void {
+  choice.end(choice.begin(backend, now, EXPIRY), now, result);
+}
+
+/** The only probe that is due. */
+function takeProbe(choice: BackendChoice, now: number): Probe {
+  const [probe, ...others] = choice.takeDue(now);
+  if (probe === undefined || others.length > 0) throw new Error(`not one probe is due, but ${others.length}`);
+  return probe;
+}
+
+/** A probe that begins and ends at once. */
+function probe(choice: BackendChoice, now: number, result: AttemptResult): void {
+  choice.probed(takeProbe(choice, now), now, result);
+}
+
+/** Takes a backend out of use, as a failed render and a failed probe do. */
+function lose(choice: BackendChoice, backend: number, now: number): void {
+  attempt(choice, backend, now, FAILED);
+  probe(choice, now, FAILED);
+}
+
+const dueBackends = (choice: BackendChoice, now: number) => choice.takeDue(now).map(({ backend }) => backend);
+
+const choose = (choice: BackendChoice, now: number, excluded = NONE) => choice.choose(now, excluded, first);
+
+describe("of two backends", () => {
+  it("the one with fewer renders under way is chosen", () => {
+    const choice = new BackendChoice(2);
+    choice.begin(0, 0, EXPIRY);
+    expect(choose(choice, 0)).toBe(1);
+    choice.begin(1, 0, EXPIRY);
+    choice.begin(1, 0, EXPIRY);
+    expect(choose(choice, 0)).toBe(0);
+  });
+
+  it("the one that reports fewer renders per slot is chosen", () => {
+    const choice = new BackendChoice(2);
+    attempt(choice, 0, 0, answered({ running: 2, waiting: 1, slots: 2 }));
+    attempt(choice, 1, 0, answered({ running: 4, slots: 4 }));
+    expect(choose(choice, 0)).toBe(1);
+  });
+
+  it("the reported load counts for five seconds, and so do the renders begun since", () => {
+    const choice = new BackendChoice(2);
+    attempt(choice, 0, 0, answered({ running: 1 }));
+    expect([choose(choice, 5000), choose(choice, 5001)]).toEqual([1, 0]);
+    attempt(choice, 1, 5000, answered({ running: 1 }));
+    attempt(choice, 0, 5000, answered({ running: 1 }));
+    const begun = choice.begin(0, 0, EXPIRY);
+    choice.end(begun, 5000, { kind: "abandoned" });
+    expect(choose(choice, 5000)).toBe(1);
+  });
+
+  it("renders from before a report are not added to the load that it reports", () => {
+    const choice = new BackendChoice(2);
+    for (const end of [1, 2, 3]) attempt(choice, 0, end, answered({ running: 1 }));
+    attempt(choice, 1, 3, answered({ running: 2 }));
+    expect(choose(choice, 4)).toBe(0);
+  });
+
+  it("one where a render has failed is chosen only when the other is excluded, until a probe is answered", () => {
+    const choice = new BackendChoice(2);
+    attempt(choice, 0, 0, FAILED);
+    expect([choose(choice, 900_000), choose(choice, 900_000, new Set([1]))]).toEqual([1, 0]);
+    probe(choice, 0, answered());
+    expect(choose(choice, 0)).toBe(0);
+  });
+
+  it("one where renders and probes fail is out of use until a probe is answered, and then chosen less often for a while", () => {
+    const choice = new BackendChoice(2);
+    lose(choice, 0, 0);
+    expect([choice.isOutOfUse(0), choose(choice, 900_000)]).toEqual([true, 1]);
+    probe(choice, 1000, answered());
+    expect(choice.isOutOfUse(0)).toBe(false);
+    choice.begin(1, 1000, EXPIRY);
+    expect([choose(choice, 1000), choose(choice, 3000), choose(choice, 4000)]).toEqual([1, 1, 0]);
+  });
+
+  it("one that drains is chosen only when the other is excluded, for thirty seconds", () => {
+    const choice = new BackendChoice(2);
+    attempt(choice, 0, 0, answered({ isDraining: true }));
+    expect(choose(choice, 29_999)).toBe(1);
+    expect(choose(choice, 29_999, new Set([1]))).toBe(0);
+    expect(choose(choice, 30_000)).toBe(0);
+  });
+
+  it("one that drained is like the other again once it answers without saying so", () => {
+    const choice = new BackendChoice(2);
+    attempt(choice, 0, 0, answered({ isDraining: true }));
+    attempt(choice, 0, 10, answered({}));
+    expect(choose(choice, 20)).toBe(0);
+  });
+
+  it("one that drains is better than one that is suspect, and that is better than one that is out of use", () => {
+    const choice = new BackendChoice(3);
+    attempt(choice, 0, 0, answered({ isDraining: true }));
+    lose(choice, 1, 0);
+    attempt(choice, 2, 0, FAILED);
+    expect(choose(choice, 1)).toBe(0);
+    expect(choose(choice, 1, new Set([0]))).toBe(2);
+    expect(choose(choice, 1, new Set([0, 2]))).toBe(1);
+    expect(choice.hasInUse(1, NONE)).toBe(false);
+  });
+});
+
+describe("no caller's render takes a backend out of use", () => {
+  it("however many fail", () => {
+    const choice = new BackendChoice(2);
+    for (let now = 0; now < 100; now++) attempt(choice, 0, now, FAILED);
+    expect(choice.isOutOfUse(0)).toBe(false);
+  });
+
+  it("nor makes its pauses longer", () => {
+    const choice = new BackendChoice(2);
+    for (let now = 0; now < 100_000; now += 1000) {
+      attempt(choice, 0, now, FAILED);
+      probe(choice, now, answered());
+    }
+    lose(choice, 0, 200_000);
+    expect([dueBackends(choice, 200_999), dueBackends(choice, 201_000)]).toEqual([[], [0]]);
+  });
+
+  it("nor has it probed more often than four times a second", () => {
+    const choice = new BackendChoice(2);
+    let probes = 0;
+    for (let now = 0; now < 1000; now++) {
+      attempt(choice, 0, now, FAILED);
+      for (const due of choice.takeDue(now)) {
+        probes++;
+        choice.probed(due, now, answered());
+      }
+    }
+    expect(probes).toBe(4);
+  });
+});
+
+it("chooses none if all are excluded", () => {
+  expect(choose(new BackendChoice(2), 0, new Set([0, 1]))).toBeNull();
+  expect(choose(new BackendChoice(0), 0)).toBeNull();
+});
+
+it("spreads renders over many equal backends", () => {
+  const choice = new BackendChoice(4);
+  let state = 1;
+  const random = () => {
+    state = (state * 16_807) % 2_147_483_647;
+    return state / 2_147_483_647;
+  };
+  const counts = [0, 0, 0, 0];
+  for (let count = 0; count < 400; count++) {
+    const backend = choice.choose(0, NONE, random) ?? 0;
+    choice.begin(backend, 0, EXPIRY);
+    counts[backend] = (counts[backend] ?? 0) + 1;
+  }
+  expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(4);
+});
+
+describe("a probe", () => {
+  it("is due at once when a render fails, and each time it fails after a pause twice as long, up to thirty seconds", () => {
+    const choice = new BackendChoice(2);
+    attempt(choice, 0, 0, FAILED);
+    let now = 0;
+    const pauses: number[] = [];
+    for (let count = 0; count < 8; count++) {
+      const before = now;
+      let due = choice.takeDue(now);
+      for (; due.length === 0; due = choice.takeDue(now)) now += 500;
+      pauses.push(now - before);
+      for (const one of due) choice.probed(one, now, FAILED);
+    }
+    expect(pauses).toEqual([0, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
+    // What has answered begins anew.
+    for (; choice.isOutOfUse(0); now += 500) for (const one of choice.takeDue(now)) choice.probed(one, now, answered());
+    lose(choice, 0, now + 1000);
+    expect(dueBackends(choice, now + 2000)).toEqual([0]);
+  });
+
+  it("is handed out once, and again after a second without a result: those that fail together count once", () => {
+    const choice = new BackendChoice(2);
+    attempt(choice, 0, 0, FAILED);
+    const probes = [takeProbe(choice, 0)];
+    expect([1, 999].map((now) => choice.takeDue(now).length)).toEqual([0, 0]);
+    probes.push(takeProbe(choice, 1000));
+    for (const one of probes) choice.probed(one, 5000, FAILED);
+    expect(choice.isOutOfUse(0)).toBe(true);
+    expect([dueBackends(choice, 5999), dueBackends(choice, 6000)]).toEqual([[], [0]]);
+  });
+
+  it("is due for a backend that has had a render for three seconds and has answered nothing that came later", () => {
+    const choice = new BackendChoice(2);
+    const silent = choice.begin(0, 0, EXPIRY);
+    expect([dueBackends(choice, 2999), dueBackends(choice, 3000)]).toEqual([[], [0]]);
+    choice.end(silent, 3000, { kind: "abandoned" });
+    choice.begin(1, 0, EXPIRY);
+    const later = choice.begin(1, 2000, EXPIRY);
+    choice.end(later, 2500, answered());
+    expect([dueBackends(choice, 4999), dueBackends(choice, 5000)]).toEqual([[], [1]]);
+  });
+
+  it("that fails takes no backend out of use that has answered a render meanwhile", () => {
+    const choice = new BackendChoice(2);
+    const early = choice.begin(0, 0, EXPIRY);
+    attempt(choice, 0, 0, FAILED);
+    const failing = takeProbe(choice, 100);
+    choice.end(early, 200, answered());
+    choice.probed(failing, 5100, FAILED);
+    expect(choice.isOutOfUse(0)).toBe(false);
+  });
+
+  it("that failed is not outweighed by the answer to a render that the backend had before", () => {
+    const choice = new BackendChoice(2);
+    const early = choice.begin(0, 0, EXPIRY);
+    lose(choice, 0, 100);
+    choice.end(early, 200, answered());
+    expect(choice.isOutOfUse(0)).toBe(true);
+    attempt(choice, 0, 300, answered());
+    expect(choice.isOutOfUse(0)).toBe(false);
+  });
+
+  it("that finds a backend full shows that it lives, and not that its renders end", () => {
+    const choice = new BackendChoice(2);
+    lose(choice, 0, 0);
+    probe(choice, 1000, { kind: "full", load: null });
+    expect([choice.isOutOfUse(0), choice.hasInUse(1000, new Set([1]))]).toEqual([false, false]);
+    probe(choice, 1250, answered());
+    expect(choice.hasInUse(1250, new Set([1]))).toBe(true);
+  });
+
+  it("is not due for a backend that has answered since", () => {
+    const choice = new BackendChoice(2);
+    attempt(choice, 0, 0, FAILED);
+    attempt(choice, 0, 10, answered());
+    expect(choice.takeDue(10_000)).toEqual([]);
+  });
+
+  it("is not due if there is only one backend", () => {
+    const choice = new BackendChoice(1);
+    attempt(choice, 0, 0, FAILED);
+    expect(choice.takeDue(10_000)).toEqual([]);
+  });
+
+  it("tells nothing if it is abandoned", () => {
+    const choice = new BackendChoice(2);
+    attempt(choice, 0, 0, FAILED);
+    probe(choice, 0, { kind: "abandoned" });
+    expect([choice.isOutOfUse(0), dueBackends(choice, 1000)]).toEqual([false, [0]]);
+  });
+});
+
+it("a backend is idle from the time of a request whose answer says that nothing runs or waits", () => {
+  const choice = new BackendChoice(2);
+  attempt(choice, 0, 10, answered({ running: 1 }));
+  attempt(choice, 0, 20, answered({ waiting: 1 }));
+  expect(choice.wasIdleSince(0, 5)).toBe(false);
+  const early = choice.begin(0, 30, EXPIRY);
+  choice.end(early, 90, answered({}));
+  expect([choice.wasIdleSince(0, 29), choice.wasIdleSince(0, 30)]).toEqual([true, false]);
+});
+
+describe("an attempt", () => {
+  it("is under way until it ends, and its end counts once", () => {
+    const choice = new BackendChoice(2);
+    const begun = choice.begin(0, 0, EXPIRY);
+    choice.begin(1, 0, EXPIRY);
+    expect(choice.underWay(0)).toBe(2);
+    choice.end(begun, 0, { kind: "abandoned" });
+    choice.end(begun, 0, FAILED);
+    expect(choice.underWay(0)).toBe(1);
+    expect(choose(choice, 0, new Set([1]))).toBe(0);
+    choice.end(choice.begin(1, 0, EXPIRY), 0, { kind: "abandoned" });
+    expect(choice.hasInUse(0, new Set([1]))).toBe(true);
+  });
+
+  it("is forgotten when it expires", () => {
+    const choice = new BackendChoice(2);
+    choice.begin(0, 0, 100);
+    expect([choice.underWay(99), choose(choice, 99)]).toEqual([1, 1]);
+    expect([choice.underWay(100), choose(choice, 100)]).toEqual([0, 0]);
+  });
+});

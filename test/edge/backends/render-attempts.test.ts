@@ -1,0 +1,124 @@
+/** The attempts of one render: which backend, when to stop, and what is said then. All times are the test's own. */
+import { describe, expect, it } from "vitest";
+import { BackendChoice } from "../../../edge/backends/backend-choice.ts";
+import { type FailedAttempt, RenderAttempts } from "../../../edge/backends/render-attempts.ts";
+import type { BackendLoad } from "../../../protocol/backend-load.ts";
+
+const DEADLINE = 60_000;
+const FULL: FailedAttempt = { kind: "busy", retryAfterSeconds: 5 };
+const UNAVAILABLE: FailedAttempt = { kind: "unavailable" };
+const LOST: FailedAttempt = { kind: "lost" };
+
+/** Attempts of which each ends as the script says, by backend and turn. A pause passes at once. */
+function run(script: readonly (readonly FailedAttempt[])[], now = 0) {
+  const attempts = new RenderAttempts(new BackendChoice(script.length), DEADLINE, () => 0);
+  const asked: number[] = [];
+  let waited = 0;
+  for (;;) {
+    const step = attempts.next(now + waited);
+    if (step.kind === "busy" || step.kind === "failed") return { asked, waited, end: step };
+    if (step.kind === "wait") {
+      waited += step.milliseconds;
+      continue;
+    }
+    const turn = asked.filter((backend) => backend === step.backend).length;
+    asked.push(step.backend);
+    attempts.begin(step.backend);
+    attempts.fail(step.backend, script[step.backend]?.[turn] ?? UNAVAILABLE);
+  }
+}
+
+it("asks each backend before it asks one again, and pauses once before that", () => {
+  expect(run([[], []])).toMatchObject({ asked: [0, 1, 0, 1], waited: 250, end: { kind: "failed" } });
+});
+
+it("asks a backend at most twice, and four times in all", () => {
+  expect(run([[]]).asked).toEqual([0, 0]);
+  expect(run([[], [], [], [], []]).asked).toHaveLength(4);
+});
+
+it("gives up if there are no backends", () => {
+  expect(run([])).toMatchObject({ asked: [], end: { kind: "failed" } });
+});
+
+describe("a full backend", () => {
+  it("is not asked again, and the client is told the shortest time after which one may have room", () => {
+    const full = (retryAfterSeconds: number): FailedAttempt[] => [{ kind: "busy", retryAfterSeconds }];
+    const { asked, waited, end } = run([full(7), full(3), full(9)]);
+    expect([asked.toSorted(), waited]).toEqual([[0, 1, 2], 0]);
+    expect(end).toEqual({ kind: "busy", retryAfterSeconds: 3 });
+  });
+
+  it("makes the service busy for the client, even if other backends cannot be reached", () => {
+    expect(run([[FULL], []])).toMatchObject({ asked: [0, 1, 1], end: { kind: "busy", retryAfterSeconds: 5 } });
+  });
+});
+
+it("does not ask a backend again that finds fault with the request, which is a failure of the service", () => {
+  const refused: FailedAttempt = { kind: "refused" };
+  expect(run([[refused], [refused]])).toMatchObject({ asked: [0, 1], waited: 0, end: { kind: "failed" } });
+});
+
+describe("an attempt without an answer is hopeless", () => {
+  const LOAD: BackendLoad = { running: 0, waiting: 0, slots: 1, isDraining: false };
+  const FAILED = { kind: "failed" } as const;
+
+  /** Backends of which the first has a request that was sent at 0, and what has been heard of them since. */
+  function begun(count: number, { isOut = false, idleAt = -1, lost = 0, beganAt = 0 }) {
+    const choice = new BackendChoice(count);
+    const attempts = new RenderAttempts(choice, DEADLINE, () => 0);
+    for (let index = 0; index < lost; index++) attempts.fail(0, LOST);
+    attempts.begin(0);
+    if (isOut) {
+      choice.end(choice.begin(0, 0, DEADLINE), 0, FAILED);
+      for (const probe of choice.takeDue(0)) choice.probed(probe, 0, FAILED);
+    }
+    if (idleAt >= 0) choice.end(choice.begin(0, idleAt, DEADLINE), idleAt, { kind: "answered", load: LOAD });
+    return (now: number, bodyBytes = 0) => attempts.isHopeless({ backend: 0, beganAt, sentAt: 0, bodyBytes }, now);
+  }
+
+  it("if its backend is out of use and another one is not", () => {
+    expect(begun(2, {})(1000)).toBe(false);
+    expect(begun(2, { isOut: true })(1000)).toBe(true);
+    expect(begun(1, { isOut: true })(1000)).toBe(false);
+  });
+
+  it("but not because of a probe that the backend got before the request: it may be well again", () => {
+    expect(begun(2, { isOut: true, beganAt: 1 })(1000)).toBe(false);
+  });
+
+  it("if its backend is idle five seconds after it was sent, or later the larger it is", () => {
+    expect(begun(1, { idleAt: 5000 })(9000)).toBe(false);
+    expect(begun(1, { idleAt: 5001 })(9000)).toBe(true);
+    expect(begun(1, { idleAt: 6000 })(9000, 1_000_000)).toBe(false);
+    expect(begun(1, { idleAt: 6001 })(9000, 1_000_000)).toBe(true);
+  });
+
+  it("unless no further attempt would be made", () => {
+    expect(begun(2, { isOut: true, lost: 1 })(1000)).toBe(false);
+    expect(begun(2, { isOut: true })(DEADLINE - 350)).toBe(true);
+    expect(begun(2, { isOut: true })(DEADLINE - 349)).toBe(false);
+  });
+});
+
+it("stops when two backends were lost while they had the request", () => {
+  expect(run([[LOST], [LOST], []])).toMatchObject({ asked: [0, 1], end: { kind: "failed" } });
+});
+
+it("goes on after one was lost", () => {
+  expect(run([[LOST], [], []]).asked).toHaveLength(4);
+});
+
+it.each([
+  ["begins an attempt 100 ms before the deadline", 100, 1],
+  ["begins none later", 99, 0],
+])("%s", (_what, leftMilliseconds, count) => {
+  expect(run([[FULL]], DEADLINE - leftMilliseconds).asked).toHaveLength(count);
+});
+
+it.each([
+  ["pauses when an attempt fits in after the pause", 350, [0, 0]],
+  ["does not pause when none would", 349, [0]],
+])("%s", (_what, leftMilliseconds, asked) => {
+  expect(run([[]], DEADLINE - leftMilliseconds)).toMatchObject({ asked, waited: asked.length > 1 ? 250 : 0 });
+});

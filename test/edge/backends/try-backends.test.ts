@@ -1,0 +1,217 @@
+/** The attempts of one render on backends that a test scripts, without any network. */
+import { describe, expect, it } from "vitest";
+import type { BackendAnswer } from "../../../edge/backends/backend-answer.ts";
+import { type Attempt, BackendChoice } from "../../../edge/backends/backend-choice.ts";
+import { RenderAttempts } from "../../../edge/backends/render-attempts.ts";
+import { type ForwardingEnd, type Sending, tryBackends } from "../../../edge/backends/try-backends.ts";
+import { SYSTEM_CLOCK } from "../../../edge/clock.ts";
+import type { BackendLoad } from "../../../protocol/backend-load.ts";
+import { PROBLEMS, type ProblemCode } from "../../../rules/problem.ts";
+
+type Script = (sending: Sending) => Promise<BackendAnswer<string>>;
+
+const PATIENCE_MILLISECONDS = 60_000;
+
+const file: Script = async ({ sent }) => {
+  sent();
+  return { status: 200, content: "file", retryAfter: null, load: null, answer: "file" };
+};
+const problem =
+  (code: ProblemCode, retryAfter: string | null = null, load: BackendLoad | null = null): Script =>
+  async () => ({ status: PROBLEMS[code].status, content: code, retryAfter, load, answer: code });
+
+interface Outcome {
+  readonly end: ForwardingEnd<string>;
+  /** What became of the body, and which backends were asked, in order. */
+  readonly events: readonly string[];
+  readonly choice: BackendChoice;
+  /** The places of the backends that were probed. None answers. */
+  readonly probed: readonly number[];
+  readonly begun: readonly Attempt[];
+}
+
+/** Asks the backends from the first to the last. */
+async function forward(
+  scripts: readonly Script[],
+  bodies: (Uint8Array<ArrayBuffer> | null)[] = [],
+  patienceMilliseconds = PATIENCE_MILLISECONDS,
+  longestAnswerMilliseconds = PATIENCE_MILLISECONDS,
+  clientSignal = new AbortController().signal,
+): Promise<Outcome> {
+  const events: string[] = [];
+  const probed: number[] = [];
+  const begun: Attempt[] = [];
+  const choice = new (class extends BackendChoice {
+    override begin(...attempt: Parameters<BackendChoice["begin"]>): Attempt {
+      const one = super.begin(...attempt);
+      begun.push(one);
+      return one;
+    }
+  })(scripts.length);
+  const deadline = Date.now() + patienceMilliseconds;
+  const body = {
+    get bytes() {
+      const next = bodies.shift();
+      return next === undefined ? new Uint8Array(1) : next;
+    },
+    keep: () => void events.push("keep"),
+    offer: () => void events.push("offer"),
+  };
+  const end = await tryBackends<Script, string>({
+    backends: scripts,
+    choice,
+    // Of two backends that are equally good the first by place is taken.
+    attempts: new RenderAttempts(choice, deadline, () => 0),
+    clock: SYSTEM_CLOCK,
+    deadline,
+    body,
+    clientSignal,
+    send: async (script, sending) => {
+      events.push(`ask ${scripts.indexOf(script) + 1}`);
+      return script(sending);
+    },
+    sendProbe: async (script) => {
+      probed.push(scripts.indexOf(script));
+      throw new Error("no answer");
+    },
+    inBackground: () => {},
+    longestAnswerMilliseconds,
+    discard: async (answer) => void events.push(`discard ${answer}`),
+    report: () => {},
+  });
+  expect(choice.underWay(Date.now())).toBe(0);
+  return { end, events, choice, probed, begun };
+}
+
+it("returns the first final answer, and discards the others", async () => {
+  const { end, events } = await forward([problem("service_unavailable"), file]);
+  expect(end).toEqual({ kind: "answered", answer: "file" });
+  expect(events).toEqual(["keep", "ask 1", "discard service_unavailable", "keep", "ask 2", "offer"]);
+});
+
+const FINAL: readonly ProblemCode[] = [
+  "render_timeout",
+  "output_too_large",
+  "too_many_output_files",
+  "template_compile_failed",
+  "render_failed",
+];
+const OTHERS = (Object.keys(PROBLEMS) as ProblemCode[]).filter((code) => !FINAL.includes(code));
+
+it.each(FINAL)("returns %s, which is final and no failure of the backend", async (code) => {
+  const { end, probed } = await forward([problem(code), file]);
+  expect([end, probed]).toEqual([{ kind: "answered", answer: code }, []]);
+});
+
+it.each(OTHERS)("asks another backend after %s", async (code) => {
+  expect((await forward([problem(code), file])).end).toEqual({ kind: "answered", answer: "file" });
+});
+
+it.each(OTHERS.filter((code) => code !== "render_queue_full"))(
+  "is a failure if every backend answers %s",
+  async (code) => {
+    expect((await forward([problem(code), problem(code)])).end).toEqual({ kind: "failed" });
+  },
+);
+
+it.each(OTHERS)("has a backend probed after %s, unless the request is blamed or the backend full", async (code) => {
+  const isOwn = ["forbidden", "not_found", "method_not_allowed", "service_unavailable"].includes(code);
+  expect((await forward([problem(code), file])).probed).toEqual(isOwn ? [0] : []);
+});
+
+it("does not take a backend for broken that is about to stop", async () => {
+  const load = { running: 0, waiting: 0, slots: 1, isDraining: true };
+  const { end, choice, probed } = await forward([problem("service_unavailable", null, load), file]);
+  expect([end.kind, probed, choice.choose(Date.now(), new Set(), () => 0)]).toEqual(["answered", [], 1]);
+});
+
+it.each([200, 201, 301, 400, 429, 502])(
+  "asks another backend after status %i with what no backend sends",
+  async (status) => {
+    const proxy: Script = async () => ({ status, content: "foreign", retryAfter: "9", load: null, answer: "page" });
+    expect((await forward([proxy, file])).end).toEqual({ kind: "answered", answer: "file" });
+  },
+);
+
+it.each([
+  ["7", 7],
+  ["0", 1],
+  [null, 1],
+  ["soon", 1],
+  ["-5", 1],
+  ["0x10", 1],
+  ["1000000000", 900],
+  ["9".repeat(400), 900],
+])("passes Retry-After %j of a full backend on as %i", async (retryAfter, retryAfterSeconds) => {
+  expect((await forward([problem("render_queue_full", retryAfter)])).end).toEqual({ kind: "busy", retryAfterSeconds });
+});
+
+describe("a backend that does not answer", () => {
+  const never: Script = ({ signal, sent }) => {
+    sent();
+    return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+  };
+
+  it("has what a backend may take by its own deadlines; the rest of the patience is for another one", async () => {
+    const patiences: number[] = [];
+    const watched =
+      (script: Script): Script =>
+      (sending) => {
+        patiences.push(sending.patienceMilliseconds);
+        return script(sending);
+      };
+    const { end, probed } = await forward([watched(never), watched(file)], [], 60_000, 200);
+    expect(end).toEqual({ kind: "answered", answer: "file" });
+    expect(patiences).toEqual([200, 200]);
+    expect(probed).toEqual([0]);
+  });
+
+  it("is given up at the deadline of the request", async () => {
+    expect((await forward([never, file], [], 200)).end).toEqual({ kind: "failed" });
+  });
+});
+
+it("remembers an attempt for a second after its deadline, in which a late answer may still come", async () => {
+  const { choice, begun } = await forward([file], [], 60_000, 200);
+  expect(begun.map(({ beganAt, expiresAt }) => expiresAt - beganAt)).toEqual([1200]);
+  expect(choice.underWay(Date.now())).toBe(0);
+});
+
+it("an attempt whose client leaves is aborted, and tells nothing about its backend", async () => {
+  const client = new AbortController();
+  let wasAborted = false;
+  const left: Script = ({ signal }) => {
+    signal.addEventListener("abort", () => {
+      wasAborted = true;
+    });
+    client.abort();
+    return Promise.reject(new Error("aborted"));
+  };
+  const { probed } = await forward([left], [], 200, 200, client.signal);
+  expect([wasAborted, probed]).toEqual([true, []]);
+});
+
+it("ends when another request has taken the memory of the body", async () => {
+  const lost: Script = async ({ sent }) => {
+    sent();
+    throw new Error("connection reset");
+  };
+  const { end, events } = await forward([lost, file], [new Uint8Array(1), null]);
+  expect(end).toEqual({ kind: "failed" });
+  expect(events).toEqual(["keep", "ask 1", "offer", "keep"]);
+});
+
+it("does not offer the body while a backend gets it, even if the previous backend then takes the rest", async () => {
+  let sentLate = () => {};
+  const early: Script = async (sending) => {
+    sentLate = sending.sent;
+    return problem("render_queue_full")(sending);
+  };
+  const next: Script = async (sending) => {
+    sentLate();
+    return file(sending);
+  };
+  const { end, events } = await forward([early, next]);
+  expect(end.kind).toBe("answered");
+  expect(events).toEqual(["keep", "ask 1", "discard render_queue_full", "keep", "ask 2", "offer"]);
+});

@@ -1,0 +1,147 @@
+/** When an attempt is given up, and what probes show: with a clock of the test's own. */
+import { describe, expect, it } from "vitest";
+import type { AnswerContent, BackendAnswer } from "../../../edge/backends/backend-answer.ts";
+import { BackendChoice } from "../../../edge/backends/backend-choice.ts";
+import { probeDueBackends, watchBackend } from "../../../edge/backends/watch-backend.ts";
+import type { Clock } from "../../../edge/clock.ts";
+import type { BackendLoad } from "../../../protocol/backend-load.ts";
+
+/** A clock that stands still until `passTo`. */
+class StillClock implements Clock {
+  #now = 0;
+  #due: { readonly at: number; readonly callback: () => void }[] = [];
+
+  now(): number {
+    return this.#now;
+  }
+
+  wait(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => this.after(milliseconds, resolve));
+  }
+
+  after(milliseconds: number, callback: () => void): () => void {
+    const due = { at: this.#now + milliseconds, callback };
+    this.#due.push(due);
+    return () => {
+      this.#due = this.#due.filter((other) => other !== due);
+    };
+  }
+
+  get timers(): number {
+    return this.#due.length;
+  }
+
+  async passTo(time: number): Promise<void> {
+    for (;;) {
+      const [next] = this.#due.filter(({ at }) => at <= time).sort((left, right) => left.at - right.at);
+      if (next === undefined) break;
+      this.#now = next.at;
+      this.#due = this.#due.filter((other) => other !== next);
+      next.callback();
+      await scheduler.wait(0);
+    }
+    this.#now = time;
+  }
+}
+
+interface Watch {
+  readonly clock: StillClock;
+  readonly givenUpAt: number[];
+  readonly probedAt: number[];
+  readonly stop: () => void;
+}
+
+function watch(deadline: number, hopelessAt = Number.POSITIVE_INFINITY): Watch {
+  const clock = new StillClock();
+  const givenUpAt: number[] = [];
+  const probedAt: number[] = [];
+  const stop = watchBackend({
+    clock,
+    deadline,
+    probe: () => probedAt.push(clock.now()),
+    isHopeless: () => clock.now() >= hopelessAt,
+    giveUp: () => givenUpAt.push(clock.now()),
+  });
+  return { clock, givenUpAt, probedAt, stop };
+}
+
+describe("an attempt that is watched", () => {
+  it("sends the probes that are due each second, and is given up at the deadline", async () => {
+    const { clock, givenUpAt, probedAt } = watch(3500);
+    await clock.passTo(3499);
+    expect([probedAt, givenUpAt]).toEqual([[1000, 2000, 3000], []]);
+    await clock.passTo(3500);
+    expect(givenUpAt).toEqual([3500]);
+  });
+
+  it("is given up when it is hopeless", async () => {
+    const { clock, givenUpAt } = watch(60_000, 1500);
+    await clock.passTo(2000);
+    expect(givenUpAt).toEqual([2000]);
+  });
+
+  it("is left alone once it is stopped", async () => {
+    const { clock, givenUpAt, stop } = watch(60_000, 3000);
+    await clock.passTo(2000);
+    stop();
+    expect(clock.timers).toBe(0);
+    await clock.passTo(100_000);
+    expect(givenUpAt).toEqual([]);
+  });
+});
+
+describe("a probe that is due", () => {
+  const LOAD: BackendLoad = { running: 0, waiting: 0, slots: 1, isDraining: false };
+  const answer = (content: AnswerContent, load: BackendLoad | null = LOAD): BackendAnswer<null> => {
+    return { status: 0, content, retryAfter: null, load, answer: null };
+  };
+
+  /** What becomes of a backend where a render has failed, and what is reported. */
+  async function probeOnce(end: () => Promise<BackendAnswer<null>>) {
+    const choice = new BackendChoice(2);
+    const clock = new StillClock();
+    const reports: string[] = [];
+    choice.end(choice.begin(1, 0, 1000), 0, { kind: "failed" });
+    let sent = 0;
+    const probing = {
+      backends: ["a", "b"],
+      choice,
+      clock,
+      sendProbe: () => {
+        sent++;
+        return end();
+      },
+      report: (backend: string, cause: string) => reports.push(`${backend}: ${cause}`),
+    };
+    await probeDueBackends(probing);
+    await probeDueBackends(probing);
+    return { isOutOfUse: choice.isOutOfUse(1), reports, sent };
+  }
+
+  it.each<AnswerContent>(["file", "render_queue_full"])("shows by %s that the backend works", async (content) => {
+    expect(await probeOnce(async () => answer(content))).toEqual({ isOutOfUse: false, reports: [], sent: 1 });
+  });
+
+  it("shows that the backend works if it is about to stop", async () => {
+    const draining = answer("service_unavailable", { ...LOAD, isDraining: true });
+    expect((await probeOnce(async () => draining)).isOutOfUse).toBe(false);
+  });
+
+  it.each<AnswerContent>([
+    "foreign",
+    "forbidden",
+    "service_unavailable",
+    "invalid_request",
+    "render_timeout",
+    "template_compile_failed",
+    "render_failed",
+  ])("shows by %s that it does not", async (content) => {
+    const { isOutOfUse, reports } = await probeOnce(async () => answer(content));
+    expect([isOutOfUse, reports]).toEqual([true, [expect.stringMatching(/^b: probe: status 0/)]]);
+  });
+
+  it("shows by no answer that it does not", async () => {
+    const failing = () => Promise.reject(new Error("reset"));
+    expect(await probeOnce(failing)).toEqual({ isOutOfUse: true, reports: ["b: probe: Error: reset"], sent: 1 });
+  });
+});

@@ -1,0 +1,201 @@
+/** The memory for bodies in one isolate: which request gets it, which waits, and which gets none. */
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { BodyMemory, type Reservation } from "../../../edge/body/body-memory.ts";
+
+const LIFETIME_MILLISECONDS = 60_000;
+
+const memoryFor = (maxBytes: number, largestBodyBytes: number) => new BodyMemory(largestBodyBytes, maxBytes);
+const reserve = (memory: BodyMemory, owner = "a") => memory.reserve(owner, LIFETIME_MILLISECONDS);
+
+/** The result of a reservation within a few polls; "waits" when it has none yet. */
+async function growth(reservation: Reservation, bytes: number): Promise<boolean | "waits"> {
+  return Promise.race([reservation.growTo(bytes), scheduler.wait(100).then(() => "waits" as const)]);
+}
+
+describe("the memory for bodies", () => {
+  it("is reserved as a body grows, and is freed once when it is released", async () => {
+    const memory = memoryFor(100, 30);
+    const reservation = reserve(memory);
+    expect([memory.reservedBytes, memory.reservationCount]).toEqual([0, 0]);
+    expect(await reservation.growTo(10)).toBe(true);
+    expect(await reservation.growTo(20)).toBe(true);
+    expect(await reservation.growTo(15)).toBe(true);
+    expect([memory.reservedBytes, memory.reservationCount]).toEqual([20, 1]);
+    reservation.release();
+    reservation.release();
+    expect([memory.reservedBytes, memory.reservationCount]).toEqual([0, 0]);
+    expect(await reservation.growTo(1)).toBe(false);
+    expect(memory.reservedBytes).toBe(0);
+  });
+
+  it("suffices for the largest body of every other caller, whatever one caller holds", async () => {
+    const memory = memoryFor(100, 30);
+    const greedy = Array.from({ length: 8 }, () => reserve(memory, "greedy"));
+    const held = await Promise.all(greedy.map((reservation) => growth(reservation, 20)));
+    expect(held.filter((has) => has === true)).toHaveLength(3);
+    expect(memory.reservedBytes).toBeLessThanOrEqual(70);
+    expect(await growth(reserve(memory, "other"), 30)).toBe(true);
+    expect(memory.reservedBytes).toBeLessThanOrEqual(100);
+  });
+
+  it("is never held completely by bodies that wait for each other: the oldest can always grow", async () => {
+    const memory = memoryFor(100, 30);
+    const reservations = ["a", "b", "c", "d", "e", "f", "g"].map((owner) => reserve(memory, owner));
+    const finish = async (reservation: Reservation) => {
+      for (const bytes of [1, 2, 4, 8, 16, 30]) {
+        if (!(await reservation.growTo(bytes))) return false;
+        await scheduler.wait(1);
+      }
+      expect(memory.reservedBytes).toBeLessThanOrEqual(100);
+      reservation.release();
+      return true;
+    };
+    expect(await Promise.all(reservations.map(finish))).toEqual(reservations.map(() => true));
+    expect(memory.reservedBytes).toBe(0);
+  });
+
+  it("is granted to a waiting request when another body has been released", async () => {
+    const memory = memoryFor(100, 30);
+    const [oldest, second, third] = [reserve(memory), reserve(memory), reserve(memory)];
+    expect(await growth(oldest, 30)).toBe(true);
+    expect(await growth(second, 30)).toBe(true);
+    const waiting = third.growTo(30);
+    expect(await Promise.race([waiting, scheduler.wait(100)])).toBeUndefined();
+    second.release();
+    expect(await waiting).toBe(true);
+  });
+
+  it("is not granted after the wait limit", async () => {
+    const memory = memoryFor(100, 30);
+    for (const reservation of [reserve(memory), reserve(memory)]) await reservation.growTo(30);
+    const rejected = reserve(memory);
+    expect(await rejected.growTo(30)).toBe(false);
+    expect(memory.reservedBytes).toBe(60);
+  });
+
+  it("is waited for by the clock, however late the timers of a busy isolate fire", async () => {
+    const memory = memoryFor(100, 30);
+    for (const reservation of [reserve(memory), reserve(memory)]) await reservation.growTo(30);
+    vi.useFakeTimers({ toFake: ["Date"] });
+    let looks = 0;
+    vi.spyOn(scheduler, "wait").mockImplementation(async () => {
+      looks++;
+      vi.setSystemTime(Date.now() + 500);
+    });
+    onTestFinished(() => {
+      vi.useRealTimers();
+      vi.restoreAllMocks();
+    });
+    expect(await reserve(memory).growTo(30)).toBe(false);
+    expect(looks).toBe(10);
+  });
+
+  it("is granted to each of many waiting requests, including those that poll rarely", async () => {
+    const memory = memoryFor(100, 30);
+    const holders = [30, 30, 10].map((bytes) => ({ reservation: reserve(memory), bytes }));
+    for (const { reservation, bytes } of holders) await reservation.growTo(bytes);
+    const waiting = Array.from({ length: 30 }, () => reserve(memory));
+    const growths = waiting.map((reservation) => reservation.growTo(2));
+    await scheduler.wait(100);
+    for (const { reservation } of holders) reservation.release();
+    await scheduler.wait(100);
+    // Those that poll often have theirs; the others poll within a second.
+    expect(memory.reservedBytes).toBe(32);
+    for (const reservation of waiting.slice(0, 16)) reservation.release();
+    expect((await Promise.all(growths)).every((has) => has)).toBe(true);
+    for (const reservation of waiting) reservation.release();
+    expect(memory.reservedBytes).toBe(0);
+  });
+
+  it("is polled for often by sixteen requests of a caller, whose places are free again when they end their wait", () => {
+    const memory = memoryFor(100, 30);
+    const frequent = Array.from({ length: 16 }, () => reserve(memory));
+    for (const reservation of frequent) expect(memory.waitMilliseconds(reservation)).toBe(20);
+    const [granted, given, ...others] = frequent;
+    const late = [reserve(memory), reserve(memory)];
+    expect(late.map((reservation) => memory.waitMilliseconds(reservation))).toEqual([1000, 1000]);
+    expect(granted !== undefined && memory.tryGrow(granted, 10)).toBe(true);
+    expect(late.map((reservation) => memory.waitMilliseconds(reservation))).toEqual([20, 1000]);
+    given?.release();
+    expect(late.map((reservation) => memory.waitMilliseconds(reservation))).toEqual([20, 20]);
+    expect(others.map((reservation) => memory.waitMilliseconds(reservation))).toEqual(others.map(() => 20));
+  });
+
+  it("is no longer waited for by a request that has been released", async () => {
+    const memory = memoryFor(100, 30);
+    for (const reservation of [reserve(memory), reserve(memory)]) await reservation.growTo(30);
+    const left = reserve(memory);
+    const waiting = left.growTo(30);
+    left.release();
+    expect(await waiting).toBe(false);
+    expect(memory.reservationCount).toBe(2);
+  });
+
+  it("is freed at the end of the lifetime of a reservation that is never released", async () => {
+    const memory = memoryFor(100, 30);
+    for (let index = 0; index < 2; index++) await memory.reserve("a", 50).growTo(30);
+    await scheduler.wait(60);
+    expect(await growth(reserve(memory), 30)).toBe(true);
+    expect(memory.reservedBytes).toBe(30);
+  });
+
+  it.each([
+    [64, 20],
+    [64, 1],
+    [64, 33],
+    [64, 64],
+  ])(
+    "of %i suffices for the largest body, of %i, of one caller and for bodies of others beside it",
+    async (max, largest) => {
+      const memory = memoryFor(max, largest);
+      expect(await growth(reserve(memory, "a"), largest)).toBe(true);
+      while ((await growth(reserve(memory, "a"), 1)) === true);
+      const share = Math.max(max - largest, largest + max / 16);
+      expect(memory.reservedBytes).toBeLessThanOrEqual(share);
+      expect(await growth(reserve(memory, "b"), Math.min(largest, 8))).toBe(true);
+    },
+  );
+});
+
+describe("memory on offer", () => {
+  it("goes to a request that needs it, the oldest first, and no more than it needs", async () => {
+    const memory = memoryFor(100, 30);
+    const givenUp: string[] = [];
+    for (const owner of ["a", "b", "c", "d"]) {
+      const reservation = reserve(memory, owner);
+      expect(await growth(reservation, owner === "a" ? 30 : 20)).toBe(true);
+      reservation.offer(() => givenUp.push(owner));
+    }
+    expect(givenUp).toEqual([]);
+    expect(await growth(reserve(memory, "e"), 20)).toBe(true);
+    expect(givenUp).toEqual(["a"]);
+    expect(memory.reservedBytes).toBe(80);
+  });
+
+  it("is not taken once the offer is taken back", async () => {
+    const memory = memoryFor(100, 30);
+    const kept = ["a", "b", "c", "d"].map((owner) => reserve(memory, owner));
+    for (const reservation of kept) {
+      expect(await growth(reservation, 23)).toBe(true);
+      reservation.offer(() => expect.unreachable());
+      reservation.keep();
+    }
+    expect(await growth(reserve(memory, "e"), 23)).toBe("waits");
+    expect(kept.map(({ bytes }) => bytes)).toEqual([23, 23, 23, 23]);
+  });
+
+  it("is not given up twice, nor after its release", async () => {
+    const memory = memoryFor(100, 30);
+    let count = 0;
+    const [first, second] = [reserve(memory, "a"), reserve(memory, "b")];
+    expect(await growth(first, 30)).toBe(true);
+    first.offer(() => count++);
+    first.reclaim();
+    first.reclaim();
+    expect(await growth(second, 30)).toBe(true);
+    second.offer(() => count++);
+    second.release();
+    second.reclaim();
+    expect([count, memory.reservedBytes]).toEqual([1, 0]);
+  });
+});

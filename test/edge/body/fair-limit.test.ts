@@ -1,0 +1,55 @@
+/** How many things of one kind the requests of an isolate do at the same time, and how callers share that. */
+import { describe, expect, it } from "vitest";
+import { FairLimit, type Permit } from "../../../edge/body/fair-limit.ts";
+
+const LIFETIME_MILLISECONDS = 1000;
+
+/** As many permits as the owner gets. */
+function acquireAll(limit: FairLimit, owner: string): Permit[] {
+  const permits: Permit[] = [];
+  for (let permit = limit.acquire(owner); permit !== null; permit = limit.acquire(owner)) permits.push(permit);
+  return permits;
+}
+
+describe("a fair limit", () => {
+  it("gives one caller half of all, and the next ones half of what is left", () => {
+    const limit = new FairLimit(64, LIFETIME_MILLISECONDS);
+    expect(["a", "b", "c", "d"].map((owner) => acquireAll(limit, owner).length)).toEqual([32, 16, 8, 4]);
+    expect(limit.held).toBe(60);
+  });
+
+  it("gives callers that come together equal shares", () => {
+    const limit = new FairLimit(64, LIFETIME_MILLISECONDS);
+    const counts = { a: 0, b: 0, c: 0 };
+    for (let round = 0; round < 64; round++) {
+      for (const owner of ["a", "b", "c"] as const) if (limit.acquire(owner) !== null) counts[owner]++;
+    }
+    expect(counts).toEqual({ a: 16, b: 16, c: 16 });
+  });
+
+  it("is never exceeded, however many callers there are", () => {
+    const limit = new FairLimit(64, LIFETIME_MILLISECONDS);
+    for (let index = 0; index < 200; index++) acquireAll(limit, `caller-${index}`);
+    expect(limit.held).toBe(64);
+  });
+
+  it("has room again for each permit that is released, once", () => {
+    const limit = new FairLimit(8, LIFETIME_MILLISECONDS);
+    const [first] = acquireAll(limit, "a");
+    first?.release();
+    first?.release();
+    expect(limit.held).toBe(3);
+    expect(acquireAll(limit, "a")).toHaveLength(1);
+  });
+
+  it("has room again after the lifetime of permits that are never released, and not before", () => {
+    let now = 0;
+    const clock = { now: () => now, wait: async () => {}, after: () => () => {} };
+    const limit = new FairLimit(8, LIFETIME_MILLISECONDS, clock);
+    acquireAll(limit, "a");
+    now = LIFETIME_MILLISECONDS - 1;
+    expect(limit.acquire("a")).toBeNull();
+    now = LIFETIME_MILLISECONDS;
+    expect(acquireAll(limit, "a")).toHaveLength(4);
+  });
+});

@@ -1,0 +1,78 @@
+/** The metrics of several backends in one exposition. */
+import { describe, expect, it } from "vitest";
+import { mergeMetrics } from "../../../edge/gathered/prometheus-text.ts";
+
+const EXPOSITION = `# HELP renders_total Renders.
+# TYPE renders_total counter
+renders_total{format="pdf"} 3
+# HELP up Up.
+# TYPE up gauge
+up 1
+`;
+
+describe("merged metrics", () => {
+  it("name each family once and distinguish the origins", () => {
+    const merged = mergeMetrics(
+      [
+        { origin: "a:1", text: EXPOSITION },
+        { origin: "b:2", text: EXPOSITION },
+      ],
+      false,
+    );
+    expect(merged).toBe(`# HELP service_origin_up Whether the origin answered this scrape.
+# TYPE service_origin_up gauge
+service_origin_up{origin="a:1"} 1
+service_origin_up{origin="b:2"} 1
+# HELP renders_total Renders.
+# TYPE renders_total counter
+renders_total{origin="a:1",format="pdf"} 3
+renders_total{origin="b:2",format="pdf"} 3
+# HELP up Up.
+# TYPE up gauge
+up{origin="a:1"} 1
+up{origin="b:2"} 1
+`);
+  });
+
+  it("show an origin that did not answer as down", () => {
+    expect(mergeMetrics([{ origin: "a:1", text: null }], false)).toContain('service_origin_up{origin="a:1"} 0\n');
+  });
+
+  it("of an origin that is an edge itself keep the names of its origins under another label", () => {
+    const inner = mergeMetrics([{ origin: "a", text: EXPOSITION }], false);
+    const outer = mergeMetrics([{ origin: "b", text: mergeMetrics([{ origin: "edge", text: inner }], false) }], false);
+    expect(outer.match(/^# TYPE service_origin_up /gm)).toHaveLength(1);
+    expect(outer.match(/^service_origin_up.*$/gm)).toEqual([
+      'service_origin_up{origin="b"} 1',
+      'service_origin_up{origin="b",exported_origin="edge"} 1',
+      'service_origin_up{origin="b",exported_origin="edge",exported_exported_origin="a"} 1',
+    ]);
+    expect(outer).toContain(
+      'renders_total{origin="b",exported_origin="edge",exported_exported_origin="a",format="pdf"} 3',
+    );
+  });
+
+  it("drop lines that are not metrics", () => {
+    expect(mergeMetrics([{ origin: "a:1", text: "<html>\nboom 1\n" }], false)).not.toContain("boom");
+  });
+
+  it.each([
+    [true, ""],
+    [
+      false,
+      `# HELP calls_total Calls.
+# TYPE calls_total counter
+calls_total{origin="a",caller="billing",outcome="ok"} 2
+calls_total{origin="a",outcome="ok",caller="b"} 1
+`,
+    ],
+  ])("that anybody may read (%s) name no callers, and no family without samples", (isPublic, family) => {
+    const text = `# HELP calls_total Calls.
+# TYPE calls_total counter
+calls_total{caller="billing",outcome="ok"} 2
+calls_total{outcome="ok",caller="b"} 1
+`;
+    const merged = mergeMetrics([{ origin: "a", text }], isPublic);
+    expect(merged.split('service_origin_up{origin="a"} 1\n')[1]).toBe(family);
+  });
+});

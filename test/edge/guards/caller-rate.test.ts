@@ -1,0 +1,102 @@
+/** The rate limit per caller, inside workerd, with Miniflare's rate-limit binding. */
+import { env } from "cloudflare:workers";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { app } from "../../../edge/app.ts";
+import { BASE_URL, expectProblem } from "../send.ts";
+
+/** Of `TEST_RATE_LIMITER` in vitest.config.ts. */
+const LIMIT = 3;
+/** With more, a request is over the limit even if the binding's period ends meanwhile. */
+const MORE_THAN_TWO_PERIODS = 2 * LIMIT + 1;
+
+/** The binding under test: each test has callers of its own. */
+const LIMITED = { ...env, CALLER_RATE_LIMITER: env.TEST_RATE_LIMITER, SERVICE_API_TOKENS: "a:a1, a:a2, b:b1, c:c1" };
+
+const render = (token: string, settings: object = LIMITED, body: BodyInit = "not JSON") =>
+  app.fetch(
+    new Request(`${BASE_URL}/v1/render`, { method: "POST", headers: { "X-Service-Api-Token": token }, body }),
+    settings,
+  );
+
+/** The statuses of requests that the edge refuses by their body, if it gets as far as that. */
+async function statuses(count: number, ...[token, settings]: Parameters<typeof render>): Promise<number[]> {
+  const answers: number[] = [];
+  for (let n = 0; n < count; n++) answers.push((await render(token, settings)).status);
+  return answers;
+}
+
+/** A binding that behaves as `limit` does. */
+const binding = (limit: RateLimit["limit"]) => ({ ...LIMITED, CALLER_RATE_LIMITER: { limit } });
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+describe("a caller", () => {
+  it("may send as many requests as the binding allows, with all of its tokens together", async () => {
+    expect(await statuses(LIMIT, "a1")).toEqual([400, 400, 400]);
+    expect(await statuses(MORE_THAN_TWO_PERIODS - LIMIT, "a2")).toContain(429);
+  });
+
+  it("that is over its rate does not slow down another", async () => {
+    expect(await statuses(MORE_THAN_TWO_PERIODS, "b1")).toContain(429);
+    expect(await statuses(1, "c1")).toEqual([400]);
+  });
+
+  it("that is over its rate is told when to try again", async () => {
+    const settings = { ...binding(async () => ({ success: false })), SERVICE_RATE_LIMIT_PERIOD_SECONDS: "60" };
+    const answer = await render("a1", settings);
+    expect(answer.headers.get("Retry-After")).toBe("60");
+    const { context } = await expectProblem(answer, "render_queue_full");
+    expect(context).toEqual({ retry_after: 60 });
+  });
+
+  it("is limited by its name, never by its token, and not before its token is known", async () => {
+    const keys: string[] = [];
+    const settings = binding(async ({ key }) => ({ success: keys.push(key) < 0 }));
+    await expectProblem(await render("wrong", settings), "forbidden");
+    await expectProblem(await render("a2", settings), "render_queue_full");
+    expect(keys).toEqual(["a"]);
+  });
+
+  it("always gets the constraints", async () => {
+    const settings = binding(async () => ({ success: false }));
+    const request = new Request(`${BASE_URL}/v1/constraints`, { headers: { "X-Service-Api-Token": "a1" } });
+    expect((await app.fetch(request, settings)).status).toBe(200);
+  });
+
+  it("is refused before its body is looked at", async () => {
+    const settings = { ...binding(async () => ({ success: false })), SERVICE_MAX_REQUEST_BODY_BYTES: "1024" };
+    await expectProblem(await render("a1", settings, "x".repeat(1025)), "render_queue_full");
+  });
+});
+
+describe("no request is refused because of a binding that", () => {
+  it("is not there", async () => {
+    expect(await statuses(MORE_THAN_TWO_PERIODS, "a1", { ...LIMITED, CALLER_RATE_LIMITER: undefined })).not.toContain(
+      429,
+    );
+  });
+
+  it.each<[string, RateLimit["limit"]]>([
+    ["rejects", () => Promise.reject(new Error("broken"))],
+    [
+      "throws",
+      () => {
+        throw new Error("broken");
+      },
+    ],
+    ["never answers", () => new Promise(() => {})],
+  ])("%s, and the operator is told", async (_what, limit) => {
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    expect(await statuses(1, "a1", binding(limit))).toEqual([400]);
+    expect(warn).toHaveBeenCalledExactlyOnceWith(
+      expect.objectContaining({ message: "rate limit not applied", error: expect.stringMatching(/broken|1000 ms/) }),
+    );
+  });
+
+  it("is not a rate-limit binding", async () => {
+    vi.spyOn(console, "warn").mockImplementation(() => {});
+    expect(await statuses(1, "a1", { ...LIMITED, CALLER_RATE_LIMITER: "100" })).toEqual([400]);
+  });
+});

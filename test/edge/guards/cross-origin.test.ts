@@ -1,0 +1,208 @@
+/** Pages of other origins (CORS), inside workerd: what a browser is told, for each route and each answer. */
+import { env } from "cloudflare:workers";
+import { describe, expect, it } from "vitest";
+import { app } from "../../../edge/app.ts";
+import { readCorsOrigins } from "../../../edge/settings.ts";
+import { SettingError } from "../../../rules/settings.ts";
+import { API_TOKEN } from "../../support/tokens.ts";
+import { BASE_URL, expectProblem } from "../send.ts";
+
+const ORIGIN = "https://app.example";
+const LISTED = { ...env, SERVICE_CORS_ORIGINS: `http://localhost:5173, ${ORIGIN}` };
+const ALL = { ...env, SERVICE_CORS_ORIGINS: "*" };
+
+interface Call {
+  readonly settings?: object;
+  readonly method?: string;
+  readonly origin?: string | null;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+function send(path: string, { settings = LISTED, method = "GET", origin = ORIGIN, headers = {} }: Call = {}) {
+  const fields = { ...(origin !== null && { Origin: origin }), ...headers };
+  return app.fetch(new Request(`${BASE_URL}${path}`, { method, headers: fields }), settings);
+}
+
+const preflight = (path: string, method: string, call: Call = {}) =>
+  send(path, {
+    ...call,
+    method: "OPTIONS",
+    headers: {
+      "Access-Control-Request-Method": method,
+      "Access-Control-Request-Headers": "content-type,x-service-api-token",
+    },
+  });
+
+const list = (answer: Response, name: string) => (answer.headers.get(name) ?? "").split(/, ?/).filter(Boolean);
+const corsFields = ({ headers }: Response) => [...headers.keys()].filter((name) => name.startsWith("access-control-"));
+
+const WITH_TOKEN = { "X-Service-Api-Token": API_TOKEN };
+
+/** An answer of each kind, with its status. */
+const ANSWERS: readonly (readonly [status: number, method: string, path: string, headers: Record<string, string>])[] = [
+  [200, "GET", "/v1/constraints", WITH_TOKEN],
+  [304, "GET", "/v1/constraints", { ...WITH_TOKEN, "If-None-Match": "*" }],
+  [403, "GET", "/v1/constraints", {}],
+  [403, "POST", "/v1/render", {}],
+  [400, "POST", "/v1/render", WITH_TOKEN],
+  [405, "GET", "/v1/render", {}],
+  [404, "GET", "/nowhere", {}],
+  [200, "GET", "/health", {}],
+  [200, "HEAD", "/health", {}],
+  [200, "GET", "/metrics", {}],
+  [200, "GET", "/openapi.json", {}],
+  [200, "GET", "/error-codes.json", {}],
+  [200, "GET", "/", {}],
+];
+
+describe("without the setting", () => {
+  it.each(ANSWERS)("nothing is said to other origins: %i to %s %s", async (status, method, path, headers) => {
+    const answer = await send(path, { settings: env, method, headers });
+    expect([answer.status, corsFields(answer)]).toEqual([status, []]);
+    expect(answer.headers.get("Vary") ?? "").not.toMatch(/origin/i);
+  });
+
+  it("a preflight request is answered like any OPTIONS", async () => {
+    const answer = await preflight("/v1/render", "POST", { settings: env });
+    expect([answer.status, answer.headers.get("Allow"), corsFields(answer)]).toEqual([204, "POST, OPTIONS", []]);
+  });
+});
+
+describe("an origin of the list", () => {
+  it.each(ANSWERS)("may read every answer: %i to %s %s", async (status, method, path, headers) => {
+    const answer = await send(path, { method, headers });
+    expect([answer.status, answer.headers.get("Access-Control-Allow-Origin")]).toEqual([status, ORIGIN]);
+    expect(list(answer, "Vary")).toContain("Origin");
+    expect(answer.headers.get("Access-Control-Allow-Credentials")).toBeNull();
+  });
+
+  it("may read the header fields that a client needs", async () => {
+    const exposed = list(await send("/health"), "Access-Control-Expose-Headers");
+    for (const name of ["X-Request-Id", "Retry-After", "Content-Disposition", "ETag", "Server-Timing", "Allow"]) {
+      expect(exposed).toContain(name);
+    }
+  });
+
+  it.each([
+    ["/v1/render", "POST", "POST, OPTIONS"],
+    ["/v1/constraints", "GET", "GET, HEAD, OPTIONS"],
+    ["/openapi.json", "GET", "GET, HEAD, OPTIONS"],
+  ])("may send what the route takes: %s", async (path, method, allowed) => {
+    const answer = await preflight(path, method);
+    expect([answer.status, await answer.text()]).toEqual([204, ""]);
+    expect(answer.headers.get("Access-Control-Allow-Origin")).toBe(ORIGIN);
+    expect(answer.headers.get("Access-Control-Allow-Methods")).toBe(allowed);
+    expect(answer.headers.get("Allow")).toBe(allowed);
+    const fields = list(answer, "Access-Control-Allow-Headers").map((name) => name.toLowerCase());
+    for (const name of ["x-service-api-token", "content-type", "if-none-match", "traceparent", "tracestate"]) {
+      expect(fields).toContain(name);
+    }
+    expect(answer.headers.get("Access-Control-Max-Age")).toBe("7200");
+    expect(list(answer, "Vary")).toContain("Origin");
+    expect(answer.headers.get("Access-Control-Allow-Credentials")).toBeNull();
+    expect(answer.headers.get("X-Request-Id")).not.toBeNull();
+  });
+
+  it("gets the header fields of the answer itself beside those", async () => {
+    const answer = await send("/v1/constraints", { headers: WITH_TOKEN });
+    expect(answer.headers.get("ETag")).toMatch(/^"/);
+    expect(answer.headers.get("Cache-Control")).toBe("private, no-cache");
+  });
+
+  it("gets a problem as everybody does", async () => {
+    await expectProblem(await send("/v1/render", { method: "POST" }), "forbidden");
+  });
+});
+
+describe("another origin", () => {
+  it.each([
+    "https://other.example",
+    "https://app.example.evil.example",
+    "https://sub.app.example",
+    "http://app.example",
+    "https://app.example:8443",
+    "null",
+    "",
+    "*",
+  ])("is not allowed: %j", async (origin) => {
+    for (const answer of [await send("/health", { origin }), await preflight("/v1/render", "POST", { origin })]) {
+      expect(answer.ok).toBe(true);
+      expect(answer.headers.get("Access-Control-Allow-Origin")).toBeNull();
+      // What a cache keeps for one origin must not be given to another.
+      expect(list(answer, "Vary")).toContain("Origin");
+    }
+  });
+
+  it("that is not named gets the usual answer, with what caches need to know", async () => {
+    const answer = await send("/health", { origin: null });
+    expect([answer.status, answer.headers.get("Access-Control-Allow-Origin")]).toEqual([200, null]);
+    expect(list(answer, "Vary")).toContain("Origin");
+  });
+
+  it("is allowed by an asterisk, whoever asks, so that caches need not distinguish", async () => {
+    for (const origin of ["https://other.example", "null", null]) {
+      const answer = await send("/health", { settings: ALL, origin });
+      expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("*");
+      expect(list(answer, "Vary")).not.toContain("Origin");
+    }
+    const answer = await preflight("/v1/render", "POST", { settings: ALL });
+    expect([answer.status, answer.headers.get("Access-Control-Allow-Origin")]).toEqual([204, "*"]);
+    expect(answer.headers.get("Access-Control-Allow-Credentials")).toBeNull();
+  });
+});
+
+describe("OPTIONS", () => {
+  it("that is not a preflight request is answered with the methods of the path", async () => {
+    const answer = await send("/v1/render", { method: "OPTIONS" });
+    expect([answer.status, answer.headers.get("Allow")]).toEqual([204, "POST, OPTIONS"]);
+    expect(answer.headers.get("Access-Control-Allow-Methods")).toBeNull();
+  });
+
+  it("is answered 404 where nothing is served, also as a preflight request", async () => {
+    await expectProblem(await preflight("/nowhere", "GET"), "not_found");
+    await expectProblem(
+      await preflight("/metrics", "GET", { settings: { ...LISTED, SERVICE_METRICS_ACCESS: "off" } }),
+      "not_found",
+    );
+  });
+});
+
+describe("the setting", () => {
+  it.each<[string | undefined, "*" | readonly string[]]>([
+    [undefined, []],
+    [" ,\n", []],
+    ["*", "*"],
+    [" * ", "*"],
+    ["https://a.example", ["https://a.example"]],
+    ["https://a.example,http://b.example:8080", ["https://a.example", "http://b.example:8080"]],
+    ["http://[::1]:3000\n http://127.0.0.1", ["http://[::1]:3000", "http://127.0.0.1"]],
+  ])("of %j allows %j", (text, origins) => {
+    expect(readCorsOrigins({ SERVICE_CORS_ORIGINS: text })).toEqual(origins);
+  });
+
+  it.each([
+    "https://a.example/",
+    "https://a.example/path",
+    "https://A.example",
+    "https://a.example:443",
+    "https://*.example",
+    "https://user@a.example",
+    "a.example",
+    "//a.example",
+    "ftp://a.example",
+    "null",
+    "https:a.example",
+    "https://",
+    "https://a.example *",
+    "* *",
+  ])("of %j is not valid", (text) => {
+    expect(() => readCorsOrigins({ SERVICE_CORS_ORIGINS: text })).toThrow(SettingError);
+  });
+
+  it("that is not valid makes the service unavailable", async () => {
+    const settings = { ...env, SERVICE_CORS_ORIGINS: "a.example" };
+    for (const path of ["/health", "/v1/constraints", "/openapi.json", "/nowhere"]) {
+      await expectProblem(await send(path, { settings }), "service_unavailable");
+    }
+  });
+});

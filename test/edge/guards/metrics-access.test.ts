@@ -1,0 +1,103 @@
+/** `/metrics` of the edge, inside workerd: open, for holders of a token, or not there. */
+import { env } from "cloudflare:workers";
+import { describe, expect, it } from "vitest";
+import { app } from "../../../edge/app.ts";
+import { API_TOKEN, BACKEND_TOKEN } from "../../support/tokens.ts";
+import { BASE_URL, expectProblem } from "../send.ts";
+
+const PROTECTED = { ...env, SERVICE_METRICS_ACCESS: "token", SERVICE_METRICS_TOKENS: "scrape-1, scrape-2" };
+const OFF = { ...env, SERVICE_METRICS_ACCESS: "off" };
+
+const ask = (settings: object, init: RequestInit = {}, path = "/metrics") =>
+  app.fetch(new Request(`${BASE_URL}${path}`, init), settings);
+const bearing = (authorization: string) => ({ headers: { Authorization: authorization } });
+
+describe("/metrics", () => {
+  it.each([
+    ["by default", {}],
+    ["when it is said so", { SERVICE_METRICS_ACCESS: "open" }],
+    [
+      "when it is said so, whatever tokens there are",
+      { SERVICE_METRICS_ACCESS: " open ", SERVICE_METRICS_TOKENS: "x" },
+    ],
+  ])("is open %s", async (_when, settings) => {
+    const answer = await ask({ ...env, ...settings });
+    expect(answer.status).toBe(200);
+    expect(await answer.text()).toContain("service_origin_up");
+  });
+
+  it.each(["Bearer scrape-1", "Bearer scrape-2", "bearer scrape-1", "Bearer   scrape-1"])(
+    "that is protected is there for %j",
+    async (authorization) => {
+      expect((await ask(PROTECTED, bearing(authorization))).status).toBe(200);
+    },
+  );
+
+  it.each([
+    "",
+    "Bearer",
+    "Bearer ",
+    "Bearer scrape",
+    "Bearer scrape-11",
+    "Bearer SCRAPE-1",
+    "Bearer scrape-1, scrape-2",
+    "Bearer scrape-1 scrape-2",
+    "scrape-1",
+    "Basic scrape-1",
+    `Basic ${btoa("x:scrape-1")}`,
+    `Bearer ${API_TOKEN}`,
+    `Bearer ${BACKEND_TOKEN}`,
+  ])("that is protected refuses %j", async (authorization) => {
+    for (const method of ["GET", "HEAD"]) {
+      const answer = await ask(PROTECTED, { ...bearing(authorization), method });
+      expect([method, answer.status]).toEqual([method, 403]);
+    }
+    const { detail, context } = await expectProblem(await ask(PROTECTED, bearing(authorization)), "forbidden");
+    expect(context).toEqual({});
+    expect(detail).toContain("Authorization: Bearer");
+  });
+
+  it("that is protected refuses whoever sends nothing, or a token elsewhere", async () => {
+    await expectProblem(await ask(PROTECTED), "forbidden");
+    await expectProblem(await ask(PROTECTED, { headers: { "X-Service-Api-Token": "scrape-1" } }), "forbidden");
+  });
+
+  it("that is protected still names its methods", async () => {
+    const answer = await ask(PROTECTED, { method: "POST" });
+    expect(answer.headers.get("Allow")).toBe("GET, HEAD, OPTIONS");
+    await expectProblem(answer, "method_not_allowed");
+    expect((await ask(PROTECTED, { method: "OPTIONS" })).status).toBe(204);
+  });
+
+  it("has tokens that open nothing else, and a caller's does not open it", async () => {
+    const init = { headers: { "X-Service-Api-Token": "scrape-1", Authorization: "Bearer scrape-1" } };
+    await expectProblem(await ask(PROTECTED, init, "/v1/constraints"), "forbidden");
+  });
+
+  it.each(["GET", "HEAD", "POST", "OPTIONS"])("that is off is like any unknown path for %s", async (method) => {
+    const answer = await ask(OFF, { method });
+    expect([answer.status, answer.headers.get("Allow")]).toEqual([404, null]);
+    if (method === "HEAD") return;
+    const other = await ask(OFF, { method }, "/metric");
+    const [{ instance: _one, ...problem }, { instance: _other, ...expected }] = [
+      await expectProblem(answer, "not_found"),
+      await expectProblem(other, "not_found"),
+    ];
+    expect(problem).toEqual(expected);
+  });
+
+  it("that is off leaves all other routes as they are", async () => {
+    expect((await ask(OFF, {}, "/health")).status).toBe(200);
+  });
+
+  it.each([
+    ["SERVICE_METRICS_ACCESS", { SERVICE_METRICS_ACCESS: "closed" }],
+    ["SERVICE_METRICS_TOKENS", { SERVICE_METRICS_ACCESS: "token" }],
+    ["SERVICE_METRICS_TOKENS", { SERVICE_METRICS_ACCESS: "token", SERVICE_METRICS_TOKENS: " , " }],
+    ["SERVICE_METRICS_TOKENS", { SERVICE_METRICS_TOKENS: "é" }],
+  ])("is closed, and the service not healthy, while %s is not valid: %j", async (_name, settings) => {
+    for (const path of ["/metrics", "/health"]) {
+      await expectProblem(await ask({ ...env, ...settings }, {}, path), "service_unavailable");
+    }
+  });
+});

@@ -1,0 +1,88 @@
+/** The pages for people, inside workerd: what they are made of, and that they can run and ask nothing else. */
+import { describe, expect, it } from "vitest";
+import { PLAYGROUND_ROUTES, REFERENCE_ROUTES } from "../../../protocol/routes.ts";
+import { expectProblem, send } from "../send.ts";
+
+const HTML = "text/html; charset=utf-8";
+const SCRIPT = "text/javascript; charset=utf-8";
+const STYLE = "text/css; charset=utf-8";
+
+/** Each page by its path: the files that it is made of, its first script, and where else it leads. */
+const PAGES = [
+  {
+    path: "/",
+    routes: PLAYGROUND_ROUTES,
+    contentTypes: [
+      ["/", HTML],
+      ["/playground/icon.svg", "image/svg+xml"],
+      ["/playground/playground.css", STYLE],
+      ["/playground/playground.js", SCRIPT],
+      ["/playground/pdf-viewer.js", SCRIPT],
+      ["/playground/pdf-worker.js", SCRIPT],
+      ["/playground/examples.json", "application/json"],
+    ],
+    script: "/playground/playground.js",
+    links: ["/reference", "/openapi.json", "#result"],
+    unserved: ["/index.html", "/playground", "/playground/", "/playground/index.html", "/playground/other.js"],
+  },
+  {
+    path: "/reference",
+    routes: REFERENCE_ROUTES,
+    contentTypes: [
+      ["/reference", HTML],
+      ["/reference/reference.css", STYLE],
+      ["/reference/reference.js", SCRIPT],
+      ["/reference/swagger-ui.css", STYLE],
+      ["/reference/swagger-ui-bundle.js", SCRIPT],
+      ["/reference/swagger-ui-bundle.js.LICENSE.txt", "text/plain; charset=utf-8"],
+    ],
+    script: "/reference/swagger-ui-bundle.js",
+    links: ["/openapi.json", "data:,"],
+    unserved: ["/reference/", "/reference/index.html", "/reference/other.js"],
+  },
+] as const;
+
+describe.each(PAGES)("the page at $path", ({ path, routes, contentTypes, script, links, unserved }) => {
+  const paths: readonly string[] = routes.map((route) => route.path);
+
+  it("is served without a token, with every file that it is made of", async () => {
+    expect(contentTypes.map(([file]) => file)).toEqual(paths);
+    for (const [file, type] of contentTypes) {
+      const answer = await send(file);
+      expect([answer.status, answer.headers.get("Content-Type")], file).toEqual([200, type]);
+      expect(answer.headers.get("X-Request-Id"), file).not.toBeNull();
+      expect(answer.headers.get("X-Content-Type-Options"), file).toBe("nosniff");
+      expect((await answer.text()).length, file).toBeGreaterThan(100);
+    }
+  });
+
+  it("runs only scripts of this deployment, asks nobody else and is shown in no frame", async () => {
+    const policy = (await send(path)).headers.get("Content-Security-Policy") ?? "";
+    const directives = new Map(policy.split("; ").map((part) => [part.split(" ")[0], part.split(" ").slice(1)]));
+    expect(directives.get("default-src")).toEqual(["'none'"]);
+    expect(directives.get("script-src")).toEqual(["'self'"]);
+    expect(directives.get("style-src")).toEqual(["'self'"]);
+    expect(directives.get("connect-src")).toEqual(["'self'"]);
+    expect(directives.get("frame-ancestors")).toEqual(["'none'"]);
+    expect(policy).not.toMatch(/unsafe|http|\*/);
+  });
+
+  it("names only files that are served, and has nothing inline", async () => {
+    const html = await (await send(path)).text();
+    const named = [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, name = ""]) => name);
+    expect(named).toContain(script);
+    for (const name of named) expect([...paths, ...links]).toContain(name);
+    expect(html).not.toMatch(/<style|style=|<script>|\son[a-z]+=/);
+  });
+
+  it("is kept by browsers until it changes", async () => {
+    const etag = (await send(path)).headers.get("ETag") ?? "";
+    const answer = await send(path, { headers: { "If-None-Match": etag } });
+    expect(answer.status).toBe(304);
+  });
+
+  it("is at one path, for GET alone", async () => {
+    await expectProblem(await send(path, { method: "POST" }), "method_not_allowed");
+    for (const other of unserved) await expectProblem(await send(other), "not_found");
+  });
+});

@@ -1,0 +1,285 @@
+/**
+ * `POST /v1/render` at the edge, inside workerd: what is rejected before it reaches a backend, what a backend gets, and
+ * which responses of a backend are accepted. The backend is a stand-in here; the real one is in test/service.
+ */
+import { createExecutionContext } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { app } from "../../../edge/app.ts";
+import { BodyMemory } from "../../../edge/body/body-memory.ts";
+import { FILES_VECTORS, OUTPUT_VECTORS } from "../../../rules/conformance-vectors.ts";
+import { DEFAULT_LIMITS, limitsFingerprint } from "../../../rules/limits.ts";
+import { PROBLEMS, type ProblemCode } from "../../../rules/problem.ts";
+import { API_TOKEN, BACKEND_TOKEN } from "../../support/tokens.ts";
+import { expectProblem, sendRender } from "../send.ts";
+
+/** Responds like a backend and keeps the requests that it gets. */
+function standInBackend(answer: () => Response = () => pdfAnswer()) {
+  const requests: { url: string; headers: Headers; body: string }[] = [];
+  vi.stubGlobal("fetch", async (url: URL, init: RequestInit) => {
+    const request = new Request(url, init);
+    requests.push({ url: request.url, headers: request.headers, body: await request.text() });
+    return answer();
+  });
+  return requests;
+}
+
+function pdfAnswer(): Response {
+  return new Response("%PDF-", {
+    headers: {
+      "Content-Type": "application/pdf",
+      "Content-Disposition": 'inline; filename="a.pdf"',
+      "Cache-Control": "no-store",
+      "X-Backend-Secret": "internal",
+    },
+  });
+}
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+describe("a valid request", () => {
+  it("reaches a backend as the caller's own bytes, with the internal token and the request id", async () => {
+    const requests = standInBackend();
+    const body = ' {"source":"\\u0041", "data": 9007199254740993.0 } ';
+    const answer = await sendRender(body);
+    expect(answer.status).toBe(200);
+    expect(requests).toHaveLength(1);
+    const [request] = requests;
+    expect(request?.body).toBe(body);
+    expect(request?.url).toBe("http://127.0.0.1:9/v1/render");
+    expect(Object.fromEntries(request?.headers ?? [])).toMatchObject({
+      "content-type": "application/json",
+      "x-service-backend-token": BACKEND_TOKEN,
+      "x-request-id": answer.headers.get("X-Request-Id"),
+      "x-service-limits": limitsFingerprint(DEFAULT_LIMITS),
+      "x-service-caller": "caller-1",
+      "x-forwarded-host": "render.example",
+      "x-forwarded-proto": "https",
+    });
+    expect(request?.headers.has("X-Service-Api-Token")).toBe(false);
+  });
+
+  it("has the caller named by its token, whatever the request's headers say", async () => {
+    const requests = standInBackend();
+    const named = { ...env, SERVICE_API_TOKENS: `first, billing:${API_TOKEN}` };
+    const headers = { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json", "X-Service-Caller": "me" };
+    const init = { method: "POST", headers, body: '{"source":"x"}' };
+    const request = new Request("https://render.example/v1/render", init);
+    expect((await app.fetch(request, named, createExecutionContext())).status).toBe(200);
+    expect(requests[0]?.headers.get("X-Service-Caller")).toBe("billing");
+  });
+
+  it.each([
+    ["application/pdf", 'inline; filename="a b.pdf"', null],
+    ["image/svg+xml", 'inline; filename="a b.svg"', expect.stringMatching(/default-src 'none'.*sandbox/)],
+    ["application/zip", 'attachment; filename="a b.zip"', null],
+  ])(
+    "gets a file with the header fields that the edge gives to %s, whatever the backend says",
+    async (type, name, policy) => {
+      standInBackend(
+        () =>
+          new Response("bytes", {
+            headers: {
+              "Content-Type": type,
+              "Content-Disposition": 'attachment; filename="../evil.exe"',
+              "Cache-Control": "public, max-age=9999",
+              "Content-Security-Policy": "default-src *",
+              "X-Content-Type-Options": "none",
+              "X-Backend-Secret": "internal",
+            },
+          }),
+      );
+      const answer = await sendRender('{"source":"x","output":{"filename":"a\\u0000 b"}}');
+      expect(answer.headers.get("Content-Type")).toBe(type);
+      expect(answer.headers.get("Content-Disposition")).toBe(name);
+      expect(answer.headers.get("Cache-Control")).toBe("no-store");
+      expect(answer.headers.get("X-Content-Type-Options")).toBe("nosniff");
+      expect(answer.headers.get("Content-Security-Policy")).toEqual(policy);
+      expect(answer.headers.has("X-Backend-Secret")).toBe(false);
+      expect(await answer.text()).toBe("bytes");
+    },
+  );
+
+  it("gets a problem of the backend with the header fields of a problem", async () => {
+    const headers = {
+      "Cache-Control": "public, max-age=9999",
+      "Content-Disposition": "attachment",
+      "Retry-After": "9",
+    };
+    standInBackend(() => problemAnswer("template_compile_failed", "{}", headers));
+    const answer = await sendRender('{"source":"x"}');
+    expect([answer.status, answer.headers.get("Content-Type")]).toEqual([422, "application/problem+json"]);
+    expect(answer.headers.get("Cache-Control")).toBe("no-store");
+    expect([answer.headers.has("Content-Disposition"), answer.headers.has("Retry-After")]).toEqual([false, false]);
+  });
+
+  it("keeps the memory for its body for as long as its body and a backend may take", async () => {
+    standInBackend();
+    const reserve = vi.spyOn(BodyMemory.prototype, "reserve");
+    await sendRender('{"source":"x"}');
+    expect(reserve.mock.calls[0]?.[1]).toBeGreaterThanOrEqual(120_000);
+    reserve.mockRestore();
+  });
+
+  it("is answered 503 when no backend can be reached", async () => {
+    await expectProblem(await sendRender('{"source":"x"}'), "service_unavailable");
+  });
+
+  it.each([
+    ["403, as of a wrong internal token", () => problemAnswer("forbidden", "{}")],
+    ["404", () => problemAnswer("not_found", "{}")],
+    ["502 of a proxy in between", () => new Response("<html>", { status: 502 })],
+    ["a redirect", () => new Response(null, { status: 302, headers: { Location: "http://169.254.169.254/" } })],
+    [
+      "200 with a problem's media type",
+      () => new Response("{}", { headers: { "Content-Type": "application/problem+json" } }),
+    ],
+    ["200 with the page of a proxy", () => new Response("<html>", { headers: { "Content-Type": "text/html" } })],
+    ["no content", () => new Response(null, { status: 204 })],
+    ["an endless problem", () => longAnswer("application/problem+json", 1024 * 1024 + 1)],
+  ])("is answered 503 when the backend answers %s", async (_what, answer) => {
+    standInBackend(answer);
+    await expectProblem(await sendRender('{"source":"x"}'), "service_unavailable");
+  });
+
+  it("is answered 413 when the file of a backend with a higher limit is over the edge's own", async () => {
+    const limit = DEFAULT_LIMITS.max_output_bytes;
+    standInBackend(() => longAnswer("application/pdf", limit + 1));
+    const { context } = await expectProblem(await sendRender('{"source":"x"}'), "output_too_large");
+    expect(context).toEqual({ size: limit + 1, limit });
+  });
+
+  it("gets a problem of the backend", async () => {
+    standInBackend(() => problemAnswer("template_compile_failed", '{"code":"template_compile_failed"}'));
+    const answer = await sendRender('{"source":"x"}');
+    expect([answer.status, await answer.json()]).toEqual([422, { code: "template_compile_failed" }]);
+  });
+
+  it.each([
+    ["as it says", "3", 3],
+    ["soon, when it does not say", "", 1],
+    ["soon, when it says a date", "Wed, 21 Oct 2015 07:28:00 GMT", 1],
+    ["within a quarter of an hour, when it says centuries", "9999999999", 900],
+  ])("is to be sent again when the only backend is full: %s", async (_what, retryAfter, seconds) => {
+    standInBackend(() => problemAnswer("render_queue_full", "{}", { "Retry-After": retryAfter }));
+    const answer = await sendRender('{"source":"x"}');
+    expect(answer.headers.get("Retry-After")).toBe(String(seconds));
+    expect((await expectProblem(answer, "render_queue_full")).context).toEqual({ retry_after: seconds });
+  });
+});
+
+/** An answer that says how long it is. Of its body, nothing is there. */
+function longAnswer(mediaType: string, length: number): Response {
+  const fields = { "Content-Type": mediaType, "Content-Length": String(length) };
+  if (mediaType !== "application/problem+json") return new Response(null, { headers: fields });
+  return problemAnswer("template_compile_failed", "", fields);
+}
+
+function problemAnswer(code: ProblemCode, body: string, headers: Readonly<Record<string, string>> = {}): Response {
+  const own = { "Content-Type": "application/problem+json", "X-Service-Problem-Code": code };
+  return new Response(body, { status: PROBLEMS[code].status, headers: { ...own, ...headers } });
+}
+
+describe("a rejected request", () => {
+  it("never reaches a backend", async () => {
+    const requests = standInBackend();
+    await expectProblem(await sendRender('{"sources":"x"}'), "invalid_request");
+    expect(requests).toEqual([]);
+  });
+
+  it("is rejected by its declared length alone", async () => {
+    const limit = DEFAULT_LIMITS.max_request_body_bytes;
+    const { context } = await expectProblem(await sendRender(new Uint8Array(limit + 1)), "request_too_large");
+    expect(context).toEqual({ limit, declared_size: limit + 1 });
+  });
+
+  it("is rejected by the bytes read when no length is declared", async () => {
+    const limit = DEFAULT_LIMITS.max_request_body_bytes;
+    const pieces = Array.from({ length: 21 }, () => new Uint8Array(1024 * 1024));
+    const body = new ReadableStream({
+      pull(controller) {
+        const piece = pieces.pop();
+        if (piece === undefined) controller.close();
+        else controller.enqueue(piece);
+      },
+    });
+    const { context } = await expectProblem(await sendRender(body), "request_too_large");
+    expect(context).toEqual({ limit });
+  });
+
+  it("is answered after a bounded time, although the rest of its body never ends", { timeout: 20_000 }, async () => {
+    const body = new ReadableStream({
+      async pull(controller) {
+        await scheduler.wait(20);
+        controller.enqueue(new Uint8Array(1));
+      },
+    });
+    await expectProblem(await sendRender(body, { "X-Service-Api-Token": "wrong" }), "forbidden");
+  });
+
+  it.each([
+    "text/plain",
+    "application/jsonp",
+    "application/json; charset=latin1",
+    "application/json; charset=utf-8; charset=latin1",
+    "multipart/form-data",
+    "",
+  ])("is rejected with the media type %j", async (mediaType) => {
+    const { context } = await expectProblem(
+      await sendRender('{"source":"x"}', { "Content-Type": mediaType }),
+      "invalid_request",
+    );
+    expect(context).toEqual({});
+  });
+
+  it.each([
+    "application/json",
+    "Application/JSON",
+    "application/json; charset=utf-8",
+    'application/json;charset="UTF-8"',
+  ])("is not rejected with the media type %j", async (mediaType) => {
+    standInBackend();
+    expect((await sendRender('{"source":"x"}', { "Content-Type": mediaType })).status).toBe(200);
+  });
+
+  it("is rejected with a content coding", async () => {
+    await expectProblem(await sendRender('{"source":"x"}', { "Content-Encoding": "gzip" }), "invalid_request");
+  });
+
+  it("has its size checked before its media type, and its media type before its JSON", async () => {
+    const tooLarge = new Uint8Array(DEFAULT_LIMITS.max_request_body_bytes + 1);
+    await expectProblem(await sendRender(tooLarge, { "Content-Type": "text/plain" }), "request_too_large");
+    const { detail } = await expectProblem(await sendRender("{", { "Content-Type": "text/plain" }), "invalid_request");
+    expect(detail).toContain("application/json");
+  });
+});
+
+describe("the published vectors", () => {
+  it("for the keys of files get their verdicts", async () => {
+    standInBackend();
+    // The default deployment allows 64 files; larger sets are rejected by count before any rule but too_many_keys.
+    const vectors = FILES_VECTORS.filter(({ keys }) => keys.length <= 64 || keys.length > 1024);
+    for (const { keys, accepted, code, rule } of vectors) {
+      const files = Object.fromEntries(keys.map((key) => [key, { encoding: "text", content: "" }]));
+      const answer = await sendRender(JSON.stringify({ source: "x", files }));
+      const verdict = { keys: keys.slice(0, 3), ...(await verdictOf(answer)) };
+      expect(verdict).toEqual({ keys: keys.slice(0, 3), accepted, code, rule });
+    }
+  });
+
+  it("for output get their verdicts", async () => {
+    standInBackend();
+    for (const { output, accepted, code, rule } of OUTPUT_VECTORS) {
+      const verdict = await verdictOf(await sendRender(JSON.stringify({ source: "x", output })));
+      expect({ output, ...verdict }).toEqual({ output, accepted, code, rule });
+    }
+  });
+});
+
+async function verdictOf(answer: Response) {
+  if (answer.status === 200) return { accepted: true, code: null, rule: null };
+  const { code, context } = await answer.json<{ code: string; context: { rule?: string } }>();
+  return { accepted: false, code, rule: context.rule ?? null };
+}

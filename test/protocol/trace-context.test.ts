@@ -1,0 +1,170 @@
+/**
+ * W3C Trace Context: what of `traceparent` and `tracestate` is accepted, and what is passed on.
+ */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  formatTraceparent,
+  MAX_TRACESTATE_LENGTH,
+  parseTraceparent,
+  passableTracestate,
+  traceIdOf,
+} from "../../protocol/trace-context.ts";
+import { runs } from "../support/rules/runs.ts";
+
+const TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736";
+const PARENT_ID = "00f067aa0ba902b7";
+const VALID = `00-${TRACE_ID}-${PARENT_ID}-01`;
+
+const hexadecimal = (length: number) =>
+  fc
+    .array(fc.constantFrom(..."0123456789abcdef"), { minLength: length, maxLength: length })
+    .map((digits) => digits.join(""))
+    .filter((digits) => !/^0+$/.test(digits));
+
+describe("a traceparent", () => {
+  it("names a trace, a parent and whether it is sampled", () => {
+    expect(parseTraceparent(VALID)).toEqual({ traceId: TRACE_ID, parentId: PARENT_ID, isSampled: true });
+    expect(parseTraceparent(`00-${TRACE_ID}-${PARENT_ID}-00`)?.isSampled).toBe(false);
+  });
+
+  it("is sampled by the lowest bit alone", () => {
+    for (const [flags, isSampled] of [
+      ["02", false],
+      ["03", true],
+      ["fe", false],
+      ["ff", true],
+    ] as const) {
+      expect(parseTraceparent(`00-${TRACE_ID}-${PARENT_ID}-${flags}`)?.isSampled).toBe(isSampled);
+    }
+  });
+
+  it("of a later version may have more fields, after a hyphen", () => {
+    expect(parseTraceparent(`cc-${TRACE_ID}-${PARENT_ID}-01`)).not.toBeNull();
+    expect(parseTraceparent(`cc-${TRACE_ID}-${PARENT_ID}-01-what-comes-then`)).not.toBeNull();
+    expect(parseTraceparent(`cc-${TRACE_ID}-${PARENT_ID}-01.what-comes-then`)).toBeNull();
+  });
+
+  it("may have 128 characters and no more", () => {
+    const longest = `cc-${TRACE_ID}-${PARENT_ID}-01-`.padEnd(128, "x");
+    expect(parseTraceparent(longest)).not.toBeNull();
+    expect(parseTraceparent(`${longest}x`)).toBeNull();
+  });
+
+  it.each([
+    null,
+    undefined,
+    "",
+    `${VALID}-00`,
+    `${VALID}-`,
+    `${VALID} `,
+    ` ${VALID}`,
+    `${VALID}\n`,
+    VALID.toUpperCase(),
+    VALID.slice(0, -1),
+    VALID.replaceAll("-", ""),
+    `ff-${TRACE_ID}-${PARENT_ID}-01`,
+    `00-${"0".repeat(32)}-${PARENT_ID}-01`,
+    `00-${TRACE_ID}-${"0".repeat(16)}-01`,
+    `00-${TRACE_ID.slice(1)}-${PARENT_ID}-01`,
+    `00-${TRACE_ID}-${PARENT_ID}-0g`,
+    `${VALID}, ${VALID}`,
+  ])("counts as absent when it is %j", (text) => {
+    expect(parseTraceparent(text)).toBeNull();
+  });
+
+  it("is read back as it was written", () => {
+    fc.assert(
+      fc.property(hexadecimal(32), hexadecimal(16), fc.boolean(), (traceId, parentId, isSampled) => {
+        const parent = { traceId, parentId, isSampled };
+        expect(parseTraceparent(formatTraceparent(parent))).toEqual(parent);
+      }),
+      { numRuns: runs(1000) },
+    );
+  });
+
+  it("gives nothing but hexadecimal digits, whatever was sent", () => {
+    const nearlyValid = fc
+      .tuple(fc.nat(VALID.length), fc.string({ maxLength: 3 }), fc.nat(3))
+      .map(([at, inserted, removed]) => VALID.slice(0, at) + inserted + VALID.slice(at + removed));
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), nearlyValid), (text) => {
+        const parent = parseTraceparent(text);
+        if (parent === null) return;
+        expect(parent.traceId).toMatch(/^[0-9a-f]{32}$/);
+        expect(parent.parentId).toMatch(/^[0-9a-f]{16}$/);
+      }),
+      { numRuns: runs(1000) },
+    );
+  });
+});
+
+describe("a tracestate", () => {
+  it("is passed on without the spaces around its members and without empty members", () => {
+    expect(passableTracestate("congo=t61rcWkgMzE")).toBe("congo=t61rcWkgMzE");
+    expect(passableTracestate(" rojo=00f067aa0ba902b7 ,\t, tenant@system=a b ")).toBe(
+      "rojo=00f067aa0ba902b7,tenant@system=a b",
+    );
+  });
+
+  it.each([
+    null,
+    undefined,
+    "",
+    " , ",
+    "congo",
+    "Congo=1",
+    "congo=",
+    "congo=a=b",
+    "a@=1",
+    "congo=\u00e9",
+    "=1",
+    "a=1\n",
+  ])("is not passed on when it is %j", (text) => {
+    expect(passableTracestate(text)).toBeNull();
+  });
+
+  it("may have 32 members and no more", () => {
+    const members = (count: number) => Array.from({ length: count }, (_, index) => `k${index}=v`).join(",");
+    expect(passableTracestate(members(32))).toBe(members(32));
+    expect(passableTracestate(members(33))).toBeNull();
+  });
+
+  it("is passed on up to 512 characters, in whole members", () => {
+    const member = (key: string, length: number) => `${key}=`.padEnd(length, "v");
+    const fits = `${member("a", 256)},${member("b", 255)}`;
+    expect(fits).toHaveLength(MAX_TRACESTATE_LENGTH);
+    expect(passableTracestate(fits)).toBe(fits);
+    expect(passableTracestate(`${member("a", 256)},${member("b", 256)}`)).toBe(member("a", 256));
+    expect(passableTracestate(`${fits},c=1`)).toBe(fits);
+  });
+
+  it("is never longer than 512 characters, and what is passed on is passed on again", () => {
+    const member = fc
+      .tuple(fc.stringMatching(/^[a-z][a-z0-9]{0,40}$/), fc.stringMatching(/^[!-+]{1,250}$/))
+      .map(([key, value]) => `${key}=${value}`);
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.array(member, { maxLength: 40 }).map((members) => members.join(", ")),
+          fc.string(),
+        ),
+        (text) => {
+          const passed = passableTracestate(text);
+          if (passed === null) return;
+          expect(passed.length).toBeLessThanOrEqual(MAX_TRACESTATE_LENGTH);
+          expect(passableTracestate(passed)).toBe(passed);
+        },
+      ),
+      { numRuns: runs(1000) },
+    );
+  });
+});
+
+describe("the trace of a request", () => {
+  it("is the caller's, or has the digits of the request id", () => {
+    const requestId = "0195f3a2-7c41-4d9e-8b1a-5f0c2d3e4a6b";
+    expect(traceIdOf(parseTraceparent(VALID), requestId)).toBe(TRACE_ID);
+    expect(traceIdOf(null, requestId)).toBe("0195f3a27c414d9e8b1a5f0c2d3e4a6b");
+  });
+});
