@@ -1,4 +1,5 @@
 /** The limits on a body that arrives slowly or is refused, on a clock that stands still until a test advances it. */
+import { once } from "node:events";
 import { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -15,6 +16,14 @@ afterEach(() => void vi.useRealTimers());
 function messageOf(contentLength = "100"): IncomingMessage {
   const message = new IncomingMessage(new Socket());
   message.headers = { "content-length": contentLength };
+  return message;
+}
+
+/** A request that will emit no more events. */
+async function closedMessage(): Promise<IncomingMessage> {
+  const message = messageOf();
+  message.destroy();
+  await once(message, "close");
   return message;
 }
 
@@ -60,9 +69,7 @@ describe("reading a body", () => {
   });
 
   it("ends at once if the connection is already closed", async () => {
-    const message = messageOf();
-    message.destroy();
-    expect(await now(read(message))).toEqual({ kind: "aborted" });
+    expect(await now(read(await closedMessage()))).toEqual({ kind: "aborted" });
   });
 });
 
@@ -108,8 +115,6 @@ describe("draining the body of a refused request", () => {
 
   it("does not begin if the body declares more than 64 MiB, or if the connection is closed", async () => {
     expect(await now(drainBody(messageOf(String(64 * MEBIBYTE + 1))))).toBe(false);
-    const closed = messageOf();
-    closed.destroy();
-    expect(await now(drainBody(closed))).toBe(false);
+    expect(await now(drainBody(await closedMessage()))).toBe(false);
   });
 });
