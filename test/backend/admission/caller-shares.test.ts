@@ -59,6 +59,13 @@ describe("slots", () => {
     expect([renders.running("flood"), renders.running("other")]).toEqual([2, 1]);
   });
 
+  it("go to the caller that holds the fewest, whichever came first", async () => {
+    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 3 });
+    await ask(renders, "first", "flood", "flood", "flood", "first");
+    await renders.end("first");
+    expect([renders.running("first"), renders.running("flood")]).toEqual([1, 2]);
+  });
+
   it("can all be used by one caller while nobody else asks", async () => {
     const renders = new RendersInVirtualTime(OPTIONS);
     await ask(renders, "only", "only");

@@ -49,6 +49,16 @@ describe("reading a body", () => {
     return readBody(message, DEFAULT_LIMITS, memory);
   }
 
+  it("gives the body, which stays as it is after the deadlines", async () => {
+    const message = messageOf();
+    const reading = read(message);
+    message.push("the body");
+    message.push(null);
+    const body = await now(reading);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(body).toEqual({ kind: "body", body: new TextEncoder().encode("the body") });
+  });
+
   it("ends after ten seconds without a piece", async () => {
     const message = messageOf();
     const reading = read(message);
