@@ -10,6 +10,9 @@ const PACKAGES_OF_RULES = ["content-disposition", "content-type", "valibot"];
 /** The packages that the client may import beside the rules. */
 const PACKAGES_OF_CLIENT = ["content-disposition"];
 
+/** The files of `edge/backends/` that talk to backends. The others decide. */
+const BACKEND_TRANSPORT = ["backend", "fetch-text", "forward-render"];
+
 /** The folders of the backend from the outermost inwards. Each may import those after it, never those before it. */
 const BACKEND_FOLDERS = ["http", "render", "typst", "sandbox", "launcher", "work-directory"];
 
@@ -18,14 +21,12 @@ export default {
     {
       name: "rules-are-pure",
       comment: `rules/ imports itself and ${PACKAGES_OF_RULES.join(", ")}: no node:*, no platform, no I/O.`,
-      severity: "error",
       from: { path: "^rules/" },
       to: { pathNot: ["^rules/", `^node_modules/(${PACKAGES_OF_RULES.join("|")})/`] },
     },
     {
       name: "json-stands-alone",
       comment: "rules/json/ reads bytes and does not depend on render requests.",
-      severity: "error",
       from: { path: "^rules/json/" },
       to: { pathNot: "^rules/json/" },
     },
@@ -33,35 +34,30 @@ export default {
       name: "protocol-is-pure",
       comment:
         "protocol/ is what edge, backend and clients say to each other in HTTP: as pure as rules/, which it may import.",
-      severity: "error",
       from: { path: "^protocol/" },
       to: { pathNot: ["^(protocol|rules)/", `^node_modules/(${PACKAGES_OF_RULES.join("|")})/`] },
     },
     {
       name: "compile-stands-below-the-programs",
       comment: "compile/ is how Typst compiles a request, in the backend and on a developer's machine alike.",
-      severity: "error",
       from: { path: "^compile/" },
       to: { pathNot: ["^(compile|rules|machine)/", "^(node:)?[a-z_/]+$"] },
     },
     {
       name: "machine-is-bare",
       comment: "machine/ finds programs on a machine that may have no packages yet: it imports itself and Node.",
-      severity: "error",
       from: { path: "^machine/" },
       to: { path: "^[a-z_]+/", pathNot: "^machine/", dependencyTypesNot: ["core"] },
     },
     {
       name: "client-is-portable",
       comment: `client/ runs in browsers, Node and Workers: it imports rules/, protocol/, itself and ${PACKAGES_OF_CLIENT.join(" and ")}.`,
-      severity: "error",
       from: { path: "^client/" },
       to: { pathNot: ["^(client|protocol|rules)/", `^node_modules/(${PACKAGES_OF_CLIENT.join("|")})/`] },
     },
     {
       name: "service-without-client",
       comment: "The client is for programs that call the service; edge and backend are the service.",
-      severity: "error",
       from: { path: "^(edge|backend)/" },
       to: { path: "^client/" },
     },
@@ -69,7 +65,6 @@ export default {
       name: "cli-is-a-client",
       comment:
         "cli/ imports client/, protocol/ and rules/, and compile/ and machine/ to compile on this machine as the service does.",
-      severity: "error",
       from: { path: "^cli/" },
       to: { path: "^(backend|edge|scripts|test|bench)/" },
     },
@@ -77,43 +72,48 @@ export default {
       name: "nobody-imports-the-command",
       comment:
         "cli/ is a program: what others need of it belongs into client/ or rules/. Only docs/doctor.md is made from its checks.",
-      severity: "error",
       from: { pathNot: ["^(cli|test)/", "^scripts/generated-files\\.ts$"] },
       to: { path: "^cli/" },
     },
     {
       name: "playground-is-a-client",
       comment: "playground/ runs in browsers: it imports itself, the client, the rules and packages for browsers.",
-      severity: "error",
       from: { path: "^playground/" },
       to: { pathNot: "^(playground|client|protocol|rules|node_modules)/" },
     },
     {
       name: "nobody-imports-the-playground",
       comment: "The page is bundled and served as a file. Only what builds it knows the form of its data.",
-      severity: "error",
       from: { path: "^(edge|backend)/" },
       to: { path: "^playground/" },
     },
     {
       name: "edge-without-backend",
       comment: "The edge runs in workerd, in another process than the backend: they share rules/ and protocol/.",
-      severity: "error",
       from: { path: "^edge/" },
       to: { path: "^(backend|compile|machine|scripts|test|bench)/" },
     },
     {
       name: "edge-without-node",
       comment: "The edge runs in workerd: no node:* modules.",
-      severity: "error",
       from: { path: "^edge/" },
       to: { dependencyTypes: ["core"] },
+    },
+    {
+      name: "choice-of-backends-does-no-io",
+      comment:
+        "What decides about backends gets its clock, its random numbers and whatever talks to a backend passed in, so that the simulation runs it. biome.json denies it the globals.",
+      severity: "error",
+      from: { path: "^edge/backends/", pathNot: `^edge/backends/(${BACKEND_TRANSPORT.join("|")})\\.ts$` },
+      to: {
+        path: "^(edge/|node_modules/)",
+        pathNot: [`^edge/backends/(?!(${BACKEND_TRANSPORT.join("|")})\\.ts$)`, "^edge/(clock|body/held-body)\\.ts$"],
+      },
     },
     {
       name: "edge-without-containers",
       comment:
         "Only its own entry point needs the class of the containers: the edge runs where there are none. The spans of the platform are part of workerd.",
-      severity: "error",
       from: {
         path: "^edge/",
         pathNot: "^edge/(worker-with-containers|containers/backend-container|log/span-attributes)\\.ts$",
@@ -124,21 +124,18 @@ export default {
       name: "backend-without-edge",
       comment:
         "The backend imports rules/, protocol/, compile/, machine/ and packages for Node, never the edge, the scripts or the tests.",
-      severity: "error",
       from: { path: "^backend/" },
       to: { path: "^(edge|scripts|test|bench)/" },
     },
     {
       name: "admission-knows-nobody",
       comment: "Slots, queue and budgets are counted without knowing what a render is.",
-      severity: "error",
       from: { path: "^backend/admission/" },
       to: { path: "^(backend|compile|machine)/", pathNot: "^backend/admission/" },
     },
     {
       name: "admission-is-above-typst",
       comment: "Code that starts Typst never asks for a slot: its caller has one.",
-      severity: "error",
       from: { path: "^backend/(typst|launcher|sandbox|work-directory)/" },
       to: { path: "^backend/admission/" },
     },
@@ -147,34 +144,31 @@ export default {
       return {
         name: `${folder}-imports-inwards`,
         comment: `backend/${folder}/ imports nothing from ${outer.join("/, ")}/.`,
-        severity: "error",
         from: { path: `^backend/${folder}/` },
         to: { path: `^backend/(${outer.join("|")})/` },
       };
     }),
     {
       name: "nobody-imports-the-program",
-      comment: "main.ts puts the backend together and starts it; importing it would start one.",
-      severity: "error",
-      from: {},
-      to: { path: "^(backend/main|scripts/start)\\.ts$" },
+      comment:
+        "main.ts and the run.ts that it imports put the backend together and start it; importing them would start one.",
+      from: { pathNot: "^backend/main\\.ts$" },
+      to: { path: "^(backend/main|backend/start/run|scripts/start)\\.ts$" },
     },
     {
       name: "set-up-runs-on-a-bare-machine",
       comment: "The set-up runs before node_modules exists and on a Node that reads no TypeScript.",
-      severity: "error",
       from: { path: "^scripts/set-up\\.mjs$" },
       to: { path: "(^node_modules/|\\.ts$)", reachable: true },
     },
     {
       name: "every-import-is-found",
       comment: "An import that this check cannot follow is one that it cannot check.",
-      severity: "error",
       from: {},
       // The modules of workerd itself are no files.
       to: { couldNotResolve: true, pathNot: "^cloudflare:" },
     },
-  ],
+  ].map((rule) => ({ severity: "error", ...rule })),
   options: {
     // TypeScript 7 has no interface for other programs; swc reads the same syntax.
     parser: "swc",

@@ -1,36 +1,14 @@
 /** The machine on which a benchmark runs: figures are compared only with those from the same kind of machine. */
 import { cpus, totalmem } from "node:os";
 
-export interface MachineKind {
-  readonly processor: string;
-  readonly processorCount: number;
-  readonly memoryGibibytes: number;
-  readonly platform: string;
-  readonly node: string;
-}
-
-export function machineKind(): MachineKind {
+export function describeMachineKind(): string {
   const processors = cpus();
-  return {
-    processor: processors[0]?.model ?? "unknown processor",
-    processorCount: processors.length,
-    memoryGibibytes: Math.round(totalmem() / 1024 ** 3),
-    platform: process.platform,
-    node: process.versions.node,
-  };
-}
-
-export function describeMachineKind({
-  processor,
-  processorCount,
-  memoryGibibytes,
-  platform,
-  node,
-}: MachineKind): string {
-  return `${processorCount} × ${processor}, ${memoryGibibytes} GiB, ${platform}, Node ${node}`;
+  const memoryGibibytes = Math.round(totalmem() / 1024 ** 3);
+  const processor = processors[0]?.model ?? "unknown processor";
+  return `${processors.length} × ${processor}, ${memoryGibibytes} GiB, ${process.platform}, Node ${process.versions.node}`;
 }
 
 /** The line that states the machine and the date of a run. */
 export function describeMachine(): string {
-  return `${describeMachineKind(machineKind())}, ${new Date().toISOString().slice(0, 10)}`;
+  return `${describeMachineKind()}, ${new Date().toISOString().slice(0, 10)}`;
 }

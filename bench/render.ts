@@ -1,13 +1,12 @@
 /**
  * `npm run bench:render`: rendering through the backend against `typst compile` of the same project, for a one-line document
- * and for the invoice of `examples/`: alone, at full capacity and under overload; where the processor time goes; and what each
- * sandbox costs. Writes bench/render.md.
+ * and for the invoice of `examples/`: alone, at full capacity and under overload; and what each sandbox costs. Writes
+ * bench/render.md.
  *
  * Only ratios of one run count, so the two sides of each ratio take turns.
  */
 import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { Agent, request } from "node:http";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -15,9 +14,9 @@ import { locateTypst } from "../machine/typst-location.mjs";
 import { writeExampleProject } from "../scripts/example-project.ts";
 import { exampleRequest } from "../scripts/example-request.ts";
 import { type LocalBackend, startBackend, takeFreePort } from "../scripts/local-service.ts";
+import { ask, closeConnections } from "./http-client.ts";
 import { describeMachine } from "./machine.ts";
 import { median } from "./median.ts";
-import { inProcessorTimeGroup, type ProcessorTimeGroup, processMilliseconds, shellBytes } from "./processor-time.ts";
 import { markdown, publish, type Table } from "./report.ts";
 
 const BACKEND_TOKEN = "bench";
@@ -32,17 +31,10 @@ const OVERLOAD_FACTOR = 10;
 
 const progress = (line: string) => process.stderr.write(`${line}\n`);
 
-/** Kept connections and plain node:http: the client shares the machine, so it must cost little. */
-const agent = new Agent({ keepAlive: true });
-
-function post(backend: LocalBackend, body: string): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
+/** Fails unless it is rendered. */
+function post(backend: LocalBackend, body: string): Promise<void> {
   const headers = { "Content-Type": "application/json", "X-Service-Backend-Token": BACKEND_TOKEN };
-  const call = request(new URL("/v1/render", backend.url), { method: "POST", agent, headers }, (answer) => {
-    answer.resume().on("end", () => resolve(answer.statusCode ?? 0));
-  });
-  call.on("error", reject).end(body);
-  return promise;
+  return ask(new URL("/v1/render", backend.url), "POST", headers, body);
 }
 
 /** A document as a request and as a folder for the command line. */
@@ -79,11 +71,11 @@ function commandLineMilliseconds(typstPath: string, { directory }: Document): nu
     .map((line) => Number(line) / 1000);
 }
 
-async function backendMilliseconds(backend: LocalBackend, { body, name }: Document, count: number): Promise<number[]> {
+async function backendMilliseconds(backend: LocalBackend, { body }: Document, count: number): Promise<number[]> {
   const times: number[] = [];
   for (let index = 0; index < count; index++) {
     const started = performance.now();
-    if ((await post(backend, body)) !== 200) throw new Error(`${name} was not rendered`);
+    await post(backend, body);
     times.push(performance.now() - started);
     await delay(PAUSE_MILLISECONDS);
   }
@@ -97,7 +89,13 @@ async function goodAnswersPerSecond(backend: LocalBackend, { body }: Document, c
   const isOver = () => performance.now() - started > LOAD_SECONDS * 1000;
   await Promise.all(
     Array.from({ length: clients }, async () => {
-      while (!isOver()) if ((await post(backend, body)) === 200 && !isOver()) good++;
+      while (!isOver()) {
+        const isGood = await post(backend, body).then(
+          () => true,
+          () => false,
+        );
+        if (isGood && !isOver()) good++;
+      }
     }),
   );
   return good / LOAD_SECONDS;
@@ -147,49 +145,6 @@ async function loadRows(backend: LocalBackend, typstPath: string, document: Docu
   };
 }
 
-/** Processor time of one `typst compile` on the command line, in milliseconds. */
-function typstProcessorMilliseconds(typstPath: string, { directory }: Document): number {
-  const compile = '"$0" compile --ignore-system-fonts --jobs 1 main.typ out.pdf || exit 1';
-  const loop = `for i in {1..${RENDERS_PER_ROUND}}; do ${compile}; done; times`;
-  const lines = execFileSync("bash", ["-c", loop, typstPath], { cwd: directory, encoding: "utf8" }).trim().split("\n");
-  // The last line is that of the children: `0m1.234s 0m0.567s`, user and system.
-  const seconds = [...(lines.at(-1) ?? "").matchAll(/(\d+)m([\d.]+)s/g)].map(([, m, s]) => Number(m) * 60 + Number(s));
-  return (seconds.reduce((sum, part) => sum + part, 0) * 1000) / RENDERS_PER_ROUND;
-}
-
-/** Where the processor time of a render goes at full capacity. */
-async function processorTimeRow(
-  backend: LocalBackend,
-  group: ProcessorTimeGroup,
-  typstPath: string,
-  document: Document,
-): Promise<Table["rows"][number]> {
-  const rounds: { typst: number; whole: number; backend: number }[] = [];
-  const pid = backend.process.pid ?? 0;
-  for (let round = 0; round < LOAD_ROUNDS; round++) {
-    const typst = typstProcessorMilliseconds(typstPath, document);
-    const before = { whole: group.milliseconds(), backend: processMilliseconds(pid) };
-    const renders = (await goodAnswersPerSecond(backend, document, CAP)) * LOAD_SECONDS;
-    const perRender = (later: number, earlier: number) => (later - earlier) / renders;
-    rounds.push({
-      typst,
-      whole: perRender(group.milliseconds(), before.whole),
-      backend: perRender(processMilliseconds(pid), before.backend),
-    });
-  }
-  const medianOf = (figure: (round: (typeof rounds)[number]) => number) => median(rounds.map(figure));
-  return {
-    name: document.name,
-    cells: [
-      medianOf(({ whole }) => whole),
-      medianOf(({ typst }) => typst),
-      medianOf(({ backend: own }) => own),
-      medianOf(({ whole, typst, backend: own }) => whole - typst - own),
-      medianOf(({ whole, typst }) => whole / typst),
-    ],
-  };
-}
-
 const SANDBOXES: readonly (readonly [name: string, settings: Readonly<Record<string, string>>])[] = [
   ["none, cold", { SERVICE_SANDBOX: "none", SERVICE_WARM_RENDERS: "0" }],
   ["none, warm", { SERVICE_SANDBOX: "none" }],
@@ -224,7 +179,6 @@ async function main(): Promise<void> {
   if ("error" in typst) throw new Error(typst.error);
   const folder = await mkdtemp(join(tmpdir(), "bench-render-"));
   const backends: LocalBackend[] = [];
-  let measured: ProcessorTimeGroup | null = null;
   const start: Start = async (settings) => {
     const environment = {
       SERVICE_TYPST_BIN: typst.path,
@@ -239,12 +193,10 @@ async function main(): Promise<void> {
   };
   try {
     const documents = await makeDocuments(folder);
-    const { result: backend, group } = await inProcessorTimeGroup(() => start({}));
-    measured = group;
+    const backend = await start({});
     const aloneRows: Table["rows"] = [];
     const capacityRows: Table["rows"] = [];
     const overloadRows: Table["rows"] = [];
-    const processorRows: Table["rows"] = [];
     for (const document of documents) {
       progress(`${document.name}: alone …`);
       aloneRows.push(await aloneRow(backend, typst.path, document));
@@ -252,9 +204,7 @@ async function main(): Promise<void> {
       const { capacity, overload } = await loadRows(backend, typst.path, document);
       capacityRows.push(capacity);
       overloadRows.push(overload);
-      if (group !== null) processorRows.push(await processorTimeRow(backend, group, typst.path, document));
     }
-    const launcherMebibytes = shellBytes(backend.process.pid ?? 0) / 1024 ** 2;
     progress("the sandboxes …");
     const [hello] = documents;
     const sandboxTable: Table = {
@@ -292,22 +242,6 @@ async function main(): Promise<void> {
       ],
       rows: overloadRows,
     };
-    const processorTable: Table = {
-      subject: "Processor time per render, ms",
-      columns: [
-        { title: "in all", digits: 1 },
-        { title: "`typst compile`", digits: 1 },
-        { title: "backend", digits: 1 },
-        { title: "the rest", digits: 1 },
-        { title: "in all ÷ `typst compile`", better: "lower" },
-      ],
-      rows: processorRows,
-    };
-    const memoryTable: Table = {
-      subject: "Memory, MiB",
-      columns: [{ title: `proportional, after ${CAP * OVERLOAD_FACTOR} at a time`, digits: 1, better: "lower" }],
-      rows: [{ name: "the shells that start Typst", cells: [launcherMebibytes] }],
-    };
     const report = `# Rendering, against Typst on the command line
 
 Made by \`npm run bench:render\` on ${describeMachine()}. The backend is asked over HTTP on the loopback interface, sandboxed
@@ -326,30 +260,14 @@ Under overload, ${OVERLOAD_FACTOR} times as many clients as slots:
 
 ${markdown(overloadTable)}
 
-Where the processor time goes at full capacity, by the kernel's accounting of a control group (which takes the superuser; the
-table is empty without). The rest is the shell that starts Typst, bubblewrap, and what Typst takes longer inside it; work that the kernel puts off,
-such as taking namespaces apart, is in no row:
-
-${markdown(processorTable)}
-
-${markdown(memoryTable)}
-
 What a sandbox and a start ahead mean for a single \`= Hello\`:
 
 ${markdown(sandboxTable)}
 `;
-    await publish("render", report, [
-      aloneTable,
-      capacityTable,
-      overloadTable,
-      processorTable,
-      memoryTable,
-      sandboxTable,
-    ]);
+    await publish("render", report, [aloneTable, capacityTable, overloadTable, sandboxTable]);
   } finally {
-    agent.destroy();
+    closeConnections();
     await Promise.all(backends.map((running) => running.stop()));
-    measured?.remove();
     await rm(folder, { recursive: true, force: true });
   }
 }

@@ -1,58 +1,36 @@
 /**
- * The report of every benchmark: its tables as a Markdown page for people, and as JSON for `npm run bench`, which compares
- * them with the checked-in figures.
- *
- * Without arguments a benchmark writes `bench/<name>.md` and `bench/results/<name>.json`; with `--json FILE` only that
- * file. The page goes to standard output either way.
+ * The report of every benchmark: a Markdown page with tables. The page that is checked in is the only record of a run, and what
+ * the next run is compared with.
  */
-import { mkdir, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
-import * as v from "valibot";
-import { type MachineKind, machineKind } from "./machine.ts";
+import { describeMachineKind } from "./machine.ts";
 
-const DIRECTION = v.picklist(["lower", "higher"]);
+/** Runs of the same code on a shared machine differ by this much. */
+export const NOISE = 0.2;
 
-const COLUMN = v.object({
-  title: v.string(),
-  /** Digits after the point on the page; the JSON has all of them. */
-  digits: v.optional(v.number()),
-  /** Written after the figure on the page, such as " ms". */
-  unit: v.optional(v.string()),
-  /** The direction in which the figures improve. Columns without one are not compared. */
-  better: v.optional(DIRECTION),
-});
+type Direction = "lower" | "higher";
 
-const TABLE = v.object({
+export interface Table {
   /** The heading of the column with the names of the rows. */
-  subject: v.string(),
-  columns: v.array(COLUMN),
-  rows: v.array(
-    v.object({
-      name: v.string(),
-      /** Overrides the direction of the compared columns. */
-      better: v.optional(DIRECTION),
-      /** One figure or text for each column; null if there is none. */
-      cells: v.array(v.nullable(v.union([v.number(), v.string()]))),
-    }),
-  ),
-});
-
-/** The checked-in result of one run of a benchmark. */
-export const RESULT = v.object({
-  benchmark: v.string(),
-  machine: v.object({
-    processor: v.string(),
-    processorCount: v.number(),
-    memoryGibibytes: v.number(),
-    platform: v.string(),
-    node: v.string(),
-  }),
-  date: v.string(),
-  tables: v.array(TABLE),
-});
-
-export type Table = v.InferOutput<typeof TABLE>;
-export type Result = Omit<v.InferOutput<typeof RESULT>, "machine"> & { machine: MachineKind };
+  subject: string;
+  columns: {
+    title: string;
+    /** Digits after the point. */
+    digits?: number;
+    /** Written after the figure, such as " ms". */
+    unit?: string;
+    /** The direction in which the figures improve. Columns without one are not compared. */
+    better?: Direction;
+  }[];
+  rows: {
+    name: string;
+    /** Overrides the direction of the compared columns. */
+    better?: Direction;
+    /** One figure or text for each column; null if there is none. */
+    cells: (number | string | null)[];
+  }[];
+}
 
 /** A table as Markdown. */
 export function markdown({ subject, columns, rows }: Table): string {
@@ -73,36 +51,63 @@ export function markdown({ subject, columns, rows }: Table): string {
   ].join("\n");
 }
 
-/** Writes a page and its tables to the files that the command line names. `page` ends with a line break. */
-export async function publish(benchmark: string, page: string, tables: readonly Table[]): Promise<void> {
-  const date = new Date().toISOString().slice(0, 10);
-  const result: Result = { benchmark, machine: machineKind(), date, tables: [...tables] };
-  const json = `${JSON.stringify(result, roundFigures, 2)}\n`;
-  const { file } = benchmarkArguments();
-  if (file === undefined) {
-    await mkdir(new URL("results/", import.meta.url), { recursive: true });
-    await writeFile(resultFile(benchmark), json);
-    await writeFile(new URL(`${benchmark}.md`, import.meta.url), page);
-  } else {
-    await writeFile(file, json);
+/** What a page says in a row and column of its first table that has both, or null. */
+export function cellOf(page: string, row: string, column: string): string | null {
+  let columns: string[] = [];
+  for (const line of page.split("\n")) {
+    const cells = line.split("|").map((cell) => cell.trim());
+    if (cells.length === 1) columns = [];
+    else if (columns.length === 0) columns = cells;
+    else if (cells[1] === row && columns.includes(column)) return cells[columns.indexOf(column)] ?? null;
   }
+  return null;
+}
+
+/** The figures that are worse than on an earlier page by more than the noise. What is new or gone is not compared. */
+export function worsenings(earlierPage: string, tables: readonly Table[]): string[] {
+  // Pages may have the same row and column in two tables, so each table is looked for by its head.
+  return tables.flatMap((table) => {
+    const [head = ""] = markdown(table).split("\n");
+    const start = earlierPage.indexOf(`${head}\n`);
+    if (start === -1) return [];
+    const earlierTable = earlierPage.slice(start).split("\n\n", 1)[0] ?? "";
+    return table.rows.flatMap(({ name, better: betterInRow, cells }) =>
+      table.columns.flatMap(({ title, digits = 2, better }, index) => {
+        const earlier = Number.parseFloat(cellOf(earlierTable, name, title) ?? "");
+        const cell = cells[index];
+        if (better === undefined || typeof cell !== "number" || Number.isNaN(earlier)) return [];
+        const now = Number(cell.toFixed(digits));
+        const isWorse = (betterInRow ?? better) === "lower" ? now > earlier * (1 + NOISE) : now < earlier / (1 + NOISE);
+        return isWorse ? [`${name}, ${title}: ${earlier} → ${now}`] : [];
+      }),
+    );
+  });
+}
+
+/**
+ * Compares a page with the one that is checked in and replaces that; with `--compare` it only compares. A figure that got
+ * worse makes the benchmark fail. `page` ends with a line break.
+ */
+export async function publish(benchmark: string, page: string, tables: readonly Table[]): Promise<void> {
   process.stdout.write(page);
+  const file = new URL(`${benchmark}.md`, import.meta.url);
+  const earlier = await readFile(file, "utf8").catch(() => "");
+  if (!earlier.includes(describeMachineKind())) {
+    process.stderr.write(`${benchmark}: nothing to compare with: no page from this kind of machine is checked in\n`);
+  } else {
+    const worse = worsenings(earlier, tables);
+    for (const figure of worse) process.stderr.write(`✗ ${figure}\n`);
+    if (worse.length > 0) process.exitCode = 1;
+    else process.stderr.write(`${benchmark}: nothing got worse by more than ${100 * NOISE} %\n`);
+  }
+  if (!readArguments().values.compare) await writeFile(file, page);
 }
 
-/** The arguments of a benchmark: the file of `--json`, if any, and all others. */
-export function benchmarkArguments(): { readonly file: string | undefined; readonly others: readonly string[] } {
-  const { values, positionals } = parseArgs({ options: { json: { type: "string" } }, allowPositionals: true });
-  return { file: values.json, others: positionals };
+/** The argument of a benchmark: the part of it that is to be run, if not all. */
+export function wantedPart(): string | undefined {
+  return readArguments().positionals[0];
 }
 
-/** The checked-in figures of a benchmark. */
-export function resultFile(benchmark: string): URL {
-  return new URL(`results/${benchmark}.json`, import.meta.url);
-}
-
-const SIGNIFICANT_DIGITS = 4;
-
-/** More digits would be noise, and every line of the file would change with every run. */
-function roundFigures(_key: string, value: unknown): unknown {
-  return typeof value === "number" ? Number(value.toPrecision(SIGNIFICANT_DIGITS)) : value;
+function readArguments() {
+  return parseArgs({ options: { compare: { type: "boolean", default: false } }, allowPositionals: true });
 }

@@ -4,7 +4,7 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { BODIES } from "./rules-bodies.ts";
-import { CONTESTANTS } from "./rules-contestants.ts";
+import { CONTESTANTS } from "./rules-worker.ts";
 
 const [bodyName = "", contestantName = ""] = process.argv.slice(2);
 const make = BODIES[bodyName];

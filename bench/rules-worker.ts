@@ -1,8 +1,16 @@
 /**
- * The competitors inside workerd, where the clock stands still while code runs. So the runner measures from outside: it posts
- * a body once, then requests many runs on it.
+ * The validation and parsing alone, also inside workerd, where the clock stands still while code runs. So the runner measures
+ * from outside: it posts a body once, then requests many runs on it.
  */
-import { CONTESTANTS } from "./rules-contestants.ts";
+import { DEFAULT_LIMITS } from "../rules/limits.ts";
+import { parseRenderRequest } from "../rules/render-request.ts";
+
+type Contestant = (body: Uint8Array) => boolean;
+
+export const CONTESTANTS: Readonly<Record<"validate" | "parse", Contestant>> = {
+  validate: (body) => parseRenderRequest(body, DEFAULT_LIMITS).ok,
+  parse: (body) => JSON.parse(new TextDecoder().decode(body)) !== undefined,
+};
 
 let body = new Uint8Array(0);
 

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:rules`: the validation of request bodies against parsing alone and against the same verdict by parsing,
- * in Node and inside workerd, with its memory and its growth. Writes bench/rules.md.
+ * `npm run bench:rules`: the validation of request bodies against parsing alone, in Node and inside workerd, and its memory.
+ * Writes bench/rules.md.
  *
  * Only ratios of one run count: the contestants take turns, so that the load of the machine affects all of them equally.
  */
@@ -8,16 +8,14 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { DEFAULT_LIMITS, limitsFrom } from "../rules/limits.ts";
-import { parseRenderRequest } from "../rules/render-request.ts";
 import { startWorkerFile } from "../scripts/local-service.ts";
 import { describeMachine } from "./machine.ts";
 import { median } from "./median.ts";
-import { benchmarkArguments, markdown, publish, type Table } from "./report.ts";
+import { markdown, publish, type Table, wantedPart } from "./report.ts";
 import { BODIES, BODIES_BY_SIZE } from "./rules-bodies.ts";
-import { CONTESTANTS } from "./rules-contestants.ts";
+import { CONTESTANTS } from "./rules-worker.ts";
 
-const NAMES = ["validate", "parse", "verdict"] as const;
+const NAMES = ["validate", "parse"] as const;
 type Times = Record<(typeof NAMES)[number], number>;
 
 const MEBIBYTE = 1024 * 1024;
@@ -34,16 +32,12 @@ async function measure(
   run: (name: (typeof NAMES)[number], repeat: number) => Promise<number>,
   repeat: number,
 ): Promise<Times> {
-  const times: Record<string, number[]> = { validate: [], parse: [], verdict: [] };
+  const times: Record<string, number[]> = { validate: [], parse: [] };
   for (const name of NAMES) await run(name, repeat);
   for (let round = 0; round < ROUNDS; round++) {
     for (const name of NAMES) times[name]?.push((await run(name, repeat)) / repeat);
   }
-  return {
-    validate: median(times.validate ?? []),
-    parse: median(times.parse ?? []),
-    verdict: median(times.verdict ?? []),
-  };
+  return { validate: median(times.validate ?? []), parse: median(times.parse ?? []) };
 }
 
 async function measureInNode(body: Uint8Array): Promise<Times> {
@@ -76,74 +70,6 @@ async function measureInWorkerd(url: URL, body: Uint8Array<ArrayBuffer>): Promis
 function memoryOf(bodyName: string, contestant: string): number {
   const program = fileURLToPath(new URL("rules-memory.ts", import.meta.url));
   return Number(execFileSync(process.execPath, ["--expose-gc", program, bodyName, contestant], { encoding: "utf8" }));
-}
-
-interface Growth {
-  readonly title: string;
-  readonly unit: string;
-  readonly sizes: readonly number[];
-  readonly make: (size: number) => string;
-}
-
-const GROWTHS: readonly Growth[] = [
-  {
-    title: "text file bytes",
-    unit: "MiB",
-    sizes: [1, 2, 4, 8, 16, 20],
-    make: (size) => {
-      const content = "x".repeat(size * MEBIBYTE - 200);
-      return JSON.stringify({ source: "x", files: { a: { encoding: "text", content } } });
-    },
-  },
-  {
-    title: "depth of an unknown field",
-    unit: "levels",
-    sizes: [1000, 10_000, 100_000, 1_000_000],
-    make: (size) => `{"source":"x","unknown":${"[".repeat(size)}${"]".repeat(size)}}`,
-  },
-  {
-    title: "files",
-    unit: "entries",
-    sizes: [1, 16, 64, 256, 1024],
-    make: (size) => {
-      const entries = Array.from({ length: size }, (_, index) => [
-        `lib/f${index}.typ`,
-        { encoding: "text", content: "x" },
-      ]);
-      return JSON.stringify({ source: "x", files: Object.fromEntries(entries) });
-    },
-  },
-  {
-    title: "keys of data",
-    unit: "keys",
-    sizes: [1, 100, 1000, 10_000, 100_000],
-    make: (size) => {
-      const entries = Array.from({ length: size }, (_, index) => [`key${index}`, index]);
-      return JSON.stringify({ source: "x", data: Object.fromEntries(entries) });
-    },
-  },
-];
-
-const GROWTH_LIMITS = limitsFrom({
-  ...DEFAULT_LIMITS,
-  max_inline_files: 1024,
-  max_inline_file_bytes: 64 * MEBIBYTE,
-  max_request_body_bytes: 64 * MEBIBYTE,
-});
-
-function measureGrowth({ title, unit, sizes, make }: Growth): Table["rows"][number] {
-  const cells = sizes.map((size) => {
-    const body = new TextEncoder().encode(make(size));
-    const repeat = Math.max(3, Math.min(2000, Math.floor((20 * MEBIBYTE) / body.length)));
-    for (let index = 0; index < Math.min(repeat, 200); index++) parseRenderRequest(body, GROWTH_LIMITS);
-    const times = Array.from({ length: repeat }, () => {
-      const started = performance.now();
-      parseRenderRequest(body, GROWTH_LIMITS);
-      return performance.now() - started;
-    });
-    return `${size}: ${((median(times) * 1e6) / body.length).toFixed(2)}`;
-  });
-  return { name: `${title} (${unit})`, cells: [cells.join(" · ")] };
 }
 
 /** Cloudflare's limits on CPU time per request: on the free plan, and the default on a paid one. */
@@ -216,10 +142,10 @@ async function measureAllCpu(): Promise<Table> {
 }
 
 /** The argument, a part of a body's name: only such bodies are then measured, and nothing is written. */
-const [wanted = ""] = benchmarkArguments().others;
+const wanted = wantedPart() ?? "";
 const isWanted = ([name]: readonly [string, unknown]) => name.includes(wanted);
 
-/** The time of the validation and its competitors, and their memory. */
+/** The time of the validation and of parsing alone, and their memory. */
 async function measureBodies(): Promise<{ readonly times: Table; readonly memory: Table }> {
   const worker = await startWorkerFile(fileURLToPath(new URL("rules-worker.ts", import.meta.url)));
   const rows: { name: string; cells: number[] }[] = [];
@@ -228,10 +154,9 @@ async function measureBodies(): Promise<{ readonly times: Table; readonly memory
     for (const [name, make] of Object.entries(BODIES).filter(isWanted)) {
       process.stderr.write(`${name} …\n`);
       const body = make();
-      const ratios = ({ validate, verdict, parse }: Times) => [validate / verdict, validate / parse];
       const node = await measureInNode(body);
       const workerd = await measureInWorkerd(worker.url, body);
-      rows.push({ name, cells: [node.validate, ...ratios(node), ...ratios(workerd)] });
+      rows.push({ name, cells: [node.validate, node.validate / node.parse, workerd.validate / workerd.parse] });
       const bytes = [
         body.length,
         memoryOf(name, "validate"),
@@ -244,7 +169,7 @@ async function measureBodies(): Promise<{ readonly times: Table; readonly memory
     await worker.stop();
   }
   const summary = (name: string, of: (figures: number[]) => number) => {
-    const columns = [1, 2, 3, 4].map((column) => of(rows.map(({ cells }) => cells[column] ?? 0)));
+    const columns = [1, 2].map((column) => of(rows.map(({ cells }) => cells[column] ?? 0)));
     return { name, cells: [null, ...columns] };
   };
   return {
@@ -252,9 +177,7 @@ async function measureBodies(): Promise<{ readonly times: Table; readonly memory
       subject: "Body",
       columns: [
         { title: "validate, ms in Node", digits: 3 },
-        { title: "÷ verdict, Node", better: "lower" },
         { title: "÷ parse, Node", better: "lower" },
-        { title: "÷ verdict, workerd", better: "lower" },
         { title: "÷ parse, workerd", better: "lower" },
       ],
       rows: [...rows, summary("median", median), summary("worst", (figures) => Math.max(...figures))],
@@ -275,17 +198,12 @@ async function measureBodies(): Promise<{ readonly times: Table; readonly memory
 async function main(): Promise<void> {
   const { times, memory } = await measureBodies();
   const cpu = await measureAllCpu();
-  const growth: Table = {
-    subject: "What grows",
-    columns: [{ title: "size: ns a byte" }],
-    rows: GROWTHS.map(measureGrowth),
-  };
   const page = `# Validating a request
 
 Made by \`npm run bench:rules\` on ${describeMachine()}.
 
 \`validate\` is the service's verdict on a body, \`parse\` is \`JSON.parse(new TextDecoder().decode(body))\`, which validates
-nothing, and \`verdict\` is the same verdict by \`JSON.parse\`, a valibot schema and a walk for sizes, Base64 and surrogates.
+nothing.
 
 ${markdown(times)}
 
@@ -297,12 +215,8 @@ CPU time of one validation in workerd, all its threads together, compiling inclu
 for a whole request:
 
 ${markdown(cpu)}
-
-Growth, in nanoseconds a byte of the body; where it is linear the figures of a row are alike:
-
-${markdown(growth)}
 `;
-  if (wanted === "") await publish("rules", page, [times, memory, cpu, growth]);
+  if (wanted === "") await publish("rules", page, [times, memory, cpu]);
   else process.stdout.write(page);
 }
 

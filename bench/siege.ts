@@ -12,7 +12,7 @@ import { locateTypst } from "../machine/typst-location.mjs";
 import { exampleRequest } from "../scripts/example-request.ts";
 import { type LocalBackend, type LocalEdge, startBackend, startEdge, takeFreePort } from "../scripts/local-service.ts";
 import { describeMachine } from "./machine.ts";
-import { benchmarkArguments, markdown, publish, type Table } from "./report.ts";
+import { markdown, publish, type Table, wantedPart } from "./report.ts";
 
 const ATTACK_SECONDS = Number(process.env.SIEGE_SECONDS ?? 20);
 const QUIET_SECONDS = 6;
@@ -346,7 +346,7 @@ async function main(): Promise<void> {
     await takeFreePort(),
   );
   const service = { edge, backend };
-  const [wanted] = benchmarkArguments().others;
+  const wanted = wantedPart();
   try {
     const readings: Reading[] = [];
     for (const [name, attack] of Object.entries(ATTACKS)) {

@@ -4,6 +4,7 @@
  */
 import { styleText } from "node:util";
 import type { RetryEvent, ServiceProblem } from "../client/client.ts";
+import { adviceFor } from "../client/problem-advice.ts";
 import { ORIGINS } from "../rules/problem.ts";
 import { type CommandError, exitCodeOf } from "./exit-codes.ts";
 import { printable, printableLine } from "./terminal.ts";
@@ -13,7 +14,7 @@ export function problemInWords(problem: ServiceProblem, checkedLocally: boolean)
   const lines = [
     `${problem.code}: ${problem.detail}`,
     ...placesOf(problem).map((place) => `  ${place}`),
-    `  ${adviceFor(problem)}`,
+    `  ${adviceOnTheCommandLine(problem)}`,
     ...(checkedLocally ? ["  Nothing was sent: this was found by the published rules."] : []),
     ...(problem.requestId === null ? [] : [`  The service knows the request as ${problem.requestId}.`]),
   ];
@@ -42,16 +43,14 @@ function placeInWords(loc: readonly (string | number)[]): string {
   return loc.length === 0 ? "the request" : loc.join(".");
 }
 
-function adviceFor(problem: ServiceProblem): string {
+function adviceOnTheCommandLine(problem: ServiceProblem): string {
   switch (problem.code) {
     case "forbidden":
       return "Set SERVICE_API_TOKEN, or name a file that holds the token by --token-file.";
-    case "invalid_template_path":
-      return "Rename the file: names have the letters A to Z and a to z, digits, points, hyphens and underscores.";
     case "template_compile_failed":
       return "The service never says what Typst said; `check` shows it on this machine.";
     default:
-      return ORIGINS[problem.origin] ?? "";
+      return adviceFor(problem.code) ?? ORIGINS[problem.origin] ?? "";
   }
 }
 

@@ -3,6 +3,8 @@
  */
 import { createInterface } from "node:readline/promises";
 
+export { sizeInWords } from "../client/size-in-words.ts";
+
 /** A line at the bottom of the terminal that says what is being done. */
 export interface Progress {
   say(text: string): void;
@@ -64,12 +66,6 @@ export async function confirm(question: string): Promise<boolean> {
   } finally {
     terminal.close();
   }
-}
-
-/** A size for people. */
-export function sizeInWords(bytes: number): string {
-  if (bytes < 1024) return `${bytes} bytes`;
-  return bytes < 1024 ** 2 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
 }
 
 /** What a terminal would act on, except tabs and new lines: control characters, and what changes the direction of text. */

@@ -22,7 +22,7 @@ import { problemResponse } from "./problem-response.ts";
 import { answerCapabilities } from "./routes/capabilities.ts";
 import { answerConstraints } from "./routes/constraints.ts";
 import { answerMetrics } from "./routes/metrics.ts";
-import { answerPage } from "./routes/pages.ts";
+import { answerStaticFile } from "./routes/pages.ts";
 import { answerRender } from "./routes/render.ts";
 
 export const app = new Hono<EdgeBindings>();
@@ -59,20 +59,14 @@ const HANDLERS: Readonly<Record<EdgePath, EdgeHandlers>> = {
 };
 
 for (const { method, path } of EDGE_ROUTES) app.on(method, [path], ...HANDLERS[path]);
-for (const { method, path } of STATIC_ROUTES) app.on(method, path, answerStaticDocument);
-for (const { method, path } of [...PLAYGROUND_ROUTES, ...REFERENCE_ROUTES]) app.on(method, path, answerPage);
+for (const { method, path } of [...STATIC_ROUTES, ...PLAYGROUND_ROUTES, ...REFERENCE_ROUTES]) {
+  app.on(method, path, answerStaticFile);
+}
 
 /** A Worker whose settings are not valid must not appear healthy. */
 function answerHealth(context: EdgeContext): Response {
   settingsOf(context);
   return context.json({ status: "ok" });
-}
-
-async function answerStaticDocument(context: EdgeContext): Promise<Response> {
-  // With the path that the route matched: the asset server would redirect other spellings of it.
-  const url = new URL(context.req.path, context.req.url);
-  const asset = await context.env.ASSETS.fetch(new Request(url, context.req.raw));
-  return new Response(asset.body, asset);
 }
 
 // Not hono's `methodNotAllowed`: it does not answer OPTIONS, and the backend needs the same list.

@@ -12,6 +12,7 @@ import { CommonCapabilities } from "./gathered/common-capabilities.ts";
 import { MetricsScraper } from "./gathered/metrics-scraper.ts";
 import type { RequestRecord } from "./log/request-record.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
+import type { TaggedJson } from "./tagged-json.ts";
 
 /** The Worker's bindings: the static documents, an optional rate limit, settings as strings, and those that name backends. */
 export interface EdgeEnvironment {
@@ -45,6 +46,8 @@ interface Deployment {
   readonly backendChoice: BackendChoice;
   readonly metricsScraper: MetricsScraper;
   readonly commonCapabilities: CommonCapabilities;
+  /** The document of `/v1/constraints`; null until it is first asked for. */
+  constraints: Promise<TaggedJson> | null;
 }
 
 /** The bindings are one object for the life of an isolate, so its settings are read once. */
@@ -60,7 +63,7 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
   if (known !== undefined) return known;
   const settings = readEdgeSettings(env);
   const backends = settings.backends.map((address) => openBackend(address, env, settings.accessToken));
-  const deployment = {
+  const deployment: Deployment = {
     settings,
     limitsFingerprint: limitsFingerprint(settings.limits),
     bodyMemory: new BodyMemory(settings.limits.max_request_body_bytes),
@@ -69,6 +72,7 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
     backendChoice: new BackendChoice(backends.length),
     metricsScraper: new MetricsScraper(backends, settings.metricsAccess.kind === "open"),
     commonCapabilities: new CommonCapabilities(backends),
+    constraints: null,
   };
   deployments.set(env, deployment);
   return deployment;

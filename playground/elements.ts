@@ -36,12 +36,3 @@ export function makeButton(
 export function saveFile(url: string, name: string): void {
   make("a", { href: url, download: name }).click();
 }
-
-const KIBIBYTE = 1024;
-
-/** A size for people: "812 bytes", "1.5 KiB". */
-export function describeBytes(bytes: number): string {
-  if (bytes < KIBIBYTE) return `${bytes} byte${bytes === 1 ? "" : "s"}`;
-  if (bytes < KIBIBYTE * KIBIBYTE) return `${(bytes / KIBIBYTE).toFixed(1)} KiB`;
-  return `${(bytes / KIBIBYTE / KIBIBYTE).toFixed(1)} MiB`;
-}

@@ -1,8 +1,10 @@
 /** The panel of `files`: a list with a key for each, a drop zone and two pickers. */
+
+import { sizeInWords } from "../client/size-in-words.ts";
 import type { Limits } from "../rules/limits.ts";
 import type { DraftFile } from "./draft.ts";
 import { chosenFiles, droppedFiles, type NamedFile, readFiles } from "./dropped-files.ts";
-import { byId, describeBytes, make, makeButton } from "./elements.ts";
+import { byId, make, makeButton } from "./elements.ts";
 
 export interface FilesPanel {
   files(): readonly DraftFile[];
@@ -66,7 +68,7 @@ export function connectFilesPanel(limits: () => Limits, onChange: () => void): F
       (rows[Math.min(index, rows.length - 1)]?.querySelector("input") ?? addButton).focus();
     });
     const kind = make("span", { class: "file-kind" }, file.encoding === "text" ? "text" : "binary");
-    const size = make("span", { class: "file-size" }, describeBytes(file.size));
+    const size = make("span", { class: "file-size" }, sizeInWords(file.size));
     return make("li", {}, input, kind, size, remove, make("p", { class: "message", id: `${id}-message` }));
   };
 

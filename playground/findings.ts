@@ -7,9 +7,9 @@ import { isValidKey } from "../rules/files-rules.ts";
 import { JsonCursor } from "../rules/json/cursor.ts";
 import type { Limits } from "../rules/limits.ts";
 import { OUTPUT_FIELDS, type OutputField } from "../rules/output-options.ts";
+import { OUTPUT_RULES } from "../rules/output-rules.ts";
 import type { Problem, ValidationError } from "../rules/problem.ts";
 import { parseRenderRequest } from "../rules/render-request.ts";
-import type { OutputRuleId } from "../rules/rule-ids.ts";
 import { type Draft, requestBody } from "./draft.ts";
 
 /** Where a message belongs. */
@@ -86,28 +86,11 @@ function placeOf(text: string, offset: number): string {
   return `see line ${before.length}, column ${(before.at(-1) ?? "").length + 1}.`;
 }
 
-/** The field that an output rule is about. */
-const FIELD_OF_RULE: Readonly<Record<OutputRuleId, OutputField>> = {
-  page_selection_too_long: "pages",
-  page_selection_too_many_segments: "pages",
-  page_selection_malformed: "pages",
-  page_range_end_precedes_start: "pages",
-  duplicate_standards: "standards",
-  multiple_pdf_a_standards: "standards",
-  ua_1_with_pdf_a_4: "standards",
-  version_conflicts_with_standard: "version",
-  ua_1_with_pdf_2_0: "version",
-  pages_with_tagged_standard: "pages",
-  pages_requires_archive: "pages",
-  page_with_archive: "page",
-};
-
 /** A problem's messages by field; none when it is about no field. `keys` are those of the draft's files. */
 export function findingsOf({ code, detail, context }: ProblemReport, keys: readonly string[]): Finding[] {
   const members: { readonly [name: string]: unknown } = { ...context };
-  const rule = members.rule;
-  if (typeof rule === "string" && isOutputRule(rule))
-    return [{ place: { field: FIELD_OF_RULE[rule] }, message: detail }];
+  const rule = OUTPUT_RULES.find(({ id }) => id === members.rule);
+  if (rule !== undefined) return [{ place: { field: rule.field }, message: detail }];
   if (Array.isArray(members.errors)) {
     return members.errors
       .filter(isValidationError)
@@ -144,10 +127,6 @@ function placeOfLoc([root, ...rest]: ValidationError["loc"], keys: readonly stri
   }
   const field = root === "output" ? OUTPUT_FIELDS.find((name) => name === rest[0]) : undefined;
   return { field: field ?? (root === "output" ? "format" : "source") };
-}
-
-function isOutputRule(rule: string): rule is OutputRuleId {
-  return Object.hasOwn(FIELD_OF_RULE, rule);
 }
 
 function isValidationError(value: unknown): value is ValidationError {

@@ -5,9 +5,10 @@
  * `<img>` it runs and loads nothing.
  */
 import { unzipSync } from "fflate";
-import { byId, describeBytes, make, makeButton, saveFile } from "./elements.ts";
+import { adviceFor } from "../client/problem-advice.ts";
+import { sizeInWords } from "../client/size-in-words.ts";
+import { byId, make, makeButton, saveFile } from "./elements.ts";
 import type { Finding } from "./findings.ts";
-import { adviceFor } from "./problem-advice.ts";
 import type { Progress, RenderedDocument } from "./service-call.ts";
 
 /** A problem to show. One that was found before sending has no request id. */
@@ -18,6 +19,9 @@ export interface ShownProblem {
   readonly requestId: string | null;
   readonly findings: readonly Finding[];
 }
+
+const TOKEN_ADVICE = "Set the API token of this deployment (“API token”, at the top) and render again.";
+const UNKNOWN_ADVICE = "See the interface reference for this code.";
 
 const ELAPSED_UPDATE_MILLISECONDS = 100;
 
@@ -83,7 +87,7 @@ export class ResultView {
     const url = this.#objectUrl(bytes, mediaType);
     this.#download.onclick = () => saveFile(url, fileName);
     this.#download.hidden = false;
-    const facts = [describeBytes(bytes.length), `${elapsedSeconds.toFixed(1)} s`];
+    const facts = [sizeInWords(bytes.length), `${elapsedSeconds.toFixed(1)} s`];
     const summarize = (...more: string[]) => {
       this.#summary.textContent = [fileName, ...more, ...facts].join(" · ");
     };
@@ -121,7 +125,7 @@ export class ResultView {
         make("p", {}, detail),
         ...(fields.length === 0 ? [] : [make("ul", {}, ...fields)]),
         make("h4", {}, "What to do"),
-        make("p", {}, adviceFor(code)),
+        make("p", {}, code === "forbidden" ? TOKEN_ADVICE : (adviceFor(code) ?? UNKNOWN_ADVICE)),
         make("p", { class: "facts" }, facts.join(" · ")),
       ),
     );
@@ -162,7 +166,7 @@ export class ResultView {
         preview.replaceChildren(this.#picture(url, name));
       });
       const link = make("a", { href: url, download: name, "aria-label": `Download ${name}` }, "Download");
-      return make("li", {}, open, make("span", { class: "file-size" }, describeBytes(content.length)), link);
+      return make("li", {}, open, make("span", { class: "file-size" }, sizeInWords(content.length)), link);
     });
     const list = make("ul", { class: "entries" }, ...items);
     this.#content.append(list, preview);
@@ -201,7 +205,7 @@ function describePhase(progress: Progress): string {
     case "waiting":
       return `The service is busy: next attempt in ${Math.ceil(progress.waitSeconds)} s`;
     case "receiving":
-      return `Receiving ${describeBytes(progress.receivedBytes)}`;
+      return `Receiving ${sizeInWords(progress.receivedBytes)}`;
   }
 }
 

@@ -192,7 +192,8 @@ function describeIssue(issue: v.BaseIssue<unknown>): { type: ErrorType; expectat
 
 function describe(value: unknown): string {
   if (typeof value === "string") return quote(value);
-  if (Array.isArray(value)) return `an array of ${value.length}`;
+  // Only the items of `standards` are read.
+  if (Array.isArray(value)) return value.length === 0 ? "an array" : `an array of ${value.length}`;
   if (value !== null && typeof value === "object") return "an object";
   if (value === Number.POSITIVE_INFINITY) return `a number above 1.8e308 or of more than ${MAX_NUMBER_BYTES} bytes`;
   if (value === Number.NEGATIVE_INFINITY) return "a number below -1.8e308";

@@ -67,8 +67,8 @@ async function run(): Promise<0 | 1> {
   void ended.then(() => {
     hasEnded = true;
   });
-  const health = createServer(async (_request, response) => {
-    response.writeHead((await canRender(url, token)) ? 200 : 503).end();
+  const health = createServer((_request, response) => {
+    void canRender(url, token).then((isReady) => response.writeHead(isReady ? 200 : 503).end());
   }).listen(HEALTH_PORT, LOOPBACK);
   // The backend itself is asked first: for each render that fails, the edge logs a warning.
   while (!hasEnded && !(await isBackendReady())) await delay(POLL_MILLISECONDS);

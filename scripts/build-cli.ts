@@ -2,10 +2,11 @@
  * `npm run build:cli`: builds the command line client as a package of one JavaScript file without dependencies, so that it
  * starts at once and installs offline. `npm pack ./dist/cli` makes a file that any project can install.
  */
-import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, readFile, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
+import { licencesOfPackages } from "./licences-of-packages.ts";
 
 const ROOT = new URL("../", import.meta.url);
 /** An argument names another folder, for tests. */
@@ -35,7 +36,7 @@ const { metafile } = await build({
 
 await cp(new URL("LICENSE", ROOT), new URL("LICENSE", TARGET));
 await cp(new URL("docs/command-line.md", ROOT), new URL("README.md", TARGET));
-await writeFile(new URL("LICENSES-OF-PACKAGES.txt", TARGET), await licences(Object.keys(metafile.inputs)));
+await writeFile(new URL("LICENSES-OF-PACKAGES.txt", TARGET), await licencesOfPackages(Object.keys(metafile.inputs)));
 await writeFile(
   new URL("package.json", TARGET),
   `${JSON.stringify(
@@ -54,26 +55,3 @@ await writeFile(
   )}\n`,
 );
 process.stdout.write("dist/cli is ready\n");
-
-/** The licence of every package that is part of the file, as their licences ask for. */
-async function licences(inputs: readonly string[]): Promise<string> {
-  const folders = new Set(
-    inputs
-      .map((input) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0])
-      .filter((found) => found !== undefined),
-  );
-  const texts = await Promise.all(
-    [...folders].sort().map(async (folder) => {
-      const names = await readdir(new URL(`${folder}/`, ROOT));
-      const file = names.find((name) => /^licen[cs]e/i.test(name));
-      const title = folder.replace(/^.*node_modules\//, "");
-      if (file !== undefined) return `${title}\n\n${await readFile(new URL(`${folder}/${file}`, ROOT), "utf8")}`;
-      const { license }: { license?: string } = JSON.parse(
-        await readFile(new URL(`${folder}/package.json`, ROOT), "utf8"),
-      );
-      if (license === undefined) throw new Error(`${title} has no licence`);
-      return `${title}\n\n${license}\n`;
-    }),
-  );
-  return texts.join(`\n${"-".repeat(80)}\n`);
-}

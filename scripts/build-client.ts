@@ -11,6 +11,7 @@ import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
+import { licencesOfPackages } from "./licences-of-packages.ts";
 
 const ROOT = new URL("../", import.meta.url);
 /** An argument names another folder, for the packages of a release. */
@@ -37,7 +38,7 @@ const { metafile } = await build({
   metafile: true,
   logLevel: "warning",
 });
-await writeFile(new URL(THIRD_PARTY_LICENSES, TARGET), await thirdPartyLicenses(Object.keys(metafile.inputs)));
+await writeFile(new URL(THIRD_PARTY_LICENSES, TARGET), await licencesOfPackages(Object.keys(metafile.inputs)));
 await cp(new URL("LICENSE", ROOT), new URL("LICENSE", TARGET));
 await cp(new URL("docs/client.md", ROOT), new URL("README.md", TARGET));
 await writeFile(
@@ -77,22 +78,4 @@ async function removeUnreachableTypes(entryPoints: readonly string[]): Promise<v
     const file = new URL(path, types);
     if (path.endsWith(".d.ts") && !reachable.has(file.href)) await rm(file);
   }
-}
-
-/** The licences of the packages of which files are bundled, which ask to be passed on. */
-async function thirdPartyLicenses(inputs: readonly string[]): Promise<string> {
-  const packages = new Set(
-    inputs.flatMap((path) => /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []),
-  );
-  const texts = await Promise.all(
-    [...packages].toSorted().map(async (name) => {
-      const folder = new URL(`node_modules/${name}/`, ROOT);
-      const { version } = JSON.parse(await readFile(new URL("package.json", folder), "utf8"));
-      const file = await Promise.any(
-        ["LICENSE", "LICENSE.md"].map((candidate) => readFile(new URL(candidate, folder), "utf8")),
-      );
-      return `${name} ${version}\n\n${file.trim()}\n`;
-    }),
-  );
-  return texts.join(`\n${"-".repeat(80)}\n\n`);
 }

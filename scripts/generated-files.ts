@@ -1,11 +1,14 @@
 /**
  * The checked-in files that are generated from the definitions in `rules/` and the tables of settings, with their content.
  */
+import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { BACKEND_INTEGER_SETTINGS } from "../backend/start/settings.ts";
+import { cellOf } from "../bench/report.ts";
 import { ANSWER_FAULTS } from "../cli/doctor/answer-faults.ts";
 import { CHECK_GROUPS } from "../cli/doctor/checks.ts";
+import { adviceFor } from "../client/problem-advice.ts";
 import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../edge/log/analytics.ts";
 import { EDGE_INTEGER_SETTINGS } from "../edge/settings.ts";
 import project from "../package.json" with { type: "json" };
@@ -36,14 +39,22 @@ export async function generatedFiles(): Promise<GeneratedFile[]> {
   }));
   return [
     ...documents,
-    await withTables("README.md"),
-    await withTables("docs/api.md"),
-    await withTables("docs/operations.md"),
-    await withTables("docs/monitoring.md"),
-    await withTables("docs/doctor.md"),
+    ...(await Promise.all(GENERATED_PAGES.map(withTablesAndFigures))),
     ...(await Promise.all(PLACES_OF_IMAGE_TAGS.map(withImageTag))),
   ];
 }
+
+const GENERATED_PAGES = [
+  "docs/settings.md",
+  "docs/api.md",
+  "docs/operations.md",
+  "docs/monitoring.md",
+  "docs/doctor.md",
+  "docs/deploy/cloudflare.md",
+  "docs/decisions/one-process-per-render.md",
+  "docs/decisions/own-json-cursor.md",
+  "docs/decisions/validated-twice.md",
+];
 
 /** What names the images of this version. Their files are read by programs that cannot read package.json. */
 const PLACES_OF_IMAGE_TAGS = [
@@ -101,13 +112,14 @@ const TABLES: Readonly<Record<string, () => string>> = {
     ),
   errors: () =>
     table(
-      ["Status", "Code", "Origin", "Context", "Cause"],
+      ["Status", "Code", "Origin", "Context", "Cause", "What to do"],
       Object.entries(PROBLEMS).map(([name, { status, origin, context, cause }]) => [
         String(status),
         code(name),
         origin,
         context.map(code).join(", ") || "-",
         cause,
+        adviceFor(name) ?? "-",
       ]),
     ),
   origins: () =>
@@ -240,15 +252,25 @@ function integerRows(reader: string, settings: Readonly<Record<string, Described
   ]);
 }
 
-async function withTables(page: string): Promise<GeneratedFile> {
+/** With its tables, and with the figures that it quotes from the pages in `bench/`. */
+async function withTablesAndFigures(page: string): Promise<GeneratedFile> {
   const path = rootPath(page);
   const text = await readFile(path, "utf8");
-  const content = text.replace(
+  const withTables = text.replace(
     /(<!-- table: ([\w-]+) -->\n)[\s\S]*?(<!-- end of table -->)/g,
     (_whole, start: string, name: string, end: string) => {
       const build = TABLES[name];
       if (build === undefined) throw new Error(`${page} has an unknown table: ${name}`);
       return `${start}\n${build()}\n${end}`;
+    },
+  );
+  const content = withTables.replace(
+    /(<!-- figure: ([\w-]+): (.+?): (.+?) -->).*?(<!-- end -->)/g,
+    (_whole, start: string, bench: string, row: string, column: string, end: string) => {
+      const figure = cellOf(readFileSync(rootPath(`bench/${bench}.md`), "utf8"), row, column);
+      if (figure === null)
+        throw new Error(`${page} quotes a figure that bench/${bench}.md does not have: ${row}: ${column}`);
+      return `${start}${figure}${end}`;
     },
   );
   return { path, content };

@@ -5,6 +5,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
+import { getCompileCacheDir } from "node:module";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,9 +13,15 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { processIds, readProc } from "../backend/processes/proc.ts";
 import { locateBubblewrap } from "../machine/bubblewrap-location.mjs";
-import { LOOPBACK, type LocalWorker, type RateLimitBinding, startConfiguredWorker } from "./local-worker.ts";
+import {
+  LOOPBACK,
+  type LocalWorker,
+  onlyWorker,
+  type RateLimitBinding,
+  startConfiguredWorkers,
+} from "./local-worker.ts";
 
-export { LOOPBACK, STOP_SIGNALS, startWorkerFile } from "./local-worker.ts";
+export { LOOPBACK, STOP_SIGNALS, startConfiguredWorkers, startWorkerFile } from "./local-worker.ts";
 
 const BACKEND_PROGRAM = fileURLToPath(new URL("../backend/main.ts", import.meta.url));
 const READY_POLL_MILLISECONDS = 25;
@@ -37,7 +44,8 @@ export interface LocalBackend {
 }
 
 /**
- * Starts the backend and waits until it is ready. From this process's environment it inherits only PATH. If `environment`
+ * Starts the backend and waits until it is ready. From this process's environment it inherits only PATH and
+ * the cache of compiled code. If `environment`
  * names no work directory, the backend gets a temporary one, which is removed with it.
  *
  * @param onErrorText called with the backend's standard error, once it is ready
@@ -57,6 +65,7 @@ export async function startBackend(
   const child = spawn(process.execPath, [BACKEND_PROGRAM], {
     env: {
       PATH: process.env.PATH ?? "",
+      NODE_COMPILE_CACHE: getCompileCacheDir() ?? "",
       ...("path" in bubblewrap && { SERVICE_BUBBLEWRAP_BIN: bubblewrap.path }),
       ...environment,
       ...(temporary !== null && { SERVICE_WORK_DIRECTORY: temporary }),
@@ -148,12 +157,12 @@ function isRunning(child: ChildProcess): boolean {
 export type LocalEdge = LocalWorker;
 
 /** Starts the Worker in workerd. The bindings are added to those of `wrangler.toml`. */
-export function startEdge(
+export async function startEdge(
   bindings: Readonly<Record<string, string>>,
   port: number,
   rateLimits: readonly RateLimitBinding[] = [],
 ): Promise<LocalEdge> {
-  return startConfiguredWorker(bindings, port, rateLimits);
+  return onlyWorker(await startConfiguredWorkers([bindings], port, rateLimits));
 }
 
 /** Whether a port of the loopback interface is free. */

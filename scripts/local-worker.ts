@@ -31,7 +31,7 @@ export const LOOPBACK = "127.0.0.1";
 export const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 const PROJECT = new URL("../", import.meta.url);
-const WORKER_NAME = "worker";
+const workerName = (index: number) => `worker-${index}`;
 const ASSETS_WORKER_NAME = "assets";
 
 /** The contents of `wrangler.toml`. Unknown members are errors, so that what runs here is what is deployed. */
@@ -76,22 +76,28 @@ export interface LocalWorker {
   stop(): Promise<void>;
 }
 
+/** Instances of one Worker in one workerd, each with bindings and an isolate of its own. */
+export interface LocalWorkers {
+  readonly urls: readonly URL[];
+  stop(): Promise<void>;
+}
+
 /**
- * Starts the Worker of `wrangler.toml`. The bindings are added to its own and override them.
+ * Starts the Worker of `wrangler.toml` once for each of the bindings, which are added to its own and override them.
  *
- * @param port the port of the loopback interface to listen on; 0 takes a free one
+ * @param port the port of the loopback interface to listen on; 0 takes a free one, for each
  */
-export async function startConfiguredWorker(
-  bindings: Readonly<Record<string, string>>,
+export async function startConfiguredWorkers(
+  bindings: readonly Readonly<Record<string, string>>[],
   port: number,
   rateLimits: readonly RateLimitBinding[] = [],
-): Promise<LocalWorker> {
+): Promise<LocalWorkers> {
   const { main, vars, assets, ratelimits } = await wranglerConfig();
   // What `build.command` does for wrangler.
   await provideStaticAssets();
   return startInWorkerd(main, {
     port,
-    bindings: { ...vars, ...bindings },
+    bindings: bindings.map((own) => ({ ...vars, ...own })),
     rateLimits: [...ratelimits, ...rateLimits],
     assets,
     durableObjects: { classes: {}, folder: "" },
@@ -107,12 +113,19 @@ interface DurableObjects {
 }
 
 /** Starts any module on a free port, with the compatibility date and flags of `wrangler.toml`, for tests and benchmarks. */
-export function startWorkerFile(
+export async function startWorkerFile(
   entrypoint: string,
   bindings: Bindings = {},
   durableObjects: DurableObjects = { classes: {}, folder: "" },
 ): Promise<LocalWorker> {
-  return startInWorkerd(entrypoint, { port: 0, bindings, rateLimits: [], assets: null, durableObjects });
+  const options = { port: 0, bindings: [bindings], rateLimits: [], assets: null, durableObjects };
+  return onlyWorker(await startInWorkerd(entrypoint, options));
+}
+
+/** The Worker of a workerd that runs one. */
+export function onlyWorker({ urls: [url], stop }: LocalWorkers): LocalWorker {
+  if (url === undefined) throw new Error("workerd runs no Worker");
+  return { url, stop };
 }
 
 export async function wranglerConfig() {
@@ -125,7 +138,7 @@ type AssetsConfig = Awaited<ReturnType<typeof wranglerConfig>>["assets"];
 interface WorkerOptions {
   /** Of the loopback interface; 0 takes a free one. */
   readonly port: number;
-  readonly bindings: Bindings;
+  readonly bindings: readonly Bindings[];
   readonly rateLimits: readonly RateLimitBinding[];
   /** Null for a Worker without static files. */
   readonly assets: AssetsConfig | null;
@@ -135,7 +148,7 @@ interface WorkerOptions {
 async function startInWorkerd(
   main: string,
   { port, bindings, rateLimits, assets, durableObjects: { classes, folder } }: WorkerOptions,
-): Promise<LocalWorker> {
+): Promise<LocalWorkers> {
   const [config, script, { Miniflare, convertV4MiniflareOptions }] = await Promise.all([
     wranglerConfig(),
     bundle(main),
@@ -155,11 +168,11 @@ async function startInWorkerd(
       resourceTmpPath: temporaryFolder,
       ...(folder !== "" && { resourcePersistencePath: folder }),
       workers: [
-        {
-          name: WORKER_NAME,
-          modules: [{ type: "ESModule", path: "worker.js", contents: script }],
+        ...bindings.map((own, index) => ({
+          name: workerName(index),
+          modules: [{ type: "ESModule" as const, path: "worker.js", contents: script }],
           ...compatibility,
-          bindings: { ...bindings },
+          bindings: { ...own },
           ratelimits: Object.fromEntries(rateLimits.map(({ name, ...binding }) => [name, binding])),
           // Miniflare takes the data points and keeps none.
           analyticsEngineDatasets: Object.fromEntries(
@@ -172,7 +185,7 @@ async function startInWorkerd(
           // A socket of the Worker itself: Miniflare's default one runs every request through another Worker.
           unsafeDirectSockets: [{ host: LOOPBACK, port }],
           ...(assets !== null && { serviceBindings: { [assets.binding]: ASSETS_WORKER_NAME } }),
-        },
+        })),
         // In a separate Worker, because Miniflare would put its router in front of the main one.
         ...(assets === null ? [] : [{ ...assetsWorker(assets), ...compatibility }]),
       ],
@@ -188,7 +201,10 @@ async function startInWorkerd(
     for (const [signal, handlers] of ownHandlers) {
       for (const handler of process.listeners(signal)) if (!handlers.includes(handler)) process.off(signal, handler);
     }
-    return { url: await miniflare.unsafeGetDirectURL(WORKER_NAME), stop };
+    return {
+      urls: await Promise.all(bindings.map((_own, index) => miniflare.unsafeGetDirectURL(workerName(index)))),
+      stop,
+    };
   } catch (error) {
     await stop();
     throw error;

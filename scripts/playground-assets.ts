@@ -1,6 +1,5 @@
 /**
- * What the playground is made of and is not checked in: the bundles of `playground/`, the worker of pdf.js and the examples
- * as requests.
+ * Builds the playground from `playground/`: its page, style sheet, icon and bundles, the worker of pdf.js, and the examples as requests.
  */
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -12,15 +11,21 @@ import { provideStaticFile } from "./static-file.mjs";
 const PROJECT = new URL("../", import.meta.url);
 const PDF_WORKER = new URL("node_modules/pdfjs-dist/build/pdf.worker.min.mjs", PROJECT);
 
-/** The bundles by the module that each begins with. */
-const BUNDLES = { playground: "playground/main.ts", "pdf-viewer": "playground/pdf-viewer.ts" } as const;
+/** The bundles by the file that each begins with. */
+const BUNDLES = [
+  { in: "playground/main.ts", out: "playground" },
+  { in: "playground/pdf-viewer.ts", out: "pdf-viewer" },
+  { in: "playground/playground.css", out: "playground" },
+];
+/** The files that are served as they are. */
+const COPIED = ["index.html", "icon.svg"];
 
 /** Puts the built files of the playground where they are served. */
 export async function providePlayground(): Promise<void> {
-  await Promise.all([provideBundles(), provideExamples(), providePdfWorker()]);
+  await Promise.all([provideBundles(), provideCopies(), provideExamples(), providePdfWorker()]);
 }
 
-/** Bundles the page's scripts. The size of each is in docs/playground.md. */
+/** Bundles the page's scripts and its style sheet. The size of each is in docs/playground.md. */
 async function provideBundles(): Promise<void> {
   const { outputFiles } = await build({
     absWorkingDir: fileURLToPath(PROJECT),
@@ -38,6 +43,14 @@ async function provideBundles(): Promise<void> {
   });
   await Promise.all(
     outputFiles.map(({ path, contents }) => provideStaticFile(`playground/${path.split("/").at(-1)}`, contents)),
+  );
+}
+
+async function provideCopies(): Promise<void> {
+  await Promise.all(
+    COPIED.map(async (name) =>
+      provideStaticFile(`playground/${name}`, await readFile(new URL(`playground/${name}`, PROJECT))),
+    ),
   );
 }
 

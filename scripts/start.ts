@@ -6,7 +6,7 @@
 import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { enableCompileCache, getCompileCacheDir } from "node:module";
+import { enableCompileCache } from "node:module";
 import { join } from "node:path";
 import { readBackendSettings } from "../backend/start/settings.ts";
 import { readEdgeSettings } from "../edge/settings.ts";
@@ -110,7 +110,6 @@ async function startBoth(
         SERVICE_TYPST_BIN: typstPath,
         SERVICE_BACKEND_TOKENS: backendToken,
         SERVICE_WORK_DIRECTORY: workDirectory,
-        NODE_COMPILE_CACHE: getCompileCacheDir() ?? "",
       },
       backendPort,
       (text) => process.stderr.write(text),

@@ -6,7 +6,7 @@
  */
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
-import Fastify, { type FastifyInstance, LogController, type RouteShorthandOptionsWithHandler } from "fastify";
+import Fastify, { type FastifyInstance, LogController, type RouteHandlerMethod } from "fastify";
 import { CAPABILITIES_PATH } from "../../protocol/capabilities.ts";
 import { COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../protocol/headers.ts";
 import { BACKEND_ROUTES } from "../../protocol/routes.ts";
@@ -15,10 +15,10 @@ import { notFound, serviceUnavailable } from "../../rules/problem.ts";
 import { ByteBudget } from "../admission/byte-budget.ts";
 import { RenderQueue } from "../admission/render-queue.ts";
 import type { Launcher } from "../launcher/launcher.ts";
-import { describeError, ServiceFailure } from "../observe/error-log.ts";
+import { describeError, errorCode } from "../observe/error-log.ts";
 import { BackendMetrics } from "../observe/metrics.ts";
-import { traceParentOf } from "../observe/request-trace.ts";
-import type { Tracing } from "../observe/tracing.ts";
+import type { OtlpTracing } from "../observe/otlp-tracing.ts";
+import { RequestObserver, traceParentOf } from "../observe/request-observer.ts";
 import { MAX_MEMORY_BYTES_PER_OUTPUT } from "../render/spool.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { InstalledCapabilities } from "../start/capabilities.ts";
@@ -36,6 +36,9 @@ import { answerUnrouted } from "./unrouted.ts";
 
 /** How long a whole request may take to arrive, on any route. The render route has shorter deadlines for bodies. */
 const REQUEST_TIMEOUT_MILLISECONDS = 90_000;
+
+/** Fastify's error for a `Content-Type` that is no media type. It would answer 415, for which there is no problem code. */
+const MALFORMED_MEDIA_TYPE = "FST_ERR_CTP_INVALID_MEDIA_TYPE";
 
 type BackendPath = (typeof BACKEND_ROUTES)[number]["path"];
 
@@ -63,7 +66,7 @@ export function buildBackend(
   typstVersion: string,
   sandbox: Sandbox,
   launcher: Launcher,
-  tracing: Tracing | null = null,
+  tracing: OtlpTracing | null = null,
 ): Backend {
   const queue = new RenderQueue({
     slots: settings.maxConcurrentRenders,
@@ -132,21 +135,18 @@ export function buildBackend(
   pendingAnswers.watch(app.server);
   // An unknown expectation may be ignored (RFC 9110, section 10.1.1). There is no problem code for 417.
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
-  // Only the render route reads bodies, and only after it has validated the token.
+  // Handlers get their requests before the body is read: only the render route reads one, after it has validated the token.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, _payload, done) => done(null));
 
   app.addHook("onRequest", async (request, reply) => {
     reply.headers({ ...COMMON_HEADERS, [REQUEST_ID_HEADER]: request.id });
-    // Before Fastify checks the media type: it would answer 415, for which there is no problem code.
-    return request.is404 ? answerUnrouted(request, reply) : undefined;
   });
   app.addHook("onSend", async (_request, reply) => {
     // A connection that is kept alive would prevent the draining backend from ending.
     if (stage === "draining") reply.header("Connection", "close");
   });
   app.setNotFoundHandler(answerUnrouted);
-  app.setErrorHandler((error, request, reply) => sendProblem(request, reply, reportFailure(request, error)));
 
   const route = renderRoute({
     settings,
@@ -159,8 +159,7 @@ export function buildBackend(
     bodyMemory,
     queue,
     deliveries,
-    metrics,
-    tracing,
+    observer: new RequestObserver(settings.limits, metrics, tracing),
     isDraining: () => stage === "draining",
     load: () => ({
       running: queue.running,
@@ -169,35 +168,29 @@ export function buildBackend(
       isDraining: stage !== "serving",
     }),
   });
+  app.setErrorHandler((error, request, reply) => {
+    // Fastify reads the media type before it calls a handler, but an unknown path, the token and the size come first.
+    if (request.is404) return answerUnrouted(request, reply);
+    if (errorCode(error) === MALFORMED_MEDIA_TYPE) return route.handle(request, reply);
+    return sendProblem(request, reply, reportFailure(request, error));
+  });
   // With no token configured, every render would be rejected.
   const canServe = settings.backendTokens.length > 0;
-  const handlers: Readonly<Record<BackendPath, RouteShorthandOptionsWithHandler>> = {
-    "/v1/render": {
-      // Answered before Fastify validates the media type: token and size come first.
-      onRequest: route.handle,
-      handler: () => {
-        throw new ServiceFailure("the render route answers before its handler");
-      },
+  const handlers: Readonly<Record<BackendPath, RouteHandlerMethod>> = {
+    "/v1/render": route.handle,
+    [CAPABILITIES_PATH]: async (_request, reply) => {
+      const { body, digest } = await capabilities.answer();
+      return reply.headers({ "Content-Type": "application/json", ETag: `"${digest}"` }).send(body);
     },
-    [CAPABILITIES_PATH]: {
-      handler: async (_request, reply) => {
-        const { body, digest } = await capabilities.answer();
-        return reply.headers({ "Content-Type": "application/json", ETag: `"${digest}"` }).send(body);
-      },
-    },
-    "/health": { handler: () => ({ status: "ok", typst: typstVersion, sandbox: sandbox.mode }) },
-    "/ready": {
-      handler: (request, reply) =>
-        stage !== "serving" || !canServe ? sendProblem(request, reply, serviceUnavailable()) : { status: "ready" },
-    },
-    "/metrics": {
-      handler: (_request, reply) => {
-        reply.type(metrics.contentType);
-        return metrics.text();
-      },
+    "/health": () => ({ status: "ok", typst: typstVersion, sandbox: sandbox.mode }),
+    "/ready": (request, reply) =>
+      stage !== "serving" || !canServe ? sendProblem(request, reply, serviceUnavailable()) : { status: "ready" },
+    "/metrics": (_request, reply) => {
+      reply.type(metrics.contentType);
+      return metrics.text();
     },
   };
-  for (const { method, path } of BACKEND_ROUTES) app.route({ method, url: path, ...handlers[path] });
+  for (const { method, path } of BACKEND_ROUTES) app.route({ method, url: path, handler: handlers[path] });
 
   app.addHook("onClose", async () => {
     workDirectoryWatch.stop();

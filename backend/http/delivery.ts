@@ -5,6 +5,7 @@ import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import { fileHeaders } from "../../protocol/rendered-file.ts";
 import type { RenderedFile } from "../render/outcome.ts";
+import type { PhaseRun } from "../render/phases.ts";
 import type { Spool } from "../render/spool.ts";
 
 export const DELIVERY_ENDS = ["delivered", "client_gone", "silent", "timed_out"] as const;
@@ -14,9 +15,7 @@ export type DeliveryEnd = (typeof DELIVERY_ENDS)[number];
 
 export interface Delivery {
   readonly end: DeliveryEnd;
-  /** By the clock of `performance.now`. */
-  readonly startMilliseconds: number;
-  readonly seconds: number;
+  readonly run: PhaseRun<"delivery">;
 }
 
 export interface DeliveryDeadlines {
@@ -48,12 +47,13 @@ export class Deliveries {
     { output, extension }: RenderedFile,
     suggestedName: string | null,
   ): Promise<Delivery> {
-    const started = performance.now();
+    const startMilliseconds = performance.now();
     this.#underWay++;
     try {
       reply.headers(fileHeaders(extension, suggestedName));
       const end = await this.#send(reply, output);
-      return { end, startMilliseconds: started, seconds: (performance.now() - started) / 1000 };
+      const milliseconds = performance.now() - startMilliseconds;
+      return { end, run: { phase: "delivery", startMilliseconds, milliseconds } };
     } finally {
       this.#underWay--;
       await output.close();

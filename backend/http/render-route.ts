@@ -1,6 +1,5 @@
 /**
  * `POST /v1/render` of a backend in three steps: receive a valid request, render it once it is admitted to a slot, reply.
- * Each request is counted and logged once, at its end.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -10,27 +9,23 @@ import {
   BACKEND_TOKEN_HEADER,
   CALLER_HEADER,
   CALLER_NAME_PATTERN,
-  LIMITS_HEADER,
   LOAD_HEADER,
   PATIENCE_HEADER,
   PROBE_CALLER,
 } from "../../protocol/headers.ts";
 import { SERVER_TIMING_HEADER, serverTiming } from "../../protocol/server-timing.ts";
-import { type Limits, limitsFingerprint } from "../../rules/limits.ts";
 import { type Problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
 import { parseRenderRequest, type RenderRequest } from "../../rules/render-request.ts";
 import { queueDeadlineMilliseconds } from "../../rules/render-time.ts";
 import { validateMediaType } from "../../rules/request-head.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import type { RenderQueue } from "../admission/render-queue.ts";
-import type { BackendMetrics, ObservedRender, RequestEnd } from "../observe/metrics.ts";
-import { traceParentOf } from "../observe/request-trace.ts";
-import type { Tracing } from "../observe/tracing.ts";
+import type { RequestEnd } from "../observe/metrics.ts";
+import type { ProcessedRequest, RequestObserver } from "../observe/request-observer.ts";
 import { CLIENT_GONE, notRendered } from "../render/outcome.ts";
 import { type PhaseRun, PhaseTimer, phaseSeconds, type RequestPhase } from "../render/phases.ts";
 import { type RenderResources, render, type ValidRequest } from "../render/render.ts";
-import { timeoutCauseOf } from "../render/timeouts.ts";
-import type { Deliveries, Delivery } from "./delivery.ts";
+import type { Deliveries } from "./delivery.ts";
 import { reportFailure, sendProblem } from "./problem-response.ts";
 import { drainBody, readBody, requestHead } from "./read-body.ts";
 
@@ -43,9 +38,7 @@ export interface RenderRouteResources extends RenderResources {
   /** The memory of all request bodies, from the first byte to the end of their render. */
   readonly bodyMemory: ByteBudget;
   readonly deliveries: Deliveries;
-  readonly metrics: BackendMetrics;
-  /** Null if no traces are exported. */
-  readonly tracing: Tracing | null;
+  readonly observer: RequestObserver;
   /** Whether new renders are rejected. */
   readonly isDraining: () => boolean;
   readonly load: () => BackendLoad;
@@ -57,11 +50,13 @@ export interface RenderRoute {
   underWay(): number;
 }
 
-/** Who sent a request. */
+/** What the header fields of the edge say. */
 interface Sender {
   readonly caller: string;
   /** Why the request is refused if it does not come from the edge. */
   readonly forbidden: Problem | null;
+  /** How long the edge will still wait for the answer; infinite if it does not say. */
+  readonly patienceMilliseconds: number;
 }
 
 /** How the first step ended. */
@@ -78,39 +73,24 @@ interface Refusal {
 }
 
 /** A request that is ready to be answered. */
-interface Processed extends ObservedRender {
+interface Processed extends ProcessedRequest {
   /** The file name that the request asks for, or null. */
   readonly suggestedName: string | null;
-  /** The size of the body, if all of it was read. */
-  readonly requestBytes?: number | undefined;
 }
 
 export function renderRoute(resources: RenderRouteResources): RenderRoute {
-  const { settings, metrics, deliveries, tracing } = resources;
-  const fingerprint = limitsFingerprint(settings.limits);
+  const { settings, observer, deliveries } = resources;
   let underWay = 0;
   const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     underWay++;
     try {
-      const startMilliseconds = performance.now();
-      compareLimits(request, fingerprint, metrics);
       const sender = senderOf(request, settings.backendTokens);
-      const clientGone = clientGoneSignal(request.raw, reply.raw);
-      const processed = await receiveAndRender(resources, request, sender, clientGone);
-      metrics.observeRender(processed);
+      const received = observer.received(request, sender.caller, sender.forbidden === null);
+      const processed = await receiveAndRender(resources, request, sender, clientGoneSignal(request.raw, reply.raw));
+      observer.rendered(processed);
       reply.header(LOAD_HEADER, formatBackendLoad(resources.load()));
       const end = await sendReply(request, reply, processed, deliveries);
-      const record = requestRecord(sender.caller, processed, end);
-      const endMilliseconds = performance.now();
-      metrics.countRequest(sender.caller, processed.format, end, (endMilliseconds - startMilliseconds) / 1000);
-      request.log.info(logRecord(processed, record), "render");
-      if (sender.forbidden === null) {
-        const parent = traceParentOf(request.headers);
-        const scheme = request.protocol === "https" ? "https" : "http";
-        tracing?.record({ ...record, requestId: request.id, scheme, parent, startMilliseconds, endMilliseconds });
-      }
-      // If the connection was closed, the reply counts as not sent, and Fastify would call the handler.
-      if (!reply.sent) reply.hijack();
+      observer.delivered(received, processed, end);
       return reply;
     } finally {
       underWay--;
@@ -126,14 +106,15 @@ export function renderRoute(resources: RenderRouteResources): RenderRoute {
 async function receiveAndRender(
   resources: RenderRouteResources,
   request: FastifyRequest,
-  { caller, forbidden }: Sender,
+  sender: Sender,
   clientGone: AbortSignal,
 ): Promise<Processed> {
+  const { caller } = sender;
   const memory = resources.bodyMemory.open(caller);
   const failed = (error: unknown): Refusal => ({ kind: "refused", problem: reportFailure(request, error) });
   try {
     const timer = new PhaseTimer<RequestPhase>();
-    const receiving = timer.time("receive", () => receive(resources, request, forbidden, memory));
+    const receiving = timer.time("receive", () => receive(resources, request, sender, memory));
     const reception = await receiving.catch(failed);
     if (reception.kind !== "received") {
       const requestBytes = reception.kind === "refused" ? reception.requestBytes : undefined;
@@ -142,7 +123,7 @@ async function receiveAndRender(
     const { body, renderRequest } = reception;
     const { format, filename } = renderRequest.output;
     const valid = { body, request: renderRequest, caller };
-    const deadline = queueDeadlineMilliseconds(resources.settings, patienceMilliseconds(request));
+    const deadline = queueDeadlineMilliseconds(resources.settings, sender.patienceMilliseconds);
     const rendering = await renderInSlot(resources, valid, deadline, clientGone).catch((error) => {
       return { outcome: failed(error), runs: [] };
     });
@@ -161,26 +142,19 @@ async function receiveAndRender(
 async function receive(
   { settings, isDraining }: RenderRouteResources,
   request: FastifyRequest,
-  forbidden: Problem | null,
+  { forbidden }: Sender,
   memory: Reservation,
 ): Promise<Reception> {
-  const problem = forbidden ?? (isDraining() ? serviceUnavailable() : null);
-  if (problem !== null) return { kind: "refused", problem };
+  const refused = (problem: Problem): Refusal => ({ kind: "refused", problem });
+  if (forbidden !== null) return refused(forbidden);
+  if (isDraining()) return refused(serviceUnavailable());
   const reading = await readBody(request.raw, settings.limits, memory);
-  switch (reading.kind) {
-    case "aborted":
-      return { kind: CLIENT_GONE };
-    case "refused":
-      return reading;
-    case "body":
-      return validateBody(request, reading.body, settings.limits);
-  }
-}
-
-function validateBody(request: FastifyRequest, body: Uint8Array, limits: Limits): Reception {
-  const problem = validateMediaType(requestHead(request.raw));
-  if (problem !== null) return { kind: "refused", problem };
-  const parsed = parseRenderRequest(body, limits);
+  if (reading.kind === "aborted") return { kind: CLIENT_GONE };
+  if (reading.kind === "refused") return reading;
+  const wrongMediaType = validateMediaType(requestHead(request.raw));
+  if (wrongMediaType !== null) return refused(wrongMediaType);
+  const { body } = reading;
+  const parsed = parseRenderRequest(body, settings.limits);
   if (!parsed.ok) return { kind: "refused", problem: parsed.problem, requestBytes: body.length };
   return { kind: "received", body, renderRequest: parsed.request };
 }
@@ -228,7 +202,11 @@ async function sendReply(
   { outcome, suggestedName, runs }: Processed,
   deliveries: Deliveries,
 ): Promise<RequestEnd> {
-  const timing = serverTimingOf(runs);
+  // Callers do not see `receive`, which is the transfer from the edge.
+  const { receive: _internal, ...phases } = phaseSeconds(runs);
+  const timing = serverTiming(
+    Object.fromEntries(Object.entries(phases).map(([phase, seconds]) => [phase, seconds * 1000])),
+  );
   if (timing !== "") reply.header(SERVER_TIMING_HEADER, timing);
   switch (outcome.kind) {
     case "rendered": {
@@ -240,33 +218,9 @@ async function sendReply(
       sendProblem(request, reply, outcome.problem);
       return { outcome: outcome.problem.code, delivery: null };
     case CLIENT_GONE:
-      reply.hijack();
       reply.raw.destroy();
       return { outcome: "client_gone", delivery: null };
   }
-}
-
-/** The phases of the render for `Server-Timing`. Callers do not see `receive`, which is the transfer from the edge. */
-function serverTimingOf(runs: Processed["runs"]): string {
-  const { receive: _internal, ...phases } = phaseSeconds(runs);
-  return serverTiming(Object.fromEntries(Object.entries(phases).map(([phase, seconds]) => [phase, seconds * 1000])));
-}
-
-/** What is known about one request at its end, for its log line and its trace. It holds no content. */
-function requestRecord(caller: string, processed: Processed, { outcome, delivery }: RequestEnd) {
-  const { format, requestBytes, runs } = processed;
-  const outputBytes = processed.outcome.kind === "rendered" ? processed.outcome.file.output.size : undefined;
-  const timeoutCause = processed.outcome.kind === "refused" ? timeoutCauseOf(processed.outcome.problem) : undefined;
-  const deliveryRuns: PhaseRun<RequestPhase>[] = delivery === null ? [] : [deliveryRun(delivery)];
-  return { caller, format, outcome, timeoutCause, requestBytes, outputBytes, runs: [...runs, ...deliveryRuns] };
-}
-
-function deliveryRun({ startMilliseconds, seconds }: Delivery): PhaseRun<RequestPhase> {
-  return { phase: "delivery", startMilliseconds, milliseconds: seconds * 1000 };
-}
-
-function logRecord({ peakMemoryBytes }: Processed, { runs, ...record }: ReturnType<typeof requestRecord>) {
-  return { ...record, phases: phaseSeconds(runs), peakMemoryBytes };
 }
 
 /** Validates the edge's token. The name of a caller is believed only with it. */
@@ -275,21 +229,10 @@ function senderOf({ headers }: FastifyRequest, tokens: readonly string[]): Sende
   const forbidden = validateToken(typeof token === "string" ? token : null, tokens);
   const name = headers[CALLER_HEADER.toLowerCase()];
   const isNamed = forbidden === null && typeof name === "string" && CALLER_NAME_PATTERN.test(name);
-  return { caller: isNamed ? name : UNNAMED_CALLER, forbidden };
-}
-
-/** How long the edge will still wait for the answer; infinite if it does not say. */
-function patienceMilliseconds({ headers }: FastifyRequest): number {
-  const text = headers[PATIENCE_HEADER.toLowerCase()];
-  return typeof text === "string" && /^[0-9]{1,9}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
-}
-
-/** Reports to the operator if the edge has other limits, because edge and backend would then judge the same request differently. */
-function compareLimits(request: FastifyRequest, fingerprint: string, metrics: BackendMetrics): void {
-  const edgeLimits = request.headers[LIMITS_HEADER.toLowerCase()];
-  if (edgeLimits === undefined || edgeLimits === fingerprint) return;
-  metrics.countLimitsMismatch();
-  request.log.warn({ limits: fingerprint }, "the edge has other limits than this backend");
+  const patience = headers[PATIENCE_HEADER.toLowerCase()];
+  const hasPatience = typeof patience === "string" && /^[0-9]{1,9}$/.test(patience);
+  const patienceMilliseconds = hasPatience ? Number(patience) : Number.POSITIVE_INFINITY;
+  return { caller: isNamed ? name : UNNAMED_CALLER, forbidden, patienceMilliseconds };
 }
 
 /** Aborted when the connection closes before the answer is complete. */

@@ -6,6 +6,7 @@
 import { mkdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Readable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
 import { describeError, ServiceFailure } from "../observe/error-log.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
@@ -14,6 +15,9 @@ import { type Run, Shell } from "./shell.ts";
 
 /** A shell that takes longer than this to report the end of its program is stuck. */
 const ANSWER_TIMEOUT_MILLISECONDS = 5000;
+/** A process that ends closes its output before its input. If the input stays open longer than this, something is left. */
+const INPUT_CLOSE_MILLISECONDS = 100;
+const INPUT_POLL_MILLISECONDS = 1;
 
 export interface LauncherOptions {
   /** How long a shell may take to respond before it is killed. */
@@ -76,16 +80,21 @@ export class Launcher {
     clearTimeout(timer);
   }
 
-  #takeIdle(): Shell | undefined {
-    for (;;) {
-      const shell = this.#idle.pop();
-      if (shell === undefined || shell.isFree()) return shell;
+  /** A new shell costs more than waiting for one that is about to be free. */
+  async #takeIdle(): Promise<Shell | undefined> {
+    const deadline = performance.now() + INPUT_CLOSE_MILLISECONDS;
+    while (this.#idle.length > 0) {
+      const index = this.#idle.findLastIndex((shell) => shell.isFree());
+      if (index >= 0) return this.#idle.splice(index, 1)[0];
+      if (performance.now() > deadline) for (const shell of this.#idle.splice(0)) shell.close();
+      else await delay(INPUT_POLL_MILLISECONDS);
     }
+    return undefined;
   }
 
   async #start(command: ProgramCommand, program: Program): Promise<void> {
     if (this.#isClosed) throw new ServiceFailure("the launcher is closed");
-    const shell = this.#takeIdle() ?? (await this.#openShell());
+    const shell = (await this.#takeIdle()) ?? (await this.#openShell());
     if (program.isKilled) {
       this.#keep(shell);
       throw new ServiceFailure("killed before it was started");

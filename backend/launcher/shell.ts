@@ -81,8 +81,9 @@ export class Shell {
         // Nobody listens any more to what it has left behind.
         this.#child.stdout?.destroy();
         this.#ready.resolve();
-        this.#run?.abandon(reason);
+        // While they are still open: a program that is being started opens them at once or fails, and never waits for ever.
         for (const path of [this.#input, this.#output]) rmSync(path, { force: true });
+        this.#run?.abandon(reason);
         resolve();
       };
       this.#child.on("exit", (exitCode, signal) => onEnd(`its shell ended: ${signal ?? exitCode}`));
@@ -106,18 +107,18 @@ export class Shell {
   }
 
   /**
-   * Whether nothing of the last program can read the input of the next one. If something can, the shell ends. The output
-   * needs no such check: it has ended, and programs in a sandbox cannot open a FIFO of the launcher.
+   * Whether it can run a program, and nothing of the last one can read the input of the next one. The output needs no such check: it has ended, and
+   * programs in a sandbox cannot open a FIFO of the launcher.
    */
   isFree(): boolean {
+    if (!this.#isUsable) return false;
     try {
       closeSync(openSync(this.#input, constants.O_WRONLY | constants.O_NONBLOCK));
+      return false;
     } catch (error) {
       // Nobody has it open for reading.
-      if (errorCode(error) === "ENXIO") return true;
+      return errorCode(error) === "ENXIO";
     }
-    this.close();
-    return false;
   }
 
   /**

@@ -13,7 +13,6 @@ import { type PhaseRun, phaseSeconds, type RequestPhase } from "../render/phases
 import { TIMEOUT_CAUSES, timeoutCauseOf } from "../render/timeouts.ts";
 import type { SandboxMode } from "../sandbox/sandbox.ts";
 import type { WarmPool } from "../typst/warm-pool.ts";
-import { CallerLabel } from "./caller-label.ts";
 
 /** What is measured of one render request before it is answered. */
 export interface ObservedRender {
@@ -47,6 +46,14 @@ export interface MetricSources {
   readonly typstVersion: string;
   readonly capabilities: { readonly digest: string | null };
 }
+
+/**
+ * The most callers with series of their own. Names come from a setting of the edge and are few, but the series of each name is kept
+ * until the backend ends: a mistake, such as an edge that makes up names, must not add series without limit.
+ */
+export const MAX_CALLERS_IN_METRICS = 100;
+/** The label of all further callers. No caller can have this name: see `CALLER_NAME_PATTERN`. */
+const OTHER_CALLERS = "_other";
 
 /** Up to the longest render timeout that can be set. */
 const SECONDS_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
@@ -90,7 +97,7 @@ export class BackendMetrics {
   #scrape: Promise<string> | null = null;
   readonly #renders: Counter<"format" | "outcome">;
   readonly #callerRequests: Counter<"caller" | "outcome">;
-  readonly #callerLabel = new CallerLabel();
+  readonly #callers = new Set<string>();
   readonly #timeouts: Counter<"cause">;
   readonly #durationSeconds: Histogram<"class">;
   readonly #phaseSeconds: Histogram<"phase">;
@@ -268,9 +275,10 @@ export class BackendMetrics {
   countRequest(caller: string, format: ObservedRender["format"], end: RequestEnd, seconds: number): void {
     this.#durationSeconds.observe({ class: outcomeClass(end.outcome) }, seconds);
     this.#renders.inc({ format, outcome: end.outcome });
-    this.#callerRequests.inc({ caller: this.#callerLabel.of(caller), outcome: end.outcome });
+    if (this.#callers.size < MAX_CALLERS_IN_METRICS) this.#callers.add(caller);
+    this.#callerRequests.inc({ caller: this.#callers.has(caller) ? caller : OTHER_CALLERS, outcome: end.outcome });
     if (end.delivery === null) return;
-    this.#phaseSeconds.observe({ phase: "delivery" }, end.delivery.seconds);
+    this.#phaseSeconds.observe({ phase: "delivery" }, end.delivery.run.milliseconds / 1000);
     this.#deliveries.inc({ end: end.delivery.end });
   }
 

@@ -33,10 +33,12 @@ import {
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
 import project from "../../package.json" with { type: "json" };
-import { outcomeClass } from "../../protocol/request-outcome.ts";
+import { outcomeClass, type RequestOutcome } from "../../protocol/request-outcome.ts";
 import { type TraceParent, traceIdOf } from "../../protocol/trace-context.ts";
+import type { OutputFormat } from "../../rules/output-options.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
-import type { TracedRequest, Tracing } from "./tracing.ts";
+import type { PhaseRun, RequestPhase } from "../render/phases.ts";
+import type { TimeoutCause } from "../render/timeouts.ts";
 
 /** The name of the service in its traces, unless `OTEL_SERVICE_NAME` is set. */
 const SERVICE_NAME = "document-rendering-backend";
@@ -52,7 +54,25 @@ const SHUTDOWN_MILLISECONDS = 1000;
 /** Success in the SDK's `ExportResultCode`. */
 const EXPORTED = 0;
 
-export class OtlpTracing implements Tracing {
+/** What the spans of a finished request say. Nothing of its content is here. */
+export interface TracedRequest {
+  readonly requestId: string;
+  /** Of the client's request, as the edge passes it on. */
+  readonly scheme: "http" | "https";
+  readonly parent: TraceParent | null;
+  readonly caller: string;
+  readonly format: OutputFormat | "none";
+  readonly outcome: RequestOutcome;
+  readonly timeoutCause: TimeoutCause | undefined;
+  readonly requestBytes: number | undefined;
+  readonly outputBytes: number | undefined;
+  /** By the clock of `performance.now`. */
+  readonly startMilliseconds: number;
+  readonly endMilliseconds: number;
+  readonly runs: readonly PhaseRun<RequestPhase>[];
+}
+
+export class OtlpTracing {
   readonly #provider: TracerProvider;
   readonly #tracer: Tracer;
   readonly #traceIds = new RequestTraceIds();
@@ -94,10 +114,12 @@ export class OtlpTracing implements Tracing {
     this.#tracer = this.#provider.getTracer(TRACER_NAME);
   }
 
+  /** The number of spans that no collector has taken or for which the queue had no room. */
   get lostSpans(): number {
     return this.#lostSpans;
   }
 
+  /** Makes the spans of a request and queues them. Never waits and never throws. */
   record(request: TracedRequest): void {
     const { parent, requestId, runs } = request;
     this.#traceIds.next = traceIdOf(parent, requestId);
@@ -128,6 +150,7 @@ export class OtlpTracing implements Tracing {
     root.end(epochMilliseconds(request.endMilliseconds));
   }
 
+  /** Exports what is queued. It gives up after a bounded time. */
   async shutdown(): Promise<void> {
     const { promise: late, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, SHUTDOWN_MILLISECONDS);

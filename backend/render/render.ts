@@ -131,6 +131,8 @@ class RenderJob {
     let isHandedOver = false;
     try {
       const compilation = await this.#compile(output);
+      // The process served this render alone, so one for the next request with the same command line is started ahead.
+      this.#resources.warmPool.prepareNext(this.#command);
       const outcome = compilation.kind === "compiled" ? await this.#outcomeOf(compilation, output) : compilation;
       isHandedOver = outcome.kind === "rendered";
       return outcome;
@@ -175,7 +177,6 @@ class RenderJob {
     const maxFiles = this.#resources.settings.limits.max_output_files;
     const pages = directory === null ? null : { directory, maxFiles, hasRoomFor: this.#hasRoomFor };
     const result = await this.#perform(process, escaped ?? output, pages, this.#time.millisecondsLeft);
-    this.#resources.warmPool.prepareNext(this.#command);
     const isWhole = result.outputTaken === "kept" && result.end.kind === "exited" && result.end.exitCode === 0;
     const outputTaken = isWhole && escaped !== null ? await escaped.complete() : result.outputTaken;
     return { ...result, outputTaken };

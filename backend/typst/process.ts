@@ -270,9 +270,9 @@ export class TypstProcess {
       if (areMore) this.stop("too-many-files");
       else if (this.#filesBytes > this.#maxOutputBytes) this.stop("output-too-large");
       else if (!hasRoomFor(this.#filesBytes)) this.stop("no-room");
-      else timer = setTimeout(poll, OUTPUT_DIRECTORY_POLL_MILLISECONDS);
+      else timer = setTimeout(() => void poll(), OUTPUT_DIRECTORY_POLL_MILLISECONDS);
     };
-    let timer = setTimeout(poll, OUTPUT_DIRECTORY_POLL_MILLISECONDS);
+    let timer = setTimeout(() => void poll(), OUTPUT_DIRECTORY_POLL_MILLISECONDS);
     return () => {
       isWatching = false;
       clearTimeout(timer);

@@ -56,7 +56,7 @@ export class WorkDirectoryWatch {
       await this.#look();
       if (!this.#isStopped) this.#timer = this.#lookLater();
     };
-    return setTimeout(look, INTERVAL_MILLISECONDS).unref();
+    return setTimeout(() => void look(), INTERVAL_MILLISECONDS).unref();
   }
 
   async #look(): Promise<void> {

@@ -1,8 +1,11 @@
 /**
  * What a backend's answer means: for the client, and as evidence of whether the backend works.
  */
-import type { BackendLoad } from "../../protocol/backend-load.ts";
-import type { ProblemCode } from "../../rules/problem.ts";
+import { type BackendLoad, parseBackendLoad } from "../../protocol/backend-load.ts";
+import { LOAD_HEADER, PROBLEM_CODE_HEADER } from "../../protocol/headers.ts";
+import { fileExtensionOf } from "../../protocol/rendered-file.ts";
+import type { Limits } from "../../rules/limits.ts";
+import { outputTooLarge, PROBLEM_MEDIA_TYPE, PROBLEMS, type Problem, type ProblemCode } from "../../rules/problem.ts";
 import type { AttemptResult } from "./backend-choice.ts";
 import type { FailedAttempt } from "./render-attempts.ts";
 
@@ -10,6 +13,9 @@ import type { FailedAttempt } from "./render-attempts.ts";
 const DEFAULT_RETRY_AFTER_SECONDS = 1;
 /** The most that is passed on. No setting lets a render run for that long, so a slot has become free by then. */
 const MAX_RETRY_AFTER_SECONDS = 900;
+
+/** Far more than the longest problem: twenty errors with paths of 128 segments. */
+const MAX_PROBLEM_BYTES = 1024 * 1024;
 
 /**
  * What an answer holds by its head: a rendered file, a problem of this service with the status that its code has, or what
@@ -25,6 +31,57 @@ export interface BackendAnswer<Answer> {
   readonly retryAfter: string | null;
   readonly load: BackendLoad | null;
   readonly answer: Answer;
+}
+
+/** What is read of a response before its body. */
+export type ResponseHead = Pick<Response, "status" | "headers">;
+
+export function answerOf<Answer extends ResponseHead>(response: Answer): BackendAnswer<Answer> {
+  const { status, headers } = response;
+  return {
+    status,
+    content: contentOf(response),
+    retryAfter: headers.get("Retry-After"),
+    load: parseBackendLoad(headers.get(LOAD_HEADER)),
+    answer: response,
+  };
+}
+
+function contentOf(response: ResponseHead): AnswerContent {
+  const { status, headers } = response;
+  const mediaType = headers.get("Content-Type");
+  if (fileExtensionOf(mediaType) !== null) return status === 200 ? "file" : "foreign";
+  if (mediaType !== PROBLEM_MEDIA_TYPE || (lengthOf(response) ?? 0) > MAX_PROBLEM_BYTES) return "foreign";
+  // Proxies answer with problems too (RFC 9457), which are none of the contract's.
+  const code = problemCodeOf(response);
+  return code !== null && PROBLEMS[code].status === status ? code : "foreign";
+}
+
+/** The code that a backend names for its problem; null if there is no such code. */
+export function problemCodeOf({ headers }: ResponseHead): ProblemCode | null {
+  const name = headers.get(PROBLEM_CODE_HEADER);
+  return name !== null && isProblemCode(name) ? name : null;
+}
+
+function isProblemCode(name: string): name is ProblemCode {
+  return Object.hasOwn(PROBLEMS, name);
+}
+
+/** The most bytes of an answer. */
+export function maxAnswerBytes({ headers }: ResponseHead, limits: Limits): number {
+  return fileExtensionOf(headers.get("Content-Type")) === null ? MAX_PROBLEM_BYTES : limits.max_output_bytes;
+}
+
+/** How long an answer says it is; null if it does not say, or if the runtime decodes it. */
+export function lengthOf({ headers }: ResponseHead): number | null {
+  const length = headers.get("Content-Length");
+  return length === null || headers.has("Content-Encoding") ? null : Number(length);
+}
+
+/** The problem of a file that is over the limit: a backend with a higher one has rendered it. Null if there is none. */
+export function problemOfLength(answer: ResponseHead, limits: Limits): Problem | null {
+  const length = lengthOf(answer) ?? 0;
+  return length > maxAnswerBytes(answer, limits) ? outputTooLarge(length, limits.max_output_bytes) : null;
 }
 
 type Meaning = { readonly kind: "answered" } | Exclude<FailedAttempt, { kind: "lost" }>;

@@ -2,18 +2,14 @@
  * Forwards a validated render to the backends by HTTP. `try-backends.ts` decides which of them, when and how often.
  */
 
-import { parseBackendLoad } from "../../protocol/backend-load.ts";
 import {
   BACKEND_TOKEN_HEADER,
   CALLER_HEADER,
   LIMITS_HEADER,
-  LOAD_HEADER,
   PATIENCE_HEADER,
   PROBE_CALLER,
-  PROBLEM_CODE_HEADER,
   REQUEST_ID_HEADER,
 } from "../../protocol/headers.ts";
-import { fileExtensionOf } from "../../protocol/rendered-file.ts";
 import {
   formatTraceparent,
   parseTraceparent,
@@ -21,22 +17,14 @@ import {
   TRACEPARENT_HEADER,
   TRACESTATE_HEADER,
 } from "../../protocol/trace-context.ts";
-import {
-  PROBLEM_MEDIA_TYPE,
-  PROBLEMS,
-  type Problem,
-  renderQueueFull,
-  serviceUnavailable,
-} from "../../rules/problem.ts";
+import { type Problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
 import type { HeldBody } from "../body/held-body.ts";
 import { SYSTEM_CLOCK } from "../clock.ts";
 import { deploymentOf, type EdgeContext } from "../context.ts";
 import { logFailure } from "../log/request-log.ts";
-import { problemCodeOf } from "../log/request-record.ts";
-import { lengthOf, MAX_PROBLEM_BYTES, problemOfLength } from "./answer-length.ts";
 import type { Backend } from "./backend.ts";
-import type { AnswerContent, BackendAnswer } from "./backend-answer.ts";
+import { answerOf, type BackendAnswer, problemOfLength } from "./backend-answer.ts";
 import { readText } from "./fetch-text.ts";
 import { RenderAttempts } from "./render-attempts.ts";
 import { type Sending, tryBackends } from "./try-backends.ts";
@@ -111,7 +99,7 @@ async function send(
     redirect: "manual",
     signal,
   });
-  return answerOf(context, response);
+  return answerOf(response);
 }
 
 /** A render that no caller controls: whatever it ends in says something about the backend. */
@@ -131,27 +119,7 @@ async function sendProbe(
   });
   const isWhole = response.body === null || (await readText(response.body, MAX_PROBE_ANSWER_BYTES, deadline)) !== null;
   if (!isWhole) throw new Error("the answer is too long or too slow");
-  return { ...answerOf(context, response), answer: null };
-}
-
-function answerOf(_context: EdgeContext, response: Response): BackendAnswer<Response> {
-  return {
-    status: response.status,
-    content: contentOf(response),
-    retryAfter: response.headers.get("Retry-After"),
-    load: parseBackendLoad(response.headers.get(LOAD_HEADER)),
-    answer: response,
-  };
-}
-
-function contentOf(response: Response): AnswerContent {
-  const { status, headers } = response;
-  const mediaType = headers.get("Content-Type");
-  if (fileExtensionOf(mediaType) !== null) return status === 200 ? "file" : "foreign";
-  if (mediaType !== PROBLEM_MEDIA_TYPE || (lengthOf(response) ?? 0) > MAX_PROBLEM_BYTES) return "foreign";
-  // Proxies answer with problems too (RFC 9457), which are none of the contract's.
-  const code = problemCodeOf(headers.get(PROBLEM_CODE_HEADER));
-  return code !== null && PROBLEMS[code].status === status ? code : "foreign";
+  return { ...answerOf(response), answer: null };
 }
 
 interface Sender {

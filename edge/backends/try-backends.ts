@@ -10,7 +10,7 @@ import type { FailedAttempt, NextStep, RenderAttempts } from "./render-attempts.
 import { type Probing, probeDueBackends, watchBackend } from "./watch-backend.ts";
 
 /** How long an attempt is remembered after its deadline, to allow for delays in workerd. */
-const SLACK_MILLISECONDS = 1000;
+export const ATTEMPT_SLACK_MILLISECONDS = 1000;
 
 export interface Sending {
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -90,7 +90,7 @@ async function tryBackend<Backend, Answer>(
   const { choice, clock, clientSignal, body } = forwarded;
   const beganAt = clock.now();
   const deadline = Math.min(forwarded.deadline, beganAt + forwarded.longestAnswerMilliseconds);
-  const attempt = choice.begin(index, beganAt, deadline + SLACK_MILLISECONDS);
+  const attempt = choice.begin(index, beganAt, deadline + ATTEMPT_SLACK_MILLISECONDS);
   const abort = new AbortController();
   // When the client disconnects, workerd never resumes the code after the next `await`.
   const leave = () => {

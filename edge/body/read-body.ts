@@ -6,6 +6,7 @@ import { BodyCollector } from "../../protocol/body-collector.ts";
 import type { Limits } from "../../rules/limits.ts";
 import { type Problem, problem, renderQueueFull } from "../../rules/problem.ts";
 import type { RequestHead } from "../../rules/request-head.ts";
+import type { Clock } from "../clock.ts";
 import { RETRY_AFTER_SECONDS, type Reservation } from "./body-memory.ts";
 import { BodyReader } from "./body-reader.ts";
 import { FairLimit } from "./fair-limit.ts";
@@ -22,8 +23,8 @@ const SILENCE_LIMIT_MILLISECONDS = 10_000;
 export const SLACK_MILLISECONDS = 10_000;
 
 /** The bodies that an isolate reads. */
-export function uploadLimit(timeoutSeconds: number): FairLimit {
-  return new FairLimit(MAX_UPLOADS, timeoutSeconds * 1000 + SLACK_MILLISECONDS);
+export function uploadLimit(timeoutSeconds: number, clock?: Clock): FairLimit {
+  return new FairLimit(MAX_UPLOADS, timeoutSeconds * 1000 + SLACK_MILLISECONDS, clock);
 }
 
 export type BodyReading =

@@ -14,7 +14,7 @@ import {
 } from "../../protocol/capabilities.ts";
 import type { Backend } from "../backends/backend.ts";
 import { fetchText } from "../backends/fetch-text.ts";
-import { type TaggedJson, tagJson } from "../routes/tagged-json.ts";
+import { type TaggedJson, tagJson } from "../tagged-json.ts";
 import { type Gathered, SharedAnswer } from "./shared-answer.ts";
 
 const BOUNDS = { timeoutMilliseconds: 5000, maxBytes: MAX_CAPABILITIES_BYTES } as const;

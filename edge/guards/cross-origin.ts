@@ -10,7 +10,7 @@ import { cors } from "hono/cors";
 import { createMiddleware } from "hono/factory";
 import { API_TOKEN_HEADER, REQUEST_ID_HEADER } from "../../protocol/headers.ts";
 import { type EdgeBindings, settingsOf } from "../context.ts";
-import type { CorsOrigins, EdgeSettings } from "../settings.ts";
+import type { CorsOrigins } from "../settings.ts";
 import { servedMethods } from "./served-methods.ts";
 
 /** What a page may send in addition to the fields that the Fetch standard always allows. */
@@ -25,8 +25,6 @@ const PREFLIGHT_MAX_AGE_SECONDS = 2 * 60 * 60;
 /** The fields that a page must also see with a 304. */
 export const CORS_HEADERS_OF_304 = ["Access-Control-Allow-Origin", "Access-Control-Expose-Headers"];
 
-const middlewareBySettings = new WeakMap<EdgeSettings, MiddlewareHandler<EdgeBindings>>();
-
 /** Tells browsers which pages may read the answer, and answers preflight requests. */
 export const allowOtherOrigins = createMiddleware<EdgeBindings>(async (context, next) => {
   const settings = settingsOf(context);
@@ -36,12 +34,7 @@ export const allowOtherOrigins = createMiddleware<EdgeBindings>(async (context, 
     if (allowed === null || context.req.header("Access-Control-Request-Method") === undefined) return next();
     context.res.headers.set("Allow", allowed);
   }
-  let middleware = middlewareBySettings.get(settings);
-  if (middleware === undefined) {
-    middleware = middlewareFor(settings.corsOrigins);
-    middlewareBySettings.set(settings, middleware);
-  }
-  return middleware(context, next);
+  return middlewareFor(settings.corsOrigins)(context, next);
 });
 
 function middlewareFor(origins: CorsOrigins): MiddlewareHandler<EdgeBindings> {

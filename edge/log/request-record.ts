@@ -7,7 +7,6 @@ import type { RequestOutcome } from "../../protocol/request-outcome.ts";
 import { ALL_EDGE_ROUTES } from "../../protocol/routes.ts";
 import { joinServerTimings, serverTiming } from "../../protocol/server-timing.ts";
 import { parseTraceparent, TRACEPARENT_HEADER, traceIdOf } from "../../protocol/trace-context.ts";
-import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
 
 /** The phases of a render request at the edge, in their order. `origin` lasts until a backend's answer begins. */
 export type EdgePhase = "receive" | "validate" | "origin";
@@ -96,13 +95,4 @@ export class RequestRecord {
       traceId: traceIdOf(parseTraceparent(headers.get(TRACEPARENT_HEADER)), requestId),
     };
   }
-}
-
-/** The code that a backend names for its problem; null if there is no such code. */
-export function problemCodeOf(name: string | null): ProblemCode | null {
-  return name !== null && isProblemCode(name) ? name : null;
-}
-
-function isProblemCode(name: string): name is ProblemCode {
-  return Object.hasOwn(PROBLEMS, name);
 }

@@ -2,20 +2,18 @@
  * A backend's answer as the client gets it. Only its status and its bytes are the backend's: the edge itself decides the header
  * fields, the file name and how long the answer may be.
  */
-import { PROBLEM_CODE_HEADER } from "../../protocol/headers.ts";
 import { fileExtensionOf, fileHeaders } from "../../protocol/rendered-file.ts";
 import { parseServerTiming, SERVER_TIMING_HEADER } from "../../protocol/server-timing.ts";
-import { lengthOf, maxAnswerBytes } from "../backends/answer-length.ts";
+import { lengthOf, maxAnswerBytes, problemCodeOf } from "../backends/backend-answer.ts";
 import { type EdgeContext, settingsOf } from "../context.ts";
 import { logFailure } from "../log/request-log.ts";
-import { problemCodeOf } from "../log/request-record.ts";
 import { PROBLEM_HEADERS } from "../problem-response.ts";
 
 /** @param suggestedName the file name that the request asks for, or null */
 export function clientResponse(context: EdgeContext, response: Response, suggestedName: string | null): Response {
   const { record } = context.var;
   record.backendTiming = parseServerTiming(response.headers.get(SERVER_TIMING_HEADER));
-  record.code = problemCodeOf(response.headers.get(PROBLEM_CODE_HEADER)) ?? "ok";
+  record.code = problemCodeOf(response) ?? "ok";
   const extension = fileExtensionOf(response.headers.get("Content-Type"));
   const headers = new Headers(extension === null ? PROBLEM_HEADERS : fileHeaders(extension, suggestedName));
   const { status, body } = response;

@@ -2,20 +2,13 @@
  * `GET /v1/constraints`: the document is built once per isolate, so a request costs next to nothing.
  */
 import { constraintsDocument } from "../../rules/constraints.ts";
-import { type EdgeContext, settingsOf } from "../context.ts";
-import type { EdgeSettings } from "../settings.ts";
-import { type TaggedJson, tagJson } from "./tagged-json.ts";
-
-const answersBySettings = new WeakMap<EdgeSettings, Promise<TaggedJson>>();
+import { deploymentOf, type EdgeContext } from "../context.ts";
+import { tagJson } from "../tagged-json.ts";
 
 export async function answerConstraints(context: EdgeContext): Promise<Response> {
-  const settings = settingsOf(context);
-  let answer = answersBySettings.get(settings);
-  if (answer === undefined) {
-    answer = tagJson(constraintsDocument(settings.limits));
-    answersBySettings.set(settings, answer);
-  }
-  const { body, etag } = await answer;
+  const deployment = deploymentOf(context);
+  deployment.constraints ??= tagJson(constraintsDocument(deployment.settings.limits));
+  const { body, etag } = await deployment.constraints;
   return new Response(body, {
     headers: {
       ETag: etag,

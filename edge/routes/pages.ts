@@ -20,10 +20,11 @@ const PAGES: Readonly<Record<string, Page>> = {
   [REFERENCE_PATH]: { file: `${REFERENCE_PATH}/index.html`, imageSources: "'self' data: blob:" },
 };
 
-/** Answers with a page or one of its files. */
-export async function answerPage(context: EdgeContext): Promise<Response> {
+/** Answers with a page, one of its files, or a static document. */
+export async function answerStaticFile(context: EdgeContext): Promise<Response> {
   const { path } = context.req;
   const page = Object.hasOwn(PAGES, path) ? PAGES[path] : undefined;
+  // With the path that the route matched: the asset server would redirect other spellings of it.
   const url = new URL(page?.file ?? path, context.req.url);
   const asset = await context.env.ASSETS.fetch(new Request(url, context.req.raw));
   return new Response(asset.body, {

@@ -1,13 +1,11 @@
 /**
  * Adds sets of fonts to a folder and removes them. A lock file says from which Debian packages they come.
  */
-import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { copyFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { execa } from "execa";
 import * as v from "valibot";
-import { folderDigest } from "../../compile/content-digest.ts";
+import { folderDigest, sha256 } from "../../compile/content-digest.ts";
 import { downloadDebianPackages } from "../set-up/debian-packages.mjs";
 import { changeFolder } from "../vendoring/folder-change.ts";
 import { VendoringError } from "../vendoring/vendoring-error.ts";
@@ -127,7 +125,7 @@ async function prepareSet(target: string, name: string, set: FontSet, download: 
   for (const archive of (await download(downloads, set.packages)).sort()) {
     const packageName = await controlField(archive, "Package");
     const version = await controlField(archive, "Version");
-    packages.push({ name: packageName, version, sha256: await fileDigest(archive) });
+    packages.push({ name: packageName, version, sha256: sha256(await readFile(archive)) });
     await execa("dpkg-deb", ["--extract", archive, root]);
     // The licence of the fonts must be passed on with them.
     await copyFile(join(root, "usr/share/doc", packageName, "copyright"), join(target, `${packageName}.copyright`));
@@ -148,10 +146,4 @@ async function prepareSet(target: string, name: string, set: FontSet, download: 
 
 async function controlField(archive: string, field: string): Promise<string> {
   return (await execa("dpkg-deb", ["--field", archive, field])).stdout.trim();
-}
-
-async function fileDigest(path: string): Promise<string> {
-  const hash = createHash("sha256");
-  for await (const chunk of createReadStream(path)) hash.update(chunk);
-  return hash.digest("hex");
 }

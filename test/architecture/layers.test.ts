@@ -22,8 +22,10 @@ const TARGETS = [
   "compile/program-text.ts",
   "playground/main.ts",
   "edge/app.ts",
+  "edge/backends/forward-render.ts",
   "edge/containers/backend-container.ts",
   "backend/main.ts",
+  "backend/start/run.ts",
   "backend/start/settings.ts",
   ...["admission", "http", "render", "typst", "launcher", "sandbox", "work-directory"].map((folder) => {
     return `backend/${folder}/target.ts`;
@@ -63,6 +65,8 @@ const REFUSED: readonly (readonly [importer: string, imported: string, rule: str
   ["backend/http/with-cli.ts", "../../cli/project/project.ts", "nobody-imports-the-command"],
   ["edge/with-backend.ts", "../backend/start/settings.ts", "edge-without-backend"],
   ["edge/with-node.ts", "node:fs", "edge-without-node"],
+  ["edge/backends/with-transport.ts", "./forward-render.ts", "choice-of-backends-does-no-io"],
+  ["edge/backends/with-application.ts", "../app.ts", "choice-of-backends-does-no-io"],
   ["edge/with-container.ts", "./containers/backend-container.ts", "edge-without-containers"],
   ["edge/with-workerd.ts", "cloudflare:workers", "edge-without-containers"],
   ["backend/with-edge.ts", "../edge/app.ts", "backend-without-edge"],
@@ -76,6 +80,7 @@ const REFUSED: readonly (readonly [importer: string, imported: string, rule: str
   ["backend/launcher/with-sandbox.ts", "../sandbox/target.ts", "launcher-imports-inwards"],
   ["backend/work-directory/with-sandbox.ts", "../sandbox/target.ts", "work-directory-imports-inwards"],
   ["backend/http/with-main.ts", "../main.ts", "nobody-imports-the-program"],
+  ["backend/http/with-run.ts", "../start/run.ts", "nobody-imports-the-program"],
   ["backend/http/with-nothing.ts", "./absent.ts", "every-import-is-found"],
 ];
 

@@ -18,7 +18,7 @@ import { startTestService, type TestService } from "../support/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
-const COPIED = ["client", "rules", "scripts", "docs", "LICENSE", "package.json", "tsconfig.json"];
+const COPIED = ["client", "protocol", "rules", "scripts", "docs", "LICENSE", "package.json", "tsconfig.json"];
 const PAGE = await readFile(join(PROJECT, "docs/client.md"), "utf8");
 
 let folder: string;

@@ -12,8 +12,8 @@ import { PROBLEMS } from "../../rules/problem.ts";
 import { problemOf } from "../support/rules/bodies.ts";
 import { limitsWith } from "../support/rules/limits-for-tests.ts";
 import { matchesOfPcre } from "../support/rules/pcre.ts";
+import { isValidKeySlowly } from "../support/rules/published-rules-client.ts";
 import { longKeyText } from "../support/rules/request-arbitraries.ts";
-import { isValidKeySlowly } from "../support/rules/slow-validator.ts";
 
 const LIMITS = limitsWith({ max_inline_files: 1024 });
 

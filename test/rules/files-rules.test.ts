@@ -5,9 +5,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isValidKey, KEY_RULES, validateFileSet } from "../../rules/files-rules.ts";
 import { limitsWith } from "../support/rules/limits-for-tests.ts";
+import { isValidKeySlowly } from "../support/rules/published-rules-client.ts";
 import { keyText } from "../support/rules/request-arbitraries.ts";
 import { runs } from "../support/rules/runs.ts";
-import { isValidKeySlowly, validateFileSet as validateFileSetSlowly } from "../support/rules/slow-validator.ts";
+import { validateFileSet as validateFileSetSlowly } from "../support/rules/slow-validator.ts";
 
 describe("a key", () => {
   it("may have 512 characters and no more", () => {

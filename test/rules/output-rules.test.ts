@@ -1,79 +1,18 @@
 /**
  * The output rules: an output that breaks several is reported against the earliest.
  *
- * Each rule is written a second time, from docs/api.md#output-rules and independent of the others. Every combination of the values
- * below is checked, which includes every pair of rules that one output can break.
+ * Every combination of the values below is checked against the second formulation of the rules, which includes every pair of rules
+ * that one output can break.
  */
 import { describe, expect, it } from "vitest";
 import { OUTPUT_SCHEMAS } from "../../rules/output-options.ts";
-import { OUTPUT_RULES, PDF_A_VERSION, validateOutputRules } from "../../rules/output-rules.ts";
+import { OUTPUT_RULES, validateOutputRules } from "../../rules/output-rules.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";
 import { bodyOf, problemOf } from "../support/rules/bodies.ts";
 import { limitsWith } from "../support/rules/limits-for-tests.ts";
+import { type Output, OUTPUT_RULES as PUBLISHED } from "../support/rules/published-rules-client.ts";
 
-interface Fields {
-  readonly format: "pdf" | "png" | "svg";
-  readonly pages?: string;
-  readonly standards?: readonly string[];
-  readonly version?: string;
-  readonly page?: number;
-  readonly archive?: "zip";
-}
-
-const PROFILES: Readonly<Record<string, string>> = PDF_A_VERSION;
-const profilesOf = ({ standards = [] }: Fields) => standards.filter((standard) => standard !== "ua-1");
-const namesUa1 = ({ standards = [] }: Fields) => standards.includes("ua-1");
-const selectionsOf = ({ pages }: Fields) => pages?.split(",") ?? [];
-
-/** The rules of docs/api.md#output-rules in their order, with the field that an error points to. */
-const RULES: readonly [id: string, field: string, isBroken: (fields: Fields) => boolean][] = [
-  ["page_selection_too_long", "pages", ({ pages = "" }) => [...pages].length > 256],
-  ["page_selection_too_many_segments", "pages", (fields) => selectionsOf(fields).length > 64],
-  [
-    "page_selection_malformed",
-    "pages",
-    (fields) => selectionsOf(fields).some((selection) => !/^[1-9]\d{0,8}(-|-[1-9]\d{0,8})?$/.test(selection)),
-  ],
-  [
-    "page_range_end_precedes_start",
-    "pages",
-    (fields) =>
-      selectionsOf(fields).some((selection) => {
-        const [, first, last] = /^(\d+)-(\d+)$/.exec(selection) ?? [];
-        return Number(last) < Number(first);
-      }),
-  ],
-  ["duplicate_standards", "standards", ({ standards = [] }) => new Set(standards).size < standards.length],
-  ["multiple_pdf_a_standards", "standards", (fields) => profilesOf(fields).length > 1],
-  [
-    "ua_1_with_pdf_a_4",
-    "standards",
-    (fields) => namesUa1(fields) && profilesOf(fields).some((profile) => ["a-4", "a-4f", "a-4e"].includes(profile)),
-  ],
-  [
-    "version_conflicts_with_standard",
-    "version",
-    (fields) =>
-      fields.version !== undefined && profilesOf(fields).some((profile) => PROFILES[profile] !== fields.version),
-  ],
-  ["ua_1_with_pdf_2_0", "version", (fields) => namesUa1(fields) && fields.version === "2.0"],
-  [
-    "pages_with_tagged_standard",
-    "pages",
-    ({ pages, standards = [] }) =>
-      pages !== undefined && standards.some((standard) => ["ua-1", "a-1a", "a-2a", "a-3a"].includes(standard)),
-  ],
-  [
-    "pages_requires_archive",
-    "pages",
-    ({ format, pages, archive }) => format !== "pdf" && pages !== undefined && archive === undefined,
-  ],
-  [
-    "page_with_archive",
-    "page",
-    ({ format, page, archive }) => format !== "pdf" && page !== undefined && archive !== undefined,
-  ],
-];
+const { rules: RULES } = PUBLISHED;
 
 /** Selections that break every combination of the first four rules, and one that breaks none. */
 const PAGES = [
@@ -114,7 +53,7 @@ const STANDARDS = [
   ["a-4e"],
 ];
 
-function product(): Fields[] {
+function product(): Output[] {
   const pdf = PAGES.flatMap((pages) =>
     STANDARDS.flatMap((standards) =>
       [undefined, "1.4", "1.7", "2.0"].map((version) => ({
@@ -139,12 +78,12 @@ function product(): Fields[] {
 
 const OUTPUTS = product().map((fields) => ({
   fields,
-  broken: RULES.map((_rule, index) => index).filter((index) => RULES[index]?.[2](fields) === true),
+  broken: [...RULES.keys()].filter((index) => RULES[index]?.isBroken(fields, PUBLISHED) === true),
 }));
 
 describe("the output rules", () => {
   it("are those of docs/api.md#output-rules, in that order", () => {
-    expect(OUTPUT_RULES.map(({ id, field }) => [id, field])).toEqual(RULES.map(([id, field]) => [id, field]));
+    expect(OUTPUT_RULES.map(({ id, field }) => [id, field])).toEqual(RULES.map(({ id, field }) => [id, field]));
   });
 
   it("are broken here by some output each, in every pair that one output can break", () => {
@@ -159,7 +98,7 @@ describe("the output rules", () => {
     expect(all.filter((pair) => !pairs.has(pair)).toSorted()).toEqual(impossible.toSorted());
   });
 
-  it.each(RULES.map(([id, field], index) => ({ id, field, index })))(
+  it.each(RULES.map(({ id, field }, index) => ({ id, field, index })))(
     "$id is reported where it is the earliest",
     ({ id, field, index }) => {
       const outputs = OUTPUTS.filter(({ broken }) => broken[0] === index);

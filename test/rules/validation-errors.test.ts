@@ -132,7 +132,7 @@ describe("a field error", () => {
     [{ pages: 1 }, "pages must be a string, not 1"],
     [{ pages: true }, "pages must be a string, not true"],
     [{ pages: false }, "pages must be a string, not false"],
-    [{ pages: [1, 2] }, "pages must be a string, not an array of 0"],
+    [{ pages: [1, 2] }, "pages must be a string, not an array"],
     [{ pages: { a: 1 } }, "pages must be a string, not an object"],
     [{ standards: null }, "standards must be an array, not null"],
     [{ standards: ["a-5"] }, /^standards must be one of a-1b, .*, ua-1, not "a-5"$/],

@@ -33,12 +33,25 @@ describe("by default", () => {
   });
 });
 
-it("a table of the README has every setting that the code reads", async () => {
-  const cells = (await readPage("README.md")).split(/\n\| | \| |, /);
+it("the tables of settings and limits have every setting that the code reads", async () => {
+  const pages = [await readPage("docs/settings.md"), await readPage("docs/api.md")];
+  const cells = pages.flatMap((page) => page.split(/\n\| | \| |, /));
   for (const path of ["backend/start/settings.ts", "edge/settings.ts", "rules/limits.ts"]) {
     const names = (await readPage(path)).match(/SERVICE_[A-Z_]+[A-Z]/g) ?? [];
     for (const name of new Set(names)) expect(cells, `${name} of ${path}`).toContain(`\`${name}\``);
   }
+});
+
+it("tokens are made of as many bytes wherever a file says how", async () => {
+  const files = [
+    ".env.example",
+    "deploy/systemd/edge.env.example",
+    "deploy/kubernetes/edge-secrets.env.example",
+    ...PAGES,
+  ];
+  const commands = (await Promise.all(files.map(readPage))).join().match(/openssl rand .*?\d+/g) ?? [];
+  expect(commands.length).toBeGreaterThan(5);
+  expect(new Set(commands)).toEqual(new Set(["openssl rand -hex 32"]));
 });
 
 const PAGES = [
@@ -50,14 +63,25 @@ const PAGES = [
 
 it.each(PAGES)("%s names no setting that nothing reads", async (page) => {
   const sources = await Promise.all(
-    ["backend", "edge", "rules", "scripts", "cli", "client", "playground", "test/browser", "test/engines"].map(
-      async (folder) => {
-        const names = await readdir(new URL(folder, ROOT), { recursive: true });
-        return Promise.all(
-          names.filter((name) => /\.m?ts$|\.mjs$/.test(name)).map((name) => readPage(`${folder}/${name}`)),
-        );
-      },
-    ),
+    [
+      "backend",
+      "compile",
+      "edge",
+      "machine",
+      "protocol",
+      "rules",
+      "scripts",
+      "cli",
+      "client",
+      "playground",
+      "test/browser",
+      "test/engines",
+    ].map(async (folder) => {
+      const names = await readdir(new URL(folder, ROOT), { recursive: true });
+      return Promise.all(
+        names.filter((name) => /\.m?ts$|\.mjs$/.test(name)).map((name) => readPage(`${folder}/${name}`)),
+      );
+    }),
   );
   const known = new Set(sources.flat().flatMap((source) => source.match(/SERVICE_[A-Z_]+[A-Z]/g) ?? []));
   const named = (await readPage(page)).match(/SERVICE_[A-Z_]+[A-Z]/g) ?? [];

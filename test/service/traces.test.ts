@@ -4,8 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { OtlpTracing } from "../../backend/observe/otlp-tracing.ts";
-import type { TracedRequest } from "../../backend/observe/tracing.ts";
+import { OtlpTracing, type TracedRequest } from "../../backend/observe/otlp-tracing.ts";
 import { VERSION } from "../../cli/version.ts";
 import { type LocalBackend, startBackend, takeFreePort } from "../../scripts/local-service.ts";
 import { renderInit } from "../support/test-backend.ts";

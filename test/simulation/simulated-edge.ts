@@ -7,11 +7,17 @@
 
 import type { BackendAnswer } from "../../edge/backends/backend-answer.ts";
 import type { BackendChoice } from "../../edge/backends/backend-choice.ts";
-import { type ForwardingEnd, type Sending, tryBackends } from "../../edge/backends/try-backends.ts";
+import {
+  ATTEMPT_SLACK_MILLISECONDS,
+  type ForwardingEnd,
+  type Sending,
+  tryBackends,
+} from "../../edge/backends/try-backends.ts";
 import type { BodyMemory, Reservation } from "../../edge/body/body-memory.ts";
 import { RETRY_AFTER_SECONDS } from "../../edge/body/body-memory.ts";
-import { FairLimit } from "../../edge/body/fair-limit.ts";
+import type { FairLimit } from "../../edge/body/fair-limit.ts";
 import { HeldBody } from "../../edge/body/held-body.ts";
+import { SLACK_MILLISECONDS, uploadLimit } from "../../edge/body/read-body.ts";
 import type { Clock } from "../../edge/clock.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
@@ -19,12 +25,7 @@ import type { AnswerFacts, AttemptEnd, AttemptFacts, RequestFacts } from "./fact
 import { Exchange, foreignAnswer, type SimulatedAnswer } from "./network.ts";
 import type { World } from "./world.ts";
 
-const BODY_TIMEOUT_MILLISECONDS = 60_000;
-const SLACK_MILLISECONDS = 10_000;
-/** Of `edge/body/read-body.ts`. No schedule has as many requests: what matters here is that all permits are released. */
-const MAX_UPLOADS = 1024;
-/** Of `edge/backends/try-backends.ts`. */
-const ATTEMPT_SLACK_MILLISECONDS = 1000;
+const BODY_TIMEOUT_SECONDS = 60;
 /** A body arrives at the edge in this many pieces. */
 const PIECES = 3;
 const NO_BYTES = new Uint8Array(0);
@@ -60,9 +61,9 @@ export class SimulatedEdge {
       settings.edgeMemoryBytes,
       this.#clock(() => true),
     );
-    this.uploads = new FairLimit(
-      MAX_UPLOADS,
-      BODY_TIMEOUT_MILLISECONDS + SLACK_MILLISECONDS,
+    // No schedule has as many requests as it allows: what matters here is that all permits are released.
+    this.uploads = uploadLimit(
+      BODY_TIMEOUT_SECONDS,
       this.#clock(() => true),
     );
     this.choice = cores.makeChoice(settings.backends);
@@ -112,7 +113,7 @@ export class SimulatedEdge {
   async #answer(request: RequestFacts, disconnected: AbortSignal, open: Set<Exchange>): Promise<void> {
     const { settings, time } = this.#world;
     const { planned } = request;
-    const lifetime = BODY_TIMEOUT_MILLISECONDS + settings.backendTimeoutSeconds * 1000 + SLACK_MILLISECONDS;
+    const lifetime = (BODY_TIMEOUT_SECONDS + settings.backendTimeoutSeconds) * 1000 + SLACK_MILLISECONDS;
     const upload = this.uploads.acquire(planned.caller);
     if (upload === null) return this.#say(request, { kind: "busy", retryAfterSeconds: RETRY_AFTER_SECONDS });
     const reservation = this.memory.reserve(planned.caller, lifetime);

@@ -29,6 +29,7 @@ export interface CommandOptions {
 export function commandEnvironment(cwd: string, env: Readonly<Record<string, string>> = {}): Record<string, string> {
   return {
     PATH: process.env.PATH ?? "",
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? "",
     ...(process.env.TMPDIR && { TMPDIR: process.env.TMPDIR }),
     HOME: cwd,
     XDG_CACHE_HOME: join(cwd, ".cache"),

@@ -62,7 +62,7 @@ export async function startTamperingProxy(
     }
     // `Host` as it came.
     const passed = requestByHttp(new URL(path, service), { method, headers, agent: false });
-    passed.once("response", async (answer) => {
+    const passOn = async (answer: IncomingMessage) => {
       const passing = {
         method,
         path,
@@ -75,7 +75,8 @@ export async function startTamperingProxy(
       delete passing.headers["content-length"];
       tamper(passing);
       response.writeHead(passing.status, passing.headers).end(passing.body);
-    });
+    };
+    passed.once("response", (answer) => void passOn(answer));
     passed.on("error", () => response.destroy());
     request.on("error", () => passed.destroy());
     response.once("close", () => passed.destroy());

@@ -89,6 +89,8 @@ export async function startTestBackend(
     projects: () => projectsIn(workDirectory),
     workFiles: () => readdir(workDirectory),
     close: async () => {
+      // After a test that failed, renders may be under way. Their connections end only if the backend drains.
+      startDraining();
       await app.close();
       await launcher.close();
       if (await claim.isHeld()) await claim.release();

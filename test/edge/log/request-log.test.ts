@@ -327,7 +327,8 @@ describe("the platform's span of a request", () => {
   /** Stands in for Workers traces, which workerd by itself does not have. */
   async function spanOf(isTraced: boolean): Promise<unknown[]> {
     const setAttributes = vi.fn();
-    const spy = vi.spyOn(tracing, "getActiveSpan").mockReturnValue({ isTraced, setAttributes } as unknown as Span);
+    const spy = vi.spyOn(tracing, "getActiveSpan");
+    vi.mocked(spy, { partial: true }).mockReturnValue({ isTraced, setAttributes });
     const headers = { traceparent: TRACEPARENT };
     expect((await ask("/health", { headers }, { SERVICE_LOG_REQUESTS: "none" })).status).toBe(200);
     spy.mockRestore();

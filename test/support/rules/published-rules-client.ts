@@ -1,6 +1,6 @@
 /**
- * An independent implementation of the published rules, written from the documents and not from `rules/`. Every number,
- * list and step is a parameter, so that tests can make the mistakes that implementers make.
+ * The rules for keys and `output` once more, written from the published documents and not from `rules/`. Every number,
+ * list and step is a parameter, so that tests can make the mistakes that implementers make. The slow validator is made of them.
  */
 
 export interface Verdict {
@@ -41,22 +41,29 @@ export const KEY_RULES: KeyRules = {
 };
 
 export function validateKeys(keys: readonly string[], rules: KeyRules): Verdict {
-  if (!keys.every((key) => isValidKey(rules.prepare(key), rules))) return { code: "invalid_template_path", rule: null };
-  const folded = keys.map(rules.fold);
-  const isBroken = {
-    too_many_keys: () => keys.length > rules.maxKeys,
-    case_collision: () => new Set(folded).size < keys.length,
-    ancestor_collision: () => hasAncestor(folded, rules),
-  };
-  const rule = rules.order.find((id) => isBroken[id]());
+  if (!keys.every((key) => isValidKeySlowly(rules.prepare(key), rules)))
+    return { code: "invalid_template_path", rule: null };
+  const rule = brokenSetRule(keys, rules)?.rule;
   return rule === undefined ? ACCEPTED : { code: "invalid_file_data", rule };
 }
 
-function hasAncestor(folded: readonly string[], { isAncestor }: KeyRules): boolean {
-  return folded.some((file) => folded.some((key) => isAncestor(file, key)));
+/** The first rule that a set of keys breaks, with the first key that breaks it. */
+export function brokenSetRule(keys: readonly string[], rules = KEY_RULES): { rule: string; key: string } | null {
+  const folded = keys.map(rules.fold);
+  const offenderOf = {
+    too_many_keys: () => keys[rules.maxKeys],
+    case_collision: () => keys.find((_key, index) => folded.indexOf(folded[index] ?? "") < index),
+    ancestor_collision: () =>
+      keys.find((_key, index) => folded.some((other) => rules.isAncestor(folded[index] ?? "", other))),
+  };
+  for (const rule of rules.order) {
+    const key = offenderOf[rule]();
+    if (key !== undefined) return { rule, key };
+  }
+  return null;
 }
 
-function isValidKey(key: string, rules: KeyRules): boolean {
+export function isValidKeySlowly(key: string, rules = KEY_RULES): boolean {
   if (key.length < rules.minKeyLength || key.length > rules.maxKeyLength) return false;
   return key.split("/").every((segment) => {
     if (segment.length < rules.minSegmentLength || segment.length > rules.maxSegmentLength) return false;
@@ -93,6 +100,8 @@ export interface OutputRules {
 
 export interface OutputRule {
   readonly id: string;
+  /** Where an error points. */
+  readonly field: string;
   readonly isBroken: (output: Output, rules: OutputRules) => boolean;
 }
 
@@ -141,57 +150,80 @@ export const OUTPUT_RULES: OutputRules = {
   rules: [
     {
       id: "page_selection_too_long",
+      field: "pages",
       isBroken: (output, { lengthOf, maxLength }) => lengthOf(pagesOf(output) ?? "") > maxLength,
     },
     {
       id: "page_selection_too_many_segments",
+      field: "pages",
       isBroken: (output, rules) => selectionsOf(output, rules).length > rules.maxSelections,
     },
     {
       id: "page_selection_malformed",
+      field: "pages",
       isBroken: (output, rules) => selectionsOf(output, rules).some((selection) => !rules.selection.test(selection)),
     },
     {
       id: "page_range_end_precedes_start",
+      field: "pages",
       isBroken: (output, rules) =>
         selectionsOf(output, rules).some((selection) => {
           const [first = "", last = ""] = selection.split("-");
           return last !== "" && rules.isBackwards(first, last);
         }),
     },
-    { id: "duplicate_standards", isBroken: (output) => new Set(standardsOf(output)).size < standardsOf(output).length },
-    { id: "multiple_pdf_a_standards", isBroken: (output, rules) => profilesOf(output, rules).length > 1 },
+    {
+      id: "duplicate_standards",
+      field: "standards",
+      isBroken: (output) => new Set(standardsOf(output)).size < standardsOf(output).length,
+    },
+    {
+      id: "multiple_pdf_a_standards",
+      field: "standards",
+      isBroken: (output, rules) => profilesOf(output, rules).length > 1,
+    },
     {
       id: "ua_1_with_pdf_a_4",
+      field: "standards",
       isBroken: (output, { pdfA4Standards }) =>
         standardsOf(output).includes("ua-1") &&
         pdfA4Standards.some((standard) => standardsOf(output).includes(standard)),
     },
     {
       id: "version_conflicts_with_standard",
+      field: "version",
       isBroken: (output, rules) =>
         isGiven(output.version) &&
         profilesOf(output, rules).some((profile) => rules.pdfAVersion[profile] !== output.version),
     },
     {
       id: "ua_1_with_pdf_2_0",
+      field: "version",
       isBroken: (output) => standardsOf(output).includes("ua-1") && output.version === "2.0",
     },
     {
       id: "pages_with_tagged_standard",
+      field: "pages",
       isBroken: (output, { taggedStandards }) =>
         pagesOf(output) !== null && taggedStandards.some((standard) => standardsOf(output).includes(standard)),
     },
     {
       id: "pages_requires_archive",
+      field: "pages",
       isBroken: (output) => isImage(output) && isGiven(output.pages) && !isGiven(output.archive),
     },
     {
       id: "page_with_archive",
+      field: "page",
       isBroken: (output) => isImage(output) && isGiven(output.page) && isGiven(output.archive),
     },
   ],
 };
+
+/** The first rule that an output of valid fields breaks. */
+export function brokenOutputRule(output: Output, rules = OUTPUT_RULES): OutputRule | undefined {
+  return rules.rules.find(({ isBroken }) => isBroken(output, rules));
+}
 
 export function validateOutput(given: Output, rules: OutputRules): Verdict {
   const format = given.format === undefined ? rules.defaultFormat : given.format;
@@ -199,7 +231,7 @@ export function validateOutput(given: Output, rules: OutputRules): Verdict {
   if (!rules.formats.includes(format)) return { code: "unsupported_format", rule: null };
   const output = { ...given, format };
   if (!Object.entries(output).every(([name, value]) => isValidField(format, name, value, rules))) return INVALID;
-  const rule = rules.rules.find(({ isBroken }) => isBroken(output, rules));
+  const rule = brokenOutputRule(output, rules);
   return rule === undefined ? ACCEPTED : { code: "invalid_request", rule: rule.id };
 }
 

@@ -1,8 +1,8 @@
 /**
  * A second implementation of the validation: it decodes everything, builds a tree and walks it.
  *
- * It shares only the type of the limits with `rules/`, and every number is written out, so that a mistake there cannot
- * be repeated here. The result is the code and the context, or the decoded contents of an accepted request. `msg` and
+ * It shares only the type of the limits with `rules/`, and every number is written out here or in the rules of
+ * `published-rules-client.ts`, so that a mistake there cannot be repeated here. The result is the code and the context, or the decoded contents of an accepted request. `msg` and
  * `detail` are prose and are left out. It is slow and takes much memory.
  *
  * It shares these documented bounds of the fast parser: a number in `output` of more than 1024 bytes is out of range;
@@ -10,6 +10,7 @@
  * `output` is read up to 4096 UTF-16 units.
  */
 import type { Limits } from "../../../rules/limits.ts";
+import { brokenOutputRule, brokenSetRule, isValidKeySlowly, OUTPUT_RULES } from "./published-rules-client.ts";
 import { type JsonMember, type JsonNode, readJson } from "./slow-json.ts";
 import { isReadByTypstSlowly } from "./slow-number.ts";
 
@@ -250,7 +251,7 @@ class SlowValidator {
       this.#field(["output", "format"], "wrong_type");
       return null;
     }
-    const fields = Object.hasOwn(FIELDS_OF_FORMAT, format.value) ? FIELDS_OF_FORMAT[format.value] : undefined;
+    const fields = Object.hasOwn(OUTPUT_RULES.fields, format.value) ? OUTPUT_RULES.fields[format.value] : undefined;
     if (fields === undefined) {
       this.#errors.push({ loc: ["output", "format"], type: "unsupported_format", rank: FORMAT });
       return null;
@@ -269,18 +270,18 @@ class SlowValidator {
     if (node === undefined) return name === "ppi" ? 144 : name === "standards" ? [] : null;
     switch (name) {
       case "ppi":
-        return this.#readInteger(node, loc, 1, 300);
+        return this.#readInteger(node, loc, OUTPUT_RULES.minPpi, OUTPUT_RULES.maxPpi);
       case "standards":
         return this.#readStandards(node, loc);
     }
     if (node.kind === "null") return null;
     switch (name) {
       case "page":
-        return this.#readInteger(node, loc, 1, Number.POSITIVE_INFINITY);
+        return this.#readInteger(node, loc, OUTPUT_RULES.minPage, Number.POSITIVE_INFINITY);
       case "version":
-        return this.#readChoice(node, loc, ["1.4", "1.5", "1.6", "1.7", "2.0"]);
+        return this.#readChoice(node, loc, OUTPUT_RULES.versions);
       case "archive":
-        return this.#readChoice(node, loc, ["zip"]);
+        return this.#readChoice(node, loc, OUTPUT_RULES.archives);
     }
     return this.#readString(node, loc)?.slice(0, 4096);
   }
@@ -307,11 +308,11 @@ class SlowValidator {
       this.#field(loc, "wrong_type");
       return [];
     }
-    if (node.items.length > 2) {
+    if (node.items.length > OUTPUT_RULES.maxStandards) {
       this.#field(loc, "too_long");
       return [];
     }
-    return node.items.map((item, index) => this.#readChoice(item, [...loc, index], STANDARDS));
+    return node.items.map((item, index) => this.#readChoice(item, [...loc, index], OUTPUT_RULES.standards));
   }
 
   #validateSizes(source: string, files: readonly SlowFile[], data: JsonNode | null): Verdict | null {
@@ -430,60 +431,20 @@ function base64Size(content: string): number | null {
   return bytes.toString("base64") === content ? bytes.length : null;
 }
 
-export function isValidKeySlowly(key: string): boolean {
-  if (key.length < 1 || key.length > 512) return false;
-  for (const segment of key.split("/")) {
-    if (segment.length < 1 || segment.length > 255) return false;
-    if ([...segment].every((character) => character === ".")) return false;
-    for (const character of segment) {
-      if (!"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-".includes(character)) return false;
-    }
-  }
-  return true;
-}
-
 /** The set rules, comparing each key with each other. */
 export function validateFileSet(keys: readonly string[], count: number, limits: Limits): Verdict | null {
   if (count > 1024) return rejected("invalid_file_data", { count, limit: 1024, rule: "too_many_keys" });
   const limit = limits.effective_max_files;
   if (count > limit) return rejected("invalid_file_data", { count, limit });
-  const folded = keys.map((key) => key.replace(/[A-Z]/g, (letter) => letter.toLowerCase()));
-  for (const [index, key] of keys.entries()) {
-    const isTaken = folded.slice(0, index).includes(folded[index] ?? "");
-    if (isTaken) return rejected("invalid_file_data", { key, rule: "case_collision" });
-  }
-  for (const [index, key] of keys.entries()) {
-    const isDirectory = folded.some((other) => other.startsWith(`${folded[index]}/`));
-    if (isDirectory) return rejected("invalid_file_data", { key, rule: "ancestor_collision" });
-  }
-  return null;
+  const broken = brokenSetRule(keys);
+  return broken && rejected("invalid_file_data", { ...broken });
 }
 
-const FIELDS_OF_FORMAT: Readonly<Record<string, readonly string[]>> = {
-  pdf: ["format", "filename", "version", "standards", "pages"],
-  png: ["format", "filename", "page", "pages", "archive", "ppi"],
-  svg: ["format", "filename", "page", "pages", "archive"],
-};
-const OUTPUT_FIELDS = ["format", "filename", "version", "standards", "pages", "page", "archive", "ppi"];
-
-const REQUIRED_VERSION: Readonly<Record<string, string>> = {
-  "a-1b": "1.4",
-  "a-1a": "1.4",
-  "a-2b": "1.7",
-  "a-2u": "1.7",
-  "a-2a": "1.7",
-  "a-3b": "1.7",
-  "a-3u": "1.7",
-  "a-3a": "1.7",
-  "a-4": "2.0",
-  "a-4f": "2.0",
-  "a-4e": "2.0",
-};
-const STANDARDS = [...Object.keys(REQUIRED_VERSION), "ua-1"];
+const OUTPUT_FIELDS = [...new Set(Object.values(OUTPUT_RULES.fields).flat())];
 
 /** The output rules in the order of docs/api.md#output-rules; the number of pages goes before those that are not about its text. */
 function validateOutput(output: Readonly<Record<string, unknown>>, limits: Limits): Verdict | null {
-  const [rule, field] = brokenRule(output) ?? [];
+  const { id: rule, field } = brokenOutputRule(output) ?? {};
   const isCountable = output.archive === "zip" && typeof output.pages === "string" && !rule?.startsWith("page_sel");
   if (isCountable && rule !== "page_range_end_precedes_start") {
     const count = countPagesSlowly(String(output.pages));
@@ -493,39 +454,6 @@ function validateOutput(output: Readonly<Record<string, unknown>>, limits: Limit
   return rule === undefined
     ? null
     : rejected("invalid_request", { rule, errors: [{ loc: ["output", field], type: rule }] });
-}
-
-function brokenRule(output: Readonly<Record<string, unknown>>): [rule: string, field: string] | null {
-  const { format, version, page, archive } = output;
-  const standards = Array.isArray(output.standards) ? output.standards.map(String) : [];
-  const profiles = standards.filter((standard) => standard !== "ua-1");
-  const hasUa1 = standards.includes("ua-1");
-  const pages = typeof output.pages === "string" ? output.pages : null;
-
-  if (pages !== null) {
-    const selections = pages.split(",");
-    if (Array.from(pages).length > 256) return ["page_selection_too_long", "pages"];
-    if (selections.length > 64) return ["page_selection_too_many_segments", "pages"];
-    if (!selections.every((selection) => /^[1-9][0-9]{0,8}(-([1-9][0-9]{0,8})?)?$/.test(selection))) {
-      return ["page_selection_malformed", "pages"];
-    }
-    if (pagesOf(pages).some(([first, last]) => last < first)) return ["page_range_end_precedes_start", "pages"];
-  }
-  if (standards.some((standard, index) => standards.indexOf(standard) !== index)) {
-    return ["duplicate_standards", "standards"];
-  }
-  if (profiles.length > 1) return ["multiple_pdf_a_standards", "standards"];
-  if (hasUa1 && profiles.some((profile) => profile.startsWith("a-4"))) return ["ua_1_with_pdf_a_4", "standards"];
-  if (version && profiles.some((profile) => REQUIRED_VERSION[profile] !== version)) {
-    return ["version_conflicts_with_standard", "version"];
-  }
-  if (hasUa1 && version === "2.0") return ["ua_1_with_pdf_2_0", "version"];
-  if (pages !== null && standards.some((standard) => ["ua-1", "a-1a", "a-2a", "a-3a"].includes(standard))) {
-    return ["pages_with_tagged_standard", "pages"];
-  }
-  if (format !== "pdf" && pages !== null && archive === null) return ["pages_requires_archive", "pages"];
-  if (format !== "pdf" && page !== null && archive !== null) return ["page_with_archive", "page"];
-  return null;
 }
 
 /** The first and last page of each selection. An open range counts as its first page. */

@@ -1,0 +1,84 @@
+/**
+ * What the operator learns of a render request: its metrics, its log line and its trace. The observer is told three times: when a
+ * request is received, when it is rendered, and when its answer is delivered. None of what it writes is content of the request.
+ */
+import type { IncomingHttpHeaders } from "node:http";
+import type { FastifyRequest } from "fastify";
+import { LIMITS_HEADER } from "../../protocol/headers.ts";
+import { parseTraceparent, TRACEPARENT_HEADER, type TraceParent } from "../../protocol/trace-context.ts";
+import { type Limits, limitsFingerprint } from "../../rules/limits.ts";
+import { phaseSeconds } from "../render/phases.ts";
+import { timeoutCauseOf } from "../render/timeouts.ts";
+import type { BackendMetrics, ObservedRender, RequestEnd } from "./metrics.ts";
+import type { OtlpTracing } from "./otlp-tracing.ts";
+
+export interface ReceivedRequest {
+  readonly request: FastifyRequest;
+  readonly caller: string;
+  /** Whether it has the edge's token. The traces of others are not believed. */
+  readonly isFromEdge: boolean;
+  readonly startMilliseconds: number;
+}
+
+/** A request that is ready to be answered. */
+export interface ProcessedRequest extends ObservedRender {
+  /** The size of the body, if all of it was read. */
+  readonly requestBytes?: number | undefined;
+}
+
+export class RequestObserver {
+  readonly #metrics: BackendMetrics;
+  readonly #tracing: OtlpTracing | null;
+  readonly #limitsFingerprint: string;
+
+  /** @param tracing null if no traces are exported */
+  constructor(limits: Limits, metrics: BackendMetrics, tracing: OtlpTracing | null) {
+    this.#limitsFingerprint = limitsFingerprint(limits);
+    this.#metrics = metrics;
+    this.#tracing = tracing;
+  }
+
+  /** The head of a request has arrived. If the edge has other limits, the two would judge the same request differently. */
+  received(request: FastifyRequest, caller: string, isFromEdge: boolean): ReceivedRequest {
+    const edgeLimits = request.headers[LIMITS_HEADER.toLowerCase()] ?? this.#limitsFingerprint;
+    if (edgeLimits !== this.#limitsFingerprint) {
+      this.#metrics.countLimitsMismatch();
+      request.log.warn({ limits: this.#limitsFingerprint }, "the edge has other limits than this backend");
+    }
+    return { request, caller, isFromEdge, startMilliseconds: performance.now() };
+  }
+
+  /** The answer is about to be sent, which may take minutes. */
+  rendered(processed: ProcessedRequest): void {
+    this.#metrics.observeRender(processed);
+  }
+
+  /** The answer is sent, or its client has gone: the request is counted and logged once. */
+  delivered(received: ReceivedRequest, processed: ProcessedRequest, end: RequestEnd): void {
+    const { request, caller, isFromEdge, startMilliseconds } = received;
+    const { format, requestBytes, peakMemoryBytes, outcome: rendering } = processed;
+    const endMilliseconds = performance.now();
+    this.#metrics.countRequest(caller, format, end, (endMilliseconds - startMilliseconds) / 1000);
+    const record = {
+      caller,
+      format,
+      outcome: end.outcome,
+      timeoutCause: rendering.kind === "refused" ? timeoutCauseOf(rendering.problem) : undefined,
+      requestBytes,
+      outputBytes: rendering.kind === "rendered" ? rendering.file.output.size : undefined,
+    };
+    const runs = end.delivery === null ? processed.runs : [...processed.runs, end.delivery.run];
+    request.log.info({ ...record, phases: phaseSeconds(runs), peakMemoryBytes }, "render");
+    if (this.#tracing === null || !isFromEdge) return;
+    const scheme = request.protocol === "https" ? "https" : "http";
+    const parent = traceParentOf(request.headers);
+    const times = { startMilliseconds, endMilliseconds, runs };
+    this.#tracing.record({ ...record, ...times, requestId: request.id, scheme, parent });
+  }
+}
+
+/** The trace that a request belongs to; null if it names none, or not in a valid form. */
+export function traceParentOf(headers: IncomingHttpHeaders): TraceParent | null {
+  const text = headers[TRACEPARENT_HEADER];
+  return parseTraceparent(typeof text === "string" ? text : null);
+}
