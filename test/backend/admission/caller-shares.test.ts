@@ -60,10 +60,13 @@ describe("slots", () => {
   });
 
   it("go to the caller that holds the fewest, whichever came first", async () => {
-    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 3 });
+    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 4 });
+    const other = Promise.withResolvers<void>();
+    void renders.queue.runIfFree(() => other.promise);
     await ask(renders, "first", "flood", "flood", "flood", "first");
-    await renders.end("first");
-    expect([renders.running("first"), renders.running("flood")]).toEqual([1, 2]);
+    other.resolve();
+    await renders.pass(0);
+    expect([renders.running("first"), renders.running("flood")]).toEqual([2, 2]);
   });
 
   it("can all be used by one caller while nobody else asks", async () => {
