@@ -12,6 +12,10 @@ const PACKAGES_OF_CLIENT = ["content-disposition"];
 
 /** The files of `edge/backends/` that talk to backends. The others decide. */
 const BACKEND_TRANSPORT = ["backend", "fetch-text", "forward-render"];
+const DECIDING_ON_BACKENDS = {
+  path: "^edge/backends/",
+  pathNot: `^edge/backends/(${BACKEND_TRANSPORT.join("|")})\\.ts$`,
+};
 
 /** The folders of the backend from the outermost inwards. Each may import those after it, never those before it. */
 const BACKEND_FOLDERS = ["http", "render", "typst", "sandbox", "launcher", "work-directory"];
@@ -104,11 +108,18 @@ export default {
       comment:
         "What decides about backends gets its clock, its random numbers and whatever talks to a backend passed in, so that the simulation runs it. biome.json denies it the globals.",
       severity: "error",
-      from: { path: "^edge/backends/", pathNot: `^edge/backends/(${BACKEND_TRANSPORT.join("|")})\\.ts$` },
+      from: DECIDING_ON_BACKENDS,
       to: {
         path: "^(edge/|node_modules/)",
         pathNot: [`^edge/backends/(?!(${BACKEND_TRANSPORT.join("|")})\\.ts$)`, "^edge/(clock|body/held-body)\\.ts$"],
       },
+    },
+    {
+      name: "choice-of-backends-gets-its-clock",
+      comment: "The same files know the type of a clock, and no clock.",
+      severity: "error",
+      from: DECIDING_ON_BACKENDS,
+      to: { path: "^edge/clock\\.ts$", dependencyTypesNot: ["type-only"] },
     },
     {
       name: "edge-without-containers",

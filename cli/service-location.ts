@@ -10,7 +10,8 @@ import { CommandError } from "./exit-codes.ts";
 
 export const DEFAULT_URL = "http://127.0.0.1:8787";
 const TOKEN_IN_CHECKOUT = join(".local", "api-token");
-const LOOPBACK_HOSTS = new Set(["127.0.0.1", "localhost", "[::1]"]);
+/** This machine, as a URL names it. */
+export const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "[::1]"]);
 
 export interface ServiceOptions {
   readonly url?: string | undefined;

@@ -81,5 +81,5 @@ app.notFound((context) => {
 
 app.onError((error, context) => {
   logFailure(context, "error", { requestId: context.var.requestId, message: "request failed", error: String(error) });
-  return problemResponse(context, serviceUnavailable());
+  return problemResponse(context, serviceUnavailable("edge_failure"));
 });

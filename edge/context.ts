@@ -11,6 +11,7 @@ import { uploadLimit } from "./body/read-body.ts";
 import { CommonCapabilities } from "./gathered/common-capabilities.ts";
 import { MetricsScraper } from "./gathered/metrics-scraper.ts";
 import type { RequestRecord } from "./log/request-record.ts";
+import { UnreportedCounts } from "./log/unreported-counts.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
 import type { TaggedJson } from "./tagged-json.ts";
 
@@ -42,6 +43,8 @@ interface Deployment {
   readonly bodyMemory: BodyMemory;
   /** The bodies that are being read. */
   readonly uploads: FairLimit;
+  /** Of refusals and failed attempts. */
+  readonly counts: UnreportedCounts;
   readonly backends: readonly Backend[];
   readonly backendChoice: BackendChoice;
   readonly metricsScraper: MetricsScraper;
@@ -62,12 +65,16 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
   const known = deployments.get(env);
   if (known !== undefined) return known;
   const settings = readEdgeSettings(env);
-  const backends = settings.backends.map((address) => openBackend(address, env, settings.accessToken));
+  const counts = new UnreportedCounts();
+  const backends = settings.backends.map((address) =>
+    counts.reportedBy(openBackend(address, env, settings.accessToken), settings.backendToken),
+  );
   const deployment: Deployment = {
     settings,
     limitsFingerprint: limitsFingerprint(settings.limits),
     bodyMemory: new BodyMemory(settings.limits.max_request_body_bytes),
     uploads: uploadLimit(settings.bodyTimeoutSeconds),
+    counts,
     backends,
     backendChoice: new BackendChoice(backends.length),
     metricsScraper: new MetricsScraper(backends, settings.metricsAccess.kind === "open"),

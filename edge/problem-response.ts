@@ -3,6 +3,7 @@
  */
 
 import { NOT_STORED_HEADERS } from "../protocol/headers.ts";
+import { causeField } from "../rules/causes.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS, type Problem, problemDocument, problemInstance } from "../rules/problem.ts";
 import type { EdgeContext } from "./context.ts";
 
@@ -12,6 +13,7 @@ export const PROBLEM_HEADERS = { ...NOT_STORED_HEADERS, "Content-Type": PROBLEM_
 /** The response that reports `problem`, with `Retry-After` when the client should try again. */
 export function problemResponse(context: EdgeContext, problem: Problem): Response {
   context.var.record.code = problem.code;
+  context.var.record.cause = causeField(problem);
   const document = problemDocument(problem, problemInstance(context.req.url, context.var.requestId));
   const response = new Response(JSON.stringify(document), {
     status: PROBLEMS[problem.code].status,

@@ -7,9 +7,11 @@
 /** Nobody: the number has no meaning outside the sandbox's own user namespace. */
 const USER_ID = "65534";
 
-/** The namespaces of a render, and the user in them. @type {readonly string[]} */
+export const NETWORK_ARGUMENT = "--unshare-net";
+
+/** The namespaces of a render except that for the network, and the user in them. @type {readonly string[]} */
 export const NAMESPACE_ARGUMENTS = [
-  ...["--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
+  ...["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
   ...["--uid", USER_ID, "--gid", USER_ID, "--hostname", "sandbox"],
 ];
 
@@ -18,7 +20,7 @@ export const NAMESPACE_ARGUMENTS = [
  *
  * @type {readonly string[]}
  */
-export const EMPTY_SANDBOX_ARGUMENTS = [...NAMESPACE_ARGUMENTS, "--clearenv", "--", "/none"];
+export const EMPTY_SANDBOX_ARGUMENTS = [NETWORK_ARGUMENT, ...NAMESPACE_ARGUMENTS, "--clearenv", "--", "/none"];
 
 /**
  * Whether an empty sandbox could be made: only then does bubblewrap report that the program is missing.

@@ -68,13 +68,13 @@ export function authenticateCaller(
 export function validateToken(
   candidate: string | null | undefined,
   tokens: readonly string[],
-  place: string = API_TOKEN_HEADER,
+  place: string,
 ): Problem | null {
   return positionOf(candidate ?? "", tokens) > 0 ? null : invalidToken(tokens, place);
 }
 
 function invalidToken(tokens: readonly string[], place: string): Problem {
-  if (tokens.length === 0) return serviceUnavailable();
+  if (tokens.length === 0) return serviceUnavailable("no_tokens");
   return problem("forbidden", `A valid token is required in ${place}.`, {});
 }
 

@@ -23,6 +23,12 @@ export const PATIENCE_HEADER = "X-Service-Patience-Milliseconds";
 /** From a backend to the edge, in each answer to a render: how busy the backend is. See `formatBackendLoad`. */
 export const LOAD_HEADER = "X-Service-Load";
 
+/**
+ * From the edge to a backend, with any request: what the edge has counted since its last report, as `name=count` in the form of a URL's
+ * query, by the names in `rules/causes.ts`. A backend that has counted it repeats the field in its answer.
+ */
+export const EDGE_COUNTS_HEADER = "X-Service-Edge-Counts";
+
 /** The name of a caller: safe in a header, a log line and a metric label. */
 export const CALLER_NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
@@ -34,6 +40,9 @@ export const REQUEST_ID_PATTERN = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$
 
 /** From a backend to the edge, in a problem: its code, so that the edge can log it without reading the body. */
 export const PROBLEM_CODE_HEADER = "X-Service-Problem-Code";
+
+/** The same for its cause, if it has one. */
+export const PROBLEM_CAUSE_HEADER = "X-Service-Problem-Cause";
 
 /** In every response. */
 export const COMMON_HEADERS = { "X-Content-Type-Options": "nosniff" } as const;

@@ -146,24 +146,11 @@ const SELECTION_RULES: ReadonlySet<OutputRuleId> = new Set([
  * because no rule names it (docs/api.md#output-rules), unless the pages cannot be counted.
  */
 export function validateOutput(output: Output, limits: Limits): Problem | null {
-  const broken = firstBroken(output);
-  if (broken === undefined) return validateSelectedPageCount(output, limits);
-  return (
-    (SELECTION_RULES.has(broken.id) ? null : validateSelectedPageCount(output, limits)) ?? brokenRuleProblem(broken)
-  );
-}
-
-/** The problem of the first output rule that `output` breaks, or null. */
-export function validateOutputRules(output: Output): Problem | null {
-  const broken = firstBroken(output);
-  return broken === undefined ? null : brokenRuleProblem(broken);
-}
-
-function firstBroken(output: Output): OutputRule | undefined {
-  return OUTPUT_RULES.find(({ isBrokenBy }) => isBrokenBy(output));
-}
-
-function brokenRuleProblem({ id, field, description }: OutputRule): Problem {
+  const broken = OUTPUT_RULES.find(({ isBrokenBy }) => isBrokenBy(output));
+  const tooManyPages =
+    broken !== undefined && SELECTION_RULES.has(broken.id) ? null : validateSelectedPageCount(output, limits);
+  if (broken === undefined || tooManyPages !== null) return tooManyPages;
+  const { id, field, description } = broken;
   const errors = [{ loc: ["output", field], msg: description, type: id }];
   return problem("invalid_request", description, { rule: id, errors });
 }

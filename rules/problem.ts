@@ -5,6 +5,17 @@
  * diagnostics, bodies or tokens.
  */
 
+import {
+  ATTEMPT_FAILURES,
+  type AttemptFailure,
+  CAUSES,
+  type CapacityCause,
+  type Cause,
+  type CausedCode,
+  inSeconds,
+  type TimeoutCause,
+  type UnavailableCause,
+} from "./causes.ts";
 import type { OutputRuleId, SetRuleId } from "./rule-ids.ts";
 
 /** Who has to act. Only `service` means that the service failed. */
@@ -234,6 +245,8 @@ export type Problem = {
     readonly code: Code;
     readonly detail: string;
     readonly context: ProblemContexts[Code];
+    /** For log and metrics. */
+    readonly cause?: Code extends CausedCode ? Cause<Code> : never;
   };
 }[ProblemCode];
 
@@ -260,11 +273,16 @@ export function methodNotAllowed(allowed: string): Problem {
   return problem("method_not_allowed", `Only ${allowed} can be used here.`, {});
 }
 
+/** @param limitSeconds the limit that was exceeded */
+export function renderTimeout(cause: TimeoutCause, limitSeconds: number, timeoutSeconds: number): Problem {
+  const detail = CAUSES.render_timeout[cause](inSeconds(limitSeconds));
+  return { ...problem("render_timeout", detail, { timeout_secs: timeoutSeconds }), cause };
+}
+
 /** The service is overloaded; nothing is broken. */
-export function renderQueueFull(cause: string, retryAfterSeconds: number): Problem {
-  const seconds = retryAfterSeconds === 1 ? "second" : "seconds";
-  const detail = `${cause} Try again in ${retryAfterSeconds} ${seconds}.`;
-  return problem("render_queue_full", detail, { retry_after: retryAfterSeconds });
+export function renderQueueFull(cause: CapacityCause, retryAfterSeconds: number): Problem {
+  const detail = `${CAUSES.render_queue_full[cause]} Try again in ${inSeconds(retryAfterSeconds)}.`;
+  return { ...problem("render_queue_full", detail, { retry_after: retryAfterSeconds }), cause };
 }
 
 /** @param countedBytes what was counted until the output was over the limit. */
@@ -275,9 +293,16 @@ export function outputTooLarge(countedBytes: number, limit: number): Problem {
   return problem("output_too_large", detail, { size, limit });
 }
 
-/** An unexpected failure. Its cause goes to the log, never to the client. */
-export function serviceUnavailable(): Problem {
-  return problem("service_unavailable", "The service cannot take this request now.", {});
+/**
+ * An unexpected failure. What exactly failed goes to the log, never to the client.
+ *
+ * @param failures how each attempt failed, if there were any
+ */
+export function serviceUnavailable(cause: UnavailableCause, failures: readonly AttemptFailure[] = []): Problem {
+  const attempts = failures.map((failure) => ATTEMPT_FAILURES[failure]).join(", then one ");
+  const detail = `The service cannot take this request now. ${CAUSES.service_unavailable[cause]}`;
+  const problemOfCause = problem("service_unavailable", attempts === "" ? detail : `${detail} One ${attempts}.`, {});
+  return { ...problemOfCause, cause };
 }
 
 /** The body of an error response. */

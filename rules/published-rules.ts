@@ -80,26 +80,23 @@ export function checkRequest(request: unknown, constraints: PublishedConstraints
 
 /** Runs the conformance vectors of a document. An empty result means that this library comes to every published verdict. */
 export function runVectors(constraints: PublishedConstraints): Disagreement[] {
-  const disagreements: Disagreement[] = [];
-  const compare = (
-    input: object,
-    request: object,
-    { accepted, code = null, rule = null }: PublishedVector<unknown>,
-  ) => {
-    const published = { accepted, code, rule };
+  return vectorRequests(constraints).flatMap(({ input, request, vector: { accepted, code = null, rule = null } }) => {
     const found = verdictOn(request);
-    const isSame =
-      published.accepted === found.accepted && published.code === found.code && published.rule === found.rule;
-    if (!isSame) disagreements.push({ input, published, found });
-  };
-  for (const vector of constraints.conformance_vectors) {
+    const isSame = accepted === found.accepted && code === found.code && rule === found.rule;
+    return isSame ? [] : [{ input, published: { accepted, code, rule }, found }];
+  });
+}
+
+/** The conformance vectors of a document, and each as a request. */
+export function vectorRequests({ conformance_vectors, output_rules }: PublishedConstraints) {
+  const ofKeys = conformance_vectors.map((vector) => {
     const files = Object.fromEntries(vector.keys.map((key) => [key, { encoding: "text", content: "" }]));
-    compare(vector.keys, { source: "x", files }, vector);
-  }
-  for (const vector of constraints.output_rules.conformance_vectors) {
-    compare(vector.output, { source: "x", output: vector.output }, vector);
-  }
-  return disagreements;
+    return { vector, input: vector.keys, request: { source: "x", files } };
+  });
+  const ofOutput = output_rules.conformance_vectors.map((vector) => {
+    return { vector, input: vector.output, request: { source: "x", output: vector.output } };
+  });
+  return [...ofKeys, ...ofOutput];
 }
 
 /** A fetched JSON value as constraints, or null when it is not a constraints document. */

@@ -6,7 +6,7 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { BACKEND_INTEGER_SETTINGS } from "../backend/start/settings.ts";
 import { cellOf } from "../bench/report.ts";
-import { ANSWER_FAULTS } from "../cli/doctor/answer-faults.ts";
+import { ANSWER_FAULTS } from "../cli/doctor/answers.ts";
 import { CHECK_GROUPS } from "../cli/doctor/checks.ts";
 import { adviceFor } from "../client/problem-advice.ts";
 import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../edge/log/analytics.ts";
@@ -129,9 +129,9 @@ const TABLES: Readonly<Record<string, () => string>> = {
     ),
   "doctor-checks": () =>
     table(
-      ["", "Check", "Looks at"],
+      ["", "Check", "What is asked"],
       CHECK_GROUPS.flatMap(({ name, checks }) =>
-        checks.map(({ id, looksAt }, index) => [index === 0 ? name : "", code(id), looksAt]),
+        checks.map(({ id, title }, index) => [index === 0 ? name : "", code(id), title]),
       ),
     ),
   "doctor-faults": () => doctorFaultsTable(),

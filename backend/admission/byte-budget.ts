@@ -33,11 +33,18 @@ export class ByteBudget {
 
   /** An empty reservation of a caller. It must be released. */
   open(caller: string): Reservation {
-    return new Reservation((difference) => this.#change(caller, difference));
+    return new Reservation(
+      (difference) => this.#change(caller, difference),
+      (difference) => this.#callerBytes(caller) + difference > this.#maxBytesPerCaller,
+    );
+  }
+
+  #callerBytes(caller: string): number {
+    return this.#bytesByCaller.get(caller) ?? 0;
   }
 
   #change(caller: string, difference: number): boolean {
-    const callerBytes = (this.#bytesByCaller.get(caller) ?? 0) + difference;
+    const callerBytes = this.#callerBytes(caller) + difference;
     const isOver = this.#reservedBytes + difference > this.maxBytes || callerBytes > this.#maxBytesPerCaller;
     if (isOver) return false;
     this.#reservedBytes += difference;
@@ -51,11 +58,13 @@ export class ByteBudget {
 /** The part of a budget that one request holds. */
 export class Reservation {
   readonly #change: (difference: number) => boolean;
+  readonly #exceedsShare: (difference: number) => boolean;
   #bytes = 0;
   #isReleased = false;
 
-  constructor(change: (difference: number) => boolean) {
+  constructor(change: (difference: number) => boolean, exceedsShare: (difference: number) => boolean) {
     this.#change = change;
+    this.#exceedsShare = exceedsShare;
   }
 
   get bytes(): number {
@@ -69,6 +78,11 @@ export class Reservation {
     if (this.#isReleased || !this.#change(bytes - this.#bytes)) return false;
     this.#bytes = bytes;
     return true;
+  }
+
+  /** Whether it is the caller's share that leaves no room for this, however much others hold. */
+  isOverShare(bytes: number): boolean {
+    return this.#exceedsShare(bytes - this.#bytes);
   }
 
   /** Gives everything back. The reservation cannot grow again. May be called more than once. */

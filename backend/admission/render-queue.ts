@@ -12,6 +12,7 @@
  * Nobody is refused while a slot is free: a request that would be refused is lent the slot that is kept free. A lent slot is withdrawn
  * as soon as a caller without a slot needs it, and only then is the request refused.
  */
+import type { CapacityCause } from "../../rules/causes.ts";
 import { CallerLoad } from "./caller-load.ts";
 import { type Clock, MILLISECONDS_PER_SECOND, SYSTEM_CLOCK } from "./clock.ts";
 
@@ -39,11 +40,19 @@ export interface Applicant {
  */
 export type SlotWork<Result> = (withdrawn: AbortSignal | null) => Promise<Result | null>;
 
+/** Why a request got no slot. */
+export type QueueCause = Extract<CapacityCause, "slots_busy" | "slot_kept_free" | "queue_full" | "time_budget">;
+
 /** How a request for a slot ended. */
 export type Admission<Result> =
   | { readonly kind: "done"; readonly result: Result; readonly waitedSeconds: number }
   /** No slot before the deadline, no place in the queue, or only a lent slot that was withdrawn. */
-  | { readonly kind: "full"; readonly retryAfterSeconds: number; readonly waitedSeconds: number }
+  | {
+      readonly kind: "full";
+      readonly cause: QueueCause;
+      readonly retryAfterSeconds: number;
+      readonly waitedSeconds: number;
+    }
   /** The applicant's signal was aborted before a slot was free. */
   | { readonly kind: "left" };
 
@@ -53,7 +62,8 @@ type Entry =
       readonly withdrawn: AbortSignal | null;
       readonly leave: ReturnType<CallerLoad<Waiter>["admit"]>;
     }
-  | { readonly kind: "full" | "left" };
+  | { readonly kind: "full"; readonly cause: QueueCause }
+  | { readonly kind: "left" };
 
 interface Waiter {
   readonly load: CallerLoad<Waiter>;
@@ -114,12 +124,16 @@ export class RenderQueue {
       const result = await this.#hold(entry, applicant, admitted, work);
       if (result !== null) return { kind: "done", result, waitedSeconds };
     }
-    return { kind: "full", retryAfterSeconds: this.#retryAfterSeconds(load), waitedSeconds };
+    // Only a lent slot, which is one that is kept free, is withdrawn.
+    const cause = entry.kind === "full" ? entry.cause : "slot_kept_free";
+    return { kind: "full", cause, retryAfterSeconds: this.#retryAfterSeconds(load), waitedSeconds };
   }
 
   /** Runs `work` if a slot is free now. It counts for no caller: nobody's share changes, and nobody has to leave a slot for it. */
   async runIfFree<Result>(work: () => Promise<Result>): Promise<Extract<Admission<Result>, { kind: "done" | "full" }>> {
-    if (this.#running >= this.#options.slots) return { kind: "full", retryAfterSeconds: 1, waitedSeconds: 0 };
+    if (this.#running >= this.#options.slots) {
+      return { kind: "full", cause: "slots_busy", retryAfterSeconds: 1, waitedSeconds: 0 };
+    }
     this.#running++;
     try {
       return { kind: "done", result: await work(), waitedSeconds: 0 };
@@ -157,7 +171,7 @@ export class RenderQueue {
   #retryAfterSeconds(own: CallerLoad<Waiter>): number {
     const time = this.#clock.nowSeconds();
     const slow = this.#slowCallers(time);
-    const isHeldBack = this.#options.slots > 1 && slow.has(own);
+    const isHeldBack = this.#isHeldBack(own, slow);
     let ahead = 0;
     for (const load of isHeldBack ? slow : this.#callers.values()) {
       const renderSeconds = load.expectedSeconds(time, this.#meanRenderSeconds);
@@ -166,6 +180,11 @@ export class RenderQueue {
     const seconds = Math.ceil(ahead / (this.#options.slots - (isHeldBack ? 1 : 0)));
     const longest = Math.ceil(this.#options.deadlineMilliseconds / MILLISECONDS_PER_SECOND);
     return Math.max(1, Math.min(seconds, longest));
+  }
+
+  /** Whether the last free slot is kept from a caller. */
+  #isHeldBack(load: CallerLoad<Waiter>, slow: ReadonlySet<CallerLoad<Waiter>>): boolean {
+    return this.#options.slots > 1 && slow.has(load);
   }
 
   #enter(
@@ -177,7 +196,11 @@ export class RenderQueue {
     return new Promise((resolve) => {
       const leave = () => waiter.settle({ kind: "left" });
       const deadline = Math.min(this.#options.deadlineMilliseconds, deadlineMilliseconds);
-      const cancelDeadline = this.#clock.after(deadline, () => this.#lendOrRefuse(waiter));
+      const isBudget = deadline < this.#options.deadlineMilliseconds;
+      const cancelDeadline = this.#clock.after(deadline, () => {
+        const isHeldBack = this.#isHeldBack(load, this.#slowCallers(this.#clock.nowSeconds()));
+        this.#lendOrRefuse(waiter, isHeldBack ? "slot_kept_free" : isBudget ? "time_budget" : "slots_busy");
+      });
       const waiter: Waiter = {
         load,
         settle: (entry) => {
@@ -192,7 +215,7 @@ export class RenderQueue {
       load.waiting.add(waiter);
       this.#waiting++;
       this.#admitWaiting();
-      if (this.#waiting > this.#options.maxWaiting) this.#lendOrRefuse(this.#leastEntitled(waiter));
+      if (this.#waiting > this.#options.maxWaiting) this.#lendOrRefuse(this.#leastEntitled(waiter), "queue_full");
     });
   }
 
@@ -215,9 +238,9 @@ export class RenderQueue {
   }
 
   /** While a request waits, a free slot is one that is kept for others. */
-  #lendOrRefuse(waiter: Waiter): void {
+  #lendOrRefuse(waiter: Waiter, cause: QueueCause): void {
     if (this.#running >= this.#options.slots) {
-      waiter.settle({ kind: "full" });
+      waiter.settle({ kind: "full", cause });
       return;
     }
     this.#loan = new AbortController();

@@ -8,7 +8,7 @@ import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import Fastify, { type FastifyInstance, LogController, type RouteHandlerMethod } from "fastify";
 import { CAPABILITIES_PATH } from "../../protocol/capabilities.ts";
-import { COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../protocol/headers.ts";
+import { COMMON_HEADERS, EDGE_COUNTS_HEADER, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../protocol/headers.ts";
 import { BACKEND_ROUTES } from "../../protocol/routes.ts";
 import { traceIdOf } from "../../protocol/trace-context.ts";
 import { notFound, serviceUnavailable } from "../../rules/problem.ts";
@@ -31,7 +31,7 @@ import { Deliveries } from "./delivery.ts";
 import { answerMalformedHttp } from "./malformed-http.ts";
 import { PendingAnswers } from "./pending-answers.ts";
 import { reportFailure, sendProblem } from "./problem-response.ts";
-import { renderRoute } from "./render-route.ts";
+import { forbiddenOf, renderRoute } from "./render-route.ts";
 import { answerUnrouted } from "./unrouted.ts";
 
 /** How long a whole request may take to arrive, on any route. The render route has shorter deadlines for bodies. */
@@ -141,6 +141,11 @@ export function buildBackend(
 
   app.addHook("onRequest", async (request, reply) => {
     reply.headers({ ...COMMON_HEADERS, [REQUEST_ID_HEADER]: request.id });
+    const counts = request.headers[EDGE_COUNTS_HEADER.toLowerCase()];
+    if (typeof counts === "string" && forbiddenOf(request, settings.backendTokens) === null) {
+      metrics.countEdge(counts);
+      reply.header(EDGE_COUNTS_HEADER, counts);
+    }
   });
   app.addHook("onSend", async (_request, reply) => {
     // A connection that is kept alive would prevent the draining backend from ending.
@@ -184,7 +189,9 @@ export function buildBackend(
     },
     "/health": () => ({ status: "ok", typst: typstVersion, sandbox: sandbox.mode }),
     "/ready": (request, reply) =>
-      stage !== "serving" || !canServe ? sendProblem(request, reply, serviceUnavailable()) : { status: "ready" },
+      stage === "serving" && canServe
+        ? { status: "ready" }
+        : sendProblem(request, reply, serviceUnavailable(canServe ? "draining" : "no_tokens")),
     "/metrics": (_request, reply) => {
       reply.type(metrics.contentType);
       return metrics.text();

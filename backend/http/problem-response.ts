@@ -2,7 +2,13 @@
  * Problems as responses of a backend.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { COMMON_HEADERS, NOT_STORED_HEADERS, PROBLEM_CODE_HEADER, REQUEST_ID_HEADER } from "../../protocol/headers.ts";
+import {
+  COMMON_HEADERS,
+  NOT_STORED_HEADERS,
+  PROBLEM_CAUSE_HEADER,
+  PROBLEM_CODE_HEADER,
+  REQUEST_ID_HEADER,
+} from "../../protocol/headers.ts";
 import {
   PROBLEM_MEDIA_TYPE,
   PROBLEMS,
@@ -23,6 +29,7 @@ export function sendProblem(request: FastifyRequest, reply: FastifyReply, proble
       ...NOT_STORED_HEADERS,
       [REQUEST_ID_HEADER]: request.id,
       [PROBLEM_CODE_HEADER]: problem.code,
+      ...(problem.cause !== undefined && { [PROBLEM_CAUSE_HEADER]: problem.cause }),
     })
     .type(PROBLEM_MEDIA_TYPE)
     .serializer((payload: unknown) => JSON.stringify(payload))
@@ -32,5 +39,5 @@ export function sendProblem(request: FastifyRequest, reply: FastifyReply, proble
 /** Logs why the service failed. The client is only told that it did. */
 export function reportFailure(request: FastifyRequest, error: unknown): Problem {
   request.log.error({ err: error }, "request failed");
-  return serviceUnavailable();
+  return serviceUnavailable("backend_failure");
 }

@@ -68,7 +68,8 @@ export function readBody(message: IncomingMessage, limits: Limits, memory: Reser
     const silence = setTimeout(() => refuse(bodyTooSlow()), BODY_SILENCE_MILLISECONDS);
     const take = (piece: Buffer) => {
       silence.refresh();
-      const problem = memory.resize(collector.capacityWith(piece.length)) ? collector.add(piece) : noMemory();
+      const bytes = collector.capacityWith(piece.length);
+      const problem = memory.resize(bytes) ? collector.add(piece) : noMemory(memory.isOverShare(bytes));
       if (problem !== null) refuse(problem);
     };
     message.on("data", take).on("end", end).on("close", abort).on("error", abort);
@@ -111,6 +112,6 @@ function bodyTooSlow(): Problem {
   return problem("invalid_request", "The body did not arrive in time.", {});
 }
 
-function noMemory(): Problem {
-  return renderQueueFull("There is no memory for the request now.", NO_MEMORY_RETRY_SECONDS);
+function noMemory(isOverShare: boolean): Problem {
+  return renderQueueFull(isOverShare ? "body_memory_share" : "body_memory", NO_MEMORY_RETRY_SECONDS);
 }

@@ -147,7 +147,7 @@ async function receive(
 ): Promise<Reception> {
   const refused = (problem: Problem): Refusal => ({ kind: "refused", problem });
   if (forbidden !== null) return refused(forbidden);
-  if (isDraining()) return refused(serviceUnavailable());
+  if (isDraining()) return refused(serviceUnavailable("draining"));
   const reading = await readBody(request.raw, settings.limits, memory);
   if (reading.kind === "aborted") return { kind: CLIENT_GONE };
   if (reading.kind === "refused") return reading;
@@ -168,31 +168,21 @@ async function renderInSlot(
 ): Promise<Pick<Processed, "outcome" | "runs" | "peakMemoryBytes">> {
   const applicant = { caller: valid.caller, signal: clientGone, deadlineMilliseconds };
   const startMilliseconds = performance.now();
-  const queueRun = (waitedSeconds: number): PhaseRun<RequestPhase> => {
-    return { phase: "queue", startMilliseconds, milliseconds: waitedSeconds * 1000 };
-  };
-  const renderUntil = (stop: AbortSignal) => render(resources, valid, stop);
   const admission =
     valid.caller === PROBE_CALLER
-      ? await resources.queue.runIfFree(() => renderUntil(clientGone))
+      ? await resources.queue.runIfFree(() => render(resources, valid, clientGone))
       : await resources.queue.run(applicant, async (withdrawn) => {
-          if (withdrawn === null) return renderUntil(clientGone);
-          const report = await renderUntil(AbortSignal.any([clientGone, withdrawn]));
+          const stop = withdrawn === null ? clientGone : AbortSignal.any([clientGone, withdrawn]);
+          const report = await render(resources, valid, stop);
           const isWithdrawn = report.outcome.kind === CLIENT_GONE && !clientGone.aborted;
           return isWithdrawn ? null : report;
         });
-  switch (admission.kind) {
-    case "left":
-      return { outcome: notRendered(CLIENT_GONE), runs: [] };
-    case "full": {
-      const problem = renderQueueFull("No render slot became free in time.", admission.retryAfterSeconds);
-      return { outcome: notRendered(problem), runs: [queueRun(admission.waitedSeconds)] };
-    }
-    case "done": {
-      const { outcome, runs, peakMemoryBytes } = admission.result;
-      return { outcome, runs: [queueRun(admission.waitedSeconds), ...runs], peakMemoryBytes };
-    }
-  }
+  if (admission.kind === "left") return { outcome: notRendered(CLIENT_GONE), runs: [] };
+  const milliseconds = admission.waitedSeconds * 1000;
+  const queued: PhaseRun<RequestPhase> = { phase: "queue", startMilliseconds, milliseconds };
+  if (admission.kind === "done") return { ...admission.result, runs: [queued, ...admission.result.runs] };
+  const problem = renderQueueFull(admission.cause, admission.retryAfterSeconds);
+  return { outcome: notRendered(problem), runs: [queued] };
 }
 
 /** Step 3: delivers the file, sends the problem, or closes the connection if the client has disconnected. */
@@ -223,10 +213,16 @@ async function sendReply(
   }
 }
 
-/** Validates the edge's token. The name of a caller is believed only with it. */
-function senderOf({ headers }: FastifyRequest, tokens: readonly string[]): Sender {
+/** Why a request is refused that has no token of the edge. */
+export function forbiddenOf({ headers }: FastifyRequest, tokens: readonly string[]): Problem | null {
   const token = headers[BACKEND_TOKEN_HEADER.toLowerCase()];
-  const forbidden = validateToken(typeof token === "string" ? token : null, tokens);
+  return validateToken(typeof token === "string" ? token : null, tokens, BACKEND_TOKEN_HEADER);
+}
+
+/** The name of a caller is believed only with the edge's token. */
+function senderOf(request: FastifyRequest, tokens: readonly string[]): Sender {
+  const { headers } = request;
+  const forbidden = forbiddenOf(request, tokens);
   const name = headers[CALLER_HEADER.toLowerCase()];
   const isNamed = forbidden === null && typeof name === "string" && CALLER_NAME_PATTERN.test(name);
   const patience = headers[PATIENCE_HEADER.toLowerCase()];

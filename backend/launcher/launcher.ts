@@ -11,7 +11,7 @@ import { describeError, ServiceFailure } from "../observe/error-log.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
 import type { LaunchedProgram, ProgramCommand, ProgramEnd } from "./program.ts";
-import { type Run, Shell } from "./shell.ts";
+import { type Run, Shell, type ShellOptions } from "./shell.ts";
 
 /** A shell that takes longer than this to report the end of its program is stuck. */
 const ANSWER_TIMEOUT_MILLISECONDS = 5000;
@@ -24,13 +24,14 @@ export interface LauncherOptions {
   readonly answerTimeoutMilliseconds?: number | undefined;
   /** A POSIX shell. */
   readonly shellPath?: string;
+  /** A program and its arguments that replaces itself with each shell, in an empty network of its own; empty if there is none. */
+  readonly emptyNetwork?: readonly string[];
 }
 
 export class Launcher {
-  readonly #workDirectory: string;
-  readonly #mkfifoPath: string;
-  readonly #answerTimeoutMilliseconds: number;
-  readonly #shellPath: string;
+  readonly #shellOptions: Omit<ShellOptions, "fifoPath">;
+  /** Whether its programs have no network, and share none with a program that runs at the same time. */
+  readonly hasEmptyNetworks: boolean;
   readonly #maxIdleShells: number;
   readonly #shells = new Set<Shell>();
   /** The most recently used shell is the last one. */
@@ -46,13 +47,16 @@ export class Launcher {
       maxConcurrentRenders,
       warmRenders,
     }: Pick<BackendSettings, "workDirectory" | "mkfifoPath" | "maxConcurrentRenders" | "warmRenders">,
-    { answerTimeoutMilliseconds = ANSWER_TIMEOUT_MILLISECONDS, shellPath = "/bin/sh" }: LauncherOptions = {},
+    {
+      answerTimeoutMilliseconds = ANSWER_TIMEOUT_MILLISECONDS,
+      shellPath = "/bin/sh",
+      emptyNetwork = [],
+    }: LauncherOptions = {},
   ) {
-    this.#workDirectory = workDirectory;
+    const command = [...emptyNetwork, shellPath];
+    this.#shellOptions = { command, workDirectory, mkfifoPath, answerTimeoutMilliseconds };
     mkdirSync(workDirectoryPath(workDirectory, "launcher"), { mode: 0o700 });
-    this.#mkfifoPath = mkfifoPath;
-    this.#answerTimeoutMilliseconds = answerTimeoutMilliseconds;
-    this.#shellPath = shellPath;
+    this.hasEmptyNetworks = emptyNetwork.length > 0;
     this.#maxIdleShells = maxConcurrentRenders + warmRenders;
   }
 
@@ -63,9 +67,7 @@ export class Launcher {
 
   /** Starts a program. Never throws: a failure to start is reported as the program's end. */
   start(command: ProgramCommand): LaunchedProgram {
-    const program = new Program();
-    this.#start(command, program).catch((error: unknown) => program.onEnd(failure(error)));
-    return program;
+    return new Program((program) => this.#start(command, program));
   }
 
   /** Ends everything that it has started. It cannot be used again. */
@@ -75,7 +77,7 @@ export class Launcher {
     for (const shell of shells) shell.close();
     const timer = setTimeout(() => {
       for (const shell of shells) shell.kill();
-    }, this.#answerTimeoutMilliseconds);
+    }, this.#shellOptions.answerTimeoutMilliseconds);
     await Promise.all(shells.map(({ ended }) => ended));
     clearTimeout(timer);
   }
@@ -92,7 +94,7 @@ export class Launcher {
     return undefined;
   }
 
-  async #start(command: ProgramCommand, program: Program): Promise<void> {
+  async #start(command: ProgramCommand, program: Program): Promise<Run> {
     if (this.#isClosed) throw new ServiceFailure("the launcher is closed");
     const shell = (await this.#takeIdle()) ?? (await this.#openShell());
     if (program.isKilled) {
@@ -100,24 +102,14 @@ export class Launcher {
       throw new ServiceFailure("killed before it was started");
     }
     if (!shell.isUsable) throw new ServiceFailure("its shell could not be started");
-    const run = shell.run(command, {
-      onStart: () => program.onStart(shell.pid),
-      onEnd: (end) => {
-        this.#keep(shell);
-        program.onEnd(end);
-      },
-    });
-    program.attach(run);
+    const run = shell.run(command);
+    void run.end.then(() => this.#keep(shell));
+    return run;
   }
 
   async #openShell(): Promise<Shell> {
-    const shell = new Shell({
-      shellPath: this.#shellPath,
-      workDirectory: this.#workDirectory,
-      fifoPath: join(basename(workDirectoryPath(this.#workDirectory, "launcher")), String(++this.#shellsMade)),
-      mkfifoPath: this.#mkfifoPath,
-      answerTimeoutMilliseconds: this.#answerTimeoutMilliseconds,
-    });
+    const folder = basename(workDirectoryPath(this.#shellOptions.workDirectory, "launcher"));
+    const shell = new Shell({ ...this.#shellOptions, fifoPath: join(folder, String(++this.#shellsMade)) });
     this.#shells.add(shell);
     void shell.ended.then(() => {
       this.#shells.delete(shell);
@@ -138,23 +130,19 @@ export class Launcher {
 
 /** A program from the call that starts it to its end, whether or not a shell has it. */
 class Program implements LaunchedProgram {
-  readonly #output = Promise.withResolvers<Readable | null>();
-  /** Resolves with its ancestor. */
-  readonly #started = Promise.withResolvers<number | null>();
-  readonly #ended = Promise.withResolvers<ProgramEnd>();
-  #run: Run | null = null;
+  readonly output: Promise<Readable | null>;
+  readonly ancestorPid: Promise<number | null>;
+  readonly end: Promise<ProgramEnd>;
+  /** Null if it never ran. */
+  readonly #run: Promise<Run | null>;
   #isKilled = false;
 
-  get output(): Promise<Readable | null> {
-    return this.#output.promise;
-  }
-
-  get ancestorPid(): Promise<number | null> {
-    return this.#started.promise;
-  }
-
-  get end(): Promise<ProgramEnd> {
-    return this.#ended.promise;
+  constructor(start: (program: Program) => Promise<Run>) {
+    const started = start(this);
+    this.#run = started.catch(() => null);
+    this.output = this.#run.then((run) => run?.output ?? null);
+    this.ancestorPid = this.#run.then((run) => run?.ancestorPid ?? null);
+    this.end = started.then(({ end }) => end).catch(failure);
   }
 
   get isKilled(): boolean {
@@ -162,29 +150,12 @@ class Program implements LaunchedProgram {
   }
 
   async write(pieces: readonly Buffer[]): Promise<boolean> {
-    await this.#started.promise;
-    return this.#run?.write(pieces) ?? false;
+    return (await (await this.#run)?.write(pieces)) ?? false;
   }
 
   kill(): void {
     this.#isKilled = true;
-    this.#run?.finish();
-  }
-
-  attach(run: Run): void {
-    this.#run = run;
-    this.#output.resolve(run.output);
-  }
-
-  onStart(shellPid: number | null): void {
-    this.#started.resolve(shellPid);
-  }
-
-  onEnd(end: ProgramEnd): void {
-    this.#run = null;
-    this.#output.resolve(null);
-    this.#started.resolve(null);
-    this.#ended.resolve(end);
+    void this.#run.then((run) => run?.finish());
   }
 }
 

@@ -25,29 +25,14 @@ const LEFTOVER_MILLISECONDS = 100;
 const LATE_START_MILLISECONDS = 1000;
 
 export interface ShellOptions {
-  readonly shellPath: string;
+  /** The path of the shell, or of a program that replaces itself with it, and arguments. */
+  readonly command: readonly string[];
   readonly workDirectory: string;
   /** The path of its FIFOs in the work directory, without their suffixes. Nothing exists there yet. */
   readonly fifoPath: string;
   readonly mkfifoPath: string;
   /** How long the shell may take to report an end before it is killed. */
   readonly answerTimeoutMilliseconds: number;
-}
-
-/** Is told what becomes of a program. */
-export interface RunObserver {
-  onStart(): void;
-  /** Called once, and nothing is called after it. */
-  onEnd(end: ProgramEnd): void;
-}
-
-/** One program in a shell. */
-export interface Run {
-  readonly output: Socket;
-  /** @returns whether all of it was written. */
-  write(pieces: readonly Buffer[]): Promise<boolean>;
-  /** Kills the program if it still runs, and has its end reported. */
-  finish(): void;
 }
 
 export class Shell {
@@ -60,16 +45,17 @@ export class Shell {
   readonly ready = this.#ready.promise;
   /** Resolves when it has ended. */
   readonly ended: Promise<void>;
-  #run: ShellRun | null = null;
+  #run: Run | null = null;
   #isUsable = true;
 
   constructor(options: ShellOptions) {
     this.#options = options;
-    const { shellPath, workDirectory, fifoPath } = options;
+    const { command, workDirectory, fifoPath } = options;
+    const [program = "", ...programArguments] = command;
     this.#input = join(workDirectory, `${fifoPath}.in`);
     this.#output = join(workDirectory, `${fifoPath}.out`);
     // A process group of its own, so that its end reaches everything that it has started.
-    this.#child = spawn(shellPath, ["-s", fifoPath], {
+    this.#child = spawn(program, [...programArguments, "-s", fifoPath], {
       cwd: workDirectory,
       detached: true,
       env: {},
@@ -126,7 +112,7 @@ export class Shell {
    *
    * @throws if its FIFOs cannot be opened or the command cannot be written. The shell cannot be used again then.
    */
-  run(command: ProgramCommand, observer: RunObserver): Run {
+  run(command: ProgramCommand): Run {
     const line = startLine(command);
     let inputDescriptor: number | null = null;
     try {
@@ -134,10 +120,9 @@ export class Shell {
       inputDescriptor = openSync(this.#input, constants.O_RDWR | constants.O_NONBLOCK);
       const fd = openSync(this.#output, constants.O_RDONLY | constants.O_NONBLOCK);
       const output = new Socket({ fd, readable: true, writable: false });
-      const run = new ShellRun(this, output, this.#input, inputDescriptor, command.workingDirectory, observer);
-      this.#run = run;
+      this.#run = new Run(this, output, this.#input, inputDescriptor, command.workingDirectory);
       this.send(line);
-      return run;
+      return this.#run;
     } catch (error) {
       if (inputDescriptor !== null) closeSync(inputDescriptor);
       this.close();
@@ -184,51 +169,51 @@ export class Shell {
   }
 }
 
-class ShellRun implements Run {
+/** One program in a shell. */
+export class Run {
   readonly output: Socket;
+  readonly #started = Promise.withResolvers<number | null>();
+  /** Resolves with the process of its shell once it has started; with null if it never does. */
+  readonly ancestorPid = this.#started.promise;
+  readonly #ended = Promise.withResolvers<ProgramEnd>();
+  readonly end = this.#ended.promise;
   readonly #shell: Shell;
   readonly #inputPath: string;
   /** Keeps the input from ending before it is written. Null once it is closed. */
   #inputDescriptor: number | null;
   readonly #directory: string;
-  readonly #observer: RunObserver;
   readonly #report = new ShellReport();
-  readonly #over = Promise.withResolvers<void>();
-  #hasStarted = false;
   /** The word of the report on its end; null until that is asked for. */
   #word: string | null = null;
-  #end: ProgramEnd | null = null;
+  #reportedEnd: ProgramEnd | null = null;
   #isOver = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(
-    shell: Shell,
-    output: Socket,
-    inputPath: string,
-    inputDescriptor: number,
-    directory: string,
-    observer: RunObserver,
-  ) {
+  constructor(shell: Shell, output: Socket, inputPath: string, inputDescriptor: number, directory: string) {
     this.#shell = shell;
     this.output = output;
     this.#inputPath = inputPath;
     this.#inputDescriptor = inputDescriptor;
     this.#directory = directory;
-    this.#observer = observer;
     // Whoever reads the output gets the error.
     output.on("error", () => {});
     output.on("end", () => this.finish());
     output.on("close", () => this.#settleIfOver());
   }
 
+  /** Writes its whole input once it has started. @returns whether all of it was written. */
   async write(pieces: readonly Buffer[]): Promise<boolean> {
-    const isWritten = await writeFifo(this.#inputPath, pieces, { end: this.#over.promise, kill: () => this.finish() });
+    await this.ancestorPid;
+    // The FIFO may be another program's by now.
+    if (this.#isOver) return false;
+    const isWritten = await writeFifo(this.#inputPath, pieces, { end: this.end, kill: () => this.finish() });
     this.#closeInput();
     return isWritten;
   }
 
+  /** Kills the program if it still runs, and has its end reported. */
   finish(): void {
-    if (this.#word !== null) return;
+    if (this.#isOver || this.#word !== null) return;
     this.#word = randomUUID();
     this.#timer = setTimeout(() => this.#shell.kill(), this.#shell.answerTimeoutMilliseconds);
     this.#shell.send(shellCommand("finish", this.#word));
@@ -236,17 +221,14 @@ class ShellRun implements Run {
 
   hear(text: string): void {
     this.#report.append(text);
-    if (!this.#hasStarted && this.#report.hasStarted) {
-      this.#hasStarted = true;
-      this.#observer.onStart();
-    }
+    if (this.#report.hasStarted) this.#started.resolve(this.#shell.pid);
     if (this.#report.hasFailedToStart) this.finish();
-    if (this.#word === null || this.#end !== null) return;
-    this.#end = this.#report.endUnder(this.#word);
-    if (this.#end === null) return;
+    if (this.#word === null || this.#reportedEnd !== null) return;
+    this.#reportedEnd = this.#report.endUnder(this.#word);
+    if (this.#reportedEnd === null) return;
     clearTimeout(this.#timer);
     // A program that was not started may not have opened its output.
-    if (this.#end.kind === "failed") this.output.destroy();
+    if (this.#reportedEnd.kind === "failed") this.output.destroy();
     else this.#timer = setTimeout(() => this.#removeLeftovers(), LEFTOVER_MILLISECONDS);
     this.#settleIfOver();
   }
@@ -268,7 +250,8 @@ class ShellRun implements Run {
   }
 
   #settleIfOver(): void {
-    if (this.#end !== null && (this.output.readableEnded || this.output.destroyed)) this.#settle(this.#end);
+    if (this.#reportedEnd !== null && (this.output.readableEnded || this.output.destroyed))
+      this.#settle(this.#reportedEnd);
   }
 
   #settle(end: ProgramEnd): void {
@@ -281,8 +264,8 @@ class ShellRun implements Run {
     // something may write to standard error for another moment, which must not be taken for words of the next program. A shell
     // that could not start one may have lost a stream on the way.
     this.#shell.leave(end.kind === "exited" && this.output.readableEnded);
-    this.#over.resolve();
-    this.#observer.onEnd(end);
+    this.#started.resolve(null);
+    this.#ended.resolve(end);
   }
 
   #closeInput(): void {

@@ -4,13 +4,13 @@
 import { statfs } from "node:fs/promises";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { type OutcomeClass, outcomeClass, type RequestOutcome } from "../../protocol/request-outcome.ts";
+import { ATTEMPT_FAILURES, CAUSES, parseCause } from "../../rules/causes.ts";
 import { OUTPUT_FORMATS, type OutputFormat } from "../../rules/output-options.ts";
 import type { ByteBudget } from "../admission/byte-budget.ts";
 import type { RenderQueue } from "../admission/render-queue.ts";
 import { DELIVERY_ENDS, type Deliveries, type Delivery } from "../http/delivery.ts";
 import type { RenderOutcome } from "../render/outcome.ts";
 import { type PhaseRun, phaseSeconds, type RequestPhase } from "../render/phases.ts";
-import { TIMEOUT_CAUSES, timeoutCauseOf } from "../render/timeouts.ts";
 import type { SandboxMode } from "../sandbox/sandbox.ts";
 import type { WarmPool } from "../typst/warm-pool.ts";
 
@@ -91,6 +91,9 @@ const OUTCOMES_WITHOUT_FORMAT = [
 
 const OUTCOME_CLASSES: readonly OutcomeClass[] = ["ok", "client_gone", "request", "template", "capacity", "service"];
 
+/** 408 has a metric of its own. */
+const REFUSAL_CODES = ["render_queue_full", "service_unavailable"] as const;
+
 export class BackendMetrics {
   readonly #registry = new Registry();
   /** The text of the current scrape. */
@@ -99,6 +102,9 @@ export class BackendMetrics {
   readonly #callerRequests: Counter<"caller" | "outcome">;
   readonly #callers = new Set<string>();
   readonly #timeouts: Counter<"cause">;
+  readonly #refusals: Counter<"code" | "cause">;
+  readonly #edgeRefusals: Counter<"code" | "cause">;
+  readonly #edgeFailures: Counter<"failure">;
   readonly #durationSeconds: Histogram<"class">;
   readonly #phaseSeconds: Histogram<"phase">;
   readonly #outputBytes: Histogram<"format">;
@@ -134,7 +140,32 @@ export class BackendMetrics {
       registers,
     });
     // From the start, so that the first timeout is an increase.
-    for (const cause of TIMEOUT_CAUSES) this.#timeouts.inc({ cause }, 0);
+    for (const cause of Object.keys(CAUSES.render_timeout)) this.#timeouts.inc({ cause }, 0);
+    this.#refusals = new Counter({
+      name: "service_render_refusals_total",
+      help: "Render requests that this backend answered 429 or 503, by the cause.",
+      labelNames: ["code", "cause"],
+      registers,
+    });
+    this.#edgeRefusals = new Counter({
+      name: "service_edge_refusals_total",
+      help: "Requests that an edge answered 429 or 503, by the cause. Edges report them to their backends, each to one of them.",
+      labelNames: ["code", "cause"],
+      registers,
+    });
+    this.#edgeFailures = new Counter({
+      name: "service_edge_attempt_failures_total",
+      help: "Attempts of an edge to have a render answered by a backend that failed, reported in the same way.",
+      labelNames: ["failure"],
+      registers,
+    });
+    for (const code of REFUSAL_CODES) {
+      for (const cause of Object.keys(CAUSES[code])) {
+        this.#refusals.inc({ code, cause }, 0);
+        this.#edgeRefusals.inc({ code, cause }, 0);
+      }
+    }
+    for (const failure of Object.keys(ATTEMPT_FAILURES)) this.#edgeFailures.inc({ failure }, 0);
     this.#durationSeconds = new Histogram({
       name: "service_render_duration_seconds",
       help: "Seconds of whole render requests, from their head to the last byte of the answer, by how they ended: ok, client_gone, or the origin of the problem: request, template, capacity or service.",
@@ -266,8 +297,11 @@ export class BackendMetrics {
   observeRender({ outcome, format, runs, peakMemoryBytes }: ObservedRender): void {
     for (const [phase, seconds] of Object.entries(phaseSeconds(runs))) this.#phaseSeconds.observe({ phase }, seconds);
     if (peakMemoryBytes) this.#peakMemoryBytes.observe({ format }, peakMemoryBytes);
-    const timeoutCause = outcome.kind === "refused" ? timeoutCauseOf(outcome.problem) : undefined;
-    if (timeoutCause !== undefined) this.#timeouts.inc({ cause: timeoutCause });
+    if (outcome.kind === "refused" && outcome.problem.cause !== undefined) {
+      const { code, cause } = outcome.problem;
+      if (code === "render_timeout") this.#timeouts.inc({ cause });
+      else this.#refusals.inc({ code, cause });
+    }
     if (outcome.kind === "rendered") this.#outputBytes.observe({ format }, outcome.file.output.size);
   }
 
@@ -280,6 +314,17 @@ export class BackendMetrics {
     if (end.delivery === null) return;
     this.#phaseSeconds.observe({ phase: "delivery" }, end.delivery.run.milliseconds / 1000);
     this.#deliveries.inc({ end: end.delivery.end });
+  }
+
+  /** Counts what an edge reports of its own answers: see `EDGE_COUNTS_HEADER`. */
+  countEdge(report: string): void {
+    for (const [name, text] of new URLSearchParams(report)) {
+      const count = /^[0-9]{1,9}$/.test(text) ? Number(text) : 0;
+      if (Object.hasOwn(ATTEMPT_FAILURES, name)) this.#edgeFailures.inc({ failure: name }, count);
+      for (const code of REFUSAL_CODES) {
+        if (parseCause(code, name) !== undefined) this.#edgeRefusals.inc({ code, cause: name }, count);
+      }
+    }
   }
 
   countLimitsMismatch(): void {

@@ -35,10 +35,10 @@ import {
 import project from "../../package.json" with { type: "json" };
 import { outcomeClass, type RequestOutcome } from "../../protocol/request-outcome.ts";
 import { type TraceParent, traceIdOf } from "../../protocol/trace-context.ts";
+import type { CauseField } from "../../rules/causes.ts";
 import type { OutputFormat } from "../../rules/output-options.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import type { PhaseRun, RequestPhase } from "../render/phases.ts";
-import type { TimeoutCause } from "../render/timeouts.ts";
 
 /** The name of the service in its traces, unless `OTEL_SERVICE_NAME` is set. */
 const SERVICE_NAME = "document-rendering-backend";
@@ -55,7 +55,7 @@ const SHUTDOWN_MILLISECONDS = 1000;
 const EXPORTED = 0;
 
 /** What the spans of a finished request say. Nothing of its content is here. */
-export interface TracedRequest {
+export interface TracedRequest extends CauseField {
   readonly requestId: string;
   /** Of the client's request, as the edge passes it on. */
   readonly scheme: "http" | "https";
@@ -63,7 +63,6 @@ export interface TracedRequest {
   readonly caller: string;
   readonly format: OutputFormat | "none";
   readonly outcome: RequestOutcome;
-  readonly timeoutCause: TimeoutCause | undefined;
   readonly requestBytes: number | undefined;
   readonly outputBytes: number | undefined;
   /** By the clock of `performance.now`. */
@@ -194,7 +193,7 @@ function remoteContext({ traceId, parentId, isSampled }: TraceParent) {
 
 /** Named as in OpenTelemetry's semantic conventions where these have a name. No value holds text of the request. */
 function attributesOf(request: TracedRequest): Attributes {
-  const { requestBytes, outputBytes, timeoutCause } = request;
+  const { requestBytes, outputBytes, timeoutCause, capacityCause, unavailableCause } = request;
   return {
     "http.request.method": "POST",
     "http.route": "/v1/render",
@@ -208,6 +207,8 @@ function attributesOf(request: TracedRequest): Attributes {
     "render.format": request.format,
     "render.outcome": request.outcome,
     ...(timeoutCause !== undefined && { "render.timeout_cause": timeoutCause }),
+    ...(capacityCause !== undefined && { "render.capacity_cause": capacityCause }),
+    ...(unavailableCause !== undefined && { "render.unavailable_cause": unavailableCause }),
   };
 }
 

@@ -6,9 +6,9 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyRequest } from "fastify";
 import { LIMITS_HEADER } from "../../protocol/headers.ts";
 import { parseTraceparent, TRACEPARENT_HEADER, type TraceParent } from "../../protocol/trace-context.ts";
+import { causeField } from "../../rules/causes.ts";
 import { type Limits, limitsFingerprint } from "../../rules/limits.ts";
 import { phaseSeconds } from "../render/phases.ts";
-import { timeoutCauseOf } from "../render/timeouts.ts";
 import type { BackendMetrics, ObservedRender, RequestEnd } from "./metrics.ts";
 import type { OtlpTracing } from "./otlp-tracing.ts";
 
@@ -63,7 +63,7 @@ export class RequestObserver {
       caller,
       format,
       outcome: end.outcome,
-      timeoutCause: rendering.kind === "refused" ? timeoutCauseOf(rendering.problem) : undefined,
+      ...(rendering.kind === "refused" && causeField(rendering.problem)),
       requestBytes,
       outputBytes: rendering.kind === "rendered" ? rendering.file.output.size : undefined,
     };

@@ -8,13 +8,13 @@ import { ServiceFailure } from "../observe/error-log.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import type { TypstResult } from "../typst/process.ts";
 import type { Spool } from "./spool.ts";
-import { type RenderTimeout, renderTimeout } from "./timeouts.ts";
+import { timedOut } from "./timeouts.ts";
 
 /** The client went away: there is no one to answer, and nothing has failed. */
 export const CLIENT_GONE = "client-gone";
 
 /** Why a render has no output. */
-export type RenderFailure = Problem | RenderTimeout | typeof CLIENT_GONE;
+export type RenderFailure = Problem | typeof CLIENT_GONE;
 
 /** A finished output. Its receiver closes it. */
 export interface RenderedFile {
@@ -24,7 +24,7 @@ export interface RenderedFile {
 
 export type RenderOutcome =
   | { readonly kind: "rendered"; readonly file: RenderedFile }
-  | { readonly kind: "refused"; readonly problem: Problem | RenderTimeout }
+  | { readonly kind: "refused"; readonly problem: Problem }
   | { readonly kind: typeof CLIENT_GONE };
 
 /** The outcome of a render that has no output. */
@@ -53,7 +53,7 @@ export function outcomeOfEnd(result: TypstResult, settings: BackendSettings): Re
         case "client-gone":
           return CLIENT_GONE;
         case "render-timeout":
-          return renderTimeout("wall_clock", settings);
+          return timedOut("wall_clock", settings);
         case "output-too-large":
           return outputTooLarge(result.outputBytes, settings.limits.max_output_bytes);
         case "too-many-files":
@@ -72,11 +72,11 @@ export function outcomeOfEnd(result: TypstResult, settings: BackendSettings): Re
 }
 
 /** SIGXCPU and SIGXFSZ come from our own limits. Any other signal is a failure of the service. */
-function outcomeOfSignal(signal: string, result: TypstResult, settings: BackendSettings): Problem | RenderTimeout {
+function outcomeOfSignal(signal: string, result: TypstResult, settings: BackendSettings): Problem {
   if (result.ranOutOfMemory) return compileFailed({ kind: "out-of-memory", limitBytes: settings.renderMemoryBytes });
   switch (signal) {
     case "SIGXCPU":
-      return renderTimeout("processor_time", settings);
+      return timedOut("processor_time", settings);
     case "SIGXFSZ":
       return outputTooLarge(result.outputBytes, settings.limits.max_output_bytes);
     default:
@@ -135,5 +135,5 @@ const NO_SPACE_RETRY_SECONDS = 5;
 
 /** Other renders hold the temporary space: the request is rejected as when no slot is free. */
 export function noTemporarySpace(): Problem {
-  return renderQueueFull("There is no temporary space for the render now.", NO_SPACE_RETRY_SECONDS);
+  return renderQueueFull("temporary_space", NO_SPACE_RETRY_SECONDS);
 }

@@ -3,7 +3,7 @@
  */
 import type { BackendSettings } from "../start/settings.ts";
 import { CLIENT_GONE, type RenderFailure } from "./outcome.ts";
-import { MAX_FILL_SECONDS, renderTimeout } from "./timeouts.ts";
+import { MAX_FILL_SECONDS, timedOut } from "./timeouts.ts";
 
 export class TimeLimit {
   /** Aborted when the client goes away. */
@@ -33,6 +33,6 @@ export class TimeLimit {
   /** Why a render was stopped by `over`, or by `fillOver` before. */
   failure(): RenderFailure {
     if (this.clientGone.aborted) return CLIENT_GONE;
-    return renderTimeout(this.over.aborted ? "wall_clock" : "writing_files", this.#settings);
+    return timedOut(this.over.aborted ? "wall_clock" : "writing_files", this.#settings);
   }
 }

@@ -5,10 +5,10 @@
 import { constants } from "node:fs";
 import { access, chmod, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { NAMESPACE_ARGUMENTS } from "../../machine/bubblewrap-needs.mjs";
+import { NAMESPACE_ARGUMENTS, NETWORK_ARGUMENT } from "../../machine/bubblewrap-needs.mjs";
 import { readProc } from "../processes/proc.ts";
 import type { BackendSettings } from "../start/settings.ts";
-import { findMachineFacts, type MachineFacts, PRLIMIT_MISSING, type Trial, tryProgram } from "./trial.ts";
+import { findMachineFacts, type MachineFacts, type Trial, tryProgram } from "./trial.ts";
 
 export interface BubblewrapFacts extends MachineFacts {
   /** bubblewrap with the namespaces that renders get, and nothing else. */
@@ -26,10 +26,10 @@ export interface BubblewrapFacts extends MachineFacts {
 /** Examines the machine. The work directory must be ready. */
 export async function findBubblewrapFacts(settings: BackendSettings): Promise<BubblewrapFacts> {
   // The namespaces of a render, around the host's files.
-  const trial = [...NAMESPACE_ARGUMENTS, "--ro-bind", "/", "/", "--", settings.prlimitPath, "--version"];
+  const program = ["--ro-bind", "/", "/", "--", settings.bubblewrapPath, "--version"];
   return {
-    ...(await findMachineFacts(settings)),
-    bubblewrap: await tryProgram(settings.bubblewrapPath, trial),
+    ...findMachineFacts(),
+    bubblewrap: await tryProgram(settings.bubblewrapPath, [NETWORK_ARGUMENT, ...NAMESPACE_ARGUMENTS, ...program]),
     canReadProcSys: readProc("sys/kernel/overflowuid") !== "",
     maxUserNamespaces: readSetting("user/max_user_namespaces"),
     unprivilegedUserNamespaces: readSetting("kernel/unprivileged_userns_clone"),
@@ -40,7 +40,6 @@ export async function findBubblewrapFacts(settings: BackendSettings): Promise<Bu
 
 /** The cause, and what to do about it, in sentences. */
 export function describeBubblewrapObstacle(facts: BubblewrapFacts): string {
-  if (facts.prlimit.kind === "missing") return PRLIMIT_MISSING;
   const { bubblewrap } = facts;
   switch (bubblewrap.kind) {
     case "missing":

@@ -5,7 +5,8 @@
 import { basename } from "node:path";
 import type { TypstPaths } from "../../compile/command-line.ts";
 import { RENDER_ENVIRONMENT } from "../../compile/environment.ts";
-import { NAMESPACE_ARGUMENTS } from "../../machine/bubblewrap-needs.mjs";
+import { NAMESPACE_ARGUMENTS, NETWORK_ARGUMENT } from "../../machine/bubblewrap-needs.mjs";
+import type { Launcher } from "../launcher/launcher.ts";
 import { INHERITED_DESCRIPTOR } from "../launcher/program.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import { describeBubblewrapObstacle, findBubblewrapFacts } from "./bubblewrap-obstacle.ts";
@@ -27,13 +28,14 @@ const HUGE_PAGES = { GLIBC_TUNABLES: "glibc.malloc.hugetlb=1:glibc.malloc.top_pa
 const LAUNCHERS = [LIMITER_NAME, "bwrap"];
 
 /** The sandbox, with its root and its filter written into the work directory. */
-export async function openBubblewrap(settings: BackendSettings): Promise<Sandbox> {
+export async function openBubblewrap(settings: BackendSettings, launcher: Launcher): Promise<Sandbox> {
   const seccompPath = await writeSeccompFilter(settings);
   const rootFiles = await makeSandboxRoot(settings, await sharedLibraries(settings.typstPath));
   const fontPaths = settings.fontPaths.map((_, index) => SANDBOX_PATHS.font(index));
   const environment = { ...RENDER_ENVIRONMENT, ...HUGE_PAGES };
   const commonArguments = [
     ...NAMESPACE_ARGUMENTS,
+    ...(launcher.hasEmptyNetworks ? [] : [NETWORK_ARGUMENT]),
     ...["--cap-drop", "ALL", "--new-session", "--die-with-parent"],
     "--clearenv",
     ...["--seccomp", String(INHERITED_DESCRIPTOR)],

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { OLDEST_LINUX, OLDEST_UTIL_LINUX } from "../../machine/landlock-needs.mjs";
 import type { BackendSettings } from "../start/settings.ts";
-import { findMachineFacts, type MachineFacts, outputOf, PRLIMIT_MISSING, type Trial, tryProgram } from "./trial.ts";
+import { findMachineFacts, type MachineFacts, outputOf, type Trial, tryProgram } from "./trial.ts";
 
 export interface LandlockFacts extends MachineFacts {
   /** The version that setpriv reports; null if there is no setpriv or it reports none. */
@@ -18,21 +18,19 @@ export interface LandlockFacts extends MachineFacts {
 }
 
 /** Examines the machine. */
-export async function findLandlockFacts(settings: BackendSettings): Promise<LandlockFacts> {
-  const { setprivPath, prlimitPath } = settings;
+export async function findLandlockFacts({ setprivPath }: BackendSettings): Promise<LandlockFacts> {
   const rules = ["--landlock-access", "fs", "--landlock-rule", "path-beneath:execute,read-file:/"];
   return {
-    ...(await findMachineFacts(settings)),
+    ...findMachineFacts(),
     setprivVersion: /util-linux \S+/.exec(await outputOf(setprivPath, "--version"))?.[0] ?? null,
     knowsLandlock: (await outputOf(setprivPath, "--help")).includes("--landlock-access"),
-    setpriv: await tryProgram(setprivPath, ["--no-new-privs", ...rules, "--", prlimitPath, "--version"]),
+    setpriv: await tryProgram(setprivPath, ["--no-new-privs", ...rules, "--", setprivPath, "--version"]),
     securityModules: readSecurityModules(),
   };
 }
 
 /** The cause, and what to do about it, in sentences. */
 export function describeLandlockObstacle(facts: LandlockFacts): string {
-  if (facts.prlimit.kind === "missing") return PRLIMIT_MISSING;
   const { setpriv } = facts;
   if (setpriv.kind === "missing") return `setpriv is missing. Install ${OLDEST_UTIL_LINUX} or newer.`;
   if (!facts.knowsLandlock) {

@@ -1,6 +1,7 @@
 /**
  * Opens a sandbox of a given mode.
  */
+import type { Launcher } from "../launcher/launcher.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import { openBubblewrap } from "./bubblewrap.ts";
 import { openLandlock } from "./landlock.ts";
@@ -10,12 +11,14 @@ import { openUnconfined } from "./unconfined.ts";
 /**
  * Writes what the sandbox needs into the work directory, which must be ready. The sandbox is not probed yet.
  *
- * @throws SettingError if no filter of system calls is known for this machine's processor.
+ * @param launcher starts the programs of the sandbox.
+ *
+ * @throws SettingError if no filter of system calls is known for this machine's processor, or nothing here limits a process.
  */
-export function openSandbox(settings: BackendSettings, mode: SandboxMode): Promise<Sandbox> {
+export function openSandbox(settings: BackendSettings, mode: SandboxMode, launcher: Launcher): Promise<Sandbox> {
   switch (mode) {
     case "bubblewrap":
-      return openBubblewrap(settings);
+      return openBubblewrap(settings, launcher);
     case "landlock":
       return openLandlock(settings);
     case "none":

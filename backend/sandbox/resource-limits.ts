@@ -3,7 +3,9 @@
  * `ulimit` cannot set all of them, prlimit(1) does, before anything else runs.
  */
 import { execa } from "execa";
+import { SettingError } from "../../rules/settings.ts";
 import type { BackendSettings } from "../start/settings.ts";
+import { tryProgram } from "./trial.ts";
 
 /** Typst has its streams open, and the files of the render one at a time: under 20 (measured). */
 const MAX_OPEN_FILES = 256;
@@ -24,11 +26,18 @@ export interface ResourceLimits {
   readonly prefix: readonly string[];
 }
 
-/** Chooses how to limit renders on this machine. */
+/**
+ * Chooses how to limit renders on this machine.
+ *
+ * @throws SettingError if there is no way.
+ */
 export async function chooseResourceLimits(settings: LimitSettings, shell = "/bin/sh"): Promise<ResourceLimits> {
   for (const dialect of DIALECTS) {
     const shellCommands = ulimitCommands(settings, dialect);
     if (await setsLimits(shell, shellCommands, expectedLimits(settings, dialect))) return { shellCommands, prefix: [] };
+  }
+  if ((await tryProgram(settings.prlimitPath, ["--version"])).kind === "missing") {
+    throw new SettingError(`The ulimit of ${shell} cannot limit renders, and prlimit is missing. Install util-linux.`);
   }
   return { shellCommands: [], prefix: prlimitCommand(settings) };
 }

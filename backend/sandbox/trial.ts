@@ -4,7 +4,6 @@
  */
 import { execa } from "execa";
 import { readProc } from "../processes/proc.ts";
-import type { BackendSettings } from "../start/settings.ts";
 
 /** The result of running a program of the sandbox by itself. */
 export type Trial =
@@ -16,7 +15,6 @@ export type Trial =
 /** The facts that matter to every sandbox. */
 export interface MachineFacts {
   readonly isSuperuser: boolean;
-  readonly prlimit: Trial;
   /** Whether this process already runs under a filter of system calls, such as a container's. */
   readonly isFiltered: boolean;
 }
@@ -25,12 +23,9 @@ const TRIAL_TIMEOUT_MILLISECONDS = 10_000;
 /** Long enough for every error message of these programs; a series of warnings is cut. */
 const MAX_COMPLAINT_LENGTH = 300;
 
-export const PRLIMIT_MISSING = "prlimit is missing. Install util-linux.";
-
-export async function findMachineFacts({ prlimitPath }: BackendSettings): Promise<MachineFacts> {
+export function findMachineFacts(): MachineFacts {
   return {
     isSuperuser: process.getuid?.() === 0,
-    prlimit: await tryProgram(prlimitPath, ["--version"]),
     isFiltered: /^Seccomp:\t2$/m.test(readProc("self/status")),
   };
 }

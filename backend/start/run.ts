@@ -11,6 +11,7 @@ import { SettingError } from "../../rules/settings.ts";
 import { type Backend, buildBackend } from "../http/app.ts";
 import { Launcher } from "../launcher/launcher.ts";
 import type { OtlpTracing } from "../observe/otlp-tracing.ts";
+import { findEmptyNetwork } from "../sandbox/empty-network.ts";
 import { chooseSandbox } from "../typst/choose-sandbox.ts";
 import { prepareWorkDirectory } from "../work-directory/claim.ts";
 import { type BackendSettings, readBackendSettings } from "./settings.ts";
@@ -42,7 +43,7 @@ async function start(): Promise<void> {
   await expectTypst(settings);
   announceStep("preparing its work directory");
   const claim = await prepareWorkDirectory(settings);
-  const launcher = new Launcher(settings);
+  const launcher = new Launcher(settings, { emptyNetwork: await findEmptyNetwork(settings) });
   const release = async () => {
     // If our directory was removed, another backend may own that path. The launcher ends with this process.
     if (!(await claim.isHeld())) return;

@@ -143,6 +143,7 @@ export interface BackendSettings extends Readonly<Record<keyof typeof BACKEND_IN
   readonly setprivPath: string;
   readonly prlimitPath: string;
   readonly mkfifoPath: string;
+  readonly unsharePath: string;
   readonly fontPaths: readonly string[];
   /** A folder of vendored Typst packages; null if no package can be imported. */
   readonly packagePath: string | null;
@@ -192,6 +193,7 @@ export function readBackendSettings(environment: Environment): BackendSettings {
     setprivPath: environment.SERVICE_SETPRIV_BIN || pathOf("setpriv", environment),
     prlimitPath: pathOf("prlimit", environment),
     mkfifoPath: pathOf("mkfifo", environment),
+    unsharePath: pathOf("unshare", environment),
     fontPaths: (environment.SERVICE_FONT_PATHS ?? "").split(":").filter((path) => path !== ""),
     packagePath: environment.SERVICE_PACKAGE_PATH || null,
     workDirectory: environment.SERVICE_WORK_DIRECTORY || defaultWorkDirectory(environment, integers.port),

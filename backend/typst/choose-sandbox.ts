@@ -24,7 +24,7 @@ export interface ChosenSandbox {
 export async function chooseSandbox(settings: BackendSettings, launcher: Launcher): Promise<ChosenSandbox> {
   const { sandboxChoice } = settings;
   if (sandboxChoice === "auto") return chooseAutomatically(settings, launcher);
-  const sandbox = await openSandbox(settings, sandboxChoice);
+  const sandbox = await openSandbox(settings, sandboxChoice, launcher);
   if (sandbox.mode === "none") {
     return {
       sandbox,
@@ -39,7 +39,7 @@ export async function chooseSandbox(settings: BackendSettings, launcher: Launche
 async function chooseAutomatically(settings: BackendSettings, launcher: Launcher): Promise<ChosenSandbox> {
   const faults: string[] = [];
   for (const mode of AUTOMATIC_MODES) {
-    const sandbox = await openSandbox(settings, mode);
+    const sandbox = await openSandbox(settings, mode, launcher);
     const fault = await findFault(settings, sandbox, launcher);
     if (fault === null) return { sandbox, message: [`SERVICE_SANDBOX=auto: ${mode} is used.`, ...faults].join(" ") };
     faults.push(fault);

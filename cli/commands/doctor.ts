@@ -3,8 +3,8 @@
  */
 import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import type { ExaminationTarget, NamedUrl } from "../doctor/examination.ts";
-import { examine, maxRequests } from "../doctor/examine.ts";
-import { isHealthy, reportForPrograms, summaryInWords, Table } from "../doctor/report.ts";
+import { isHealthy, reportForPrograms, startTable, summaryInWords } from "../doctor/report.ts";
+import { examine, maxRequests } from "../doctor/runner.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { JSON_OPTION, TOKEN_FILE_OPTION, TYPST_OPTION, URL_OPTION } from "../options.ts";
 import { writeJson } from "../report.ts";
@@ -29,7 +29,7 @@ export function addDoctorCommand(program: Command, signal: AbortSignal): void {
       "a file that holds the token of /metrics, where it asks for one; by default $SERVICE_METRICS_TOKEN",
     )
     .option("--timeout <seconds>", "how long one request may take", readSeconds, DEFAULT_TIMEOUT_SECONDS)
-    .option("--quiet", "show only what is not well")
+    .option("--quiet", "show only warnings and failures")
     .addOption(JSON_OPTION)
     .addOption(TYPST_OPTION)
     .action(async (url, flags) => {
@@ -37,7 +37,7 @@ export function addDoctorCommand(program: Command, signal: AbortSignal): void {
       const target = await targetOf({ ...flags, url: url ?? flags.url });
       const isTable = flags.json !== true;
       const isQuiet = flags.quiet === true;
-      const table = new Table(isQuiet);
+      const addToTable = startTable(isQuiet);
       if (isTable && !isQuiet) {
         process.stdout.write(
           `${target.url}: at most ${maxRequests(target)} requests, one at a time, each at most ${flags.timeout} s\n`,
@@ -47,7 +47,7 @@ export function addDoctorCommand(program: Command, signal: AbortSignal): void {
         requestMilliseconds: flags.timeout * 1000,
         signal,
         onResult: (result) => {
-          if (isTable) table.add(result);
+          if (isTable) addToTable(result);
         },
       });
       if (!isTable) writeJson(reportForPrograms(target.url.href, report));

@@ -1,85 +1,73 @@
 /**
- * What a check is: a value that says what it looks at, which faults it can find, and how it looks.
- *
- * Causes and advice are constants of each fault, so that docs/doctor.md lists all of them and programs can branch on ids.
- * What was seen is the only text that depends on the deployment.
+ * What a check is: a row of the table of checks, which says what is asked, what can be wrong, and what to do about it.
  */
-import type { AnswerFault } from "./answer-faults.ts";
-import type { Examination, OriginUnderTest } from "./examination.ts";
-
-/** Only `failure` makes the command fail. */
-export type Status = "ok" | "warning" | "failure" | "skipped";
-
-export interface Fault {
-  readonly severity: "failure" | "warning";
-  /** The likely cause, in one sentence. */
-  readonly cause: string;
-  /** What to do about it, in one sentence. */
-  readonly advice: string;
-}
+import type { AnswerFault, Exchange, Outcome } from "./answers.ts";
+import type { Examination } from "./examination.ts";
+import type { Fault } from "./faults.ts";
+import type { Server } from "./server.ts";
 
 /** Figures by names that carry their units. */
 export type Measured = Readonly<Record<string, number>>;
 
-export type Verdict<FaultId extends string = string> =
-  | { readonly kind: "ok"; readonly seen: string; readonly measured?: Measured }
-  | { readonly kind: "fault"; readonly fault: FaultId; readonly seen: string; readonly measured?: Measured }
-  | { readonly kind: "skipped"; readonly seen: string };
+/** What a check has found. An exchange is one that did not end as it should: the runner knows what that means. */
+export type Finding<FaultId extends string = string> =
+  | {
+      readonly kind: "seen" | "skipped";
+      readonly fault: FaultId | null;
+      readonly seen: string;
+      readonly measured: Measured;
+    }
+  | Exchange;
 
-interface CheckDescription {
-  /** Never changed later: programs branch on it. */
-  readonly id: string;
-  readonly title: string;
-  /** For docs/doctor.md. */
-  readonly looksAt: string;
-  /** Checks without which this one makes no sense: unless they are all well, it is skipped. */
-  readonly needs: readonly string[];
-  readonly faults: Readonly<Record<string, Fault>>;
+interface Row<Faults, FaultId extends string> {
+  /** Checks without which this one makes no sense: unless they all passed, it is skipped. */
+  readonly needs?: readonly string[];
+  readonly faults?: Faults;
+  /** The outcomes of an exchange that show one of these faults, or another of `ANSWER_FAULTS` than elsewhere. */
+  readonly outcomes?: Readonly<Partial<Record<Outcome, FaultId | AnswerFault>>>;
+  run(
+    server: Server,
+    examination: Examination,
+  ): Finding<FaultId | AnswerFault> | Promise<Finding<FaultId | AnswerFault>>;
 }
 
-/** A check of the whole deployment, or one that is made at each origin that the caller names. */
-export type Check = CheckDescription &
-  (
-    | { readonly at: "deployment"; run(examination: Examination): Promise<Verdict> }
-    | { readonly at: "origin"; run(examination: Examination, origin: OriginUnderTest): Promise<Verdict> }
-  );
+export interface Check extends Required<Row<Readonly<Record<string, Fault>>, string>> {
+  /** Never changed later: programs branch on it. */
+  readonly id: string;
+  /** What is asked, in a few words. */
+  readonly title: string;
+}
 
 export interface CheckGroup {
   readonly name: string;
   readonly checks: readonly Check[];
 }
 
-type FaultsOf<Faults> = Extract<keyof Faults, string> | AnswerFault;
-type Description<Faults> = Omit<CheckDescription, "faults"> & { readonly faults: Faults };
-
-/** A check of the deployment, which can only find its own faults and those of any answer. */
-export function deploymentCheck<const Faults extends Readonly<Record<string, Fault>>>(
-  check: Description<Faults> & { run(examination: Examination): Promise<Verdict<FaultsOf<Faults>>> },
+/** A check, which can find only its own faults and those of any answer. */
+export function check<const Faults extends Readonly<Record<string, Fault>> = Record<never, never>>(
+  id: string,
+  title: string,
+  row: Row<Faults, Extract<keyof Faults, string>>,
 ): Check {
-  return { ...check, at: "deployment" };
+  const { needs = [], faults = {}, outcomes = {} } = row;
+  return { ...row, id, title, needs, faults, outcomes };
 }
 
-/** The same at one origin. */
-export function originCheck<const Faults extends Readonly<Record<string, Fault>>>(
-  check: Description<Faults> & {
-    run(examination: Examination, origin: OriginUnderTest): Promise<Verdict<FaultsOf<Faults>>>;
-  },
-): Check {
-  return { ...check, at: "origin" };
+/** @param needed by all checks that do not say what they need */
+export function group(name: string, needed: string | null, checks: readonly Check[]): CheckGroup {
+  const needs = needed === null ? [] : [needed];
+  return { name, checks: checks.map((row) => (row.needs.length > 0 ? row : { ...row, needs })) };
 }
 
-export function ok(seen: string, measured?: Measured): Verdict<never> {
-  return { kind: "ok", seen, ...(measured !== undefined && { measured }) };
+/** Found what is wrong, or that nothing is. */
+export function found<const Id extends string>(fault: Id | null, seen: string, measured: Measured = {}): Finding<Id> {
+  return { kind: "seen", fault, seen, measured };
 }
 
-export function found<const FaultId extends string>(
-  fault: FaultId,
-  seen: string,
-  measured?: Measured,
-): Verdict<FaultId> {
-  return { kind: "fault", fault, seen, ...(measured !== undefined && { measured }) };
+export function ok(seen: string, measured?: Measured): Finding<never> {
+  return found<never>(null, seen, measured);
 }
 
-export function skipped(why: string): Verdict<never> {
-  return { kind: "skipped", seen: why };
+export function skipped(why: string): Finding<never> {
+  return { kind: "skipped", fault: null, seen: why, measured: {} };
 }

@@ -1,27 +1,42 @@
 /**
- * All checks in the order in which they are made. docs/doctor.md lists them from here.
+ * The table of checks, in the order in which they are made. docs/doctor.md lists them from here.
  */
-import type { CheckGroup } from "./check.ts";
-import { DIRECT_ORIGINS } from "./direct-origins.ts";
-import { ORIGINS_BY_METRICS } from "./edge-metrics.ts";
+import { CommandError } from "../exit-codes.ts";
+import { findTypst } from "../local/typst.ts";
+import { type CheckGroup, check, group, ok, skipped } from "./check.ts";
 import { LATENCY } from "./latency.ts";
-import { MACHINE } from "./machine.ts";
+import { METRICS } from "./metrics.ts";
+import { ORIGINS } from "./origins.ts";
 import { REACHABILITY } from "./reachability.ts";
-import { REFUSALS } from "./refusals.ts";
+import { REJECTIONS } from "./rejections.ts";
 import { RENDERS } from "./renders.ts";
 import { RESPONSE_HEADERS } from "./response-headers.ts";
 import { RULES } from "./rules.ts";
 import { SERVICE } from "./service.ts";
+
+/** What this machine has for the other commands. */
+const MACHINE = group("This machine", null, [
+  check("local-typst", "Typst for the command `check`", {
+    async run(_edge, { target }) {
+      try {
+        return ok(await findTypst(target.typst));
+      } catch (error) {
+        if (error instanceof CommandError) return skipped("none found");
+        throw error;
+      }
+    },
+  }),
+]);
 
 export const CHECK_GROUPS: readonly CheckGroup[] = [
   REACHABILITY,
   SERVICE,
   RULES,
   RENDERS,
-  REFUSALS,
+  REJECTIONS,
   RESPONSE_HEADERS,
-  ORIGINS_BY_METRICS,
-  DIRECT_ORIGINS,
+  METRICS,
+  ORIGINS,
   LATENCY,
   MACHINE,
 ];

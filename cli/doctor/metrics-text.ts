@@ -1,6 +1,8 @@
 /**
  * Reads the Prometheus text format 0.0.4 as far as the doctor needs it: lines that are no samples are left out.
  */
+import { type Exchange, isOk } from "./answers.ts";
+
 export interface MetricSample {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -10,7 +12,9 @@ export interface MetricSample {
 const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)/;
 const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"(?:,|$)/gy;
 
-export function samplesIn(text: string): MetricSample[] {
+/** The samples of an answer; none if it is not 200. */
+export function metricsIn(exchange: Exchange): MetricSample[] {
+  const text = isOk(exchange) ? exchange.body.toString("utf8") : "";
   return text.split("\n").flatMap((line) => {
     const [, name, labelText = "", value] = SAMPLE.exec(line) ?? [];
     if (name === undefined || Number.isNaN(Number(value))) return [];

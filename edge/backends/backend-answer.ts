@@ -2,8 +2,9 @@
  * What a backend's answer means: for the client, and as evidence of whether the backend works.
  */
 import { type BackendLoad, parseBackendLoad } from "../../protocol/backend-load.ts";
-import { LOAD_HEADER, PROBLEM_CODE_HEADER } from "../../protocol/headers.ts";
+import { LOAD_HEADER, PROBLEM_CAUSE_HEADER, PROBLEM_CODE_HEADER } from "../../protocol/headers.ts";
 import { fileExtensionOf } from "../../protocol/rendered-file.ts";
+import { type CauseField, causeField, parseCause } from "../../rules/causes.ts";
 import type { Limits } from "../../rules/limits.ts";
 import { outputTooLarge, PROBLEM_MEDIA_TYPE, PROBLEMS, type Problem, type ProblemCode } from "../../rules/problem.ts";
 import type { AttemptResult } from "./backend-choice.ts";
@@ -29,6 +30,8 @@ export interface BackendAnswer<Answer> {
   readonly content: AnswerContent;
   /** The value of `Retry-After`. */
   readonly retryAfter: string | null;
+  /** What it names as the cause of a problem. */
+  readonly cause?: string | null;
   readonly load: BackendLoad | null;
   readonly answer: Answer;
 }
@@ -42,6 +45,7 @@ export function answerOf<Answer extends ResponseHead>(response: Answer): Backend
     status,
     content: contentOf(response),
     retryAfter: headers.get("Retry-After"),
+    cause: headers.get(PROBLEM_CAUSE_HEADER),
     load: parseBackendLoad(headers.get(LOAD_HEADER)),
     answer: response,
   };
@@ -61,6 +65,12 @@ function contentOf(response: ResponseHead): AnswerContent {
 export function problemCodeOf({ headers }: ResponseHead): ProblemCode | null {
   const name = headers.get(PROBLEM_CODE_HEADER);
   return name !== null && isProblemCode(name) ? name : null;
+}
+
+/** The cause that a backend names for its problem, as a field of the log line. */
+export function causeFieldOf(response: ResponseHead): CauseField {
+  const code = problemCodeOf(response) ?? "ok";
+  return causeField({ code, cause: parseCause(code, response.headers.get(PROBLEM_CAUSE_HEADER)) });
 }
 
 function isProblemCode(name: string): name is ProblemCode {
@@ -87,7 +97,7 @@ export function problemOfLength(answer: ResponseHead, limits: Limits): Problem |
 type Meaning = { readonly kind: "answered" } | Exclude<FailedAttempt, { kind: "lost" }>;
 
 /** What an answer means for the client: it gets the answer, or another backend is tried. */
-export function meaningOf({ content, retryAfter }: BackendAnswer<unknown>): Meaning {
+export function meaningOf({ content, retryAfter, cause }: BackendAnswer<unknown>): Meaning {
   switch (content) {
     case "file":
     // What a render can end in.
@@ -98,7 +108,11 @@ export function meaningOf({ content, retryAfter }: BackendAnswer<unknown>): Mean
     case "render_failed":
       return { kind: "answered" };
     case "render_queue_full":
-      return { kind: "busy", retryAfterSeconds: retryAfterSeconds(retryAfter) };
+      return {
+        kind: "busy",
+        retryAfterSeconds: retryAfterSeconds(retryAfter),
+        cause: parseCause(content, cause ?? null) ?? "backend_full",
+      };
     // The edge has found the request valid. So it did not reach the backend as it was sent, or the two have other limits.
     case "invalid_request":
     case "unsupported_format":
@@ -110,13 +124,16 @@ export function meaningOf({ content, retryAfter }: BackendAnswer<unknown>): Mean
     case "string_too_large":
     case "page_selection_too_large":
       return { kind: "refused" };
-    // From a proxy, a wrong address, or a backend that does not know the edge's token.
-    case "foreign":
+    // The token is all that a backend's 403 can be about.
     case "forbidden":
+      return { kind: "unavailable", failure: "token_rejected" };
+    // From a proxy, or a wrong address.
+    case "foreign":
     case "not_found":
     case "method_not_allowed":
+      return { kind: "unavailable", failure: "foreign" };
     case "service_unavailable":
-      return { kind: "unavailable" };
+      return { kind: "unavailable", failure: "unavailable" };
   }
 }
 
@@ -143,10 +160,11 @@ export function probeResultOf({ content, load }: BackendAnswer<unknown>): Attemp
 }
 
 /** Why an answer does not go to the client, for the log. */
-export function causeOf({ status, content }: BackendAnswer<unknown>): string {
+export function causeOf({ status, content, cause }: BackendAnswer<unknown>): string {
   if (content === "foreign") return `status ${status} from something other than a backend`;
-  // The token is all that a backend's 403 can be about.
-  return content === "forbidden" ? `status ${status}: it does not accept SERVICE_BACKEND_TOKEN` : `status ${status}`;
+  if (content === "forbidden") return `status ${status}: it does not accept SERVICE_BACKEND_TOKEN`;
+  const known = parseCause(content, cause ?? null);
+  return known === undefined ? `status ${status}` : `status ${status}: ${known}`;
 }
 
 function retryAfterSeconds(text: string | null): number {

@@ -44,11 +44,13 @@ export type Forwarding =
 export async function forwardRender(context: EdgeContext, body: HeldBody): Promise<Forwarding> {
   const { settings, backends, backendChoice } = deploymentOf(context);
   const deadline = SYSTEM_CLOCK.now() + settings.backendTimeoutSeconds * 1000;
+  const attempts = new RenderAttempts(backendChoice, deadline, Math.random);
+  context.var.record.failures = attempts.failures;
   const end = await tryBackends<Backend, Response>({
     backends,
     choice: backendChoice,
     clock: SYSTEM_CLOCK,
-    attempts: new RenderAttempts(backendChoice, deadline, Math.random),
+    attempts,
     deadline,
     longestAnswerMilliseconds: longestAnswerMilliseconds(settings),
     body,
@@ -56,7 +58,7 @@ export async function forwardRender(context: EdgeContext, body: HeldBody): Promi
     send: (backend, sending) => send(context, backend, sending),
     sendProbe: (backend, timeoutMilliseconds) => sendProbe(context, backend, timeoutMilliseconds),
     discard: async (response) => response.body?.cancel(),
-    report: (backend, cause) => report(context, backend, cause),
+    report: (backend, cause, isFull) => report(context, backend, cause, isFull),
     inBackground: (work) => context.executionCtx.waitUntil(work),
   });
   switch (end.kind) {
@@ -67,12 +69,9 @@ export async function forwardRender(context: EdgeContext, body: HeldBody): Promi
       return { kind: "refused", problem };
     }
     case "busy":
-      return {
-        kind: "refused",
-        problem: renderQueueFull("No render slot became free in time.", end.retryAfterSeconds),
-      };
+      return { kind: "refused", problem: renderQueueFull(end.cause, end.retryAfterSeconds) };
     case "failed":
-      return { kind: "refused", problem: serviceUnavailable() };
+      return { kind: "refused", problem: serviceUnavailable(end.cause, attempts.failures) };
   }
 }
 
@@ -157,8 +156,8 @@ function traceHeaders(headers: Headers): Record<string, string> {
   };
 }
 
-function report(context: EdgeContext, backend: Backend, cause: string): void {
-  const message = "a backend did not answer";
+function report(context: EdgeContext, backend: Backend, cause: string, isFull = false): void {
+  const message = isFull ? "a backend was full" : "a backend did not answer";
   logFailure(context, "warn", { requestId: context.var.requestId, message, origin: backend.name, cause });
 }
 

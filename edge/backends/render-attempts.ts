@@ -4,6 +4,7 @@
  *
  * No clock and no I/O: times are passed in, in milliseconds.
  */
+import type { AttemptFailure, CapacityCause, UnavailableCause } from "../../rules/causes.ts";
 import type { BackendChoice } from "./backend-choice.ts";
 
 const MAX_ATTEMPTS = 4;
@@ -25,18 +26,18 @@ export type NextStep =
   | { readonly kind: "try"; readonly backend: number }
   | { readonly kind: "wait"; readonly milliseconds: number }
   /** No backend has answered, and at least one was full. */
-  | { readonly kind: "busy"; readonly retryAfterSeconds: number }
+  | { readonly kind: "busy"; readonly retryAfterSeconds: number; readonly cause: CapacityCause }
   /** No backend has answered, and none was full. */
-  | { readonly kind: "failed" };
+  | { readonly kind: "failed"; readonly cause: UnavailableCause };
 
 /** How an attempt ended without an answer for the client. */
 export type FailedAttempt =
   /** The backend has no room now. */
-  | { readonly kind: "busy"; readonly retryAfterSeconds: number }
+  | { readonly kind: "busy"; readonly retryAfterSeconds: number; readonly cause: CapacityCause }
   /** The backend finds fault with a request that the edge has found valid. */
   | { readonly kind: "refused" }
   /** The backend cannot be reached, is about to stop, or is not set up. */
-  | { readonly kind: "unavailable" }
+  | { readonly kind: "unavailable"; readonly failure: AttemptFailure }
   /** The backend had the whole request and did not answer. */
   | { readonly kind: "lost" };
 
@@ -54,10 +55,11 @@ export class RenderAttempts {
   readonly #deadline: number;
   readonly #random: () => number;
   readonly #counts = new Map<number, number>();
-  #isBusy = false;
+  readonly #failures: AttemptFailure[] = [];
+  /** What the full backend said that will have room first. */
+  #busy: Extract<FailedAttempt, { kind: "busy" }> | null = null;
   /** Backends that would give the same answer again. */
   readonly #notAgain = new Set<number>();
-  #retryAfterSeconds = Number.POSITIVE_INFINITY;
   #lost = 0;
   #attempts = 0;
   #hasWaited = false;
@@ -66,6 +68,11 @@ export class RenderAttempts {
     this.#choice = choice;
     this.#deadline = deadline;
     this.#random = random;
+  }
+
+  /** How each attempt failed so far. */
+  get failures(): readonly AttemptFailure[] {
+    return this.#failures;
   }
 
   next(now: number): NextStep {
@@ -93,10 +100,19 @@ export class RenderAttempts {
     return this.#choice.hasFailedSince(backend, beganAt) && this.#choice.hasInUse(now, new Set(this.#counts.keys()));
   }
 
-  /** The result when no further attempt can be made. */
-  giveUp(): Extract<NextStep, { kind: "busy" | "failed" }> {
-    if (!this.#isBusy) return { kind: "failed" };
-    return { kind: "busy", retryAfterSeconds: this.#retryAfterSeconds };
+  /**
+   * The result when no further attempt can be made.
+   *
+   * @param hasBody whether the body is still there for another one
+   */
+  giveUp(hasBody = true): Extract<NextStep, { kind: "busy" | "failed" }> {
+    if (this.#busy !== null) {
+      const { retryAfterSeconds, cause } = this.#busy;
+      const isAlone = this.#failures.some((failure) => failure !== "full");
+      return { kind: "busy", retryAfterSeconds, cause: isAlone ? "backend_full" : cause };
+    }
+    if (!hasBody) return { kind: "failed", cause: "body_dropped" };
+    return { kind: "failed", cause: this.#attempts === 0 ? "no_backends" : "no_backend_answered" };
   }
 
   begin(backend: number): void {
@@ -107,17 +123,21 @@ export class RenderAttempts {
   fail(backend: number, failure: FailedAttempt): void {
     switch (failure.kind) {
       case "busy":
-        this.#isBusy = true;
+        this.#failures.push("full");
         this.#notAgain.add(backend);
-        this.#retryAfterSeconds = Math.min(this.#retryAfterSeconds, failure.retryAfterSeconds);
+        if (failure.retryAfterSeconds < (this.#busy?.retryAfterSeconds ?? Number.POSITIVE_INFINITY))
+          this.#busy = failure;
         return;
       case "refused":
+        this.#failures.push("refused_request");
         this.#notAgain.add(backend);
         return;
       case "lost":
+        this.#failures.push("lost");
         this.#lost++;
         return;
       case "unavailable":
+        this.#failures.push(failure.failure);
         return;
     }
   }

@@ -69,7 +69,7 @@ export async function tryBackends<Backend, Answer>(
     body.keep();
     const bytes = body.bytes;
     // Another request has taken the memory.
-    if (bytes === null) return attempts.giveUp();
+    if (bytes === null) return attempts.giveUp(false);
     attempts.begin(step.backend);
     const end = await tryBackend(forwarded, { backend, index: step.backend, bytes });
     if (end.kind === "answered") return end;
@@ -124,13 +124,13 @@ async function tryBackend<Backend, Answer>(
     const meaning = meaningOf(response);
     end(resultOf(response));
     if (meaning.kind === "answered") return { kind: "answered", answer: response.answer };
-    forwarded.report(backend, causeOf(response));
+    forwarded.report(backend, causeOf(response), meaning.kind === "busy");
     await forwarded.discard(response.answer);
     return meaning;
   } catch (error) {
     end({ kind: "failed" });
     forwarded.report(backend, String(error));
-    return { kind: sentAt < Number.POSITIVE_INFINITY ? "lost" : "unavailable" };
+    return sentAt < Number.POSITIVE_INFINITY ? { kind: "lost" } : { kind: "unavailable", failure: "unreachable" };
   } finally {
     isOver = true;
     stopWatching();

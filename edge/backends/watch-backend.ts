@@ -43,8 +43,8 @@ export interface Probing<Backend> {
   readonly clock: Clock;
   /** Sends a small render. It rejects when the answer does not come in time. */
   sendProbe(backend: Backend, timeoutMilliseconds: number): Promise<BackendAnswer<unknown>>;
-  /** Reports to the operator that a backend did not answer. */
-  report(backend: Backend, cause: string): void;
+  /** Reports to the operator that a backend was full, or did not answer. */
+  report(backend: Backend, cause: string, isFull?: boolean): void;
 }
 
 /** Sends the probes that are due. */

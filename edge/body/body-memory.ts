@@ -92,6 +92,11 @@ export class BodyMemory {
     return true;
   }
 
+  /** Whether the other reservations of its owner leave a reservation no room to grow by `bytes`. */
+  isOverShare(reservation: Reservation, bytes: number): boolean {
+    return !canGrow(this.#poolOf(reservation), reservation, bytes);
+  }
+
   /** How long a reservation that could not grow waits before it tries again. */
   waitMilliseconds(reservation: Reservation): number {
     const { frequentPollers } = this.#poolOf(reservation);
@@ -168,6 +173,11 @@ export class Reservation {
       await clock.wait(this.#memory.waitMilliseconds(this));
     }
     return false;
+  }
+
+  /** Whether it is the owner's share that leaves no room for this, however much others hold. */
+  isOverShare(bytes: number): boolean {
+    return this.#memory.isOverShare(this, bytes - this.#bytes);
   }
 
   /**

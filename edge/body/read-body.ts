@@ -62,17 +62,17 @@ async function fill(
     if (piece === "late") return problem("invalid_request", "The body did not arrive in time.", {});
     if (piece === "broken") return problem("invalid_request", "The body did not arrive completely.", {});
     if (piece === "end") break;
-    const hasMemory = await reservation.growTo(collector.capacityWith(piece.length));
-    refusal = hasMemory ? collector.add(piece) : memoryExhausted();
+    const bytes = collector.capacityWith(piece.length);
+    refusal = (await reservation.growTo(bytes)) ? collector.add(piece) : noMemory(reservation.isOverShare(bytes));
   }
   reader.release();
   return refusal;
 }
 
 export function tooManyUploads(): Problem {
-  return renderQueueFull("This caller has too many uploads at the same time.", RETRY_AFTER_SECONDS);
+  return renderQueueFull("uploads", RETRY_AFTER_SECONDS);
 }
 
-function memoryExhausted(): Problem {
-  return renderQueueFull("No room for the body became free in time.", RETRY_AFTER_SECONDS);
+function noMemory(isOverShare: boolean): Problem {
+  return renderQueueFull(isOverShare ? "edge_memory_share" : "edge_memory", RETRY_AFTER_SECONDS);
 }

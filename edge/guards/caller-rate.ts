@@ -6,7 +6,7 @@
  * shared out by caller in any case. So if the binding fails or hangs, requests pass.
  */
 import { createMiddleware } from "hono/factory";
-import { type Problem, problem } from "../../rules/problem.ts";
+import { renderQueueFull } from "../../rules/problem.ts";
 import { readInTime } from "../body/read-in-time.ts";
 import { type EdgeBindings, settingsOf } from "../context.ts";
 import { logFailure, loggedClientSignal } from "../log/request-log.ts";
@@ -22,7 +22,9 @@ export const limitCallerRate = createMiddleware<EdgeBindings>(async (context, ne
   const { caller, requestId } = context.var;
   loggedClientSignal(context);
   const outcome = await askInTime(limiter, caller);
-  if (outcome === "over") return problemResponse(context, rateExceeded(settingsOf(context).rateLimitPeriodSeconds));
+  if (outcome === "over") {
+    return problemResponse(context, renderQueueFull("rate_limit", settingsOf(context).rateLimitPeriodSeconds));
+  }
   if (outcome !== "within")
     logFailure(context, "warn", { requestId, message: "rate limit not applied", error: outcome.error });
   return next();
@@ -38,9 +40,4 @@ async function askInTime(limiter: RateLimit, key: string): Promise<RateOutcome> 
   } catch (error) {
     return { error: String(error) };
   }
-}
-
-function rateExceeded(retryAfterSeconds: number): Problem {
-  const detail = `The caller sends requests faster than it may. Try again in ${retryAfterSeconds} seconds.`;
-  return problem("render_queue_full", detail, { retry_after: retryAfterSeconds });
 }

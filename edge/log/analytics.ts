@@ -22,7 +22,13 @@ export const ANALYTICS_BLOBS: readonly Field<string>[] = [
   ["code", ({ code }) => code, "`ok`, the code of the problem, or `client_gone`"],
   ["caller", ({ caller }) => caller, "name of the caller"],
   ["origin", ({ origin }) => origin, "name of the backend that answered, or was tried last"],
+  ["cause", causeOf, "[cause](#429-and-503) of a 408, 429 or 503"],
+  ["failures", ({ failures }) => failures?.join(","), "how attempts on backends [failed](#failed-attempts)"],
 ];
+
+function causeOf({ timeoutCause, capacityCause, unavailableCause }: RequestLine): string | undefined {
+  return timeoutCause ?? capacityCause ?? unavailableCause;
+}
 
 /** `double1` and so on, in this order. */
 export const ANALYTICS_DOUBLES: readonly Field<number>[] = [

@@ -2,7 +2,7 @@
  * Writes the edge's log lines: one for each request at its end, and one for each failure.
  */
 
-import { type EdgeContext, settingsOf } from "../context.ts";
+import { deploymentOf, type EdgeContext, settingsOf } from "../context.ts";
 import { parseLogRequests, type RequestLogging } from "../settings.ts";
 import { ANALYTICS_BINDING, writeAnalytics } from "./analytics.ts";
 import { describeSpan, tracedSpan } from "./span-attributes.ts";
@@ -17,12 +17,23 @@ export function endRequest(context: EdgeContext, response: Response | null): voi
   const dataset = context.env[ANALYTICS_BINDING];
   const logging = loggingOf(context);
   const span = tracedSpan();
-  if (!record.end() || (logging === "none" && dataset === undefined && span === null)) return;
+  if (!record.end()) return;
+  countForMetrics(context);
+  if (logging === "none" && dataset === undefined && span === null) return;
   record.caller = context.var.caller;
   const line = record.line(context.req.raw, context.req.path, requestId, response);
   writeAnalytics(dataset, line);
   if (span !== null) describeSpan(span, line);
   if (logging !== "none") console.log(formatted(logging, line));
+}
+
+/** Counts why the request is refused, and how attempts failed. Without valid settings there is no backend to tell. */
+function countForMetrics(context: EdgeContext): void {
+  const { cause, failures } = context.var.record;
+  const refusal = cause.capacityCause ?? cause.unavailableCause;
+  const names = refusal === undefined ? failures : [refusal, ...failures];
+  if (names.length === 0 || refusal === "edge_failure") return;
+  for (const name of names) deploymentOf(context).counts.add(name);
 }
 
 /**

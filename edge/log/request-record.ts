@@ -2,11 +2,11 @@
  * What the edge records about one request: each part of the edge adds what it learns, and the record is written once, as a
  * log line. It holds no content of the request, no token, no query, and no path unless it is that of a route.
  */
-
 import type { RequestOutcome } from "../../protocol/request-outcome.ts";
 import { ALL_EDGE_ROUTES } from "../../protocol/routes.ts";
 import { joinServerTimings, serverTiming } from "../../protocol/server-timing.ts";
 import { parseTraceparent, TRACEPARENT_HEADER, traceIdOf } from "../../protocol/trace-context.ts";
+import type { AttemptFailure, CauseField } from "../../rules/causes.ts";
 
 /** The phases of a render request at the edge, in their order. `origin` lasts until a backend's answer begins. */
 export type EdgePhase = "receive" | "validate" | "origin";
@@ -15,7 +15,7 @@ const ROUTE_PATHS: ReadonlySet<string> = new Set(ALL_EDGE_ROUTES.map(({ path }) 
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"]);
 
 /** The fields of a log line. A field that is undefined is left out. */
-export interface RequestLine {
+export interface RequestLine extends CauseField {
   readonly message: "request";
   readonly requestId: string;
   /** The path of the route, or `none`: the path that was asked for may be anything. */
@@ -30,6 +30,8 @@ export interface RequestLine {
   readonly responseBytes: number | undefined;
   readonly origin: string | undefined;
   readonly tries: number | undefined;
+  /** How each of them failed that did, in their order. */
+  readonly failures: readonly AttemptFailure[] | undefined;
   /** How long each phase lasted that was reached, and how long it took until the answer began. */
   readonly milliseconds: Readonly<Partial<Record<EdgePhase, number>>> & { readonly total: number };
   readonly traceId: string;
@@ -39,12 +41,14 @@ export class RequestRecord {
   /** The caller's name, once its token is validated. */
   caller: string | undefined;
   code: RequestOutcome = "ok";
+  cause: CauseField = {};
   /** The size of the body, once all of it is read. */
   requestBytes: number | undefined;
   /** The backend that answered, or was tried last. */
   origin: string | undefined;
   /** How many times the request was sent to a backend. */
   tries: number | undefined;
+  failures: readonly AttemptFailure[] = [];
   /** The `Server-Timing` that the backend sent. */
   backendTiming: string | null = null;
   readonly milliseconds: Partial<Record<EdgePhase, number>> = {};
@@ -86,11 +90,13 @@ export class RequestRecord {
       method: METHODS.has(method) ? method : "other",
       status: response?.status,
       code: response === null && this.code === "ok" ? "client_gone" : this.code,
+      ...this.cause,
       caller: this.caller,
       requestBytes: this.requestBytes,
       responseBytes: length ? Number(length) : undefined,
       origin: this.origin,
       tries: this.tries,
+      failures: this.failures.length > 0 ? this.failures : undefined,
       milliseconds: { ...this.milliseconds, total: Date.now() - this.#startedAt },
       traceId: traceIdOf(parseTraceparent(headers.get(TRACEPARENT_HEADER)), requestId),
     };

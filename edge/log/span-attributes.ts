@@ -19,6 +19,9 @@ export function describeSpan(span: Span, line: RequestLine): void {
     "render.trace_id": line.traceId,
     "render.caller": line.caller,
     "render.outcome": line.code,
+    "render.timeout_cause": line.timeoutCause,
+    "render.capacity_cause": line.capacityCause,
+    "render.unavailable_cause": line.unavailableCause,
     "render.origin": line.origin,
     "render.tries": line.tries,
   });

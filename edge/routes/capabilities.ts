@@ -9,7 +9,7 @@ import { problemResponse } from "../problem-response.ts";
 export async function answerCapabilities(context: EdgeContext): Promise<Response> {
   const answer = await deploymentOf(context).commonCapabilities.answer(() => loggedClientSignal(context));
   // No backend has answered lately. An empty list would claim that there are no fonts.
-  if (answer === null) return problemResponse(context, serviceUnavailable());
+  if (answer === null) return problemResponse(context, serviceUnavailable("no_backend_answered"));
   return new Response(answer.body, {
     headers: {
       ETag: answer.etag,

@@ -4,7 +4,7 @@
  */
 import { fileExtensionOf, fileHeaders } from "../../protocol/rendered-file.ts";
 import { parseServerTiming, SERVER_TIMING_HEADER } from "../../protocol/server-timing.ts";
-import { lengthOf, maxAnswerBytes, problemCodeOf } from "../backends/backend-answer.ts";
+import { causeFieldOf, lengthOf, maxAnswerBytes, problemCodeOf } from "../backends/backend-answer.ts";
 import { type EdgeContext, settingsOf } from "../context.ts";
 import { logFailure } from "../log/request-log.ts";
 import { PROBLEM_HEADERS } from "../problem-response.ts";
@@ -14,6 +14,7 @@ export function clientResponse(context: EdgeContext, response: Response, suggest
   const { record } = context.var;
   record.backendTiming = parseServerTiming(response.headers.get(SERVER_TIMING_HEADER));
   record.code = problemCodeOf(response) ?? "ok";
+  record.cause = causeFieldOf(response);
   const extension = fileExtensionOf(response.headers.get("Content-Type"));
   const headers = new Headers(extension === null ? PROBLEM_HEADERS : fileHeaders(extension, suggestedName));
   const { status, body } = response;

@@ -15,6 +15,8 @@ import {
   problem,
   problemDocument,
   problemInstance,
+  renderQueueFull,
+  renderTimeout,
   serviceUnavailable,
 } from "../../rules/problem.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";
@@ -119,7 +121,7 @@ const PROBLEMS_BY_CODE: Readonly<Record<ProblemCode, readonly [path: string, pro
   forbidden: render(problem("forbidden", "A valid token is required in X-Service-Api-Token.", {})),
   not_found: ["/v1/renders", notFound()],
   method_not_allowed: render(methodNotAllowed("POST, OPTIONS")),
-  render_timeout: render(problem("render_timeout", "The render took longer than 30 seconds.", { timeout_secs: 30 })),
+  render_timeout: render(renderTimeout("wall_clock", 30, 30)),
   request_too_large: render(
     problem(
       "request_too_large",
@@ -152,13 +154,11 @@ const PROBLEMS_BY_CODE: Readonly<Record<ProblemCode, readonly [path: string, pro
   template_compile_failed: render(
     problem("template_compile_failed", "Typst could not make the requested output of this template.", {}),
   ),
-  render_queue_full: render(
-    problem("render_queue_full", "No render slot became free in time. Try again in 5 seconds.", { retry_after: 5 }),
-  ),
+  render_queue_full: render(renderQueueFull("slots_busy", 5)),
   render_failed: render(
     problem("render_failed", "The render ended without an output and without a cause in the template.", {}),
   ),
-  service_unavailable: render(serviceUnavailable()),
+  service_unavailable: render(serviceUnavailable("no_backend_answered", ["unreachable"])),
 };
 
 function render(refusal: Problem): readonly [path: string, problem: Problem] {

@@ -33,17 +33,8 @@ export async function sandboxProblems(signal, isTried, platform = process.platfo
     ];
   }
   const problemOf = { bubblewrap: bubblewrapObstacle, landlock: landlockObstacle, auto: automaticObstacle }[choice];
-  const problems = [await prlimitObstacle(), await problemOf(signal, isTried)];
-  return problems.filter((problem) => problem !== undefined);
-}
-
-/** @returns {Promise<string | undefined>} */
-async function prlimitObstacle() {
-  if (findOnPath("prlimit").length > 0) return undefined;
-  return (
-    "prlimit is missing: renders are limited by it. Install it and run this again; on Debian and Ubuntu: " +
-    "sudo apt-get install -y util-linux"
-  );
+  const problem = await problemOf(signal, isTried);
+  return problem === undefined ? [] : [problem];
 }
 
 /**

@@ -23,6 +23,7 @@ const TARGETS = [
   "playground/main.ts",
   "edge/app.ts",
   "edge/backends/forward-render.ts",
+  "edge/clock.ts",
   "edge/containers/backend-container.ts",
   "backend/main.ts",
   "backend/start/run.ts",
@@ -100,6 +101,7 @@ const ALLOWED: readonly (readonly [importer: string, imported: string])[] = [
   ["cli/local/with-program-text.ts", "../../compile/program-text.ts"],
   ["edge/with-rules.ts", "../rules/problem.ts"],
   ["edge/with-hono.ts", "hono"],
+  ["edge/backends/with-type-of-clock.ts", "../clock.ts"],
   ["backend/http/with-admission.ts", "../admission/target.ts"],
   ["backend/http/with-render.ts", "../render/target.ts"],
   ["backend/render/with-typst.ts", "../typst/target.ts"],
@@ -127,6 +129,7 @@ beforeAll(async () => {
   }
   await write("scripts/set-up.mjs", 'import "./set-up/step.mjs";\n');
   await write("scripts/set-up/step.mjs", 'import "../../backend/start/settings.ts";\nimport "valibot";\n');
+  await write("edge/backends/with-clock.ts", 'import { SYSTEM_CLOCK } from "../clock.ts";\nSYSTEM_CLOCK.now();\n');
   violations = cruise();
 });
 
@@ -170,6 +173,10 @@ describe("the layers", () => {
 
   it.each(ALLOWED)("let %s import %s", (importer) => {
     expect(rulesBrokenBy(importer)).toEqual([]);
+  });
+
+  it("refuse a clock to what decides about backends", () => {
+    expect(rulesBrokenBy("edge/backends/with-clock.ts")).toEqual(["choice-of-backends-gets-its-clock"]);
   });
 
   it("refuse what the set-up cannot load on a bare machine, however far away", () => {

@@ -10,13 +10,14 @@ import { join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { execa } from "execa";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { ANSWER_FAULTS, faultIn } from "../../cli/doctor/answer-faults.ts";
+import { Allowance } from "../../cli/doctor/allowance.ts";
+import { ANSWER_FAULTS, outcomeOf } from "../../cli/doctor/answers.ts";
 import { CHECK_GROUPS } from "../../cli/doctor/checks.ts";
 import type { ExaminationTarget } from "../../cli/doctor/examination.ts";
-import { type CheckResult, type ExaminationReport, examine, maxRequests } from "../../cli/doctor/examine.ts";
 import { serverTiming } from "../../cli/doctor/latency.ts";
-import { Allowance, Probe } from "../../cli/doctor/probe.ts";
 import { isHealthy, reportForPrograms } from "../../cli/doctor/report.ts";
+import { type CheckResult, type ExaminationReport, examine, maxRequests } from "../../cli/doctor/runner.ts";
+import { Server } from "../../cli/doctor/server.ts";
 import { findOnPath } from "../../machine/programs.mjs";
 import {
   type LocalBackend,
@@ -172,8 +173,8 @@ describe("a healthy deployment", () => {
     const folder = await makeTemporaryFolder("doctor-");
     const { stdout } = await runCommand(folder, ["doctor", "--url", service.edge.url.href]);
     expect(stdout).toMatch(/^http:.* at most 60 requests, one at a time, each at most 60 s\n/);
-    expect(stdout).toMatch(/\n✓ a PDF {2,}5\.\d KiB after \d+ ms\n/);
-    expect(stdout).toMatch(/\n\d+ well, \d+ warnings, 0 failures, \d+ skipped; \d+ requests in \d+\.\d s\n$/);
+    expect(stdout).toMatch(/\n✓ a PDF of two pages {2,}5\.\d KiB after \d+ ms\n/);
+    expect(stdout).toMatch(/\n\d+ passed, \d+ warnings?, 0 failures, \d+ skipped; \d+ requests in \d+\.\d s\n$/);
     expect(stdout).not.toContain("\u001b");
     expect(stdout).not.toContain(API_TOKEN);
     const dead = `http://127.0.0.1:${await takeFreePort()}`;
@@ -239,13 +240,11 @@ describe("reaching the host", () => {
   it("never sends more requests than it promises, whatever the answers", async () => {
     const url = await startHttpServer((_request, response) => response.writeHead(500).end());
     const bounds = { maxRequests: 2, requestMilliseconds: LONG_MILLISECONDS, totalMilliseconds: LONG_MILLISECONDS };
-    const probe = new Probe(url, new Allowance({ ...bounds, signal: new AbortController().signal }));
-    const kinds = [await probe.send({ path: "a" }), await probe.send({ path: "b" }), await probe.send({ path: "c" })];
-    probe.close();
-    expect(kinds.map(({ kind }) => kind)).toEqual(["answer", "answer", "no-answer"]);
-    expect(faultIn(kinds[2] ?? { kind: "no-answer", fault: "gateway", seen: "" })).toMatchObject({
-      fault: "out-of-bounds",
-    });
+    const allowance = new Allowance({ ...bounds, signal: new AbortController().signal });
+    const server = new Server(null, url, {}, allowance);
+    const exchanges = [await server.get("a"), await server.get("b"), await server.get("c")];
+    server.close();
+    expect(exchanges.map(outcomeOf)).toEqual(["500", "500", "out-of-bounds"]);
     seenFaults.add("any: out-of-bounds");
   });
 
@@ -350,6 +349,11 @@ describe("something else at the URL", () => {
     const edge = await startEdge({ SERVICE_API_TOKENS: API_TOKEN, SERVICE_MAX_OUTPUT_FILES: "many" }, 0);
     onTestFinished(() => edge.stop());
     expect(faultsOf(await examineTarget(targetOf(edge.url)))).toEqual(["health: settings"]);
+  });
+
+  it("is the service, but not at this path", async () => {
+    const report = await examineTarget(targetOf(new URL("service/", service.edge.url)));
+    expect(faultsOf(report)).toEqual(["health: wrong-path"]);
   });
 
   it("is a backend where the edge should be", async () => {
@@ -875,7 +879,7 @@ describe("the command", () => {
       "",
       "Reachability",
       expect.stringMatching(/^✗ the port accepts connections +127\.0\.0\.1: ECONNREFUSED$/),
-      expect.stringMatching(/^ {4}likely cause: Nothing listens/),
+      expect.stringMatching(/^ {4}likely cause: Nothing is listening/),
       expect.stringMatching(/^ {4}what to do: {3}Start it/),
       "",
     ]);
@@ -886,9 +890,9 @@ describe("the list of checks", () => {
   it("has an id for each, needs only earlier ones, and says for each fault what it is in one line", () => {
     const ids = CHECK_GROUPS.flatMap(({ checks }) => checks.map(({ id }) => id));
     expect(new Set(ids).size).toBe(ids.length);
-    for (const { id, needs, faults, looksAt } of CHECK_GROUPS.flatMap(({ checks }) => checks)) {
+    for (const { id, needs, faults, title } of CHECK_GROUPS.flatMap(({ checks }) => checks)) {
       for (const need of needs) expect(ids.slice(0, ids.indexOf(id)), id).toContain(need);
-      expect(looksAt).not.toMatch(/\.$/);
+      expect(title).toMatch(/^[^\n]{4,54}[^\n.]$/);
       for (const { cause, advice } of Object.values(faults)) {
         expect(cause).toMatch(/^[^\n]{20,120}\.$/);
         expect(advice).toMatch(/^[^\n]{20,180}\.$/);

@@ -65,7 +65,7 @@ it("sends fewer at once to a service that is busy, waits for its Retry-After, an
     const isBusy = open > 2;
     setTimeout(() => {
       open--;
-      if (isBusy) sendProblem(response, 429, renderQueueFull("Busy.", 1), { "Retry-After": "1" });
+      if (isBusy) sendProblem(response, 429, renderQueueFull("slots_busy", 1), { "Retry-After": "1" });
       else sendPdf(response);
     }, 20);
   });

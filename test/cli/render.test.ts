@@ -304,7 +304,7 @@ describe("the exit code is", () => {
 
   it("5 for a service that stays busy, after its Retry-After", async () => {
     const busy = await startScriptedService((response) =>
-      sendProblem(response, 429, renderQueueFull("Busy.", 1), { "Retry-After": "1" }),
+      sendProblem(response, 429, renderQueueFull("slots_busy", 1), { "Retry-After": "1" }),
     );
     const { exitCode, stderr } = await inProject(source, ["render", "a.typ", "--url", busy.url]);
     expect(stderr).toContain("render_queue_full");
@@ -314,14 +314,14 @@ describe("the exit code is", () => {
 
   it("0 for a service that was busy once", async () => {
     const busy = await startScriptedService((response, count) => {
-      if (count === 1) sendProblem(response, 429, renderQueueFull("Busy.", 1), { "Retry-After": "1" });
+      if (count === 1) sendProblem(response, 429, renderQueueFull("slots_busy", 1), { "Retry-After": "1" });
       else sendPdf(response);
     });
     expect((await inProject(source, ["render", "a.typ", "--url", busy.url])).exitCode).toBe(0);
   });
 
   it("6 for a service that fails", async () => {
-    const broken = await startScriptedService((response) => sendProblem(response, 503, serviceUnavailable()));
+    const broken = await startScriptedService((response) => sendProblem(response, 503, serviceUnavailable("draining")));
     expect((await inProject(source, ["render", "a.typ", "--url", broken.url])).exitCode).toBe(6);
   });
 

@@ -30,11 +30,12 @@ describe("a setting of tokens", () => {
 
 describe("a token", () => {
   it("is accepted when it is one of the set", () => {
-    for (const token of ["one", "two", "three"]) expect(validateToken(token, ["one", "two", "three"])).toBeNull();
+    for (const token of ["one", "two", "three"])
+      expect(validateToken(token, ["one", "two", "three"], "X-Token")).toBeNull();
   });
 
   it("is accepted when the set holds it twice", () => {
-    expect(validateToken("one", ["one", "one"])).toBeNull();
+    expect(validateToken("one", ["one", "one"], "X-Token")).toBeNull();
   });
 
   it.each([
@@ -50,13 +51,13 @@ describe("a token", () => {
     ["two at once", "one,two"],
     ["of characters that agree in their low bits", "\u016fne"],
   ])("is rejected when it is %s", (_name, candidate) => {
-    const problem = validateToken(candidate, ["one", "two"]);
+    const problem = validateToken(candidate, ["one", "two"], "X-Token");
     expect(problem).toMatchObject({ code: "forbidden", context: {} });
     expect(JSON.stringify(problem)).not.toMatch(/"one|two/);
   });
 
   it.each([null, "", "one"])("makes no open service of one without tokens: %j", (candidate) => {
-    expect(validateToken(candidate, [])).toMatchObject({ code: "service_unavailable" });
+    expect(validateToken(candidate, [], "X-Token")).toMatchObject({ code: "service_unavailable" });
   });
 });
 

@@ -6,10 +6,8 @@
  */
 import { describe, expect, it } from "vitest";
 import { OUTPUT_SCHEMAS } from "../../rules/output-options.ts";
-import { OUTPUT_RULES, validateOutputRules } from "../../rules/output-rules.ts";
-import { parseRenderRequest } from "../../rules/render-request.ts";
-import { bodyOf, problemOf } from "../support/rules/bodies.ts";
-import { limitsWith } from "../support/rules/limits-for-tests.ts";
+import { OUTPUT_RULES } from "../../rules/output-rules.ts";
+import { problemOf } from "../support/rules/bodies.ts";
 import { type Output, OUTPUT_RULES as PUBLISHED } from "../support/rules/published-rules-client.ts";
 
 const { rules: RULES } = PUBLISHED;
@@ -117,15 +115,6 @@ describe("the output rules", () => {
     const outputs = OUTPUTS.filter(({ broken }) => broken.length === 0);
     expect(outputs.length).toBeGreaterThan(20);
     for (const { fields } of outputs) expect(problemOf({ source: "a", output: fields })).toBeNull();
-  });
-
-  it("come to the same verdict without limits", () => {
-    for (const { fields } of OUTPUTS.slice(0, 200)) {
-      const parsed = parseRenderRequest(bodyOf({ source: "a", output: fields }), limitsWith({}));
-      if (parsed.ok) expect(validateOutputRules(parsed.request.output)).toBeNull();
-    }
-    const output = { format: "png", filename: null, page: 1, pages: null, archive: "zip", ppi: 72 } as const;
-    expect(validateOutputRules(output)).toMatchObject({ context: { rule: "page_with_archive" } });
   });
 
   it("hold for the default format too", () => {

@@ -224,8 +224,7 @@ describe("before it begins, the set-up", () => {
   it("names everything that is missing, and how to get it", async () => {
     const clone = await makeClone({ npm: NPM });
     const everything = new RegExp(
-      "^set-up: 4 things stand in the way\\.\\n" +
-        "- prlimit is missing: .*apt-get install -y util-linux\\n" +
+      "^set-up: 3 things stand in the way\\.\\n" +
         "- bubblewrap is missing: .*Install the package bubblewrap.*\\n" +
         "- libatomic\\.so\\.1 is missing: .*apt-get install -y libatomic1\\n" +
         "- Typst .* has to be built here, since the release on github\\.com cannot be reached \\(ENOTFOUND\\), and there is " +
@@ -241,7 +240,7 @@ describe("before it begins, the set-up", () => {
     ["SERVICE_BACKEND_TIMEOUT_SECONDS", "0", /^set-up: SERVICE_BACKEND_TIMEOUT_SECONDS must be /],
     ["SERVICE_API_TOKENS", "sécret", /^set-up: SERVICE_API_TOKENS must hold visible ASCII/],
   ])("refuses a wrong %s", async (name, value, message) => {
-    const clone = await makeClone({ npm: NPM, typst: RIGHT_TYPST, prlimit: RUNS, bwrap: RIGHT_BWRAP });
+    const clone = await makeClone({ npm: NPM, typst: RIGHT_TYPST, bwrap: RIGHT_BWRAP });
     await expectRefusal(clone, { ...DEFAULT_SANDBOX, [name]: value }, message);
   });
 
@@ -267,20 +266,20 @@ describe("before it begins, the set-up", () => {
       "create_ruleset failed",
     ],
   ])("refuses SERVICE_SANDBOX=landlock with a setpriv %s", async (_name, setpriv, reason) => {
-    const clone = await makeClone({ npm: NPM, typst: RIGHT_TYPST, prlimit: RUNS, setpriv });
+    const clone = await makeClone({ npm: NPM, typst: RIGHT_TYPST, setpriv });
     const message = new RegExp(`^set-up: SERVICE_SANDBOX=landlock needs .* util-linux 2[.]41 or newer.*: .*${reason}`);
     await expectRefusal(clone, { SERVICE_SANDBOX: "landlock" }, message);
   });
 
   it("refuses a bubblewrap that cannot make a sandbox, with bubblewrap's message", async () => {
-    const programs = { npm: NPM, typst: RIGHT_TYPST, prlimit: RUNS, bwrap: BWRAP_WITHOUT_NAMESPACES };
+    const programs = { npm: NPM, typst: RIGHT_TYPST, bwrap: BWRAP_WITHOUT_NAMESPACES };
     const message =
       /^set-up: bubblewrap cannot make a sandbox .*No permissions to create new namespace.*docs\/operations\.md/;
     await expectRefusal(await makeClone(programs), DEFAULT_SANDBOX, message);
   });
 
   it("refuses SERVICE_SANDBOX=auto only where neither sandbox works", async () => {
-    const programs = { npm: NPM, typst: RIGHT_TYPST, prlimit: RUNS, bwrap: BWRAP_WITHOUT_NAMESPACES };
+    const programs = { npm: NPM, typst: RIGHT_TYPST, bwrap: BWRAP_WITHOUT_NAMESPACES };
     const message =
       /^set-up: bubblewrap cannot make a sandbox .*The other sandbox .*landlock needs .*there is no setpriv\n$/;
     await expectRefusal(await makeClone(programs), { SERVICE_SANDBOX: "auto" }, message);
@@ -314,7 +313,7 @@ describe("before it begins, the set-up", () => {
 
 describe("bubblewrap", () => {
   const ENVIRONMENT = { SERVICE_SANDBOX: "" };
-  const PROGRAMS = { npm: NPM, typst: RIGHT_TYPST, prlimit: RUNS, "apt-get": APT_GET, dpkg: DPKG };
+  const PROGRAMS = { npm: NPM, typst: RIGHT_TYPST, "apt-get": APT_GET, dpkg: DPKG };
   const cached = ({ folder }: Clone) => join(folder, "cache", "document-rendering-service");
 
   it("is fetched once into the user's cache, with signatures checked", async () => {

@@ -26,6 +26,8 @@ const FIRST = label("backend-1");
 const outcome = (name: string, format = "pdf", origin = "backend-1") =>
   `service_render_requests_total${label(origin, `,format="${format}",outcome="${name}"`)}`;
 const timeouts = (cause: string) => `service_render_timeouts_total${label("backend-1", `,cause="${cause}"`)}`;
+const edgeRefusals = (code: string, cause: string) =>
+  `service_edge_refusals_total${label("backend-1", `,code="${code}",cause="${cause}"`)}`;
 const duration = (outcomeClass: string, le: string) =>
   `service_render_duration_seconds_bucket${label("backend-1", `,class="${outcomeClass}",le="${le}"`)}`;
 const durationCount = (outcomeClass: string) =>
@@ -325,6 +327,34 @@ const CASES: readonly Case[] = [
   {
     name: "the only two requests of an hour, which find no slot",
     series: { [outcome("render_queue_full")]: "0x30 2x90" },
+    at: 36,
+    firing: [],
+  },
+  {
+    name: "one request in ten for whose body the edge has no memory",
+    series: { ...traffic(9), [edgeRefusals("render_queue_full", "edge_memory")]: "0x10 0+1x110" },
+    at: 25,
+    firing: [["EdgeSheds", DEPLOYMENT]],
+  },
+  {
+    name: "one request in fifty for whose body the edge has no memory, and many of a caller over its rate",
+    series: {
+      ...traffic(98),
+      [edgeRefusals("render_queue_full", "edge_memory")]: "0+2x120",
+      [edgeRefusals("render_queue_full", "rate_limit")]: "0+50x120",
+    },
+    at: 25,
+    firing: [],
+  },
+  {
+    name: "three requests that no backend answers",
+    series: { [edgeRefusals("service_unavailable", "no_backend_answered")]: "0x30 3x90" },
+    at: 36,
+    firing: [["EdgeFails", DEPLOYMENT]],
+  },
+  {
+    name: "two requests that no backend answers",
+    series: { [edgeRefusals("service_unavailable", "no_backend_answered")]: "0x30 2x90" },
     at: 36,
     firing: [],
   },

@@ -444,20 +444,6 @@ describe("when no origin can answer, the client is told", () => {
     expect(a.requests.length + b.requests.length).toBe(2);
   });
 
-  it("that it is full, when one origin is full and the other gone", async () => {
-    const { a, b, render } = await startPair();
-    await a.stop();
-    b.behaviour = problemAnswer("render_queue_full", { "Retry-After": "3" });
-    await expectProblem(await render(), "render_queue_full");
-  });
-
-  it("that it has failed, when all are gone", async () => {
-    const { a, b, render } = await startPair();
-    await a.stop();
-    await b.stop();
-    await expectProblem(await render(), "service_unavailable");
-  });
-
   it("that it has failed, when the only origin does not answer in time", async () => {
     const { a, b, render } = await startPair({
       settings: {

@@ -8,8 +8,6 @@ import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, inject, it } from "vitest";
-import { BACKEND_INTEGER_SETTINGS } from "../../backend/start/settings.ts";
-import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { blocksOf } from "../support/markdown-blocks.ts";
 import { readPdf } from "../support/pdf-reader.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
@@ -98,25 +96,6 @@ describe("docs/templates.md", () => {
   it("has snippets and mistakes that this test finds", () => {
     expect(snippetsOf(templates).length).toBeGreaterThan(10);
     expect(mistakesOf(templates).length).toBeGreaterThan(20);
-  });
-
-  it("names the default limits", () => {
-    const kibibytes = (bytes: number) => `${bytes / 1024} KiB`;
-    const mebibytes = (bytes: number) => `${bytes / 1024 / 1024} MiB`;
-    const { max_output_bytes, max_output_files } = DEFAULT_LIMITS;
-    const { renderTimeoutSeconds, renderCpuSeconds } = BACKEND_INTEGER_SETTINGS;
-    for (const cell of [
-      `\`source\` over ${kibibytes(DEFAULT_LIMITS.max_template_source_bytes)}`,
-      `a file over ${mebibytes(DEFAULT_LIMITS.max_inline_file_bytes)}`,
-      `over ${DEFAULT_LIMITS.max_inline_files} files`,
-      `a string in \`data\` over ${mebibytes(DEFAULT_LIMITS.max_string_bytes)}`,
-      `a body over ${mebibytes(DEFAULT_LIMITS.max_request_body_bytes)}`,
-      `${renderTimeoutSeconds.default} s, or ${renderCpuSeconds.default} s of processor time`,
-      `an archive of over ${max_output_files} pages`,
-      `over ${mebibytes(max_output_bytes)}`,
-    ]) {
-      expect(templates).toContain(`| ${cell} |`);
-    }
   });
 
   it("keeps in its snippets what it says of them", async () => {

@@ -155,37 +155,6 @@ describe("the edge and the backend reject in the same words", () => {
   });
 });
 
-describe("the edge and the backend name a mistake in files", () => {
-  const base64 = (content: string) => withFiles({ "a.png": { encoding: "base64", content } });
-
-  it.each([
-    ['The content of the file "a.png" has line breaks: encode without them.', base64("QUJD\nQUJD\n")],
-    [
-      'The content of the file "a.png" is a data: URL: send only what follows the comma.',
-      base64("data:image/png;base64,QQ=="),
-    ],
-    ['The content of the file "a.png" is URL-safe Base64: use + for - and / for _, and pad with =.', base64("-_-_")],
-    ['The content of the file "a.png" lacks padding: add = until its length is a multiple of four.', base64("QQ")],
-    [
-      /^The files key "my file.typ" is not valid: a key must not contain spaces: allowed are/,
-      withFiles({ "my file.typ": text("") }),
-    ],
-    [
-      /^The files key "Grüße.typ" is not valid: a key has only ASCII, so no umlauts/,
-      withFiles({ "Grüße.typ": text("") }),
-    ],
-    [/ a key must separate folders by \/, not by \\\.$/, withFiles({ "lib\\a.typ": text("") })],
-    [/: leave out the slash at its beginning\.$/, withFiles({ "/lib/a.typ": text("") })],
-    [/: it cannot lead out of the project\.$/, withFiles({ "../a.typ": text("") })],
-  ])("%s", async (detail, body) => {
-    const [edge, backend] = await bothVerdicts(body);
-    expect(edge.text).toBe(backend.text);
-    expect(await edge.answer.json()).toMatchObject({
-      detail: typeof detail === "string" ? detail : expect.stringMatching(detail),
-    });
-  });
-});
-
 describe("the edge and the backend take the same", () => {
   it.each([
     ["a source at its limit", { source: "x".repeat(1000) }],

@@ -140,7 +140,6 @@ describe("spans", () => {
     caller: "billing",
     format: "pdf",
     outcome: "render_failed",
-    timeoutCause: undefined,
     requestBytes: 1,
     outputBytes: undefined,
     startMilliseconds: performance.now(),

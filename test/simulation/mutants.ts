@@ -66,19 +66,19 @@ class AttemptsWithoutDeadline extends RenderAttempts {
 
 class AttemptsThatForgetLostBackends extends RenderAttempts {
   override fail(origin: number, failure: FailedAttempt): void {
-    super.fail(origin, failure.kind === "lost" ? { kind: "unavailable" } : failure);
+    super.fail(origin, failure.kind === "lost" ? { kind: "unavailable", failure: "unavailable" } : failure);
   }
 }
 
 class AttemptsThatTakeFullForBroken extends RenderAttempts {
   override fail(origin: number, failure: FailedAttempt): void {
-    super.fail(origin, failure.kind === "busy" ? { kind: "unavailable" } : failure);
+    super.fail(origin, failure.kind === "busy" ? { kind: "unavailable", failure: "unavailable" } : failure);
   }
 }
 
 class AttemptsThatTakeBrokenForFull extends RenderAttempts {
   override giveUp(): Extract<NextStep, { kind: "busy" | "failed" }> {
-    return { kind: "busy", retryAfterSeconds: 1 };
+    return { kind: "busy", retryAfterSeconds: 1, cause: "backend_full" };
   }
 }
 
@@ -125,7 +125,7 @@ class QueueThatWithdrawsNothing extends RenderQueue {
 class AttemptsThatSayComeBackAtOnce extends RenderAttempts {
   override giveUp(): Extract<NextStep, { kind: "busy" | "failed" }> {
     const end = super.giveUp();
-    return end.kind === "busy" ? { kind: "busy", retryAfterSeconds: 0 } : end;
+    return end.kind === "busy" ? { ...end, retryAfterSeconds: 0 } : end;
   }
 }
 

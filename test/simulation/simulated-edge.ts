@@ -115,7 +115,8 @@ export class SimulatedEdge {
     const { planned } = request;
     const lifetime = (BODY_TIMEOUT_SECONDS + settings.backendTimeoutSeconds) * 1000 + SLACK_MILLISECONDS;
     const upload = this.uploads.acquire(planned.caller);
-    if (upload === null) return this.#say(request, { kind: "busy", retryAfterSeconds: RETRY_AFTER_SECONDS });
+    if (upload === null)
+      return this.#say(request, { kind: "busy", retryAfterSeconds: RETRY_AFTER_SECONDS, cause: "uploads" });
     const reservation = this.memory.reserve(planned.caller, lifetime);
     const release = () => {
       upload.release();
@@ -126,7 +127,7 @@ export class SimulatedEdge {
       const hasMemory = await continued(request, this.#readBody(request, reservation));
       upload.release();
       if (!hasMemory) {
-        return this.#say(request, { kind: "busy", retryAfterSeconds: RETRY_AFTER_SECONDS });
+        return this.#say(request, { kind: "busy", retryAfterSeconds: RETRY_AFTER_SECONDS, cause: "edge_memory" });
       }
       let isOwnEnd = false;
       const collected = {

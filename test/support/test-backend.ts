@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { inject, onTestFinished } from "vitest";
 import { type Backend, buildBackend } from "../../backend/http/app.ts";
 import { Launcher } from "../../backend/launcher/launcher.ts";
+import { findEmptyNetwork } from "../../backend/sandbox/empty-network.ts";
 import { openSandbox } from "../../backend/sandbox/open-sandbox.ts";
 import { readBackendSettings } from "../../backend/start/settings.ts";
 import { prepareWorkDirectory } from "../../backend/work-directory/claim.ts";
@@ -35,6 +36,8 @@ export interface TestBackend {
   metrics(): Promise<MetricSample[]>;
   /** The value of one sample, 0 if it does not exist yet. */
   metric(name: string, labels?: Readonly<Record<string, string>>): Promise<number>;
+  /** The lines about its requests, whatever the log level. */
+  readonly logged: readonly object[];
   /** The names of the render directories and outputs that exist now. */
   projects(): Promise<string[]>;
   /** The names in the work directory. */
@@ -69,10 +72,20 @@ export async function startTestBackend(
     ...environment,
   });
   const claim = await prepareWorkDirectory(settings);
-  const launcher = new Launcher(settings, { answerTimeoutMilliseconds: launcherAnswerTimeoutMilliseconds });
+  const launcher = new Launcher(settings, {
+    answerTimeoutMilliseconds: launcherAnswerTimeoutMilliseconds,
+    emptyNetwork: await findEmptyNetwork(settings),
+  });
   if (settings.sandboxChoice === "auto") throw new Error("a test names its sandbox");
-  const sandbox = await openSandbox(settings, settings.sandboxChoice);
+  const sandbox = await openSandbox(settings, settings.sandboxChoice, launcher);
   const { app, startDraining, findCapabilities }: Backend = buildBackend(settings, "0.15.1", sandbox, launcher);
+  const logged: object[] = [];
+  const child = app.log.child.bind(app.log);
+  app.log.child = (...options: Parameters<typeof child>) => {
+    const logger = child(...options);
+    logger.info = (line: unknown) => void (typeof line === "object" && line !== null && logged.push(line));
+    return logger;
+  };
   const url = new URL(await app.listen({ host: settings.host, port: settings.port }));
   const send = (path: string, init?: RequestInit) => fetch(new URL(path, url), init);
   const metrics = async () => parseMetrics(await (await send("/metrics")).text());
@@ -84,6 +97,7 @@ export async function startTestBackend(
     findCapabilities,
     render: (body, init = {}) => send("/v1/render", renderInit(body, init)),
     fetch: send,
+    logged,
     metrics,
     metric: async (name, labels = {}) => sampleValue(await metrics(), name, labels),
     projects: () => projectsIn(workDirectory),

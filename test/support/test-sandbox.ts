@@ -3,6 +3,7 @@
  */
 import { inject, onTestFinished } from "vitest";
 import { Launcher } from "../../backend/launcher/launcher.ts";
+import { findEmptyNetwork } from "../../backend/sandbox/empty-network.ts";
 import { openSandbox } from "../../backend/sandbox/open-sandbox.ts";
 import type { Sandbox, SandboxMode } from "../../backend/sandbox/sandbox.ts";
 import { type BackendSettings, readBackendSettings } from "../../backend/start/settings.ts";
@@ -37,12 +38,12 @@ export async function openTestSandbox(
     ...environment,
   });
   const claim = await prepareWorkDirectory(settings);
-  const launcher = new Launcher(settings);
+  const launcher = new Launcher(settings, { emptyNetwork: await findEmptyNetwork(settings) });
   onTestFinished(async () => {
     await launcher.close();
     await claim.release();
   });
-  return { settings, sandbox: await openSandbox(settings, mode), launcher };
+  return { settings, sandbox: await openSandbox(settings, mode, launcher), launcher };
 }
 
 /** Why Landlock cannot be tested on this machine, or null if it can. `npm run test:attacks` fetches what it needs. */

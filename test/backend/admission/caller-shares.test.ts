@@ -2,7 +2,6 @@
 import { describe, expect, it } from "vitest";
 import { CallerLoad } from "../../../backend/admission/caller-load.ts";
 import { SLOW_RENDER_SECONDS } from "../../../backend/admission/render-queue.ts";
-import { ENDLESS, NO_TIME_LIMIT } from "../../support/bombs.ts";
 import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { RendersInVirtualTime, STOP_SECONDS } from "../../support/renders-in-virtual-time.ts";
@@ -435,33 +434,5 @@ describe("a backend with one slot, taken by a caller with many more renders wait
     const statuses = (await Promise.all(flood)).map(({ status }) => status);
     expect(statuses.filter((status) => status === 200)).toHaveLength(6);
     expect((await typst.read("served"))?.split("\n").slice(0, 2)).toEqual(["flood 0", "other 0"]);
-  });
-});
-
-describe("a backend with two slots, one of them left free by a slow caller", () => {
-  it("lends it to a request at its deadline, and withdraws it when another caller needs it", async () => {
-    const backend = await startTemporaryBackend({
-      ...NO_TIME_LIMIT,
-      SERVICE_MAX_CONCURRENT_RENDERS: "2",
-      SERVICE_QUEUE_DEADLINE_SECONDS: "3",
-    });
-    const over = new AbortController();
-    const ask = (caller: string, source: string) =>
-      backend.render({ source }, { headers: { "X-Service-Caller": caller }, signal: over.signal });
-    expect((await ask("quick", "x")).status).toBe(200);
-    const running = ask("slow", ENDLESS);
-    await expect.poll(() => backend.metric("service_renders_running")).toBe(1);
-    const lent = ask("slow", ENDLESS);
-    await expect.poll(() => backend.metric("service_renders_waiting")).toBe(1);
-    await expect.poll(() => backend.metric("service_renders_running"), { timeout: 20_000 }).toBe(2);
-    expect((await ask("quick", "y")).status).toBe(200);
-    const refused = await expectProblem(await lent, "render_queue_full");
-    expect(refused.context.retry_after).toBeGreaterThan(1);
-    expect(await backend.metric("service_renders_running")).toBe(1);
-    over.abort();
-    await expect(running).rejects.toThrow();
-    for (const name of ["service_renders_running", "service_body_memory_bytes", "service_temp_reserved_bytes"]) {
-      await expect.poll(() => backend.metric(name)).toBe(0);
-    }
   });
 });

@@ -104,7 +104,12 @@ it("turns a task away at the deadline, and says when to try again", async () => 
   const gate = makeGate();
   const first = queue.run(ANYONE, () => gate.passed);
   const second = await queue.run(ANYONE, async () => "never");
-  expect(second).toEqual({ kind: "full", retryAfterSeconds: expect.any(Number), waitedSeconds: expect.any(Number) });
+  expect(second).toEqual({
+    kind: "full",
+    cause: "slots_busy",
+    retryAfterSeconds: expect.any(Number),
+    waitedSeconds: expect.any(Number),
+  });
   expect(second.kind === "full" && Number.isInteger(second.retryAfterSeconds)).toBe(true);
   expect(second.kind === "full" && second.retryAfterSeconds).toBeGreaterThanOrEqual(1);
   expect(queue.waiting).toBe(0);

@@ -193,6 +193,21 @@ const ATTACKS: readonly Attack[] = [
     },
   },
   {
+    what: "make a socket, by which it would reach another render or the next one",
+    succeeds: async (mode) => {
+      const { run } = await openStage(mode);
+      // AF_UNIX, AF_INET, AF_NETLINK, AF_VSOCK.
+      const families = "1, 2, 16, 40";
+      const { output } = await run(
+        `my ($s, $p) = (0, "\\0" x 8);
+        for my $f (${families}) { $s++ if syscall($number{socket}, $f, 2, 0) >= 0 || syscall($number{socketpair}, $f, 1, 0, $p) == 0 }
+        print "sockets: $s"`,
+      );
+      expect(output).toMatch(/^sockets: \d$/);
+      return output !== "sockets: 0";
+    },
+  },
+  {
     what: "get signals about its streams by an ioctl",
     succeeds: async (mode) => {
       const { run } = await openStage(mode);

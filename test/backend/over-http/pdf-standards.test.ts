@@ -3,8 +3,9 @@
  * The expected claims are written here independently of the rules.
  */
 import { beforeAll, describe, expect, it } from "vitest";
+import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 import { type Output, PDF_STANDARDS, PDF_VERSIONS, type PdfStandard } from "../../../rules/output-options.ts";
-import { validateOutputRules } from "../../../rules/output-rules.ts";
+import { validateOutput } from "../../../rules/output-rules.ts";
 import { type PdfContents, readPdf } from "../../support/pdf-reader.ts";
 import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
 
@@ -54,7 +55,7 @@ function combinations(): Combination[] {
 
 const allowed = combinations().filter(({ version, standards }) => {
   const output: Output = { format: "pdf", filename: null, pages: null, version, standards: [...standards] };
-  return validateOutputRules(output) === null;
+  return validateOutput(output, DEFAULT_LIMITS) === null;
 });
 
 async function renderPdf(output: object): Promise<PdfContents> {

@@ -65,16 +65,6 @@ describe("the backend's token", () => {
     }
     await expectProblem(await other.render({ source: "x" }), "forbidden");
   });
-
-  it("is still required if none is configured", async () => {
-    const open = await startTemporaryBackend({ SERVICE_BACKEND_TOKENS: "" });
-    await expectProblem(await open.fetch("/ready"), "service_unavailable");
-    await expectProblem(await open.render({ source: "x" }), "service_unavailable");
-    await expectProblem(
-      await open.render({ source: "x" }, { headers: { "X-Service-Backend-Token": "" } }),
-      "service_unavailable",
-    );
-  });
 });
 
 describe("paths and methods", () => {

@@ -100,16 +100,6 @@ describe("renders beyond the cap", () => {
     expect(await backend.metric("service_render_requests_total", labels)).toBe(1);
   });
 
-  it("are turned away at once if the queue is full", async () => {
-    const { backend, typst } = await heldBackend({ SERVICE_MAX_QUEUED_RENDERS: "1" });
-    const { answer: held } = await enqueue(backend, "held");
-    const { answer: queued } = await enqueue(backend, "queued");
-    await expectProblem(await backend.render(named("late")), "render_queue_full");
-    expect([await running(backend), await waiting(backend)]).toEqual([1, 1]);
-    await typst.signal("go");
-    expect([(await held).status, (await queued).status]).toEqual([200, 200]);
-  });
-
   it("are validated before they wait", async () => {
     const { backend } = await heldBackend();
     await enqueue(backend, "held");

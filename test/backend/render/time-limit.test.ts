@@ -20,7 +20,7 @@ it("ends after the render timeout, with a problem", async () => {
   await expect.poll(() => time.over.aborted).toBe(true);
   await delay(10);
   expect(time.millisecondsLeft).toBe(1);
-  expect(time.failure()).toMatchObject({ timeoutCause: "wall_clock", context: { timeout_secs: 1 } });
+  expect(time.failure()).toMatchObject({ cause: "wall_clock", context: { timeout_secs: 1 } });
 });
 
 it("is shorter for writing the files of a request, and says so", async () => {
@@ -29,7 +29,7 @@ it("is shorter for writing the files of a request, and says so", async () => {
   expect(fillOver.aborted).toBe(false);
   await expect.poll(() => fillOver.aborted).toBe(true);
   expect(time.over.aborted).toBe(false);
-  expect(time.failure()).toMatchObject({ timeoutCause: "writing_files", context: { timeout_secs: 600 } });
+  expect(time.failure()).toMatchObject({ cause: "writing_files", context: { timeout_secs: 600 } });
 });
 
 it("ends when the client goes away, of which nobody is told", () => {

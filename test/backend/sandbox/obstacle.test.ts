@@ -15,7 +15,6 @@ import { landlockObstacle } from "../../support/test-sandbox.ts";
 
 const BUBBLEWRAP: BubblewrapFacts = {
   isSuperuser: false,
-  prlimit: { kind: "works" },
   isFiltered: false,
   bubblewrap: { kind: "fails", complaint: "bwrap: No permissions to create new namespace" },
   canReadProcSys: true,
@@ -29,7 +28,6 @@ const fails = (complaint: string) => ({ bubblewrap: { kind: "fails", complaint: 
 
 const LANDLOCK: LandlockFacts = {
   isSuperuser: false,
-  prlimit: { kind: "works" },
   isFiltered: false,
   setprivVersion: "util-linux 2.41",
   knowsLandlock: true,
@@ -42,7 +40,6 @@ const complaint = (answer: string) =>
 
 describe("the explanation for bubblewrap", () => {
   it.each<[string, Partial<BubblewrapFacts>, string]>([
-    ["prlimit is missing", { prlimit: { kind: "missing" } }, "prlimit is missing"],
     ["it is missing", { bubblewrap: { kind: "missing" } }, "bubblewrap is missing"],
     ["/proc is masked", { canReadProcSys: false, maxUserNamespaces: null }, "/proc is masked"],
     ["the kernel allows no user namespace", { maxUserNamespaces: 0 }, "sysctl user.max_user_namespaces=0"],
@@ -89,7 +86,6 @@ describe("the explanation for bubblewrap", () => {
 
 describe("the explanation for Landlock", () => {
   it.each<[string, Partial<LandlockFacts>, string]>([
-    ["prlimit is missing", { prlimit: { kind: "missing" } }, "prlimit is missing"],
     ["setpriv is missing", { setpriv: { kind: "missing" } }, "setpriv is missing"],
     [
       "setpriv is too old",

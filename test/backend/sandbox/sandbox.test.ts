@@ -5,13 +5,17 @@
 import { mkdir, readdir, readlink, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { execa } from "execa";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { chooseResourceLimits } from "../../../backend/sandbox/resource-limits.ts";
 import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
+import { readBackendSettings } from "../../../backend/start/settings.ts";
 import { DISCARD_OUTPUT, type TypstEnd, TypstProcess } from "../../../backend/typst/process.ts";
 import { probeSandbox } from "../../../backend/typst/sandbox-probe.ts";
 import { TypstSupervisor } from "../../../backend/typst/supervisor.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import { renderArguments } from "../../../compile/command-line.ts";
+import { findOnPath } from "../../../machine/programs.mjs";
 import type { Output } from "../../../rules/output-options.ts";
 import {
   isRunning,
@@ -137,26 +141,29 @@ describe("a symbolic link in a render directory", () => {
 
 interface WaitingTypst extends TestSandbox {
   readonly pid: number;
+  /** The process ids of all of them. */
+  readonly pids: readonly number[];
 }
 
-/** A Typst that waits for its input in a sandbox. */
+/** A Typst that waits for its input in a sandbox, or several at the same time. */
 async function waitingTypst(
   mode: SandboxMode,
   environment: Readonly<Record<string, string>> = {},
   output: Output = PDF,
+  count = 1,
 ): Promise<WaitingTypst> {
   const own = await openTestSandbox(mode, environment);
   const supervisor = new TypstSupervisor(own.settings, own.sandbox, own.launcher);
-  const started = await supervisor.start({ output, bringsFonts: false });
-  onTestFinished(async () => {
-    await supervisor.discard(started);
-  });
+  for (let number = 0; number < count; number++) {
+    const started = await supervisor.start({ output, bringsFonts: false });
+    onTestFinished(() => supervisor.discard(started));
+  }
   const waiting = () => typstProcessesOf(own.settings.workDirectory);
-  await expect.poll(waiting).toHaveLength(1);
-  const [pid = 0] = waiting();
+  await expect.poll(waiting).toHaveLength(count);
+  const pids = waiting();
   // The seccomp filter is the last thing that is set up before Typst starts.
-  await expect.poll(() => processStatus(pid).Seccomp).toBe("2");
-  return { ...own, pid };
+  for (const pid of pids) await expect.poll(() => processStatus(pid).Seccomp).toBe("2");
+  return { ...own, pid: pids[0] ?? 0, pids };
 }
 
 const NO_CAPABILITIES = Object.fromEntries(
@@ -238,14 +245,17 @@ describe.each<[string, SandboxMode, boolean]>([
 const HUGE_PAGE_FILES = ["enabled", "hpage_pmd_size"].map((name) => `kernel/mm/transparent_hugepage/${name}`);
 
 describe("a Typst in bubblewrap", () => {
-  it("has namespaces of its own", async () => {
-    const { pid } = await waitingTypst("bubblewrap");
+  it.each([
+    ["", "unshare"],
+    [", also where its shell has no network of its own", "false"],
+  ])("shares no namespace with the host or with another one that runs%s", async (_where, unshare) => {
+    const programs = await makeTemporaryFolder("programs-test-");
+    await symlink(findOnPath(unshare)[0] ?? "", join(programs, "unshare"));
+    const { launcher, pids } = await waitingTypst("bubblewrap", { PATH: `${programs}:${process.env.PATH}` }, PDF, 2);
+    expect(launcher.hasEmptyNetworks).toBe(unshare === "unshare");
     for (const namespace of ["user", "pid", "net", "ipc", "uts", "mnt", "cgroup"]) {
-      const [own, ours] = await Promise.all([
-        readlink(`/proc/${pid}/ns/${namespace}`),
-        readlink(`/proc/self/ns/${namespace}`),
-      ]);
-      expect(own, namespace).not.toBe(ours);
+      const namespaces = await Promise.all(["self", ...pids].map((pid) => readlink(`/proc/${pid}/ns/${namespace}`)));
+      expect(new Set(namespaces).size, namespace).toBe(3);
     }
   });
 
@@ -302,5 +312,26 @@ describe("a Typst in bubblewrap", () => {
     const interfaces = readProc(`${pid}/net/dev`).trim().split("\n").slice(2);
     expect(interfaces.map((line) => line.trim().split(":")[0])).toEqual(["lo"]);
     expect(readProc(`${pid}/net/route`).trim().split("\n").slice(1)).toEqual([]);
+  });
+});
+
+describe("the limits of a render", () => {
+  // One byte more than the limit is a whole number of blocks.
+  const settings = readBackendSettings({ PATH: process.env.PATH, SERVICE_MAX_OUTPUT_BYTES: "1048575" });
+
+  /** The limits of a program that starts under the chosen ones. */
+  async function limitsUnder(shell: string): Promise<string> {
+    const { shellCommands, prefix } = await chooseResourceLimits(settings, shell);
+    const program = [...prefix, "cat", "/proc/self/limits"].join(" ");
+    return (await execa("/bin/sh", ["-c", [...shellCommands, program].join(" && ")])).stdout;
+  }
+
+  it("are the same by ulimit and, where the shell has none, by prlimit", async () => {
+    expect(await limitsUnder("/bin/false")).toBe(await limitsUnder("/bin/sh"));
+  });
+
+  it("must be set by something", async () => {
+    const without = { ...settings, prlimitPath: "/nonexistent/prlimit" };
+    await expect(chooseResourceLimits(without, "/bin/false")).rejects.toThrow("prlimit is missing");
   });
 });

@@ -5,8 +5,8 @@ import { type FailedAttempt, RenderAttempts } from "../../../edge/backends/rende
 import type { BackendLoad } from "../../../protocol/backend-load.ts";
 
 const DEADLINE = 60_000;
-const FULL: FailedAttempt = { kind: "busy", retryAfterSeconds: 5 };
-const UNAVAILABLE: FailedAttempt = { kind: "unavailable" };
+const FULL: FailedAttempt = { kind: "busy", retryAfterSeconds: 5, cause: "slots_busy" };
+const UNAVAILABLE: FailedAttempt = { kind: "unavailable", failure: "unreachable" };
 const LOST: FailedAttempt = { kind: "lost" };
 
 /** Attempts of which each ends as the script says, by backend and turn. A pause passes at once. */
@@ -43,10 +43,10 @@ it("gives up if there are no backends", () => {
 
 describe("a full backend", () => {
   it("is not asked again, and the client is told the shortest time after which one may have room", () => {
-    const full = (retryAfterSeconds: number): FailedAttempt[] => [{ kind: "busy", retryAfterSeconds }];
+    const full = (retryAfterSeconds: number): FailedAttempt[] => [{ ...FULL, retryAfterSeconds }];
     const { asked, waited, end } = run([full(7), full(3), full(9)]);
     expect([asked.toSorted(), waited]).toEqual([[0, 1, 2], 0]);
-    expect(end).toEqual({ kind: "busy", retryAfterSeconds: 3 });
+    expect(end).toEqual({ ...FULL, retryAfterSeconds: 3 });
   });
 
   it("makes the service busy for the client, even if other backends cannot be reached", () => {

@@ -110,7 +110,7 @@ it.each(OTHERS)("asks another backend after %s", async (code) => {
 it.each(OTHERS.filter((code) => code !== "render_queue_full"))(
   "is a failure if every backend answers %s",
   async (code) => {
-    expect((await forward([problem(code), problem(code)])).end).toEqual({ kind: "failed" });
+    expect((await forward([problem(code), problem(code)])).end).toMatchObject({ kind: "failed" });
   },
 );
 
@@ -143,7 +143,8 @@ it.each([
   ["1000000000", 900],
   ["9".repeat(400), 900],
 ])("passes Retry-After %j of a full backend on as %i", async (retryAfter, retryAfterSeconds) => {
-  expect((await forward([problem("render_queue_full", retryAfter)])).end).toEqual({ kind: "busy", retryAfterSeconds });
+  const { end } = await forward([problem("render_queue_full", retryAfter)]);
+  expect(end).toEqual({ kind: "busy", retryAfterSeconds, cause: "backend_full" });
 });
 
 describe("a backend that does not answer", () => {
@@ -167,7 +168,7 @@ describe("a backend that does not answer", () => {
   });
 
   it("is given up at the deadline of the request", async () => {
-    expect((await forward([never, file], [], 200)).end).toEqual({ kind: "failed" });
+    expect((await forward([never, file], [], 200)).end).toMatchObject({ kind: "failed" });
   });
 });
 
@@ -197,7 +198,7 @@ it("ends when another request has taken the memory of the body", async () => {
     throw new Error("connection reset");
   };
   const { end, events } = await forward([lost, file], [new Uint8Array(1), null]);
-  expect(end).toEqual({ kind: "failed" });
+  expect(end).toEqual({ kind: "failed", cause: "body_dropped" });
   expect(events).toEqual(["keep", "ask 1", "offer", "keep"]);
 });
 

@@ -256,6 +256,8 @@ describe("a data point of Analytics Engine", () => {
         code: "ok",
         caller: "billing",
         origin: "backend-1",
+        cause: "",
+        failures: "",
         status: 200,
         requestBytes: 14,
         responseBytes: 5,
@@ -278,7 +280,15 @@ describe("a data point of Analytics Engine", () => {
   });
 
   it("keeps its columns: queries name them by their numbers", () => {
-    expect(ANALYTICS_BLOBS.map(([name]) => name)).toEqual(["route", "method", "code", "caller", "origin"]);
+    expect(ANALYTICS_BLOBS.map(([name]) => name)).toEqual([
+      "route",
+      "method",
+      "code",
+      "caller",
+      "origin",
+      "cause",
+      "failures",
+    ]);
     expect(ANALYTICS_DOUBLES.map(([name]) => name)).toEqual([
       "status",
       "requestBytes",

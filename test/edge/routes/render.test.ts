@@ -123,14 +123,8 @@ describe("a valid request", () => {
     reserve.mockRestore();
   });
 
-  it("is answered 503 when no backend can be reached", async () => {
-    await expectProblem(await sendRender('{"source":"x"}'), "service_unavailable");
-  });
-
   it.each([
-    ["403, as of a wrong internal token", () => problemAnswer("forbidden", "{}")],
     ["404", () => problemAnswer("not_found", "{}")],
-    ["502 of a proxy in between", () => new Response("<html>", { status: 502 })],
     ["a redirect", () => new Response(null, { status: 302, headers: { Location: "http://169.254.169.254/" } })],
     [
       "200 with a problem's media type",
@@ -155,18 +149,6 @@ describe("a valid request", () => {
     standInBackend(() => problemAnswer("template_compile_failed", '{"code":"template_compile_failed"}'));
     const answer = await sendRender('{"source":"x"}');
     expect([answer.status, await answer.json()]).toEqual([422, { code: "template_compile_failed" }]);
-  });
-
-  it.each([
-    ["as it says", "3", 3],
-    ["soon, when it does not say", "", 1],
-    ["soon, when it says a date", "Wed, 21 Oct 2015 07:28:00 GMT", 1],
-    ["within a quarter of an hour, when it says centuries", "9999999999", 900],
-  ])("is to be sent again when the only backend is full: %s", async (_what, retryAfter, seconds) => {
-    standInBackend(() => problemAnswer("render_queue_full", "{}", { "Retry-After": retryAfter }));
-    const answer = await sendRender('{"source":"x"}');
-    expect(answer.headers.get("Retry-After")).toBe(String(seconds));
-    expect((await expectProblem(answer, "render_queue_full")).context).toEqual({ retry_after: seconds });
   });
 });
 

@@ -1,4 +1,0 @@
-/** What a parsed JSON value is. */
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}

@@ -1,0 +1,147 @@
+/**
+ * Each origin that the caller names, asked directly: does it answer as the edge does?
+ */
+import { TYPST_VERSION } from "../../machine/typst-release.mjs";
+import { CAPABILITIES_PATH, CAPABILITIES_SCHEMA, capabilityDifferences } from "../../protocol/capabilities.ts";
+import { BACKEND_TOKEN_HEADER, LIMITS_HEADER } from "../../protocol/headers.ts";
+import { LIMIT_SETTINGS, limitsFingerprint, publishedLimits } from "../../rules/limits.ts";
+import { type Exchange, faultIn, isOk, jsonIn, outcomeOf, problemIn } from "./answers.ts";
+import { check, found, group, ok, skipped } from "./check.ts";
+import { known } from "./examination.ts";
+import { failure, OTHER_RELEASE, warning } from "./faults.ts";
+import { medianOf, SLOW_RENDER_MILLISECONDS } from "./latency.ts";
+import { metricsIn, sumOf } from "./metrics-text.ts";
+import { SMALL_RENDER } from "./renders.ts";
+import { rejectsAsPublished } from "./rules.ts";
+import type { Server } from "./server.ts";
+import { HEALTH, WRONG_TOKEN } from "./service.ts";
+
+const BROKEN_RENDER = { source: '#panic("doctor")' };
+const TIMED_RENDERS = 3;
+/** Differences of what is installed that are named. */
+const MAX_NAMED = 5;
+
+export const ORIGINS = group("Origins, asked directly", null, [
+  check("origin-health", "/health is a backend's, with this program's Typst", {
+    needs: [],
+    faults: {
+      edge: failure`This is an edge or an old backend: its /health names no Typst. → Give the URL of the backend.`,
+      "other-typst": OTHER_RELEASE,
+    },
+    async run(origin) {
+      const exchange = await origin.get("health");
+      const health = jsonIn(exchange, HEALTH);
+      if (health === null) return exchange;
+      if (health.typst === undefined) return found("edge", "no Typst");
+      const fault = health.typst === TYPST_VERSION ? null : "other-typst";
+      return found(fault, `Typst ${health.typst}, sandbox ${health.sandbox}`);
+    },
+  }),
+  check("origin-ready", "/ready says that it accepts work", {
+    needs: ["origin-health"],
+    faults: {
+      "not-ready": failure`It stops, or lacks SERVICE_BACKEND_TOKENS. → Wait, or set them and restart it.`,
+    },
+    outcomes: { service_unavailable: "not-ready" },
+    async run(origin) {
+      const exchange = await origin.get("ready");
+      return isOk(exchange) ? ok("ready") : exchange;
+    },
+  }),
+  check("origin-token", "it takes the backend token, and no wrong one", {
+    needs: ["origin-health"],
+    faults: {
+      open: failure`The backend renders for anybody: a proxy adds the token. → Let nothing but the edge add it.`,
+      rejected: failure`The token of --backend-token-file is not among SERVICE_BACKEND_TOKENS of this backend.
+        → Compare it with the edge's SERVICE_BACKEND_TOKEN: if that one is rejected too, all its renders fail.`,
+      "no-tokens": failure`Without SERVICE_BACKEND_TOKENS, it rejects everybody. → Set them, and restart it.`,
+    },
+    outcomes: { 200: "open", service_unavailable: "no-tokens" },
+    async run(origin, { target }) {
+      const wrong = await origin.render(SMALL_RENDER, { [BACKEND_TOKEN_HEADER]: WRONG_TOKEN });
+      if (outcomeOf(wrong) !== "forbidden") return wrong;
+      if (target.backendToken === "") return skipped("no backend token: --backend-token-file");
+      const right = await origin.render(BROKEN_RENDER);
+      if (outcomeOf(right) === "forbidden") return found("rejected", "403");
+      return isOk(right) || problemIn(right) !== null ? ok("403 without it") : right;
+    },
+  }),
+  check("origin-renders", "it renders, and fails, as the edge does", {
+    needs: ["token", "origin-token"],
+    faults: {
+      disagrees: failure`Edge or origin fails, or the edge uses others. → Read the log of what fails.`,
+    },
+    async run(origin, { edge }) {
+      if (edge.hasRenderTimedOut) return skipped("renders are not answered");
+      const outcomes: string[] = [];
+      for (const body of [SMALL_RENDER, BROKEN_RENDER]) {
+        const atEdge = endOf(await edge.render(body));
+        const exchange = await origin.render(body);
+        if (exchange.kind === "no-answer") return exchange;
+        const own = endOf(exchange);
+        if (atEdge !== own) return found("disagrees", `${own}, at the edge ${atEdge}`);
+        outcomes.push(own);
+      }
+      return ok(outcomes.join(", "));
+    },
+  }),
+  check("origin-vectors", "it rejects what the published vectors reject", {
+    needs: ["token", "origin-token"],
+    faults: { otherwise: failure`It has other rules than the edge publishes. → Deploy one release to all.` },
+    run: rejectsAsPublished,
+  }),
+  check("origin-limits", "it has the limits of the edge", {
+    needs: ["token", "origin-token"],
+    faults: { differ: failure`Its SERVICE_MAX_ variables differ from the edge's. → Set the same, and restart it.` },
+    async run(origin, { constraints }) {
+      const { limits } = known(constraints);
+      const knownNames = [...Object.keys(LIMIT_SETTINGS), "effective_max_files"];
+      if (Object.keys(limits).toSorted().join() !== knownNames.toSorted().join()) {
+        return skipped("the deployment has other limits than this program knows");
+      }
+      const before = await mismatchesOf(origin);
+      // A request that is rejected before it costs a slot.
+      const fingerprint = { [LIMITS_HEADER]: limitsFingerprint(publishedLimits(limits)) };
+      const exchange = await origin.render({ source: "" }, { ...origin.credentials, ...fingerprint });
+      if (problemIn(exchange) === null) return exchange;
+      const after = await mismatchesOf(origin);
+      if (before === null || after === null) return skipped("its /metrics cannot be read");
+      return after > before ? found("differ", "it has counted a mismatch") : ok("as published");
+    },
+  }),
+  check("origin-capabilities", "it has what the edge publishes, and no more", {
+    needs: ["capabilities", "origin-health"],
+    faults: { differs: warning`Its fonts, packages or release are others. → Install the same on all backends.` },
+    async run(origin, { capabilities }) {
+      const exchange = await origin.get(CAPABILITIES_PATH.slice(1));
+      if (outcomeOf(exchange) === "not_found") return skipped("a version without capabilities");
+      const own = jsonIn(exchange, CAPABILITIES_SCHEMA);
+      if (own === null) return exchange;
+      const differences = capabilityDifferences([known(capabilities), own]);
+      if (differences.length === 0) return ok("as published");
+      const more = differences.length > MAX_NAMED ? ` and ${differences.length - MAX_NAMED} more` : "";
+      return found("differs", `${differences.slice(0, MAX_NAMED).join(", ")}${more}`);
+    },
+  }),
+  check("origin-latency", "a small render without the edge: median of three", {
+    needs: ["origin-renders"],
+    faults: { slow: warning`The host is overloaded or starting. → Look at load, disk and SERVICE_WARM_RENDERS.` },
+    async run(origin) {
+      if (origin.hasRenderTimedOut) return skipped("renders are not answered");
+      const render = await medianOf(TIMED_RENDERS, () => origin.render(SMALL_RENDER));
+      if (render === null) return skipped("not every request was answered");
+      const isSlow = render.milliseconds > SLOW_RENDER_MILLISECONDS;
+      return found(isSlow ? "slow" : null, `${render.milliseconds} ms`, { renderMilliseconds: render.milliseconds });
+    },
+  }),
+]);
+
+/** How a render ended, in words without a request id. */
+function endOf(exchange: Exchange): string {
+  if (isOk(exchange)) return `200 ${exchange.headers.get("Content-Type")}`;
+  return faultIn(exchange).seen.replace(/, request .*$/, "");
+}
+
+async function mismatchesOf(origin: Server): Promise<number | null> {
+  return sumOf(metricsIn(await origin.get("metrics")), "service_limits_mismatches_total");
+}

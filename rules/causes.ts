@@ -1,0 +1,95 @@
+/**
+ * Why a render was answered 408, 429 or 503, and how an attempt of the edge on a backend failed: closed lists. Log lines and metrics
+ * name the cause; `detail` says it in the words beside it. docs/monitoring.md says what to do about each.
+ */
+
+export const CAUSES = {
+  /** Each takes the limit that was exceeded, as `inSeconds` writes it. */
+  render_timeout: {
+    wall_clock: (limit: string) => `The render took longer than ${limit}.`,
+    processor_time: (limit: string) => `The render needed more than ${limit} of processor time.`,
+    writing_files: (limit: string) => `The files of the request could not be written in ${limit}.`,
+  },
+  render_queue_full: {
+    // Decided by the edge.
+    rate_limit: "The caller sends requests faster than it may.",
+    uploads: "The caller has too many uploads at the same time.",
+    edge_memory: "No memory for the body became free at the edge in time.",
+    edge_memory_share: "Other requests of the caller hold its share of the edge's memory for bodies.",
+    backend_full: "A backend was full, and no other could answer.",
+    // Decided by a backend.
+    slots_busy: "No render slot became free in time.",
+    slot_kept_free: "No render slot became free in time. One is kept free for callers with shorter renders.",
+    queue_full: "Too many requests wait for a render slot.",
+    time_budget: "No render slot became free in the time that other attempts had left.",
+    body_memory: "There is no memory for the body now.",
+    body_memory_share: "Other requests of the caller hold its share of the memory for bodies.",
+    temporary_space: "There is no temporary space for the render now.",
+  },
+  service_unavailable: {
+    /** At the edge or at a backend: nothing is open without a token. */
+    no_tokens: "The service has no tokens configured.",
+    // Decided by the edge.
+    no_backends: "The service has no backends configured.",
+    no_backend_answered: "No backend could answer the request.",
+    body_dropped: "A backend failed, and the memory of the body was needed for another request.",
+    edge_failure: "The edge failed to handle the request.",
+    // Decided by a backend.
+    draining: "The backend is about to stop.",
+    backend_failure: "The backend failed to handle the request.",
+  },
+} as const;
+
+/** A code whose problems have a cause. */
+export type CausedCode = keyof typeof CAUSES;
+
+export type Cause<Code extends CausedCode = CausedCode> = Code extends CausedCode ? keyof (typeof CAUSES)[Code] : never;
+export type TimeoutCause = Cause<"render_timeout">;
+export type CapacityCause = Cause<"render_queue_full">;
+export type UnavailableCause = Cause<"service_unavailable">;
+
+/** How an attempt of the edge to have a render answered by a backend failed. */
+export const ATTEMPT_FAILURES = {
+  full: "was full",
+  refused_request: "refused a request that is valid at the edge",
+  unreachable: "could not be reached",
+  lost: "had the whole request and did not answer",
+  token_rejected: "rejected the edge's token",
+  foreign: "was not a backend of this service",
+  unavailable: "was unavailable",
+} as const;
+
+export type AttemptFailure = keyof typeof ATTEMPT_FAILURES;
+
+/** The field of a log line that has the cause. */
+const LOG_FIELDS = {
+  render_timeout: "timeoutCause",
+  render_queue_full: "capacityCause",
+  service_unavailable: "unavailableCause",
+} as const satisfies Record<CausedCode, string>;
+
+/** The cause as a field of a log line; no field if there is no cause. */
+export type CauseField = { readonly [Code in CausedCode as (typeof LOG_FIELDS)[Code]]?: Cause };
+
+export function causeField({ code, cause }: { readonly code: string; readonly cause?: Cause | undefined }): CauseField {
+  return cause !== undefined && isCausedCode(code) ? { [LOG_FIELDS[code]]: cause } : {};
+}
+
+/** A cause that another part of the service names; undefined if the code has no such cause. */
+export function parseCause<Code extends string>(code: Code, name: string | null): Cause<Code & CausedCode> | undefined;
+export function parseCause(code: string, name: string | null): Cause | undefined {
+  return name !== null && isCausedCode(code) && isCauseOf(code, name) ? name : undefined;
+}
+
+function isCausedCode(code: string): code is CausedCode {
+  return Object.hasOwn(CAUSES, code);
+}
+
+function isCauseOf(code: CausedCode, name: string): name is Cause {
+  return Object.hasOwn(CAUSES[code], name);
+}
+
+/** A time in words: "1 second", "30 seconds". */
+export function inSeconds(seconds: number): string {
+  return seconds === 1 ? "1 second" : `${seconds} seconds`;
+}

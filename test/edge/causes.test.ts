@@ -1,0 +1,222 @@
+/**
+ * Why the edge answers 429 and 503, inside workerd: each cause that it gives or passes on is provoked, and must be seen in the detail,
+ * in the log line, and in the report to a backend, which makes a metric of it.
+ */
+import { createExecutionContext } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { app } from "../../edge/app.ts";
+import { Reservation } from "../../edge/body/body-memory.ts";
+import { ATTEMPT_FAILURES, type AttemptFailure, CAUSES } from "../../rules/causes.ts";
+import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
+import { BACKEND_CAPACITY_CAUSES, BACKEND_CAUSES, REFUSALS } from "../support/causes.ts";
+import type { ReceivedProblem } from "../support/problems.ts";
+import { BASE_URL } from "./send.ts";
+
+const COUNTS = "X-Service-Edge-Counts";
+const MEBIBYTE = 1024 * 1024;
+/** With it, a caller has 4 MiB for all but its oldest body, and an isolate 16 MiB. */
+const LARGE_BODIES = { SERVICE_MAX_REQUEST_BODY_BYTES: String(60 * MEBIBYTE) };
+/** Half of what an isolate reads at the same time. */
+const SHARE_OF_UPLOADS = 512;
+
+type Answer = (init: RequestInit, url: URL) => Promise<Response>;
+type EdgeCause = "no_tokens" | Exclude<keyof typeof REFUSALS, (typeof BACKEND_CAUSES)[number]>;
+
+const { log, info, warn, error } = console;
+const lines: Record<string, unknown>[] = [];
+/** What the backends were told, by name. */
+const reported = new Map<string, string>();
+
+beforeEach(() => {
+  lines.length = 0;
+  reported.clear();
+  Object.assign(console, { log: (line: Record<string, unknown>) => lines.push(line), warn: () => {}, error: () => {} });
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+  Object.assign(console, { log, info, warn, error });
+});
+
+/** An edge of its own, which has the state of a new isolate. */
+class Edge {
+  readonly #bindings: object;
+
+  constructor(bindings: object = {}) {
+    this.#bindings = {
+      ...env,
+      SERVICE_API_TOKENS: "a:a, b:b, c:c, d:d, e:e, f:f",
+      SERVICE_LOG_REQUESTS: "object",
+      ...bindings,
+    };
+  }
+
+  async ask(path: string, init: RequestInit = {}): Promise<Response> {
+    return app.fetch(new Request(`${BASE_URL}${path}`, init), this.#bindings, createExecutionContext());
+  }
+
+  render(token = "a", body: BodyInit = '{"source":"x"}', length = "14"): Promise<Response> {
+    const headers = { "X-Service-Api-Token": token, "Content-Type": "application/json", "Content-Length": length };
+    return this.ask("/v1/render", { method: "POST", headers, body });
+  }
+
+  /** Begins an upload that holds 4 MiB once more than half of it has been read. */
+  upload(token: string): Promise<void> {
+    const { readable, writable } = new IdentityTransformStream();
+    void this.render(token, readable, String(4 * MEBIBYTE));
+    return writable.getWriter().write(new Uint8Array(2 * MEBIBYTE + 1));
+  }
+}
+
+function standIn(answer: Answer): void {
+  vi.stubGlobal("fetch", async (url: URL, init: RequestInit) => {
+    if (url.pathname !== "/metrics") return answer(init, url);
+    const counts = new Headers(init.headers).get(COUNTS) ?? "";
+    for (const [name, count] of new URLSearchParams(counts)) reported.set(name, count);
+    return new Response("", { headers: { [COUNTS]: counts } });
+  });
+}
+
+const problem =
+  (code: ProblemCode, cause = ""): Answer =>
+  async () =>
+    new Response("{}", {
+      status: PROBLEMS[code].status,
+      headers: {
+        "Content-Type": "application/problem+json",
+        "X-Service-Problem-Code": code,
+        "X-Service-Problem-Cause": cause,
+      },
+    });
+
+const unreachable: Answer = async () => {
+  throw new Error("connection refused");
+};
+
+/** The wait for memory ends at once. */
+function hastenWaits(): void {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  vi.spyOn(scheduler, "wait").mockImplementation(async () => void vi.setSystemTime(Date.now() + 500));
+}
+
+const PROVOCATIONS: Readonly<Record<EdgeCause, () => Promise<[Edge, Response]>>> = {
+  rate_limit: () => refused({ CALLER_RATE_LIMITER: { limit: async () => ({ success: false }) } }),
+  uploads: async () => {
+    const edge = new Edge();
+    for (let n = 0; n < SHARE_OF_UPLOADS; n++) void edge.render("a", new IdentityTransformStream().readable);
+    return [edge, await edge.render()];
+  },
+  edge_memory: async () => {
+    const edge = new Edge(LARGE_BODIES);
+    for (const token of ["a", "b", "c", "d", "e"]) await edge.upload(token);
+    hastenWaits();
+    return [edge, await edge.render("f")];
+  },
+  edge_memory_share: async () => {
+    const edge = new Edge(LARGE_BODIES);
+    for (const token of ["a", "a"]) await edge.upload(token);
+    hastenWaits();
+    return [edge, await edge.render("a")];
+  },
+  backend_full: () => {
+    standIn((init, url) => (url.host === "a" ? problem("render_queue_full", "slots_busy") : unreachable)(init, url));
+    return refused({ SERVICE_BACKEND_URLS: "http://a http://b" });
+  },
+  no_tokens: () => refused({ SERVICE_API_TOKENS: "" }),
+  no_backends: () => refused({ SERVICE_BACKEND_URLS: "" }),
+  no_backend_answered: () => {
+    standIn(unreachable);
+    return refused();
+  },
+  body_dropped: async () => {
+    const edge = new Edge(LARGE_BODIES);
+    const reclaim = vi.spyOn(Reservation.prototype, "reclaim");
+    standIn(async ({ body }) => {
+      await new Response(body).bytes();
+      void edge.upload("f");
+      await vi.waitFor(() => expect(reclaim).toHaveBeenCalled());
+      throw new Error("connection reset");
+    });
+    for (const token of ["a", "c", "d", "e"]) await edge.upload(token);
+    return [edge, await edge.render("b")];
+  },
+  edge_failure: () => refused({ SERVICE_MAX_OUTPUT_BYTES: "many" }),
+};
+
+async function refused(bindings: object = {}): Promise<[Edge, Response]> {
+  const edge = new Edge(bindings);
+  return [edge, await edge.render()];
+}
+
+/** What the answer, its log line and the report say. */
+async function told(edge: Edge, answer: Response) {
+  const { code, detail } = await answer.json<ReceivedProblem>();
+  const line = lines.find((one) => one.status === answer.status);
+  await edge.ask("/metrics");
+  return { detail, code, line };
+}
+
+it.each(Object.entries(PROVOCATIONS))("says why it refuses a request: %s", async (cause, provoke) => {
+  standIn(unreachable);
+  const [edge, answer] = await provoke();
+  const { code, detail, line } = await told(edge, answer);
+  const isFull = cause in CAUSES.render_queue_full;
+  expect([answer.status, code]).toEqual(isFull ? [429, "render_queue_full"] : [503, "service_unavailable"]);
+  expect(detail).toContain(REFUSALS[cause as EdgeCause]);
+  expect(line?.[isFull ? "capacityCause" : "unavailableCause"]).toBe(cause);
+  // Without backends there is nobody to tell. Then `/metrics` has nothing, or is not served.
+  const isTold = cause !== "no_backends" && cause !== "edge_failure";
+  expect(reported.get(cause)).toBe(isTold ? "1" : undefined);
+});
+
+it.each(BACKEND_CAPACITY_CAUSES)("passes on why the only backend refuses a render: %s", async (cause) => {
+  standIn(problem("render_queue_full", cause));
+  const [edge, answer] = await refused();
+  expect(answer.headers.get("Retry-After")).toBe("1");
+  const { detail, line } = await told(edge, answer);
+  expect(detail).toBe(`${CAUSES.render_queue_full[cause]} Try again in 1 second.`);
+  expect(line).toMatchObject({ capacityCause: cause, failures: ["full"] });
+  expect(reported.get(cause)).toBe("1");
+});
+
+const FAILURES: Readonly<Record<AttemptFailure, Answer>> = {
+  full: problem("render_queue_full"),
+  refused_request: problem("invalid_request"),
+  unreachable,
+  lost: async ({ body }) => {
+    await new Response(body).bytes();
+    throw new Error("connection reset");
+  },
+  token_rejected: problem("forbidden"),
+  foreign: async () => new Response("<html>", { status: 502 }),
+  unavailable: problem("service_unavailable", "draining"),
+};
+
+it.each(Object.entries(FAILURES))("says how an attempt on a backend failed: %s", async (failure, answer) => {
+  standIn(answer);
+  const [edge, response] = await refused();
+  const { detail, line } = await told(edge, response);
+  if (failure !== "full") expect(detail).toContain(`One ${ATTEMPT_FAILURES[failure as AttemptFailure]}`);
+  expect(line?.failures).toContain(failure);
+  expect(Number(reported.get(failure))).toBeGreaterThan(0);
+});
+
+it("provokes every cause that no backend gives, and every failure of an attempt", () => {
+  const ofBackends = new Set<string>(BACKEND_CAUSES);
+  const others = Object.keys(REFUSALS).filter((cause) => cause === "no_tokens" || !ofBackends.has(cause));
+  expect(Object.keys(PROVOCATIONS).sort()).toEqual(others.sort());
+  expect(Object.keys(FAILURES)).toEqual(Object.keys(ATTEMPT_FAILURES));
+});
+
+it("reports again what no backend has confirmed", async () => {
+  standIn(unreachable);
+  const [edge] = await refused();
+  vi.stubGlobal("fetch", unreachable);
+  await edge.render();
+  standIn(unreachable);
+  await edge.ask("/metrics");
+  expect(reported.get("no_backend_answered")).toBe("2");
+});

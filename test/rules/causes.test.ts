@@ -1,0 +1,22 @@
+import { expect, it } from "vitest";
+import { ATTEMPT_FAILURES, CAUSES } from "../../rules/causes.ts";
+import { REFUSALS } from "../support/causes.ts";
+import { tableOfPage } from "../support/page-table.ts";
+
+it.each([
+  ["### Time-outs", Object.keys(CAUSES.render_timeout)],
+  ["### 429 and 503", Object.keys(REFUSALS)],
+  ["### Failed attempts", Object.keys(ATTEMPT_FAILURES)],
+])("the operator's table has every cause, and no other: %s", async (heading, causes) => {
+  const rows = await tableOfPage("monitoring.md", heading);
+  expect(rows.map(([cause]) => cause)).toEqual(causes);
+});
+
+it("no two causes or failures have one name, by which metrics tell them apart", () => {
+  const names = [
+    ...Object.keys(CAUSES.render_queue_full),
+    ...Object.keys(CAUSES.service_unavailable),
+    ...Object.keys(ATTEMPT_FAILURES),
+  ];
+  expect(new Set(names).size).toBe(names.length);
+});
