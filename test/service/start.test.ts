@@ -6,12 +6,13 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
-import { describe, expect, inject, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { startBackend, takeFreePort } from "../../scripts/local-service.ts";
 import { listenOnLoopback } from "../support/loopback-server.ts";
 import { processIds, readProc } from "../support/processes.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { backendEnvironment } from "../support/test-service.ts";
+import { typstPath } from "../support/typst-path.ts";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const SECRET = "secret-token-5f0c2b";
@@ -32,9 +33,10 @@ async function start(settings: Readonly<Record<string, string>>): Promise<Start>
     cwd: PROJECT,
     env: {
       PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
       HOME: folder,
       TMPDIR: folder,
-      SERVICE_TYPST_BIN: inject("typstPath"),
+      SERVICE_TYPST_BIN: typstPath(),
       SERVICE_API_TOKENS: `me:${SECRET}`,
       SERVICE_EDGE_PORT: "0",
       SERVICE_PORT: "0",
@@ -61,7 +63,7 @@ async function start(settings: Readonly<Record<string, string>>): Promise<Start>
 }
 
 async function ready(service: Start): Promise<URL> {
-  await expect.poll(service.output, { timeout: 120_000 }).toContain("The service is ready");
+  await expect.poll(service.output).toContain("The service is ready");
   return new URL(/ready at (\S+)/.exec(service.output())?.[1] ?? "");
 }
 
@@ -83,7 +85,7 @@ const temporary = async ({ folder }: Start) => (await readdir(folder)).filter((n
 describe("npm start", () => {
   it("serves, shows the backend's warnings, keeps tokens off disk and command lines, and leaves nothing", async () => {
     const before = await readdir(PROJECT);
-    const service = await start({});
+    const service = await start({ NODE_COMPILE_CACHE: "" });
     const url = await ready(service);
     expect(service.output()).toContain(`-H 'X-Service-Api-Token: ${SECRET}'`);
     const page = /^(http\S+)#token=(\S+)$/m.exec(service.output()) ?? [];
@@ -215,7 +217,7 @@ describe("npm start", () => {
   /** A Typst that does something when the backend asks for its version, and then is the real one. */
   async function typstThat(first: string): Promise<string> {
     const file = join(await makeTemporaryFolder("start-test-"), "typst");
-    const script = `#!/bin/sh\ncase "$*" in *--version*) ${first} ;; esac\nexec ${inject("typstPath")} "$@"\n`;
+    const script = `#!/bin/sh\ncase "$*" in *--version*) ${first} ;; esac\nexec ${typstPath()} "$@"\n`;
     await writeFile(file, script, { mode: 0o755 });
     return file;
   }
