@@ -140,6 +140,12 @@ describe("the list of errors", () => {
     expect(errorsOf(problem)).toEqual(Array.from({ length: 20 }, (_, index) => `x${index}: unknown_field`));
     expect(problem?.context).toMatchObject({ errors_total: 21 });
   });
+
+  it("counts errors of data beyond the 20th together with the fields after them", () => {
+    const problem = problemOf({ data: Array(25).fill("\ud800"), files: { "..": {} } });
+    expect(problem?.context).toMatchObject({ errors_total: 25 + 3 + 1 });
+    expect(errorsOf(problem).at(-1)).toBe("data.19: lone_surrogate");
+  });
 });
 
 describe("a msg", () => {
