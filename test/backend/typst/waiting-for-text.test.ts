@@ -50,9 +50,7 @@ async function waitingProcess(workDirectory: string): Promise<{ pid: number; fif
 }
 
 async function renderText(backend: TestBackend, text: string): Promise<readonly string[]> {
-  const answer = await backend.render({ source: text });
-  expect(answer.status).toBe(200);
-  return (await readPdf(await answer.bytes())).pageTexts;
+  return (await readPdf(await backend.rendered({ source: text }))).pageTexts;
 }
 
 /** Stops Typst before it reads, and reads in its place: what is written fills the FIFO and goes no further. */
@@ -196,9 +194,7 @@ describe.each(SANDBOXES)("a process that waits for its text in %s", (mode) => {
       files: { "font.ttf": binaryFile(await liberation("Regular")) },
     };
     for (const _ of [1, 2]) {
-      const answer = await backend.render(body);
-      expect(answer.status).toBe(200);
-      expect((await readPdf(await answer.bytes())).pageTexts).toEqual(["text"]);
+      expect((await readPdf(await backend.rendered(body))).pageTexts).toEqual(["text"]);
       await expect.poll(async () => (await backend.projects()).length).toBe(1);
       const [project = ""] = await backend.projects();
       expect(await readdir(join(backend.workDirectory, project))).toEqual([]);
