@@ -10,7 +10,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { locateTypst } from "../machine/typst-location.mjs";
+import { requireTypst } from "../machine/typst-location.mjs";
 import { writeExampleProject } from "../scripts/example-project.ts";
 import { exampleRequest } from "../scripts/example-request.ts";
 import { type LocalBackend, startBackend, takeFreePort } from "../scripts/local-service.ts";
@@ -175,13 +175,12 @@ async function sandboxRows(start: Start, typstPath: string, document: Document):
 }
 
 async function main(): Promise<void> {
-  const typst = await locateTypst();
-  if ("error" in typst) throw new Error(typst.error);
+  const typstPath = await requireTypst();
   const folder = await mkdtemp(join(tmpdir(), "bench-render-"));
   const backends: LocalBackend[] = [];
   const start: Start = async (settings) => {
     const environment = {
-      SERVICE_TYPST_BIN: typst.path,
+      SERVICE_TYPST_BIN: typstPath,
       SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
       SERVICE_LOG_LEVEL: "error",
       ...(process.env.SERVICE_SETPRIV_BIN && { SERVICE_SETPRIV_BIN: process.env.SERVICE_SETPRIV_BIN }),
@@ -199,9 +198,9 @@ async function main(): Promise<void> {
     const overloadRows: Table["rows"] = [];
     for (const document of documents) {
       progress(`${document.name}: alone …`);
-      aloneRows.push(await aloneRow(backend, typst.path, document));
+      aloneRows.push(await aloneRow(backend, typstPath, document));
       progress(`${document.name}: at full capacity and under overload …`);
-      const { capacity, overload } = await loadRows(backend, typst.path, document);
+      const { capacity, overload } = await loadRows(backend, typstPath, document);
       capacityRows.push(capacity);
       overloadRows.push(overload);
     }
@@ -213,7 +212,7 @@ async function main(): Promise<void> {
         { title: "p50, ms", digits: 1 },
         { title: "÷ `typst compile`", better: "lower" },
       ],
-      rows: hello === undefined ? [] : await sandboxRows(start, typst.path, hello),
+      rows: hello === undefined ? [] : await sandboxRows(start, typstPath, hello),
     };
     const aloneTable: Table = {
       subject: "One request at a time",

@@ -8,7 +8,7 @@
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { locateTypst } from "../machine/typst-location.mjs";
+import { requireTypst } from "../machine/typst-location.mjs";
 import { exampleRequest } from "../scripts/example-request.ts";
 import { type LocalBackend, type LocalEdge, startBackend, startEdge, takeFreePort } from "../scripts/local-service.ts";
 import { describeMachine } from "./machine.ts";
@@ -325,11 +325,10 @@ function tableOf(readings: readonly Reading[]): Table {
 }
 
 async function main(): Promise<void> {
-  const typst = await locateTypst();
-  if ("error" in typst) throw new Error(typst.error);
+  const typstPath = await requireTypst();
   const backend = await startBackend(
     {
-      SERVICE_TYPST_BIN: typst.path,
+      SERVICE_TYPST_BIN: typstPath,
       SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
       SERVICE_LOG_LEVEL: process.env.SIEGE_LOG ?? "silent",
     },

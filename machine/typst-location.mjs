@@ -22,6 +22,18 @@ export function locateTypst(env = process.env) {
   );
 }
 
+/**
+ * The path of Typst, for programs that cannot go on without it.
+ *
+ * @returns {Promise<string>}
+ * @throws {Error} with what to do if there is none
+ */
+export async function requireTypst(env = process.env) {
+  const typst = await locateTypst(env);
+  if ("error" in typst) throw new Error(typst.error);
+  return typst.path;
+}
+
 export function cachedTypstPath(env = process.env) {
   return path.join(cacheFolder(env), `typst-${TYPST_VERSION}`, "bin", "typst");
 }

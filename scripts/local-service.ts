@@ -28,7 +28,7 @@ const READY_POLL_MILLISECONDS = 25;
 /** Not at every poll, because looking for progress reads the state of every process. */
 const POLLS_PER_LOOK = 20;
 /** How long a start may show no progress. A busy machine may take minutes, but not without using its processor. */
-const STANDSTILL_MILLISECONDS = 30_000;
+const STANDSTILL_MILLISECONDS = 120_000;
 
 /** A part of the service cannot start or has ended. The message is for the operator. */
 export class ServiceStartError extends Error {

@@ -8,7 +8,7 @@ declare module "vitest" {
   interface ProvidedContext {
     /** Empty if the machine has none. */
     bubblewrapPath: string;
-    typstPath: string;
+    typst: Awaited<ReturnType<typeof locateTypst>>;
     /** Null if there is none on this machine. */
     setprivPath: string | null;
   }
@@ -17,8 +17,6 @@ declare module "vitest" {
 export default async function provideTypst(project: TestProject): Promise<void> {
   const bubblewrap = await locateBubblewrap();
   project.provide("bubblewrapPath", "path" in bubblewrap ? bubblewrap.path : "");
-  const typst = await locateTypst();
-  if ("error" in typst) throw new Error(typst.error);
-  project.provide("typstPath", typst.path);
+  project.provide("typst", await locateTypst());
   project.provide("setprivPath", await locateSetpriv());
 }

@@ -8,7 +8,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { execa } from "execa";
 import PQueue from "p-queue";
 import { locateBubblewrap } from "../../machine/bubblewrap-location.mjs";
-import { locateTypst } from "../../machine/typst-location.mjs";
+import { requireTypst } from "../../machine/typst-location.mjs";
 import { writeExampleProject } from "../../scripts/example-project.ts";
 import { exampleRequest } from "../../scripts/example-request.ts";
 import { LOOPBACK, startBackend, startEdge, takeFreePort } from "../../scripts/local-service.ts";
@@ -78,11 +78,10 @@ export const PEER_KINDS: readonly PeerKind[] = [
 
 /** Edge and backend, as `npm start` runs them. */
 async function startService(): Promise<Peer> {
-  const typst = await locateTypst();
-  if ("error" in typst) throw new Error(typst.error);
+  const typstPath = await requireTypst();
   const token = "bench";
   const backend = await startBackend(
-    { SERVICE_TYPST_BIN: typst.path, SERVICE_BACKEND_TOKENS: token, SERVICE_LOG_LEVEL: "error" },
+    { SERVICE_TYPST_BIN: typstPath, SERVICE_BACKEND_TOKENS: token, SERVICE_LOG_LEVEL: "error" },
     await takeFreePort(),
   );
   const others = await childProcessIds(process.pid);
@@ -114,8 +113,7 @@ async function startService(): Promise<Peer> {
 
 /** The command line, started by a shell: as many processes at a time as there are clients, each with one thread. */
 async function startCommandLine(folder: string): Promise<Peer> {
-  const typst = await locateTypst();
-  if ("error" in typst) throw new Error(typst.error);
+  const typstPath = await requireTypst();
   for (const document of DOCUMENT_NAMES) await mkdir(join(folder, document));
   await writeFile(join(folder, "hello", "main.typ"), "= Hello 10000");
   await writeExampleProject("invoice", join(folder, "invoice"));
@@ -134,7 +132,7 @@ async function startCommandLine(folder: string): Promise<Peer> {
     processIds: () => (shell === undefined ? [] : [shell]),
     load: async (document, clients, seconds) => {
       const started = performance.now();
-      const commands = execa("bash", ["-c", script, typst.path, String(seconds * 1e6), String(clients)], {
+      const commands = execa("bash", ["-c", script, typstPath, String(seconds * 1e6), String(clients)], {
         cwd: join(folder, document),
         stdin: "ignore",
       });

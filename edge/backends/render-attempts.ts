@@ -10,11 +10,11 @@ import type { BackendChoice } from "./backend-choice.ts";
 const MAX_ATTEMPTS = 4;
 /** A backend that cannot be reached may just be restarting, so it is tried a second time. */
 const MAX_ATTEMPTS_PER_ORIGIN = 2;
-const PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS = 250;
+export const PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS = 250;
 /** How many backends may fail while they have the request. A request that can bring down a backend must not bring down all. */
 const MAX_LOST_ORIGINS = 2;
 /** Less time than this is not worth an attempt. */
-const MIN_ATTEMPT_MILLISECONDS = 100;
+export const MIN_ATTEMPT_MILLISECONDS = 100;
 /**
  * How long a request that has been sent may be under way to the backend. If the backend is idle after that, it does not have it: it was
  * started anew, or something between the two dropped it.

@@ -53,7 +53,9 @@ export async function probeDueBackends<Backend>(probing: Probing<Backend>): Prom
   const probes = choice.takeDue(clock.now()).map(async (probe) => {
     const backend = backends[probe.backend];
     if (backend === undefined) throw new RangeError(`there is no backend ${probe.backend}`);
-    choice.probed(probe, clock.now(), await probeBackend(probing, backend));
+    const result = await probeBackend(probing, backend);
+    // Not in one expression: the time is that of the result.
+    choice.probed(probe, clock.now(), result);
   });
   await Promise.all(probes);
 }

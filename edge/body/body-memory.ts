@@ -196,7 +196,7 @@ export class Reservation {
   /** Releases the memory if it is on offer. */
   reclaim(): void {
     const giveUp = this.#giveUp;
-    if (giveUp === null || this.#isReleased) return;
+    if (giveUp === null) return;
     this.release();
     giveUp();
   }
@@ -219,7 +219,7 @@ function makePool(maxOthersBytes: number): Pool {
 function reclaim(pool: Pool, reservation: Reservation, bytes: number): void {
   for (const other of pool.reservations) {
     if (canGrow(pool, reservation, bytes)) return;
-    if (other !== reservation) other.reclaim();
+    other.reclaim();
   }
 }
 

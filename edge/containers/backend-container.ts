@@ -95,7 +95,8 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
 
   /**
    * Only a caller's render starts a backend, because other routes can be called without a token. Until the backend is ready, this
-   * object answers for it: healthy and without metrics. So the edge does not treat a container that starts or sleeps as dead.
+   * object answers for it: without metrics, and to a probe as one that works. So the edge does not treat a container that starts or
+   * sleeps as dead.
    *
    * @returns null if the request is for the backend itself.
    */
@@ -105,10 +106,6 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
     switch (new URL(url).pathname) {
       case "/v1/render":
         return headers.get(CALLER_HEADER) === PROBE_CALLER ? probeAnswer(isStarting) : null;
-      case "/health":
-        return Response.json({ status: isStarting ? "starting" : "stopped" });
-      case "/ready":
-        return Response.json({ status: isStarting ? "starting" : "stopped" }, { status: isStarting ? 503 : 200 });
       case "/metrics":
         return new Response("", { headers: { "Content-Type": PROMETHEUS_MEDIA_TYPE } });
       default:

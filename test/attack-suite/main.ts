@@ -11,7 +11,7 @@ import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { cacheFolder } from "../../machine/cache-folder.mjs";
-import { locateTypst } from "../../machine/typst-location.mjs";
+import { requireTypst } from "../../machine/typst-location.mjs";
 import { ensureSetpriv } from "../debian-13/setpriv.ts";
 import { MOUNT_SOCKET_VARIABLE, serveMounts } from "./mount-helper.ts";
 
@@ -36,8 +36,7 @@ if (option === INSIDE) {
 
 /** @param files the test files or folders to run. */
 async function runInNamespace(files: readonly string[]): Promise<void> {
-  const typst = await locateTypst();
-  if ("error" in typst) throw new Error(typst.error);
+  await requireTypst();
   await ensureSetpriv();
   // A short name, because socket addresses inside it have room for few bytes.
   const stage = await mkdtemp("/tmp/attacks-");

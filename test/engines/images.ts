@@ -7,7 +7,7 @@ import { copyFile, cp, mkdir, realpath, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { execa } from "execa";
 import { findOnPath } from "../../machine/programs.mjs";
-import { locateTypst } from "../../machine/typst-location.mjs";
+import { requireTypst } from "../../machine/typst-location.mjs";
 import { readDockerfile } from "../support/dockerfile.ts";
 import { makeDebian } from "./debian.ts";
 import { CHECKOUT, type Command, run as runCommand } from "./part.ts";
@@ -101,12 +101,11 @@ async function standIn(
   const context = join(folder, "stand-in");
   await mkdir(context, { recursive: true });
   if (image.includes("typst")) {
-    const typst = await locateTypst();
-    if ("error" in typst) throw new Error(typst.error);
-    await copyFile(typst.path, join(context, "typst"));
+    const typstPath = await requireTypst();
+    await copyFile(typstPath, join(context, "typst"));
     await writeFile(join(context, "typst.Dockerfile"), "FROM scratch\nCOPY typst /bin/typst\n");
     await run("build", "--file", join(context, "typst.Dockerfile"), "--tag", name, context);
-    return `the Typst of the tests, ${typst.path}`;
+    return `the Typst of the tests, ${typstPath}`;
   }
   const [, version, suite] = /^node:([\d.]+)-(\w+)-slim$/.exec(image) ?? [];
   if (version !== process.versions.node) throw new Error(`nothing stands in for ${image}`);

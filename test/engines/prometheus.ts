@@ -2,7 +2,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { array, looseObject, object, parse, record, string } from "valibot";
-import { locateTypst } from "../../machine/typst-location.mjs";
+import { requireTypst } from "../../machine/typst-location.mjs";
 import { writeEdge } from "../../scripts/edge-configuration.ts";
 import { LOOPBACK, startBackend, takeFreePort } from "../../scripts/local-service.ts";
 import { BACKEND_TOKEN, CHECKOUT, type Context, startDaemon, TOKEN_VARIABLES, until } from "./part.ts";
@@ -15,14 +15,13 @@ const ALERTS = object({
 export async function tryPrometheus({ folder, say, atEnd }: Context): Promise<void> {
   const own = join(folder, "prometheus");
   await mkdir(own);
-  const typst = await locateTypst();
-  if ("error" in typst) throw new Error(typst.error);
+  const typstPath = await requireTypst();
   const edgeFolder = join(own, "edge");
   await writeEdge(edgeFolder);
   const deployments = [];
   for (const job of JOBS) {
     const settings = {
-      SERVICE_TYPST_BIN: typst.path,
+      SERVICE_TYPST_BIN: typstPath,
       SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
       SERVICE_SANDBOX: "auto",
       SERVICE_LOG_LEVEL: "silent",

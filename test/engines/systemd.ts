@@ -2,7 +2,7 @@
 import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
-import { locateTypst } from "../../machine/typst-location.mjs";
+import { requireTypst } from "../../machine/typst-location.mjs";
 import { writeEdge } from "../../scripts/edge-configuration.ts";
 import { makeDebian } from "./debian.ts";
 import { PROXY_URL, startNginx } from "./nginx.ts";
@@ -48,9 +48,8 @@ export async function trySystemd({ suite, systemd }: (typeof SYSTEMS)[number], c
   const installed = /`apt-get install ([^`]*)`/.exec(section)?.[1]?.split(" ") ?? [];
   // The packages of npm are those of the checkout.
   await makeDebian(root, suite, [...PACKAGES, ...installed.filter((name) => name !== "npm")]);
-  const typst = await locateTypst();
-  if ("error" in typst) throw new Error(typst.error);
-  await copyFile(typst.path, join(root, "usr/local/bin/typst"));
+  const typstPath = await requireTypst();
+  await copyFile(typstPath, join(root, "usr/local/bin/typst"));
   // Step 2 of the page, on this machine.
   await writeEdge(join(CHECKOUT, "dist/edge"));
   const nspawn = startDaemon([

@@ -398,7 +398,7 @@ async function makeClone(programs: Readonly<Record<string, string>>) {
     setUp: (env?: Readonly<Record<string, string>>, preload?: string) => outcomeOf(start(env, preload)),
     write: (file: string, content: string) => writeFile(join(folder, file), content),
     /** Waits until a program has written that file. */
-    written: (file: string) => vi.waitFor(() => access(join(folder, file)), { timeout: 30_000 }),
+    written: (file: string) => vi.waitFor(() => access(join(folder, file)), { timeout: 300_000 }),
     /** Every file and the time of its last change. */
     async state() {
       const files = await readdir(folder, { recursive: true });

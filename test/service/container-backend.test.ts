@@ -2,11 +2,14 @@
  * Backends on Cloudflare Containers: the edge and the Durable Objects in workerd, with their real storage and real backends.
  * What the platform does, to start a program in a container and to tell of its end, is done by a program of the test.
  */
+import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { PATIENCE_HEADER } from "../../protocol/headers.ts";
 import { type LocalWorker, startWorkerFile } from "../../scripts/local-worker.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../support/bombs.ts";
 import { type ContainerLauncher, startContainerLauncher } from "../support/container-launcher.ts";
+import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
 import { parseMetrics, sampleValue } from "../support/metrics-text.ts";
 import { expectProblem } from "../support/problems.ts";
 import { declared, RawConnection, renderHead } from "../support/raw-connection.ts";
@@ -139,6 +142,27 @@ describe("a container", () => {
     const [launch] = stage.launcher.launches;
     expect(await launch?.ended).toBe(1);
     expect(launch?.requestsAfterEnd).toBeLessThan(FEW_REQUESTS);
+  });
+
+  it("is waited for until it is ready, is told what patience is left, and leads nowhere else", async () => {
+    const asked: string[] = [];
+    const patiences: number[] = [];
+    const server = createServer(({ url = "", headers }, response) => {
+      asked.push(url);
+      if (url === "/v1/render") {
+        patiences.push(Number(headers[PATIENCE_HEADER.toLowerCase()]));
+        response.writeHead(303, { Location: "/elsewhere" }).end();
+        // The first of all requests is never answered.
+      } else if (asked.length > 1) response.end();
+    });
+    const stage = await makeStage();
+    stage.launcher.standIn = (await listenOnLoopback(server)).origin;
+    onTestFinished(() => closeServer(server));
+    await stage.deploy();
+    await expectProblem(await stage.render("= Hello"), "service_unavailable");
+    expect(asked).toEqual(["/ready", "/ready", "/v1/render", "/v1/render"]);
+    // 55 seconds, of which the start has taken two.
+    expect(patiences[0]).toBeLessThanOrEqual(53_000);
   });
 
   it("ends the render of a client that has gone", async () => {

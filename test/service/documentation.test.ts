@@ -7,12 +7,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { PNG } from "pngjs";
-import { beforeAll, describe, expect, inject, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { blocksOf } from "../support/markdown-blocks.ts";
 import { readPdf } from "../support/pdf-reader.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
+import { typstPath } from "../support/typst-path.ts";
 import { makeWranglerFolder, runWrangler } from "../support/wrangler.ts";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
@@ -157,7 +158,7 @@ async function makeCheckout(): Promise<string> {
   for (const name of ["docs", "examples"]) await cp(join(PROJECT, name), join(folder, name), { recursive: true });
   const bin = join(folder, ".bin");
   await mkdir(bin);
-  await symlink(inject("typstPath"), join(bin, "typst"));
+  await symlink(typstPath(), join(bin, "typst"));
   await symlink(process.execPath, join(bin, "node"));
   await writeFile(
     join(bin, "npm"),

@@ -1,5 +1,4 @@
 /** `/metrics` of the edge on real sockets: how often backends are asked, and a response that never ends. */
-import { setTimeout as delay } from "node:timers/promises";
 import { beforeEach, describe, expect, it } from "vitest";
 import { type EdgeStage, startEdgeStage } from "../support/edge-stage.ts";
 import type { StandInBackend } from "../support/stand-in-backend.ts";
@@ -33,24 +32,13 @@ describe("/metrics", () => {
   });
 
   it("asks again after five seconds", async () => {
-    await (await open(scrapeHead)).answer();
-    expect(backend.scrapes).toBe(1);
-    await delay(KEPT_MILLISECONDS + 100);
-    expect((await (await open(scrapeHead)).answer())?.status).toBe(200);
-    expect(backend.scrapes).toBe(2);
-  });
-
-  it("goes on when the client of the first scrape has disconnected", async () => {
-    const answering = backend.metrics;
-    backend.metrics = () => {};
-    const first = await open(scrapeHead);
-    await expect.poll(() => backend.scrapes).toBe(1);
-    const second = await open(scrapeHead);
-    await delay(100);
-    backend.metrics = answering;
-    first.reset();
-    expect((await second.answer())?.body).toContain('service_origin_up{origin="backend-1"} 1\n');
-    expect(backend.scrapes).toBe(2);
+    const began = performance.now();
+    const scrapesAfterAnother = async () => {
+      expect((await (await open(scrapeHead)).answer())?.status).toBe(200);
+      return backend.scrapes;
+    };
+    await expect.poll(scrapesAfterAnother).toBe(2);
+    expect(performance.now() - began).toBeGreaterThanOrEqual(KEPT_MILLISECONDS);
   });
 
   it("considers a backend down whose metrics never end, and stops reading", async () => {

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { cacheFolder } from "../../machine/cache-folder.mjs";
-import { locateTypst } from "../../machine/typst-location.mjs";
+import { requireTypst } from "../../machine/typst-location.mjs";
 import { LOOPBACK, startBackend, startEdge, takeFreePort } from "../../scripts/local-service.ts";
 
 const VERSION = "4.32.5";
@@ -43,8 +43,7 @@ async function run(program: string, args: readonly string[], cwd: string): Promi
   return typeof exitCode === "number" ? exitCode : 1;
 }
 
-const typst = await locateTypst();
-if ("error" in typst) throw new Error(typst.error);
+const typstPath = await requireTypst();
 // Schemathesis keeps what it has found, and where, in the folder in which it runs.
 const folder = await mkdtemp(join(tmpdir(), "fuzz-interface-"));
 const isInstalled = await access(PROGRAM).then(
@@ -61,7 +60,7 @@ if (!isInstalled) {
 const token = randomBytes(24).toString("base64url");
 const backendToken = randomBytes(24).toString("base64url");
 const backend = await startBackend(
-  { SERVICE_TYPST_BIN: typst.path, SERVICE_BACKEND_TOKENS: backendToken, SERVICE_LOG_LEVEL: "warn" },
+  { SERVICE_TYPST_BIN: typstPath, SERVICE_BACKEND_TOKENS: backendToken, SERVICE_LOG_LEVEL: "warn" },
   await takeFreePort(),
   (text) => process.stderr.write(text),
 );

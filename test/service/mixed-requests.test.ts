@@ -142,7 +142,7 @@ it("each of ten thousand mixed requests gets its own answer, also while a backen
     }
   };
   const clients = Promise.all(Array.from({ length: CLIENTS }, client));
-  await expect.poll(() => next, { timeout: 120_000 }).toBeGreaterThan(REQUESTS / 3);
+  await expect.poll(() => next).toBeGreaterThan(REQUESTS / 3);
   const rolled = fleet.roll();
   await clients;
   expect(await rolled).toEqual([0, 0]);

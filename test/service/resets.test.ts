@@ -97,6 +97,6 @@ it("clients that close without a reset, which workerd does not notice, hold thei
     expect((await shared.render({ source: "x" }, { headers })).status).toBe(200);
   }
   for (const name of ["service_renders_running", "service_renders_waiting"]) {
-    await expect.poll(() => metricOf(shared.backend, name), { message: name, timeout: 30_000 }).toBe(0);
+    await expect.poll(() => metricOf(shared.backend, name), { message: name }).toBe(0);
   }
 });

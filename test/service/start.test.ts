@@ -5,11 +5,12 @@ import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, inject, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { LOOPBACK, startBackend, takeFreePort } from "../../scripts/local-service.ts";
 import { processIds, readProc } from "../support/processes.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { backendEnvironment } from "../support/test-service.ts";
+import { typstPath } from "../support/typst-path.ts";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const SECRET = "secret-token-5f0c2b";
@@ -30,9 +31,10 @@ async function start(settings: Readonly<Record<string, string>>): Promise<Start>
     cwd: PROJECT,
     env: {
       PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
       HOME: folder,
       TMPDIR: folder,
-      SERVICE_TYPST_BIN: inject("typstPath"),
+      SERVICE_TYPST_BIN: typstPath(),
       SERVICE_API_TOKENS: `me:${SECRET}`,
       SERVICE_EDGE_PORT: "0",
       SERVICE_PORT: "0",
@@ -59,7 +61,7 @@ async function start(settings: Readonly<Record<string, string>>): Promise<Start>
 }
 
 async function ready(service: Start): Promise<URL> {
-  await expect.poll(service.output, { timeout: 120_000 }).toContain("The service is ready");
+  await expect.poll(service.output).toContain("The service is ready");
   return new URL(/ready at (\S+)/.exec(service.output())?.[1] ?? "");
 }
 
@@ -90,7 +92,7 @@ const temporary = async ({ folder }: Start) => (await readdir(folder)).filter((n
 describe("npm start", () => {
   it("serves, shows the backend's warnings, keeps tokens off disk and command lines, and leaves nothing", async () => {
     const before = await readdir(PROJECT);
-    const service = await start({});
+    const service = await start({ NODE_COMPILE_CACHE: "" });
     const url = await ready(service);
     expect(service.output()).toContain(`-H 'X-Service-Api-Token: ${SECRET}'`);
     const page = /^(http\S+)#token=(\S+)$/m.exec(service.output()) ?? [];
@@ -225,7 +227,7 @@ describe("npm start", () => {
   /** A Typst that does something when the backend asks for its version, and then is the real one. */
   async function typstThat(first: string): Promise<string> {
     const file = join(await makeTemporaryFolder("start-test-"), "typst");
-    const script = `#!/bin/sh\ncase "$*" in *--version*) ${first} ;; esac\nexec ${inject("typstPath")} "$@"\n`;
+    const script = `#!/bin/sh\ncase "$*" in *--version*) ${first} ;; esac\nexec ${typstPath()} "$@"\n`;
     await writeFile(file, script, { mode: 0o755 });
     return file;
   }

@@ -16,6 +16,7 @@ import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { renderInit } from "../support/test-backend.ts";
 import { SANDBOXES } from "../support/test-sandbox.ts";
 import { backendEnvironment } from "../support/test-service.ts";
+import { typstPath } from "../support/typst-path.ts";
 
 type Settings = Readonly<Record<string, string>>;
 
@@ -55,7 +56,7 @@ const lossOf = (name: string, workDirectory: string) => ({
 });
 
 /** The folder of the root that holds the libraries of Typst; the pinned release is static and has none. */
-const libraryFolders = new Set((await sharedLibraries(inject("typstPath"))).map((path) => path.split("/")[1]));
+const libraryFolders = new Set((await sharedLibraries(typstPath())).map((path) => path.split("/")[1]));
 
 const REMOVALS: [SandboxMode, string][] = [
   ...["", "claim", "launcher", "seccomp.bpf", "sandbox-root", "sandbox-root/typst", "sandbox-root/project"].map(

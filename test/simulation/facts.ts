@@ -2,6 +2,7 @@
  * What really happened in a simulation, as an observer of edges, backends and network would record it. The invariants are checked
  * against this, never against what the code under test assumes.
  */
+import type { BackendLoad } from "../../protocol/backend-load.ts";
 import type { PlannedRequest } from "./schedule.ts";
 
 /** One attempt at one origin. */
@@ -9,12 +10,17 @@ export interface AttemptFacts {
   readonly edge: number;
   readonly backend: number;
   readonly beganAt: number;
-  /** How much of the patience was left when it began. */
+  /** How much of the patience was left when it began, and how much of that the backend was told. */
   readonly remainingMilliseconds: number;
+  readonly patienceMilliseconds: number;
   /** Whether the whole body was sent before the end. */
   isSent: boolean;
   end: AttemptEnd | null;
   endedAt: number;
+  /** What a full backend said. */
+  retryAfterSeconds: number;
+  /** Whether the edge has dropped the answer. */
+  isDiscarded: boolean;
 }
 
 /** "gone": the client left. "unanswered": the connection broke or was refused, or the edge gave up. "refused": the request is at fault. */
@@ -38,10 +44,15 @@ export interface RequestFacts {
   leftAt: number | null;
   /** Whether the edge has stopped working on it. */
   isGone: boolean;
-  /** How many bytes other bodies held when the edge refused it for lack of memory; null if it did not. */
-  refusedWithOthersBytes: number | null;
-  /** Whether another request took the memory of its body. */
+  /** How many bytes of its body the edge has in memory. */
+  heldBytes: number;
+  /** Whether the edge refused it for lack of memory. */
+  isWithoutMemory: boolean;
+  /** Whether the memory of its body is free, and whether another request took it. */
+  isBodyFree: boolean;
   isBodyTaken: boolean;
+  /** How many timers of its attempts fired after the answer. */
+  lateTimers: number;
   /** Backends that it has brought down. */
   broughtDown: number;
 }
@@ -74,13 +85,105 @@ export class Disturbances {
       (one) => one.backend === backend && (one.edge ?? edge) === edge && one.from <= to && one.to >= from,
     );
   }
+}
 
-  /** When the last disturbance ended. */
-  clearSince(edge: number, backend: number): number {
-    let latest = Number.NEGATIVE_INFINITY;
-    for (const one of this.#all) {
-      if (one.backend === backend && (one.edge ?? edge) === edge) latest = Math.max(latest, one.to);
-    }
-    return latest;
+/** What an edge has seen of a backend, by renders and probes. */
+export class Seen {
+  /** Attempts that have no answer yet, and those of clients that left without notice. */
+  open = 0;
+  left = 0;
+  /** Whether its last render and its last probe were answered; a full one says nothing of that. */
+  isTrusted = true;
+  /** Whether probes failed, how many in a row, when the last one ended, and when the newest of them was sent. */
+  isLost = false;
+  failedProbes = 0;
+  failedAt = Number.NEGATIVE_INFINITY;
+  lostAt = Number.NEGATIVE_INFINITY;
+  returnedAt = Number.NEGATIVE_INFINITY;
+  readonly probedAt: number[] = [];
+  answeredAt = Number.NEGATIVE_INFINITY;
+  /** What its last answer said, and how many renders it has been sent since. */
+  isDraining = false;
+  reported = 0;
+  begunSince = 0;
+
+  answered(beganAt: number, now: number, { isFull, load }: { isFull: boolean; load: BackendLoad }): void {
+    this.answeredAt = now;
+    this.isDraining = load.isDraining;
+    this.reported = load.running + load.waiting;
+    this.begunSince = 0;
+    // What it had before a probe that failed says nothing of the time after it.
+    if (beganAt < this.lostAt) return;
+    if (this.isLost) this.returnedAt = now;
+    this.isLost = false;
+    this.failedProbes = 0;
+    if (!isFull) this.isTrusted = true;
+  }
+
+  probeFailed(beganAt: number, now: number): void {
+    // It has answered something meanwhile.
+    if (this.answeredAt > beganAt) return;
+    this.lostAt = Math.max(this.lostAt, beganAt);
+    // Probes that were under way together count once.
+    if (beganAt < this.failedAt) return;
+    this.isTrusted = false;
+    this.isLost = true;
+    this.failedProbes++;
+    this.failedAt = now;
+  }
+}
+
+/** What really happened to one caller at one process. All times are in milliseconds. */
+export class CallerFacts {
+  /** The requests that wait for a slot, in the order of arrival. */
+  readonly asking = new Set<symbol>();
+  readonly running = new Set<{ readonly beganAt: number; readonly isLent: boolean }>();
+  /** The turn of its last slot. */
+  latestTurn = 0;
+  /** When it last asked or had a render end. */
+  lastSeenAt = Number.NEGATIVE_INFINITY;
+  /** The memory for its bodies. */
+  bodyBytes = 0;
+  readonly #ended: { readonly milliseconds: number; readonly at: number }[] = [];
+  #shortest = Number.POSITIVE_INFINITY;
+  #longest = 0;
+
+  /** @param isWhole whether it was not stopped: how long it would have taken is known */
+  ended(milliseconds: number, now: number, isWhole: boolean): void {
+    this.#ended.push({ milliseconds, at: now });
+    this.#longest = Math.max(this.#longest, milliseconds);
+    if (isWhole) this.#shortest = Math.min(this.#shortest, milliseconds);
+    this.lastSeenAt = now;
+  }
+
+  get hasFinished(): boolean {
+    return this.#shortest < Number.POSITIVE_INFINITY;
+  }
+
+  isActive(now: number, withinMilliseconds: number): boolean {
+    return this.asking.size > 0 || this.running.size > 0 || now - this.lastSeenAt <= withinMilliseconds;
+  }
+
+  /** No mean of its renders is shorter. */
+  shortestAt(now: number): number {
+    return Math.max(this.#shortest, this.#age(now));
+  }
+
+  /** No mean of its renders is longer; infinite if none has ended. */
+  longestAt(now: number): number {
+    return this.hasFinished ? Math.max(this.#longest, this.#age(now)) : Number.POSITIVE_INFINITY;
+  }
+
+  /** Slot time that has been used, of which half is forgotten in this time. */
+  usedAt(now: number, halfLifeMilliseconds: number): number {
+    return this.#ended.reduce(
+      (sum, { milliseconds, at }) => sum + milliseconds * 0.5 ** ((now - at) / halfLifeMilliseconds),
+      0,
+    );
+  }
+
+  /** Of its longest render that runs. */
+  #age(now: number): number {
+    return Math.max(0, ...[...this.running].map(({ beganAt }) => now - beganAt));
   }
 }

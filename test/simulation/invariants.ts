@@ -1,8 +1,15 @@
 /**
  * What must be true of every schedule, one function each. A function returns what is wrong, or null.
  */
+
+import {
+  MIN_ATTEMPT_MILLISECONDS,
+  PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS,
+} from "../../edge/backends/render-attempts.ts";
+import { RETRY_AFTER_SECONDS } from "../../edge/body/body-memory.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
-import type { AnswerFacts, AttemptFacts, RequestFacts } from "./facts.ts";
+import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
+import type { AnswerFacts, AttemptFacts, CallerFacts, RequestFacts, Seen } from "./facts.ts";
 import type { PlannedRequest } from "./schedule.ts";
 import type { BackendProcess } from "./simulated-backend.ts";
 import type { SimulatedEdge } from "./simulated-edge.ts";
@@ -12,25 +19,37 @@ import type { World } from "./world.ts";
 const ANSWER_MARGIN_MILLISECONDS = 100;
 /** What a render needs in addition to waiting for a slot and rendering, if the network works. */
 const TRANSFER_MILLISECONDS = 1000;
-/** An attempt, or the pause before it, that does not fit into what is left of the patience. */
-const TOO_LATE_MILLISECONDS = 350;
+/** An attempt, and the pause before it, that do not fit into what is left of the patience. */
+const TOO_LATE_MILLISECONDS = PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS + MIN_ATTEMPT_MILLISECONDS;
 /** Seconds and milliseconds are added up in floating point. */
 const ROUNDING_MILLISECONDS = 1;
+// Promises, and so numbers of their own: what the code has instead is what is tested.
 const MAX_ATTEMPTS = 4;
 const MAX_BROUGHT_DOWN = 2;
-/** A render below this length makes no caller slow (`SLOW_RENDER_SECONDS`). */
+/** A render below this length makes no caller slow, nor one below this many times those of others. */
 const SHORT_RENDER_MILLISECONDS = 2000;
-/** How often in a row an origin that fails may be asked: after pauses of 1, 2, 4, 8 and 16 seconds, and one more. */
-const MAX_NEEDLESS_ATTEMPTS = 6;
-const NEEDLESS_WINDOW_MILLISECONDS = 30_000;
-/** An origin counts as healthy if it has been healthy for this long. */
+const SLOW_FACTOR = 2;
+/** For this long, a slot is kept free for a caller with short renders. */
+const KEEP_SLOT_MILLISECONDS = 15_000;
+/** Half of the slot time that a caller has used is forgotten in this time, and less than this makes no difference. */
+const USE_HALF_LIFE_MILLISECONDS = 30_000;
+const CLEAR_USE_MILLISECONDS = 1000;
+/** What others may hold of the memory for bodies beside the largest body: all, and those of one caller. */
+const MIN_FRACTION_FOR_OTHERS = 1 / 4;
+const MIN_FRACTION_FOR_OTHERS_OF_OWNER = 1 / 16;
+/** How long a backend that is about to stop is avoided, and how long its load and its return count. */
+const DRAINING_MILLISECONDS = 30_000;
+const LOAD_LIFETIME_MILLISECONDS = 5000;
+const RETURN_LIFETIME_MILLISECONDS = 5000;
+/** A backend with a render is probed after this silence, and no more often than this, also if the result of an early probe is late. */
+const SILENCE_MILLISECONDS = 3000;
+const MAX_PROBES_PER_SECOND = 8;
+/** The pause after a probe without a result, and after a failed one: twice as long after each further one, up to the longest. */
+const UNANSWERED_PROBE_GAP_MILLISECONDS = 1000;
+const FIRST_PAUSE_MILLISECONDS = 1000;
+const LONGEST_PAUSE_MILLISECONDS = 30_000;
+/** A backend counts as healthy if it has been healthy for this long. */
 const WELL_MILLISECONDS = 60_000;
-/** The longest pause of an origin that fails, and a probe whose result is lost. */
-const RECOVERY_MILLISECONDS = 35_000;
-/** How often an origin may be passed over. Of two origins, both are compared each time; of more, a random pair. */
-const MAX_PASSED_OVER_OF_TWO = 3;
-const MAX_PASSED_OVER = 40;
-
 /** The longest silence before an origin is given up: that of two probes, because one during which it answers something is repeated. */
 const MAX_SILENCE_MILLISECONDS = 13_500;
 
@@ -39,55 +58,164 @@ const BROKEN = PROBLEMS.service_unavailable.status;
 
 type Finding = string | null;
 
-// At every step, of every process.
+// Whenever a request came to a process, or left it: only then slots are given out.
 
 export const OF_A_PROCESS: readonly ((process: BackendProcess, world: World) => Finding)[] = [
   /** A backend never renders more than it has slots. */
-  function noMoreRendersThanSlots({ rendering, queue }, { settings: { slots } }) {
-    const count = total(rendering);
+  function noMoreRendersThanSlots({ callers, probing, queue }, { settings: { slots } }) {
+    const count = probing + total(callers, ({ running }) => running.size);
     return count > slots || queue.running > slots ? `${count} renders, the queue says ${queue.running}` : null;
   },
 
   /** A queue never holds more than its bound. */
-  function noMoreWaitingThanAllowed({ asking, queue }, { settings: { maxWaiting } }) {
-    const count = total(asking);
+  function noMoreWaitingThanAllowed({ callers, queue }, { settings: { maxWaiting } }) {
+    const count = total(callers, ({ asking }) => asking.size);
     return count > maxWaiting || queue.waiting !== count ? `${count} wait, the queue says ${queue.waiting}` : null;
   },
 
-  /** While somebody waits, all slots are in use, but for one that may be kept for short renders. */
-  function noSlotIdleWhileSomebodyWaits({ queue }, { settings: { slots } }) {
-    const kept = slots > 1 ? 1 : 0;
-    return queue.waiting > 0 && queue.running < slots - kept ? `${queue.running} running, ${queue.waiting} wait` : null;
+  /** While somebody waits, all slots are in use, but for one that is kept free of those whose renders are long. */
+  function noSlotIdleWhileSomebodyWaits({ callers, queue }, { settings: { slots }, time }) {
+    if (queue.waiting === 0 || queue.running >= slots) return null;
+    if (slots === 1 || queue.running < slots - 1) return `${queue.running} running, ${queue.waiting} wait`;
+    for (const [name, caller] of callers) {
+      if (caller.asking.size > 0 && !mayBeHeldBack(caller, callers, time.now)) return `a slot is free, ${name} waits`;
+    }
+    return null;
+  },
+
+  /** Callers with long renders leave one slot for those with short ones, unless it is only lent. */
+  function slowCallersLeaveASlot({ admitted, callers }, { settings: { slots }, time }) {
+    const isSlow = (caller: CallerFacts) => caller.hasFinished && isSlower(caller, callers, time.now);
+    if (slots < 2 || !admitted.some(({ caller }) => isSlow(caller))) return null;
+    const held = total(callers, (caller) => (isSlow(caller) ? ownSlots(caller) : 0));
+    return held >= slots ? `${held} of ${slots} slots` : null;
   },
 
   /**
    * With two slots or more, no caller is given the last slot that it does not hold yet while another caller waits, unless it is only
    * lent.
    */
-  function noCallerGetsAllSlotsWhileAnotherWaits({ admitted, rendering, asking }, { settings: { slots } }) {
+  function noCallerGetsAllSlotsWhileAnotherWaits({ admitted, callers }, { settings: { slots } }) {
     if (slots < 2) return null;
-    const greedy = admitted.find((caller) => rendering.get(caller) === slots);
+    const greedy = admitted.find(({ caller }) => caller.running.size === slots);
     if (greedy === undefined) return null;
-    return [...asking.keys()].some((caller) => caller !== greedy) ? `${greedy} holds all ${slots} slots` : null;
+    const waits = callers.values().some((caller) => caller !== greedy.caller && caller.asking.size > 0);
+    return waits ? `one caller holds all ${slots} slots` : null;
   },
 
-  /** A caller with short renders that holds no slot goes before every caller that holds one, so nobody waits for ever. */
-  function shortRendersOfOthersGoFirst(process) {
-    const second = process.admitted.find((caller) => (process.rendering.get(caller) ?? 0) > 1);
-    if (second === undefined) return null;
-    for (const caller of process.asking.keys()) {
-      if (caller === second || process.rendering.has(caller)) continue;
-      if (process.longestOf(caller) < SHORT_RENDER_MILLISECONDS) return `${second} went before ${caller}`;
+  /**
+   * A caller that waits, is not held back and goes before all others is next: one with fewer slots goes first, then one that has used
+   * clearly less slot time of late, then the one whose last turn is longest ago. So nobody waits for ever.
+   */
+  function theRightCallerIsNext({ admitted, callers }, { time: { now } }) {
+    if (admitted.length === 0) return null;
+    const waiting = [...callers].filter(([, { asking }]) => asking.size > 0);
+    for (const chosen of admitted) {
+      const before = { ...chosen, usedMilliseconds: chosen.caller.usedAt(now, USE_HALF_LIFE_MILLISECONDS) };
+      for (const [name, caller] of waiting) {
+        const isAdmitted = admitted.some((one) => one.caller === caller);
+        if (isAdmitted || mayBeHeldBack(caller, callers, now) || !goesBefore(placeOf(caller, now), before)) continue;
+        const isFirst = waiting.every(
+          ([, other]) => other === caller || goesBefore(placeOf(caller, now), placeOf(other, now)),
+        );
+        if (isFirst) return `it was the turn of ${name}`;
+      }
     }
     return null;
   },
 
-  /** No slot stays lent while a caller with short renders that holds none waits. */
-  function lentSlotsAreWithdrawn(process) {
-    if (process.lent.size === 0) return null;
-    for (const caller of process.asking.keys()) {
-      if (process.rendering.has(caller) || process.longestOf(caller) >= SHORT_RENDER_MILLISECONDS) continue;
-      return `${[...process.lent.keys()].join()} has a lent slot, ${caller} has none`;
+  /** No slot stays lent while a caller that holds none waits and is not held back. */
+  function lentSlotsAreWithdrawn({ callers }, { time: { now } }) {
+    if (total(callers, ({ running }) => running.size) === total(callers, ownSlots)) return null;
+    for (const [name, caller] of callers) {
+      if (caller.asking.size === 0 || caller.running.size > 0 || mayBeHeldBack(caller, callers, now)) continue;
+      return `a slot is lent, ${name} has none`;
+    }
+    return null;
+  },
+
+  /** No caller holds the memory for bodies that the largest body of another one needs. */
+  function noCallerHoldsAllMemoryOfABackend({ callers }, { settings: { backendMemoryBytes, largestBodyBytes } }) {
+    const share = Math.max(largestBodyBytes, backendMemoryBytes - largestBodyBytes);
+    const most = Math.max(0, ...[...callers.values()].map(({ bodyBytes }) => bodyBytes));
+    return most > share ? `${most} of ${backendMemoryBytes} bytes` : null;
+  },
+];
+
+/** Whether a caller's renders are so long that a slot may be kept free of them. Its first render is never kept waiting for that. */
+function mayBeHeldBack(caller: CallerFacts, callers: Callers, now: number): boolean {
+  const longest = caller.longestAt(now);
+  if (longest <= SHORT_RENDER_MILLISECONDS || (caller.running.size === 0 && !caller.hasFinished)) return false;
+  return activeCallers(callers, now).some((other) => longest >= SLOW_FACTOR * other.shortestAt(now));
+}
+
+/** Whether its renders are that long for certain. */
+function isSlower(caller: CallerFacts, callers: Callers, now: number): boolean {
+  const shortest = caller.shortestAt(now);
+  if (shortest <= SHORT_RENDER_MILLISECONDS + ROUNDING_MILLISECONDS) return false;
+  return activeCallers(callers, now).some((other) => shortest > SLOW_FACTOR * other.longestAt(now));
+}
+
+interface Place {
+  readonly running: number;
+  readonly latestTurn: number;
+  readonly usedMilliseconds: number;
+}
+
+function placeOf(caller: CallerFacts, now: number): Place {
+  const { running, latestTurn } = caller;
+  return { running: running.size, latestTurn, usedMilliseconds: caller.usedAt(now, USE_HALF_LIFE_MILLISECONDS) };
+}
+
+/** Whether one certainly goes before the other. There may be one that goes before both, and behind each of them. */
+function goesBefore(left: Place, right: Place): boolean {
+  if (left.running !== right.running) return left.running < right.running;
+  const usedMore = left.usedMilliseconds - right.usedMilliseconds;
+  if (Math.abs(usedMore) > CLEAR_USE_MILLISECONDS + ROUNDING_MILLISECONDS) return usedMore < 0;
+  return Math.abs(usedMore) < CLEAR_USE_MILLISECONDS - ROUNDING_MILLISECONDS && left.latestTurn < right.latestTurn;
+}
+
+type Callers = ReadonlyMap<string, CallerFacts>;
+
+/** Those of which it is known how long their renders take, and for which a slot may be kept. */
+function activeCallers(callers: Callers, now: number): CallerFacts[] {
+  return [...callers.values()].filter((other) => other.hasFinished && other.isActive(now, KEEP_SLOT_MILLISECONDS));
+}
+
+const ownSlots = ({ running }: CallerFacts) => [...running].filter(({ isLent }) => !isLent).length;
+
+function total(callers: Callers, count: (caller: CallerFacts) => number): number {
+  let sum = 0;
+  for (const caller of callers.values()) sum += count(caller);
+  return sum;
+}
+
+// Whenever a body came to an edge, or left it.
+
+export const OF_AN_EDGE: readonly ((edge: SimulatedEdge, world: World) => Finding)[] = [
+  /** Memory counts as taken exactly as long as a body is in it, or for its lifetime if its client left without notice. */
+  function memoryIsHeldByBodies({ requests, memory }) {
+    let held = 0;
+    for (const { planned, isGone, heldBytes } of requests) {
+      if (isGone && !planned.isLeavingNoticed) return null;
+      held += heldBytes;
+    }
+    return memory.reservedBytes === held ? null : `${memory.reservedBytes} bytes are reserved, ${held} held`;
+  },
+
+  /** Beside the largest body there is a part for all others, and beside that of one caller a part for its others. */
+  function memoryIsShared({ requests, memory }, { settings: { edgeMemoryBytes, largestBodyBytes } }) {
+    const share = (bytes: number, fraction: number) =>
+      largestBodyBytes + Math.max(edgeMemoryBytes - bytes, Math.floor(edgeMemoryBytes * fraction));
+    const most = share(largestBodyBytes, MIN_FRACTION_FOR_OTHERS);
+    if (memory.reservedBytes > most) return `${memory.reservedBytes} of ${most} bytes`;
+    const mostOfCaller = share(2 * largestBodyBytes, MIN_FRACTION_FOR_OTHERS_OF_OWNER);
+    const held = new Map<string, number>();
+    for (const { planned, heldBytes } of requests) {
+      if (heldBytes === 0) continue;
+      const bytes = (held.get(planned.caller) ?? 0) + heldBytes;
+      if (bytes > mostOfCaller) return `${planned.caller} holds ${bytes} of ${mostOfCaller} bytes`;
+      held.set(planned.caller, bytes);
     }
     return null;
   },
@@ -101,6 +229,11 @@ export interface WaitFacts {
   readonly allowedMilliseconds: number;
   readonly waiting: number;
   readonly freeSlots: number;
+  /** Its place among the requests of its caller that wait, how many these are, and how many the most of one caller. */
+  readonly isOldest: boolean;
+  readonly isNewest: boolean;
+  readonly ofCaller: number;
+  readonly ofOthers: number;
   /** Whether the connection was known to be closed. */
   readonly isGone: boolean;
   /** Whether the process has hung, so that its timers were late. */
@@ -118,6 +251,18 @@ export const OF_A_WAIT: readonly ((wait: WaitFacts, world: World) => Finding)[] 
   function fullOnlyWhenFull({ kind, waitedMilliseconds, allowedMilliseconds, waiting }, { settings }) {
     if (kind === "admitted" || waitedMilliseconds > allowedMilliseconds - ROUNDING_MILLISECONDS) return null;
     return waiting < settings.maxWaiting ? `${waiting} of ${settings.maxWaiting} places taken` : null;
+  },
+
+  /** The requests of a caller get their slots in the order of arrival. */
+  function callersAreServedInOrder({ kind, isOldest }) {
+    return kind === "admitted" && !isOldest ? "an older one waits" : null;
+  },
+
+  /** A queue that is full refuses the newest request of the caller that has the most. */
+  function theNewestOfTheMostIsRefused(wait) {
+    const { kind, waitedMilliseconds, allowedMilliseconds, isNewest, ofCaller, ofOthers } = wait;
+    if (kind === "admitted" || waitedMilliseconds > allowedMilliseconds - ROUNDING_MILLISECONDS) return null;
+    return isNewest && ofCaller >= ofOthers ? null : `one of ${ofCaller}, another caller has ${ofOthers}`;
   },
 
   /** Nobody is refused while a slot is free. */
@@ -155,47 +300,92 @@ export const OF_AN_ATTEMPT: readonly ((
     return time.now > deadline ? `${time.now - deadline} ms after the deadline` : null;
   },
 
-  /**
-   * While another origin is well and has not been asked, one that fails is not asked before a probe has found it ready; and
-   * if it is ready and renders still fail, only a few times in 30 seconds. One that has refused a request may be suspect until it
-   * answers: while it is full, a probe does not clear it.
-   */
-  function aFailingBackendIsEjected(edge, request, backend, world) {
-    const seen = edge.seenOf(backend);
-    if (seen.failingSince === null) return null;
-    const { now } = world.time;
-    const isNeedless = edge.seen.some((other, index) => {
-      if (other.failingSince !== null || other.hasRefused) return false;
-      if (request.attempts.some((attempt) => attempt.backend === index)) return false;
-      if (world.backendAt(index).process?.isServing !== true) return false;
-      return world.disturbances.isClear(edge.index, index, now - WELL_MILLISECONDS, now);
-    });
-    if (!isNeedless) return null;
-    const { downSince } = world.backendAt(backend);
-    if (downSince !== null && downSince <= seen.failingSince) return `backend ${backend} is down`;
-    // Others have followed the first one before that failed.
-    if (seen.lastAskedAt > seen.lastFailureAt) return null;
-    seen.needlessAt.push(now);
-    const recent = seen.needlessAt.filter((at) => at > now - NEEDLESS_WINDOW_MILLISECONDS);
-    return recent.length > MAX_NEEDLESS_ATTEMPTS ? `${recent.length} times backend ${backend}` : null;
+  /** What has no room, or finds fault with the request, is not asked again. */
+  function noAnswerIsAskedForAgain(_edge, { attempts, planned }, backend) {
+    const own = attempts.find(
+      (attempt) =>
+        attempt.backend === backend &&
+        (attempt.end === "full" || (attempt.end === "refused" && planned.refusal === "own")),
+    );
+    return own === undefined ? null : `backend ${backend} has answered: ${own.end}`;
   },
 
-  /** An origin that has been healthy for 35 seconds and has had no attempt in that time gets work when all others are busy. */
-  function aRecoveredBackendGetsWork(edge, request, backend, world) {
-    edge.seenOf(backend).passedOver = 0;
-    const { backends, slots } = world.settings;
-    const since = world.time.now - RECOVERY_MILLISECONDS;
-    for (const [index, seen] of edge.seen.entries()) {
-      if (index === backend || seen.open > 0 || Math.max(seen.lastFailureAt, seen.lastAskedAt) > since) continue;
-      if (request.attempts.some((attempt) => attempt.backend === index)) continue;
-      if (edge.seen.some((other, place) => place !== index && other.open < slots)) continue;
-      if (world.backendAt(index).process?.isServing !== true) continue;
-      if (world.disturbances.clearSince(edge.index, index) > since) continue;
-      seen.passedOver++;
-      const allowed = backends === 2 ? MAX_PASSED_OVER_OF_TWO : MAX_PASSED_OVER;
-      if (seen.passedOver > allowed) return `backend ${index} was passed over ${seen.passedOver} times`;
+  /** First those that answer are asked, then those about to stop, then those where a render failed, then those where probes fail. */
+  function theBestBackendIsAsked(edge, request, backend, { time }) {
+    const untried = untriedOf(edge, request);
+    const chosen = standing(edge.seenOf(backend), time.now);
+    const better = untried.find((index) => standing(edge.seenOf(index), time.now) < chosen);
+    return untried.includes(backend) && better !== undefined ? `backend ${better} was better than ${backend}` : null;
+  },
+
+  /** Of two that are as good, one with nothing to do is asked, and none with work, by what the edge knows of both. */
+  function theIdleBackendIsAsked(edge, request, backend, { time: { now } }) {
+    const equal = untriedOf(edge, request).filter((index) => standing(edge.seenOf(index), now) === 0);
+    const [other, ...more] = equal.filter((index) => index !== backend);
+    if (!equal.includes(backend) || other === undefined || more.length > 0) return null;
+    const isIdle = workOf(edge.seenOf(other), now) === 0 && edge.seenOf(other).left === 0;
+    if (!isIdle || now - edge.seenOf(other).returnedAt <= RETURN_LIFETIME_MILLISECONDS) return null;
+    return workOf(edge.seenOf(backend), now) > 0 ? `backend ${other} was idle` : null;
+  },
+];
+
+function untriedOf(edge: SimulatedEdge, { attempts }: RequestFacts): number[] {
+  return [...edge.seen.keys()].filter((index) => attempts.every((attempt) => attempt.backend !== index));
+}
+
+/** The lower, the better. */
+function standing({ isTrusted, isLost, isDraining, answeredAt }: Seen, now: number): number {
+  if (!isTrusted) return isLost ? 3 : 2;
+  return isDraining && now - answeredAt < DRAINING_MILLISECONDS ? 1 : 0;
+}
+
+/** The renders that an edge knows to be there. */
+function workOf({ open, reported, begunSince, answeredAt }: Seen, now: number): number {
+  return Math.max(open, now - answeredAt <= LOAD_LIFETIME_MILLISECONDS ? reported + begunSince : 0);
+}
+
+// When a request is forwarded, and the probes that are due have been sent.
+
+export const OF_A_FORWARDING: readonly ((edge: SimulatedEdge, world: World) => Finding)[] = [
+  /** A backend that failed is probed until it answers: again after a second without a result, or after the pause when probes fail. */
+  function failingBackendsAreProbed({ seen }, { time: { now } }) {
+    if (seen.length < 2) return null;
+    for (const [index, { isTrusted, isLost, failedProbes, failedAt, probedAt }] of seen.entries()) {
+      if (isTrusted) continue;
+      const pause = Math.min(LONGEST_PAUSE_MILLISECONDS, FIRST_PAUSE_MILLISECONDS * 2 ** (failedProbes - 1));
+      // One that has only answered that it is full may have a pause to end.
+      const due = failedAt + (isLost ? pause : LONGEST_PAUSE_MILLISECONDS);
+      const since = isLost ? failedAt : now - UNANSWERED_PROBE_GAP_MILLISECONDS;
+      if (now >= due && (probedAt.at(-1) ?? 0) <= since) return `backend ${index} was due at ${due}`;
     }
     return null;
+  },
+];
+
+// When a probe is sent.
+
+export const OF_A_PROBE: readonly ((edge: SimulatedEdge, backend: number, world: World) => Finding)[] = [
+  /** Only backends where something failed, or that are silent, are probed. */
+  function noNeedlessProbes(edge, backend, { requests, time }) {
+    if (!edge.seenOf(backend).isTrusted) return null;
+    const since = time.now - SILENCE_MILLISECONDS;
+    const isSilent = requests.some(({ attempts }) =>
+      attempts.some(
+        (attempt) =>
+          attempt.edge === edge.index &&
+          attempt.backend === backend &&
+          attempt.beganAt <= since &&
+          (attempt.end === null || attempt.end === "gone"),
+      ),
+    );
+    return isSilent ? null : `backend ${backend} answers`;
+  },
+
+  /** A backend gets few probes, however many requests find it failing. */
+  function probesAreFew(edge, backend, { time }) {
+    const { probedAt } = edge.seenOf(backend);
+    const count = probedAt.filter((at) => time.now - at < 1000).length;
+    return count >= MAX_PROBES_PER_SECOND ? `${count} at backend ${backend} within a second` : null;
   },
 ];
 
@@ -217,6 +407,32 @@ export const OF_A_TAKEN_BODY: readonly ((request: RequestFacts) => Finding)[] = 
     const last = attempts.at(-1);
     if (last === undefined) return "no origin has it";
     return last.end === null && !last.isSent ? `backend ${last.backend} does not have it` : null;
+  },
+];
+
+// When an edge refuses a body for lack of memory.
+
+export const OF_A_REFUSED_BODY: readonly ((
+  edge: SimulatedEdge,
+  request: RequestFacts,
+  bytes: number,
+  world: World,
+) => Finding)[] = [
+  /** No body is refused that would fit in beside those that no backend has. */
+  function noMemoryIsRefusedThatIsFree({ requests }, request, bytes, { settings }) {
+    const { edgeMemoryBytes, largestBodyBytes } = settings;
+    const needed = requests.filter((other) => other !== request && other.attempts.at(-1)?.isSent !== true);
+    const sum = (of: readonly RequestFacts[]) => of.reduce((sum, { heldBytes }) => sum + heldBytes, bytes);
+    const all = sum(needed);
+    const own = sum(needed.filter(({ planned }) => planned.caller === request.planned.caller));
+    const isRefused =
+      all > Math.max(edgeMemoryBytes - largestBodyBytes, Math.floor(edgeMemoryBytes * MIN_FRACTION_FOR_OTHERS)) ||
+      own >
+        Math.max(
+          edgeMemoryBytes - 2 * largestBodyBytes,
+          Math.floor(edgeMemoryBytes * MIN_FRACTION_FOR_OTHERS_OF_OWNER),
+        );
+    return isRefused ? null : `${bytes} bytes beside ${all - bytes}, of ${edgeMemoryBytes}`;
   },
 ];
 
@@ -242,11 +458,32 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
     return answer.isRendered ? null : `${answer.status} without a render`;
   },
 
-  /** An answer that tells the client to come back says when: after a second or more. */
-  function retryAfterIsPositive({ answers: [answer] }) {
+  /** An answer that tells the client to come back says when the first may have room: after a second or more. */
+  function retryAfterIsTheShortest({ answers: [answer], attempts, isWithoutMemory }) {
     if (answer?.status !== BUSY) return null;
-    const seconds = answer.retryAfterSeconds;
-    return seconds !== null && Number.isInteger(seconds) && seconds >= 1 ? null : `Retry-After ${seconds}`;
+    const told = Math.min(...attempts.map(({ retryAfterSeconds }) => retryAfterSeconds));
+    const seconds = answer.retryAfterSeconds ?? 0;
+    const isRight = seconds === (isWithoutMemory ? RETRY_AFTER_SECONDS : told) && seconds >= 1;
+    return isRight ? null : `Retry-After ${seconds}, the backends say ${told}`;
+  },
+
+  /** A backend is told how long the edge waits: until the end of the patience, or of the backend's own deadlines. */
+  function backendsAreToldWhatIsLeft({ attempts }, { settings }) {
+    for (const { patienceMilliseconds: told, remainingMilliseconds } of attempts) {
+      const left = Math.min(remainingMilliseconds, longestAnswerMilliseconds(settings));
+      if (Math.abs(told - left) > ROUNDING_MILLISECONDS) return `told ${told} ms, ${left} are left`;
+    }
+    return null;
+  },
+
+  /** The body and what the client does not get are dropped, and nothing is watched any longer. */
+  function nothingIsLeftAfterTheAnswer({ answers, attempts, lateTimers, forwardedAt, isBodyFree }) {
+    if (answers.length === 0) return null;
+    if (forwardedAt !== null && !isBodyFree) return "the body is kept";
+    const kept = attempts.filter(
+      ({ end, isDiscarded }) => !isDiscarded && (end === "full" || end === "draining" || end === "refused"),
+    );
+    return kept.length > 0 || lateTimers > 0 ? `${kept.length} answers kept, ${lateTimers} timers` : null;
   },
 
   /** A request brings down at most two backends. */
@@ -255,9 +492,8 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
   },
 
   /** 429 is answered only if an origin or the memory of the edge was full. */
-  function busyOnlyWhenFull({ answers: [answer], attempts, refusedWithOthersBytes }) {
-    if (answer?.status !== BUSY) return null;
-    if (refusedWithOthersBytes !== null) return refusedWithOthersBytes > 0 ? null : "the memory was empty";
+  function busyOnlyWhenFull({ answers: [answer], attempts, isWithoutMemory }) {
+    if (answer?.status !== BUSY || isWithoutMemory) return null;
     return attempts.some(({ end }) => end === "full") ? null : "no origin was full";
   },
 
@@ -346,7 +582,7 @@ export const AT_THE_END: readonly ((world: World) => Finding)[] = [
     for (const { index, process } of backends) {
       if (process === null) return `backend ${index} did not come back`;
       const { queue, underWay, memory } = process;
-      const left = [queue.running, queue.waiting, underWay, memory.reservedBytes];
+      const left = [queue.running, queue.waiting, underWay, memory.reservedBytes, memory.holders];
       if (left.some((count) => count !== 0)) return `backend ${index} has ${left.join(", ")} left`;
     }
     return null;
@@ -393,10 +629,4 @@ function isClearDuring(
 
 function describeAttempt({ backend, end, isSent, remainingMilliseconds }: AttemptFacts): string {
   return `backend ${backend} with ${Math.round(remainingMilliseconds)} ms left: ${end}${isSent ? ", sent" : ""}`;
-}
-
-function total(counts: ReadonlyMap<string, number>): number {
-  let sum = 0;
-  for (const count of counts.values()) sum += count;
-  return sum;
 }

@@ -2,7 +2,6 @@
  * `npm run simulate`: carries out schedules, one seed after another, until an invariant is broken.
  */
 import { parseArgs } from "node:util";
-import { REAL_CORES } from "./cores.ts";
 import { makeSchedule } from "./schedule.ts";
 import { shrink } from "./shrink.ts";
 import { runSchedule } from "./world.ts";
@@ -40,7 +39,7 @@ async function runMany(): Promise<number> {
     );
   };
   for (let seed = first; seed < first + count; seed++) {
-    const run = await runSchedule(makeSchedule(seed), REAL_CORES);
+    const run = await runSchedule(makeSchedule(seed));
     events += run.events;
     for (const { answers, leftAt } of run.requests) {
       const key = leftAt === null ? String(answers[0]?.status) : "left";
@@ -62,11 +61,11 @@ async function runMany(): Promise<number> {
 async function runOne(seed: number): Promise<number> {
   let schedule = makeSchedule(seed);
   if (values.shrink) {
-    const { violation } = await runSchedule(schedule, REAL_CORES);
-    if (violation !== null) schedule = await shrink(schedule, REAL_CORES, violation.invariant);
+    const { violation } = await runSchedule(schedule);
+    if (violation !== null) schedule = await shrink(schedule, violation.invariant);
   }
   if (values.trace) console.log(JSON.stringify({ ...schedule, requests: schedule.requests.length }, null, 2));
-  const { violation } = await runSchedule(schedule, REAL_CORES, values.trace ? (line) => console.log(line) : undefined);
+  const { violation } = await runSchedule(schedule, values.trace ? (line) => console.log(line) : undefined);
   if (violation === null) return 0;
   console.error(`${violation.invariant}: ${violation.detail}`);
   return 1;

@@ -104,7 +104,7 @@ export function makeSchedule(seed: number): Schedule {
   const random = new Random(seed);
   const scenario = random.pick<Schedule["scenario"]>([...SCENARIOS, "chaos", "chaos"]);
   const settings = makeSettings(random, scenario);
-  const span = scenario === "recovery" ? random.integer(60_000, 90_000) : random.logarithmic(500, 90_000);
+  const span = scenario === "recovery" ? random.integer(60_000, 150_000) : random.logarithmic(500, 90_000);
   const requests = makeRequests(random, scenario, settings, span);
   const faults = makeFaults(random, scenario, settings, span);
   return { seed, scenario, settings, requests, faults };
@@ -239,7 +239,7 @@ function makeFaults(
           kind: random.pick(["kill", "sick", "power loss", "hang", "grey"]),
           backend: backend(),
           at: random.next() * 5000,
-          milliseconds: random.integer(5000, 20_000),
+          milliseconds: random.integer(5000, random.chance(0.3) ? 100_000 : 20_000),
         },
       ];
     case "chaos":

@@ -1,14 +1,15 @@
 /**
  * Makes a schedule that breaks an invariant smaller: without the requests and faults that are not needed to break it.
  */
-import type { Cores } from "./cores.ts";
 import type { Schedule } from "./schedule.ts";
-import { runSchedule } from "./world.ts";
+import { type Run, runSchedule } from "./world.ts";
+
+type Runner = (schedule: Schedule) => Promise<Pick<Run, "violation">>;
 
 /** @returns a schedule that breaks the same invariant; the same one if nothing can be left out. */
-export async function shrink(schedule: Schedule, cores: Cores, invariant: string): Promise<Schedule> {
+export async function shrink(schedule: Schedule, invariant: string, run: Runner = runSchedule): Promise<Schedule> {
   const breaks = async (candidate: Schedule) => {
-    const { violation } = await runSchedule(candidate, cores);
+    const { violation } = await run(candidate);
     return violation?.invariant === invariant;
   };
   const withFewerRequests = (current: Schedule) =>

@@ -4,12 +4,12 @@
  */
 import { ByteBudget } from "../../backend/admission/byte-budget.ts";
 import type { Clock } from "../../backend/admission/clock.ts";
-import type { RenderQueue } from "../../backend/admission/render-queue.ts";
+import { RenderQueue } from "../../backend/admission/render-queue.ts";
 import type { BackendAnswer } from "../../edge/backends/backend-answer.ts";
-import { PROBE_CALLER } from "../../protocol/headers.ts";
 import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
 import { queueDeadlineMilliseconds } from "../../rules/render-time.ts";
-import type { WaitFacts } from "./invariants.ts";
+import { CallerFacts } from "./facts.ts";
+import { OF_A_WAIT, type WaitFacts } from "./invariants.ts";
 import { type Exchange, foreignAnswer, type SimulatedAnswer } from "./network.ts";
 import type { Poison } from "./schedule.ts";
 import type { World } from "./world.ts";
@@ -98,16 +98,14 @@ export class BackendProcess {
   readonly memory: ByteBudget;
   /** Requests that have begun and whose answers are not completely delivered. */
   underWay = 0;
-  /** Renders that run, as the renders themselves count them. */
-  readonly rendering = new Map<string, number>();
-  /** Those of them whose slot is only lent. */
-  readonly lent = new Map<string, number>();
-  /** Requests that asked for a slot and have neither got one nor been refused. */
-  readonly asking = new Map<string, number>();
-  /** The callers that got a slot since the invariants were last checked. */
-  readonly admitted: string[] = [];
-  readonly #renders = new Set<{ readonly caller: string; readonly began: number }>();
-  readonly #longest = new Map<string, number>();
+  readonly callers = new Map<string, CallerFacts>();
+  /** Probes that run, as the renders themselves count them. */
+  probing = 0;
+  /** Who got a slot since the invariants were last checked, unless it is only lent, and what it had before. */
+  readonly admitted: { readonly caller: CallerFacts; readonly running: number; readonly latestTurn: number }[] = [];
+  /** Whether a request or a probe came or went since then. */
+  hasChanged = false;
+  #turns = 0;
   readonly #world: World;
   readonly #backend: SimulatedBackend;
   readonly #connections = new Map<Exchange, Connection>();
@@ -126,7 +124,7 @@ export class BackendProcess {
       nowSeconds: () => time.now / 1000,
       after: (milliseconds, callback) => this.#after(milliseconds, callback),
     };
-    this.queue = world.cores.makeQueue({
+    this.queue = new RenderQueue({
       slots: settings.slots,
       maxWaiting: settings.maxWaiting,
       deadlineMilliseconds: settings.queueDeadlineSeconds * 1000,
@@ -143,13 +141,10 @@ export class BackendProcess {
     return this.#stage === "serving";
   }
 
-  /** The longest time, in milliseconds, for which a caller has held a slot. */
-  longestOf(caller: string): number {
-    let longest = this.#longest.get(caller) ?? 0;
-    for (const render of this.#renders) {
-      if (render.caller === caller) longest = Math.max(longest, this.#world.time.now - render.began);
-    }
-    return longest;
+  callerOf(name: string): CallerFacts {
+    const known = this.callers.get(name) ?? new CallerFacts();
+    this.callers.set(name, known);
+    return known;
   }
 
   /** Does something in the process: later if it hangs, never if it has ended. */
@@ -248,6 +243,7 @@ export class BackendProcess {
     try {
       reply = await this.#replyTo(exchange, connection, memory);
     } finally {
+      this.callerOf(caller).bodyBytes -= memory.bytes;
       memory.release();
     }
     if (reply === null || connection.gone.aborted) return;
@@ -268,19 +264,21 @@ export class BackendProcess {
   }
 
   /** A render of the edge's own. It is not answered if it should not be. */
-  probe(answer: (answer: BackendAnswer<null>) => void): void {
+  probe(answer: (answer: BackendAnswer<SimulatedAnswer>) => void): void {
     const { time } = this.#world;
     if (time.now < this.#backend.greyUntil) return;
-    const respond = (reply: Reply) => answer({ ...this.#answerOf(reply), answer: null });
+    const respond = (reply: Reply) => answer(this.#answerOf(reply));
     if (this.#stage === "draining") {
       respond(refusal("service_unavailable"));
       return;
     }
     this.underWay++;
     const work = async (): Promise<Reply> => {
-      change(this.rendering, PROBE_CALLER, 1);
+      this.probing++;
+      this.hasChanged = true;
       await new Promise<void>((resolve) => this.#after(PROBE_RENDER_MILLISECONDS, resolve));
-      change(this.rendering, PROBE_CALLER, -1);
+      this.probing--;
+      this.hasChanged = true;
       return time.now < this.#backend.sickUntil ? refusal("service_unavailable") : FILE;
     };
     void this.queue.runIfFree(work).then((admission) => {
@@ -313,40 +311,55 @@ export class BackendProcess {
     memory: ReturnType<ByteBudget["open"]>,
   ): Promise<Reply | null> {
     const { planned } = exchange.request;
-    if (!memory.resize(Math.ceil(planned.bytes / 2))) return refusal("render_queue_full", NO_MEMORY_RETRY_SECONDS);
+    const caller = this.callerOf(planned.caller);
+    const grow = (bytes: number) => {
+      const before = memory.bytes;
+      const hasRoom = memory.resize(bytes);
+      caller.bodyBytes += memory.bytes - before;
+      return hasRoom;
+    };
+    if (!grow(Math.ceil(planned.bytes / 2))) return refusal("render_queue_full", NO_MEMORY_RETRY_SECONDS);
     if (!(await connection.body)) return null;
-    if (!memory.resize(planned.bytes)) return refusal("render_queue_full", NO_MEMORY_RETRY_SECONDS);
+    if (!grow(planned.bytes)) return refusal("render_queue_full", NO_MEMORY_RETRY_SECONDS);
     const deadlineMilliseconds = queueDeadlineMilliseconds(this.#world.settings, exchange.patienceMilliseconds);
-    const { caller } = planned;
-    change(this.asking, caller, 1);
-    let isAdmitted = false;
-    const applicant = { caller, signal: connection.gone, deadlineMilliseconds };
     const arrivedAt = this.#world.time.now;
+    const asking = Symbol("asking");
+    caller.asking.add(asking);
+    caller.lastSeenAt = arrivedAt;
+    this.hasChanged = true;
+    let isAdmitted = false;
+    const applicant = { caller: planned.caller, signal: connection.gone, deadlineMilliseconds };
     const check = (kind: WaitFacts["kind"]) => {
-      this.#world.waitEnds(exchange.request, {
+      const wait = {
         kind,
         waitedMilliseconds: this.#world.time.now - arrivedAt,
         allowedMilliseconds: deadlineMilliseconds,
         waiting: this.queue.waiting,
         freeSlots: this.#world.settings.slots - this.queue.running,
+        isOldest: [...caller.asking][0] === asking,
+        isNewest: [...caller.asking].at(-1) === asking,
+        ofCaller: caller.asking.size,
+        ofOthers: Math.max(...[...this.callers.values()].map((other) => other.asking.size)),
         isGone: connection.gone.aborted,
         hasHung: this.#hasHung,
-      });
+      };
+      const where = `request ${planned.id} at backend ${this.#backend.index}`;
+      this.#world.check(OF_A_WAIT, where, (invariant) => invariant(wait, this.#world));
     };
     const admission = await this.queue.run(applicant, async (withdrawn) => {
       isAdmitted = true;
       check(withdrawn === null ? "admitted" : "lent");
-      change(this.asking, caller, -1);
+      caller.asking.delete(asking);
       const end = await this.#work(exchange, connection, withdrawn);
       // As with a render whose client has left, unless it is known to have stopped for another reason.
       return end === null && !connection.gone.aborted ? null : { end };
     });
-    if (!isAdmitted) change(this.asking, caller, -1);
+    if (admission.kind === "full" && !isAdmitted) check("full");
+    caller.asking.delete(asking);
     switch (admission.kind) {
       case "left":
         return null;
       case "full":
-        if (!isAdmitted) check("full");
         return refusal("render_queue_full", admission.retryAfterSeconds);
       case "done":
         return replyTo(admission.result.end);
@@ -356,20 +369,22 @@ export class BackendProcess {
   async #work(exchange: Exchange, connection: Connection, withdrawn: AbortSignal | null): Promise<RenderEnd | null> {
     const { planned } = exchange.request;
     const { time, settings } = this.#world;
-    const { caller } = planned;
-    const render = { caller, began: time.now };
+    const caller = this.callerOf(planned.caller);
+    const render = { beganAt: time.now, isLent: withdrawn !== null };
     this.#world.trace(() => `backend ${this.#backend.index}: renders request ${planned.id}`);
-    change(this.rendering, caller, 1);
-    this.#renders.add(render);
-    if (withdrawn === null) this.admitted.push(caller);
-    else change(this.lent, caller, 1);
+    if (withdrawn === null) this.admitted.push({ caller, running: caller.running.size, latestTurn: caller.latestTurn });
+    caller.running.add(render);
+    this.hasChanged = true;
+    caller.latestTurn = ++this.#turns;
     const timeout = settings.renderTimeoutSeconds * 1000;
     const cancel: (() => void)[] = [];
+    let isWhole = false;
     try {
       return await new Promise<RenderEnd | null>((resolve) => {
         connection.gone.addEventListener("abort", () => resolve(null));
         withdrawn?.addEventListener("abort", () => resolve(null));
         const end = (): RenderEnd => {
+          isWhole = true;
           if (planned.renderMilliseconds > timeout) return "timeout";
           if (time.now < this.#backend.sickUntil) return "broken machine";
           return planned.isFaulty ? "problem" : "file";
@@ -381,10 +396,9 @@ export class BackendProcess {
       });
     } finally {
       for (const stop of cancel) stop();
-      change(this.rendering, caller, -1);
-      if (withdrawn !== null) change(this.lent, caller, -1);
-      this.#renders.delete(render);
-      this.#longest.set(caller, Math.max(this.#longest.get(caller) ?? 0, time.now - render.began));
+      caller.running.delete(render);
+      caller.ended(time.now - render.beganAt, time.now, isWhole);
+      this.hasChanged = true;
     }
   }
 
@@ -461,10 +475,4 @@ function replyTo(end: RenderEnd | null): Reply | null {
     case "broken machine":
       return refusal("service_unavailable");
   }
-}
-
-function change(counts: Map<string, number>, key: string, difference: number): void {
-  const count = (counts.get(key) ?? 0) + difference;
-  if (count === 0) counts.delete(key);
-  else counts.set(key, count);
 }

@@ -6,43 +6,38 @@
  */
 
 import type { BackendAnswer } from "../../edge/backends/backend-answer.ts";
-import type { BackendChoice } from "../../edge/backends/backend-choice.ts";
+import { BackendChoice } from "../../edge/backends/backend-choice.ts";
+import { RenderAttempts } from "../../edge/backends/render-attempts.ts";
 import {
   ATTEMPT_SLACK_MILLISECONDS,
   type ForwardingEnd,
   type Sending,
   tryBackends,
 } from "../../edge/backends/try-backends.ts";
-import type { BodyMemory, Reservation } from "../../edge/body/body-memory.ts";
-import { RETRY_AFTER_SECONDS } from "../../edge/body/body-memory.ts";
+import { BodyMemory, RETRY_AFTER_SECONDS, type Reservation } from "../../edge/body/body-memory.ts";
 import type { FairLimit } from "../../edge/body/fair-limit.ts";
 import { HeldBody } from "../../edge/body/held-body.ts";
 import { SLACK_MILLISECONDS, uploadLimit } from "../../edge/body/read-body.ts";
 import type { Clock } from "../../edge/clock.ts";
+import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
-import type { AnswerFacts, AttemptEnd, AttemptFacts, RequestFacts } from "./facts.ts";
+import { type AnswerFacts, type AttemptEnd, type AttemptFacts, type RequestFacts, Seen } from "./facts.ts";
+import {
+  OF_A_FORWARDING,
+  OF_A_LOSS,
+  OF_A_PROBE,
+  OF_A_REFUSED_BODY,
+  OF_A_TAKEN_BODY,
+  OF_AN_ATTEMPT,
+} from "./invariants.ts";
 import { Exchange, foreignAnswer, type SimulatedAnswer } from "./network.ts";
 import type { World } from "./world.ts";
 
-const BODY_TIMEOUT_SECONDS = 60;
+const BODY_TIMEOUT_SECONDS = EDGE_INTEGER_SETTINGS.bodyTimeoutSeconds.default;
 /** A body arrives at the edge in this many pieces. */
 const PIECES = 3;
 const NO_BYTES = new Uint8Array(0);
-
-/** What an edge has seen of a backend. */
-interface Seen {
-  failingSince: number | null;
-  lastFailureAt: number;
-  /** Whether it has found fault with a request since it last answered one. */
-  hasRefused: boolean;
-  lastAskedAt: number;
-  open: number;
-  /** When it was asked although it failed and another one could have been asked. */
-  readonly needlessAt: number[];
-  /** How often in a row all others were busy and it was not asked. */
-  passedOver: number;
-}
 
 export class SimulatedEdge {
   readonly index: number;
@@ -50,29 +45,29 @@ export class SimulatedEdge {
   readonly uploads: FairLimit;
   readonly choice: BackendChoice;
   readonly seen: readonly Seen[];
+  readonly requests: RequestFacts[] = [];
+  /** Whether a body came or went since the invariants were last checked. */
+  hasChanged = false;
   readonly #world: World;
+  readonly #name: string;
 
   constructor(world: World, index: number) {
     this.#world = world;
     this.index = index;
-    const { settings, cores } = world;
-    this.memory = cores.makeMemory(
+    this.#name = `edge ${index}`;
+    const { settings } = world;
+    this.memory = new BodyMemory(
       settings.largestBodyBytes,
       settings.edgeMemoryBytes,
       this.#clock(() => true),
     );
-    // No schedule has as many requests as it allows: what matters here is that all permits are released.
     this.uploads = uploadLimit(
       BODY_TIMEOUT_SECONDS,
       this.#clock(() => true),
     );
-    this.choice = cores.makeChoice(settings.backends);
+    this.choice = new BackendChoice(settings.backends);
     this.#watchLosses();
-    this.seen = Array.from({ length: settings.backends }, () => {
-      const never = Number.NEGATIVE_INFINITY;
-      const at = { lastFailureAt: never, lastAskedAt: never };
-      return { failingSince: null, hasRefused: false, ...at, open: 0, needlessAt: [], passedOver: 0 };
-    });
+    this.seen = Array.from({ length: settings.backends }, () => new Seen());
   }
 
   /** Tells the world of each origin that goes out of use. */
@@ -84,7 +79,9 @@ export class SimulatedEdge {
       probed(probe, now, result);
       if (!wasOutOfUse && choice.isOutOfUse(probe.backend)) {
         this.#world.trace(() => `edge ${this.index}: backend ${probe.backend} goes out of use`);
-        this.#world.isTakenOutOfUse(this, probe.backend, probe.beganAt);
+        this.#world.check(OF_A_LOSS, this.#name, (invariant) =>
+          invariant(this, probe.backend, probe.beganAt, this.#world),
+        );
       }
     };
   }
@@ -93,6 +90,7 @@ export class SimulatedEdge {
   serve(request: RequestFacts): void {
     const { planned } = request;
     const { time } = this.#world;
+    this.requests.push(request);
     const disconnected = new AbortController();
     const open = new Set<Exchange>();
     void this.#answer(request, disconnected.signal, open);
@@ -103,8 +101,11 @@ export class SimulatedEdge {
       request.leftAt = time.now;
       request.isGone = true;
       for (const attempt of request.attempts) this.#end(attempt, "gone");
-      if (planned.isLeavingNoticed) disconnected.abort();
-      else this.#rememberOpen(request);
+      if (!planned.isLeavingNoticed) this.#rememberOpen(request);
+      else {
+        this.#hold(request, 0);
+        disconnected.abort();
+      }
       // The runtime drops what the request has open in any case.
       for (const exchange of open) exchange.cancel();
     });
@@ -133,9 +134,11 @@ export class SimulatedEdge {
       const collected = {
         finish: () => NO_BYTES,
         free: () => {
+          request.isBodyFree = true;
           if (isOwnEnd) return;
           request.isBodyTaken = true;
-          this.#world.bodyIsTaken(request);
+          this.#hold(request, 0);
+          this.#world.check(OF_A_TAKEN_BODY, this.#name, (invariant) => invariant(request));
         },
       };
       const body = new HeldBody(collected, reservation);
@@ -146,6 +149,7 @@ export class SimulatedEdge {
       body.release();
       this.#say(request, end);
     } finally {
+      this.#hold(request, 0);
       release();
     }
   }
@@ -156,11 +160,20 @@ export class SimulatedEdge {
     const clock = this.#clock(() => !request.isGone);
     for (let piece = 1; piece <= PIECES; piece++) {
       await clock.wait(planned.uploadMilliseconds / PIECES);
-      if (await continued(request, reservation.growTo(Math.ceil((planned.bytes * piece) / PIECES)))) continue;
-      request.refusedWithOthersBytes = this.memory.reservedBytes - reservation.bytes;
-      return false;
+      const bytes = Math.ceil((planned.bytes * piece) / PIECES);
+      request.isWithoutMemory = !(await continued(request, reservation.growTo(bytes)));
+      if (request.isWithoutMemory) {
+        this.#world.check(OF_A_REFUSED_BODY, this.#name, (invariant) => invariant(this, request, bytes, this.#world));
+        return false;
+      }
+      this.#hold(request, bytes);
     }
     return true;
+  }
+
+  #hold(request: RequestFacts, bytes: number): void {
+    request.heldBytes = bytes;
+    this.hasChanged = true;
   }
 
   #forward(
@@ -169,26 +182,33 @@ export class SimulatedEdge {
     clientSignal: AbortSignal,
     open: Set<Exchange>,
   ): Promise<ForwardingEnd<SimulatedAnswer>> {
-    const { cores, random, settings } = this.#world;
+    const { random, settings } = this.#world;
     const { deadline } = request;
     const backends = Array.from({ length: settings.backends }, (_, index) => index);
-    const clock = this.#clock(() => !request.isGone);
-    return tryBackends<number, SimulatedAnswer>({
+    const clock = this.#clock(() => {
+      if (request.answers.length > 0) request.lateTimers++;
+      return !request.isGone;
+    });
+    const forwarding = tryBackends<number, SimulatedAnswer>({
       backends,
       choice: this.choice,
       clock,
-      attempts: cores.makeAttempts(this.choice, deadline, random.next),
+      attempts: new RenderAttempts(this.choice, deadline, random.next),
       deadline,
       longestAnswerMilliseconds: longestAnswerMilliseconds(settings),
       body,
       clientSignal,
       send: (backend, sending) => this.#send(request, backend, sending, open),
       sendProbe: (backend, timeoutMilliseconds) => this.#probe(request, backend, timeoutMilliseconds),
-      discard: async () => {},
+      discard: async () => {
+        for (const attempt of request.attempts) attempt.isDiscarded = true;
+      },
       report: () => {},
       // It may be cut off as the request is, so that is how it is here.
       inBackground: () => {},
     });
+    this.#world.check(OF_A_FORWARDING, this.#name, (invariant) => invariant(this, this.#world));
+    return forwarding;
   }
 
   async #send(
@@ -203,21 +223,26 @@ export class SimulatedEdge {
       backend,
       beganAt: time.now,
       remainingMilliseconds: request.deadline - time.now,
+      patienceMilliseconds: sending.patienceMilliseconds,
       isSent: false,
       end: null,
       endedAt: Number.NaN,
+      retryAfterSeconds: Number.POSITIVE_INFINITY,
+      isDiscarded: false,
     };
     this.#world.trace(() => `request ${request.planned.id}: edge ${this.index} asks backend ${backend}`);
-    this.#world.attemptBegins(this, request, backend);
+    this.#world.check(OF_AN_ATTEMPT, this.#name, (invariant) => invariant(this, request, backend, this.#world));
     request.attempts.push(attempt);
     const seen = this.seenOf(backend);
     seen.open++;
-    seen.lastAskedAt = time.now;
+    seen.begunSince++;
     const exchange = new Exchange(this.#world, this.#world.linkAt(this.index, backend), request, attempt, sending);
     open.add(exchange);
     try {
       const answer = await exchange.answer;
       this.#end(attempt, endOf(answer));
+      this.#hear(backend, attempt.beganAt, answer);
+      if (attempt.end === "full") attempt.retryAfterSeconds = Number(answer.retryAfter);
       return answer;
     } catch (error) {
       this.#end(attempt, "unanswered");
@@ -240,24 +265,18 @@ export class SimulatedEdge {
     attempt.endedAt = now;
     const seen = this.seenOf(attempt.backend);
     seen.open--;
-    switch (end) {
-      case "gone":
-        return;
-      case "refused":
-        seen.hasRefused = true;
-        return;
-      case "unusable":
-      case "unanswered":
-        seen.failingSince ??= now;
-        seen.lastFailureAt = now;
-        return;
-      case "answered":
-      case "full":
-      case "draining":
-        if (end === "answered") seen.hasRefused = false;
-        seen.failingSince = null;
-        seen.needlessAt.length = 0;
-    }
+    if (end !== "unusable" && end !== "unanswered") return;
+    seen.isTrusted = false;
+  }
+
+  /** An answer of the backend itself, to a render or a probe. */
+  #hear(backend: number, beganAt: number, answer: BackendAnswer<SimulatedAnswer>): void {
+    const { load } = answer;
+    const end = endOf(answer);
+    // One that is about to stop works, whatever it says of the request.
+    if (load === null || (!load.isDraining && (end === "unusable" || end === "refused"))) return;
+    const isFull = end === "full" && !load.isDraining;
+    this.seenOf(backend).answered(beganAt, this.#world.time.now, { isFull, load });
   }
 
   /** What a client without notice has left counts as open until it expires. */
@@ -266,11 +285,32 @@ export class SimulatedEdge {
     const last = attempts.at(-1);
     if (last?.end !== "gone" || last.endedAt !== time.now) return;
     const seen = this.seenOf(last.backend);
-    seen.open++;
-    time.after(deadline + ATTEMPT_SLACK_MILLISECONDS - time.now, () => seen.open--);
+    seen.left++;
+    time.after(deadline + ATTEMPT_SLACK_MILLISECONDS - time.now, () => seen.left--);
   }
 
-  #probe(request: RequestFacts, backend: number, timeoutMilliseconds: number): Promise<BackendAnswer<null>> {
+  async #probe(request: RequestFacts, backend: number, timeoutMilliseconds: number): Promise<BackendAnswer<null>> {
+    const { time } = this.#world;
+    const seen = this.seenOf(backend);
+    const beganAt = time.now;
+    this.#world.check(OF_A_PROBE, this.#name, (invariant) => invariant(this, backend, this.#world));
+    seen.probedAt.push(beganAt);
+    let hasFailed = true;
+    try {
+      const answer = await this.#sendProbe(request, backend, timeoutMilliseconds);
+      this.#hear(backend, beganAt, answer);
+      hasFailed = endOf(answer) === "unusable";
+      return { ...answer, answer: null };
+    } finally {
+      if (hasFailed) seen.probeFailed(beganAt, time.now);
+    }
+  }
+
+  #sendProbe(
+    request: RequestFacts,
+    backend: number,
+    timeoutMilliseconds: number,
+  ): Promise<BackendAnswer<SimulatedAnswer>> {
     const world = this.#world;
     const link = world.linkAt(this.index, backend);
     const clock = this.#clock(() => !request.isGone);
@@ -285,7 +325,7 @@ export class SimulatedEdge {
         const { process, offUntil } = world.backendAt(backend);
         const { now } = world.time;
         if (now < offUntil) return;
-        if (now < link.proxyErrorsUntil) return answer(() => resolve({ ...foreignAnswer(502), answer: null }));
+        if (now < link.proxyErrorsUntil) return answer(() => resolve(foreignAnswer(502)));
         if (process === null || now < link.refusedUntil) return answer(() => reject(new Error("connection refused")));
         process.run(() => process.probe((own) => answer(() => resolve(own))));
       });
@@ -332,8 +372,8 @@ function answerTo(end: ForwardingEnd<SimulatedAnswer>, at: number): AnswerFacts 
 /** What an answer truly means, whatever the edge takes it for. */
 function endOf({ status, content, load, answer }: BackendAnswer<SimulatedAnswer>): AttemptEnd {
   if (answer.isRendered) return "answered";
-  if (status === PROBLEMS.invalid_request.status) return "refused";
   if (load === null || content === "foreign") return "unusable";
+  if (status === PROBLEMS.invalid_request.status) return "refused";
   if (status === PROBLEMS.render_queue_full.status) return "full";
   return load.isDraining ? "draining" : "unusable";
 }

@@ -1,18 +1,8 @@
 /**
  * One schedule carried out: edges, backends and the network between them, in virtual time.
  */
-import type { Cores } from "./cores.ts";
 import { Disturbances, type RequestFacts } from "./facts.ts";
-import {
-  AT_THE_END,
-  OF_A_LOSS,
-  OF_A_PROCESS,
-  OF_A_REQUEST,
-  OF_A_TAKEN_BODY,
-  OF_A_WAIT,
-  OF_AN_ATTEMPT,
-  type WaitFacts,
-} from "./invariants.ts";
+import { AT_THE_END, OF_A_PROCESS, OF_A_REQUEST, OF_AN_EDGE } from "./invariants.ts";
 import { Link } from "./network.ts";
 import { Random } from "./random.ts";
 import type {
@@ -50,8 +40,8 @@ export interface Run {
  *
  * @param trace gets a line for each thing that happens.
  */
-export async function runSchedule(schedule: Schedule, cores: Cores, trace?: (line: string) => void): Promise<Run> {
-  const world = new World(schedule, cores, trace);
+export async function runSchedule(schedule: Schedule, trace?: (line: string) => void): Promise<Run> {
+  const world = new World(schedule, trace);
   const events = await world.run();
   return { violation: world.violation, events, requests: world.requests };
 }
@@ -59,7 +49,6 @@ export async function runSchedule(schedule: Schedule, cores: Cores, trace?: (lin
 export class World {
   readonly schedule: Schedule;
   readonly settings: SimulatedSettings;
-  readonly cores: Cores;
   readonly time = new VirtualTime();
   readonly random: Random;
   readonly disturbances = new Disturbances();
@@ -73,10 +62,9 @@ export class World {
   readonly #trace: ((line: string) => void) | undefined;
   readonly #began: number;
 
-  constructor(schedule: Schedule, cores: Cores, trace?: (line: string) => void) {
+  constructor(schedule: Schedule, trace?: (line: string) => void) {
     this.schedule = schedule;
     this.settings = schedule.settings;
-    this.cores = cores;
     this.random = new Random(schedule.seed, RUN_STREAM);
     this.#trace = trace;
     this.#began = this.time.now;
@@ -95,12 +83,9 @@ export class World {
     for (const fault of this.schedule.faults) this.time.after(fault.at, () => this.#inject(fault));
     const events = await this.time.run(() => this.#observe(), MAX_EVENTS);
     if (this.violation !== null) return events;
-    if (events >= MAX_EVENTS) this.violate("everything ends", `${events} events`);
+    if (events >= MAX_EVENTS) this.violate("everything-ends", `${events} events`);
     for (const request of this.requests) {
-      for (const invariant of OF_A_REQUEST) {
-        const finding = invariant(request, this);
-        if (finding !== null) this.violate(invariant.name, `request ${request.planned.id}: ${finding}`);
-      }
+      this.check(OF_A_REQUEST, `request ${request.planned.id}`, (invariant) => invariant(request, this));
     }
     this.#checkEnd();
     await this.#passAllLifetimes();
@@ -114,38 +99,21 @@ export class World {
     this.#trace(`${milliseconds} ms  ${line()}`);
   }
 
-  /** Only the first one counts. */
   violate(invariant: string, detail: string): void {
     if (this.violation !== null) return;
     this.violation = { invariant, detail };
     this.trace(() => `BROKEN: ${invariant}: ${detail}`);
   }
 
-  attemptBegins(edge: SimulatedEdge, request: RequestFacts, backend: number): void {
-    for (const invariant of OF_AN_ATTEMPT) {
-      const finding = invariant(edge, request, backend, this);
-      if (finding !== null) this.violate(invariant.name, `request ${request.planned.id}: ${finding}`);
-    }
-  }
-
-  waitEnds(request: RequestFacts, wait: WaitFacts): void {
-    for (const invariant of OF_A_WAIT) {
-      const finding = invariant(wait, this);
-      if (finding !== null) this.violate(invariant.name, `request ${request.planned.id}: ${finding}`);
-    }
-  }
-
-  isTakenOutOfUse(edge: SimulatedEdge, backend: number, probedAt: number): void {
-    for (const invariant of OF_A_LOSS) {
-      const finding = invariant(edge, backend, probedAt, this);
-      if (finding !== null) this.violate(invariant.name, `edge ${edge.index}: ${finding}`);
-    }
-  }
-
-  bodyIsTaken(request: RequestFacts): void {
-    for (const invariant of OF_A_TAKEN_BODY) {
-      const finding = invariant(request);
-      if (finding !== null) this.violate(invariant.name, `request ${request.planned.id}: ${finding}`);
+  /** Checks the invariants of something that happens. Only the first one that is broken counts. */
+  check<Invariant extends { readonly name: string }>(
+    invariants: readonly Invariant[],
+    where: string,
+    findingOf: (invariant: Invariant) => string | null,
+  ): void {
+    for (const invariant of invariants) {
+      const finding = findingOf(invariant);
+      if (finding !== null) this.violate(invariant.name, `${where}: ${finding}`);
     }
   }
 
@@ -164,21 +132,21 @@ export class World {
   /** @returns whether to go on. */
   #observe(): boolean {
     for (const { index, process } of this.backends) {
-      if (process === null) continue;
-      for (const invariant of OF_A_PROCESS) {
-        const finding = invariant(process, this);
-        if (finding !== null) this.violate(invariant.name, `backend ${index}: ${finding}`);
-      }
+      if (process?.hasChanged !== true) continue;
+      this.check(OF_A_PROCESS, `backend ${index}`, (invariant) => invariant(process, this));
       process.admitted.length = 0;
+      process.hasChanged = false;
+    }
+    for (const edge of this.edges) {
+      if (!edge.hasChanged) continue;
+      this.check(OF_AN_EDGE, `edge ${edge.index}`, (invariant) => invariant(edge, this));
+      edge.hasChanged = false;
     }
     return this.violation === null;
   }
 
   #checkEnd(): void {
-    for (const invariant of AT_THE_END) {
-      const finding = invariant(this);
-      if (finding !== null) this.violate(invariant.name, finding);
-    }
+    this.check(AT_THE_END, "at the end", (invariant) => invariant(this));
   }
 
   /** What has expired is removed when the next request comes. */
@@ -271,8 +239,11 @@ function factsOf(planned: PlannedRequest): RequestFacts {
     deadline: Number.POSITIVE_INFINITY,
     leftAt: null,
     isGone: false,
-    refusedWithOthersBytes: null,
+    heldBytes: 0,
+    isWithoutMemory: false,
+    isBodyFree: false,
     isBodyTaken: false,
+    lateTimers: 0,
     broughtDown: 0,
   };
 }

@@ -6,9 +6,9 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
-import { inject } from "vitest";
 import { shellCommand } from "../../backend/launcher/shell-words.ts";
 import { API_TOKEN } from "./tokens.ts";
+import { typstPath } from "./typst-path.ts";
 
 export const PROGRAM = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
 
@@ -33,7 +33,7 @@ export function commandEnvironment(cwd: string, env: Readonly<Record<string, str
     ...(process.env.TMPDIR && { TMPDIR: process.env.TMPDIR }),
     HOME: cwd,
     XDG_CACHE_HOME: join(cwd, ".cache"),
-    SERVICE_TYPST_BIN: inject("typstPath"),
+    SERVICE_TYPST_BIN: typstPath(),
     SERVICE_API_TOKEN: API_TOKEN,
     ...env,
   };

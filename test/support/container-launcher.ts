@@ -30,6 +30,8 @@ export interface ContainerLauncher {
   readonly launches: readonly Launch[];
   /** What instances have set, by their names. */
   readonly inactivityTimeoutsMilliseconds: ReadonlyMap<string, number>;
+  /** What answers in place of all backends, if a test sets it. */
+  standIn: string | null;
   stop(): Promise<void>;
 }
 
@@ -89,7 +91,7 @@ export async function startContainerLauncher(settings: Readonly<Record<string, s
       const launched = newest(instance);
       if (launched === undefined) return null;
       if (!launched.isRunning) launched.requestsAfterEnd++;
-      return launched.address;
+      return launcher.standIn ?? launched.address;
     },
   };
 
@@ -101,15 +103,17 @@ export async function startContainerLauncher(settings: Readonly<Record<string, s
     })();
   });
   const { origin } = await listenOnLoopback(server);
-  return {
+  const launcher: ContainerLauncher = {
     url: origin,
     launches,
     inactivityTimeoutsMilliseconds,
+    standIn: null,
     stop: async () => {
       await Promise.allSettled(launches.map(async ({ backend }) => (await backend).stop()));
       await closeServer(server);
     },
   };
+  return launcher;
 }
 
 /** `start` and `monitor` are called one after the other, but arrive on connections of their own. */

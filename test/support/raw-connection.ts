@@ -15,7 +15,7 @@ export interface RawAnswer {
   readonly body: string;
 }
 
-const ANSWER_TIMEOUT_MILLISECONDS = 30_000;
+const ANSWER_TIMEOUT_MILLISECONDS = 300_000;
 const HEAD_END = "\r\n\r\n";
 
 type Fields = Readonly<Record<string, string>>;

@@ -41,17 +41,8 @@ export const PROCESSORS = {
   arm64: {
     architecture: 0xc00000b7,
     allowed: {
-      ...{
-        getcwd: 17,
-        faccessat: 48,
-        close: 57,
-        getdents64: 61,
-        lseek: 62,
-        read: 63,
-        write: 64,
-        readv: 65,
-        writev: 66,
-      },
+      ...{ getcwd: 17, faccessat: 48, close: 57, getdents64: 61, lseek: 62, read: 63, write: 64, readv: 65 },
+      ...{ writev: 66 },
       ...{ pread64: 67, ppoll: 73, readlinkat: 78, newfstatat: 79, fstat: 80, capget: 90, capset: 91, exit: 93 },
       ...{ exit_group: 94, set_tid_address: 96, set_robust_list: 99, nanosleep: 101, sched_yield: 124 },
       ...{ restart_syscall: 128, sigaltstack: 132, rt_sigaction: 134, rt_sigprocmask: 135, rt_sigreturn: 139 },

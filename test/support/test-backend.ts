@@ -3,6 +3,7 @@
  * directory that is removed with it.
  */
 import { mkdtemp, readdir, rm } from "node:fs/promises";
+import type { Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, inject, onTestFinished } from "vitest";
@@ -14,6 +15,7 @@ import { readBackendSettings } from "../../backend/start/settings.ts";
 import { prepareWorkDirectory } from "../../backend/work-directory/claim.ts";
 import { type MetricSample, parseMetrics, sampleValue } from "./metrics-text.ts";
 import { BACKEND_TOKEN } from "./tokens.ts";
+import { typstPath } from "./typst-path.ts";
 
 /** The names of the render directories and outputs in a work directory. */
 export async function projectsIn(workDirectory: string): Promise<string[]> {
@@ -26,6 +28,7 @@ export type RenderBody = object | string | Uint8Array<ArrayBuffer>;
 export interface TestBackend {
   readonly url: URL;
   readonly workDirectory: string;
+  readonly server: Server;
   startDraining(): void;
   findCapabilities(): Promise<void>;
   /** Sends a render request as the edge does. */
@@ -58,7 +61,7 @@ export async function startTestBackend(
   const settings = readBackendSettings({
     SERVICE_PORT: "0",
     SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
-    SERVICE_TYPST_BIN: inject("typstPath"),
+    SERVICE_TYPST_BIN: typstPath(),
     SERVICE_BUBBLEWRAP_BIN: inject("bubblewrapPath"),
     SERVICE_WORK_DIRECTORY: workDirectory,
     SERVICE_LOG_LEVEL: "silent",
@@ -93,6 +96,7 @@ export async function startTestBackend(
   return {
     url,
     workDirectory,
+    server: app.server,
     startDraining,
     findCapabilities,
     render,

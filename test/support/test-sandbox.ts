@@ -10,6 +10,7 @@ import { type BackendSettings, readBackendSettings } from "../../backend/start/s
 import { prepareWorkDirectory } from "../../backend/work-directory/claim.ts";
 import type { Output } from "../../rules/output-options.ts";
 import { makeTemporaryFolder } from "./temporary-folder.ts";
+import { typstPath } from "./typst-path.ts";
 
 export interface TestSandbox {
   readonly settings: BackendSettings;
@@ -31,7 +32,7 @@ export async function openTestSandbox(
   const settings = readBackendSettings({
     PATH: process.env.PATH,
     SERVICE_BUBBLEWRAP_BIN: inject("bubblewrapPath"),
-    SERVICE_TYPST_BIN: inject("typstPath"),
+    SERVICE_TYPST_BIN: typstPath(),
     SERVICE_SETPRIV_BIN: inject("setprivPath") ?? undefined,
     SERVICE_WORK_DIRECTORY: workDirectory,
     SERVICE_SANDBOX: mode,

@@ -10,6 +10,7 @@ import {
   takeFreePort,
 } from "../../scripts/local-service.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "./tokens.ts";
+import { typstPath } from "./typst-path.ts";
 
 export interface TestService {
   readonly edge: LocalEdge;
@@ -33,7 +34,8 @@ export interface TestServiceOptions {
 /** The environment of a backend process under test. */
 export function backendEnvironment(): Record<string, string> {
   return {
-    SERVICE_TYPST_BIN: inject("typstPath"),
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? "",
+    SERVICE_TYPST_BIN: typstPath(),
     SERVICE_BUBBLEWRAP_BIN: inject("bubblewrapPath"),
     SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
     SERVICE_LOG_LEVEL: "silent",

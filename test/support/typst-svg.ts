@@ -6,7 +6,7 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { inject } from "vitest";
+import { typstPath } from "./typst-path.ts";
 
 const execFileAsync = promisify(execFile);
 
@@ -17,7 +17,7 @@ export async function typstSvgPages(source: string | { readonly project: string 
     const input = typeof source === "string" ? "-" : join(source.project, "main.typ");
     const fonts = typeof source === "string" ? [] : ["--font-path", source.project];
     const output = join(directory, "{p}");
-    const run = execFileAsync(inject("typstPath"), [
+    const run = execFileAsync(typstPath(), [
       ...["compile", "--format", "svg", "--ignore-system-fonts", ...fonts, "--jobs", "1"],
       ...[input, output],
     ]);

@@ -27,7 +27,7 @@ describe("the body of a request", () => {
       for (const { socket } of readers) socket.destroy();
     });
     // 90 MB of bodies are read, validated and rendered first.
-    await expect.poll(() => backend.metric("service_deliveries_underway"), { timeout: 120_000 }).toBe(6);
+    await expect.poll(() => backend.metric("service_deliveries_underway")).toBe(6);
     // Six bodies of 15 MB would be 90 MB.
     await expect.poll(() => heldBytes() - before).toBeLessThan(30 * MEBIBYTE);
   });

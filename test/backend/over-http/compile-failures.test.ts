@@ -3,10 +3,11 @@
  * imitates another failure.
  */
 import { execa } from "execa";
-import { describe, expect, inject, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { makeFakeTypst } from "../../support/fake-typst.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { startSharedBackend, startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
+import { typstPath } from "../../support/typst-path.ts";
 
 const REFUSED = "Typst could not make the requested output of this template.";
 const SEVERAL_PAGES = 'The document has several pages. Choose one by "page", or get them all by "archive": "zip".';
@@ -90,7 +91,7 @@ describe("a 422 names as its cause", () => {
 describe("Typst's own words", () => {
   /** What the real Typst prints for the template and the options without the service. */
   async function messages(source: string, options: readonly string[]): Promise<string[]> {
-    const { stderr } = await execa(inject("typstPath"), ["compile", ...options, "-", "-"], {
+    const { stderr } = await execa(typstPath(), ["compile", ...options, "-", "-"], {
       input: source,
       reject: false,
     });

@@ -12,6 +12,7 @@ import { describeLandlockObstacle, type LandlockFacts } from "../../../backend/s
 import { takeFreePort } from "../../../scripts/local-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { landlockObstacle } from "../../support/test-sandbox.ts";
+import { typstPath } from "../../support/typst-path.ts";
 
 const BUBBLEWRAP: BubblewrapFacts = {
   isSuperuser: false,
@@ -120,8 +121,9 @@ async function refusal(sandbox: string, command: readonly string[], setting: Rec
   const [program = "", ...options] = [...command, ...BACKEND];
   const environment = {
     PATH: process.env.PATH,
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
     SERVICE_SANDBOX: sandbox,
-    SERVICE_TYPST_BIN: inject("typstPath"),
+    SERVICE_TYPST_BIN: typstPath(),
     SERVICE_BUBBLEWRAP_BIN: inject("bubblewrapPath"),
     SERVICE_SETPRIV_BIN: inject("setprivPath") ?? undefined,
     SERVICE_WORK_DIRECTORY: workDirectory,

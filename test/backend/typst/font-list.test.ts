@@ -1,17 +1,18 @@
 /** The list of fonts that Typst prints, as data. */
 import { execa } from "execa";
-import { expect, inject, it } from "vitest";
+import { expect, it } from "vitest";
 import { parseFontList } from "../../../backend/typst/font-list.ts";
 import { LIBERATION_FAMILY, LIBERATION_FOLDER } from "../../support/fonts.ts";
+import { typstPath } from "../../support/typst-path.ts";
 
 const USUAL = { min: 100, max: 100 };
 const weight = (value: number) => ({ min: value, max: value });
 
 it("has each family with its styles and weights, as Typst prints them", async () => {
   const options = ["--variants", "--ignore-system-fonts", "--font-path", LIBERATION_FOLDER];
-  const { stdout } = await execa(inject("typstPath"), ["fonts", ...options]);
+  const { stdout } = await execa(typstPath(), ["fonts", ...options]);
   const fonts = parseFontList(stdout);
-  const names = (await execa(inject("typstPath"), ["fonts", ...options.slice(1)])).stdout.split("\n");
+  const names = (await execa(typstPath(), ["fonts", ...options.slice(1)])).stdout.split("\n");
   expect(fonts.map(({ family }) => family)).toEqual(names);
   expect(fonts.find(({ family }) => family === LIBERATION_FAMILY)?.variants).toEqual([
     { style: "italic", weight: weight(400), stretch_percent: USUAL },

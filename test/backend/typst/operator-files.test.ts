@@ -4,13 +4,14 @@
 import { copyFile, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
-import { describe, expect, inject, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { LIBERATION_FAMILY, LIBERATION_FOLDER } from "../../support/fonts.ts";
 import { readPdf } from "../../support/pdf-reader.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
 import { SANDBOXES } from "../../support/test-sandbox.ts";
+import { typstPath } from "../../support/typst-path.ts";
 
 const REGULAR = "LiberationSans-Regular.ttf";
 
@@ -62,7 +63,7 @@ describe.each([...SANDBOXES, "none"])("in %s", (sandbox) => {
     const home = await makeTemporaryFolder("operator-test-");
     await mkdir(join(home, ".local/share/fonts"), { recursive: true });
     await copyFile(join(LIBERATION_FOLDER, REGULAR), join(home, ".local/share/fonts", REGULAR));
-    const typst = await execa(inject("typstPath"), ["fonts"], { env: { HOME: home }, extendEnv: false });
+    const typst = await execa(typstPath(), ["fonts"], { env: { HOME: home }, extendEnv: false });
     expect(typst.stdout.split("\n")).toContain(LIBERATION_FAMILY);
     vi.stubEnv("HOME", home);
     onTestFinished(() => void vi.unstubAllEnvs());

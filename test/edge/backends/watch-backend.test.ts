@@ -97,7 +97,7 @@ describe("a probe that is due", () => {
   };
 
   /** What becomes of a backend where a render has failed, and what is reported. */
-  async function probeOnce(end: () => Promise<BackendAnswer<null>>) {
+  async function probeOnce(end: () => Promise<BackendAnswer<null>>, milliseconds = 0) {
     const choice = new BackendChoice(2);
     const clock = new StillClock();
     const reports: string[] = [];
@@ -107,8 +107,9 @@ describe("a probe that is due", () => {
       backends: ["a", "b"],
       choice,
       clock,
-      sendProbe: () => {
+      sendProbe: async () => {
         sent++;
+        await clock.passTo(milliseconds);
         return end();
       },
       report: (backend: string, cause: string) => reports.push(`${backend}: ${cause}`),
@@ -142,6 +143,7 @@ describe("a probe that is due", () => {
 
   it("shows by no answer that it does not", async () => {
     const failing = () => Promise.reject(new Error("reset"));
-    expect(await probeOnce(failing)).toEqual({ isOutOfUse: true, reports: ["b: probe: Error: reset"], sent: 1 });
+    // However long it takes, the pause before the next one comes after it.
+    expect(await probeOnce(failing, 5000)).toEqual({ isOutOfUse: true, reports: ["b: probe: Error: reset"], sent: 1 });
   });
 });

@@ -72,6 +72,7 @@ describe("an origin of the list", () => {
   it.each(ANSWERS)("may read every answer: %i to %s %s", async (status, method, path, headers) => {
     const answer = await send(path, { method, headers });
     expect([answer.status, answer.headers.get("Access-Control-Allow-Origin")]).toEqual([status, ORIGIN]);
+    expect(list(answer, "Access-Control-Expose-Headers")).toContain("ETag");
     expect(list(answer, "Vary")).toContain("Origin");
     expect(answer.headers.get("Access-Control-Allow-Credentials")).toBeNull();
   });

@@ -1,6 +1,6 @@
 /** `/metrics` of the edge, inside workerd: open, for holders of a token, or not there. */
 import { env } from "cloudflare:workers";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { app } from "../../../edge/app.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../../support/tokens.ts";
 import { BASE_URL, expectProblem } from "../send.ts";
@@ -24,6 +24,16 @@ describe("/metrics", () => {
     const answer = await ask({ ...env, ...settings });
     expect(answer.status).toBe(200);
     expect(await answer.text()).toContain("service_origin_up");
+  });
+
+  it.each([
+    ["is open names no callers", {}, false],
+    ["is protected names callers", PROTECTED, true],
+  ])("that %s", async (_what, settings, namesCallers) => {
+    vi.stubGlobal("fetch", async () => new Response('# TYPE renders counter\nrenders{caller="shop"} 1\n'));
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const answer = await ask({ ...env, ...settings }, bearing("Bearer scrape-1"));
+    expect((await answer.text()).includes("shop")).toBe(namesCallers);
   });
 
   it.each(["Bearer scrape-1", "Bearer scrape-2", "bearer scrape-1", "Bearer   scrape-1"])(

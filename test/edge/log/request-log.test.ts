@@ -333,6 +333,12 @@ describe("the log line of an attempt that failed", () => {
   });
 });
 
+it("the log line of a request that failed names the error, without its stack", async () => {
+  const ASSETS = { fetch: () => Promise.reject(new Error("no such file")) };
+  expect((await ask("/error-codes.json", {}, { ASSETS })).status).toBe(503);
+  expect(error.mock.calls[0]?.[0]).toMatchObject({ message: "request failed", error: "Error: no such file" });
+});
+
 describe("the platform's span of a request", () => {
   /** Stands in for Workers traces, which workerd by itself does not have. */
   async function spanOf(isTraced: boolean): Promise<unknown[]> {

@@ -115,6 +115,46 @@ describe("the document of the edge", () => {
   });
 });
 
+describe("a gathering that never ends, because its client has left", () => {
+  /** When the backend was asked. The clock goes on while requests wait, and only some are answered. */
+  async function askedAt(isAnswered: readonly boolean[], ask: (capabilities: CommonCapabilities) => Promise<unknown>) {
+    const began = now;
+    const times: number[] = [];
+    const one = origin("a", WITH("chart"));
+    one.answer = () => {
+      times.push(now - began);
+      return isAnswered[times.length - 1] ? Response.json(WITH("chart")) : new Promise(() => {});
+    };
+    vi.spyOn(scheduler, "wait").mockImplementation(async () => {
+      now += 20;
+    });
+    await ask(new CommonCapabilities([one]));
+    return times;
+  }
+
+  it("is done again by another request a second after its start", async () => {
+    const times = await askedAt([false, true], (capabilities) => {
+      const client = new AbortController();
+      void capabilities.answer(() => client.signal);
+      client.abort();
+      return packagesOf(capabilities);
+    });
+    expect(times).toEqual([0, 1000]);
+  });
+
+  it("is waited for until its timeout when it was the client of an earlier one that left", async () => {
+    const times = await askedAt([true, false, true], async (capabilities) => {
+      const client = new AbortController();
+      await capabilities.answer(() => client.signal);
+      now += MINUTE;
+      void packagesOf(capabilities);
+      client.abort();
+      return packagesOf(capabilities);
+    });
+    expect(times).toEqual([0, MINUTE, MINUTE + 5020]);
+  });
+});
+
 describe("a backend that does not answer", () => {
   it("is represented by its last document for an hour, then not at all", async () => {
     const one = origin("a", WITH("chart", "letter"));
@@ -180,6 +220,15 @@ describe("an answer that is not a document", () => {
     const other = origin("b", WITH());
     other.answer = answer;
     expect(await packagesOf(new CommonCapabilities([one, other]))).toEqual(["chart"]);
+  });
+
+  it("is read no further than the limit of its size", async () => {
+    const one = origin("a", WITH());
+    const pull = (body: ReadableStreamDefaultController) => body.enqueue(new Uint8Array(MAX_CAPABILITIES_BYTES));
+    const cancel = vi.fn();
+    one.answer = () => new Response(new ReadableStream({ pull, cancel }));
+    expect(await packagesOf(new CommonCapabilities([one]))).toBeNull();
+    expect(cancel).toHaveBeenCalledOnce();
   });
 
   it("is one at the limit of its size", async () => {

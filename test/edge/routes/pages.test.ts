@@ -57,13 +57,15 @@ describe.each(PAGES)("the page at $path", ({ path, routes, contentTypes, script,
   });
 
   it("runs only scripts of this deployment, asks nobody else and is shown in no frame", async () => {
-    const policy = (await send(path)).headers.get("Content-Security-Policy") ?? "";
+    const { headers } = await send(path);
+    expect(headers.get("Referrer-Policy")).toBe("no-referrer");
+    const policy = headers.get("Content-Security-Policy") ?? "";
     const directives = new Map(policy.split("; ").map((part) => [part.split(" ")[0], part.split(" ").slice(1)]));
     expect(directives.get("default-src")).toEqual(["'none'"]);
     expect(directives.get("script-src")).toEqual(["'self'"]);
     expect(directives.get("style-src")).toEqual(["'self'"]);
     expect(directives.get("connect-src")).toEqual(["'self'"]);
-    expect(directives.get("frame-ancestors")).toEqual(["'none'"]);
+    for (const name of ["frame-ancestors", "base-uri", "form-action"]) expect(directives.get(name)).toEqual(["'none'"]);
     expect(policy).not.toMatch(/unsafe|http|\*/);
   });
 

@@ -7,6 +7,8 @@ import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { app } from "../../../edge/app.ts";
 import { BodyMemory } from "../../../edge/body/body-memory.ts";
+import { FairLimit } from "../../../edge/body/fair-limit.ts";
+import { BodyCollector } from "../../../protocol/body-collector.ts";
 import { FILES_VECTORS, OUTPUT_VECTORS } from "../../../rules/conformance-vectors.ts";
 import { DEFAULT_LIMITS, limitsFingerprint } from "../../../rules/limits.ts";
 import { PROBLEMS, type ProblemCode } from "../../../rules/problem.ts";
@@ -115,12 +117,24 @@ describe("a valid request", () => {
     expect([answer.headers.has("Content-Disposition"), answer.headers.has("Retry-After")]).toEqual([false, false]);
   });
 
-  it("keeps the memory for its body for as long as its body and a backend may take", async () => {
+  it("keeps the memory for its body for as long as its body and a backend may take, and ten seconds", async () => {
     standInBackend();
     const reserve = vi.spyOn(BodyMemory.prototype, "reserve");
     await sendRender('{"source":"x"}');
-    expect(reserve.mock.calls[0]?.[1]).toBeGreaterThanOrEqual(120_000);
+    expect(reserve.mock.calls[0]?.[1]).toBe(130_000);
     reserve.mockRestore();
+  });
+
+  it("no longer counts as an upload while a backend renders it", async () => {
+    const acquire = vi.spyOn(FairLimit.prototype, "acquire");
+    const held: number[] = [];
+    standInBackend(() => {
+      for (const limit of acquire.mock.contexts) if (limit instanceof FairLimit) held.push(limit.held);
+      return pdfAnswer();
+    });
+    await sendRender('{"source":"x"}');
+    acquire.mockRestore();
+    expect(held).toEqual([0]);
   });
 
   it.each([
@@ -129,6 +143,12 @@ describe("a valid request", () => {
     [
       "200 with a problem's media type",
       () => new Response("{}", { headers: { "Content-Type": "application/problem+json" } }),
+    ],
+    ["500 with a file", () => new Response("%PDF-", { status: 500, headers: { "Content-Type": "application/pdf" } })],
+    ["a problem with the status of another", () => problemAnswer("template_compile_failed", "{}", {}, 400)],
+    [
+      "a page with the code of a problem",
+      () => problemAnswer("render_failed", "<html>", { "Content-Type": "text/html" }),
     ],
     ["200 with the page of a proxy", () => new Response("<html>", { headers: { "Content-Type": "text/html" } })],
     ["no content", () => new Response(null, { status: 204 })],
@@ -145,6 +165,18 @@ describe("a valid request", () => {
     expect(context).toEqual({ size: limit + 1, limit });
   });
 
+  it.each([
+    ["a file over the limit", "application/pdf", 200],
+    ["a page of a proxy", "text/html", 502],
+  ])("has the connection of an answer freed that it does not get: %s", async (_what, type, status) => {
+    let cancelled = 0;
+    const headers = { "Content-Type": type, "Content-Length": String(DEFAULT_LIMITS.max_output_bytes + 1) };
+    const body = () => new ReadableStream({ cancel: () => void cancelled++ });
+    const requests = standInBackend(() => new Response(body(), { status, headers }));
+    expect((await sendRender('{"source":"x"}')).status).toBe(status === 200 ? 413 : 503);
+    expect([requests.length > 0, cancelled]).toEqual([true, requests.length]);
+  });
+
   it("gets a problem of the backend", async () => {
     standInBackend(() => problemAnswer("template_compile_failed", '{"code":"template_compile_failed"}'));
     const answer = await sendRender('{"source":"x"}');
@@ -159,9 +191,14 @@ function longAnswer(mediaType: string, length: number): Response {
   return problemAnswer("template_compile_failed", "", fields);
 }
 
-function problemAnswer(code: ProblemCode, body: string, headers: Readonly<Record<string, string>> = {}): Response {
+function problemAnswer(
+  code: ProblemCode,
+  body: BodyInit,
+  headers: Readonly<Record<string, string>> = {},
+  status: number = PROBLEMS[code].status,
+): Response {
   const own = { "Content-Type": "application/problem+json", "X-Service-Problem-Code": code };
-  return new Response(body, { status: PROBLEMS[code].status, headers: { ...own, ...headers } });
+  return new Response(body, { status, headers: { ...own, ...headers } });
 }
 
 describe("a rejected request", () => {
@@ -187,11 +224,14 @@ describe("a rejected request", () => {
         else controller.enqueue(piece);
       },
     });
+    const free = vi.spyOn(BodyCollector.prototype, "free");
     const { context } = await expectProblem(await sendRender(body), "request_too_large");
     expect(context).toEqual({ limit });
+    expect(free).toHaveBeenCalled();
+    free.mockRestore();
   });
 
-  it("is answered after a bounded time, although the rest of its body never ends", { timeout: 20_000 }, async () => {
+  it("is answered after a bounded time, although the rest of its body never ends", async () => {
     const body = new ReadableStream({
       async pull(controller) {
         await scheduler.wait(20);

@@ -5,7 +5,7 @@ import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { inject } from "vitest";
+import { typstPath } from "../typst-path.ts";
 
 const MAX_STDERR_BYTES = 64 * 1024 * 1024;
 
@@ -50,7 +50,7 @@ function compile(folder: string): Promise<string> {
   const options = { cwd: folder, env: {}, encoding: "utf8", maxBuffer: MAX_STDERR_BYTES } as const;
   return new Promise((resolve, reject) => {
     const child = execFile(
-      inject("typstPath"),
+      typstPath(),
       ["compile", "--ignore-system-fonts", "main.typ", "out.pdf"],
       options,
       (error, _stdout, stderr) => {
