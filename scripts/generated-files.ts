@@ -77,115 +77,112 @@ function rootPath(path: string): string {
   return fileURLToPath(new URL(`../${path}`, import.meta.url));
 }
 
+/** How long each layer waits, in the order in which a request passes through them. */
+const TIMES: readonly (readonly [what: string, setting: IntegerSetting])[] = [
+  ["a body arrives at the edge, with no pause of 10 s", EDGE_INTEGER_SETTINGS.bodyTimeoutSeconds],
+  ["a request waits for a slot", BACKEND_INTEGER_SETTINGS.queueDeadlineSeconds],
+  ["a render runs", BACKEND_INTEGER_SETTINGS.renderTimeoutSeconds],
+  ["of which it uses the processor", BACKEND_INTEGER_SETTINGS.renderCpuSeconds],
+  ["the edge waits for a backend's answer to begin", EDGE_INTEGER_SETTINGS.backendTimeoutSeconds],
+  ["a client reads none of its output", BACKEND_INTEGER_SETTINGS.deliverySilenceSeconds],
+  ["a client reads its output", BACKEND_INTEGER_SETTINGS.deliveryTimeoutSeconds],
+  ["a stopping backend lets renders and deliveries finish", BACKEND_INTEGER_SETTINGS.graceSeconds],
+];
+
+type Table = readonly [head: readonly string[], rows: readonly (readonly string[])[]];
+
 /** The tables by name. A page has each between `<!-- table: name -->` and `<!-- end of table -->`. */
-const TABLES: Readonly<Record<string, () => string>> = {
-  limits: () =>
-    table(
-      ["Limit", "Applies to", "Unit", "Default", "Setting", "Over it"],
-      Object.entries(LIMIT_SETTINGS).map(([name, limit]) => [
-        code(name),
-        limit.appliesTo,
-        limit.unit,
-        String(limit.default),
-        code(limit.setting),
-        code(limit.code),
-      ]),
+const TABLES: Readonly<Record<string, Table>> = {
+  limits: [
+    ["Limit", "Applies to", "Unit", "Default", "Setting", "Over it"],
+    Object.entries(LIMIT_SETTINGS).map(([name, limit]) => [
+      code(name),
+      limit.appliesTo,
+      limit.unit,
+      String(limit.default),
+      code(limit.setting),
+      code(limit.code),
+    ]),
+  ],
+  settings: [
+    ["Setting", "Read by", "Default", "Range", "Meaning"],
+    [
+      ...integerRows(code("npm start"), START_INTEGER_SETTINGS),
+      ...integerRows("edge", EDGE_INTEGER_SETTINGS),
+      ...integerRows("backend", BACKEND_INTEGER_SETTINGS),
+    ],
+  ],
+  times: [
+    ["What takes time", "Default", "Setting"],
+    TIMES.map(([what, { setting, default: seconds }]) => [what, `${seconds} s`, code(setting)]),
+  ],
+  analytics: [
+    ["Column", "Field", "Meaning"],
+    [...analyticsRows("blob", ANALYTICS_BLOBS), ...analyticsRows("double", ANALYTICS_DOUBLES)],
+  ],
+  errors: [
+    ["Status", "Code", "Origin", "Context", "Cause", "What to do"],
+    Object.entries(PROBLEMS).map(([name, { status, origin, context, cause }]) => [
+      String(status),
+      code(name),
+      origin,
+      context.map(code).join(", ") || "-",
+      cause,
+      adviceFor(name) ?? "-",
+    ]),
+  ],
+  origins: [["Origin", "What it means for the caller"], codedRows(ORIGINS)],
+  "doctor-checks": [
+    ["", "Check", "What is asked"],
+    CHECK_GROUPS.flatMap(({ name, checks }) =>
+      checks.map(({ id, title }, index) => [index === 0 ? name : "", code(id), title]),
     ),
-  settings: () =>
-    table(
-      ["Setting", "Read by", "Default", "Range", "Meaning"],
-      [
-        ...integerRows(code("npm start"), START_INTEGER_SETTINGS),
-        ...integerRows("edge", EDGE_INTEGER_SETTINGS),
-        ...integerRows("backend", BACKEND_INTEGER_SETTINGS),
-      ],
-    ),
-  times: () =>
-    table(
-      ["What takes time", "Default", "Setting"],
-      TIMES.map(([what, { setting, default: seconds }]) => [what, `${seconds} s`, code(setting)]),
-    ),
-  analytics: () =>
-    table(
-      ["Column", "Field", "Meaning"],
-      [...analyticsRows("blob", ANALYTICS_BLOBS), ...analyticsRows("double", ANALYTICS_DOUBLES)],
-    ),
-  errors: () =>
-    table(
-      ["Status", "Code", "Origin", "Context", "Cause", "What to do"],
-      Object.entries(PROBLEMS).map(([name, { status, origin, context, cause }]) => [
-        String(status),
-        code(name),
-        origin,
-        context.map(code).join(", ") || "-",
-        cause,
-        adviceFor(name) ?? "-",
-      ]),
-    ),
-  origins: () =>
-    table(
-      ["Origin", "What it means for the caller"],
-      Object.entries(ORIGINS).map(([origin, meaning]) => [code(origin), meaning]),
-    ),
-  "doctor-checks": () =>
-    table(
-      ["", "Check", "What is asked"],
-      CHECK_GROUPS.flatMap(({ name, checks }) =>
-        checks.map(({ id, title }, index) => [index === 0 ? name : "", code(id), title]),
-      ),
-    ),
-  "doctor-faults": () => doctorFaultsTable(),
-  "doctor-answer-faults": () =>
-    table(
-      ["", "Fault", "Likely cause", "What to do"],
-      Object.entries(ANSWER_FAULTS).map(([name, { severity, cause, advice }]) => [
-        markOf(severity),
-        code(name),
-        cause,
-        advice,
-      ]),
-    ),
-  "error-types": () =>
-    table(
-      ["Type", "Meaning"],
-      Object.entries(ERROR_TYPES).map(([type, meaning]) => [code(type), meaning]),
-    ),
-  "key-rules": () => membersTable(KEY_RULES),
-  "set-rules": () =>
-    table(
-      ["Rule", "Code", "What to do"],
-      SET_RULES.map(({ id, error_code, description }) => [code(id), code(error_code), description]),
-    ),
-  "output-rules": () =>
-    table(
-      ["", "Rule", "Field", "What to do"],
-      OUTPUT_RULES.map(({ id, field, description }, index) => [String(index + 1), code(id), code(field), description]),
-    ),
-  "page-selection": () => membersTable(PAGE_SELECTION),
-  standards: () => {
-    const requiredVersions = new Map<string, string>(Object.entries(PDF_A_VERSION));
-    const tagged = new Set<string>(TAGGED_STANDARDS);
-    return table(
-      ["Standard", "PDF version", "Tagged"],
-      PDF_STANDARDS.map((standard) => [
-        code(standard),
-        requiredVersions.get(standard) ?? "any but 2.0",
-        tagged.has(standard) ? "yes" : "no",
-      ]),
-    );
-  },
-  versions: () =>
-    table(
-      ["Counter", "Now", "Rises with a change of"],
-      [
-        [code("rules_version"), String(RULES_VERSION), "a rule for the keys of `files`"],
-        [code("output_rules_version"), String(OUTPUT_RULES_VERSION), "a rule for `output`, of one field or several"],
-      ],
-    ),
+  ],
+  "doctor-faults": [["", "Check", "Fault", "Likely cause", "What to do"], doctorFaults()],
+  "doctor-answer-faults": [
+    ["", "Fault", "Likely cause", "What to do"],
+    Object.entries(ANSWER_FAULTS).map(([name, { severity, cause, advice }]) => [
+      markOf(severity),
+      code(name),
+      cause,
+      advice,
+    ]),
+  ],
+  "error-types": [["Type", "Meaning"], codedRows(ERROR_TYPES)],
+  "key-rules": membersTable(KEY_RULES),
+  "set-rules": [
+    ["Rule", "Code", "What to do"],
+    SET_RULES.map(({ id, error_code, description }) => [code(id), code(error_code), description]),
+  ],
+  "output-rules": [
+    ["", "Rule", "Field", "What to do"],
+    OUTPUT_RULES.map(({ id, field, description }, index) => [String(index + 1), code(id), code(field), description]),
+  ],
+  "page-selection": membersTable(PAGE_SELECTION),
+  standards: [
+    ["Standard", "PDF version", "Tagged"],
+    PDF_STANDARDS.map((standard) => [
+      code(standard),
+      new Map<string, string>(Object.entries(PDF_A_VERSION)).get(standard) ?? "any but 2.0",
+      TAGGED_STANDARDS.some((tagged) => tagged === standard) ? "yes" : "no",
+    ]),
+  ],
+  versions: [
+    ["Counter", "Now", "Rises with a change of"],
+    [
+      [code("rules_version"), String(RULES_VERSION), "a rule for the keys of `files`"],
+      [code("output_rules_version"), String(OUTPUT_RULES_VERSION), "a rule for `output`, of one field or several"],
+    ],
+  ],
 };
 
+/** The names of an object as code, with their meanings. */
+function codedRows(meanings: Readonly<Record<string, string>>): string[][] {
+  return Object.entries(meanings).map(([name, meaning]) => [code(name), meaning]);
+}
+
 /** The faults that belong to one check each, or to several in the same words. */
-function doctorFaultsTable(): string {
+function doctorFaults(): string[][] {
   const rows = new Map<string, { ids: string[]; cells: string[] }>();
   for (const { id, faults } of CHECK_GROUPS.flatMap(({ checks }) => checks)) {
     for (const [name, { severity, cause, advice }] of Object.entries(faults)) {
@@ -195,10 +192,7 @@ function doctorFaultsTable(): string {
       rows.set(cells.join(), row);
     }
   }
-  return table(
-    ["", "Check", "Fault", "Likely cause", "What to do"],
-    [...rows.values()].map(({ ids, cells: [mark = "", ...cells] }) => [mark, placesOf(ids), ...cells]),
-  );
+  return [...rows.values()].map(({ ids, cells: [mark = "", ...cells] }) => [mark, placesOf(ids), ...cells]);
 }
 
 /** The checks of a fault; by the name of their group where all of it can find it. */
@@ -217,24 +211,9 @@ function analyticsRows(kind: string, fields: readonly (readonly [string, unknown
 }
 
 /** The members of a published object with their values. */
-function membersTable(members: Readonly<Record<string, string | number | boolean>>): string {
-  return table(
-    ["Member", "Value"],
-    Object.entries(members).map(([name, value]) => [code(name), code(String(value))]),
-  );
+function membersTable(members: Readonly<Record<string, string | number | boolean>>): Table {
+  return [["Member", "Value"], Object.entries(members).map(([name, value]) => [code(name), code(String(value))])];
 }
-
-/** How long each layer waits, in the order in which a request passes through them. */
-const TIMES: readonly (readonly [what: string, setting: IntegerSetting])[] = [
-  ["a body arrives at the edge, with no pause of 10 s", EDGE_INTEGER_SETTINGS.bodyTimeoutSeconds],
-  ["a request waits for a slot", BACKEND_INTEGER_SETTINGS.queueDeadlineSeconds],
-  ["a render runs", BACKEND_INTEGER_SETTINGS.renderTimeoutSeconds],
-  ["of which it uses the processor", BACKEND_INTEGER_SETTINGS.renderCpuSeconds],
-  ["the edge waits for a backend's answer to begin", EDGE_INTEGER_SETTINGS.backendTimeoutSeconds],
-  ["a client reads none of its output", BACKEND_INTEGER_SETTINGS.deliverySilenceSeconds],
-  ["a client reads its output", BACKEND_INTEGER_SETTINGS.deliveryTimeoutSeconds],
-  ["a stopping backend lets renders and deliveries finish", BACKEND_INTEGER_SETTINGS.graceSeconds],
-];
 
 interface DescribedSetting extends IntegerSetting {
   readonly meaning: string;
@@ -259,9 +238,9 @@ async function withTablesAndFigures(page: string): Promise<GeneratedFile> {
   const withTables = text.replace(
     /(<!-- table: ([\w-]+) -->\n)[\s\S]*?(<!-- end of table -->)/g,
     (_whole, start: string, name: string, end: string) => {
-      const build = TABLES[name];
-      if (build === undefined) throw new Error(`${page} has an unknown table: ${name}`);
-      return `${start}\n${build()}\n${end}`;
+      const content = TABLES[name];
+      if (content === undefined) throw new Error(`${page} has an unknown table: ${name}`);
+      return `${start}\n${table(content)}\n${end}`;
     },
   );
   const content = withTables.replace(
@@ -276,7 +255,7 @@ async function withTablesAndFigures(page: string): Promise<GeneratedFile> {
   return { path, content };
 }
 
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+function table([head, rows]: Table): string {
   const lines = [head, head.map(() => "---"), ...rows];
   return `${lines.map((cells) => `| ${cells.map(escapePipes).join(" | ")} |`).join("\n")}\n`;
 }

@@ -9,20 +9,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import {
-  array,
-  boolean,
-  literal,
-  number,
-  object,
-  optional,
-  parse,
-  picklist,
-  record,
-  strictObject,
-  string,
-  unknown,
-} from "valibot";
+import * as v from "valibot";
 import { provideStaticAssets } from "./static-assets.ts";
 
 export const LOOPBACK = "127.0.0.1";
@@ -35,35 +22,35 @@ const workerName = (index: number) => `worker-${index}`;
 const ASSETS_WORKER_NAME = "assets";
 
 /** The contents of `wrangler.toml`. Unknown members are errors, so that what runs here is what is deployed. */
-const WRANGLER_CONFIG = strictObject({
-  name: string(),
-  main: string(),
-  compatibility_date: string(),
-  compatibility_flags: array(string()),
-  build: strictObject({ command: literal("node scripts/build-assets.mjs") }),
-  assets: strictObject({
-    directory: string(),
-    binding: string(),
-    run_worker_first: literal(true),
-    html_handling: literal("none"),
-    not_found_handling: literal("none"),
+const WRANGLER_CONFIG = v.strictObject({
+  name: v.string(),
+  main: v.string(),
+  compatibility_date: v.string(),
+  compatibility_flags: v.array(v.string()),
+  build: v.strictObject({ command: v.literal("node scripts/build-assets.mjs") }),
+  assets: v.strictObject({
+    directory: v.string(),
+    binding: v.string(),
+    run_worker_first: v.literal(true),
+    html_handling: v.literal("none"),
+    not_found_handling: v.literal("none"),
   }),
-  vars: record(string(), string()),
-  ratelimits: optional(
-    array(
-      strictObject({
-        name: string(),
-        namespace_id: string(),
-        simple: strictObject({ limit: number(), period: picklist([10, 60]) }),
+  vars: v.record(v.string(), v.string()),
+  ratelimits: v.optional(
+    v.array(
+      v.strictObject({
+        name: v.string(),
+        namespace_id: v.string(),
+        simple: v.strictObject({ limit: v.number(), period: v.picklist([10, 60]) }),
       }),
     ),
     [],
   ),
-  analytics_engine_datasets: optional(array(strictObject({ binding: string(), dataset: string() })), []),
-  secrets: strictObject({ required: array(string()) }),
-  observability: object({ enabled: boolean() }),
+  analytics_engine_datasets: v.optional(v.array(v.strictObject({ binding: v.string(), dataset: v.string() })), []),
+  secrets: v.strictObject({ required: v.array(v.string()) }),
+  observability: v.object({ enabled: v.boolean() }),
   // What is deployed elsewhere.
-  env: record(string(), unknown()),
+  env: v.record(v.string(), v.unknown()),
 });
 
 /** A rate-limit binding, as `wrangler.toml` describes it. */
@@ -130,7 +117,7 @@ export function onlyWorker({ urls: [url], stop }: LocalWorkers): LocalWorker {
 
 export async function wranglerConfig() {
   const { parse: parseToml } = await import("smol-toml");
-  return parse(WRANGLER_CONFIG, parseToml(await readFile(new URL("wrangler.toml", PROJECT), "utf8")));
+  return v.parse(WRANGLER_CONFIG, parseToml(await readFile(new URL("wrangler.toml", PROJECT), "utf8")));
 }
 
 type AssetsConfig = Awaited<ReturnType<typeof wranglerConfig>>["assets"];

@@ -43,47 +43,28 @@ const response = reference("responses");
 
 // Headers
 
+/** A header that is in every response which has it in its description; a string, unless the schema says otherwise. */
+const always = (description: string, of: Json = {}) => ({
+  description,
+  required: true,
+  schema: { type: "string", ...of },
+});
+
 const HEADERS = {
-  RequestId: {
-    description: "The id of this request. Name it when you ask the operator about the request.",
-    required: true,
-    schema: { type: "string", pattern: REQUEST_ID_PATTERN.source },
-  },
-  NoSniff: {
-    description: "The content is what `Content-Type` says.",
-    required: true,
-    schema: { type: "string", const: COMMON_HEADERS["X-Content-Type-Options"] },
-  },
-  NoStore: {
-    description: "No cache may keep the response.",
-    required: true,
-    schema: { type: "string", const: "no-store" },
-  },
-  Revalidated: {
-    description: "The response may be kept, and must be revalidated with `If-None-Match` before it is used again.",
-    required: true,
-    schema: { type: "string" },
-  },
-  KeptForAWhile: {
-    description: "Every cache may keep the response for `max-age` seconds.",
-    required: true,
-    schema: { type: "string" },
-  },
-  EntityTag: {
-    description: "Changes when the content does. Send it in `If-None-Match`.",
-    required: true,
-    schema: { type: "string", examples: ['"8b1a9953c4611296a827abf8c47804d7"'] },
-  },
-  Allow: {
-    description: "The methods of this path.",
-    required: true,
-    schema: { type: "string", examples: ["POST, OPTIONS", "GET, HEAD, OPTIONS"] },
-  },
-  RetryAfter: {
-    description: "Seconds to wait before the request is sent again.",
-    required: true,
-    schema: { type: "integer", minimum: 0 },
-  },
+  RequestId: always("The id of this request. Name it when you ask the operator about the request.", {
+    pattern: REQUEST_ID_PATTERN.source,
+  }),
+  NoSniff: always("The content is what `Content-Type` says.", { const: COMMON_HEADERS["X-Content-Type-Options"] }),
+  NoStore: always("No cache may keep the response.", { const: "no-store" }),
+  Revalidated: always(
+    "The response may be kept, and must be revalidated with `If-None-Match` before it is used again.",
+  ),
+  KeptForAWhile: always("Every cache may keep the response for `max-age` seconds."),
+  EntityTag: always("Changes when the content does. Send it in `If-None-Match`.", {
+    examples: ['"8b1a9953c4611296a827abf8c47804d7"'],
+  }),
+  Allow: always("The methods of this path.", { examples: ["POST, OPTIONS", "GET, HEAD, OPTIONS"] }),
+  RetryAfter: always("Seconds to wait before the request is sent again.", { type: "integer", minimum: 0 }),
   ServerTiming: {
     description:
       "Milliseconds of each phase of a render with a valid token: `receive`, `validate` and `origin` at the edge, then those of the backend.",
@@ -92,16 +73,11 @@ const HEADERS = {
       examples: ["receive;dur=1, validate;dur=0, origin;dur=31, queue;dur=0.1, compile;dur=24.5"],
     },
   },
-  ContentDisposition: {
-    description: "The file name (RFC 6266): `inline` for a direct output, `attachment` for a ZIP archive.",
-    required: true,
-    schema: { type: "string", examples: ['inline; filename="invoice.pdf"', 'attachment; filename="slides.zip"'] },
-  },
-  ContentLength: {
-    description: "The size of the file in bytes.",
-    required: true,
-    schema: { type: "integer", minimum: 1 },
-  },
+  ContentDisposition: always(
+    "The file name (RFC 6266): `inline` for a direct output, `attachment` for a ZIP archive.",
+    { examples: ['inline; filename="invoice.pdf"', 'attachment; filename="slides.zip"'] },
+  ),
+  ContentLength: always("The size of the file in bytes.", { type: "integer", minimum: 1 }),
   SvgPolicy: {
     description: "With an SVG only: what is opened on its own runs nothing and loads nothing.",
     schema: { type: "string" },
@@ -221,36 +197,46 @@ const IF_NONE_MATCH = {
 const CACHED = { ETag: "EntityTag", "Cache-Control": "Revalidated" } as const;
 /** Responses that a cache may use for a while without asking. */
 const KEPT = { ETag: "EntityTag", "Cache-Control": "KeptForAWhile" } as const;
-const notModified = (validators: Readonly<Record<string, HeaderName>>) => ({
-  304: { description: "The response that you have kept is still current.", headers: headers(validators) },
-});
-const NOT_MODIFIED = notModified(CACHED);
 
-interface StaticDocument {
+interface Route {
   readonly operationId: string;
+  readonly tag?: "Rules" | "Operation";
   readonly summary: string;
   readonly description: string;
+  readonly security?: readonly Json[];
+  /** Of the response 200. */
+  readonly answer?: string;
+  readonly headers?: Readonly<Record<string, HeaderName>>;
+  readonly mediaType?: string;
   readonly schema: Json;
   readonly example?: unknown;
+  /** The problems beside those of every route. */
+  readonly problems?: readonly ProblemResponseName[];
 }
 
-function staticDocument({ operationId, summary, description, schema: of, example }: StaticDocument): Json {
+/** A route to read from; a document of the rules, unless it says otherwise. One with an entity tag can be revalidated. */
+function get(route: Route): Json {
+  const { operationId, tag = "Rules", summary, description, security = OPEN, headers: own = CACHED } = route;
+  const { answer = "The document.", mediaType = "application/json", schema: of, example } = route;
+  const isTagged = "ETag" in own;
   return {
     get: {
       operationId,
-      tags: ["Rules"],
+      tags: [tag],
       summary,
       description,
-      security: OPEN,
-      parameters: [{ $ref: "#/components/parameters/IfNoneMatch" }],
+      security,
+      ...(isTagged && { parameters: [{ $ref: "#/components/parameters/IfNoneMatch" }] }),
       responses: {
         200: {
-          description: "The document.",
-          headers: headers(CACHED),
-          content: { "application/json": { schema: of, ...(example !== undefined && { example }) } },
+          description: answer,
+          headers: headers(own),
+          content: { [mediaType]: { schema: of, ...(example !== undefined && { example }) } },
         },
-        ...NOT_MODIFIED,
-        ...problems(...ANYWHERE),
+        ...(isTagged && {
+          304: { description: "The response that you have kept is still current.", headers: headers(own) },
+        }),
+        ...problems(...(route.problems ?? []), ...ANYWHERE),
       },
     },
   };
@@ -300,67 +286,47 @@ function paths(requests: Readonly<Record<string, Example>>): Json {
         },
       },
     },
-    "/v1/constraints": {
-      get: {
-        operationId: "getConstraints",
-        tags: ["Rules"],
-        summary: "Get the rules and limits of this deployment",
-        description:
-          "Everything by which a request is validated. Fetch it once at start, and again when the deployment changes. It takes no render slot.",
-        security: TOKEN,
-        parameters: [{ $ref: "#/components/parameters/IfNoneMatch" }],
-        responses: {
-          200: {
-            description: "The rules, and the limits of this deployment.",
-            headers: headers(CACHED),
-            content: { "application/json": { schema: schema("Constraints"), example: constraints } },
-          },
-          ...NOT_MODIFIED,
-          ...problems("Forbidden", ...ANYWHERE),
-        },
-      },
-    },
-    [CAPABILITIES_PATH]: {
-      get: {
-        operationId: "getCapabilities",
-        tags: ["Rules"],
-        summary: "Get what this deployment has installed",
-        description:
-          "The fonts, packages, versions of Typst and formats that every backend of the deployment has, so that any of them can render a document that uses them. It changes only with a deployment.",
-        security: OPEN,
-        parameters: [{ $ref: "#/components/parameters/IfNoneMatch" }],
-        responses: {
-          200: {
-            description: "The document.",
-            headers: headers(KEPT),
-            content: { "application/json": { schema: schema("Capabilities"), example: capabilitiesExample() } },
-          },
-          ...notModified(KEPT),
-          ...problems(...ANYWHERE),
-        },
-      },
-    },
-    "/files-key-rules.json": staticDocument({
+    "/v1/constraints": get({
+      operationId: "getConstraints",
+      summary: "Get the rules and limits of this deployment",
+      description:
+        "Everything by which a request is validated. Fetch it once at start, and again when the deployment changes. It takes no render slot.",
+      security: TOKEN,
+      answer: "The rules, and the limits of this deployment.",
+      schema: schema("Constraints"),
+      example: constraints,
+      problems: ["Forbidden"],
+    }),
+    [CAPABILITIES_PATH]: get({
+      operationId: "getCapabilities",
+      summary: "Get what this deployment has installed",
+      description:
+        "The fonts, packages, versions of Typst and formats that every backend of the deployment has, so that any of them can render a document that uses them. It changes only with a deployment.",
+      headers: KEPT,
+      schema: schema("Capabilities"),
+      example: capabilitiesExample(),
+    }),
+    "/files-key-rules.json": get({
       operationId: "getFilesKeyRules",
       summary: "Get the rules for file keys",
       description: "The rules of `/v1/constraints` for keys, without limits: the same for every deployment.",
       schema: schema("FilesKeyRules"),
       example: filesKeyRules,
     }),
-    "/output-rules.json": staticDocument({
+    "/output-rules.json": get({
       operationId: "getOutputRules",
       summary: "Get the rules for the output options",
       description: "`output_rules` of `/v1/constraints`: the same for every deployment.",
       schema: schema("OutputRules"),
       example: output_rules,
     }),
-    "/error-codes.json": staticDocument({
+    "/error-codes.json": get({
       operationId: "getErrorCodes",
       summary: "Get every error code",
       description: "Every code with its status, its origin and its cause.",
       schema: schema("ErrorCodes"),
     }),
-    "/openapi.json": staticDocument({
+    "/openapi.json": get({
       operationId: "getInterfaceDescription",
       summary: "Get this description",
       description: "OpenAPI 3.1.",
@@ -374,43 +340,29 @@ function paths(requests: Readonly<Record<string, Example>>): Json {
         required: ["openapi", "info", "paths"],
       },
     }),
-    "/health": {
-      get: {
-        operationId: "getHealth",
-        tags: ["Operation"],
-        summary: "Ask whether the service is alive",
-        description: "Responds without asking a backend.",
-        security: OPEN,
-        responses: {
-          200: {
-            description: "The service is alive.",
-            headers: headers(),
-            content: { "application/json": { schema: schema("Health"), example: { status: "ok" } } },
-          },
-          ...problems(...ANYWHERE),
-        },
-      },
-    },
-    "/metrics": {
-      get: {
-        operationId: "getMetrics",
-        tags: ["Operation"],
-        summary: "Get metrics",
-        description:
-          "The metrics of every backend, distinguished by the label `origin`, at most a few seconds old. The operator of a deployment may ask for a token of its own, sent as `Authorization: Bearer`, or switch this route off, which is then answered 404.",
-        security: OPEN,
-        responses: {
-          200: {
-            description: "Metrics in the text format 0.0.4 of Prometheus.",
-            headers: headers({ "Cache-Control": "NoStore" }),
-            content: {
-              "text/plain": { schema: { type: "string" }, example: 'service_origin_up{origin="backend-1"} 1\n' },
-            },
-          },
-          ...problems("Forbidden", ...ANYWHERE),
-        },
-      },
-    },
+    "/health": get({
+      operationId: "getHealth",
+      tag: "Operation",
+      summary: "Ask whether the service is alive",
+      description: "Responds without asking a backend.",
+      answer: "The service is alive.",
+      headers: {},
+      schema: schema("Health"),
+      example: { status: "ok" },
+    }),
+    "/metrics": get({
+      operationId: "getMetrics",
+      tag: "Operation",
+      summary: "Get metrics",
+      description:
+        "The metrics of every backend, distinguished by the label `origin`, at most a few seconds old. The operator of a deployment may ask for a token of its own, sent as `Authorization: Bearer`, or switch this route off, which is then answered 404.",
+      answer: "Metrics in the text format 0.0.4 of Prometheus.",
+      headers: { "Cache-Control": "NoStore" },
+      mediaType: "text/plain",
+      schema: { type: "string" },
+      example: 'service_origin_up{origin="backend-1"} 1\n',
+      problems: ["Forbidden"],
+    }),
   };
 }
 

@@ -107,7 +107,7 @@ export async function downloadPackage(
   const text = formatPackageSpec(spec);
   const archive = await downloadArchive(registry, spec, limits);
   const files = await unpackArchive(text, archive, limits);
-  const { templatePath } = readManifest(spec, files);
+  const templatePath = readManifest(spec, files);
   await writeFiles(packagePathIn(folder, spec), files);
   const hashes = new Map([...files].map(([path, bytes]) => [path, sha256(bytes)]));
   const imports = importedPackages(files, templatePath).filter((imported) => formatPackageSpec(imported) !== text);

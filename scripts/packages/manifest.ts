@@ -19,17 +19,13 @@ const manifest = v.object({
   template: v.optional(v.object({ path: v.string() })),
 });
 
-export interface Manifest {
-  /** The folder of the template that the package brings, which is copied for users and not imported; null if none. */
-  readonly templatePath: string | null;
-}
-
 /**
  * Validates the manifest among the files of a package.
  *
+ * @returns the folder of the template that the package brings, which is copied for users and not imported; null if none.
  * @throws VendoringError if it is missing, is that of another package, or needs a newer Typst.
  */
-export function readManifest(spec: PackageSpec, files: PackageFiles): Manifest {
+export function readManifest(spec: PackageSpec, files: PackageFiles): string | null {
   const text = formatPackageSpec(spec);
   const refuse = (reason: string) => new VendoringError(`${text} is refused: ${reason}.`);
   const bytes = files.get(PACKAGE_MANIFEST_NAME);
@@ -48,7 +44,7 @@ export function readManifest(spec: PackageSpec, files: PackageFiles): Manifest {
       `it needs Typst ${compiler}, and this service runs ${TYPST_VERSION}. Add an older version of it, or upgrade the service`,
     );
   }
-  return { templatePath: parsed.output.template?.path.replace(/^\.?\//, "").replace(/\/$/, "") ?? null };
+  return parsed.output.template?.path.replace(/^\.?\//, "").replace(/\/$/, "") ?? null;
 
   function parseManifest(source: Uint8Array): unknown {
     try {

@@ -6,7 +6,7 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import type { Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { inject, onTestFinished } from "vitest";
+import { afterAll, expect, inject, onTestFinished } from "vitest";
 import { type Backend, buildBackend } from "../../backend/http/app.ts";
 import { Launcher } from "../../backend/launcher/launcher.ts";
 import { findEmptyNetwork } from "../../backend/sandbox/empty-network.ts";
@@ -33,6 +33,8 @@ export interface TestBackend {
   findCapabilities(): Promise<void>;
   /** Sends a render request as the edge does. */
   render(body: RenderBody, init?: RequestInit): Promise<Response>;
+  /** The file of a render request that must succeed. */
+  rendered(body: RenderBody): Promise<Buffer>;
   fetch(path: string, init?: RequestInit): Promise<Response>;
   metrics(): Promise<MetricSample[]>;
   /** The value of one sample, 0 if it does not exist yet. */
@@ -89,6 +91,7 @@ export async function startTestBackend(
   };
   const url = new URL(await app.listen({ host: settings.host, port: settings.port }));
   const send = (path: string, init?: RequestInit) => fetch(new URL(path, url), init);
+  const render = (body: RenderBody, init?: RequestInit) => send("/v1/render", renderInit(body, init));
   const metrics = async () => parseMetrics(await (await send("/metrics")).text());
   return {
     url,
@@ -96,7 +99,13 @@ export async function startTestBackend(
     server: app.server,
     startDraining,
     findCapabilities,
-    render: (body, init = {}) => send("/v1/render", renderInit(body, init)),
+    render,
+    rendered: async (body) => {
+      const answer = await render(body);
+      const bytes = Buffer.from(await answer.bytes());
+      expect(answer.status, bytes.toString("utf8")).toBe(200);
+      return bytes;
+    },
     fetch: send,
     logged,
     metrics,
@@ -118,6 +127,13 @@ export async function startTestBackend(
 export async function startTemporaryBackend(...options: Parameters<typeof startTestBackend>): Promise<TestBackend> {
   const backend = await startTestBackend(...options);
   onTestFinished(() => backend.close());
+  return backend;
+}
+
+/** Starts a backend that is closed after the last test of the file. */
+export async function startSharedBackend(...options: Parameters<typeof startTestBackend>): Promise<TestBackend> {
+  const backend = await startTestBackend(...options);
+  afterAll(() => backend.close());
   return backend;
 }
 

@@ -1,21 +1,16 @@
 /** ZIP archives of pages: names, order, selections, and the limits on their number and size. */
 import { setTimeout as delay } from "node:timers/promises";
 import { PNG } from "pngjs";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { readSvgSize } from "../../support/svg-reader.ts";
-import { startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { startSharedBackend, startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
 import { readZip, type ZipEntry } from "../../support/zip-reader.ts";
 
 const MEBIBYTE = 1024 ** 2;
 
-let backend: TestBackend;
-
-beforeAll(async () => {
-  backend = await startTestBackend();
-  return () => backend.close();
-});
+const backend = await startSharedBackend();
 
 /** Empty pages, each ten points wider than the one before, so the size identifies the page. */
 const pagesOf = (count: number) =>
@@ -24,10 +19,7 @@ const pagesOf = (count: number) =>
 const svgZip = (pages: string | null = null) => ({ format: "svg", archive: "zip", pages });
 
 async function renderZip(source: string, output: object, from: TestBackend = backend): Promise<ZipEntry[]> {
-  const answer = await from.render({ source, output });
-  const bytes = Buffer.from(await answer.bytes());
-  expect(answer.status, bytes.toString("utf8")).toBe(200);
-  return readZip(bytes);
+  return readZip(await from.rendered({ source, output }));
 }
 
 /** The physical page that an entry shows. */
@@ -95,8 +87,7 @@ describe("the bytes of an archive", () => {
       Promise.all(
         ["png", "svg"].map(async (format) => {
           const source = `${pagesOf(3)}\n= Title\nText`;
-          const answer = await backend.render({ source, output: { format, archive: "zip" } });
-          return Buffer.from(await answer.bytes()).toString("base64");
+          return (await backend.rendered({ source, output: { format, archive: "zip" } })).toString("base64");
         }),
       );
     const first = await archives();

@@ -3,10 +3,10 @@
  * imitates another failure.
  */
 import { execa } from "execa";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { makeFakeTypst } from "../../support/fake-typst.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { startSharedBackend, startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
 import { typstPath } from "../../support/typst-path.ts";
 
 const REFUSED = "Typst could not make the requested output of this template.";
@@ -71,14 +71,9 @@ const FAILURES: [string, { source: string; output?: object }, string][] = [
   ],
 ];
 
+const shared = await startSharedBackend();
+
 describe("a 422 names as its cause", () => {
-  let shared: TestBackend;
-
-  beforeAll(async () => {
-    shared = await startTestBackend();
-    return () => shared.close();
-  });
-
   it.each(FAILURES)("%s", async (_what, body, detail) => {
     expect(await detailOf(shared, body)).toBe(detail);
   });

@@ -5,37 +5,20 @@
  */
 
 import { PNG } from "pngjs";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { KEY_RULES } from "../../../rules/files-rules.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 import { readPdf } from "../../support/pdf-reader.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { binaryFile, textFile } from "../../support/request-files.ts";
-import { type RenderBody, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { startSharedBackend } from "../../support/test-backend.ts";
 
-let backend: TestBackend;
-
-beforeAll(async () => {
-  backend = await startTestBackend();
-  return () => backend.close();
-});
-
-/** The file of a request that must succeed. */
-async function rendered(body: RenderBody): Promise<Uint8Array> {
-  const answer = await backend.render(body);
-  const bytes = await answer.bytes();
-  expect(answer.status, Buffer.from(bytes).toString("utf8")).toBe(200);
-  return bytes;
-}
-
-async function expectRendered(body: RenderBody): Promise<void> {
-  await rendered(body);
-}
+const backend = await startSharedBackend();
 
 /** Expects that every assertion of the source holds for data of this JSON text. */
 async function expectData(json: string, ...assertions: readonly string[]): Promise<void> {
   const source = assertions.map((assertion) => `#assert(${assertion})`).join("\n");
-  await expectRendered(`{"source":${JSON.stringify(source)},"data":${json}}`);
+  await backend.rendered(`{"source":${JSON.stringify(source)},"data":${json}}`);
 }
 
 describe("data", () => {
@@ -46,7 +29,7 @@ describe("data", () => {
   it("is none if it is null", () => expectData("null", "data == none"));
 
   it("is an empty dictionary if it is absent", () =>
-    expectRendered({ source: "#assert(type(data) == dictionary)\n#assert(data == (:))" }));
+    backend.rendered({ source: "#assert(type(data) == dictionary)\n#assert(data == (:))" }));
 
   it("is the same value under both of its names", () => expectData('{"a":[1,{"b":null}]}', "data == request"));
 
@@ -93,7 +76,7 @@ describe("data", () => {
   ])("keeps text with escapes and non-ASCII characters: %s", (json, assertion) => expectData(json, assertion));
 
   it("is read with any layout of the JSON and at any place in the request", () =>
-    expectRendered(' {\n\t"data" : { "a" :\r\n [ 1 , 2 ] } ,\n"source" : "#assert(data.a == (1, 2))" }\n'));
+    backend.rendered(' {\n\t"data" : { "a" :\r\n [ 1 , 2 ] } ,\n"source" : "#assert(data.a == (1, 2))" }\n'));
 
   it("may be nested 127 deep", () =>
     expectData(`${"[".repeat(127)}${"]".repeat(127)}`, "type(data) == array", "data.len() == 1"));
@@ -113,40 +96,40 @@ describe("the source", () => {
     ["begins with a byte order mark and a #! line", `\ufeff#!/usr/bin/env typst\n${ASSERTION}`],
     ["has lines that end as on Windows", ASSERTION.replaceAll("\n", "\r\n")],
   ])("may be one that %s", async (_what, source) => {
-    expect((await readPdf(await rendered({ source, data }))).pageTexts).toEqual(["body"]);
+    expect((await readPdf(await backend.rendered({ source, data }))).pageTexts).toEqual(["body"]);
   });
 
   it.each(["\r", "\v", "\f", "\u0085", "\u2028", "\u2029"])("may begin with a #! line that ends in %j", async (end) => {
     const source = `#!/usr/bin/env typst${end}${ASSERTION}`;
-    expect((await readPdf(await rendered({ source, data }))).pageTexts).toEqual(["body"]);
+    expect((await readPdf(await backend.rendered({ source, data }))).pageTexts).toEqual(["body"]);
   });
 
   it.each(["#!/usr/bin/env typst", "\ufeff", "\ufeff#!", " ", "\n"])(
     "may have no visible content: %j",
     async (source) => {
-      expect((await readPdf(await rendered({ source }))).pageTexts).toEqual([""]);
+      expect((await readPdf(await backend.rendered({ source }))).pageTexts).toEqual([""]);
     },
   );
 
   it("may begin with a page rule without an empty page before it", async () => {
     const pdf = await readPdf(
-      await rendered({ source: '#set page(width: 50pt, height: 40pt)\n#set text(lang: "de")' }),
+      await backend.rendered({ source: '#set page(width: 50pt, height: 40pt)\n#set text(lang: "de")' }),
     );
     expect(pdf.pageSizes).toEqual([[50, 40]]);
   });
 
   it("may use any names for its own variables", () =>
-    expectRendered({ source: "#let data = 5\n#let json = 6\n#assert(request.x == 1)", data }));
+    backend.rendered({ source: "#let data = 5\n#let json = 6\n#assert(request.x == 1)", data }));
 
   it("may be as long as its limit", async () => {
     const source = `${ASSERTION}\n/*${"é".repeat(262_000)}*/`;
     expect(Buffer.byteLength(source)).toBeGreaterThan(520_000);
-    await expectRendered({ source, data });
+    await backend.rendered({ source, data });
   });
 
   it("keeps escapes and non-ASCII characters as they were sent", async () => {
     const body = '{"source":"#assert(\\"\\u00e9\\" == \\"é\\")\\n\\ud83d\\udcc4 \\"x\\\\\\\\y\\" \\/ caf\\u00e9"}';
-    expect((await readPdf(await rendered(body))).pageTexts[0]).toContain("café");
+    expect((await readPdf(await backend.rendered(body))).pageTexts[0]).toContain("café");
   });
 });
 
@@ -159,7 +142,7 @@ describe("files", () => {
     };
     const source =
       '#import "main.typ": x\n#import "source.typ": y\n#assert((x, y) == (1, 2))\n#assert(json("data.json") == (3,))';
-    await expectRendered({ source, files });
+    await backend.rendered({ source, files });
   });
 
   it("are found in folders by the source and by each other", async () => {
@@ -170,7 +153,7 @@ describe("files", () => {
       "chapters/one.typ": textFile("Chapter one"),
     };
     const source = '#import "lib/a.typ": a\n#assert(a == "acc")\n#include "chapters/one.typ"';
-    expect((await readPdf(await rendered({ source, files }))).pageTexts).toEqual(["Chapter one"]);
+    expect((await readPdf(await backend.rendered({ source, files }))).pageTexts).toEqual(["Chapter one"]);
   });
 
   it("do not see data unless it is passed to them", async () => {
@@ -183,13 +166,13 @@ describe("files", () => {
     const image = new PNG({ width: 3, height: 2 });
     const files = { "logo.png": binaryFile(PNG.sync.write(image)) };
     const source = '#set page(width: auto, height: auto, margin: 0pt)\n#image("logo.png", width: 30pt)';
-    expect((await readPdf(await rendered({ source, files }))).pageSizes).toEqual([[30, 20]]);
+    expect((await readPdf(await backend.rendered({ source, files }))).pageSizes).toEqual([[30, 20]]);
   });
 
   it("may contain every byte value in Base64", async () => {
     const bytes = Uint8Array.from({ length: 256 }, (_, index) => index);
     const source = '#let bytes = read("all.bin", encoding: none)\n#assert(array(bytes) == range(256))';
-    await expectRendered({ source, files: { "all.bin": binaryFile(bytes) } });
+    await backend.rendered({ source, files: { "all.bin": binaryFile(bytes) } });
   });
 
   it("may be Base64 with escaped slashes", async () => {
@@ -197,24 +180,24 @@ describe("files", () => {
       source: '#assert(array(read("x", encoding: none)) == (255, 255, 255))',
       files: { x: { encoding: "base64", content: "////" } },
     };
-    await expectRendered(JSON.stringify(body).replace('"////"', '"\\/\\u002f//"'));
+    await backend.rendered(JSON.stringify(body).replace('"////"', '"\\/\\u002f//"'));
   });
 
   it("may contain text with escapes and non-ASCII characters", async () => {
     const body =
       '{"source":"#assert(read(\\"x.txt\\") == \\"é\\\\n\\\\\\"📄\\")","files":{"x.txt":{"encoding":"text","content":"\\u00e9\\n\\"\\ud83d\\udcc4"}}}';
-    await expectRendered(body);
+    await backend.rendered(body);
   });
 
-  it.each([textFile(""), binaryFile(new Uint8Array())])("may be empty: %j", (file) =>
-    expectRendered({ source: '#assert(read("empty") == "")', files: { empty: file } }),
-  );
+  it.each([textFile(""), binaryFile(new Uint8Array())])("may be empty: %j", async (file) => {
+    await backend.rendered({ source: '#assert(read("empty") == "")', files: { empty: file } });
+  });
 
   it("may be as many as the limit", async () => {
     const names = Array.from({ length: DEFAULT_LIMITS.max_inline_files }, (_, index) => `dir-${index}/file.txt`);
     const files = Object.fromEntries(names.map((name) => [name, textFile(name)]));
     const source = `#for name in ${JSON.stringify(names).replace("[", "(").replace("]", ")")} { assert(read(name) == name) }`;
-    await expectRendered({ source, files });
+    await backend.rendered({ source, files });
   });
 
   it("may have a key of the maximum length", async () => {
@@ -222,7 +205,7 @@ describe("files", () => {
     const folders = `${"d".repeat(max_segment_length)}/`.repeat(max_key_length).slice(0, max_key_length - 2);
     const key = `${folders.replace(/\/$/, "d")}/f`;
     expect(key).toHaveLength(max_key_length);
-    await expectRendered({ source: `#assert(read("${key}") == "x")`, files: { [key]: textFile("x") } });
+    await backend.rendered({ source: `#assert(read("${key}") == "x")`, files: { [key]: textFile("x") } });
   });
 
   it("with a key of maximum length and depth are written, read and removed", async () => {
@@ -231,7 +214,7 @@ describe("files", () => {
       .slice(0, KEY_RULES.max_key_length - 1)
       .replace(/\/$/, "");
     expect(key).toHaveLength(KEY_RULES.max_key_length - 1);
-    await expectRendered({ source: `#assert(read("${key}") == "x")`, files: { [key]: textFile("x") } });
+    await backend.rendered({ source: `#assert(read("${key}") == "x")`, files: { [key]: textFile("x") } });
     await expect.poll(() => backend.projects()).toEqual([]);
   });
 
@@ -244,7 +227,7 @@ describe("files", () => {
       CON: textFile("e"),
     };
     const source = '#assert(("-", "--root", ".hidden", "a..b", "CON").map(read) == ("a", "b", "c", "d", "e"))';
-    await expectRendered({ source, files });
+    await backend.rendered({ source, files });
   });
 });
 
@@ -260,12 +243,12 @@ describe("what a document can reach", () => {
   });
 
   it("does not include inputs from the command line", async () => {
-    await expectRendered({ source: "#assert(sys.inputs == (:))" });
+    await backend.rendered({ source: "#assert(sys.inputs == (:))" });
   });
 
   it("includes the date of today in UTC", async () => {
     const today = new Date().toISOString().slice(0, 10);
-    const pdf = await readPdf(await rendered({ source: "#datetime.today().display()" }));
+    const pdf = await readPdf(await backend.rendered({ source: "#datetime.today().display()" }));
     const later = new Date().toISOString().slice(0, 10);
     expect([today, later]).toContain(pdf.pageTexts[0]);
   });

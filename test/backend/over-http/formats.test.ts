@@ -1,31 +1,20 @@
 /** Answers in every output format: bytes that an independent reader accepts, and their headers. */
 import { PNG } from "pngjs";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { readDisposition } from "../../support/content-disposition.ts";
 import { readPdf } from "../../support/pdf-reader.ts";
 import { readSvgSize } from "../../support/svg-reader.ts";
-import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { startSharedBackend } from "../../support/test-backend.ts";
 import { readZip } from "../../support/zip-reader.ts";
 
-let backend: TestBackend;
-
-beforeAll(async () => {
-  backend = await startTestBackend();
-  return () => backend.close();
-});
+const backend = await startSharedBackend();
 
 /** 144 by 72 points, which is 288 by 144 pixels at the default of 144 pixels per inch. */
 const SOURCE = "#set page(width: 144pt, height: 72pt, margin: 6pt)\nHello";
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-interface RenderedAnswer {
-  readonly answer: Response;
-  readonly headers: Headers;
-  readonly bytes: Buffer;
-}
-
 /** Renders the source and expects the headers that all formats have in common. */
-async function renderOk(output: object): Promise<RenderedAnswer> {
+async function renderOk(output: object) {
   const answer = await backend.render({ source: SOURCE, output });
   const bytes = Buffer.from(await answer.arrayBuffer());
   expect(answer.status, bytes.toString("utf8")).toBe(200);

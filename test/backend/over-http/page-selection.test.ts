@@ -1,18 +1,13 @@
 /** Which pages an answer contains: selections of a PDF, single images, and selections that match no page. */
 import { PNG } from "pngjs";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { PDF_VERSIONS } from "../../../rules/output-options.ts";
-import { type PdfContents, readPdf } from "../../support/pdf-reader.ts";
+import { readPdf } from "../../support/pdf-reader.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { readSvgSize } from "../../support/svg-reader.ts";
-import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { startSharedBackend } from "../../support/test-backend.ts";
 
-let backend: TestBackend;
-
-beforeAll(async () => {
-  backend = await startTestBackend();
-  return () => backend.close();
-});
+const backend = await startSharedBackend();
 
 /** Pages that show their number, each ten points wider than the one before. */
 const numberedPages = (count: number) => `#set page(height: 100pt, margin: 10pt)
@@ -21,11 +16,10 @@ const numberedPages = (count: number) => `#set page(height: 100pt, margin: 10pt)
 /** The placeholder page that Typst writes if no page is selected has exactly this size. */
 const PLACEHOLDER_SIZED = "#set page(width: 595pt, height: 842pt)\n";
 
-async function renderPdf(source: string, output: object): Promise<PdfContents> {
-  const answer = await backend.render({ source, output });
-  const bytes = await answer.bytes();
-  expect(answer.status, Buffer.from(bytes).toString("utf8")).toBe(200);
-  return readPdf(bytes);
+const renderPdf = async (source: string, output: object) => readPdf(await backend.rendered({ source, output }));
+
+async function expectFailure(source: string, output: object): Promise<void> {
+  await expectProblem(await backend.render({ source, output }), "template_compile_failed");
 }
 
 describe("pages of a PDF", () => {
@@ -45,25 +39,17 @@ describe("pages of a PDF", () => {
     expect((await renderPdf(numberedPages(5), { pages })).pageTexts).toEqual(texts);
   });
 
-  it.each(["6", "6-", "6-9", "99,6-7", "999999999", "999999999-"])(
-    "that do not exist are a problem: %s",
-    async (pages) => {
-      await expectProblem(
-        await backend.render({ source: numberedPages(5), output: { pages } }),
-        "template_compile_failed",
-      );
-    },
+  it.each(["6", "6-", "6-9", "99,6-7", "999999999", "999999999-"])("that do not exist are a problem: %s", (pages) =>
+    expectFailure(numberedPages(5), { pages }),
   );
 
-  it.each(PDF_VERSIONS)("that do not exist are a problem in PDF %s too", async (version) => {
-    const answer = await backend.render({ source: numberedPages(2), output: { version, pages: "3" } });
-    await expectProblem(answer, "template_compile_failed");
-  });
+  it.each(PDF_VERSIONS)("that do not exist are a problem in PDF %s too", (version) =>
+    expectFailure(numberedPages(2), { version, pages: "3" }),
+  );
 
-  it.each(["a-1b", "a-2b", "a-3u", "a-4"])("that do not exist are a problem in %s too", async (standard) => {
-    const answer = await backend.render({ source: numberedPages(2), output: { standards: [standard], pages: "3" } });
-    await expectProblem(answer, "template_compile_failed");
-  });
+  it.each(["a-1b", "a-2b", "a-3u", "a-4"])("that do not exist are a problem in %s too", (standard) =>
+    expectFailure(numberedPages(2), { standards: [standard], pages: "3" }),
+  );
 
   it.each([
     ["a blank page of a document of one", PLACEHOLDER_SIZED, "1", 1],
@@ -82,34 +68,30 @@ describe("pages of a PDF", () => {
     expect([pageSizes, await probes()]).toEqual([[[595, 842]], before]);
   });
 
-  it("that do not exist are a problem even if others look like the placeholder", async () => {
-    const answer = await backend.render({ source: `${PLACEHOLDER_SIZED}a`, output: { pages: "2" } });
-    await expectProblem(answer, "template_compile_failed");
-  });
+  it("that do not exist are a problem even if others look like the placeholder", () =>
+    expectFailure(`${PLACEHOLDER_SIZED}a`, { pages: "2" }));
 
   it("are counted from one by position, whatever number is printed on them", async () => {
     const source = `#set page(numbering: "1")\n#counter(page).update(50)\n${numberedPages(3)}`;
     const pdf = await renderPdf(source, { pages: "2" });
     expect(pdf.pageTexts[0]).toContain("Page 2");
-    await expectProblem(await backend.render({ source, output: { pages: "50" } }), "template_compile_failed");
+    await expectFailure(source, { pages: "50" });
   });
 });
 
 describe("a single image", () => {
   it.each([1, 2, 3])("is page %i if the request names it", async (page) => {
-    const answer = await backend.render({ source: numberedPages(3), output: { format: "png", page, ppi: 72 } });
-    const { width, height } = PNG.sync.read(Buffer.from(await answer.bytes()));
+    const output = { format: "png", page, ppi: 72 };
+    const { width, height } = PNG.sync.read(await backend.rendered({ source: numberedPages(3), output }));
     expect([width, height]).toEqual([100 + 10 * page, 100]);
   });
 
-  it("may be page 1 of a document with one page", async () => {
-    const answer = await backend.render({ source: numberedPages(1), output: { format: "svg", page: 1 } });
-    expect(readSvgSize(await answer.bytes())).toEqual([110, 100]);
-  });
-
-  it("may be a page beyond the maximum of an archive", async () => {
-    const answer = await backend.render({ source: numberedPages(70), output: { format: "svg", page: 70 } });
-    expect(readSvgSize(await answer.bytes())).toEqual([800, 100]);
+  it.each([
+    ["page 1 of a document with one page", 1],
+    ["a page beyond the maximum of an archive", 70],
+  ])("may be %s", async (_what, page) => {
+    const bytes = await backend.rendered({ source: numberedPages(page), output: { format: "svg", page } });
+    expect(readSvgSize(bytes)).toEqual([100 + 10 * page, 100]);
   });
 
   it.each([
@@ -119,15 +101,7 @@ describe("a single image", () => {
     ["svg", 2 ** 32],
     ["svg", Number.MAX_SAFE_INTEGER],
     ["svg", 1e300],
-  ])("of a page that does not exist is a problem: %s of page %i", async (format, page) => {
-    const answer = await backend.render({ source: numberedPages(3), output: { format, page } });
-    await expectProblem(answer, "template_compile_failed");
-  });
-
-  it.each(["png", "svg"])("of a document with several pages is a problem if no page is named: %s", async (format) => {
-    await expectProblem(
-      await backend.render({ source: numberedPages(2), output: { format } }),
-      "template_compile_failed",
-    );
-  });
+  ])("of a page that does not exist is a problem: %s of page %i", (format, page) =>
+    expectFailure(numberedPages(3), { format, page }),
+  );
 });

@@ -1,19 +1,14 @@
 /** The backend's routes: authentication, requests that are refused before a render, and what operators see. */
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { DEFAULT_LIMITS, limitsFingerprint } from "../../../rules/limits.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { expectRawProblem, sendRaw } from "../../support/raw-connection.ts";
-import { renderInit, startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { renderInit, startSharedBackend, startTemporaryBackend } from "../../support/test-backend.ts";
 import { BACKEND_TOKEN } from "../../support/tokens.ts";
 
 const MAX_BODY_BYTES = 100_000;
 
-let backend: TestBackend;
-
-beforeAll(async () => {
-  backend = await startTestBackend({ SERVICE_MAX_REQUEST_BODY_BYTES: String(MAX_BODY_BYTES) });
-  return () => backend.close();
-});
+const backend = await startSharedBackend({ SERVICE_MAX_REQUEST_BODY_BYTES: String(MAX_BODY_BYTES) });
 
 const TOKEN_FIELD = `X-Service-Backend-Token: ${BACKEND_TOKEN}`;
 const JSON_FIELD = "Content-Type: application/json";

@@ -5,22 +5,15 @@
  */
 import { describe, expect, it, onTestFinished } from "vitest";
 import { NO_TIME_LIMIT } from "../../support/bombs.ts";
-import { type FakeTypst, makeFakeTypst, waitFor, writtenPids } from "../../support/fake-typst.ts";
+import { makeFakeTypst, waitFor, writtenPids } from "../../support/fake-typst.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { isRunning } from "../../support/processes.ts";
-import { sendRaw } from "../../support/raw-connection.ts";
 import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
-import { BACKEND_TOKEN } from "../../support/tokens.ts";
 
 /** Records its process id and its document, waits for a signal of the test, and answers. */
 const HELD_RENDER = `tail -n 1 >> "$here/served"; echo $$ > "$here/pid"; ${waitFor("go")}; printf done`;
 
-interface HeldBackend {
-  readonly backend: TestBackend;
-  readonly typst: FakeTypst;
-}
-
-async function heldBackend(environment: Readonly<Record<string, string>> = {}): Promise<HeldBackend> {
+async function heldBackend(environment: Readonly<Record<string, string>> = {}) {
   const typst = await makeFakeTypst(HELD_RENDER);
   const backend = await startTestBackend({
     SERVICE_TYPST_BIN: typst.path,
@@ -141,26 +134,6 @@ describe("a client that leaves", () => {
     expect(await backend.metric("service_render_requests_total", { outcome: "client_gone" })).toBe(1);
     expect(await backend.metric("service_render_requests_total", { outcome: "ok" })).toBe(1);
     await expect.poll(() => backend.projects()).toEqual([]);
-  });
-
-  it("in the middle of its body takes no slot", async () => {
-    const { backend } = await heldBackend();
-    const answer = await sendRaw({
-      url: backend.url,
-      head: [
-        "POST /v1/render HTTP/1.1",
-        `X-Service-Backend-Token: ${BACKEND_TOKEN}`,
-        "Content-Type: application/json",
-        "Transfer-Encoding: chunked",
-      ],
-      body: 'a\r\n{"source":\r\n',
-      leavesAfterBody: true,
-    });
-    expect(answer).toBeNull();
-    await expect
-      .poll(() => backend.metric("service_render_requests_total", { format: "none", outcome: "client_gone" }))
-      .toBe(1);
-    expect([await running(backend), await waiting(backend)]).toEqual([0, 0]);
   });
 });
 

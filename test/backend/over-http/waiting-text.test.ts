@@ -2,13 +2,12 @@
  * Whoever finds a process waiting gets the same bytes as who does not: two backends with the real Typst in the real
  * sandbox, of which one starts processes ahead, and hundreds of documents of every kind.
  *
- * `TYPST_TEST_SUITE` names a folder with more documents of the same form, such as `tests/suite` of Typst's own source.
+ * `TYPST_TEST_SUITE` names a folder with more documents, such as `tests/suite` of Typst's own source.
  */
-import { readFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
+import { glob, readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exampleNames, exampleRequest } from "../../../scripts/example-request.ts";
-import { type NamedDocument, readDocuments, readDocumentsBelow } from "../../support/documents.ts";
 import { textFile } from "../../support/request-files.ts";
 import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
 
@@ -52,27 +51,30 @@ const FILES = {
 const DATA = { title: "Records", items: [1, 2.5, "three"], nothing: null, nested: { a: [true, false] } };
 
 /** Documents that a file of lines does not hold. */
-const BYTE_DOCUMENTS: NamedDocument[] = [
-  ["a byte order mark", "\ufeff= Marked"],
-  ["a byte order mark and a #! line", "\ufeff#!/usr/bin/env typst\n= Marked"],
-  ["a #! line", "#!/usr/bin/env typst\n#data.title"],
-  ["a #! line and a page rule", '#!x\r\n#set page("a7")\r\n= A'],
-  ["a #! line without an end", "#!/usr/bin/env typst"],
-  ["line ends of every kind", "= A\r\nb\rc\vd\fe\u0085f\u2028g\u2029= H"],
-  ["a carriage return first", "\r= A"],
-  ["a vertical tab first", "\v= A"],
-  ["a zero byte", "a\0b"],
-  ["a byte order mark inside", "a\ufeffb"],
-  ["512 KiB of text", "lorem ipsum ".repeat(43_690)],
-  ["512 KiB of one comment", `/*${"x".repeat(524_280)}*/ a`],
-  ["more text than a FIFO holds", `#let x = "${"ä".repeat(40_000)}"\n#x.len()`],
-].map(([name = "", text = ""]) => ({ name, text }));
+const BYTE_DOCUMENTS = [
+  "\ufeff= Marked",
+  "\ufeff#!/usr/bin/env typst\n= Marked",
+  "#!/usr/bin/env typst\n#data.title",
+  '#!x\r\n#set page("a7")\r\n= A',
+  "#!/usr/bin/env typst",
+  "= A\r\nb\rc\vd\fe\u0085f\u2028g\u2029= H",
+  "\r= A",
+  "\v= A",
+  "a\0b",
+  "a\ufeffb",
+  "lorem ipsum ".repeat(43_690),
+  `/*${"x".repeat(524_280)}*/ a`,
+  // More than a FIFO holds.
+  `#let x = "${"ä".repeat(40_000)}"\n#x.len()`,
+];
 
-const folder = (name: string) => fileURLToPath(new URL(`../../support/documents/${name}`, import.meta.url));
+const read = (name: string) => readFile(new URL(`../../support/documents/${name}`, import.meta.url), "utf8");
+const readLines = async (name: string) => (await read(name)).split(/(?<=\n)/);
+const readParts = async (name: string) => (await read(name)).split(/^---\n/m);
 
-const documents = await readDocuments(folder("documents.typ"));
-const bodies = await readDocuments(folder("bodies.typ"));
-const rules = await readDocuments(folder("rules.typ"));
+const documents = [...(await readLines("one-line-documents.typ")), ...(await readParts("documents.typ"))];
+const rules = ["", ...(await readLines("one-line-rules.typ")), ...(await readParts("rules.typ"))];
+const bodies = ["", ...(await readParts("bodies.typ"))];
 const examples = await exampleNames();
 
 let cold: TestBackend;
@@ -103,17 +105,17 @@ async function answerEqually(body: object): Promise<boolean> {
   return coldProblem === warmProblem;
 }
 
-/** Renders documents both ways; a difference is named by its document, not by its bytes. */
-async function expectEqual(documents: readonly NamedDocument[]): Promise<void> {
+/** Renders documents both ways; a difference is named by its document, not by the bytes of the output. */
+async function expectEqual(sources: readonly string[]): Promise<void> {
   const takesBefore = await warm.metric("service_warm_renders_used_total");
   const differences: string[] = [];
   let requests = 0;
-  for (const [index, { name, text }] of documents.entries()) {
+  for (const [index, source] of sources.entries()) {
     // Every document as a PDF, and in one of the other ways in turn.
     for (const output of new Set([PDF, OUTPUTS[index % OUTPUTS.length] ?? PDF])) {
       requests++;
-      const isEqual = await answerEqually({ source: text, files: FILES, data: DATA, output });
-      if (!isEqual) differences.push(`${name} as ${JSON.stringify(output)}`);
+      const isEqual = await answerEqually({ source, files: FILES, data: DATA, output });
+      if (!isEqual) differences.push(`${source.slice(0, 500)} as ${JSON.stringify(output)}`);
     }
   }
   expect(differences).toEqual([]);
@@ -128,8 +130,8 @@ describe("a document is the same from a process that has waited,", () => {
     await expectEqual(documents);
   });
 
-  it.each(bodies)("under every rule at the top: $name", async ({ name, text }) => {
-    await expectEqual(rules.map((rule) => ({ name: `${rule.name}, ${name}`, text: rule.text + text })));
+  it("with every body under every rule at the top", async () => {
+    await expectEqual(bodies.flatMap((body) => rules.map((rule) => rule + body)));
   });
 
   it("with bytes that matter at its beginning or its end", async () => {
@@ -148,9 +150,14 @@ describe("a document is the same from a process that has waited,", () => {
   });
 
   it.runIf(process.env.TYPST_TEST_SUITE)("for all documents of TYPST_TEST_SUITE", { timeout: 3_600_000 }, async () => {
-    const suite = await readDocumentsBelow(process.env.TYPST_TEST_SUITE ?? "");
-    const helpers = await readFile(folder("suite-helpers.typ"), "utf8");
+    const cwd = process.env.TYPST_TEST_SUITE ?? "";
+    const helpers = await read("suite-helpers.typ");
+    const suite: string[] = [];
+    for await (const name of glob("**/*.typ", { cwd })) {
+      const [, ...sources] = (await readFile(join(cwd, name), "utf8")).split(/^--- .* ---\n/m);
+      suite.push(...sources.map((source) => helpers + source));
+    }
     expect(suite.length).toBeGreaterThan(0);
-    await expectEqual(suite.map(({ name, text }) => ({ name, text: helpers + text })));
+    await expectEqual(suite);
   });
 });

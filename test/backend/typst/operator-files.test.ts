@@ -22,9 +22,7 @@ function startBackendIn(sandbox: string, settings: Readonly<Record<string, strin
 /** The width tells fonts apart, whatever Typst uses for a missing one. */
 async function widthIn(backend: TestBackend, family: string): Promise<string> {
   const source = `#context [#measure(text(font: "${family}", size: 100pt)[Wimmer]).width]`;
-  const answer = await backend.render({ source });
-  expect(answer.status).toBe(200);
-  return (await readPdf(await answer.bytes())).pageTexts.join();
+  return (await readPdf(await backend.rendered({ source }))).pageTexts.join();
 }
 
 const PACKAGE_MANIFEST = '[package]\nname = "letter"\nversion = "1.0.0"\nentrypoint = "lib.typ"\n';
@@ -47,8 +45,7 @@ describe.each([...SANDBOXES, "none"])("in %s", (sandbox) => {
       startBackendIn(sandbox),
     ]);
     const source = `#set text(font: "${LIBERATION_FAMILY}")\nHello`;
-    const answer = await withFonts.render({ source });
-    expect(Buffer.from(await answer.bytes()).toString("latin1")).toContain("LiberationSans");
+    expect((await withFonts.rendered({ source })).toString("latin1")).toContain("LiberationSans");
     expect(await widthIn(withFonts, LIBERATION_FAMILY)).not.toBe(await widthIn(withFonts, "no such font"));
     expect(await widthIn(without, LIBERATION_FAMILY)).toBe(await widthIn(without, "no such font"));
   });
@@ -84,9 +81,8 @@ describe.each([...SANDBOXES, "none"])("in %s", (sandbox) => {
 
   it("a vendored package can be imported, and no other", async () => {
     const backend = await startBackendIn(sandbox, { SERVICE_PACKAGE_PATH: await packageFolder() });
-    const answer = await backend.render({ source: '#import "@preview/letter:1.0.0": greeting\n#greeting' });
-    expect(answer.status).toBe(200);
-    expect((await readPdf(await answer.bytes())).pageTexts).toEqual(["of the package"]);
+    const pdf = await backend.rendered({ source: '#import "@preview/letter:1.0.0": greeting\n#greeting' });
+    expect((await readPdf(pdf)).pageTexts).toEqual(["of the package"]);
     for (const name of ["@preview/letter:1.0.1", "@preview/other:1.0.0", "@local/letter:1.0.0"]) {
       await expectProblem(await backend.render({ source: `#import "${name}"` }), "template_compile_failed");
     }
@@ -103,9 +99,9 @@ describe.each([...SANDBOXES, "none"])("in %s", (sandbox) => {
   it("equal requests give equal files with a creation date", async () => {
     const backend = await startBackendIn(sandbox, { SERVICE_CREATION_TIMESTAMP: "1000000000" });
     const body = { source: "#datetime.today().display()" };
-    const [first, second] = [await (await backend.render(body)).bytes(), await (await backend.render(body)).bytes()];
+    const [first, second] = [await backend.rendered(body), await backend.rendered(body)];
     expect(Buffer.compare(first, second)).toBe(0);
-    expect(Buffer.from(first).toString("latin1")).toContain("20010909014640");
+    expect(first.toString("latin1")).toContain("20010909014640");
     expect((await readPdf(first)).pageTexts).toEqual(["2001-09-09"]);
   });
 });

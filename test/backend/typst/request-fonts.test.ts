@@ -31,9 +31,7 @@ const REGULAR = binaryFile(await liberation("Regular"));
 const HELLO = `#set text(font: "${LIBERATION_FAMILY}")\nHello`;
 
 async function namesIn(backend: TestBackend, source: string, files: Files = {}): Promise<Set<string>> {
-  const answer = await backend.render({ source, files });
-  expect(answer.status).toBe(200);
-  return fontNamesOf(await answer.bytes());
+  return fontNamesOf(await backend.rendered({ source, files }));
 }
 
 /** A Typst expression: whether Liberation Sans is available. The width tells, whatever Typst uses instead. */

@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import { mkdtemp, readdir, rm, stat, unlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { DATA_FILE_NAME } from "../../../compile/file-layout.ts";
@@ -50,9 +50,14 @@ async function waitingProcess(workDirectory: string): Promise<{ pid: number; fif
 }
 
 async function renderText(backend: TestBackend, text: string): Promise<readonly string[]> {
-  const answer = await backend.render({ source: text });
-  expect(answer.status).toBe(200);
-  return (await readPdf(await answer.bytes())).pageTexts;
+  return (await readPdf(await backend.rendered({ source: text }))).pageTexts;
+}
+
+/** A backend with a process that waits, once it has rendered. */
+async function waitingBackend(settings: Settings) {
+  const backend = await backendFor(settings);
+  await renderText(backend, "text");
+  return { backend, waiting: await waitingProcess(backend.workDirectory) };
 }
 
 /** Stops Typst before it reads, and reads in its place: what is written fills the FIFO and goes no further. */
@@ -83,55 +88,44 @@ describe.each(SANDBOXES)("a process that waits for its text in %s", (mode) => {
   });
 
   it("gives a template that knows the name nothing but the template, and does not wait again", async () => {
-    const backend = await backendFor({ ...SANDBOX, ...NO_TIME_LIMIT });
-    await renderText(backend, "text");
-    const { fifo } = await waitingProcess(backend.workDirectory);
-    const name = fifo.slice(fifo.lastIndexOf("/"));
+    const { backend, waiting } = await waitingBackend({ ...SANDBOX, ...NO_TIME_LIMIT });
+    const name = `/${basename(waiting.fifo)}`;
     const source = `#read("${name}").split("\\n").last().slice(0, 5)`;
     expect(await renderText(backend, source)).toEqual(["#read"]);
     const { fifo: next } = await waitingProcess(backend.workDirectory);
-    const including = { source: `#include "${next.slice(next.lastIndexOf("/"))}"` };
+    const including = { source: `#include "/${basename(next)}"` };
     await expectProblem(await backend.render(including), "template_compile_failed");
     await waitingProcess(backend.workDirectory);
   });
 
   it("gives a template that knows the name of another's FIFO nothing", async () => {
-    const backend = await backendFor({ ...SANDBOX, SERVICE_WARM_RENDERS: "2" });
-    await renderText(backend, "text");
-    const { fifo } = await waitingProcess(backend.workDirectory);
-    const name = fifo.slice(fifo.lastIndexOf("/"));
+    const { backend, waiting } = await waitingBackend({ ...SANDBOX, SERVICE_WARM_RENDERS: "2" });
+    const name = `/${basename(waiting.fifo)}`;
     const answer = await backend.render({ source: `#read("${name}")`, output: { format: "svg" } });
     await expectProblem(answer, "template_compile_failed");
   });
 
   it("serves after a long time as well, having used none of its processor time", async () => {
-    const backend = await backendFor({ ...SANDBOX, SERVICE_RENDER_CPU_SECONDS: "1" });
-    await renderText(backend, "text");
-    await waitingProcess(backend.workDirectory);
+    const { backend } = await waitingBackend({ ...SANDBOX, SERVICE_RENDER_CPU_SECONDS: "1" });
     await delay(3000);
     expect(await renderText(backend, "later")).toEqual(["later"]);
     expect(await backend.metric("service_warm_renders_used_total")).toBe(1);
   });
 
   it("takes a text that is longer than a FIFO holds", async () => {
-    const backend = await backendFor(SANDBOX);
-    await renderText(backend, "text");
-    await waitingProcess(backend.workDirectory);
+    const { backend } = await waitingBackend(SANDBOX);
     expect(await renderText(backend, LONG_TEXT)).toEqual([LONG_TEXT_SHOWS]);
     expect(await backend.metric("service_warm_renders_used_total")).toBe(1);
   });
 
   it("is replaced where somebody has removed its FIFO", async () => {
-    const backend = await backendFor({ ...SANDBOX, ...NO_TIME_LIMIT });
-    await renderText(backend, "text");
-    await unlink((await waitingProcess(backend.workDirectory)).fifo);
+    const { backend, waiting } = await waitingBackend({ ...SANDBOX, ...NO_TIME_LIMIT });
+    await unlink(waiting.fifo);
     expect(await renderText(backend, "after")).toEqual(["after"]);
   });
 
   it("is replaced where it is killed with a part of its text", async () => {
-    const backend = await backendFor({ ...SANDBOX, ...NO_TIME_LIMIT });
-    await renderText(backend, "text");
-    const waiting = await waitingProcess(backend.workDirectory);
+    const { backend, waiting } = await waitingBackend({ ...SANDBOX, ...NO_TIME_LIMIT });
     const { begun } = jam(waiting);
     const answer = renderText(backend, LONG_TEXT);
     await begun();
@@ -140,18 +134,18 @@ describe.each(SANDBOXES)("a process that waits for its text in %s", (mode) => {
   });
 
   it("is over in time where it does not take its text", async () => {
-    const backend = await backendFor({ ...SANDBOX, SERVICE_RENDER_TIMEOUT_SECONDS: "5", SERVICE_WARM_RENDERS: "1" });
-    await renderText(backend, "text");
-    const waiting = await waitingProcess(backend.workDirectory);
+    const { backend, waiting } = await waitingBackend({
+      ...SANDBOX,
+      SERVICE_RENDER_TIMEOUT_SECONDS: "5",
+      SERVICE_WARM_RENDERS: "1",
+    });
     process.kill(waiting.pid, "SIGSTOP");
     await expectProblem(await backend.render({ source: "never read" }), "render_timeout");
     expect(await renderText(backend, "next")).toEqual(["next"]);
   });
 
   it("ends when its client goes away in the middle of the text", async () => {
-    const backend = await backendFor({ ...SANDBOX, ...NO_TIME_LIMIT });
-    await renderText(backend, "text");
-    const waiting = await waitingProcess(backend.workDirectory);
+    const { backend, waiting } = await waitingBackend({ ...SANDBOX, ...NO_TIME_LIMIT });
     const { begun } = jam(waiting);
     const client = new AbortController();
     const answer = backend.render({ source: LONG_TEXT }, { signal: client.signal }).catch(() => "gone");
@@ -196,9 +190,7 @@ describe.each(SANDBOXES)("a process that waits for its text in %s", (mode) => {
       files: { "font.ttf": binaryFile(await liberation("Regular")) },
     };
     for (const _ of [1, 2]) {
-      const answer = await backend.render(body);
-      expect(answer.status).toBe(200);
-      expect((await readPdf(await answer.bytes())).pageTexts).toEqual(["text"]);
+      expect((await readPdf(await backend.rendered(body))).pageTexts).toEqual(["text"]);
       await expect.poll(async () => (await backend.projects()).length).toBe(1);
       const [project = ""] = await backend.projects();
       expect(await readdir(join(backend.workDirectory, project))).toEqual([]);

@@ -43,16 +43,9 @@ const brokenText = fc.string({ unit: fc.constantFrom(...AWKWARD_UNITS, ...SURROG
 /** Text around the length at which a segment of a path is shortened. */
 const longText = fc.string({ unit: fc.constantFrom("a", "é", "\u{1f600}"), minLength: 76, maxLength: 84 });
 
-const SHORT_ESCAPES: Readonly<Record<string, string>> = {
-  '"': '\\"',
-  "\\": "\\\\",
-  "/": "\\/",
-  "\b": "\\b",
-  "\f": "\\f",
-  "\n": "\\n",
-  "\r": "\\r",
-  "\t": "\\t",
-};
+const SHORT_ESCAPES = new Map(
+  [...'"\\/bfnrt'].map((letter): [string, string] => [JSON.parse(`"\\${letter}"`), `\\${letter}`]),
+);
 
 type UnitStyle = "raw" | "short" | "lower" | "upper";
 const UNIT_STYLES: readonly UnitStyle[] = ["raw", "raw", "short", "lower", "upper"];
@@ -66,7 +59,7 @@ function written(text: string, styles: readonly UnitStyle[]): string {
 function writtenCharacter(character: string, style: UnitStyle | undefined): string {
   const mustBeEscaped = character < " " || character === '"' || character === "\\" || !character.isWellFormed();
   if (style === "raw" && !mustBeEscaped) return character;
-  const short = SHORT_ESCAPES[character];
+  const short = SHORT_ESCAPES.get(character);
   if (short !== undefined && style !== "lower" && style !== "upper") return short;
   if (style === "short" && !mustBeEscaped) return character;
   return Array.from({ length: character.length }, (_, index) => {
@@ -275,7 +268,10 @@ const deepValueText = fc
 // The fields of a request
 
 const GOOD_KEYS = ["main.typ", "a", "A", "b", "lib", "lib/x.typ", "LIB/x.typ", "a/b", "A/b/c", "a/b/c/d", "a.b", "..a"];
-const BAD_KEYS = ["", ..."/ /a a/ a//b . .. a/../b a/... é a\\b".split(" "), "a b", "a\n", "\u0000", "\ud800"];
+const BAD_KEYS = [
+  ...["", "/", "/a", "a/", "a//b", ".", "..", "a/../b", "a/..."],
+  ...["a\n", "é", "a b", "a\\b", "\u0000", "\ud800"],
+];
 const LONG_KEYS = [
   "s".repeat(255),
   "s".repeat(256),
@@ -497,6 +493,11 @@ export const tidyRequest: Arbitrary<string> = requestOf({
   output: tidyOutputText,
 });
 
+const extraMember: Arbitrary<WrittenMember> = fc.record({
+  key: fc.constantFrom("source", "files", "data", "output", "Source", "\ud83d"),
+  value: wildScalarText,
+});
+
 /** Requests with errors anywhere, often more than 20. */
 export const wildRequest: Arbitrary<string> = requestOf({
   source: weighted([6, stringOf(shortText)], [1, stringOf(brokenText)], [1, wildScalarText]),
@@ -508,19 +509,7 @@ export const wildRequest: Arbitrary<string> = requestOf({
     [1, arrayOf(fc.array(stringOf(brokenText), { minLength: 15, maxLength: 30 }))],
   ),
   output: wildOutputText,
-  extra: fc.oneof(
-    { weight: 6, arbitrary: fc.constant([]) },
-    {
-      weight: 1,
-      arbitrary: fc.array(
-        fc.record({
-          key: fc.constantFrom("source", "files", "data", "output", "Source", "\ud83d"),
-          value: wildScalarText,
-        }),
-        { minLength: 1, maxLength: 2 },
-      ),
-    },
-  ),
+  extra: weighted([6, fc.constant<WrittenMember[]>([])], [1, fc.array(extraMember, { minLength: 1, maxLength: 2 })]),
 });
 
 /** Requests in which one part is arbitrary and the others are valid. */
@@ -550,7 +539,7 @@ const INTERESTING_BYTES: readonly (readonly number[])[] = [
   ...Array.from('"\\{}[]:,0123456789+-.eEtfnu/ \n\t\r', (character) => [character.charCodeAt(0)]),
   ..."00 1f 7f 80 bf c080 c3 c3a9 e08080 e282 eda080 efbbbf f09f9880 f4908080 f7bfbfbf ff"
     .split(" ")
-    .map((bytes) => [...Buffer.from(bytes, "hex")]),
+    .map((digits) => [...Buffer.from(digits, "hex")]),
   ...['\\"', "\\u", "\\ud800", "\\udc00", "\\u0000", "null", "1e999", '""', "[]", "{}", '"a":1,', ",,"].map((text) => [
     ...bodyOf(text),
   ]),
@@ -562,22 +551,24 @@ const mutation: Arbitrary<Mutation> = fc
   .tuple(fc.nat(), fc.constantFrom(...INTERESTING_BYTES), fc.nat(255), fc.nat(12), fc.nat(6))
   .map(([place, piece, byte, length, kind]) => (bytes) => {
     const at = place % (bytes.length + 1);
-    const before = bytes.slice(0, at);
-    if (kind === 0) return [...before, byte, ...bytes.slice(at + 1)];
-    if (kind === 1) return [...before, (bytes[at] ?? 0) ^ (1 << (length & 7)), ...bytes.slice(at + 1)];
-    if (kind === 2) return [...before, ...bytes.slice(at + 1 + length)];
-    if (kind === 3) return [...before, ...bytes.slice(at, at + length), ...bytes.slice(at)];
-    if (kind === 4) return [...before, ...piece, ...bytes.slice(at + piece.length)];
-    return [...before, ...piece, ...bytes.slice(at)];
+    const changes: (readonly [removed: number, added: readonly number[]])[] = [
+      [1, [byte]],
+      [1, [(bytes[at] ?? 0) ^ (1 << (length & 7))]],
+      [1 + length, []],
+      [0, bytes.slice(at, at + length)],
+      [piece.length, piece],
+    ];
+    const [removed, added] = changes[kind] ?? [0, piece];
+    return bytes.toSpliced(at, removed, ...added);
   });
+
+const mutated = (text: string, mutations: readonly Mutation[]) =>
+  mutations.reduce((bytes, mutate) => mutate(bytes), [...bodyOf(text)]);
 
 /** The bytes of a request with a few bytes changed, added or removed. */
 export const mutatedBody: Arbitrary<Uint8Array> = fc
   .tuple(requestText, fc.array(mutation, { minLength: 1, maxLength: 3 }), alignment)
-  .map(([text, mutations, offset]) => {
-    const bytes = mutations.reduce((current, mutate) => mutate(current), [...bodyOf(text)]);
-    return placedAt(offset, Uint8Array.from(bytes));
-  });
+  .map(([text, mutations, offset]) => placedAt(offset, Uint8Array.from(mutated(text, mutations))));
 
 /** Bytes that are rarely JSON: random ones, and tokens of the grammar in random order. */
 export const randomBody: Arbitrary<Uint8Array> = fc
@@ -589,3 +580,15 @@ export const randomBody: Arbitrary<Uint8Array> = fc
     alignment,
   )
   .map(([bytes, offset]) => placedAt(offset, Uint8Array.from(bytes)));
+
+/** Text that is JSON or nearly JSON. */
+export const jsonLikeText: Arbitrary<string> = weighted(
+  [3, wildValueText],
+  [
+    3,
+    fc
+      .tuple(wildValueText, fc.array(mutation, { minLength: 1, maxLength: 2 }))
+      .map(([text, mutations]) => Buffer.from(mutated(text, mutations)).toString("utf8")),
+  ],
+  [1, fc.string({ unit: fc.constantFrom(...'[]{}":,0123456789+-.eEtrufalsn\\ \n'), maxLength: 16 })],
+);
