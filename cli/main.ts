@@ -25,9 +25,9 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 });
 
 const program = new Command("document-rendering")
-  .description("Renders Typst documents by a document rendering service, and checks them before.")
+  .description("Renders Typst documents with a document rendering service, and checks them first.")
   .version(VERSION)
-  .showHelpAfterError("Run it with --help to see what there is.")
+  .showHelpAfterError("Run it with --help to see the commands and options.")
   .showSuggestionAfterError()
   .configureOutput({ writeErr: (text) => process.stderr.write(printable(text)) })
   .exitOverride();

@@ -69,14 +69,14 @@ function formatOf({ format, output }: OutputFlags): OutputFormat {
   const extension = placeExtension(output);
   if (format !== undefined) {
     if (isOutputFormat(extension) && extension !== format) {
-      throw new CommandError(`--format ${format} does not fit ${output}.`);
+      throw new CommandError(`--format ${format} does not match ${output}.`);
     }
     return format;
   }
   if (extension === "") return "pdf";
   if (isOutputFormat(extension)) return extension;
   if (extension === "zip") throw new CommandError("A ZIP holds pages as images: add --format png or --format svg.");
-  throw new CommandError(`.${extension} names no format: add --format ${OUTPUT_FORMATS.join("|")}.`);
+  throw new CommandError(`.${extension} is not an output format: add --format ${OUTPUT_FORMATS.join("|")}.`);
 }
 
 /** @throws CommandError where a list has no place in a request */

@@ -32,10 +32,12 @@ export async function locateService(
   const address = url ?? (env.SERVICE_URL || DEFAULT_URL);
   const parsed = URL.canParse(address) ? new URL(address) : null;
   if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
-    throw new CommandError(`${address} is not the URL of a service: it begins with http:// or https://.`);
+    throw new CommandError(`${address} is not the URL of a service: it must begin with http:// or https://.`);
   }
   if (parsed.username !== "" || parsed.password !== "") {
-    throw new CommandError("The URL of the service holds a user name or a password. The token has --token-file.");
+    throw new CommandError(
+      "The URL of the service must not contain a user name or password. Pass the token with --token-file.",
+    );
   }
   if (tokenFile !== undefined) return { url: address, token: await tokenFrom(tokenFile) };
   if (env.SERVICE_API_TOKEN) return { url: address, token: env.SERVICE_API_TOKEN.trim() };
@@ -50,8 +52,7 @@ export async function tokenFrom(file: string): Promise<string> {
   });
   const token = text.trim();
   // Anything else cannot stand in a header. The message must not quote it.
-  if (!/^[!-~]+$/.test(token))
-    throw new CommandError(`The token file ${file} holds no token: one line of visible ASCII.`);
+  if (!/^[!-~]+$/.test(token)) throw new CommandError(`The token file ${file} must contain one line of visible ASCII.`);
   return token;
 }
 

@@ -54,7 +54,7 @@ export async function watchProject(
       if (isDue) {
         isDue = false;
         await task();
-        if (!isDue) say("Watching for changes; Ctrl+C ends.");
+        if (!isDue) say("Watching for changes; press Ctrl+C to stop.");
         continue;
       }
       await new Promise<void>((resume) => {

@@ -10,7 +10,7 @@
  */
 export class ServiceUnreachableError extends Error {
   override readonly name = "ServiceUnreachableError";
-  /** The status of the gateway's answer; null where there was no answer. */
+  /** The status of the gateway's answer; null if there was none. */
   readonly status: number | null;
 
   constructor(message: string, options: { readonly status?: number; readonly cause?: unknown } = {}) {
@@ -19,7 +19,7 @@ export class ServiceUnreachableError extends Error {
   }
 }
 
-/** The answer is none of this service: the URL is probably that of something else. Never retried. */
+/** The response did not come from this service: the URL is probably wrong. Never retried. */
 export class UnexpectedResponseError extends Error {
   override readonly name = "UnexpectedResponseError";
   /** The status of the answer; 0 where a browser hides it, as it does for redirects. */

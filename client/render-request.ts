@@ -86,7 +86,7 @@ export class JsonText {
 
   /** Called by `JSON.stringify` where this is not `data` itself but a part of it. */
   toJSON(): never {
-    throw new TypeError("jsonText is the whole of data, not a part of it.");
+    throw new TypeError("jsonText must be all of data, not a part of it.");
   }
 }
 

@@ -49,7 +49,7 @@ export function asRenderedFile(response: Response, signal: AbortSignal | undefin
     body,
     bytes: async () => {
       // Before the try: reading a body twice is a mistake of the caller, and fetch's own error says so.
-      if (response.bodyUsed) throw new TypeError("The body has been read already.");
+      if (response.bodyUsed) throw new TypeError("The body has already been read.");
       try {
         return new Uint8Array(await response.arrayBuffer());
       } catch (cause) {

@@ -94,7 +94,7 @@ export class ServiceClient {
     const file = asRenderedFile(answer.response, options.signal);
     if (file !== null) return file;
     await answer.response.body?.cancel();
-    throw new UnexpectedResponseError("The answer is no rendered file.", answer.response.status);
+    throw new UnexpectedResponseError("The response is not a rendered file.", answer.response.status);
   }
 
   /** Validates a request by the constraints of the deployment, without sending it. */

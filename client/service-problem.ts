@@ -13,7 +13,7 @@ import type { ProblemCode, ProblemDocument } from "../rules/published-rules.ts";
 export type ServiceProblem = {
   [Code in ProblemCode]: {
     readonly code: Code;
-    /** Whose turn it is: docs/api.md#origins. */
+    /** Who has to act: docs/api.md#origins. */
     readonly origin: (typeof PROBLEMS)[Code]["origin"];
     readonly status: (typeof PROBLEMS)[Code]["status"];
     /** Prose, which may be reworded: branch on `code`, `origin` or `context`. */

@@ -81,7 +81,7 @@ async function sort(response: Response): Promise<Answer> {
   if (mediaType(headers) === PROBLEM_MEDIA_TYPE) {
     const text = await response.text();
     const problem = asServiceProblem(parseJson(text));
-    if (problem === null) throw new UnexpectedResponseError("The answer is a problem of another service.", status);
+    if (problem === null) throw new UnexpectedResponseError("The response is a problem from another service.", status);
     const seconds = problem.code === "render_queue_full" ? problem.context.retry_after : null;
     return { kind: "problem", problem, retryAfterSeconds: retryAfterSeconds(headers.get("Retry-After")) ?? seconds };
   }
@@ -93,8 +93,8 @@ async function sort(response: Response): Promise<Answer> {
   const isRedirect = response.type === "opaqueredirect" || (status >= 300 && status < 400);
   throw new UnexpectedResponseError(
     isRedirect
-      ? "The URL redirects: use the one that it redirects to."
-      : `The answer ${status} is none of the service.`,
+      ? "The URL redirects: use the URL that it redirects to."
+      : `The ${status} response did not come from this service.`,
     status,
   );
 }

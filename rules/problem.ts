@@ -112,7 +112,7 @@ export const PROBLEMS = {
     origin: "request",
     title: "Unsupported output format",
     context: ["errors", "errors_total"],
-    cause: "`output.format` is none of `pdf`, `png`, `svg`.",
+    cause: "`output.format` is not `pdf`, `png` or `svg`.",
   },
   invalid_template_path: {
     status: 400,

@@ -94,7 +94,7 @@ interface Part {
 
 function start(name: string, program: string, options: readonly string[], cwd: string, env: NodeJS.ProcessEnv): Part {
   const child = spawn(program, options, { cwd, env, stdio: ["ignore", "inherit", "inherit"] });
-  const ended = once(child, "exit").then(([exitCode, signal]) => `The ${name} has ended (${signal ?? exitCode}).`);
+  const ended = once(child, "exit").then(([exitCode, signal]) => `The ${name} has exited (${signal ?? exitCode}).`);
   return { child, ended };
 }
 

@@ -36,16 +36,16 @@ const FATAL_CODES: ReadonlySet<string> = new Set(["forbidden", "not_found", "met
 export async function renderEach(source: string, flags: RenderFlags, signal: AbortSignal): Promise<ExitCode> {
   const { each, output: template } = flags;
   if (each === undefined) throw new Error("--each is missing");
-  if (flags.data !== undefined) throw new CommandError("--each brings the data: leave out --data.");
+  if (flags.data !== undefined) throw new CommandError("--each provides the data: omit --data.");
   if (template === undefined || template === STANDARD_OUTPUT) {
-    throw new CommandError("--each needs the names of the documents: --output 'letters/{name}.pdf'.");
+    throw new CommandError("--each needs a pattern for file names: --output 'letters/{name}.pdf'.");
   }
   const output = outputOf(flags);
   const documents = await readDocuments(each, await projectFolder(source), template);
   const leaveOut = [each, ...documents.map(({ path }) => path)];
   const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut });
   const service = await openService(flags, { retry: false });
-  const progress = startProgress("Asking for the constraints");
+  const progress = startProgress("Fetching the constraints");
   try {
     const asked = await service.client.constraints({ signal }).catch((error: unknown) => {
       throw asCommandError(error, service.url);
@@ -164,7 +164,7 @@ class EachRun {
       writeJson({ ...problemOutcome(problem, checkedLocally), line: document.line, file: document.path });
     }
     if (this.#made + this.#present === 0 && this.#failures.length >= MAX_FAILURES_BEFORE_A_SUCCESS) {
-      const reason = `The first ${this.#failures.length} documents have all failed: the others were not sent.`;
+      const reason = `The first ${this.#failures.length} documents all failed, so the others were not sent.`;
       this.#stop(new CommandError(reason, exitCodeOf(problem)));
     }
     this.#showProgress();
@@ -201,14 +201,14 @@ class EachRun {
     if (failed > MAX_LISTED_FAILURES) lines.push(`… and ${failed - MAX_LISTED_FAILURES} more.`);
     if (this.#fatal !== null) lines.push(this.#fatal.message);
     const counts = [
-      `${made} of ${documents.length} documents made`,
-      ...(present > 0 ? [`${present} were there already`] : []),
+      `${made} of ${documents.length} documents rendered`,
+      ...(present > 0 ? [`${present} already existed`] : []),
       ...(failed > 0 ? [`${failed} failed`] : []),
-      ...(left > 0 ? [`${left} are left`] : []),
+      ...(left > 0 ? [`${left} not rendered`] : []),
     ];
     lines.push(`${counts.join(", ")}.`);
-    if (present > 0 && !signal.aborted) lines.push("--overwrite makes those again that were there.");
-    if (left > 0) lines.push("The same command goes on from here.");
+    if (present > 0 && !signal.aborted) lines.push("Use --overwrite to render the existing ones again.");
+    if (left > 0) lines.push("Run the same command again to continue.");
     say(lines.join("\n"));
   }
 }

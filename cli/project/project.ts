@@ -113,10 +113,10 @@ async function followLiterals(project: {
       const target = keyOf(path, key);
       if (target === null) {
         warnings.push(
-          `${shownAs}:${line} reads "${path}", which is above the folder of the source: the service has none.`,
+          `${shownAs}:${line} reads "${path}", which is above the folder of the source: the service cannot read it.`,
         );
       } else if (!files.has(target) && target !== basename(sourceName)) {
-        warnings.push(`${shownAs}:${line} reads "${path}", which is not there.`);
+        warnings.push(`${shownAs}:${line} reads "${path}", which does not exist.`);
       }
     }
   }
@@ -156,7 +156,9 @@ async function matchingFiles(
     const below = isAbsolute(pattern) ? relative(root, pattern) : pattern;
     const clean = below.split(sep).join("/").replace(/^\.\//, "");
     if (clean.startsWith("../") || clean === "..") {
-      throw new CommandError(`--files ${pattern}: the files of a project lie in the folder of its source, ${root}.`);
+      throw new CommandError(
+        `--files ${pattern}: the files of a project must be in the folder of its source, ${root}.`,
+      );
     }
     return clean === "" ? "." : clean;
   });
@@ -172,7 +174,7 @@ async function matchingFiles(
   for (const [index, pattern] of fromCaller.entries()) {
     const own = inside[inside.length - fromCaller.length + index] ?? pattern;
     if ((await globby(own, options)).length === 0) {
-      throw new CommandError(`--files ${pattern} matches no file in ${root} that the ignore files let through.`);
+      throw new CommandError(`--files ${pattern} matches no file in ${root} that is not ignored.`);
     }
   }
   const found = await globby(inside, options);
@@ -182,6 +184,6 @@ async function matchingFiles(
 
 function tooManyFiles(): CommandError {
   return new CommandError(
-    `The project has more than ${MAX_FILES} files. Name those that it needs with --files, or the others in ${IGNORE_FILE}.`,
+    `The project has more than ${MAX_FILES} files. Select those that it needs with --files, or exclude the others in ${IGNORE_FILE}.`,
   );
 }

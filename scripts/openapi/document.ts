@@ -156,7 +156,7 @@ const PROBLEM_RESPONSES = {
   },
   CompileFailed: {
     status: 422,
-    description: "Typst could not make the requested output of this template.",
+    description: "Typst could not produce the requested output from this template.",
     headers: TIMED,
   },
   QueueFull: {

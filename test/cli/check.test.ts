@@ -62,7 +62,7 @@ describe("a mistake in line 12", () => {
 
 it("names a file that is missing by the caller's own path", async () => {
   const { folder, stderr } = await checkSource('= Letter\n#image("logo.png")\n');
-  expect(stderr).toContain('note: letter.typ:2 reads "logo.png", which is not there.');
+  expect(stderr).toContain('note: letter.typ:2 reads "logo.png", which does not exist.');
   expect(stderr).toContain(`searched at ${join(folder, "logo.png")}`);
   // The copy that is compiled lies in another folder.
   expect(stderr.replaceAll(folder, "")).not.toMatch(/\/[\w-]*render-/);
@@ -149,7 +149,7 @@ it("checks again whenever a file changes, until it is interrupted", async () => 
   await expect.poll(() => seen).toContain("letter.typ compiles.");
   seen = "";
   await rm(join(folder, "part.typ"));
-  await expect.poll(() => seen).toContain("which is not there");
+  await expect.poll(() => seen).toContain("which does not exist");
   running.kill("SIGINT");
   expect((await running).exitCode).toBe(130);
 });

@@ -37,12 +37,12 @@ it("makes two hundred letters, interrupted and resumed, each whole and made once
     const names = await letters(folder);
     expect(names.length).toBeLessThan(200);
     expect(names.every((name) => /^p[0-9]+\.pdf$/.test(name))).toBe(true);
-    expect(Buffer.from(interrupted.stderr).toString("utf8")).toContain("The same command goes on from here.");
+    expect(Buffer.from(interrupted.stderr).toString("utf8")).toContain("Run the same command again to continue.");
     const first = await stat(join(folder, "letters", names[0] ?? ""));
 
     const resumed = await runCommand(folder, EACH, { env });
     expect(resumed.stderr).toContain(
-      `${200 - names.length} of 200 documents made, ${names.length} were there already.`,
+      `${200 - names.length} of 200 documents rendered, ${names.length} already existed.`,
     );
     expect(resumed.exitCode).toBe(0);
     expect(await letters(folder)).toHaveLength(200);
@@ -71,7 +71,7 @@ it("sends fewer at once to a service that is busy, waits for its Retry-After, an
   });
   const folder = await makeFolder(people(40));
   const { exitCode, stderr } = await runCommand(folder, EACH, { env: { SERVICE_URL: service.url } });
-  expect(stderr).toContain("40 of 40 documents made.");
+  expect(stderr).toContain("40 of 40 documents rendered.");
   expect(exitCode).toBe(0);
   expect(await letters(folder)).toHaveLength(40);
   expect(most).toBeLessThanOrEqual(8);
@@ -87,7 +87,7 @@ it("names each document that failed, makes the others, and ends with exit code 8
     env: { SERVICE_URL: service.url },
   });
   expect(stderr).toContain("line 2, letters/p1.pdf: template_compile_failed: No.");
-  expect(stderr).toContain("4 of 5 documents made, 1 failed.");
+  expect(stderr).toContain("4 of 5 documents rendered, 1 failed.");
   expect(exitCode).toBe(8);
 });
 
@@ -134,7 +134,7 @@ it("shows a bar in a terminal", async () => {
   const folder = await makeFolder(people(3));
   const { screen, exitCode } = await runInTerminal(folder, EACH, null, { SERVICE_URL: service.url });
   expect(screen).toContain("█");
-  expect(screen).toContain("3 of 3 documents made.");
+  expect(screen).toContain("3 of 3 documents rendered.");
   expect(exitCode).toBe(0);
 });
 

@@ -187,7 +187,7 @@ describe("a link that leads out of the project", () => {
     ["a link that nothing names", "x", ["render", "project", "-o", "out.pdf"]],
   ])("is not meant by %s that stays inside, or is the caller's own choice", async (_what, source, args) => {
     const { stderr, exitCode, renders } = await runAmongLinks(source, args);
-    expect(stderr).toMatch(/out\.pdf|1 of 1 documents made/);
+    expect(stderr).toMatch(/out\.pdf|1 of 1 documents rendered/);
     expect([exitCode, renders]).toEqual([0, 1]);
   });
 
@@ -271,7 +271,7 @@ describe("the exit code is", () => {
 
   it.each([
     ["2 for an option that there is not", ["render", "a.typ", "--colour"], "unknown option '--colour'"],
-    ["2 for a source that is not there", ["render", "b.typ"], "b.typ is not there"],
+    ["2 for a source that is not there", ["render", "b.typ"], "b.typ does not exist"],
     [
       "2 for data that is not JSON, by line and column",
       ["render", "a.typ", "-d", "bad.json"],
@@ -285,7 +285,7 @@ describe("the exit code is", () => {
       "Nothing was sent",
     ],
     ["4 for a template that does not compile", ["render", "bad.typ"], "document-rendering check bad.typ"],
-    ["7 for a service that is not there", ["render", "a.typ", "--url", UNREACHABLE], "Does it run there?"],
+    ["7 for a service that is not there", ["render", "a.typ", "--url", UNREACHABLE], "Is it running?"],
   ])("%s", async (title, args, words) => {
     const { exitCode, stderr, stdout } = await inProject(source, args);
     expect(stderr).toContain(words);
@@ -378,7 +378,7 @@ describe("--json", () => {
 
   it("reports what cannot begin", async () => {
     const { stdout } = await inProject({}, ["render", "a.typ", "--json"]);
-    expect(JSON.parse(stdout)).toEqual({ outcome: "failed", exitCode: 2, message: "a.typ is not there." });
+    expect(JSON.parse(stdout)).toEqual({ outcome: "failed", exitCode: 2, message: "a.typ does not exist." });
   });
 });
 
@@ -409,7 +409,7 @@ it("does not give the token of a checkout to another service", async () => {
     ["render", "a.typ", "--url", "http://render.example"],
     { env: { SERVICE_API_TOKEN: "" } },
   );
-  expect(stderr).toContain("No token for http://render.example is known");
+  expect(stderr).toContain("There is no token for http://render.example");
   expect(exitCode).toBe(2);
 });
 
@@ -451,7 +451,7 @@ describe("in a terminal", () => {
       { after: "[Y/n]", keys: "y\r" },
       { SERVICE_URL: url },
     );
-    expect(screen).toContain("Compile it on this machine to see the mistake? [Y/n]");
+    expect(screen).toContain("Compile it on this machine to see the error? [Y/n]");
     expect(screen).toContain("a.typ:12:1");
     expect(exitCode).toBe(4);
   });
@@ -466,7 +466,7 @@ describe("in a terminal", () => {
       { SERVICE_URL: url },
     );
     expect(screen).not.toContain("unknown variable");
-    expect(screen).toContain("To see the mistake: document-rendering check a.typ");
+    expect(screen).toContain("To see the error: document-rendering check a.typ");
   });
 
   it.each([
@@ -477,7 +477,7 @@ describe("in a terminal", () => {
     await writeProject(folder, { "a.typ": "#oops" });
     const typing = { after: "[Y/n]", keys };
     const { screen, exitCode } = await runInTerminal(folder, ["render", "a.typ"], typing, { SERVICE_URL: url });
-    expect(screen).toContain("To see the mistake: document-rendering check a.typ");
+    expect(screen).toContain("To see the error: document-rendering check a.typ");
     expect(exitCode).toBe(4);
   });
 });

@@ -1,6 +1,6 @@
 /**
  * The client over real connections to a server that does what a service rarely does: rejects for want of capacity, breaks
- * connections, redirects, and answers what is none of the service.
+ * connections, redirects, and responses that did not come from the service.
  */
 import { once } from "node:events";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -213,7 +213,7 @@ describe("an abort", () => {
   });
 });
 
-describe("what is none of the service", () => {
+describe("a response that did not come from the service", () => {
   it.each(NOT_THE_SERVICE)("is an error and is not retried: %s", async (_what, behaviour, status) => {
     server.behaviours = [behaviour];
     await expect(makeClient().render(REQUEST)).rejects.toMatchObject({ name: "UnexpectedResponseError", status });

@@ -220,7 +220,7 @@ describe.skipIf(python === null)("the Python client", () => {
     });
 
     it.each(NOT_THE_SERVICE)(
-      "raises at what is none of the service, and does not ask again: %s",
+      "raises at a response that did not come from the service, and does not ask again: %s",
       async (_what, behaviour, status) => {
         server.behaviours = [behaviour];
         expect((await render()).result).toMatchObject({ error: "UnexpectedResponseError", status });

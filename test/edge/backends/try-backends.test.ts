@@ -10,7 +10,7 @@ import { PROBLEMS, type ProblemCode } from "../../../rules/problem.ts";
 
 type Script = (sending: Sending) => Promise<BackendAnswer<string>>;
 
-const PATIENCE_MILLISECONDS = 60_000;
+const TIME_BUDGET_MILLISECONDS = 60_000;
 
 const file: Script = async ({ sent }) => {
   sent();
@@ -34,8 +34,8 @@ interface Outcome {
 async function forward(
   scripts: readonly Script[],
   bodies: (Uint8Array<ArrayBuffer> | null)[] = [],
-  patienceMilliseconds = PATIENCE_MILLISECONDS,
-  longestAnswerMilliseconds = PATIENCE_MILLISECONDS,
+  timeBudgetMilliseconds = TIME_BUDGET_MILLISECONDS,
+  longestAnswerMilliseconds = TIME_BUDGET_MILLISECONDS,
   clientSignal = new AbortController().signal,
 ): Promise<Outcome> {
   const events: string[] = [];
@@ -48,7 +48,7 @@ async function forward(
       return one;
     }
   })(scripts.length);
-  const deadline = Date.now() + patienceMilliseconds;
+  const deadline = Date.now() + timeBudgetMilliseconds;
   const body = {
     get bytes() {
       const next = bodies.shift();
@@ -153,17 +153,17 @@ describe("a backend that does not answer", () => {
     return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
   };
 
-  it("has what a backend may take by its own deadlines; the rest of the patience is for another one", async () => {
-    const patiences: number[] = [];
+  it("has what a backend may take by its own deadlines; the rest of the time budget is for another one", async () => {
+    const timeBudgets: number[] = [];
     const watched =
       (script: Script): Script =>
       (sending) => {
-        patiences.push(sending.patienceMilliseconds);
+        timeBudgets.push(sending.timeBudgetMilliseconds);
         return script(sending);
       };
     const { end, probed } = await forward([watched(never), watched(file)], [], 60_000, 200);
     expect(end).toEqual({ kind: "answered", answer: "file" });
-    expect(patiences).toEqual([200, 200]);
+    expect(timeBudgets).toEqual([200, 200]);
     expect(probed).toEqual([0]);
   });
 

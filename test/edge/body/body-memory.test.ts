@@ -178,7 +178,7 @@ describe("memory on offer", () => {
     for (const reservation of kept) {
       expect(await growth(reservation, 23)).toBe(true);
       reservation.offer(() => expect.unreachable());
-      reservation.keep();
+      reservation.withdraw();
     }
     expect(await growth(reserve(memory, "e"), 23)).toBe("waits");
     expect(kept.map(({ bytes }) => bytes)).toEqual([23, 23, 23, 23]);
