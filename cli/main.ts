@@ -19,7 +19,7 @@ import { VERSION } from "./version.ts";
 const interruption = new AbortController();
 process.once("SIGINT", () => interruption.abort());
 process.once("SIGTERM", () => interruption.abort());
-// Whoever reads our output may stop reading: `| head` is no failure.
+// The reader of our output may stop reading: `| head` is not a failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
 });

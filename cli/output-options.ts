@@ -28,7 +28,7 @@ export interface OutputFlags {
   readonly filename?: string | undefined;
 }
 
-/** By these names the caller knows the options. */
+/** The options as the caller writes them. */
 const OPTION_NAMES = {
   page: "--page",
   ppi: "--ppi",

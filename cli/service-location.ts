@@ -24,7 +24,7 @@ export interface ServiceLocation {
   readonly token: string;
 }
 
-/** @throws CommandError for a URL that is none, or a token file that cannot be read. */
+/** @throws CommandError for an invalid URL, or a token file that cannot be read. */
 export async function locateService(
   { url, tokenFile }: ServiceOptions,
   env: NodeJS.ProcessEnv = process.env,
@@ -51,7 +51,7 @@ export async function tokenFrom(file: string): Promise<string> {
     throw new CommandError(`The token file ${file} cannot be read.`);
   });
   const token = text.trim();
-  // Anything else cannot stand in a header. The message must not quote it.
+  // Anything else cannot be in a header. The message must not quote it.
   if (!/^[!-~]+$/.test(token)) throw new CommandError(`The token file ${file} must contain one line of visible ASCII.`);
   return token;
 }

@@ -16,7 +16,7 @@ export interface Service {
   readonly client: ServiceClient;
 }
 
-/** @throws CommandError when no token is known, or the URL is none */
+/** @throws CommandError when no token is known, or the URL is invalid */
 export async function openService(
   options: ServiceOptions,
   clientOptions: Pick<ServiceClientOptions, "retry"> = {},

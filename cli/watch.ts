@@ -16,7 +16,7 @@ export interface WatchedProject {
   readonly except: readonly string[];
 }
 
-/** Editors write a file in several steps: so long nothing must change. */
+/** Editors write a file in several steps: nothing must change for this long. */
 const SETTLE_MILLISECONDS = 100;
 const IGNORED_FOLDERS = new Set([".git", "node_modules"]);
 

@@ -51,7 +51,7 @@ export class ConstraintsCache {
   /**
    * The constraints that are kept, or those that `send` fetches.
    *
-   * @throws UnexpectedResponseError when the answer is no constraints document
+   * @throws UnexpectedResponseError when the response is not a constraints document
    */
   async get(send: (request: ServiceRequest) => Promise<Answer>): Promise<ConstraintsOutcome> {
     await this.#load();

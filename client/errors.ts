@@ -1,5 +1,5 @@
 /**
- * What `ServiceClient` throws: failures that are no answer of the service. A problem that the service answers, or would
+ * What `ServiceClient` throws: failures instead of an answer of the service. A problem that the service answers, or would
  * answer, is a value; an abort throws the signal's own reason, as `fetch` does.
  */
 

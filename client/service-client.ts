@@ -56,7 +56,7 @@ export type CheckResult =
 /**
  * A client of one deployment. It keeps no connection and needs no closing.
  *
- * Every method throws `ServiceUnreachableError` after the last retry, `UnexpectedResponseError` when something else than the
+ * Every method throws `ServiceUnreachableError` after the last retry, `UnexpectedResponseError` when something other than the
  * service answers, and the reason of the signal when it is aborted. Problems are returned, not thrown.
  */
 export class ServiceClient {

@@ -8,7 +8,7 @@ const STORAGE_KEY = "api-token";
 /** `npm start` prints a link with the token in its fragment, which browsers send to nobody. */
 const FRAGMENT = /^#token=(.+)$/;
 
-/** What is known of the token. */
+/** What is known about the token. */
 export type TokenState = "not set" | "set" | "rejected";
 
 /**

@@ -1,6 +1,6 @@
 /**
  * `check`: compiles a project on this machine under the service's conditions and shows what Typst says. The service never
- * passes that on, because it must not reveal anything of a template to whoever only sees its answers.
+ * passes that on, because it must not reveal anything of a template to those who see only its answers.
  */
 import { createHash } from "node:crypto";
 import { basename, extname, join, resolve } from "node:path";
@@ -89,7 +89,7 @@ export function addCheckCommand(program: Command, signal: AbortSignal): void {
 
 export interface Checked {
   readonly exitCode: ExitCode;
-  /** Where the first page is; null where it was not kept. */
+  /** Where the first page is; null if it was not kept. */
   readonly page: string | null;
 }
 
@@ -188,7 +188,7 @@ function reportCompiled(compiled: Compiled, project: Project, flags: CheckFlags)
 
 async function openPage(page: string): Promise<void> {
   const viewer = await open(resolve(page));
-  // A machine without a viewer is no reason to stop.
+  // A missing viewer is no reason to stop.
   viewer.on("error", () => say(printableLine(`No viewer could open ${page}.`)));
 }
 

@@ -74,7 +74,7 @@ async function targetOf(options: TargetOptions): Promise<ExaminationTarget> {
   return { url: baseUrl(url), token, backendToken, metricsToken, origins, typst };
 }
 
-/** A file comes first, then the environment; empty where there is neither. */
+/** A file comes first, then the environment; empty if there is neither. */
 function secretFrom(file: string | undefined, inEnvironment = ""): string | Promise<string> {
   return file === undefined ? inEnvironment.trim() : tokenFrom(file);
 }

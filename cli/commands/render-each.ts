@@ -20,16 +20,16 @@ import { asCommandError, openService } from "../service.ts";
 import { type Progress, printableLine, progressBar, say, startProgress } from "../terminal.ts";
 import { DEFAULT_JOBS, type RenderFlags } from "./render-flags.ts";
 
-/** So often one document is sent to a service that is busy. */
+/** How often one document is sent to a busy service. */
 const MAX_BUSY_ATTEMPTS = 50;
-/** So often one document is sent to a service that cannot be reached. */
+/** How often one document is sent to a service that cannot be reached. */
 const MAX_UNREACHABLE_ATTEMPTS = 4;
 const UNREACHABLE_WAIT_SECONDS = 2;
-/** Then it is the template that is wrong, not the data. */
+/** After these, the template is to blame, not the data. */
 const MAX_FAILURES_BEFORE_A_SUCCESS = 10;
 const MAX_LISTED_FAILURES = 20;
 
-/** Problems that the next document would have as well. */
+/** Problems that the next document would have too. */
 const FATAL_CODES: ReadonlySet<string> = new Set(["forbidden", "not_found", "method_not_allowed"]);
 
 /** Renders all documents. @returns the exit code */
@@ -87,7 +87,7 @@ class EachRun {
   readonly #failures: Failure[] = [];
   #made = 0;
   #present = 0;
-  /** Why the run ended before its last document; null where it did not. */
+  /** Why the run ended before its last document; null if it did not. */
   #fatal: CommandError | null = null;
 
   constructor(parts: RunParts) {

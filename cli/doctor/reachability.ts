@@ -1,5 +1,5 @@
 /**
- * Whether the host can be reached, layer by layer, so that each has a finding of its own.
+ * Whether the host can be reached, layer by layer, so that each has its own finding.
  */
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";

@@ -60,7 +60,7 @@ export const REJECTIONS = group("Rejections", "token", [
       const { max_request_body_bytes: limit = DEFAULT_LIMITS.max_request_body_bytes } = known(constraints).limits;
       const exchange = await edge.render({}, edge.credentials, limit + 1);
       if (exchange.kind === "no-answer" || exchange.status !== 413) return exchange;
-      // A gateway in front may have a limit of its own, and then answers 413 itself.
+      // A gateway in front may have its own limit, and then answers 413 itself.
       return ok(exchange.problem === null ? "413 of a gateway in front" : "413 request_too_large");
     },
   }),

@@ -86,7 +86,7 @@ function readLine(text: string, line: number, template: string): Line {
   return mistake === null ? { document: { line, data: text, path } } : { mistake };
 }
 
-/** A text or number in the data; null where there is none. */
+/** A text or number in the data; null if there is none. */
 function memberOf(value: unknown, path: readonly string[]): string | null {
   let found = value;
   for (const name of path) {
@@ -96,7 +96,7 @@ function memberOf(value: unknown, path: readonly string[]): string | null {
   return typeof found === "string" || typeof found === "number" ? String(found) : null;
 }
 
-/** Why a value cannot stand in a file name; null where it can. The value itself is quoted as JSON. */
+/** Why a value cannot be in a file name; null if it can. The value itself is quoted as JSON. */
 function unsafeName(value: string, name: string): string | null {
   const shown = JSON.stringify(value.slice(0, 80));
   if (value.trim() === "") return `{${name}} is empty`;

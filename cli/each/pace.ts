@@ -35,7 +35,7 @@ export class Pace {
     this.#queue.concurrency++;
   }
 
-  /** The service has refused a request for its load: nothing begins for so long. */
+  /** The service has refused a request for its load: nothing begins for this long. */
   refused(seconds: number): void {
     const until = performance.now() + seconds * 1000;
     // Requests that were under way together are refused together: that is one sign, not many.

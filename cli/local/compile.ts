@@ -35,7 +35,7 @@ export interface LocalSettings {
   readonly typstPath: string;
   /** Folders of fonts that the operator of the service provides, beside Typst's own. */
   readonly fontPaths: readonly string[];
-  /** The operator's folder of packages; null where there is none. */
+  /** The operator's folder of packages; null if there is none. */
   readonly packagePath: string | null;
   readonly limits: Limits;
 }
@@ -48,7 +48,7 @@ export interface Compiled {
   readonly diagnostics: readonly Diagnostic[];
   /** Why there is no output where Typst itself did not complain; else null. */
   readonly reason: string | null;
-  /** The document or image, or each image of an archive; none where it failed. */
+  /** The document or image, or each image of an archive; none if it failed. */
   readonly pages: readonly Buffer[];
 }
 

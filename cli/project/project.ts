@@ -17,7 +17,7 @@ const MAIN_FILE = "main.typ";
 const DATA_FILE = "data.json";
 /** Fonts are named by their family in a source, so no literal leads to them: those in this folder always come along. */
 const FONT_FILES = "fonts/**/*.{ttf,otf,ttc,otc,TTF,OTF,TTC,OTC}";
-/** No request may carry so many; more would only be read in vain. */
+/** No request may carry this many; more would be read for nothing. */
 const MAX_FILES = 5000;
 
 export interface ProjectFile {
@@ -34,7 +34,7 @@ export interface Project {
   readonly sourcePath: string;
   readonly source: Buffer;
   readonly files: readonly ProjectFile[];
-  /** The JSON file for `data`; null where there is none. Of a folder it is its `data.json`. */
+  /** The JSON file for `data`; null if there is none. Of a folder it is its `data.json`. */
   readonly dataPath: string | null;
   /** What a source reads and nobody has: one sentence each. Typst may never come to read it, so these are no errors. */
   readonly warnings: readonly string[];

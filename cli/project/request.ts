@@ -30,7 +30,7 @@ export interface DataText {
  * Reads the data of a project.
  *
  * @param path the file that the caller names, `-` for standard input; null for what the project itself has.
- * @returns null where there is none.
+ * @returns null if there is none.
  * @throws CommandError when it is not JSON.
  */
 export async function readData(project: Project, path: string | null): Promise<DataText | null> {

@@ -145,7 +145,7 @@ function forwardedHeaders(context: EdgeContext): Record<string, string> {
   return { "X-Forwarded-Proto": protocol.slice(0, -1), "X-Forwarded-Host": host };
 }
 
-/** The caller's trace. Where the platform records spans, they belong to a trace of its own, so this one is passed on unchanged. */
+/** The caller's trace. Where the platform records spans, they belong to a separate trace, so this one is passed on unchanged. */
 function traceHeaders(headers: Headers): Record<string, string> {
   const parent = parseTraceparent(headers.get(TRACEPARENT_HEADER));
   if (parent === null) return {};

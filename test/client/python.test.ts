@@ -29,7 +29,7 @@ import { API_TOKEN } from "../support/tokens.ts";
 
 const DRIVER = fileURLToPath(new URL("python_driver.py", import.meta.url));
 
-/** The interpreter, or null where there is none of the version that the client needs. */
+/** The interpreter, or null if there is none of the version that the client needs. */
 function findPython(): string | null {
   try {
     execFileSync("python3", ["-c", "import sys; sys.exit(sys.version_info < (3, 10))"]);
@@ -212,7 +212,7 @@ describe.skipIf(python === null)("the Python client", () => {
       expect(result).toMatchObject({ error: "ServiceUnreachableError" });
     });
 
-    it.each([429, 502, 503, 504])("takes a gateway's %i for a service that cannot be reached", async (status) => {
+    it.each([429, 502, 503, 504])("treats a gateway's %i as a service that cannot be reached", async (status) => {
       server.behaviours = [answer(status, { "Content-Type": "text/html", "Retry-After": "0" }), rendered];
       expect((await render()).result).toMatchObject({ ok: true });
       server.behaviours = [answer(status, { "Content-Type": "text/html" })];
@@ -310,7 +310,7 @@ describe.skipIf(python === null)("the Python client", () => {
       expect((await call("check", options(), REQUEST)).result).toMatchObject({ verdict: "accepted" });
     });
 
-    it("tells of a wrong token, for renders, checks and constraints alike", async () => {
+    it("reports a wrong token, for renders, checks and constraints alike", async () => {
       const wrong = { ...options(), token: "wrong" };
       expect((await call("render", wrong, REQUEST)).result).toMatchObject({ problem: { code: "forbidden" } });
       expect((await call("check", wrong, REQUEST)).result).toMatchObject({ verdict: "unavailable" });

@@ -29,7 +29,7 @@ describe("the wait before another attempt", () => {
     expect(waitBeforeRetry(POLICY, 1, 0, 3600, 0)).toBeNull();
   });
 
-  it("is none without retries", () => {
+  it("is absent without retries", () => {
     expect(waitBeforeRetry(retryPolicy(false), 1, 0, 0, 0)).toBeNull();
   });
 });

@@ -194,7 +194,7 @@ describe("the constraints", () => {
     expect([sent, statuses]).toEqual([["GET /v1/constraints if changed"], [304]]);
   });
 
-  it("are fetched again when a store has what is none, or an older document", async () => {
+  it("are fetched again when a store has an invalid or an older document", async () => {
     for (const stored of [
       { etag: '"old"', document: { rules_version: 1 } },
       { etag: '"old"', document: null },
@@ -233,14 +233,14 @@ describe("a problem of the service", () => {
     expect(await client.constraints()).toMatchObject({ ok: false, problem });
   });
 
-  it("is not_found where the URL has a path that nobody serves", async () => {
+  it("is not_found if nothing is served at the path of the URL", async () => {
     const client = makeClient({ url: new URL("elsewhere", service.edge.url) });
     const problem = await problemOf(client, { source: "x" });
     expect(problem).toMatchObject({ code: "not_found", instance: expect.stringContaining("/elsewhere/v1/render#") });
   });
 });
 
-it("something else than the service is no problem but an error", async () => {
+it("anything other than the service is an error, not a problem", async () => {
   const page = new URL("data:text/html,hello");
   const client = makeClient({ fetch: () => fetch(page), checkBeforeSending: false });
   await expect(client.render({ source: "x" })).rejects.toThrow(UnexpectedResponseError);

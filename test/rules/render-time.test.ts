@@ -66,7 +66,7 @@ describe("the time for waiting", () => {
     ["is half of a shorter time budget, so that there is time to render", 30_000, 15_000],
     ["is half of a time budget that no whole render fits in", 10_000, 5000],
     ["is nothing when the edge does not wait any more", 0, 0],
-  ])("%s", { => {
+  ])("%s", (_what, timeBudget, milliseconds) => {
     expect(queueDeadlineMilliseconds(settings, timeBudget)).toBe(milliseconds);
   });
 

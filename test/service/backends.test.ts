@@ -112,7 +112,7 @@ const FAILURES: readonly (readonly [string, Behaviour])[] = [
   ["is a server that answers 200 with a problem's media type", foreign(200, "application/problem+json")],
   ["answers 200 with two media types", foreign(200, "application/pdf, text/html")],
   ...[400, 413, 500].map((status): readonly [string, Behaviour] => [
-    `is a proxy that answers ${status} with a problem of its own`,
+    `is a proxy that answers ${status} with its own problem`,
     foreign(status, "application/problem+json"),
   ]),
   ["answers 400 with a problem of another status", foreign(400, "application/problem+json", "render_failed")],

@@ -38,7 +38,7 @@ const expectStart = async (answer: Response, type: string, signature: string) =>
 
 /** Sends a request of each kind as often as its share says. */
 const KINDS: Readonly<Record<string, Kind>> = {
-  "an SVG of a size of its own": {
+  "an SVG of its own size": {
     share: 6,
     init: (number) => post({ source: page, data: widthOf(number), output: { format: "svg" } }),
     check: async (answer, number) => {

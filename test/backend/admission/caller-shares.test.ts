@@ -139,7 +139,7 @@ describe("the slot that slow callers leave free", () => {
     expect(renders.running("slow")).toBe(running);
   });
 
-  it("is left for as long after a request that gave up waiting", async () => {
+  it("is left for as long after a request that stopped waiting", async () => {
     const renders = await quickAndSlow();
     await renders.pass(10);
     await ask(renders, "first", "second");
@@ -300,7 +300,7 @@ describe("the slot that slow callers leave free", () => {
       expect(Math.max(...waits)).toBeLessThan(1);
     });
 
-    it("to the request for which there is no place in the queue", async () => {
+    it("to a request for which there is no place in the queue", async () => {
       const renders = new RendersInVirtualTime({ ...OPTIONS, maxWaiting: 1 });
       await renderOnce(renders, "slow", 10);
       await renderOnce(renders, "quick", QUICK_SECONDS);

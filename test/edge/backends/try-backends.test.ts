@@ -114,12 +114,12 @@ it.each(OTHERS.filter((code) => code !== "render_queue_full"))(
   },
 );
 
-it.each(OTHERS)("has a backend probed after %s, unless the request is blamed or the backend full", async (code) => {
+it.each(OTHERS)("probes a backend after %s, unless the request was to blame or the backend was full", async (code) => {
   const isOwn = ["forbidden", "not_found", "method_not_allowed", "service_unavailable"].includes(code);
   expect((await forward([problem(code), file])).probed).toEqual(isOwn ? [0] : []);
 });
 
-it("does not take a backend for broken that is about to stop", async () => {
+it("does not treat a backend that is about to stop as broken", async () => {
   const load = { running: 0, waiting: 0, slots: 1, isDraining: true };
   const { end, choice, probed } = await forward([problem("service_unavailable", null, load), file]);
   expect([end.kind, probed, choice.choose(Date.now(), new Set(), () => 0)]).toEqual(["answered", [], 1]);
@@ -153,7 +153,7 @@ describe("a backend that does not answer", () => {
     return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
   };
 
-  it("has what a backend may take by its own deadlines; the rest of the time budget is for another one", async () => {
+  it("is given the time that a backend may take by its own deadlines; the rest of the time budget is for another one", async () => {
     const timeBudgets: number[] = [];
     const watched =
       (script: Script): Script =>
@@ -178,7 +178,7 @@ it("remembers an attempt for a second after its deadline, in which a late answer
   expect(choice.underWay(Date.now())).toBe(0);
 });
 
-it("an attempt whose client leaves is aborted, and tells nothing about its backend", async () => {
+it("an attempt whose client leaves is aborted, and does not count against its backend", async () => {
   const client = new AbortController();
   let wasAborted = false;
   const left: Script = ({ signal }) => {

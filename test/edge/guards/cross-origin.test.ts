@@ -140,7 +140,7 @@ describe("another origin", () => {
     expect(list(answer, "Vary")).toContain("Origin");
   });
 
-  it("is allowed by an asterisk, whoever asks, so that caches need not distinguish", async () => {
+  it("is allowed by an asterisk for every caller, so that caches need not distinguish", async () => {
     for (const origin of ["https://other.example", "null", null]) {
       const answer = await send("/health", { settings: ALL, origin });
       expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("*");
