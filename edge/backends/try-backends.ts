@@ -28,7 +28,7 @@ export interface Forwarded<Backend, Answer> extends Probing<Backend> {
   readonly deadline: number;
   /** How long a backend may take by its own deadlines. */
   readonly longestAnswerMilliseconds: number;
-  readonly body: Pick<HeldBody, "bytes" | "keep" | "offer">;
+  readonly body: Pick<HeldBody, "bytes" | "withdraw" | "offer">;
   /** Aborted when the client disconnects. */
   readonly clientSignal: AbortSignal;
   /** Sends the render. It rejects when no answer begins. */

@@ -54,7 +54,7 @@ async function forward(
       const next = bodies.shift();
       return next === undefined ? new Uint8Array(1) : next;
     },
-    keep: () => void events.push("keep"),
+    withdraw: () => void events.push("withdraw"),
     offer: () => void events.push("offer"),
   };
   const end = await tryBackends<Script, string>({
@@ -86,7 +86,7 @@ async function forward(
 it("returns the first final answer, and discards the others", async () => {
   const { end, events } = await forward([problem("service_unavailable"), file]);
   expect(end).toEqual({ kind: "answered", answer: "file" });
-  expect(events).toEqual(["keep", "ask 1", "discard service_unavailable", "keep", "ask 2", "offer"]);
+  expect(events).toEqual(["withdraw", "ask 1", "discard service_unavailable", "withdraw", "ask 2", "offer"]);
 });
 
 const FINAL: readonly ProblemCode[] = [
@@ -199,7 +199,7 @@ it("ends when another request has taken the memory of the body", async () => {
   };
   const { end, events } = await forward([lost, file], [new Uint8Array(1), null]);
   expect(end).toEqual({ kind: "failed", cause: "body_dropped" });
-  expect(events).toEqual(["keep", "ask 1", "offer", "keep"]);
+  expect(events).toEqual(["withdraw", "ask 1", "offer", "withdraw"]);
 });
 
 it("does not offer the body while a backend gets it, even if the previous backend then takes the rest", async () => {
@@ -214,5 +214,5 @@ it("does not offer the body while a backend gets it, even if the previous backen
   };
   const { end, events } = await forward([early, next]);
   expect(end.kind).toBe("answered");
-  expect(events).toEqual(["keep", "ask 1", "discard render_queue_full", "keep", "ask 2", "offer"]);
+  expect(events).toEqual(["withdraw", "ask 1", "discard render_queue_full", "withdraw", "ask 2", "offer"]);
 });
