@@ -1,5 +1,5 @@
 /**
- * From the options of the command to the `output` of a request. Rules over several fields are left to the rules of the
+ * Turns the options of the command into the `output` of a request. Rules over several fields are left to the rules of the
  * service: they are checked before anything is sent.
  */
 import { extname } from "node:path";

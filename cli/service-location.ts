@@ -41,7 +41,7 @@ export async function locateService(
   }
   if (tokenFile !== undefined) return { url: address, token: await tokenFrom(tokenFile) };
   if (env.SERVICE_API_TOKEN) return { url: address, token: env.SERVICE_API_TOKEN.trim() };
-  // Only to this machine: the token of a checkout is no business of another service.
+  // Only to this machine: the token of a checkout must not reach another service.
   return { url: address, token: LOOPBACK_HOSTS.has(parsed.hostname) ? await tokenOfCheckout() : "" };
 }
 

@@ -1,5 +1,5 @@
 /**
- * Runs a task now and again after each change of a project, one at a time.
+ * Runs a task at once and after each change of a project, one run at a time.
  */
 import { realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve, sep } from "node:path";

@@ -24,7 +24,7 @@ export interface ConstraintsStore {
   save(constraints: StoredConstraints): void | Promise<void>;
 }
 
-/** How long constraints are used without asking whether they still hold. A deployment rarely changes. */
+/** How long constraints are used without asking whether they are still valid. A deployment rarely changes. */
 const MAX_AGE_SECONDS = 300;
 
 interface Kept {

@@ -1,5 +1,5 @@
 /**
- * Makes all checks of a deployment, one after the other, and reports each as soon as it is made.
+ * Runs all checks of a deployment, one after the other, and reports each as soon as it is done.
  */
 import { printable } from "../terminal.ts";
 import { Allowance } from "./allowance.ts";

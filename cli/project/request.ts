@@ -66,7 +66,7 @@ export function requestOf(project: Project, data: DataText | null, output: Outpu
   };
 }
 
-/** Text where it can be: it is shorter than Base64, unless most of it has to be escaped. */
+/** Text if it can be: it is shorter than Base64, unless most of it has to be escaped. */
 function requestFile(bytes: Buffer): RequestFile {
   return isUtf8(bytes) && !bytes.includes(0) ? textFile(bytes.toString("utf8")) : binaryFile(bytes);
 }

@@ -56,7 +56,7 @@ async function bubblewrapObstacle(signal, isTried) {
   const located = await locateBubblewrap();
   if ("path" in located) return isTried ? trialObstacle(located.path, signal) : undefined;
   if (located.reason === "wrong_setting") return located.error;
-  const isMissing = "bubblewrap, which sandboxes renders, is missing";
+  const isMissing = "bubblewrap is missing: it sandboxes renders";
   if (!(await canFetchBubblewrap())) {
     return (
       `${isMissing}. Install the package bubblewrap (\`dnf install bubblewrap\`, \`pacman -S bubblewrap\`) and run this ` +

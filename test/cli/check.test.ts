@@ -19,7 +19,7 @@ async function checkSource(
   return { folder, ...(await runCommand(folder, ["check", "letter.typ", ...args])) };
 }
 
-describe("a mistake in line 12", () => {
+describe("an error in line 12", () => {
   it("is shown in line 12, in the words of Typst, with exit code 4", async () => {
     const { exitCode, stderr } = await checkSource(`${ELEVEN_LINES}#oops(1)\n`);
     expect(stderr).toBe(
@@ -112,7 +112,7 @@ it("reports by the rules what the service would not take, with exit code 3", asy
   expect(exitCode).toBe(3);
 });
 
-it("writes the document where it is told to", async () => {
+it("writes the document to the file of --output", async () => {
   const { folder, exitCode } = await checkSource("x", {}, ["-o", "out/page.png", "--ppi", "36"]);
   expect(exitCode).toBe(0);
   expect(PNG.sync.read(await readFile(join(folder, "out/page.png"))).width).toBe(298);

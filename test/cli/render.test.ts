@@ -442,7 +442,7 @@ describe("in a terminal", () => {
     expect(piped.stderr).not.toContain("Rendering");
   });
 
-  it("offers to check a template that does not compile, and shows the mistake", async () => {
+  it("offers to check a template that does not compile, and shows the error", async () => {
     const folder = await makeTemporaryFolder("command-");
     await writeProject(folder, { "a.typ": `${"\n".repeat(11)}#oops` });
     const { screen, exitCode } = await runInTerminal(
