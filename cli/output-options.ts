@@ -79,7 +79,7 @@ function formatOf({ format, output }: OutputFlags): OutputFormat {
   throw new CommandError(`.${extension} is not an output format: add --format ${OUTPUT_FORMATS.join("|")}.`);
 }
 
-/** @throws CommandError where a list has no place in a request */
+/** @throws CommandError if a list cannot be in a request */
 function standardsOf({ standards = [] }: OutputFlags): PdfStandards | undefined {
   const [first, second, ...more] = standards;
   if (first === undefined) return undefined;

@@ -20,7 +20,7 @@ export interface ServiceOptions {
 
 export interface ServiceLocation {
   readonly url: string;
-  /** Empty where none is known: the service then answers 403. */
+  /** Empty if none is known: the service then answers 403. */
   readonly token: string;
 }
 

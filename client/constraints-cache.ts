@@ -29,7 +29,7 @@ const MAX_AGE_SECONDS = 300;
 
 interface Kept {
   readonly constraints: PublishedConstraints;
-  /** Null where the service sent none. */
+  /** Null if the service sent none. */
   readonly etag: string | null;
   /** On the clock of `performance.now()`. */
   validUntilMilliseconds: number;

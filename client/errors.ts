@@ -22,7 +22,7 @@ export class ServiceUnreachableError extends Error {
 /** The response did not come from this service: the URL is probably wrong. Never retried. */
 export class UnexpectedResponseError extends Error {
   override readonly name = "UnexpectedResponseError";
-  /** The status of the answer; 0 where a browser hides it, as it does for redirects. */
+  /** The status of the answer; 0 if a browser hides it, as it does for redirects. */
   readonly status: number;
 
   constructor(message: string, status: number) {

@@ -18,7 +18,7 @@ export type RenderedContentType = keyof typeof EXTENSIONS;
 export interface RenderedFile {
   readonly ok: true;
   readonly contentType: RenderedContentType;
-  /** A name without folders. `document` with its extension where a browser hides the header of another origin. */
+  /** A name without folders. `document` with its extension if a browser hides the header of another origin. */
   readonly filename: string;
   /** The size that the service announced; null if it is hidden or unknown. */
   readonly sizeBytes: number | null;

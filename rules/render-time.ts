@@ -1,6 +1,6 @@
 /**
  * The time that a render may take, layer by layer. Edge and backend read the same settings, and refuse to start if a layer would give
- * up before the one below it, because then nobody could say why a render failed.
+ * up before the one below it, because then it would be unclear why a render failed.
  */
 import { type Environment, type IntegerSetting, readIntegerSettings, SettingError } from "./settings.ts";
 

@@ -119,7 +119,7 @@ export async function checkProject(source: string, flags: CheckFlags, signal: Ab
   return { exitCode: compiled.ok ? EXIT_CODES.success : EXIT_CODES.template, page };
 }
 
-/** What the rules say, by the limits of the service where they are known. */
+/** What the rules say, by the limits of the service if they are known. */
 async function validRequest(project: Project, data: DataText | null, options: OutputOptions, flags: CheckFlags) {
   const constraints = await knownConstraints(flags);
   const body = encodeRequest(requestOf(project, data, options));

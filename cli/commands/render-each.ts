@@ -1,7 +1,7 @@
 /**
  * `render --each`: one template, a document for each line of data.
  *
- * A document that is there is whole (output-file.ts), so a run that was interrupted goes on where it ended.
+ * A document that exists is complete (output-file.ts), so a run that was interrupted continues where it stopped.
  */
 import { stat } from "node:fs/promises";
 import type { ServiceClient, ServiceProblem } from "../../client/client.ts";

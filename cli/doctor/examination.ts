@@ -16,7 +16,7 @@ export interface NamedUrl {
 export interface ExaminationTarget {
   /** The URL of the edge; its path ends with a slash. */
   readonly url: URL;
-  /** Empty where none is known. */
+  /** Empty if none is known. */
   readonly token: string;
   /** Backends that this machine can reach. */
   readonly origins: readonly NamedUrl[];

@@ -1,5 +1,5 @@
 /**
- * What the edge's `/metrics` says about its origins, where it is open. It is read after the renders, so that they are in it.
+ * What the edge's `/metrics` says about its origins, if it is open. It is read after the renders, so that they are in it.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { TYPST_VERSION } from "../../machine/typst-release.mjs";

@@ -22,7 +22,7 @@ export class Pace {
     return this.#queue.concurrency;
   }
 
-  /** Puts a task at the end, or, where it has been refused before, in front of the others. */
+  /** Puts a task at the end, or, if it has been refused before, in front of the others. */
   add(task: () => Promise<void>, isAgain = false): void {
     // The task reports its own failures.
     void this.#queue.add(task, { priority: isAgain ? 1 : 0 });

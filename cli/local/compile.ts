@@ -46,7 +46,7 @@ export interface Compiled {
   /** What Typst wrote, with the lines and paths of the caller; empty if it wrote nothing. */
   readonly text: string;
   readonly diagnostics: readonly Diagnostic[];
-  /** Why there is no output where Typst itself did not complain; else null. */
+  /** Why there is no output although Typst itself did not complain; otherwise null. */
   readonly reason: string | null;
   /** The document or image, or each image of an archive; none if it failed. */
   readonly pages: readonly Buffer[];

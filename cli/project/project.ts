@@ -36,7 +36,7 @@ export interface Project {
   readonly files: readonly ProjectFile[];
   /** The JSON file for `data`; null if there is none. Of a folder it is its `data.json`. */
   readonly dataPath: string | null;
-  /** What a source reads and does not exist: one sentence each. Typst may never read it, so these are not errors. */
+  /** What a source reads but does not exist: one sentence each. Typst may never read it, so these are not errors. */
   readonly warnings: readonly string[];
 }
 

@@ -363,7 +363,7 @@ describe("the platform's span of a request", () => {
     expect(log).not.toHaveBeenCalled();
   });
 
-  it("that is not sampled is not changed", async () => {
+  it("gets no attributes if it is not sampled", async () => {
     expect(await spanOf(false)).toEqual([]);
   });
 });

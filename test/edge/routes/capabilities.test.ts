@@ -231,7 +231,7 @@ describe("an answer that is not a document", () => {
     expect(cancel).toHaveBeenCalledOnce();
   });
 
-  it("is accepted at its size limit", async () => {
+  it("is told from a document of exactly the size limit", async () => {
     const one = origin("a", WITH());
     one.answer = () => new Response(valid.padEnd(MAX_CAPABILITIES_BYTES));
     expect(await packagesOf(new CommonCapabilities([one]))).toEqual(["letter"]);
