@@ -74,7 +74,7 @@ describe("a rendered file", () => {
     let text = "";
     for await (const chunk of file.body.pipeThrough(new TextDecoderStream())) text += chunk;
     expect(text).toMatch(/^<svg/);
-    await expect(file.bytes()).rejects.toThrow("has been read");
+    await expect(file.bytes()).rejects.toThrow("has already been read");
   });
 
   it.each([

@@ -395,7 +395,7 @@ export const OF_A_LOSS: readonly ((edge: SimulatedEdge, backend: number, probedA
   [
     /** Whatever callers send, an origin that was healthy throughout a probe does not go out of use. */
     function onlyBackendsThatFailGoOutOfUse(edge, backend, probedAt, { disturbances, time }) {
-      return disturbances.isClear(edge.index, backend, probedAt, time.now) ? `backend ${backend} was well` : null;
+      return disturbances.isClear(edge.index, backend, probedAt, time.now) ? `backend ${backend} was healthy` : null;
     },
   ];
 
@@ -471,7 +471,7 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
   function backendsAreToldWhatIsLeft({ attempts }, { settings }) {
     for (const { timeBudgetMilliseconds: told, remainingMilliseconds } of attempts) {
       const left = Math.min(remainingMilliseconds, longestAnswerMilliseconds(settings));
-      if (Math.abs(told - left) > ROUNDING_MILLISECONDS) return `told ${told} ms, ${left} not rendered`;
+      if (Math.abs(told - left) > ROUNDING_MILLISECONDS) return `told ${told} ms, ${left} are left`;
     }
     return null;
   },
@@ -530,7 +530,7 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
       const own = attempts.filter(({ backend }) => backend === index);
       if (own.length === 0 && (lost >= MAX_BROUGHT_DOWN || isBodyTaken || isTooLate)) continue;
       if (own.length > 0 && own.every((attempt) => isExcused(attempt, world))) continue;
-      return `backend ${index} was well; ${answer.status} after ${attempts.map(describeAttempt).join(", ") || "nothing"}`;
+      return `backend ${index} was healthy; ${answer.status} after ${attempts.map(describeAttempt).join(", ") || "nothing"}`;
     }
     return null;
   },
