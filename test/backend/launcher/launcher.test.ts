@@ -205,7 +205,7 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
 
   it("that is killed is over even if a process of another session keeps its output open", async () => {
     const { launcher } = await openLauncher({ shellName, answerTimeoutMilliseconds: 200 });
-    const launched = launcher.start(shell("setsid sleep 300 & echo $!"));
+    const launched = launcher.start(shell("setsid sh -c 'echo $$; exec sleep 300' &\nwait"));
     const [line] = await once((await launched.output) ?? new EventEmitter(), "data");
     launched.kill();
     expect(await launched.end).toMatchObject({ kind: "failed" });
