@@ -212,7 +212,7 @@ export const PROBLEMS = {
     title: "Template compile failed",
     context: [],
     cause:
-      "Typst could not make the requested output of this template: an error in it, a page selection that matches nothing, several pages for a single image, or memory exhausted.",
+      "Typst could not produce the requested output from this template: an error in it, a page selection that matches nothing, several pages for a single image, or memory exhausted.",
   },
   render_queue_full: {
     status: 429,

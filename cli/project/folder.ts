@@ -36,7 +36,7 @@ export async function readNamed(path: string, name: string, folder: string): Pro
   if (real === null || found === null) throw new CommandError(`${shown} does not exist.`);
   if (await leadsOutOf(folder, path, real)) {
     throw new CommandError(
-      `${shown} is not sent: it is a link to outside the folder of the source, ${printableLine(folder)}. Copy the file there instead.`,
+      `${shown} is not sent: a link leads out of the folder of the source, ${printableLine(folder)}. Copy the file there instead.`,
     );
   }
   if (!found.isFile()) throw new CommandError(`${shown} is not a file.`);

@@ -968,7 +968,7 @@ def _check(body: bytes, constraints: _Constraints) -> Check:
 
 
 def _sorted(response: _Response) -> _Answer:
-    """An answer that is no success, as a problem, as a failure of a gateway, or as something that did not come from the service."""
+    """An answer that is not a success: a problem, a failure of a gateway, or not from the service."""
     status = response.status
     if status == 304:
         return response

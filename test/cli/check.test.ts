@@ -123,7 +123,7 @@ it("says by which signal Typst was ended", async () => {
   const typst = await makeFakeTypst(`${VERSION_ANSWER}\nkill -9 $$`);
   await writeProject(folder, { "letter.typ": "x" });
   const { exitCode, stderr } = await runCommand(folder, ["check", "letter.typ", "--typst", typst.path]);
-  expect(stderr).toContain("Typst was ended by the signal SIGKILL.");
+  expect(stderr).toContain("Typst was killed by the signal SIGKILL.");
   expect(exitCode).toBe(4);
 });
 

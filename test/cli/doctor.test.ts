@@ -753,7 +753,7 @@ describe("origins", () => {
     ]);
   });
 
-  it("are seen where metrics ask for a token of their own, if it is given and right", async () => {
+  it("are seen if metrics need a separate token and the right one is given", async () => {
     const proxy = await startTamperingProxy(mixed.edge.url, (answer) => {
       const isRight = answer.requestHeaders.authorization === "Bearer of-metrics";
       if (answer.path === "/metrics" && !isRight) answer.status = 403;

@@ -173,7 +173,7 @@ describe("a link that leads out of the project", () => {
       "project/lib/a.typ": '#import "up.typ": *',
     });
     expect(stderr).toBe(
-      `${name} is not sent: a link leads from it out of the folder of the source, ${join(folder, "project")}. Copy the file there instead.\n`,
+      `${name} is not sent: a link leads out of the folder of the source, ${join(folder, "project")}. Copy the file there instead.\n`,
     );
     expect([exitCode, renders]).toEqual([2, 0]);
   });
@@ -270,22 +270,22 @@ describe("the exit code is", () => {
   const source = { "a.typ": "x", "bad.json": '{"a": 1,\n "b": }', "bad.typ": "#oops" };
 
   it.each([
-    ["2 for an option that there is not", ["render", "a.typ", "--colour"], "unknown option '--colour'"],
-    ["2 for a source that is not there", ["render", "b.typ"], "b.typ does not exist"],
+    ["2 for an unknown option", ["render", "a.typ", "--colour"], "unknown option '--colour'"],
+    ["2 for a source that does not exist", ["render", "b.typ"], "b.typ does not exist"],
     [
       "2 for data that is not JSON, by line and column",
       ["render", "a.typ", "-d", "bad.json"],
       "bad.json:2:7 is not JSON",
     ],
     ["2 for an option of another format", ["render", "a.typ", "--ppi", "72"], "--ppi does not apply to pdf"],
-    ["2 for a file above the source", ["render", "a.typ", "-f", "../x"], "lie in the folder of its source"],
+    ["2 for a file above the source", ["render", "a.typ", "-f", "../x"], "must be in the folder of its source"],
     [
       "3 for what the rules refuse",
       ["render", "a.typ", "--standards", "a-1b", "--pdf-version", "2.0"],
       "Nothing was sent",
     ],
     ["4 for a template that does not compile", ["render", "bad.typ"], "document-rendering check bad.typ"],
-    ["7 for a service that is not there", ["render", "a.typ", "--url", UNREACHABLE], "Is it running?"],
+    ["7 for a service that is not running", ["render", "a.typ", "--url", UNREACHABLE], "Is it running?"],
   ])("%s", async (title, args, words) => {
     const { exitCode, stderr, stdout } = await inProject(source, args);
     expect(stderr).toContain(words);
