@@ -171,8 +171,8 @@ describe("a file name from data", () => {
     ["is empty", " ", "{name} is empty"],
     ["is too long", "x".repeat(151), "longer than 150 bytes"],
     ["is an object", { first: "x" }, "no text or number for {name}"],
-    ["is not there", undefined, "no text or number for {name}"],
-  ])("is refused where it %s, and nothing is sent", async (_what, name, words) => {
+    ["is missing", undefined, "no text or number for {name}"],
+  ])("is refused if it %s, and nothing is sent", async (_what, name, words) => {
     const { exitCode, stderr, sent } = await refusal([{ name: "fine" }, { name }]);
     expect(stderr).toContain("people.jsonl:2: ");
     expect(stderr).toContain(words);

@@ -148,7 +148,7 @@ describe.skipIf(python === null)("the Python client", () => {
     const render = (options: object = {}) =>
       call("render", { url: url.href, token: API_TOKEN, check_before_sending: false, ...options }, REQUEST);
 
-    it("asks again after Retry-After where no slot is free, until it renders", async () => {
+    it("asks again after Retry-After if no slot is free, until it renders", async () => {
       server.behaviours = [full(0), full(0), rendered];
       const { result, events } = await render();
       expect(result).toMatchObject({ ok: true, content: "%PDF-", filename: "document.pdf" });
@@ -166,7 +166,7 @@ describe.skipIf(python === null)("the Python client", () => {
       expect(server.requests).toHaveLength(3);
     });
 
-    it("does not wait where Retry-After is beyond the total time", async () => {
+    it("does not wait if Retry-After is beyond the total time", async () => {
       server.behaviours = [full(61)];
       expect((await render()).result).toMatchObject({ problem: { context: { retry_after: 61 }, request_id: "id" } });
       expect(server.requests).toHaveLength(1);
@@ -231,7 +231,7 @@ describe.skipIf(python === null)("the Python client", () => {
       },
     );
 
-    it("never sends the token where a redirect points", async () => {
+    it("never sends the token to the target of a redirect", async () => {
       server.behaviours = [answer(307, { Location: `http://localhost:${url.port}/` }), rendered];
       expect((await render()).result).toMatchObject({ message: expect.stringContaining("redirects") });
       expect(server.requests).toHaveLength(1);
@@ -242,7 +242,7 @@ describe.skipIf(python === null)("the Python client", () => {
       expect((await render()).result).toMatchObject({ problem: { code: "brand_new", context: { colour: "red" } } });
     });
 
-    it("renders unchecked where the constraints cannot be fetched", async () => {
+    it("renders unchecked if the constraints cannot be fetched", async () => {
       server.behaviours = [answer(503, { "Content-Type": "text/plain" }), rendered];
       expect((await render({ check_before_sending: true })).result).toMatchObject({ ok: true });
       expect(server.requests.map(({ method }) => method)).toEqual(["GET", "POST"]);
@@ -253,7 +253,7 @@ describe.skipIf(python === null)("the Python client", () => {
       expect((await render()).result).toMatchObject({ filename, request_id: null });
     });
 
-    it("asks below the path of its URL, whose query is no part of it", async () => {
+    it("asks below the path of its URL, without its query", async () => {
       server.behaviours = [rendered];
       for (const path of ["documents", "documents/", "documents?key=1#top"]) {
         await render({ url: new URL(path, url).href });

@@ -225,7 +225,7 @@ describe("a problem of the service", () => {
     expect(problem.instance).toBe(`${service.edge.url}v1/render#${problem.requestId}`);
   });
 
-  it("is forbidden where the token is wrong, for renders, checks and constraints alike", async () => {
+  it("is forbidden if the token is wrong, for renders, checks and constraints alike", async () => {
     const client = makeClient({ token: "wrong" });
     const problem = { code: "forbidden", origin: "request", status: 403 };
     expect(await client.render({ source: "x" })).toMatchObject({ ok: false, checkedLocally: false, problem });

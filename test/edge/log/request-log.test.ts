@@ -126,7 +126,7 @@ describe("the log line of a request", () => {
     expect(logged()[0].code).toBe("service_unavailable");
   });
 
-  it("is there for every route, and names no path that is not one", async () => {
+  it("is written for every route, and names only paths of routes", async () => {
     await ask("/health");
     await ask("/secret-path/of/someone?secret=query");
     await ask("/v1/constraints?secret=query", {
