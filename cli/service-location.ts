@@ -35,9 +35,7 @@ export async function locateService(
     throw new CommandError(`${address} is not the URL of a service: it must begin with http:// or https://.`);
   }
   if (parsed.username !== "" || parsed.password !== "") {
-    throw new CommandError(
-      "The URL of the service must not contain a user name or password. Pass the token with --token-file.",
-    );
+    throw new CommandError("The service URL must have no user name or password: use --token-file.");
   }
   if (tokenFile !== undefined) return { url: address, token: await tokenFrom(tokenFile) };
   if (env.SERVICE_API_TOKEN) return { url: address, token: env.SERVICE_API_TOKEN.trim() };

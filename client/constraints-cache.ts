@@ -71,8 +71,7 @@ export class ConstraintsCache {
     const document = parseJson(await response.text());
     const etag = response.headers.get("ETag");
     const fetched = await keep(document, etag, MAX_AGE_SECONDS);
-    if (fetched === null)
-      throw new UnexpectedResponseError("The response is not a constraints document.", response.status);
+    if (fetched === null) throw new UnexpectedResponseError("The response has no constraints.", response.status);
     this.#kept = fetched;
     if (etag !== null) await this.#store?.save({ etag, document });
     return success(fetched);

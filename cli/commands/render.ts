@@ -53,11 +53,7 @@ export function addRenderCommand(program: Command, signal: AbortSignal): void {
       "--each <file>",
       "JSON Lines: renders a document for each line, which is its data; see --output 'letters/{name}.pdf'",
     )
-    .option(
-      "--jobs <number>",
-      `with --each: the most requests at the same time; by default ${DEFAULT_JOBS}`,
-      wholeNumber(1, 64),
-    )
+    .option("--jobs <number>", `with --each: requests at the same time; by default ${DEFAULT_JOBS}`, wholeNumber(1, 64))
     .option("--overwrite", "with --each: render documents again that already exist")
     .addOption(URL_OPTION)
     .addOption(TOKEN_FILE_OPTION)

@@ -112,9 +112,7 @@ async function followLiterals(project: {
     for (const { path, line } of readLiterals(text)) {
       const target = keyOf(path, key);
       if (target === null) {
-        warnings.push(
-          `${shownAs}:${line} reads "${path}", which is above the folder of the source: the service cannot read it.`,
-        );
+        warnings.push(`${shownAs}:${line} reads "${path}", which is above the folder of the source.`);
       } else if (!files.has(target) && target !== basename(sourceName)) {
         warnings.push(`${shownAs}:${line} reads "${path}", which does not exist.`);
       }
@@ -156,9 +154,7 @@ async function matchingFiles(
     const below = isAbsolute(pattern) ? relative(root, pattern) : pattern;
     const clean = below.split(sep).join("/").replace(/^\.\//, "");
     if (clean.startsWith("../") || clean === "..") {
-      throw new CommandError(
-        `--files ${pattern}: the files of a project must be in the folder of its source, ${root}.`,
-      );
+      throw new CommandError(`--files ${pattern}: the files of a project must be in its folder, ${root}.`);
     }
     return clean === "" ? "." : clean;
   });
@@ -184,6 +180,6 @@ async function matchingFiles(
 
 function tooManyFiles(): CommandError {
   return new CommandError(
-    `The project has more than ${MAX_FILES} files. Select those that it needs with --files, or exclude the others in ${IGNORE_FILE}.`,
+    `The project has more than ${MAX_FILES} files. Select those that it needs with --files, or exclude others in ${IGNORE_FILE}.`,
   );
 }

@@ -956,7 +956,7 @@ class _Constraints:
             # Also shows that the document has every member that a check needs.
             disagreements = run_vectors(document)
         except (ValueError, LookupError, TypeError, AttributeError, re.error) as cause:
-            raise UnexpectedResponseError("The response is not a constraints document.", response.status) from cause
+            raise UnexpectedResponseError("The response has no constraints.", response.status) from cause
         return _Constraints(document, response.headers.get("ETag"), [] if is_known else disagreements, valid_until)
 
 

@@ -278,7 +278,7 @@ describe("the exit code is", () => {
       "bad.json:2:7 is not JSON",
     ],
     ["2 for an option of another format", ["render", "a.typ", "--ppi", "72"], "--ppi does not apply to pdf"],
-    ["2 for a file above the source", ["render", "a.typ", "-f", "../x"], "must be in the folder of its source"],
+    ["2 for a file above the source", ["render", "a.typ", "-f", "../x"], "must be in its folder"],
     [
       "3 for what the rules refuse",
       ["render", "a.typ", "--standards", "a-1b", "--pdf-version", "2.0"],
