@@ -38,7 +38,7 @@ export default defineConfig({
           name: "rules",
           include: ["test/{playground,protocol,rules,simulation}/**/*.test.ts"],
           globalSetup: "./test/provide-typst.ts",
-          // What they test keeps no state, so that no file needs a process of its own.
+          // What they test keeps no state, so that no file needs its own process.
           isolate: false,
         },
       },

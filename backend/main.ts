@@ -1,5 +1,5 @@
 /**
- * The backend as a program. Stop signals are heeded before the rest of it is loaded, which takes half a second.
+ * The backend as a program. Stop signals are handled before the rest of it is loaded, which takes half a second.
  */
 import "./start/stop-signals.ts";
 

@@ -163,7 +163,7 @@ ${markdown(facts)}
 
 - Every request has another number in its text, so no program can answer with what it made before. All PDFs are tagged.
 - **This service** is edge and backend with default settings and without log lines. It compiles source of callers who are not
-  trusted: each request brings source, files and data, is validated twice, and gets a process of its own in a sandbox.
+  trusted: each request brings source, files and data, is validated twice, and gets its own process in a sandbox.
 - **\`typst compile\`** reads the project from disk, without system fonts and with one thread. A shell starts as many at a time as
   there are clients: no queue, no limits, no HTTP.
 - **Typst in process** keeps source, files, fonts and whatever Typst memoizes, and gets data alone. That is the fastest way to

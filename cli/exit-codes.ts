@@ -30,7 +30,7 @@ function isOrigin(value: string): value is Origin {
   return Object.hasOwn(ORIGINS, value);
 }
 
-/** Ends the command with a message for people. Not a bug: the caller can mend it, or the network. */
+/** Ends the command with a message for people. Not a bug: the caller or the network is at fault. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
   readonly exitCode: ExitCode;

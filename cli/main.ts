@@ -19,15 +19,15 @@ import { VERSION } from "./version.ts";
 const interruption = new AbortController();
 process.once("SIGINT", () => interruption.abort());
 process.once("SIGTERM", () => interruption.abort());
-// Whoever reads our output may stop reading: `| head` is no failure.
+// The reader of our output may stop reading: `| head` is not a failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
 });
 
 const program = new Command("document-rendering")
-  .description("Renders Typst documents by a document rendering service, and checks them before.")
+  .description("Renders Typst documents with a document rendering service, and checks them first.")
   .version(VERSION)
-  .showHelpAfterError("Run it with --help to see what there is.")
+  .showHelpAfterError("Run it with --help to see the commands and options.")
   .showSuggestionAfterError()
   .configureOutput({ writeErr: (text) => process.stderr.write(printable(text)) })
   .exitOverride();

@@ -23,7 +23,7 @@ export const JSON_OPTION = new Option("--json", "report in JSON, one object per 
 export const DATA_OPTION = new Option("-d, --data <file>", "JSON that the source reads as `data`; - is standard input");
 export const FILES_OPTION = new Option(
   "-f, --files <glob>",
-  "further files: a folder or a glob below the folder of the source; may be repeated",
+  "more files: a folder or a glob below the folder of the source; may be repeated",
 ).argParser((value: string, previous: readonly string[] | undefined): readonly string[] => [
   ...(previous ?? []),
   value,
@@ -32,7 +32,7 @@ export const FILES_OPTION = new Option(
 export const FORMAT_OPTION = new Option("--format <format>", "by default the extension of the output").choices(
   OUTPUT_FORMATS,
 );
-export const PAGES_OPTION = new Option("--pages <selection>", "pages such as 1-3,5,8-: of a PDF or of an archive");
+export const PAGES_OPTION = new Option("--pages <selection>", "pages of a PDF or an archive, such as 1-3,5,8-");
 export const PAGE_OPTION = new Option("--page <number>", "the page of a PNG or SVG").argParser(wholeNumber(MIN_PAGE));
 export const PPI_OPTION = new Option("--ppi <number>", `resolution of a PNG; by default ${PPI.default_ppi}`).argParser(
   wholeNumber(PPI.min_ppi, PPI.max_ppi),
@@ -44,15 +44,15 @@ export const STANDARDS_OPTION = new Option(
 ).argParser((value: string) =>
   value.split(",").map((name) => {
     if (isPdfStandard(name)) return name;
-    throw new InvalidArgumentError(`${name} is none of ${PDF_STANDARDS.join(", ")}.`);
+    throw new InvalidArgumentError(`${name} is not one of ${PDF_STANDARDS.join(", ")}.`);
   }),
 );
 export const PDF_VERSION_OPTION = new Option("--pdf-version <version>", "by default 1.7").choices(PDF_VERSIONS);
 
-export const TYPST_OPTION = new Option("--typst <file>", "the Typst to compile with; by default one that is found");
+export const TYPST_OPTION = new Option("--typst <file>", "the Typst to compile with; by default it is looked for");
 export const FONT_PATH_OPTION = new Option(
   "--font-path <folder>",
-  "fonts that the service has beside Typst's own; may be repeated",
+  "fonts that the service has besides Typst's own; may be repeated",
 ).argParser((value: string, previous: readonly string[] | undefined): readonly string[] => [
   ...(previous ?? []),
   value,
@@ -65,7 +65,7 @@ export function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER): (value:
     const number = /^[0-9]+$/.test(value) ? Number(value) : Number.NaN;
     if (number >= min && number <= max) return number;
     const range = max === Number.MAX_SAFE_INTEGER ? `from ${min}` : `from ${min} to ${max}`;
-    throw new InvalidArgumentError(`It is a whole number ${range}.`);
+    throw new InvalidArgumentError(`It must be a whole number ${range}.`);
   };
 }
 

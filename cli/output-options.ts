@@ -1,5 +1,5 @@
 /**
- * From the options of the command to the `output` of a request. Rules over several fields are left to the rules of the
+ * Turns the options of the command into the `output` of a request. Rules over several fields are left to the rules of the
  * service: they are checked before anything is sent.
  */
 import { extname } from "node:path";
@@ -28,7 +28,7 @@ export interface OutputFlags {
   readonly filename?: string | undefined;
 }
 
-/** By these names the caller knows the options. */
+/** The options as the caller writes them. */
 const OPTION_NAMES = {
   page: "--page",
   ppi: "--ppi",
@@ -69,17 +69,17 @@ function formatOf({ format, output }: OutputFlags): OutputFormat {
   const extension = placeExtension(output);
   if (format !== undefined) {
     if (isOutputFormat(extension) && extension !== format) {
-      throw new CommandError(`--format ${format} does not fit ${output}.`);
+      throw new CommandError(`--format ${format} does not match ${output}.`);
     }
     return format;
   }
   if (extension === "") return "pdf";
   if (isOutputFormat(extension)) return extension;
   if (extension === "zip") throw new CommandError("A ZIP holds pages as images: add --format png or --format svg.");
-  throw new CommandError(`.${extension} names no format: add --format ${OUTPUT_FORMATS.join("|")}.`);
+  throw new CommandError(`.${extension} is not an output format: add --format ${OUTPUT_FORMATS.join("|")}.`);
 }
 
-/** @throws CommandError where a list has no place in a request */
+/** @throws CommandError if a list cannot be in a request */
 function standardsOf({ standards = [] }: OutputFlags): PdfStandards | undefined {
   const [first, second, ...more] = standards;
   if (first === undefined) return undefined;

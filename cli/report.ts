@@ -1,6 +1,6 @@
 /**
  * How the command reports: sentences on standard error for people, JSON for programs. With `--json`, each outcome is one
- * object on a line of standard output, or of standard error where the document itself goes to standard output.
+ * object on a line of standard output, or of standard error if the document itself goes to standard output.
  */
 import { styleText } from "node:util";
 import type { RetryEvent, ServiceProblem } from "../client/client.ts";
@@ -15,8 +15,8 @@ export function problemInWords(problem: ServiceProblem, checkedLocally: boolean)
     `${problem.code}: ${problem.detail}`,
     ...placesOf(problem).map((place) => `  ${place}`),
     `  ${adviceOnTheCommandLine(problem)}`,
-    ...(checkedLocally ? ["  Nothing was sent: this was found by the published rules."] : []),
-    ...(problem.requestId === null ? [] : [`  The service knows the request as ${problem.requestId}.`]),
+    ...(checkedLocally ? ["  Nothing was sent: the published rules reject it."] : []),
+    ...(problem.requestId === null ? [] : [`  The id of the request is ${problem.requestId}.`]),
   ];
   return lines.map(printableLine).join("\n");
 }
@@ -46,9 +46,9 @@ function placeInWords(loc: readonly (string | number)[]): string {
 function adviceOnTheCommandLine(problem: ServiceProblem): string {
   switch (problem.code) {
     case "forbidden":
-      return "Set SERVICE_API_TOKEN, or name a file that holds the token by --token-file.";
+      return "Set SERVICE_API_TOKEN, or pass a file with --token-file.";
     case "template_compile_failed":
-      return "The service never says what Typst said; `check` shows it on this machine.";
+      return "The service never returns Typst's messages; run `check` to see them.";
     default:
       return adviceFor(problem.code) ?? ORIGINS[problem.origin] ?? "";
   }
@@ -57,7 +57,7 @@ function adviceOnTheCommandLine(problem: ServiceProblem): string {
 /** What the command says while it waits for another attempt. */
 export function retryInWords({ reason, waitSeconds }: RetryEvent): string {
   const cause = "code" in reason ? "The service is busy" : "The service cannot be reached";
-  return `${cause}: again in ${Math.ceil(waitSeconds)} s`;
+  return `${cause}: retrying in ${Math.ceil(waitSeconds)} s`;
 }
 
 /** The outcome of one document, as `--json` prints it. */

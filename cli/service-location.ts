@@ -20,11 +20,11 @@ export interface ServiceOptions {
 
 export interface ServiceLocation {
   readonly url: string;
-  /** Empty where none is known: the service then answers 403. */
+  /** Empty if none is known: the service then answers 403. */
   readonly token: string;
 }
 
-/** @throws CommandError for a URL that is none, or a token file that cannot be read. */
+/** @throws CommandError for an invalid URL, or a token file that cannot be read. */
 export async function locateService(
   { url, tokenFile }: ServiceOptions,
   env: NodeJS.ProcessEnv = process.env,
@@ -32,14 +32,14 @@ export async function locateService(
   const address = url ?? (env.SERVICE_URL || DEFAULT_URL);
   const parsed = URL.canParse(address) ? new URL(address) : null;
   if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
-    throw new CommandError(`${address} is not the URL of a service: it begins with http:// or https://.`);
+    throw new CommandError(`${address} is not the URL of a service: it must begin with http:// or https://.`);
   }
   if (parsed.username !== "" || parsed.password !== "") {
-    throw new CommandError("The URL of the service holds a user name or a password. The token has --token-file.");
+    throw new CommandError("The service URL must have no user name or password: use --token-file.");
   }
   if (tokenFile !== undefined) return { url: address, token: await tokenFrom(tokenFile) };
   if (env.SERVICE_API_TOKEN) return { url: address, token: env.SERVICE_API_TOKEN.trim() };
-  // Only to this machine: the token of a checkout is no business of another service.
+  // Only to this machine: the token of a checkout must not reach another service.
   return { url: address, token: LOOPBACK_HOSTS.has(parsed.hostname) ? await tokenOfCheckout() : "" };
 }
 
@@ -49,9 +49,8 @@ export async function tokenFrom(file: string): Promise<string> {
     throw new CommandError(`The token file ${file} cannot be read.`);
   });
   const token = text.trim();
-  // Anything else cannot stand in a header. The message must not quote it.
-  if (!/^[!-~]+$/.test(token))
-    throw new CommandError(`The token file ${file} holds no token: one line of visible ASCII.`);
+  // Anything else cannot be in a header. The message must not quote it.
+  if (!/^[!-~]+$/.test(token)) throw new CommandError(`The token file ${file} must contain one line of visible ASCII.`);
   return token;
 }
 

@@ -16,16 +16,14 @@ export interface Service {
   readonly client: ServiceClient;
 }
 
-/** @throws CommandError when no token is known, or the URL is none */
+/** @throws CommandError when no token is known, or the URL is invalid */
 export async function openService(
   options: ServiceOptions,
   clientOptions: Pick<ServiceClientOptions, "retry"> = {},
 ): Promise<Service> {
   const { url, token } = await locateService(options);
   if (token === "") {
-    throw new CommandError(
-      `No token for ${url} is known: set SERVICE_API_TOKEN, or name a file that holds it by --token-file.`,
-    );
+    throw new CommandError(`There is no token for ${url}: set SERVICE_API_TOKEN, or pass a file with --token-file.`);
   }
   return { url, client: new ServiceClient({ url, token, constraintsStore: constraintsFile(url), ...clientOptions }) };
 }
@@ -33,7 +31,7 @@ export async function openService(
 /** A failure to reach the service as the command reports it; every other error as it is. */
 export function asCommandError(error: unknown, url: string): unknown {
   if (error instanceof ServiceUnreachableError) {
-    return new CommandError(`${url}: ${error.message} Does it run there?`, EXIT_CODES.unreachable);
+    return new CommandError(`${url}: ${error.message} Is it running?`, EXIT_CODES.unreachable);
   }
   if (error instanceof UnexpectedResponseError) {
     return new CommandError(`${url}: ${error.message}`, EXIT_CODES.unreachable);

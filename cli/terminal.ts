@@ -1,5 +1,5 @@
 /**
- * What the command says while it works: progress on a terminal, and nothing where standard error is a file or a pipe.
+ * What the command says while it works: progress on a terminal, and nothing if standard error is a file or a pipe.
  */
 import { createInterface } from "node:readline/promises";
 
@@ -17,7 +17,7 @@ export interface Progress {
 const DEFAULT_COLUMNS = 80;
 const CLEAR_LINE = "\r\u001b[K";
 
-/** Progress on standard error, where that is a terminal. */
+/** Progress on standard error, if that is a terminal. */
 export function startProgress(text: string): Progress {
   const isTerminal = process.stderr.isTTY === true;
   let shown = "";
@@ -49,7 +49,7 @@ export function progressBar(done: number, total: number): string {
   return `${"█".repeat(filled)}${"░".repeat(BAR_CELLS - filled)} ${done} of ${total}`;
 }
 
-/** Asks on the terminal; false where nobody is there to answer, or somebody ends the input instead. */
+/** Asks on the terminal; false if there is no terminal, or the input ends instead. */
 export async function confirm(question: string): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return false;
   const terminal = createInterface({ input: process.stdin, output: process.stderr });

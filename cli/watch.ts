@@ -1,5 +1,5 @@
 /**
- * Runs a task now and again after each change of a project, one at a time.
+ * Runs a task at once and after each change of a project, one run at a time.
  */
 import { realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve, sep } from "node:path";
@@ -16,7 +16,7 @@ export interface WatchedProject {
   readonly except: readonly string[];
 }
 
-/** Editors write a file in several steps: so long nothing must change. */
+/** Editors write a file in several steps: nothing must change for this long. */
 const SETTLE_MILLISECONDS = 100;
 const IGNORED_FOLDERS = new Set([".git", "node_modules"]);
 
@@ -54,7 +54,7 @@ export async function watchProject(
       if (isDue) {
         isDue = false;
         await task();
-        if (!isDue) say("Watching for changes; Ctrl+C ends.");
+        if (!isDue) say("Watching for changes; press Ctrl+C to stop.");
         continue;
       }
       await new Promise<void>((resume) => {

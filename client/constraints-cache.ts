@@ -24,12 +24,12 @@ export interface ConstraintsStore {
   save(constraints: StoredConstraints): void | Promise<void>;
 }
 
-/** How long constraints are used without asking whether they still hold. A deployment rarely changes. */
+/** How long constraints are used without asking whether they are still valid. A deployment rarely changes. */
 const MAX_AGE_SECONDS = 300;
 
 interface Kept {
   readonly constraints: PublishedConstraints;
-  /** Null where the service sent none. */
+  /** Null if the service sent none. */
   readonly etag: string | null;
   /** On the clock of `performance.now()`. */
   validUntilMilliseconds: number;
@@ -51,7 +51,7 @@ export class ConstraintsCache {
   /**
    * The constraints that are kept, or those that `send` fetches.
    *
-   * @throws UnexpectedResponseError when the answer is no constraints document
+   * @throws UnexpectedResponseError when the response is not a constraints document
    */
   async get(send: (request: ServiceRequest) => Promise<Answer>): Promise<ConstraintsOutcome> {
     await this.#load();
@@ -71,7 +71,7 @@ export class ConstraintsCache {
     const document = parseJson(await response.text());
     const etag = response.headers.get("ETag");
     const fetched = await keep(document, etag, MAX_AGE_SECONDS);
-    if (fetched === null) throw new UnexpectedResponseError("The answer is no constraints document.", response.status);
+    if (fetched === null) throw new UnexpectedResponseError("The response has no constraints.", response.status);
     this.#kept = fetched;
     if (etag !== null) await this.#store?.save({ etag, document });
     return success(fetched);

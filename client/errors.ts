@@ -1,5 +1,5 @@
 /**
- * What `ServiceClient` throws: failures that are no answer of the service. A problem that the service answers, or would
+ * What `ServiceClient` throws: failures instead of an answer of the service. A problem that the service answers, or would
  * answer, is a value; an abort throws the signal's own reason, as `fetch` does.
  */
 
@@ -10,7 +10,7 @@
  */
 export class ServiceUnreachableError extends Error {
   override readonly name = "ServiceUnreachableError";
-  /** The status of the gateway's answer; null where there was no answer. */
+  /** The status of the gateway's answer; null if there was none. */
   readonly status: number | null;
 
   constructor(message: string, options: { readonly status?: number; readonly cause?: unknown } = {}) {
@@ -19,10 +19,10 @@ export class ServiceUnreachableError extends Error {
   }
 }
 
-/** The answer is none of this service: the URL is probably that of something else. Never retried. */
+/** The response did not come from this service: the URL is probably wrong. Never retried. */
 export class UnexpectedResponseError extends Error {
   override readonly name = "UnexpectedResponseError";
-  /** The status of the answer; 0 where a browser hides it, as it does for redirects. */
+  /** The status of the answer; 0 if a browser hides it, as it does for redirects. */
   readonly status: number;
 
   constructor(message: string, status: number) {

@@ -10,7 +10,7 @@ export const PROBLEM_ADVICE: Readonly<Record<ProblemCode, string>> = {
   invalid_template_path:
     "Rename the file: names have letters from A to Z and a to z, digits, points, hyphens and underscores; slashes separate folders, as in assets/logo.png.",
   invalid_file_data:
-    "Rename or remove the files that it names, or encode them again. Of too many, put small SVG files into one source file.",
+    "Rename or remove the files that it names, or encode them again. If there are too many, put small SVG files into one source file.",
   forbidden: "Use an API token of this deployment.",
   not_found: "Correct the address. A client that is older than the deployment may need an update.",
   method_not_allowed: "Correct the method. A client that is older than the deployment may need an update.",
@@ -26,11 +26,11 @@ export const PROBLEM_ADVICE: Readonly<Record<ProblemCode, string>> = {
   page_selection_too_large: "Select fewer pages, such as 1-64, and send a second request for the others.",
   too_many_output_files: "Select some of the pages, such as 1-64 and then 65-128, or render a PDF.",
   template_compile_failed:
-    "The service never says what the compiler said. To see the line, compile the template on your machine: npx document-rendering check. Usual causes: a misspelled name, a file that was not added, a field that the data does not have, a package that this deployment does not have, several pages for a single image, and a page of too many pixels (memory).",
+    "The service never returns the compiler's messages. To see the line, compile the template on your machine: npx document-rendering check. Usual causes: a misspelled name, a file that was not added, a field that the data does not have, a package that this deployment does not have, several pages for a single image, and a page of too many pixels (memory).",
   render_queue_full: "The service is busy and nothing is broken. Wait a moment and send the request again.",
-  render_failed: "Send the request again. If it fails again, tell the operator of the service the request id.",
+  render_failed: "Send the request again. If it fails again, give the operator of the service the request id.",
   service_unavailable:
-    "Wait a moment and send the request again. If it goes on, tell the operator of the service the request id.",
+    "Wait a moment and send the request again. If that does not help, give the operator of the service the request id.",
 };
 
 /** The advice for a code; null for those that only a later version of the service has. */

@@ -2,7 +2,7 @@
  * A render request as TypeScript checks it: a misspelled field, an option of another format and an unknown standard do not
  * compile. docs/api.md#render-request says what each field means.
  *
- * Fields that may be absent may also be `undefined`, and those of `output` may be `null` where the service says so.
+ * Fields that may be absent may also be `undefined`, and those of `output` may be `null` if the service says so.
  */
 import type { PdfStandard, PdfVersion } from "../rules/pdf-standards.ts";
 
@@ -25,7 +25,7 @@ export interface RenderRequest {
   readonly files?: Readonly<Record<string, RequestFile>> | undefined;
   /**
    * What the source gets as `data`: anything that `JSON.stringify` serialises, so `Date` becomes a string and `NaN` becomes
-   * `null`. `jsonText` sends JSON text unchanged, where numbers need digits beyond 2^53.
+   * `null`. `jsonText` sends JSON text unchanged, if numbers need digits beyond 2^53.
    */
   readonly data?: object | string | number | boolean | null | undefined;
   /** What to make; a PDF when absent. */
@@ -84,9 +84,9 @@ export class JsonText {
     this.text = text;
   }
 
-  /** Called by `JSON.stringify` where this is not `data` itself but a part of it. */
+  /** Called by `JSON.stringify` if this is not `data` itself but a part of it. */
   toJSON(): never {
-    throw new TypeError("jsonText is the whole of data, not a part of it.");
+    throw new TypeError("jsonText must be all of data, not a part of it.");
   }
 }
 

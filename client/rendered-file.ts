@@ -18,11 +18,11 @@ export type RenderedContentType = keyof typeof EXTENSIONS;
 export interface RenderedFile {
   readonly ok: true;
   readonly contentType: RenderedContentType;
-  /** A name without folders. `document` with its extension where a browser hides the header of another origin. */
+  /** A name without folders. `document` with its extension if a browser hides the header of another origin. */
   readonly filename: string;
-  /** The size that the service announced; null where it is hidden or unknown. */
+  /** The size that the service announced; null if it is hidden or unknown. */
   readonly sizeBytes: number | null;
-  /** By which the operator finds the request in the logs; null where a browser hides the header of another origin. */
+  /** By which the operator finds the request in the logs; null if a browser hides the header of another origin. */
   readonly requestId: string | null;
   /** The file as it arrives. Read either this or `bytes()`, once. */
   readonly body: ReadableStream<Uint8Array<ArrayBuffer>>;
@@ -34,7 +34,7 @@ export interface RenderedFile {
   bytes(): Promise<Uint8Array<ArrayBuffer>>;
 }
 
-/** A response as a rendered file, or null when it is none. */
+/** A response as a rendered file, or null if it is not one. */
 export function asRenderedFile(response: Response, signal: AbortSignal | undefined): RenderedFile | null {
   const { headers, body } = response;
   const contentType = mediaType(headers);
@@ -49,7 +49,7 @@ export function asRenderedFile(response: Response, signal: AbortSignal | undefin
     body,
     bytes: async () => {
       // Before the try: reading a body twice is a mistake of the caller, and fetch's own error says so.
-      if (response.bodyUsed) throw new TypeError("The body has been read already.");
+      if (response.bodyUsed) throw new TypeError("The body has already been read.");
       try {
         return new Uint8Array(await response.arrayBuffer());
       } catch (cause) {

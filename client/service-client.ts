@@ -56,7 +56,7 @@ export type CheckResult =
 /**
  * A client of one deployment. It keeps no connection and needs no closing.
  *
- * Every method throws `ServiceUnreachableError` after the last retry, `UnexpectedResponseError` when something else than the
+ * Every method throws `ServiceUnreachableError` after the last retry, `UnexpectedResponseError` when something other than the
  * service answers, and the reason of the signal when it is aborted. Problems are returned, not thrown.
  */
 export class ServiceClient {
@@ -94,7 +94,7 @@ export class ServiceClient {
     const file = asRenderedFile(answer.response, options.signal);
     if (file !== null) return file;
     await answer.response.body?.cancel();
-    throw new UnexpectedResponseError("The answer is no rendered file.", answer.response.status);
+    throw new UnexpectedResponseError("The response is not a rendered file.", answer.response.status);
   }
 
   /** Validates a request by the constraints of the deployment, without sending it. */

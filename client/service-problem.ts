@@ -13,7 +13,7 @@ import type { ProblemCode, ProblemDocument } from "../rules/published-rules.ts";
 export type ServiceProblem = {
   [Code in ProblemCode]: {
     readonly code: Code;
-    /** Whose turn it is: docs/api.md#origins. */
+    /** Who has to act: docs/api.md#origins. */
     readonly origin: (typeof PROBLEMS)[Code]["origin"];
     readonly status: (typeof PROBLEMS)[Code]["status"];
     /** Prose, which may be reworded: branch on `code`, `origin` or `context`. */
@@ -28,7 +28,7 @@ export type ServiceProblem = {
   };
 }[ProblemCode];
 
-/** A received body as a problem, or null when it is none. */
+/** A received body as a problem, or null if it is not one. */
 export function asServiceProblem(body: unknown): ServiceProblem | null {
   if (!isProblemDocument(body)) return null;
   // Not from `X-Request-Id`: a browser hides that header of another origin, and the fragment is the same id.

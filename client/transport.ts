@@ -36,12 +36,12 @@ export class Transport {
   readonly #token: string;
   readonly #fetch: Fetch;
 
-  /** @throws TypeError when `url` is no URL of HTTP or `token` is none that a header can hold; it quotes neither */
+  /** @throws TypeError when `url` is not an HTTP URL or a header cannot hold `token`; it quotes neither */
   constructor(url: string | URL, token: string, fetch: Fetch | undefined) {
     this.#url = serviceUrl(url);
     if (!/^[!-~]+$/.test(token)) throw new TypeError("token must hold visible ASCII characters.");
     this.#token = token;
-    // Called as a function of its own: browsers and Workers reject `fetch` as the method of another object.
+    // Called as a plain function: browsers and Workers reject `fetch` as the method of another object.
     this.#fetch =
       fetch === undefined ? (input, init) => globalThis.fetch(input, init) : (input, init) => fetch(input, init);
   }
@@ -49,7 +49,7 @@ export class Transport {
   /**
    * Sends the request once.
    *
-   * @throws UnexpectedResponseError when something else than the service has answered
+   * @throws UnexpectedResponseError when something other than the service has answered
    * @throws the reason of `signal` when it is aborted
    */
   async send({ method, path, headers, body }: ServiceRequest, signal: AbortSignal | undefined): Promise<Answer> {
@@ -81,7 +81,7 @@ async function sort(response: Response): Promise<Answer> {
   if (mediaType(headers) === PROBLEM_MEDIA_TYPE) {
     const text = await response.text();
     const problem = asServiceProblem(parseJson(text));
-    if (problem === null) throw new UnexpectedResponseError("The answer is a problem of another service.", status);
+    if (problem === null) throw new UnexpectedResponseError("The response is a problem from another service.", status);
     const seconds = problem.code === "render_queue_full" ? problem.context.retry_after : null;
     return { kind: "problem", problem, retryAfterSeconds: retryAfterSeconds(headers.get("Retry-After")) ?? seconds };
   }
@@ -93,8 +93,8 @@ async function sort(response: Response): Promise<Answer> {
   const isRedirect = response.type === "opaqueredirect" || (status >= 300 && status < 400);
   throw new UnexpectedResponseError(
     isRedirect
-      ? "The URL redirects: use the one that it redirects to."
-      : `The answer ${status} is none of the service.`,
+      ? "The URL redirects: use the URL that it redirects to."
+      : `The ${status} response did not come from this service.`,
     status,
   );
 }
@@ -104,7 +104,7 @@ export function mediaType(headers: Headers): string {
   return headers.get("Content-Type")?.split(";")[0]?.trim().toLowerCase() ?? "";
 }
 
-/** The value of a JSON text; undefined where it is none. */
+/** The value of a JSON text; undefined if it is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -1,5 +1,5 @@
 /**
- * The clock of everything at the edge that waits. The simulation runs the same code on a clock of its own.
+ * The clock of everything at the edge that waits. The simulation runs the same code on its own clock.
  */
 
 export interface Clock {

@@ -5,10 +5,10 @@ import { byId } from "./elements.ts";
 
 const STORAGE_KEY = "api-token";
 
-/** `npm start` prints a link with the token in its fragment, which browsers send to nobody. */
+/** `npm start` prints a link with the token in its fragment, which browsers never send. */
 const FRAGMENT = /^#token=(.+)$/;
 
-/** What is known of the token. */
+/** What is known about the token. */
 export type TokenState = "not set" | "set" | "rejected";
 
 /**

@@ -80,13 +80,13 @@ export async function readFiles(files: readonly NamedFile[], limits: Limits): Pr
     if (IGNORED.test(path)) continue;
     if (file.size > limits.max_inline_file_bytes) {
       skipped.push(
-        `${path} was not added: it has ${file.size} bytes, and a file may have ${limits.max_inline_file_bytes}.`,
+        `${path} was not added: it has ${file.size} bytes, and the limit for a file is ${limits.max_inline_file_bytes}.`,
       );
     } else if (added.length >= limits.effective_max_files) {
-      skipped.push(`${path} was not added: a request may have ${limits.effective_max_files} files.`);
+      skipped.push(`${path} was not added: the limit for a request is ${limits.effective_max_files} files.`);
     } else {
       const bytes = await file.bytes().catch(() => null);
-      if (bytes === null) skipped.push(`${path} was not added: it cannot be read.`);
+      if (bytes === null) skipped.push(`${path} was not added: it could not be read.`);
       else added.push(draftFile(path, bytes));
     }
   }

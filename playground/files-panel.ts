@@ -99,7 +99,7 @@ export function connectFilesPanel(limits: () => Limits, onChange: () => void): F
     event.preventDefault();
     document.getElementById("files-tab")?.click();
     const failed = () => {
-      notice.textContent = "What was dropped cannot be read.";
+      notice.textContent = "The dropped items cannot be read.";
     };
     droppedFiles(event.dataTransfer, limits().effective_max_files + 1)
       .then(add)

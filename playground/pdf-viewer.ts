@@ -1,5 +1,5 @@
 /**
- * Shows the pages of a PDF by pdf.js. A bundle of its own, which the page loads with the first PDF: it is five times as large
+ * Shows the pages of a PDF by pdf.js. A separate bundle, which the page loads with the first PDF: it is five times as large
  * as everything else.
  */
 import { GlobalWorkerOptions, getDocument, type PDFDocumentProxy } from "pdfjs-dist";

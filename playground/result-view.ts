@@ -222,7 +222,7 @@ function labelOf({ place }: Finding): string {
   }
 }
 
-/** By an address that the bundler leaves alone, because the viewer is a bundle of its own. */
+/** By an address that the bundler leaves alone, because the viewer is a separate bundle. */
 function loadPdfViewer(): Promise<typeof import("./pdf-viewer.ts")> {
   const address = "/playground/pdf-viewer.js";
   return import(address);

@@ -85,7 +85,7 @@ function clientFor(token: string): ServiceClient {
   return new ServiceClient({ url: location.origin, token, checkBeforeSending: false });
 }
 
-/** `TypeError` is what a body that breaks off is in browsers. */
+/** Browsers report a body that breaks off as a `TypeError`. */
 function isNetworkError(error: unknown): boolean {
   return (
     error instanceof ServiceUnreachableError || error instanceof UnexpectedResponseError || error instanceof TypeError

@@ -14,7 +14,7 @@ export interface BackendLoad {
   readonly isDraining: boolean;
 }
 
-/** The most slots that a backend may have: whoever claims more would get every render. */
+/** The most slots that a backend may have: one that claims more would get every render. */
 export const MAX_SLOTS = 256;
 
 const FORM = /^running=([0-9]{1,9}),waiting=([0-9]{1,9}),slots=([0-9]{1,9})(,draining)?$/;

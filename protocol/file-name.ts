@@ -16,7 +16,7 @@ const MAX_NAME_BYTES = 150;
  * need), separators of paths, lines and header parameters, quotes, and what file systems reject.
  */
 const UNSAFE = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}/\\:;*?"'`<>|%]/gu;
-/** Removed from the end of names: some systems drop it, and it hides an extension that stands before it. */
+/** Removed from the end of names: some systems drop it, and it hides an extension before it. */
 const TRAILING = /[.\s\u200c\u200d]+$/;
 /** Joiners are allowed, but a name that consists only of them would be invisible. */
 const JOINERS = /[\u200c\u200d]/g;

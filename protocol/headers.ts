@@ -18,7 +18,7 @@ export const CALLER_HEADER = "X-Service-Caller";
 export const PROBE_CALLER = "edge-probe";
 
 /** From the edge to the backend: for how many milliseconds the edge still waits for the answer to begin. */
-export const PATIENCE_HEADER = "X-Service-Patience-Milliseconds";
+export const TIME_BUDGET_HEADER = "X-Service-Patience-Milliseconds";
 
 /** From a backend to the edge, in each answer to a render: how busy the backend is. See `formatBackendLoad`. */
 export const LOAD_HEADER = "X-Service-Load";

@@ -13,18 +13,18 @@ export const CAUSES = {
   render_queue_full: {
     // Decided by the edge.
     rate_limit: "The caller sends requests faster than it may.",
-    uploads: "The caller has too many uploads at the same time.",
+    uploads: "The caller has too many uploads in progress.",
     edge_memory: "No memory for the body became free at the edge in time.",
     edge_memory_share: "Other requests of the caller hold its share of the edge's memory for bodies.",
     backend_full: "A backend was full, and no other could answer.",
     // Decided by a backend.
     slots_busy: "No render slot became free in time.",
     slot_kept_free: "No render slot became free in time. One is kept free for callers with shorter renders.",
-    queue_full: "Too many requests wait for a render slot.",
+    queue_full: "Too many requests are waiting for a render slot.",
     time_budget: "No render slot became free in the time that other attempts had left.",
-    body_memory: "There is no memory for the body now.",
+    body_memory: "No memory is free for the body.",
     body_memory_share: "Other requests of the caller hold its share of the memory for bodies.",
-    temporary_space: "There is no temporary space for the render now.",
+    temporary_space: "No temporary space is free for the render.",
   },
   service_unavailable: {
     /** At the edge or at a backend: nothing is open without a token. */

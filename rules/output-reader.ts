@@ -39,7 +39,7 @@ const ONE_ISSUE_PER_FIELD = { abortPipeEarly: true } as const;
 
 type SmallValue = string | number | boolean | null | SmallValue[] | Record<string, never>;
 
-/** What stands in `output`; undefined is what does not. */
+/** The content of `output`; undefined for what is absent. */
 type Fields = Record<OutputField, SmallValue | undefined>;
 
 export class OutputReader {

@@ -112,7 +112,7 @@ export const PROBLEMS = {
     origin: "request",
     title: "Unsupported output format",
     context: ["errors", "errors_total"],
-    cause: "`output.format` is none of `pdf`, `png`, `svg`.",
+    cause: "`output.format` is not `pdf`, `png` or `svg`.",
   },
   invalid_template_path: {
     status: 400,
@@ -212,7 +212,7 @@ export const PROBLEMS = {
     title: "Template compile failed",
     context: [],
     cause:
-      "Typst could not make the requested output of this template: an error in it, a page selection that matches nothing, several pages for a single image, or memory exhausted.",
+      "Typst could not produce the requested output from this template: an error in it, a page selection that matches nothing, several pages for a single image, or memory exhausted.",
   },
   render_queue_full: {
     status: 429,

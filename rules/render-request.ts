@@ -193,7 +193,7 @@ class RequestReader {
   #readFiles(): void {
     const cursor = this.#cursor;
     if (!this.#expectObject(["files"])) return;
-    // Further keys are not remembered, so that memory is bounded: in no deployment is a request with so many files valid.
+    // Further keys are not remembered, so that memory is bounded: no deployment accepts a request with this many files.
     const maxFiles = this.#limits.effective_max_files;
     const seen = new SeenKeys();
     for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {

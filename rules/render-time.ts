@@ -1,6 +1,6 @@
 /**
  * The time that a render may take, layer by layer. Edge and backend read the same settings, and refuse to start if a layer would give
- * up before the one below it, because then nobody could say why a render failed.
+ * up before the one below it, because then it would be unclear why a render failed.
  */
 import { type Environment, type IntegerSetting, readIntegerSettings, SettingError } from "./settings.ts";
 
@@ -73,13 +73,13 @@ export function longestAnswerMilliseconds({ queueDeadlineSeconds, renderTimeoutS
 }
 
 /**
- * How long a request may wait for a slot: the queue deadline, or less if the edge's patience would otherwise not leave enough time for
- * a whole render. At least half of the patience can be spent waiting.
+ * How long a request may wait for a slot: the queue deadline, or less if the edge's time budget would otherwise leave too little for
+ * a whole render. At least half of the time budget can be spent waiting.
  */
 export function queueDeadlineMilliseconds(
   { queueDeadlineSeconds, renderTimeoutSeconds }: Pick<RenderTime, "queueDeadlineSeconds" | "renderTimeoutSeconds">,
-  patienceMilliseconds: number,
+  timeBudgetMilliseconds: number,
 ): number {
-  const afterRender = patienceMilliseconds - renderTimeoutSeconds * 1000;
-  return Math.min(queueDeadlineSeconds * 1000, Math.max(afterRender, patienceMilliseconds / 2));
+  const afterRender = timeBudgetMilliseconds - renderTimeoutSeconds * 1000;
+  return Math.min(queueDeadlineSeconds * 1000, Math.max(afterRender, timeBudgetMilliseconds / 2));
 }

@@ -2,7 +2,7 @@
  * The program of the image `all-in-one`: runs the edge in workerd and one backend until it is told to stop, or until one of
  * them ends. It keeps nothing: without SERVICE_API_TOKENS it makes a token for this run.
  *
- * On a port of its own, which only the container reaches, it answers 200 if a render through the edge works: for HEALTHCHECK.
+ * On its own port, which only the container reaches, it answers 200 if a render through the edge works: for HEALTHCHECK.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -94,7 +94,7 @@ interface Part {
 
 function start(name: string, program: string, options: readonly string[], cwd: string, env: NodeJS.ProcessEnv): Part {
   const child = spawn(program, options, { cwd, env, stdio: ["ignore", "inherit", "inherit"] });
-  const ended = once(child, "exit").then(([exitCode, signal]) => `The ${name} has ended (${signal ?? exitCode}).`);
+  const ended = once(child, "exit").then(([exitCode, signal]) => `The ${name} has exited (${signal ?? exitCode}).`);
   return { child, ended };
 }
 

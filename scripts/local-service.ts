@@ -115,7 +115,7 @@ async function waitUntilReady(backend: LocalBackend, standstillMilliseconds: num
       const progress = `${step} ${processorTicks(backend.process.pid)}`;
       if (progress !== seen) [seen, deadline] = [progress, performance.now() + standstillMilliseconds];
     }
-    if (!isRunning(backend.process)) throw new ServiceStartError(backend.errorText() || "The backend has ended.");
+    if (!isRunning(backend.process)) throw new ServiceStartError(backend.errorText() || "The backend has exited.");
     const isReady = await fetch(new URL("/ready", backend.url)).then(
       ({ ok }) => ok,
       () => false,
@@ -126,7 +126,7 @@ async function waitUntilReady(backend: LocalBackend, standstillMilliseconds: num
   // It may not be able to react to anything else.
   backend.process.kill("SIGKILL");
   const seconds = standstillMilliseconds / 1000;
-  const standstill = `The backend does not start: for ${seconds} s it has made no progress while ${step}.`;
+  const standstill = `The backend did not start: no progress for ${seconds} s while ${step}.`;
   throw new ServiceStartError([standstill, backend.errorText()].join("\n").trim());
 }
 

@@ -63,7 +63,7 @@ export interface LocalWorker {
   stop(): Promise<void>;
 }
 
-/** Instances of one Worker in one workerd, each with bindings and an isolate of its own. */
+/** Instances of one Worker in one workerd, each with bindings and its own isolate. */
 export interface LocalWorkers {
   readonly urls: readonly URL[];
   stop(): Promise<void>;

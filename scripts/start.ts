@@ -61,7 +61,7 @@ async function run(): Promise<void> {
     process.stdout.write(welcome(service.edge.url.origin, (await localToken()) ?? ""));
     // On "close", because its last output has been passed on by then.
     const ended = await Promise.race([stopped, once(service.backend.process, "close")]);
-    if (ended !== "signal") throw new ServiceStartError(`The backend has ended (${endOf(service.backend.process)}).`);
+    if (ended !== "signal") throw new ServiceStartError(`The backend has exited (${endOf(service.backend.process)}).`);
   } finally {
     await service.edge.stop();
     await service.backend.stop();

@@ -10,8 +10,8 @@ import {
   CALLER_HEADER,
   CALLER_NAME_PATTERN,
   LOAD_HEADER,
-  PATIENCE_HEADER,
   PROBE_CALLER,
+  TIME_BUDGET_HEADER,
 } from "../../protocol/headers.ts";
 import { SERVER_TIMING_HEADER, serverTiming } from "../../protocol/server-timing.ts";
 import { type Problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
@@ -56,7 +56,7 @@ interface Sender {
   /** Why the request is refused if it does not come from the edge. */
   readonly forbidden: Problem | null;
   /** How long the edge will still wait for the answer; infinite if it does not say. */
-  readonly patienceMilliseconds: number;
+  readonly timeBudgetMilliseconds: number;
 }
 
 /** How the first step ended. */
@@ -123,7 +123,7 @@ async function receiveAndRender(
     const { body, renderRequest } = reception;
     const { format, filename } = renderRequest.output;
     const valid = { body, request: renderRequest, caller };
-    const deadline = queueDeadlineMilliseconds(resources.settings, sender.patienceMilliseconds);
+    const deadline = queueDeadlineMilliseconds(resources.settings, sender.timeBudgetMilliseconds);
     const rendering = await renderInSlot(resources, valid, deadline, clientGone).catch((error) => {
       return { outcome: failed(error), runs: [] };
     });
@@ -225,10 +225,10 @@ function senderOf(request: FastifyRequest, tokens: readonly string[]): Sender {
   const forbidden = forbiddenOf(request, tokens);
   const name = headers[CALLER_HEADER.toLowerCase()];
   const isNamed = forbidden === null && typeof name === "string" && CALLER_NAME_PATTERN.test(name);
-  const patience = headers[PATIENCE_HEADER.toLowerCase()];
-  const hasPatience = typeof patience === "string" && /^[0-9]{1,9}$/.test(patience);
-  const patienceMilliseconds = hasPatience ? Number(patience) : Number.POSITIVE_INFINITY;
-  return { caller: isNamed ? name : UNNAMED_CALLER, forbidden, patienceMilliseconds };
+  const timeBudget = headers[TIME_BUDGET_HEADER.toLowerCase()];
+  const hasTimeBudget = typeof timeBudget === "string" && /^[0-9]{1,9}$/.test(timeBudget);
+  const timeBudgetMilliseconds = hasTimeBudget ? Number(timeBudget) : Number.POSITIVE_INFINITY;
+  return { caller: isNamed ? name : UNNAMED_CALLER, forbidden, timeBudgetMilliseconds };
 }
 
 /** Aborted when the connection closes before the answer is complete. */

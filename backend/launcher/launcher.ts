@@ -24,7 +24,7 @@ export interface LauncherOptions {
   readonly answerTimeoutMilliseconds?: number | undefined;
   /** A POSIX shell. */
   readonly shellPath?: string;
-  /** A program and its arguments that replaces itself with each shell, in an empty network of its own; empty if there is none. */
+  /** A program and its arguments that replaces itself with each shell, in its own empty network; empty if there is none. */
   readonly emptyNetwork?: readonly string[];
 }
 

@@ -91,7 +91,7 @@ const OUTCOMES_WITHOUT_FORMAT = [
 
 const OUTCOME_CLASSES: readonly OutcomeClass[] = ["ok", "client_gone", "request", "template", "capacity", "service"];
 
-/** 408 has a metric of its own. */
+/** 408 has its own metric. */
 const REFUSAL_CODES = ["render_queue_full", "service_unavailable"] as const;
 
 export class BackendMetrics {

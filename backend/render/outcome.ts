@@ -100,11 +100,11 @@ export function compileFailed(failure: CompileFailure): Problem {
 function describeFailure(failure: CompileFailure): string {
   switch (failure.kind) {
     case "refused-by-typst":
-      return "Typst could not make the requested output of this template.";
+      return "Typst could not produce the requested output from this template.";
     case "out-of-memory":
       return `The render needed more memory than its ${failure.limitBytes} bytes.`;
     case "several-pages":
-      return 'The document has several pages. Choose one by "page", or get them all by "archive": "zip".';
+      return 'The document has several pages. Select one with "page", or all of them with "archive": "zip".';
     case "page-missing":
       return `The document has no page ${failure.page}.`;
     case "selection-empty":
@@ -120,7 +120,7 @@ export function noPageWritten(wanted: Output): Problem {
 }
 
 export function renderFailed(): Problem {
-  return problem("render_failed", "The render ended without an output and without a cause in the template.", {});
+  return problem("render_failed", "The render ended without an output, and not because of the template.", {});
 }
 
 export function tooManyOutputFiles({ limits }: BackendSettings): Problem {

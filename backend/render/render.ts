@@ -87,7 +87,7 @@ interface Compilation {
 /**
  * What one render holds: its time, its disk space, its process. The constructor starts the render timeout, chooses the
  * command, builds the program text and opens the reservation of disk space; it reserves nothing and starts no process. The
- * methods stand in the order in which they run.
+ * methods are in the order in which they run.
  */
 class RenderJob {
   readonly phases = new PhaseTimer();

@@ -117,7 +117,7 @@ export const BACKEND_INTEGER_SETTINGS = {
     min: 0,
     max: 300,
     meaning:
-      "how long a backend still accepts renders after SIGTERM, while `/ready` says 503, so that whoever sends to it has time to notice",
+      "how long a backend still accepts renders after SIGTERM, while `/ready` says 503, so that its senders have time to notice",
   },
   // Longer than a request may wait and render, so that a stopping backend finishes what it has accepted.
   graceSeconds: {

@@ -12,7 +12,7 @@ import { probeSandbox } from "./sandbox-probe.ts";
 
 export interface ChosenSandbox {
   readonly sandbox: Sandbox;
-  /** What the operator should know about the choice, in one line; null if there is nothing to say. */
+  /** What the operator should know about the choice, in one line; null if it needs to know nothing. */
   readonly message: string | null;
 }
 

@@ -62,7 +62,7 @@ class ListTaker implements OutputTaker {
 }
 
 /**
- * The families in the output of `typst fonts --variants`. A family is a line of its own; each of its fonts is a file with
+ * The families in the output of `typst fonts --variants`. A family is one line; each of its fonts is a file with
  * `Style: Normal, Weight: 400, Stretch: 100%`, or the same on several lines, with ranges, if the font is variable. Paths of
  * the operator are left out.
  */

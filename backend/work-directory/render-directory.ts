@@ -22,7 +22,7 @@ import { removeOutputFiles } from "./output-files.ts";
 export interface FifoSource {
   /** Moves a FIFO into a directory. @returns its name; null if there is none. */
   moveInto(directory: string): Promise<string | null>;
-  /** Takes one back that nobody has open. @throws if it is gone. */
+  /** Takes one back that no process has open. @throws if it is gone. */
   takeBack(path: string): void;
 }
 

@@ -62,7 +62,7 @@ export class WorkDirectoryWatch {
   async #look(): Promise<void> {
     for (const [path, expected] of this.#identities) {
       if (this.#lostName !== null) return;
-      if (await isOrMayBe(path, expected)) continue;
+      if (await mayStillBe(path, expected)) continue;
       this.#lostName ??= basename(path);
       this.#lost.resolve(this.#lostName);
       this.stop();
@@ -71,7 +71,7 @@ export class WorkDirectoryWatch {
 }
 
 /** Whether a path still names the same file. Any other error is a failure of the disk, which may recover. */
-async function isOrMayBe(path: string, expected: string): Promise<boolean> {
+async function mayStillBe(path: string, expected: string): Promise<boolean> {
   try {
     return identityOf(await stat(path)) === expected;
   } catch (error) {

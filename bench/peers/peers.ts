@@ -48,7 +48,7 @@ export interface Peer {
   stop(): Promise<void>;
 }
 
-/** Starts a peer, which may write to a folder of its own. */
+/** Starts a peer, which may write to its own folder. */
 type Start = (folder: string) => Promise<Peer>;
 
 export interface PeerKind {

@@ -1,6 +1,6 @@
 /**
  * `check`: compiles a project on this machine under the service's conditions and shows what Typst says. The service never
- * passes that on, because it must not reveal anything of a template to whoever only sees its answers.
+ * passes that on, because it must not reveal anything of a template to those who see only its answers.
  */
 import { createHash } from "node:crypto";
 import { basename, extname, join, resolve } from "node:path";
@@ -60,10 +60,10 @@ export function addCheckCommand(program: Command, signal: AbortSignal): void {
     .command("check")
     .summary("compile on this machine as the service would, and show what Typst says")
     .description(
-      "Compiles a project on this machine with the service's Typst, under its prelude, options and fonts, and shows Typst's own diagnostics with the lines of your files. Nothing is sent. There is no sandbox: check what you would open.",
+      "Compiles a project on this machine with the service's Typst, under its prelude, options and fonts, and shows Typst's own diagnostics with the lines of your files. Nothing is sent. There is no sandbox: check only what you would open.",
     )
     .argument("<source>", "a Typst source, or a folder")
-    .option("-o, --output <file>", "where the document goes; by default it is dropped")
+    .option("-o, --output <file>", "where the document goes; by default it is discarded")
     .addOption(DATA_OPTION)
     .addOption(FILES_OPTION)
     .addOption(FORMAT_OPTION)
@@ -74,7 +74,7 @@ export function addCheckCommand(program: Command, signal: AbortSignal): void {
     .addOption(STANDARDS_OPTION)
     .addOption(PDF_VERSION_OPTION)
     .option("-w, --watch", "check again whenever a file of the project changes")
-    .option("--open", "open the document, or its first page, with the system's own viewer")
+    .option("--open", "open the document, or its first page, in the system's viewer")
     .addOption(TYPST_OPTION)
     .addOption(FONT_PATH_OPTION)
     .addOption(PACKAGE_PATH_OPTION)
@@ -89,7 +89,7 @@ export function addCheckCommand(program: Command, signal: AbortSignal): void {
 
 export interface Checked {
   readonly exitCode: ExitCode;
-  /** Where the first page is; null where it was not kept. */
+  /** Where the first page is; null if it was not kept. */
   readonly page: string | null;
 }
 
@@ -119,7 +119,7 @@ export async function checkProject(source: string, flags: CheckFlags, signal: Ab
   return { exitCode: compiled.ok ? EXIT_CODES.success : EXIT_CODES.template, page };
 }
 
-/** What the rules say, by the limits of the service where they are known. */
+/** What the rules say, by the limits of the service if they are known. */
 async function validRequest(project: Project, data: DataText | null, options: OutputOptions, flags: CheckFlags) {
   const constraints = await knownConstraints(flags);
   const body = encodeRequest(requestOf(project, data, options));
@@ -153,10 +153,10 @@ async function keepPages(
   const [first] = compiled.pages;
   if (first === undefined || (flags.output === undefined && !flags.open)) return null;
   if (compiled.pages.length > 1 || extname(flags.output ?? "") === ".zip") {
-    if (flags.output !== undefined) throw new CommandError("check makes no ZIP: leave out --output, or use render.");
+    if (flags.output !== undefined)
+      throw new CommandError("check does not write ZIP files: omit --output, or use render.");
   }
-  if (flags.output === STANDARD_OUTPUT)
-    throw new CommandError("check writes no document to standard output: use render.");
+  if (flags.output === STANDARD_OUTPUT) throw new CommandError("check does not write to standard output: use render.");
   const name = basename(project.sourceName, extname(project.sourceName));
   const folder = join(
     cacheFolder(),
@@ -181,20 +181,20 @@ function reportCompiled(compiled: Compiled, project: Project, flags: CheckFlags)
   if (text !== "") process.stderr.write(`${colouredDiagnostics(printable(text), process.stderr)}\n`);
   if (reason !== null) say(`error: ${reason}`);
   if (/package/.test(text) && /@[a-z]+\//.test(project.source.toString("utf8")) && !ok) {
-    say("note: The service fetches no packages. It has those of its operator; see --package-path.");
+    say("note: The service fetches no packages. It has only those of its operator: see --package-path.");
   }
   if (ok) say(printableLine(`${project.sourceName} compiles${diagnostics.length > 0 ? ", with warnings" : ""}.`));
 }
 
 async function openPage(page: string): Promise<void> {
   const viewer = await open(resolve(page));
-  // A machine without a viewer is no reason to stop.
-  viewer.on("error", () => say(printableLine(`No viewer opens ${page}.`)));
+  // A missing viewer is no reason to stop.
+  viewer.on("error", () => say(printableLine(`No viewer could open ${page}.`)));
 }
 
 /** Checks at once and after each change, until it is interrupted. */
 async function watch(source: string, flags: CheckFlags, signal: AbortSignal): Promise<ExitCode> {
-  if (flags.data === STANDARD_OUTPUT) throw new CommandError("--watch cannot read the data again from standard input.");
+  if (flags.data === STANDARD_OUTPUT) throw new CommandError("--watch cannot read data from standard input.");
   let isOpen = false;
   await watchProject(
     {

@@ -22,11 +22,11 @@ export function addDoctorCommand(program: Command, signal: AbortSignal): void {
     .argument("[url]", "the service, as in --url")
     .addOption(URL_OPTION)
     .addOption(TOKEN_FILE_OPTION)
-    .option("--origin <name=url>", "a backend to ask directly as well; may be repeated", addOrigin)
+    .option("--origin <name=url>", "a backend to check directly; may be repeated", addOrigin)
     .option("--backend-token-file <file>", "a file that holds the backend token; by default $SERVICE_BACKEND_TOKEN")
     .option(
       "--metrics-token-file <file>",
-      "a file that holds the token of /metrics, where it asks for one; by default $SERVICE_METRICS_TOKEN",
+      "a file that holds the token of /metrics, if it needs one; by default $SERVICE_METRICS_TOKEN",
     )
     .option("--timeout <seconds>", "how long one request may take", readSeconds, DEFAULT_TIMEOUT_SECONDS)
     .option("--quiet", "show only warnings and failures")
@@ -68,13 +68,13 @@ async function targetOf(options: TargetOptions): Promise<ExaminationTarget> {
   const backendToken = await secretFrom(options.backendTokenFile, process.env.SERVICE_BACKEND_TOKEN);
   const metricsToken = await secretFrom(options.metricsTokenFile, process.env.SERVICE_METRICS_TOKEN);
   if (![token, backendToken, metricsToken].every((text) => /^[!-~]*$/.test(text))) {
-    throw new CommandError("A token in the environment holds something else than visible ASCII.");
+    throw new CommandError("A token in the environment contains something other than visible ASCII.");
   }
   const { origin: origins = [], typst } = options;
   return { url: baseUrl(url), token, backendToken, metricsToken, origins, typst };
 }
 
-/** A file comes first, then the environment; empty where there is neither. */
+/** A file comes first, then the environment; empty if there is neither. */
 function secretFrom(file: string | undefined, inEnvironment = ""): string | Promise<string> {
   return file === undefined ? inEnvironment.trim() : tokenFrom(file);
 }
@@ -85,10 +85,10 @@ function addOrigin(value: string, previous: readonly NamedUrl[] | undefined): re
   const url = address !== undefined && URL.canParse(address) ? new URL(address) : null;
   const origins = previous ?? [];
   if (name === undefined || url === null || !/^https?:$/.test(url.protocol)) {
-    throw new InvalidArgumentError("It is a name and a URL, such as a=http://10.0.0.2:8788.");
+    throw new InvalidArgumentError("It must be a name and a URL, such as a=http://10.0.0.2:8788.");
   }
   if (url.username !== "" || url.password !== "") {
-    throw new InvalidArgumentError("The URL holds a user name or a password.");
+    throw new InvalidArgumentError("The URL must not contain a user name or password.");
   }
   if (origins.some((origin) => origin.name === name)) throw new InvalidArgumentError(`${name} is named twice.`);
   if (origins.length >= MAX_ORIGINS) throw new InvalidArgumentError(`At most ${MAX_ORIGINS} origins.`);
@@ -107,5 +107,5 @@ function baseUrl(address: string): URL {
 function readSeconds(value: string): number {
   const seconds = Number(value);
   if (seconds > 0 && seconds <= MAX_TIMEOUT_SECONDS) return seconds;
-  throw new InvalidArgumentError(`It is a number up to ${MAX_TIMEOUT_SECONDS}.`);
+  throw new InvalidArgumentError(`It must be a number up to ${MAX_TIMEOUT_SECONDS}.`);
 }

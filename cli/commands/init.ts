@@ -71,20 +71,20 @@ const PEOPLE = [
 
 const readme = (folder: string) => `# ${basename(folder)}
 
-\`main.typ\` is the letter, \`data.json\` what it says. Everything else in this folder comes along, but for what
-\`.gitignore\` and \`${IGNORE_FILE}\` name.
+\`main.typ\` is the letter, \`data.json\` its content. Everything else in this folder is sent as well, except what
+\`.gitignore\` and \`${IGNORE_FILE}\` exclude.
 
     document-rendering render . -o letter.pdf           # one letter
-    document-rendering check . --watch --open           # while you write: mistakes with their lines, and the pages
+    document-rendering check . --watch --open           # while you write: errors with their lines, and the pages
     document-rendering render . --each people.jsonl -o 'letters/{id}.pdf'
 
-The service is \`SERVICE_URL\` with the token \`SERVICE_API_TOKEN\`; one that was started on this machine is found by itself.
+Set \`SERVICE_URL\` and \`SERVICE_API_TOKEN\`; a service that was started on this machine is found automatically.
 `;
 
 export function addInitCommand(program: Command): void {
   program
     .command("init")
-    .description("Makes a folder with a letter, its data and a README that says how to render it.")
+    .description("Creates a folder with a letter, its data and a README that says how to render it.")
     .argument("<folder>", "a new or empty folder")
     .action(async (folder) => {
       const root = resolve(folder);
@@ -103,7 +103,7 @@ export function addInitCommand(program: Command): void {
       for (const [name, content] of Object.entries(files)) {
         await mkdir(dirname(join(root, name)), { recursive: true }).catch((error: unknown) => {
           throw new CommandError(
-            `${printableLine(`${folder} cannot be made (${String(error)})`)}.`,
+            `${printableLine(`${folder} could not be created (${String(error)})`)}.`,
             EXIT_CODES.failure,
           );
         });

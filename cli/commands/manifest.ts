@@ -24,7 +24,7 @@ const MANIFEST_VERSION = 1;
 export function addManifestCommand(program: Command): void {
   program
     .command("manifest")
-    .summary("say in JSON what a document is made of")
+    .summary("describe in JSON what a document is made of")
     .description(
       "Prints JSON that says what a document is made of, for archives: the version of Typst, and source, files, data, fonts, packages and the document itself by their SHA-256. Nothing is compiled or sent.",
     )
@@ -67,7 +67,7 @@ function fileEntry({ key, bytes }: { readonly key: string; readonly bytes: Buffe
 /** The fonts of a folder and of those below it, as Typst finds them. */
 async function fontsIn(folder: string) {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => {
-    throw new CommandError(`${folder} is no folder of fonts that can be read.`);
+    throw new CommandError(`${folder} is not a readable folder of fonts.`);
   });
   const paths = entries
     .filter((entry) => entry.isFile() && isFont(entry.name))

@@ -1,7 +1,7 @@
 /**
  * `render --each`: one template, a document for each line of data.
  *
- * A document that is there is whole (output-file.ts), so a run that was interrupted goes on where it ended.
+ * A document that exists is complete (output-file.ts), so a run that was interrupted continues where it stopped.
  */
 import { stat } from "node:fs/promises";
 import type { ServiceClient, ServiceProblem } from "../../client/client.ts";
@@ -20,32 +20,32 @@ import { asCommandError, openService } from "../service.ts";
 import { type Progress, printableLine, progressBar, say, startProgress } from "../terminal.ts";
 import { DEFAULT_JOBS, type RenderFlags } from "./render-flags.ts";
 
-/** So often one document is sent to a service that is busy. */
+/** How often one document is sent to a busy service. */
 const MAX_BUSY_ATTEMPTS = 50;
-/** So often one document is sent to a service that cannot be reached. */
+/** How often one document is sent to a service that cannot be reached. */
 const MAX_UNREACHABLE_ATTEMPTS = 4;
 const UNREACHABLE_WAIT_SECONDS = 2;
-/** Then it is the template that is wrong, not the data. */
+/** After these, the template is to blame, not the data. */
 const MAX_FAILURES_BEFORE_A_SUCCESS = 10;
 const MAX_LISTED_FAILURES = 20;
 
-/** Problems that the next document would have as well. */
+/** Problems that the next document would have too. */
 const FATAL_CODES: ReadonlySet<string> = new Set(["forbidden", "not_found", "method_not_allowed"]);
 
 /** Renders all documents. @returns the exit code */
 export async function renderEach(source: string, flags: RenderFlags, signal: AbortSignal): Promise<ExitCode> {
   const { each, output: template } = flags;
   if (each === undefined) throw new Error("--each is missing");
-  if (flags.data !== undefined) throw new CommandError("--each brings the data: leave out --data.");
+  if (flags.data !== undefined) throw new CommandError("--each provides the data: omit --data.");
   if (template === undefined || template === STANDARD_OUTPUT) {
-    throw new CommandError("--each needs the names of the documents: --output 'letters/{name}.pdf'.");
+    throw new CommandError("--each needs a pattern for file names: --output 'letters/{name}.pdf'.");
   }
   const output = outputOf(flags);
   const documents = await readDocuments(each, await projectFolder(source), template);
   const leaveOut = [each, ...documents.map(({ path }) => path)];
   const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut });
   const service = await openService(flags, { retry: false });
-  const progress = startProgress("Asking for the constraints");
+  const progress = startProgress("Fetching the constraints");
   try {
     const asked = await service.client.constraints({ signal }).catch((error: unknown) => {
       throw asCommandError(error, service.url);
@@ -87,7 +87,7 @@ class EachRun {
   readonly #failures: Failure[] = [];
   #made = 0;
   #present = 0;
-  /** Why the run ended before its last document; null where it did not. */
+  /** Why the run ended before its last document; null if it did not. */
   #fatal: CommandError | null = null;
 
   constructor(parts: RunParts) {
@@ -164,7 +164,7 @@ class EachRun {
       writeJson({ ...problemOutcome(problem, checkedLocally), line: document.line, file: document.path });
     }
     if (this.#made + this.#present === 0 && this.#failures.length >= MAX_FAILURES_BEFORE_A_SUCCESS) {
-      const reason = `The first ${this.#failures.length} documents have all failed: the others were not sent.`;
+      const reason = `The first ${this.#failures.length} documents all failed, so the others were not sent.`;
       this.#stop(new CommandError(reason, exitCodeOf(problem)));
     }
     this.#showProgress();
@@ -201,14 +201,14 @@ class EachRun {
     if (failed > MAX_LISTED_FAILURES) lines.push(`… and ${failed - MAX_LISTED_FAILURES} more.`);
     if (this.#fatal !== null) lines.push(this.#fatal.message);
     const counts = [
-      `${made} of ${documents.length} documents made`,
-      ...(present > 0 ? [`${present} were there already`] : []),
+      `${made} of ${documents.length} documents rendered`,
+      ...(present > 0 ? [`${present} already existed`] : []),
       ...(failed > 0 ? [`${failed} failed`] : []),
-      ...(left > 0 ? [`${left} are left`] : []),
+      ...(left > 0 ? [`${left} not rendered`] : []),
     ];
     lines.push(`${counts.join(", ")}.`);
-    if (present > 0 && !signal.aborted) lines.push("--overwrite makes those again that were there.");
-    if (left > 0) lines.push("The same command goes on from here.");
+    if (present > 0 && !signal.aborted) lines.push("Use --overwrite to render the existing ones again.");
+    if (left > 0) lines.push("Run the same command again to continue.");
     say(lines.join("\n"));
   }
 }

@@ -35,7 +35,7 @@ export function addRenderCommand(program: Command, signal: AbortSignal): void {
     .command("render")
     .summary("render a Typst source, or a folder with a main.typ")
     .description(
-      "Sends a Typst source with the files that it reads to the service and writes the document. Of a folder, main.typ is the source, data.json the data, and all files come along that the ignore files let through.",
+      "Sends a Typst source with the files that it reads to the service and writes the document. In a folder, main.typ is the source, data.json is the data, and all other files are sent unless the ignore files exclude them.",
     )
     .argument("<source>", "a Typst source, or a folder")
     .option("-o, --output <file>", "where the document goes; - is standard output; by default the name of the source")
@@ -48,13 +48,13 @@ export function addRenderCommand(program: Command, signal: AbortSignal): void {
     .addOption(ARCHIVE_OPTION)
     .addOption(STANDARDS_OPTION)
     .addOption(PDF_VERSION_OPTION)
-    .option("--filename <name>", "the name that the service suggests to who downloads the document")
+    .option("--filename <name>", "the file name that the service suggests for the download")
     .option(
       "--each <file>",
-      "JSON Lines: a document for each line, which is its data; see --output 'letters/{name}.pdf'",
+      "JSON Lines: renders a document for each line, which is its data; see --output 'letters/{name}.pdf'",
     )
-    .option("--jobs <number>", `with --each: requests at once, at most; by default ${DEFAULT_JOBS}`, wholeNumber(1, 64))
-    .option("--overwrite", "with --each: make documents again that are there already")
+    .option("--jobs <number>", `with --each: requests at the same time; by default ${DEFAULT_JOBS}`, wholeNumber(1, 64))
+    .option("--overwrite", "with --each: render documents again that already exist")
     .addOption(URL_OPTION)
     .addOption(TOKEN_FILE_OPTION)
     .addOption(JSON_OPTION)
@@ -135,11 +135,11 @@ async function deliver(body: ReadableStream<Uint8Array>, place: string): Promise
 
 /** The way to Typst's own words, which the service never passes on. */
 async function offerCheck(source: string, flags: RenderFlags, signal: AbortSignal): Promise<void> {
-  if (flags.data !== STANDARD_OUTPUT && (await confirm("Compile it on this machine to see the mistake?"))) {
+  if (flags.data !== STANDARD_OUTPUT && (await confirm("Compile it on this machine to see the error?"))) {
     await checkProject(source, flags, signal);
     return;
   }
-  say(printableLine(`  To see the mistake: ${checkCommand(source, flags)}`));
+  say(printableLine(`  To see the error: ${checkCommand(source, flags)}`));
 }
 
 function checkCommand(source: string, { data, files = [], output }: RenderFlags): string {

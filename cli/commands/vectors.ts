@@ -12,7 +12,7 @@ export function addVectorsCommand(program: Command, signal: AbortSignal): void {
   program
     .command("vectors")
     .description(
-      "Compares the rules of this version with those of the service, by the conformance vectors that it publishes.",
+      "Compares the rules of this version with those of the service, using the conformance vectors that it publishes.",
     )
     .addOption(URL_OPTION)
     .addOption(TOKEN_FILE_OPTION)

@@ -2,7 +2,7 @@
  * What all steps of one examination share: how many requests there may be, and how long each and all of them may take.
  */
 
-/** A step that was made, or the code of its error; `ETIMEDOUT` where time ran out. */
+/** A step that was made, or the code of its error; `ETIMEDOUT` if time ran out. */
 export type Attempt<Value> =
   | { readonly isDone: true; readonly value: Value }
   | { readonly isDone: false; readonly code: string };

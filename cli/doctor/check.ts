@@ -59,7 +59,7 @@ export function group(name: string, needed: string | null, checks: readonly Chec
   return { name, checks: checks.map((row) => (row.needs.length > 0 ? row : { ...row, needs })) };
 }
 
-/** Found what is wrong, or that nothing is. */
+/** Found a fault, or none. */
 export function found<const Id extends string>(fault: Id | null, seen: string, measured: Measured = {}): Finding<Id> {
   return { kind: "seen", fault, seen, measured };
 }

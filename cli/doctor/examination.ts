@@ -16,13 +16,13 @@ export interface NamedUrl {
 export interface ExaminationTarget {
   /** The URL of the edge; its path ends with a slash. */
   readonly url: URL;
-  /** Empty where none is known. */
+  /** Empty if none is known. */
   readonly token: string;
   /** Backends that this machine can reach. */
   readonly origins: readonly NamedUrl[];
-  /** Authenticates this program to them; empty where none is known. */
+  /** Authenticates this program to them; empty if none is known. */
   readonly backendToken: string;
-  /** Authenticates this program to `/metrics` of the edge; empty where none is known. */
+  /** Authenticates this program to `/metrics` of the edge; empty if none is known. */
   readonly metricsToken: string;
   /** The Typst on this machine that is named; undefined leaves it to be found. */
   readonly typst: string | undefined;

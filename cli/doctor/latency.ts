@@ -17,7 +17,7 @@ export const LATENCY = group("Latency", "render-pdf", [
   check("latency", "a small render by hop: medians of five", {
     faults: {
       "slow-way": warning`Network and edge take over a second. → Try from another network, and compare with tcp.`,
-      "slow-queue": warning`A render waits over a second. → Add slots, or see who has them (docs/monitoring.md).`,
+      "slow-queue": warning`A render waits over a second. → Add slots, or see who uses them (docs/monitoring.md).`,
       "slow-render": warning`A page of one word takes over five seconds: hosts are overloaded, or have just started.
         → Look at load and disk of the backends, and at SERVICE_WARM_RENDERS.`,
     },

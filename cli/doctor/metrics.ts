@@ -1,5 +1,5 @@
 /**
- * What the edge's `/metrics` says about its origins, where it is open. It is read after the renders, so that they are in it.
+ * What the edge's `/metrics` says about its origins, if it is open. It is read after the renders, so that they are in it.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { TYPST_VERSION } from "../../machine/typst-release.mjs";
@@ -94,7 +94,7 @@ export const METRICS = group("Origins, by the edge's metrics", "metrics", [
     },
     run(_edge, examination) {
       const infos = samplesOf(examination, "service_backend_info");
-      if (infos.length === 0) return skipped("no backend says its version");
+      if (infos.length === 0) return skipped("no backend reports its version");
       const seen = infos.map((info) => `${originOf(info)}: ${info.labels.typst_version}`).join(", ");
       const versions = new Set(infos.map(({ labels }) => labels.typst_version));
       return found(versions.size > 1 ? "differ" : versions.has(TYPST_VERSION) ? null : "other", seen);
@@ -106,7 +106,7 @@ export const METRICS = group("Origins, by the edge's metrics", "metrics", [
     },
     run(_edge, examination) {
       const infos = samplesOf(examination, "service_backend_info");
-      if (infos.length === 0) return skipped("no backend says its sandbox");
+      if (infos.length === 0) return skipped("no backend reports its sandbox");
       const off = infos.filter(({ labels }) => labels.sandbox === "none").map(originOf);
       if (off.length > 0) return found("off", off.join(", "));
       return ok([...new Set(infos.map(({ labels }) => labels.sandbox))].join(", "));
@@ -118,7 +118,7 @@ export const METRICS = group("Origins, by the edge's metrics", "metrics", [
       const [slots, running, waiting] = ["render_slots", "renders_running", "renders_waiting"].map((name) =>
         sumOf(metrics, `service_${name}`),
       );
-      if (slots == null || running == null || waiting == null) return skipped("no backend says its slots");
+      if (slots == null || running == null || waiting == null) return skipped("no backend reports its slots");
       const isLong = waiting > MAX_WAITING_PER_SLOT * slots;
       const seen = `${running} of ${slots} slots taken, ${waiting} requests waiting`;
       return found(isLong ? "queue" : null, seen, { slots, running, waiting });

@@ -40,7 +40,7 @@ export const ORIGINS = group("Origins, asked directly", null, [
   check("origin-ready", "/ready says that it accepts work", {
     needs: ["origin-health"],
     faults: {
-      "not-ready": failure`It stops, or lacks SERVICE_BACKEND_TOKENS. → Wait, or set them and restart it.`,
+      "not-ready": failure`It is stopping, or lacks SERVICE_BACKEND_TOKENS. → Wait, or set them and restart it.`,
     },
     outcomes: { service_unavailable: "not-ready" },
     async run(origin) {
@@ -48,7 +48,7 @@ export const ORIGINS = group("Origins, asked directly", null, [
       return isOk(exchange) ? ok("ready") : exchange;
     },
   }),
-  check("origin-token", "it takes the backend token, and no wrong one", {
+  check("origin-token", "it accepts the backend token, and rejects a wrong one", {
     needs: ["origin-health"],
     faults: {
       open: failure`The backend renders for anybody: a proxy adds the token. → Let nothing but the edge add it.`,
@@ -69,7 +69,7 @@ export const ORIGINS = group("Origins, asked directly", null, [
   check("origin-renders", "it renders, and fails, as the edge does", {
     needs: ["token", "origin-token"],
     faults: {
-      disagrees: failure`Edge or origin fails, or the edge uses others. → Read the log of what fails.`,
+      disagrees: failure`The edge or this origin fails, or the edge uses other origins. → Read the log of what fails.`,
     },
     async run(origin, { edge }) {
       if (edge.hasRenderTimedOut) return skipped("renders are not answered");
@@ -87,7 +87,7 @@ export const ORIGINS = group("Origins, asked directly", null, [
   }),
   check("origin-vectors", "it rejects what the published vectors reject", {
     needs: ["token", "origin-token"],
-    faults: { otherwise: failure`It has other rules than the edge publishes. → Deploy one release to all.` },
+    faults: { otherwise: failure`Its rules differ from those that the edge publishes. → Deploy one release to all.` },
     run: rejectsAsPublished,
   }),
   check("origin-limits", "it has the limits of the edge", {
@@ -111,7 +111,7 @@ export const ORIGINS = group("Origins, asked directly", null, [
   }),
   check("origin-capabilities", "it has what the edge publishes, and no more", {
     needs: ["capabilities", "origin-health"],
-    faults: { differs: warning`Its fonts, packages or release are others. → Install the same on all backends.` },
+    faults: { differs: warning`Its fonts, packages or release differ. → Install the same on all backends.` },
     async run(origin, { capabilities }) {
       const exchange = await origin.get(CAPABILITIES_PATH.slice(1));
       if (outcomeOf(exchange) === "not_found") return skipped("a version without capabilities");

@@ -1,5 +1,5 @@
 /**
- * Whether the host can be reached, layer by layer, so that each has a finding of its own.
+ * Whether the host can be reached, layer by layer, so that each has its own finding.
  */
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
@@ -54,7 +54,7 @@ export const REACHABILITY = group("Reachability", null, [
       refused: failure`Nothing is listening on this port: the service is not running, or uses another port or address.
         → Start it, or correct the port; a process that listens on 127.0.0.1 is not reachable from outside.`,
       silent: failure`A firewall drops the packets, or the host is off. → Open the port, or start the host.`,
-      unreachable: failure`There is no route to the address. → Check VPN and IPv6 here, and that it is a public one.`,
+      unreachable: failure`There is no route to the address. → Check VPN and IPv6 here, and that the address is public.`,
       "some-addresses": warning`One of several addresses does not work: an old record, or IPv6 that is not served.
         → Remove the record, or let the service listen there too; some clients try that address first.`,
     },
@@ -87,10 +87,10 @@ export const REACHABILITY = group("Reachability", null, [
   check("tls", "TLS and its certificate", {
     needs: ["tcp"],
     faults: {
-      unencrypted: warning`Others can read token and documents on their way. → Serve it by TLS and give that URL.`,
+      unencrypted: warning`Others can read token and documents in transit. → Serve it over TLS and give that URL.`,
       expired: failure`The certificate was not renewed, or the renewed one was not loaded.
         → Renew it, reload the server, and watch daysLeft of this check from cron.`,
-      "not-yet-valid": failure`The certificate begins in the future: a clock is wrong.
+      "not-yet-valid": failure`The certificate is not valid yet: a clock is wrong.
         → Set the clock of this machine by NTP, then look at the certificate's dates.`,
       "self-signed": failure`The server shows a certificate that it made itself, often the default of a proxy.
         → Install one of an authority; for a test, name it in NODE_EXTRA_CA_CERTS.`,

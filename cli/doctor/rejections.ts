@@ -33,7 +33,7 @@ export const REJECTIONS = group("Rejections", "token", [
       if (exchange.kind === "no-answer" || outcomeOf(exchange) !== "template_compile_failed") return exchange;
       const text = exchange.body.toString("utf8");
       const isLeak = text.includes(MARK) || /panicked|┌─|\.typ\b/.test(text);
-      return isLeak ? found("diagnostics-leak", "it has the message of Typst") : ok("422 template_compile_failed");
+      return isLeak ? found("diagnostics-leak", "it contains Typst's message") : ok("422 template_compile_failed");
     },
   }),
   check("over-limit", "a template one byte over its limit gets 413", {
@@ -60,8 +60,8 @@ export const REJECTIONS = group("Rejections", "token", [
       const { max_request_body_bytes: limit = DEFAULT_LIMITS.max_request_body_bytes } = known(constraints).limits;
       const exchange = await edge.render({}, edge.credentials, limit + 1);
       if (exchange.kind === "no-answer" || exchange.status !== 413) return exchange;
-      // A gateway in front may have a limit of its own, and then answers 413 itself.
-      return ok(exchange.problem === null ? "413 of a gateway in front" : "413 request_too_large");
+      // A gateway in front may have its own limit, and then answers 413 itself.
+      return ok(exchange.problem === null ? "413 from a gateway in front" : "413 request_too_large");
     },
   }),
   check("unknown-path", "an unknown path gets a 404 problem (RFC 9457)", {

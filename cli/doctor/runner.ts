@@ -1,5 +1,5 @@
 /**
- * Makes all checks of a deployment, one after the other, and reports each as soon as it is made.
+ * Runs all checks of a deployment, one after the other, and reports each as soon as it is done.
  */
 import { printable } from "../terminal.ts";
 import { Allowance } from "./allowance.ts";
@@ -86,7 +86,7 @@ export async function examine(
   return { checks: results, requests: allowance.requests, seconds: (performance.now() - startedAt) / 1000 };
 }
 
-/** Whether a check, of the edge or of this origin, lets those be made that need it: also after a warning of its own. */
+/** Whether a check, of the edge or of this origin, lets those be made that need it: also after its own warning. */
 function isPassed(id: string, origin: string | null, results: readonly CheckResult[]): boolean {
   const result = results.find((earlier) => earlier.id === id && (earlier.origin ?? origin) === origin);
   if (result === undefined) return false;
@@ -107,7 +107,7 @@ function resultOf(
   const fault = (isExchange ? outcomes[outcomeOf(finding)] : undefined) ?? found.fault;
   const known: Readonly<Record<string, Fault>> = { ...ANSWER_FAULTS, ...faults };
   const details = fault === null ? null : known[fault];
-  if (details === undefined) throw new Error(`${id} has found ${fault}, which is none of its faults`);
+  if (details === undefined) throw new Error(`${id} has found ${fault}, which is not one of its faults`);
   const status = details?.severity ?? (finding.kind === "skipped" ? "skipped" : "ok");
   const { cause = null, advice = null } = details ?? {};
   return { id, group, title, status, seen: shown(seen, target), fault, cause, advice, origin: server.name, measured };

@@ -80,7 +80,7 @@ export class Server {
       const exchange = attempt.value;
       // The next attempt is made on a new connection.
       if (exchange === "stale") continue;
-      // A gateway answers for itself where it has a limit of its own: that is no answer that it has changed.
+      // A gateway answers for itself if it has its own limit: that is not an answer that it has changed.
       if (exchange.kind === "answer" && (exchange.status !== 413 || exchange.problem !== null)) {
         const { body, ...seen } = exchange;
         this.answers.push(seen);

@@ -62,9 +62,9 @@ export const SERVICE = group("Service and token", "health", [
     faults: {
       "none-known": failure`No token was given, so little could be checked. → Set SERVICE_API_TOKEN or --token-file.`,
       rejected: failure`The token is not among SERVICE_API_TOKENS of this edge: it is another environment's, or old.
-        → Compare it with the secret of the environment that serves this URL, without the name: in front of it.`,
-      "not-constraints": failure`The response is no constraints document: a proxy or another service answers.
-        → Fetch /v1/constraints with curl and look at what comes.`,
+        → Compare it with the secret of the environment that serves this URL, without its name: prefix.`,
+      "not-constraints": failure`The response is not a constraints document: a proxy or another service answers.
+        → Fetch /v1/constraints with curl and look at the response.`,
     },
     outcomes: { forbidden: "rejected", 200: "not-constraints" },
     async run(edge, examination) {

@@ -60,12 +60,12 @@ export async function readDocuments(file: string, folder: string, template: stri
     const identity = resolve(document.path).normalize("NFC").toLowerCase();
     const earlier = lineOfPath.get(identity);
     if (earlier !== undefined)
-      mistakes.push(`${file}:${index + 1}: ${document.path} is the file of line ${earlier} already`);
+      mistakes.push(`${file}:${index + 1}: ${document.path} is already the file of line ${earlier}`);
     else lineOfPath.set(identity, index + 1);
     documents.push(document);
   }
   if (mistakes.length > 0) throw new CommandError(listMistakes(mistakes));
-  if (documents.length === 0) throw new CommandError(`${file} has no line with data.`);
+  if (documents.length === 0) throw new CommandError(`${file} contains no data.`);
   return documents;
 }
 
@@ -86,7 +86,7 @@ function readLine(text: string, line: number, template: string): Line {
   return mistake === null ? { document: { line, data: text, path } } : { mistake };
 }
 
-/** A text or number in the data; null where there is none. */
+/** A text or number in the data; null if there is none. */
 function memberOf(value: unknown, path: readonly string[]): string | null {
   let found = value;
   for (const name of path) {
@@ -96,13 +96,13 @@ function memberOf(value: unknown, path: readonly string[]): string | null {
   return typeof found === "string" || typeof found === "number" ? String(found) : null;
 }
 
-/** Why a value cannot stand in a file name; null where it can. The value itself is quoted as JSON. */
+/** Why a value cannot be in a file name; null if it can. The value itself is quoted as JSON. */
 function unsafeName(value: string, name: string): string | null {
   const shown = JSON.stringify(value.slice(0, 80));
   if (value.trim() === "") return `{${name}} is empty`;
-  if (UNSAFE.test(value)) return `{${name}} is ${shown}, which has a character that no file name may have`;
+  if (UNSAFE.test(value)) return `{${name}} is ${shown}, which contains a character that is not allowed in file names`;
   if (/^[.\s]|[.\s]$/.test(value))
-    return `{${name}} is ${shown}: a file name neither begins nor ends with a point or a space`;
+    return `{${name}} is ${shown}: a file name must not begin or end with a dot or a space`;
   if (RESERVED_ON_WINDOWS.test(value)) return `{${name}} is ${shown}, which is reserved on Windows`;
   if (!value.isWellFormed()) return `{${name}} is ${shown}, which is not Unicode`;
   if (Buffer.byteLength(value) > MAX_VALUE_BYTES) return `{${name}} is longer than ${MAX_VALUE_BYTES} bytes`;

@@ -22,7 +22,7 @@ export class Pace {
     return this.#queue.concurrency;
   }
 
-  /** Puts a task at the end, or, where it has been refused before, in front of the others. */
+  /** Puts a task at the end, or, if it has been refused before, in front of the others. */
   add(task: () => Promise<void>, isAgain = false): void {
     // The task reports its own failures.
     void this.#queue.add(task, { priority: isAgain ? 1 : 0 });
@@ -35,7 +35,7 @@ export class Pace {
     this.#queue.concurrency++;
   }
 
-  /** The service has refused a request for its load: nothing begins for so long. */
+  /** The service has refused a request for its load: nothing begins for this long. */
   refused(seconds: number): void {
     const until = performance.now() + seconds * 1000;
     // Requests that were under way together are refused together: that is one sign, not many.

@@ -35,7 +35,7 @@ export interface LocalSettings {
   readonly typstPath: string;
   /** Folders of fonts that the operator of the service provides, beside Typst's own. */
   readonly fontPaths: readonly string[];
-  /** The operator's folder of packages; null where there is none. */
+  /** The operator's folder of packages; null if there is none. */
   readonly packagePath: string | null;
   readonly limits: Limits;
 }
@@ -43,12 +43,12 @@ export interface LocalSettings {
 export interface Compiled {
   /** Whether the service would have answered 200. */
   readonly ok: boolean;
-  /** What Typst wrote, with the lines and paths of the caller; empty where it had nothing to say. */
+  /** What Typst wrote, with the lines and paths of the caller; empty if it wrote nothing. */
   readonly text: string;
   readonly diagnostics: readonly Diagnostic[];
-  /** Why there is no output where Typst itself did not complain; else null. */
+  /** Why there is no output although Typst itself did not complain; otherwise null. */
   readonly reason: string | null;
-  /** The document or image, or each image of an archive; none where it failed. */
+  /** The document or image, or each image of an archive; none if it failed. */
   readonly pages: readonly Buffer[];
 }
 
@@ -130,7 +130,7 @@ class LocalRun {
     const { max_output_bytes, max_output_files } = settings.limits;
     if (ended.isMaxBuffer) return failed(`The output has more than ${max_output_bytes} bytes.`);
     if (ended.timedOut) return failed(`Typst took longer than ${RENDER_TIMEOUT_SECONDS} seconds.`);
-    if (ended.signal !== undefined) return failed(`Typst was ended by the signal ${ended.signal}.`);
+    if (ended.signal !== undefined) return failed(`Typst was killed by the signal ${ended.signal}.`);
     if (ended.exitCode !== 0) return failed(null);
     const missing = await this.#missingPages(ended.stdout);
     if (missing !== null) return failed(missing);
@@ -140,7 +140,7 @@ class LocalRun {
     return { ok: true, text, diagnostics, reason: null, pages };
   }
 
-  /** Typst ends well where a selection matches no page; the service does not. */
+  /** Typst succeeds if a selection matches no page; the service does not. */
   async #missingPages(stdout: Uint8Array): Promise<string | null> {
     const { output, paths } = this.#parts;
     if (output.format !== "pdf") {
@@ -181,7 +181,7 @@ class LocalRun {
     });
     signal.throwIfAborted();
     if (ended.exitCode === undefined && ended.signal === undefined && !ended.timedOut) {
-      throw new CommandError(`Typst does not run: ${ended.shortMessage ?? ""}`);
+      throw new CommandError(`Typst could not be started: ${ended.shortMessage ?? ""}`);
     }
     return ended;
   }

@@ -8,7 +8,7 @@ import { sourceLine } from "../../compile/program-text.ts";
 export interface Diagnostic {
   readonly severity: "error" | "warning";
   readonly message: string;
-  /** Null where Typst names no place. */
+  /** Null if Typst names no place. */
   readonly file: string | null;
   /** Counted from one. */
   readonly line: number | null;

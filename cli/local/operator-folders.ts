@@ -1,5 +1,5 @@
 /**
- * What the operator of the service has installed, where this machine has the same folders.
+ * What the operator of the service has installed, if this machine has the same folders.
  */
 import { resolve } from "node:path";
 
@@ -15,7 +15,7 @@ export function operatorFolders({ fontPath, packagePath }: OperatorFlags) {
   const packages = packagePath ?? SERVICE_PACKAGE_PATH;
   return {
     fontPaths: fonts.map((folder) => resolve(folder)),
-    /** Null where there is none. */
+    /** Null if there is none. */
     packagePath: packages ? resolve(packages) : null,
   };
 }

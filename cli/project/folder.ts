@@ -33,15 +33,15 @@ export async function readNamed(path: string, name: string, folder: string): Pro
   const shown = printableLine(name);
   const real = await realpath(path).catch(() => null);
   const found = real === null ? null : await statOf(real);
-  if (real === null || found === null) throw new CommandError(`${shown} is not there.`);
+  if (real === null || found === null) throw new CommandError(`${shown} does not exist.`);
   if (await leadsOutOf(folder, path, real)) {
     throw new CommandError(
-      `${shown} is not sent: a link leads from it out of the folder of the source, ${printableLine(folder)}. Copy the file there instead.`,
+      `${shown} is not sent: a link leads out of the folder of the source, ${printableLine(folder)}. Copy the file there instead.`,
     );
   }
   if (!found.isFile()) throw new CommandError(`${shown} is not a file.`);
   if (found.size > MAX_FILE_BYTES)
-    throw new CommandError(`${shown} has ${found.size} bytes: no service takes such a file.`);
+    throw new CommandError(`${shown} has ${found.size} bytes: no service accepts a file that large.`);
   try {
     return await readFile(real);
   } catch (error) {

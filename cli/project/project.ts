@@ -17,7 +17,7 @@ const MAIN_FILE = "main.typ";
 const DATA_FILE = "data.json";
 /** Fonts are named by their family in a source, so no literal leads to them: those in this folder always come along. */
 const FONT_FILES = "fonts/**/*.{ttf,otf,ttc,otc,TTF,OTF,TTC,OTC}";
-/** No request may carry so many; more would only be read in vain. */
+/** No request may carry this many; more would be read for nothing. */
 const MAX_FILES = 5000;
 
 export interface ProjectFile {
@@ -34,9 +34,9 @@ export interface Project {
   readonly sourcePath: string;
   readonly source: Buffer;
   readonly files: readonly ProjectFile[];
-  /** The JSON file for `data`; null where there is none. Of a folder it is its `data.json`. */
+  /** The JSON file for `data`; null if there is none. Of a folder it is its `data.json`. */
   readonly dataPath: string | null;
-  /** What a source reads and nobody has: one sentence each. Typst may never come to read it, so these are no errors. */
+  /** What a source reads but does not exist: one sentence each. Typst may never read it, so these are not errors. */
   readonly warnings: readonly string[];
 }
 
@@ -112,11 +112,9 @@ async function followLiterals(project: {
     for (const { path, line } of readLiterals(text)) {
       const target = keyOf(path, key);
       if (target === null) {
-        warnings.push(
-          `${shownAs}:${line} reads "${path}", which is above the folder of the source: the service has none.`,
-        );
+        warnings.push(`${shownAs}:${line} reads "${path}", which is above the folder of the source.`);
       } else if (!files.has(target) && target !== basename(sourceName)) {
-        warnings.push(`${shownAs}:${line} reads "${path}", which is not there.`);
+        warnings.push(`${shownAs}:${line} reads "${path}", which does not exist.`);
       }
     }
   }
@@ -156,7 +154,7 @@ async function matchingFiles(
     const below = isAbsolute(pattern) ? relative(root, pattern) : pattern;
     const clean = below.split(sep).join("/").replace(/^\.\//, "");
     if (clean.startsWith("../") || clean === "..") {
-      throw new CommandError(`--files ${pattern}: the files of a project lie in the folder of its source, ${root}.`);
+      throw new CommandError(`--files ${pattern}: the files of a project must be in its folder, ${root}.`);
     }
     return clean === "" ? "." : clean;
   });
@@ -172,7 +170,7 @@ async function matchingFiles(
   for (const [index, pattern] of fromCaller.entries()) {
     const own = inside[inside.length - fromCaller.length + index] ?? pattern;
     if ((await globby(own, options)).length === 0) {
-      throw new CommandError(`--files ${pattern} matches no file in ${root} that the ignore files let through.`);
+      throw new CommandError(`--files ${pattern} matches no file in ${root} that is not ignored.`);
     }
   }
   const found = await globby(inside, options);
@@ -182,6 +180,6 @@ async function matchingFiles(
 
 function tooManyFiles(): CommandError {
   return new CommandError(
-    `The project has more than ${MAX_FILES} files. Name those that it needs with --files, or the others in ${IGNORE_FILE}.`,
+    `The project has more than ${MAX_FILES} files. Select those that it needs with --files, or exclude others in ${IGNORE_FILE}.`,
   );
 }

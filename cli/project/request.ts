@@ -30,7 +30,7 @@ export interface DataText {
  * Reads the data of a project.
  *
  * @param path the file that the caller names, `-` for standard input; null for what the project itself has.
- * @returns null where there is none.
+ * @returns null if there is none.
  * @throws CommandError when it is not JSON.
  */
 export async function readData(project: Project, path: string | null): Promise<DataText | null> {
@@ -66,7 +66,7 @@ export function requestOf(project: Project, data: DataText | null, output: Outpu
   };
 }
 
-/** Text where it can be: it is shorter than Base64, unless most of it has to be escaped. */
+/** Text if it can be: it is shorter than Base64, unless most of it has to be escaped. */
 function requestFile(bytes: Buffer): RequestFile {
   return isUtf8(bytes) && !bytes.includes(0) ? textFile(bytes.toString("utf8")) : binaryFile(bytes);
 }

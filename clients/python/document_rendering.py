@@ -821,7 +821,7 @@ class ServiceClient:
             return Rejected(answer, checked_locally=False)
         extension = _EXTENSIONS.get(answer.media_type)
         if extension is None:
-            raise UnexpectedResponseError("The answer is no rendered file.", answer.status)
+            raise UnexpectedResponseError("The response is not a rendered file.", answer.status)
         name = _file_name(answer.headers.get("Content-Disposition")) or f"document.{extension}"
         return RenderedFile(answer.content, answer.media_type, name, answer.headers.get("X-Request-Id"))
 
@@ -956,7 +956,7 @@ class _Constraints:
             # Also shows that the document has every member that a check needs.
             disagreements = run_vectors(document)
         except (ValueError, LookupError, TypeError, AttributeError, re.error) as cause:
-            raise UnexpectedResponseError("The answer is no constraints document.", response.status) from cause
+            raise UnexpectedResponseError("The response has no constraints.", response.status) from cause
         return _Constraints(document, response.headers.get("ETag"), [] if is_known else disagreements, valid_until)
 
 
@@ -968,20 +968,20 @@ def _check(body: bytes, constraints: _Constraints) -> Check:
 
 
 def _sorted(response: _Response) -> _Answer:
-    """An answer that is no success, as a problem, as a failure of a gateway, or as what is none of the service."""
+    """An answer that is not a success: a problem, a failure of a gateway, or not from the service."""
     status = response.status
     if status == 304:
         return response
     if response.media_type == _PROBLEM_MEDIA_TYPE:
         problem = _as_problem(response.content)
         if problem is None:
-            raise UnexpectedResponseError("The answer is a problem of another service.", status)
+            raise UnexpectedResponseError("The response is a problem from another service.", status)
         return problem
     if status in _GATEWAY_STATUSES:
         error = ServiceUnreachableError(f"A gateway in front of the service answered {status}.", status)
         return _Unreachable(error, _seconds(response.headers.get("Retry-After")))
     if 300 <= status < 400:
-        raise UnexpectedResponseError("The URL redirects: use the one that it redirects to.", status)
+        raise UnexpectedResponseError("The URL redirects: use the URL that it redirects to.", status)
     raise UnexpectedResponseError(f"The {status} response did not come from this service.", status)
 
 

@@ -14,7 +14,7 @@ import { listEntries, SettingError } from "../../rules/settings.ts";
 
 const SETTING = "SERVICE_BACKEND_URLS";
 const MAX_ORIGINS = 64;
-/** The host of a request through a binding that has a destination of its own. */
+/** The host of a request through a binding that has its own destination. */
 const BOUND_URL = "http://backend";
 
 export type BackendAddress = { readonly name: string } & (

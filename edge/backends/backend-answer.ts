@@ -56,7 +56,7 @@ function contentOf(response: ResponseHead): AnswerContent {
   const mediaType = headers.get("Content-Type");
   if (fileExtensionOf(mediaType) !== null) return status === 200 ? "file" : "foreign";
   if (mediaType !== PROBLEM_MEDIA_TYPE || (lengthOf(response) ?? 0) > MAX_PROBLEM_BYTES) return "foreign";
-  // Proxies answer with problems too (RFC 9457), which are none of the contract's.
+  // Proxies answer with problems too (RFC 9457), which are not in the contract.
   const code = problemCodeOf(response);
   return code !== null && PROBLEMS[code].status === status ? code : "foreign";
 }

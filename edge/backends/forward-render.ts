@@ -6,9 +6,9 @@ import {
   BACKEND_TOKEN_HEADER,
   CALLER_HEADER,
   LIMITS_HEADER,
-  PATIENCE_HEADER,
   PROBE_CALLER,
   REQUEST_ID_HEADER,
+  TIME_BUDGET_HEADER,
 } from "../../protocol/headers.ts";
 import {
   formatTraceparent,
@@ -78,7 +78,7 @@ export async function forwardRender(context: EdgeContext, body: HeldBody): Promi
 async function send(
   context: EdgeContext,
   backend: Backend,
-  { bytes, patienceMilliseconds, signal, sent }: Sending,
+  { bytes, timeBudgetMilliseconds, signal, sent }: Sending,
 ): Promise<BackendAnswer<Response>> {
   const { record } = context.var;
   record.origin = backend.name;
@@ -91,7 +91,7 @@ async function send(
     method: "POST",
     body: readable,
     headers: {
-      ...commonHeaders(context, { requestId, caller, patienceMilliseconds }),
+      ...commonHeaders(context, { requestId, caller, timeBudgetMilliseconds }),
       ...traceHeaders(context.req.raw.headers),
       ...forwardedHeaders(context),
     },
@@ -108,7 +108,7 @@ async function sendProbe(
   timeoutMilliseconds: number,
 ): Promise<BackendAnswer<null>> {
   const deadline = Date.now() + timeoutMilliseconds;
-  const sender = { requestId: crypto.randomUUID(), caller: PROBE_CALLER, patienceMilliseconds: timeoutMilliseconds };
+  const sender = { requestId: crypto.randomUUID(), caller: PROBE_CALLER, timeBudgetMilliseconds: timeoutMilliseconds };
   const response = await backend.fetch("/v1/render", {
     method: "POST",
     body: PROBE_BODY,
@@ -124,7 +124,7 @@ async function sendProbe(
 interface Sender {
   readonly requestId: string;
   readonly caller: string;
-  readonly patienceMilliseconds: number;
+  readonly timeBudgetMilliseconds: number;
 }
 
 function commonHeaders(context: EdgeContext, sender: Sender): Record<string, string> {
@@ -135,7 +135,7 @@ function commonHeaders(context: EdgeContext, sender: Sender): Record<string, str
     [REQUEST_ID_HEADER]: sender.requestId,
     [CALLER_HEADER]: sender.caller,
     [LIMITS_HEADER]: limitsFingerprint,
-    [PATIENCE_HEADER]: String(sender.patienceMilliseconds),
+    [TIME_BUDGET_HEADER]: String(sender.timeBudgetMilliseconds),
   };
 }
 
@@ -145,7 +145,7 @@ function forwardedHeaders(context: EdgeContext): Record<string, string> {
   return { "X-Forwarded-Proto": protocol.slice(0, -1), "X-Forwarded-Host": host };
 }
 
-/** The caller's trace. Where the platform records spans, they belong to a trace of its own, so this one is passed on unchanged. */
+/** The caller's trace. Where the platform records spans, they belong to a separate trace, so this one is passed on unchanged. */
 function traceHeaders(headers: Headers): Record<string, string> {
   const parent = parseTraceparent(headers.get(TRACEPARENT_HEADER));
   if (parent === null) return {};

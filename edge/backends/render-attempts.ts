@@ -91,7 +91,7 @@ export class RenderAttempts {
     return { kind: "wait", milliseconds: PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS };
   }
 
-  /** Whether to give up on a backend that has the request: another attempt is possible, and more likely to be answered. */
+  /** Whether to abandon a backend that has the request: another attempt is possible, and more likely to be answered. */
   isHopeless({ backend, beganAt, sentAt, bodyBytes }: BegunAttempt, now: number): boolean {
     if (this.#attempts >= MAX_ATTEMPTS || this.#lost + 1 >= MAX_LOST_ORIGINS) return false;
     if (this.#deadline - now < PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS + MIN_ATTEMPT_MILLISECONDS) return false;

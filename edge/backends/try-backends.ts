@@ -15,7 +15,7 @@ export const ATTEMPT_SLACK_MILLISECONDS = 1000;
 export interface Sending {
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** How long the edge waits for the answer of this backend. */
-  readonly patienceMilliseconds: number;
+  readonly timeBudgetMilliseconds: number;
   /** Aborted when the attempt is given up. */
   readonly signal: AbortSignal;
   /** To be called when the backend has taken the last byte. */
@@ -28,7 +28,7 @@ export interface Forwarded<Backend, Answer> extends Probing<Backend> {
   readonly deadline: number;
   /** How long a backend may take by its own deadlines. */
   readonly longestAnswerMilliseconds: number;
-  readonly body: Pick<HeldBody, "bytes" | "keep" | "offer">;
+  readonly body: Pick<HeldBody, "bytes" | "withdraw" | "offer">;
   /** Aborted when the client disconnects. */
   readonly clientSignal: AbortSignal;
   /** Sends the render. It rejects when no answer begins. */
@@ -66,7 +66,7 @@ export async function tryBackends<Backend, Answer>(
     }
     const backend = backends[step.backend];
     if (backend === undefined) throw new RangeError(`there is no backend ${step.backend}`);
-    body.keep();
+    body.withdraw();
     const bytes = body.bytes;
     // Another request has taken the memory.
     if (bytes === null) return attempts.giveUp(false);
@@ -119,8 +119,8 @@ async function tryBackend<Backend, Answer>(
     if (result.kind === "failed") forwarded.inBackground(probeDueBackends(forwarded));
   };
   try {
-    const patienceMilliseconds = Math.max(0, deadline - beganAt);
-    const response = await forwarded.send(backend, { bytes, patienceMilliseconds, signal: abort.signal, sent });
+    const timeBudgetMilliseconds = Math.max(0, deadline - beganAt);
+    const response = await forwarded.send(backend, { bytes, timeBudgetMilliseconds, signal: abort.signal, sent });
     const meaning = meaningOf(response);
     end(resultOf(response));
     if (meaning.kind === "answered") return { kind: "answered", answer: response.answer };

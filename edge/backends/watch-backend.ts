@@ -16,7 +16,7 @@ export interface Watched {
   readonly deadline: number;
   /** Sends the probes that are due. */
   probe(): void;
-  /** Whether to give up on the backend. */
+  /** Whether to abandon the backend. */
   isHopeless(): boolean;
   /** Called when `isHopeless` says so, or at the deadline. */
   giveUp(): void;

@@ -189,7 +189,7 @@ export class Reservation {
   }
 
   /** Withdraws the offer. */
-  keep(): void {
+  withdraw(): void {
     this.#giveUp = null;
   }
 

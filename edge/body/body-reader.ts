@@ -25,10 +25,10 @@ export class BodyReader {
    * The next piece, which is valid until the next call. After "late" and "broken" the reader must not be used again, and the stream
    * stays locked.
    */
-  async next(patienceMilliseconds: number): Promise<Uint8Array | "end" | "late" | "broken"> {
-    if (patienceMilliseconds <= 0) return "late";
+  async next(timeBudgetMilliseconds: number): Promise<Uint8Array | "end" | "late" | "broken"> {
+    if (timeBudgetMilliseconds <= 0) return "late";
     const piece = this.#reader.read(new Uint8Array(this.#memory));
-    const reading = await readInTime(piece, patienceMilliseconds).catch(() => "broken" as const);
+    const reading = await readInTime(piece, timeBudgetMilliseconds).catch(() => "broken" as const);
     if (typeof reading === "string") return reading;
     if (reading.done) return "end";
     const { value } = reading;

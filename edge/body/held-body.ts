@@ -26,8 +26,8 @@ export class HeldBody {
   }
 
   /** Withdraws the offer, to send the body again. */
-  keep(): void {
-    this.#reservation.keep();
+  withdraw(): void {
+    this.#reservation.withdraw();
   }
 
   /** Frees the memory. */

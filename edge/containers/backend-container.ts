@@ -11,9 +11,9 @@ import { DurableObject } from "cloudflare:workers";
 import {
   BACKEND_TOKEN_HEADER,
   CALLER_HEADER,
-  PATIENCE_HEADER,
   PROBE_CALLER,
   PROBLEM_CODE_HEADER,
+  TIME_BUDGET_HEADER,
 } from "../../protocol/headers.ts";
 import { fileHeaders } from "../../protocol/rendered-file.ts";
 import { LIMIT_SETTINGS } from "../../rules/limits.ts";
@@ -24,7 +24,7 @@ import { BACKEND_TIMEOUT_SETTING, RENDER_TIME_SETTINGS } from "../../rules/rende
 const BACKEND_PORT = 8788;
 /** Without a request for this long the platform stops the container. */
 const INACTIVITY_TIMEOUT_MILLISECONDS = 10 * 60 * 1000;
-/** Half of the edge's default patience, so that the render still has the other half. A usual start takes some seconds. */
+/** Half of the edge's default time budget, so that the render still has the other half. A usual start takes some seconds. */
 const START_TIMEOUT_MILLISECONDS = 30_000;
 const READY_TIMEOUT_MILLISECONDS = 2000;
 const READY_POLL_MILLISECONDS = 100;
@@ -80,10 +80,10 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
     const signal = AbortSignal.any([request.signal]);
     const headers = new Headers(request.headers);
     headers.set(BACKEND_TOKEN_HEADER, token);
-    const patience = headers.get(PATIENCE_HEADER);
-    // The start of the container has used up some of the edge's patience.
-    if (patience !== null)
-      headers.set(PATIENCE_HEADER, String(Math.max(0, Number(patience) - (Date.now() - arrivedAt))));
+    const timeBudget = headers.get(TIME_BUDGET_HEADER);
+    // The start of the container has used up some of the edge's time budget.
+    if (timeBudget !== null)
+      headers.set(TIME_BUDGET_HEADER, String(Math.max(0, Number(timeBudget) - (Date.now() - arrivedAt))));
     try {
       return await this.#fetchBackend(request.url, { method, headers, body, signal, redirect: "manual" });
     } catch (error) {

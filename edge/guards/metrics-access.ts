@@ -1,5 +1,5 @@
 /**
- * Who may read `/metrics`: everybody, whoever has one of the tokens for metrics, or nobody. The token comes as Prometheus sends it
+ * Who may read `/metrics`: everybody, holders of a token for metrics, or nobody. The token comes as Prometheus sends it
  * (`authorization` in its `scrape_config`).
  */
 import { createMiddleware } from "hono/factory";

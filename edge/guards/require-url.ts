@@ -15,7 +15,7 @@ const NOT_IN_A_HOST = /[/?#@\\\s]/;
 /** A name has at most 253 bytes (RFC 1035, section 2.3.4), a port six with its colon. A longer one would be passed on to backends. */
 const MAX_HOST_LENGTH = 253 + 6;
 
-/** Refuses a request whose URL nobody can name or pass on. */
+/** Refuses a request whose URL cannot be named or passed on. */
 export const requireUrl = createMiddleware<EdgeBindings>(async (context, next) => {
   return hasUsableUrl(context.req.raw) ? next() : problemResponse(context, problem("invalid_request", INVALID, {}));
 });

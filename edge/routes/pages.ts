@@ -1,6 +1,6 @@
 /**
  * The pages for people, and the files that they are made of: `GET /`, the playground, and `GET /reference`, which shows the
- * interface description. All are static; each page has a policy of its own, by which it runs nothing and asks nothing but
+ * interface description. All are static; each page has its own policy, by which it runs nothing and asks nothing but
  * what this deployment serves.
  */
 import { PLAYGROUND_FILES_PATH, PLAYGROUND_PATH, REFERENCE_PATH } from "../../protocol/routes.ts";

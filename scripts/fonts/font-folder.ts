@@ -55,7 +55,7 @@ function expandGroups(names: readonly string[]): string[] {
 }
 
 /**
- * Adds sets to a folder, or replaces them by what Debian has now. Each is a folder of its own.
+ * Adds sets to a folder, or replaces them by what Debian has now. Each is its own folder.
  *
  * @throws VendoringError or SetUpError if one is not available. The folder is then as it was.
  */

@@ -132,7 +132,7 @@ const PROBLEM_RESPONSES = {
   },
   CompileFailed: {
     status: 422,
-    description: "Typst could not make the requested output of this template.",
+    description: "Typst could not produce the requested output from this template.",
     headers: TIMED,
   },
   QueueFull: {
@@ -142,7 +142,7 @@ const PROBLEM_RESPONSES = {
     headers: { "Retry-After": "RetryAfter", ...TIMED },
   },
   RenderFailed: { status: 500, description: "The render failed for no reason in the template.", headers: TIMED },
-  Unavailable: { status: 503, description: "The service, or what it stands on, failed.", headers: TIMED },
+  Unavailable: { status: 503, description: "The service, or something that it depends on, failed.", headers: TIMED },
 } as const satisfies Record<string, ProblemResponse>;
 
 type ProblemResponseName = keyof typeof PROBLEM_RESPONSES;
@@ -355,7 +355,7 @@ function paths(requests: Readonly<Record<string, Example>>): Json {
       tag: "Operation",
       summary: "Get metrics",
       description:
-        "The metrics of every backend, distinguished by the label `origin`, at most a few seconds old. The operator of a deployment may ask for a token of its own, sent as `Authorization: Bearer`, or switch this route off, which is then answered 404.",
+        "The metrics of every backend, distinguished by the label `origin`, at most a few seconds old. The operator of a deployment may require a separate token, sent as `Authorization: Bearer`, or switch this route off, which is then answered 404.",
       answer: "Metrics in the text format 0.0.4 of Prometheus.",
       headers: { "Cache-Control": "NoStore" },
       mediaType: "text/plain",

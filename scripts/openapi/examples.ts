@@ -152,11 +152,11 @@ const PROBLEMS_BY_CODE: Readonly<Record<ProblemCode, readonly [path: string, pro
     }),
   ),
   template_compile_failed: render(
-    problem("template_compile_failed", "Typst could not make the requested output of this template.", {}),
+    problem("template_compile_failed", "Typst could not produce the requested output from this template.", {}),
   ),
   render_queue_full: render(renderQueueFull("slots_busy", 5)),
   render_failed: render(
-    problem("render_failed", "The render ended without an output and without a cause in the template.", {}),
+    problem("render_failed", "The render ended without an output, and not because of the template.", {}),
   ),
   service_unavailable: render(serviceUnavailable("no_backend_answered", ["unreachable"])),
 };

@@ -230,7 +230,7 @@ const limits = v.object({
 
 const constraints = v.object({ ...filesKeyRules.entries, limits, output_rules: outputRules });
 
-const origin = v.pipe(v.picklist(Object.keys(ORIGINS)), v.description("Whose turn it is to act."));
+const origin = v.pipe(v.picklist(Object.keys(ORIGINS)), v.description("Who has to act."));
 
 const errorCodes = v.object({
   media_type: v.literal(PROBLEM_MEDIA_TYPE),

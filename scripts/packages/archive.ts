@@ -119,7 +119,7 @@ class PackageTree {
     if (segments.some((segment) => Buffer.byteLength(segment) > MAX_SEGMENT_BYTES)) {
       return `a part of a name has over ${MAX_SEGMENT_BYTES} bytes`;
     }
-    // U+FFFD stands where the name was not UTF-8.
+    // U+FFFD replaces what was not UTF-8 in the name.
     if (/[\p{Cc}\\\uFFFD]/u.test(path)) return "a name has a control character, a backslash or is not UTF-8";
     return null;
   }

@@ -23,9 +23,7 @@ export function failOnProblems(problems) {
   const all = [...new Set(problems)].flatMap((problem) => (problem === undefined ? [] : [problem]));
   if (all.length === 0) return;
   throw new SetUpError(
-    all.length === 1
-      ? all.join()
-      : [`${all.length} things stand in the way.`, ...all.map((one) => `- ${one}`)].join("\n"),
+    all.length === 1 ? all.join() : [`${all.length} problems:`, ...all.map((one) => `- ${one}`)].join("\n"),
   );
 }
 

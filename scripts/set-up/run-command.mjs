@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 
-/** The time between SIGTERM and SIGKILL. cargo and npm end well within a second. */
+/** The time between SIGTERM and SIGKILL. cargo and npm usually end within a second. */
 const KILL_GRACE_MILLISECONDS = 3_000;
 
 /**

@@ -29,7 +29,7 @@ export async function sandboxProblems(signal, isTried, platform = process.platfo
   if (platform !== "linux") {
     return [
       `Renders are sandboxed by ${choice === "auto" ? AUTOMATIC_MODES.join(" or ") : choice}, which ${platform} does not have. To try the service on this machine without ` +
-        "a sandbox, say so: SERVICE_SANDBOX=none npm start",
+        "a sandbox, run: SERVICE_SANDBOX=none npm start",
     ];
   }
   const problemOf = { bubblewrap: bubblewrapObstacle, landlock: landlockObstacle, auto: automaticObstacle }[choice];
@@ -56,7 +56,7 @@ async function bubblewrapObstacle(signal, isTried) {
   const located = await locateBubblewrap();
   if ("path" in located) return isTried ? trialObstacle(located.path, signal) : undefined;
   if (located.reason === "wrong_setting") return located.error;
-  const isMissing = "bubblewrap is missing: renders are sandboxed by it";
+  const isMissing = "bubblewrap is missing: it sandboxes renders";
   if (!(await canFetchBubblewrap())) {
     return (
       `${isMissing}. Install the package bubblewrap (\`dnf install bubblewrap\`, \`pacman -S bubblewrap\`) and run this ` +
@@ -78,7 +78,7 @@ async function bubblewrapObstacle(signal, isTried) {
  */
 async function trialObstacle(bubblewrap, signal) {
   const { output } = await runCommand(bubblewrap, EMPTY_SANDBOX_ARGUMENTS, { signal });
-  const complaint = output[output.length - 1] ?? "it says nothing";
+  const complaint = output[output.length - 1] ?? "no output";
   if (hasMadeEmptySandbox(complaint)) return undefined;
   return `bubblewrap cannot make a sandbox on this machine (${complaint}). What it needs: ${DOCUMENTATION}`;
 }

@@ -9,7 +9,7 @@ import { expect, it } from "vitest";
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const CITATION = /\b(docs\/[\w/-]+\.md)(?:#([\w-]+))?/g;
 
-/** The anchors that GitHub makes of a page's headings; null where there is no such page. */
+/** The anchors that GitHub makes of a page's headings; null if there is no such page. */
 function anchorsOf(page: string): Set<string> | null {
   if (!existsSync(`${PROJECT}${page}`)) return null;
   const headings = readFileSync(`${PROJECT}${page}`, "utf8").match(/^#+ .*$/gm) ?? [];

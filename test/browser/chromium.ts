@@ -19,7 +19,7 @@ export interface RunningBrowser {
 const PROGRAM_NAMES = ["chromium", "chromium-browser", "google-chrome"] as const;
 
 /**
- * Runs the fetched Chromium in a root of its own, because it needs the libraries of its own Debian. `TMPDIR` is where
+ * Runs the fetched Chromium in its own root, because it needs the libraries of its own Debian. `TMPDIR` is where
  * playwright puts the profile; file descriptors, by which it talks to the browser, are passed on.
  */
 const LAUNCHER = `#!/bin/sh

@@ -13,7 +13,7 @@ let browser: Browser;
 let allowedPage: string;
 let otherPage: string;
 
-/** An empty page at an origin of its own. */
+/** An empty page at its own origin. */
 async function servePage(): Promise<{ origin: string; stop: () => Promise<void> }> {
   const server = createServer((_request, response) => {
     response.setHeader("Content-Type", "text/html").end("<!doctype html><title>An application</title>");

@@ -19,7 +19,7 @@ async function checkSource(
   return { folder, ...(await runCommand(folder, ["check", "letter.typ", ...args])) };
 }
 
-describe("a mistake in line 12", () => {
+describe("an error in line 12", () => {
   it("is shown in line 12, in the words of Typst, with exit code 4", async () => {
     const { exitCode, stderr } = await checkSource(`${ELEVEN_LINES}#oops(1)\n`);
     expect(stderr).toBe(
@@ -62,7 +62,7 @@ describe("a mistake in line 12", () => {
 
 it("names a file that is missing by the caller's own path", async () => {
   const { folder, stderr } = await checkSource('= Letter\n#image("logo.png")\n');
-  expect(stderr).toContain('note: letter.typ:2 reads "logo.png", which is not there.');
+  expect(stderr).toContain('note: letter.typ:2 reads "logo.png", which does not exist.');
   expect(stderr).toContain(`searched at ${join(folder, "logo.png")}`);
   // The copy that is compiled lies in another folder.
   expect(stderr.replaceAll(folder, "")).not.toMatch(/\/[\w-]*render-/);
@@ -112,7 +112,7 @@ it("reports by the rules what the service would not take, with exit code 3", asy
   expect(exitCode).toBe(3);
 });
 
-it("writes the document where it is told to", async () => {
+it("writes the document to the file of --output", async () => {
   const { folder, exitCode } = await checkSource("x", {}, ["-o", "out/page.png", "--ppi", "36"]);
   expect(exitCode).toBe(0);
   expect(PNG.sync.read(await readFile(join(folder, "out/page.png"))).width).toBe(298);
@@ -123,7 +123,7 @@ it("says by which signal Typst was ended", async () => {
   const typst = await makeFakeTypst(`${VERSION_ANSWER}\nkill -9 $$`);
   await writeProject(folder, { "letter.typ": "x" });
   const { exitCode, stderr } = await runCommand(folder, ["check", "letter.typ", "--typst", typst.path]);
-  expect(stderr).toContain("Typst was ended by the signal SIGKILL.");
+  expect(stderr).toContain("Typst was killed by the signal SIGKILL.");
   expect(exitCode).toBe(4);
 });
 
@@ -149,7 +149,7 @@ it("checks again whenever a file changes, until it is interrupted", async () => 
   await expect.poll(() => seen).toContain("letter.typ compiles.");
   seen = "";
   await rm(join(folder, "part.typ"));
-  await expect.poll(() => seen).toContain("which is not there");
+  await expect.poll(() => seen).toContain("which does not exist");
   running.kill("SIGINT");
   expect((await running).exitCode).toBe(130);
 });

@@ -37,7 +37,7 @@ describe("init", () => {
     const { pageTexts } = await readPdf(await readFile(join(post, "letter.pdf")));
     expect(pageTexts.join("").replace(/\s+/g, "")).toContain("DearAdaMarsh,");
     const all = await runCommand(post, ["render", ".", "--each", "people.jsonl", "-o", "letters/{id}.pdf"], options);
-    expect(all.stderr).toBe("3 of 3 documents made.\n");
+    expect(all.stderr).toBe("3 of 3 documents rendered.\n");
   });
 
   it("leaves a folder alone that has something in it", async () => {
@@ -96,7 +96,7 @@ describe("manifest", () => {
     const folder = await makeTemporaryFolder("command-");
     await writeProject(folder, { "a.typ": "x" });
     const without = await runCommand(folder, ["manifest", "a.typ", "--document", "a.pdf"]);
-    expect([without.exitCode, without.stdout, without.stderr]).toEqual([2, "", "a.pdf is not there.\n"]);
+    expect([without.exitCode, without.stdout, without.stderr]).toEqual([2, "", "a.pdf does not exist.\n"]);
     const fonts = await runCommand(folder, ["manifest", "a.typ", "--font-path", "nothing"]);
     expect([fonts.exitCode, fonts.stdout]).toEqual([2, ""]);
     const plain = JSON.parse((await runCommand(folder, ["manifest", "a.typ"])).stdout);

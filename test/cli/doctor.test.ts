@@ -363,14 +363,14 @@ describe("something else at the URL", () => {
 });
 
 describe("tokens", () => {
-  it("says that a token is rejected, and looks at what needs none", async () => {
+  it("that are rejected are reported, and what needs none is still checked", async () => {
     const report = await examineTarget(targetOf(service.edge.url, { token: "wrong-one" }));
     expect(faultsOf(report)).toEqual(["token: rejected"]);
     expect(resultOf(report, "error-codes").status).toBe("ok");
     expect(resultOf(report, "render-pdf")).toMatchObject({ status: "skipped", seen: "needs token" });
   });
 
-  it("says that none was given, and exits with 1", async () => {
+  it("that are missing are reported, and make it exit with 1", async () => {
     const folder = await makeTemporaryFolder("doctor-");
     const run = await runCommand(folder, ["doctor", service.edge.url.href.replace("127.0.0.1", "localhost")], {
       env: { SERVICE_API_TOKEN: "" },
@@ -380,7 +380,7 @@ describe("tokens", () => {
     expect(run.exitCode).toBe(1);
   });
 
-  it("names an edge without tokens", async () => {
+  it("that the edge lacks are reported", async () => {
     const edge: LocalEdge = await startEdge({ SERVICE_API_TOKENS: "", SERVICE_BACKEND_URLS: "" }, 0);
     onTestFinished(() => edge.stop());
     const report = await examineTarget(targetOf(edge.url));
@@ -390,7 +390,7 @@ describe("tokens", () => {
     expect(faultsOf(report)).toContain("capabilities: no-origin");
   });
 
-  it("names a service that is open to everybody", async () => {
+  it("that nobody has to send are reported", async () => {
     const proxy = await startTamperingProxy(service.edge.url, (answer) => {
       if (answer.path === "/v1/constraints") Object.assign(answer, { status: 200, body: Buffer.from("{}") });
       answer.headers["content-type"] = "application/json";
@@ -588,7 +588,7 @@ describe("a proxy that changes answers", () => {
     expect(resultOf(report, "latency").measured).toMatchObject({ queueMilliseconds: 1500.3, compileMilliseconds: 40 });
   });
 
-  it("or a failing service is told by what it answers to each render", async () => {
+  it("or a failing service is identified by its answer to each render", async () => {
     const problems = [
       ["render_failed", "service", 500],
       ["render_timeout", "request", 408],
@@ -655,7 +655,7 @@ describe("a proxy that changes answers", () => {
     expect(resultOf(report, "render-large").advice).toContain("client_max_body_size");
   });
 
-  it.each(BODY_LIMITS)("that does so between edge and backend is named (%s)", async (_name, start) => {
+  it.each(BODY_LIMITS)("that refuses large bodies behind the edge is named (%s)", async (_name, start) => {
     const proxy = await start(second.url);
     const edge = await startEdge(
       { SERVICE_API_TOKENS: API_TOKEN, SERVICE_BACKEND_TOKEN: BACKEND_TOKEN, SERVICE_BACKEND_URLS: proxy.origin },
@@ -750,7 +750,7 @@ describe("origins", () => {
     ]);
   });
 
-  it("are seen where metrics ask for a token of their own, if it is given and right", async () => {
+  it("are seen if metrics need a separate token and the right one is given", async () => {
     const proxy = await startTamperingProxy(mixed.edge.url, (answer) => {
       const isRight = answer.requestHeaders.authorization === "Bearer of-metrics";
       if (answer.path === "/metrics" && !isRight) answer.status = 403;
@@ -900,7 +900,7 @@ describe("the list of checks", () => {
     }
   });
 
-  it("has no fault that no test of this file has found, but for those that cannot be had here", () => {
+  it("has no fault that no test of this file finds, except those that cannot be provoked here", () => {
     const notHadHere = [
       // A network and a resolver that are broken.
       ...["dns: no-resolver", "tcp: silent", "tcp: unreachable", "tcp: some-addresses"],
@@ -940,7 +940,7 @@ describe("the list of checks", () => {
     expect(check?.title).toBe(shown.title);
   });
 
-  it("reads Server-Timing as others write it, and nothing that is not of the service", () => {
+  it("reads Server-Timing in every valid form, and only the phases of the service", () => {
     expect(serverTiming('queue;dur=0.04, compile;desc="a";dur="12.34", db;dur=5, start, files;dur=x')).toEqual({
       queue: 0,
       compile: 12.3,

@@ -11,7 +11,7 @@ const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 /** npm would keep compiled code in the temporary folder. */
 const NO_COMPILE_CACHE = { NODE_DISABLE_COMPILE_CACHE: "1" };
 
-it("installs without dependencies and runs: a mistake is in its line, and its files are its own", async () => {
+it("installs without dependencies and runs: an error has its line, and its files are its own", async () => {
   const folder = await makeTemporaryFolder("packed-");
   const npm = (cwd: string, ...args: string[]) =>
     execa("npm", args, {

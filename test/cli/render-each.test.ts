@@ -37,12 +37,12 @@ it("makes two hundred letters, interrupted and resumed, each whole and made once
     const names = await letters(folder);
     expect(names.length).toBeLessThan(200);
     expect(names.every((name) => /^p[0-9]+\.pdf$/.test(name))).toBe(true);
-    expect(Buffer.from(interrupted.stderr).toString("utf8")).toContain("The same command goes on from here.");
+    expect(Buffer.from(interrupted.stderr).toString("utf8")).toContain("Run the same command again to continue.");
     const first = await stat(join(folder, "letters", names[0] ?? ""));
 
     const resumed = await runCommand(folder, EACH, { env });
     expect(resumed.stderr).toContain(
-      `${200 - names.length} of 200 documents made, ${names.length} were there already.`,
+      `${200 - names.length} of 200 documents rendered, ${names.length} already existed.`,
     );
     expect(resumed.exitCode).toBe(0);
     expect(await letters(folder)).toHaveLength(200);
@@ -71,7 +71,7 @@ it("sends fewer at once to a service that is busy, waits for its Retry-After, an
   });
   const folder = await makeFolder(people(40));
   const { exitCode, stderr } = await runCommand(folder, EACH, { env: { SERVICE_URL: service.url } });
-  expect(stderr).toContain("40 of 40 documents made.");
+  expect(stderr).toContain("40 of 40 documents rendered.");
   expect(exitCode).toBe(0);
   expect(await letters(folder)).toHaveLength(40);
   expect(most).toBeLessThanOrEqual(8);
@@ -87,7 +87,7 @@ it("names each document that failed, makes the others, and ends with exit code 8
     env: { SERVICE_URL: service.url },
   });
   expect(stderr).toContain("line 2, letters/p1.pdf: template_compile_failed: No.");
-  expect(stderr).toContain("4 of 5 documents made, 1 failed.");
+  expect(stderr).toContain("4 of 5 documents rendered, 1 failed.");
   expect(exitCode).toBe(8);
 });
 
@@ -97,7 +97,7 @@ it("stops where the template fails with every data", async () => {
   );
   const folder = await makeFolder(people(100));
   const { exitCode, stderr } = await runCommand(folder, EACH, { env: { SERVICE_URL: service.url } });
-  expect(stderr).toContain("The first 10 documents have all failed");
+  expect(stderr).toContain("The first 10 documents all failed");
   expect(service.requests.length).toBeLessThan(30);
   expect(exitCode).toBe(4);
 });
@@ -112,7 +112,7 @@ it("stops where the service goes away, and says how many are left", async () => 
     env: { SERVICE_URL: service.url },
   });
   expect(stderr).toContain("cannot be reached");
-  expect(stderr).toContain("7 are left");
+  expect(stderr).toContain("7 not rendered");
   expect(exitCode).toBe(7);
 });
 
@@ -134,7 +134,7 @@ it("shows a bar in a terminal", async () => {
   const folder = await makeFolder(people(3));
   const { screen, exitCode } = await runInTerminal(folder, EACH, null, { SERVICE_URL: service.url });
   expect(screen).toContain("█");
-  expect(screen).toContain("3 of 3 documents made.");
+  expect(screen).toContain("3 of 3 documents rendered.");
   expect(exitCode).toBe(0);
 });
 
@@ -160,19 +160,19 @@ describe("a file name from data", () => {
   };
 
   it.each([
-    ["leads to another folder", "../../etc/passwd", "a character that no file name may have"],
-    ["leads to another folder of Windows", "..\\x", "a character that no file name may have"],
-    ["is the folder above", "..", "neither begins nor ends with a point"],
-    ["is absolute", "/etc/passwd", "a character that no file name may have"],
-    ["is hidden", ".bashrc", "neither begins nor ends with a point"],
-    ["has a NUL", "a\u0000b", "a character that no file name may have"],
-    ["turns its text around", "a\u202efdp.exe", "a character that no file name may have"],
+    ["leads to another folder", "../../etc/passwd", "a character that is not allowed in file names"],
+    ["leads to another folder of Windows", "..\\x", "a character that is not allowed in file names"],
+    ["is the folder above", "..", "must not begin or end with a dot"],
+    ["is absolute", "/etc/passwd", "a character that is not allowed in file names"],
+    ["is hidden", ".bashrc", "must not begin or end with a dot"],
+    ["has a NUL", "a\u0000b", "a character that is not allowed in file names"],
+    ["turns its text around", "a\u202efdp.exe", "a character that is not allowed in file names"],
     ["is a device", "NUL", "reserved on Windows"],
     ["is empty", " ", "{name} is empty"],
     ["is too long", "x".repeat(151), "longer than 150 bytes"],
     ["is an object", { first: "x" }, "no text or number for {name}"],
-    ["is not there", undefined, "no text or number for {name}"],
-  ])("is refused where it %s, and nothing is sent", async (_what, name, words) => {
+    ["is missing", undefined, "no text or number for {name}"],
+  ])("is refused if it %s, and nothing is sent", async (_what, name, words) => {
     const { exitCode, stderr, sent } = await refusal([{ name: "fine" }, { name }]);
     expect(stderr).toContain("people.jsonl:2: ");
     expect(stderr).toContain(words);
@@ -193,7 +193,7 @@ describe("a file name from data", () => {
   ])("is refused where another line has %s, which is named", async (_what, one, other) => {
     const { exitCode, stderr, sent } = await refusal([{ name: one }, "", { name: other }]);
     expect(stderr).toContain("people.jsonl:3: ");
-    expect(stderr).toContain("is the file of line 1 already");
+    expect(stderr).toContain("is already the file of line 1");
     expect(sent).toBe(0);
     expect(exitCode).toBe(2);
   });

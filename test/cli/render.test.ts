@@ -173,7 +173,7 @@ describe("a link that leads out of the project", () => {
       "project/lib/a.typ": '#import "up.typ": *',
     });
     expect(stderr).toBe(
-      `${name} is not sent: a link leads from it out of the folder of the source, ${join(folder, "project")}. Copy the file there instead.\n`,
+      `${name} is not sent: a link leads out of the folder of the source, ${join(folder, "project")}. Copy the file there instead.\n`,
     );
     expect([exitCode, renders]).toEqual([2, 0]);
   });
@@ -187,7 +187,7 @@ describe("a link that leads out of the project", () => {
     ["a link that nothing names", "x", ["render", "project", "-o", "out.pdf"]],
   ])("is not meant by %s that stays inside, or is the caller's own choice", async (_what, source, args) => {
     const { stderr, exitCode, renders } = await runAmongLinks(source, args);
-    expect(stderr).toMatch(/out\.pdf|1 of 1 documents made/);
+    expect(stderr).toMatch(/out\.pdf|1 of 1 documents rendered/);
     expect([exitCode, renders]).toEqual([0, 1]);
   });
 
@@ -270,22 +270,22 @@ describe("the exit code is", () => {
   const source = { "a.typ": "x", "bad.json": '{"a": 1,\n "b": }', "bad.typ": "#oops" };
 
   it.each([
-    ["2 for an option that there is not", ["render", "a.typ", "--colour"], "unknown option '--colour'"],
-    ["2 for a source that is not there", ["render", "b.typ"], "b.typ is not there"],
+    ["2 for an unknown option", ["render", "a.typ", "--colour"], "unknown option '--colour'"],
+    ["2 for a source that does not exist", ["render", "b.typ"], "b.typ does not exist"],
     [
       "2 for data that is not JSON, by line and column",
       ["render", "a.typ", "-d", "bad.json"],
       "bad.json:2:7 is not JSON",
     ],
     ["2 for an option of another format", ["render", "a.typ", "--ppi", "72"], "--ppi does not apply to pdf"],
-    ["2 for a file above the source", ["render", "a.typ", "-f", "../x"], "lie in the folder of its source"],
+    ["2 for a file above the source", ["render", "a.typ", "-f", "../x"], "must be in its folder"],
     [
       "3 for what the rules refuse",
       ["render", "a.typ", "--standards", "a-1b", "--pdf-version", "2.0"],
       "Nothing was sent",
     ],
     ["4 for a template that does not compile", ["render", "bad.typ"], "document-rendering check bad.typ"],
-    ["7 for a service that is not there", ["render", "a.typ", "--url", UNREACHABLE], "Does it run there?"],
+    ["7 for a service that is not running", ["render", "a.typ", "--url", UNREACHABLE], "Is it running?"],
   ])("%s", async (title, args, words) => {
     const { exitCode, stderr, stdout } = await inProject(source, args);
     expect(stderr).toContain(words);
@@ -378,7 +378,7 @@ describe("--json", () => {
 
   it("reports what cannot begin", async () => {
     const { stdout } = await inProject({}, ["render", "a.typ", "--json"]);
-    expect(JSON.parse(stdout)).toEqual({ outcome: "failed", exitCode: 2, message: "a.typ is not there." });
+    expect(JSON.parse(stdout)).toEqual({ outcome: "failed", exitCode: 2, message: "a.typ does not exist." });
   });
 });
 
@@ -409,7 +409,7 @@ it("does not give the token of a checkout to another service", async () => {
     ["render", "a.typ", "--url", "http://render.example"],
     { env: { SERVICE_API_TOKEN: "" } },
   );
-  expect(stderr).toContain("No token for http://render.example is known");
+  expect(stderr).toContain("There is no token for http://render.example");
   expect(exitCode).toBe(2);
 });
 
@@ -433,7 +433,7 @@ describe("in a terminal", () => {
     expect(piped.stderr).not.toContain("Rendering");
   });
 
-  it("offers to check a template that does not compile, and shows the mistake", async () => {
+  it("offers to check a template that does not compile, and shows the error", async () => {
     const folder = await makeTemporaryFolder("command-");
     await writeProject(folder, { "a.typ": `${"\n".repeat(11)}#oops` });
     const { screen, exitCode } = await runInTerminal(
@@ -442,7 +442,7 @@ describe("in a terminal", () => {
       { after: "[Y/n]", keys: "y\r" },
       { SERVICE_URL: url },
     );
-    expect(screen).toContain("Compile it on this machine to see the mistake? [Y/n]");
+    expect(screen).toContain("Compile it on this machine to see the error? [Y/n]");
     expect(screen).toContain("a.typ:12:1");
     expect(exitCode).toBe(4);
   });
@@ -457,7 +457,7 @@ describe("in a terminal", () => {
     const typing = { after: "[Y/n]", keys };
     const { screen, exitCode } = await runInTerminal(folder, ["render", "a.typ"], typing, { SERVICE_URL: url });
     expect(screen).not.toContain("unknown variable");
-    expect(screen).toContain("To see the mistake: document-rendering check a.typ");
+    expect(screen).toContain("To see the error: document-rendering check a.typ");
     expect(exitCode).toBe(4);
   });
 });

@@ -1,6 +1,6 @@
 /**
  * The client over real connections to a server that does what a service rarely does: rejects for want of capacity, breaks
- * connections, redirects, and answers what is none of the service.
+ * connections, redirects, and responses that did not come from the service.
  */
 import { once } from "node:events";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -65,7 +65,7 @@ describe("a service without a free slot", () => {
     expect(server.requests).toHaveLength(3);
   });
 
-  it("is not waited for where Retry-After is beyond the total time", async () => {
+  it("is not waited for if Retry-After is beyond the total time", async () => {
     server.behaviours = [full(61)];
     expect(await makeClient().render(REQUEST)).toMatchObject({ problem: { context: { retry_after: 61 } } });
     expect(server.requests).toHaveLength(1);
@@ -90,7 +90,7 @@ describe("a service without a free slot", () => {
     expect(server.requests).toHaveLength(4);
   });
 
-  it("is asked once where retries are off", async () => {
+  it("is asked once if retries are off", async () => {
     server.behaviours = [full(0)];
     expect(await makeClient({ retry: false }).render(REQUEST)).toMatchObject({ ok: false });
     expect(server.requests).toHaveLength(1);
@@ -159,7 +159,7 @@ describe("a service that cannot be reached", () => {
     });
   });
 
-  it("is an error where the file breaks off, which nothing repeats", async () => {
+  it("is an error if the file breaks off, and is not retried", async () => {
     server.behaviours = [
       (response) => {
         response.writeHead(200, { ...PDF, "Content-Length": "1000" });
@@ -213,7 +213,7 @@ describe("an abort", () => {
   });
 });
 
-describe("what is none of the service", () => {
+describe("a response that did not come from the service", () => {
   it.each(NOT_THE_SERVICE)("is an error and is not retried: %s", async (_what, behaviour, status) => {
     server.behaviours = [behaviour];
     await expect(makeClient().render(REQUEST)).rejects.toMatchObject({ name: "UnexpectedResponseError", status });
@@ -248,7 +248,7 @@ it("a problem with a code, members and context that this version does not know i
 describe("a check before sending", () => {
   const noConstraints = answer(503, { "Content-Type": "text/plain" });
 
-  it("is skipped where the constraints cannot be fetched, and the request's own answer counts", async () => {
+  it("is skipped if the constraints cannot be fetched, and the request's own answer counts", async () => {
     server.behaviours = [noConstraints, rendered];
     expect(await makeClient({ checkBeforeSending: true }).render(REQUEST)).toMatchObject({ ok: true });
     expect(server.requests.map(({ method }) => method)).toEqual(["GET", "POST"]);

@@ -267,7 +267,7 @@ describe("the page's program", () => {
     rules: { stdout: "invalid_request {" },
   };
 
-  it("is each one that stands there", () => {
+  it("is each of those listed", () => {
     expect(programs.map(([, name]) => name)).toEqual(Object.keys(expected));
     expect(PAGE.match(/```ts/g)).toHaveLength(programs.length);
   });

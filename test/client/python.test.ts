@@ -29,7 +29,7 @@ import { API_TOKEN } from "../support/tokens.ts";
 
 const DRIVER = fileURLToPath(new URL("python_driver.py", import.meta.url));
 
-/** The interpreter, or null where there is none of the version that the client needs. */
+/** The interpreter, or null if there is none of the version that the client needs. */
 function findPython(): string | null {
   try {
     execFileSync("python3", ["-c", "import sys; sys.exit(sys.version_info < (3, 10))"]);
@@ -148,7 +148,7 @@ describe.skipIf(python === null)("the Python client", () => {
     const render = (options: object = {}) =>
       call("render", { url: url.href, token: API_TOKEN, check_before_sending: false, ...options }, REQUEST);
 
-    it("asks again after Retry-After where no slot is free, until it renders", async () => {
+    it("asks again after Retry-After if no slot is free, until it renders", async () => {
       server.behaviours = [full(0), full(0), rendered];
       const { result, events } = await render();
       expect(result).toMatchObject({ ok: true, content: "%PDF-", filename: "document.pdf" });
@@ -166,7 +166,7 @@ describe.skipIf(python === null)("the Python client", () => {
       expect(server.requests).toHaveLength(3);
     });
 
-    it("does not wait where Retry-After is beyond the total time", async () => {
+    it("does not wait if Retry-After is beyond the total time", async () => {
       server.behaviours = [full(61)];
       expect((await render()).result).toMatchObject({ problem: { context: { retry_after: 61 }, request_id: "id" } });
       expect(server.requests).toHaveLength(1);
@@ -212,7 +212,7 @@ describe.skipIf(python === null)("the Python client", () => {
       expect(result).toMatchObject({ error: "ServiceUnreachableError" });
     });
 
-    it.each([429, 502, 503, 504])("takes a gateway's %i for a service that cannot be reached", async (status) => {
+    it.each([429, 502, 503, 504])("treats a gateway's %i as a service that cannot be reached", async (status) => {
       server.behaviours = [answer(status, { "Content-Type": "text/html", "Retry-After": "0" }), rendered];
       expect((await render()).result).toMatchObject({ ok: true });
       server.behaviours = [answer(status, { "Content-Type": "text/html" })];
@@ -220,7 +220,7 @@ describe.skipIf(python === null)("the Python client", () => {
     });
 
     it.each(NOT_THE_SERVICE)(
-      "raises at what is none of the service, and does not ask again: %s",
+      "raises at a response that did not come from the service, and does not ask again: %s",
       async (_what, behaviour, status) => {
         server.behaviours = [behaviour];
         expect((await render()).result).toMatchObject({ error: "UnexpectedResponseError", status });
@@ -231,7 +231,7 @@ describe.skipIf(python === null)("the Python client", () => {
       },
     );
 
-    it("never sends the token where a redirect points", async () => {
+    it("never sends the token to the target of a redirect", async () => {
       server.behaviours = [answer(307, { Location: `http://localhost:${url.port}/` }), rendered];
       expect((await render()).result).toMatchObject({ message: expect.stringContaining("redirects") });
       expect(server.requests).toHaveLength(1);
@@ -242,7 +242,7 @@ describe.skipIf(python === null)("the Python client", () => {
       expect((await render()).result).toMatchObject({ problem: { code: "brand_new", context: { colour: "red" } } });
     });
 
-    it("renders unchecked where the constraints cannot be fetched", async () => {
+    it("renders unchecked if the constraints cannot be fetched", async () => {
       server.behaviours = [answer(503, { "Content-Type": "text/plain" }), rendered];
       expect((await render({ check_before_sending: true })).result).toMatchObject({ ok: true });
       expect(server.requests.map(({ method }) => method)).toEqual(["GET", "POST"]);
@@ -253,7 +253,7 @@ describe.skipIf(python === null)("the Python client", () => {
       expect((await render()).result).toMatchObject({ filename, request_id: null });
     });
 
-    it("asks below the path of its URL, whose query is no part of it", async () => {
+    it("asks below the path of its URL, without its query", async () => {
       server.behaviours = [rendered];
       for (const path of ["documents", "documents/", "documents?key=1#top"]) {
         await render({ url: new URL(path, url).href });
@@ -310,7 +310,7 @@ describe.skipIf(python === null)("the Python client", () => {
       expect((await call("check", options(), REQUEST)).result).toMatchObject({ verdict: "accepted" });
     });
 
-    it("tells of a wrong token, for renders, checks and constraints alike", async () => {
+    it("reports a wrong token, for renders, checks and constraints alike", async () => {
       const wrong = { ...options(), token: "wrong" };
       expect((await call("render", wrong, REQUEST)).result).toMatchObject({ problem: { code: "forbidden" } });
       expect((await call("check", wrong, REQUEST)).result).toMatchObject({ verdict: "unavailable" });

@@ -75,7 +75,7 @@ describe("a body", () => {
     expect(textOf({ source: "x", data: null })).toBe('{"source":"x","data":null}');
   });
 
-  it("is an object even where a program without types leaves everything else out", () => {
+  it("is an object even if a program without types omits everything else", () => {
     expect(textOf({ ...JSON.parse("{}"), data: jsonText("1") })).toBe('{"data":1}');
   });
 

@@ -11,7 +11,7 @@ describe("the wait before another attempt", () => {
     expect(waitBeforeRetry(POLICY, 2, 0, 4, 1)).toBe(5);
   });
 
-  it("doubles with each attempt where the answer does not say how long, up to a bound", () => {
+  it("doubles with each attempt, up to a bound, if the answer does not say how long", () => {
     const policy = retryPolicy({ maxAttempts: 20, maxTotalSeconds: 1000 });
     const waits = Array.from({ length: 7 }, (_, index) => waitBeforeRetry(policy, index + 1, 0, null, 0));
     expect(waits).toEqual([0.5, 1, 2, 4, 8, 8, 8]);
@@ -23,13 +23,13 @@ describe("the wait before another attempt", () => {
     expect(waitBeforeRetry(POLICY, 3, 0, 0, 0)).toBeNull();
   });
 
-  it("is not begun where it would end after the total time", () => {
+  it("is not begun if it would end after the total time", () => {
     expect(waitBeforeRetry(POLICY, 1, 6, 4, 0)).toBe(4);
     expect(waitBeforeRetry(POLICY, 1, 6.001, 4, 0)).toBeNull();
     expect(waitBeforeRetry(POLICY, 1, 0, 3600, 0)).toBeNull();
   });
 
-  it("is none without retries", () => {
+  it("is absent without retries", () => {
     expect(waitBeforeRetry(retryPolicy(false), 1, 0, 0, 0)).toBeNull();
   });
 });

@@ -71,7 +71,7 @@ describe("a rendered file", () => {
     let text = "";
     for await (const chunk of file.body.pipeThrough(new TextDecoderStream())) text += chunk;
     expect(text).toMatch(/^<svg/);
-    await expect(file.bytes()).rejects.toThrow("has been read");
+    await expect(file.bytes()).rejects.toThrow("has already been read");
   });
 
   it.each([
@@ -191,7 +191,7 @@ describe("the constraints", () => {
     expect([sent, statuses]).toEqual([["GET /v1/constraints if changed"], [304]]);
   });
 
-  it("are fetched again when a store has what is none, or an older document", async () => {
+  it("are fetched again when a store has an invalid or an older document", async () => {
     for (const stored of [
       { etag: '"old"', document: { rules_version: 1 } },
       { etag: '"old"', document: null },
@@ -216,7 +216,7 @@ describe("a problem of the service", () => {
     expect(problem.instance).toBe(`${service.edge.url}v1/render#${problem.requestId}`);
   });
 
-  it("is forbidden where the token is wrong, for renders, checks and constraints alike", async () => {
+  it("is forbidden if the token is wrong, for renders, checks and constraints alike", async () => {
     const client = makeClient({ token: "wrong" });
     const problem = { code: "forbidden", origin: "request", status: 403 };
     expect(await client.render({ source: "x" })).toMatchObject({ ok: false, checkedLocally: false, problem });
@@ -224,7 +224,7 @@ describe("a problem of the service", () => {
     expect(await client.constraints()).toMatchObject({ ok: false, problem });
   });
 
-  it("is not_found where the URL has a path that nobody serves", async () => {
+  it("is not_found if nothing is served at the path of the URL", async () => {
     const client = makeClient({ url: new URL("elsewhere", service.edge.url) });
     const problem = await problemOf(client, { source: "x" });
     expect(problem).toMatchObject({ code: "not_found", instance: expect.stringContaining("/elsewhere/v1/render#") });

@@ -41,7 +41,7 @@ afterEach(() => {
   Object.assign(console, { log, info, warn, error });
 });
 
-/** An edge of its own, which has the state of a new isolate. */
+/** A separate edge, with the state of a new isolate. */
 class Edge {
   readonly #bindings: object;
 
@@ -211,7 +211,7 @@ it("provokes every cause that no backend gives, and every failure of an attempt"
   expect(Object.keys(FAILURES)).toEqual(Object.keys(ATTEMPT_FAILURES));
 });
 
-it("reports again what no backend has confirmed", async () => {
+it("reports again what no backend has acknowledged", async () => {
   standIn(unreachable);
   const [edge] = await refused();
   vi.stubGlobal("fetch", unreachable);

@@ -158,7 +158,7 @@ describe("GET /v1/constraints", () => {
     expect(other.status).toBe(200);
   });
 
-  it("answers 304 with the headers that caches need, and to nobody without a token", async () => {
+  it("answers 304 with the headers that caches need, but not without a token", async () => {
     const etag = (await send("/v1/constraints", WITH_TOKEN)).headers.get("ETag") ?? "";
     for (const method of ["GET", "HEAD"]) {
       const headers = { ...WITH_TOKEN.headers, "If-None-Match": `"a, b", ${etag}` };

@@ -17,7 +17,7 @@ describe("the service token of Cloudflare Access", () => {
     expect(accessToken(clientId, clientSecret)).toEqual({ clientId: CLIENT_ID, clientSecret: CLIENT_SECRET });
   });
 
-  it("is none if both settings are empty", () => {
+  it("is absent if both settings are empty", () => {
     expect(accessToken("", " \n")).toBeNull();
   });
 
@@ -41,7 +41,7 @@ describe("the service token of Cloudflare Access", () => {
 });
 
 describe("the access to /metrics", () => {
-  it.each([undefined, "", " "])("is by token if there are tokens and nothing else is said: %j", (access) => {
+  it.each([undefined, "", " "])("needs a token if there are tokens and the setting is %j", (access) => {
     const settings = {
       SERVICE_METRICS_TOKENS: "scrape",
       ...(access !== undefined && { SERVICE_METRICS_ACCESS: access }),

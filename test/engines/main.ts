@@ -3,7 +3,7 @@
  *
  * It builds the images of the Dockerfile, starts compose.yaml, boots the systemd units under two versions of systemd, puts nginx in
  * front, lets Prometheus evaluate the alerts of two deployments, and gives the manifests to an API server. It needs the superuser
- * and writes nothing outside a folder of its own. A part whose programs are missing does not run, and the end says so.
+ * and writes nothing outside its own folder. A part whose programs are missing does not run, and the end says so.
  *
  * Options: `--install` first installs Debian's packages of the programs that are missing; `--pull` fetches the base images
  * instead of making stand-ins; `--only compose` runs one part.

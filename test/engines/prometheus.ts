@@ -67,14 +67,14 @@ export async function tryPrometheus({ folder, say, atEnd }: Context): Promise<vo
   };
   await until("two deployments in Prometheus", isScraped);
   // EdgeDown may fire before the first scrape, because here it waits for seconds.
-  await until("an end of all alerts while both deployments are well", async () => (await firing()).length === 0);
-  say("no alert fires while both deployments are well");
+  await until("an end of all alerts while both deployments are healthy", async () => (await firing()).length === 0);
+  say("no alert fires while both deployments are healthy");
   await deployments[0]?.backend.stop();
   const wanted = `AllBackendsDown ${JOBS[0]}`;
   await until(wanted, async () => (await firing()).includes(wanted));
   const others = (await firing()).filter((alert) => !alert.endsWith(JOBS[0]));
-  if (others.length > 0) throw new Error(`alerts of the deployment that is well: ${others.join(", ")}`);
+  if (others.length > 0) throw new Error(`alerts of the healthy deployment: ${others.join(", ")}`);
   say(
-    `${wanted} fires when its backends are gone, although the other deployment is well, and nothing fires for that one`,
+    `${wanted} fires when its backends are gone, although the other deployment is healthy, and nothing fires for that one`,
   );
 }

@@ -21,7 +21,7 @@ describe("the methods of a path", () => {
   });
 
   it.each(["", "/", "/v1/render/", "/V1/render", "constructor", "/constructor", "__proto__"])(
-    "are none where nothing is served: %j",
+    "are none if nothing is served: %j",
     (path) => {
       expect(allowedMethods([...EDGE_ROUTES, ...STATIC_ROUTES], path)).toBeNull();
     },

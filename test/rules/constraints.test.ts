@@ -117,7 +117,7 @@ describe("error-codes.json", () => {
     expect(Object.keys(ERROR_CODES_DOCUMENT.origins)).toEqual(["request", "template", "capacity", "service"]);
   });
 
-  it("gives each code a title and a cause of its own", () => {
+  it("gives each code a title and its own cause", () => {
     for (const member of ["title", "cause"] as const) {
       const texts = ERROR_CODES_DOCUMENT.codes.map((entry) => entry[member]);
       expect(new Set(texts).size).toBe(Object.keys(CONTRACT).length);

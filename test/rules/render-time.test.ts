@@ -9,7 +9,7 @@ const environment = (queue: number | undefined, render: number, backend?: number
   SERVICE_BACKEND_TIMEOUT_SECONDS: backend === undefined ? undefined : String(backend),
 });
 
-describe("the patience of the edge", () => {
+describe("the time budget of the edge", () => {
   it("is ten seconds more than queue deadline and render timeout together, if it is not set", () => {
     expect(readRenderTime({})).toEqual({
       queueDeadlineSeconds: 30,
@@ -52,7 +52,7 @@ it.each([
   ["queue deadline", environment(611, 7)],
   ["render timeout", environment(5, 0)],
   ["render timeout", environment(5, 601)],
-  ["patience", environment(5, 7, 1221)],
+  ["time budget", environment(5, 7, 1221)],
 ])("a %s outside its range is refused", (_what, settings) => {
   expect(() => readRenderTime(settings)).toThrow(SettingError);
 });
@@ -61,13 +61,13 @@ describe("the time for waiting", () => {
   const settings = { queueDeadlineSeconds: 20, renderTimeoutSeconds: 30 };
 
   it.each([
-    ["is the queue deadline if the edge says no patience", Number.POSITIVE_INFINITY, 20_000],
+    ["is the queue deadline if the edge sets no time budget", Number.POSITIVE_INFINITY, 20_000],
     ["is the queue deadline while a whole render fits in after it", 50_000, 20_000],
-    ["is half of a shorter patience, so that there is time to render", 30_000, 15_000],
-    ["is half of a patience that no whole render fits in", 10_000, 5000],
+    ["is half of a shorter time budget, so that there is time to render", 30_000, 15_000],
+    ["is half of a time budget that no whole render fits in", 10_000, 5000],
     ["is nothing when the edge does not wait any more", 0, 0],
-  ])("%s", (_what, patience, milliseconds) => {
-    expect(queueDeadlineMilliseconds(settings, patience)).toBe(milliseconds);
+  ])("%s", (_what, timeBudget, milliseconds) => {
+    expect(queueDeadlineMilliseconds(settings, timeBudget)).toBe(milliseconds);
   });
 
   it("leaves the time of a whole render where that is more than half", () => {

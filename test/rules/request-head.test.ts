@@ -157,7 +157,7 @@ describe("a body collector", () => {
     expect(collect(contentLength, LIMIT + 1, LIMIT + 1)).toBe("request_too_large");
   });
 
-  it("repeats the declared length in its problem, though it was a lie, and none where none was sent", () => {
+  it("repeats the declared length in its problem, though it was a lie, and none if none was sent", () => {
     const rejection = (contentLength: string | null) =>
       new BodyCollector(head({ contentLength }), LIMITS).add(new Uint8Array(LIMIT + 1))?.context;
     expect(rejection("10")).toEqual({ limit: LIMIT, declared_size: 10 });

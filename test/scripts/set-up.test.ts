@@ -224,7 +224,7 @@ describe("before it begins, the set-up", () => {
   it("names everything that is missing, and how to get it", async () => {
     const clone = await makeClone({ npm: NPM });
     const everything = new RegExp(
-      "^set-up: 3 things stand in the way\\.\\n" +
+      "^set-up: 3 problems:\\n" +
         "- bubblewrap is missing: .*Install the package bubblewrap.*\\n" +
         "- libatomic\\.so\\.1 is missing: .*apt-get install -y libatomic1\\n" +
         "- Typst .* has to be built here, since the release on github\\.com cannot be reached \\(ENOTFOUND\\), and there is " +

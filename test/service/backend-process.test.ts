@@ -288,7 +288,7 @@ describe("the backend stops", () => {
   });
 });
 
-/** The metrics by a connection of its own, so that a kept one does not count as open for the backend. */
+/** The metrics by a separate connection, so that a kept one does not count as open for the backend. */
 async function metricsOf({ url }: BackendProcess): Promise<string> {
   const agent = new Agent({ keepAlive: false });
   const call = request(new URL("/metrics", url), { agent });

@@ -112,7 +112,7 @@ const FAILURES: readonly (readonly [string, Behaviour])[] = [
   ["is a server that answers 200 with a problem's media type", foreign(200, "application/problem+json")],
   ["answers 200 with two media types", foreign(200, "application/pdf, text/html")],
   ...[400, 413, 500].map((status): readonly [string, Behaviour] => [
-    `is a proxy that answers ${status} with a problem of its own`,
+    `is a proxy that answers ${status} with its own problem`,
     foreign(status, "application/problem+json"),
   ]),
   ["answers 400 with a problem of another status", foreign(400, "application/problem+json", "render_failed")],
@@ -226,16 +226,16 @@ describe("a render that is tried again", () => {
     const ids: (string | null)[] = [];
     while (a.requests.length === 0) ids.push((await render()).headers.get("X-Request-Id"));
     const idOf = ({ headers }: { headers: object }) => new Headers({ ...headers }).get("X-Request-Id");
-    const patienceOf = ({ headers }: { headers: object }) =>
+    const timeBudgetOf = ({ headers }: { headers: object }) =>
       Number(new Headers({ ...headers }).get("X-Service-Patience-Milliseconds"));
     expect(b.requests.map(idOf)).toEqual(ids);
     const [first] = a.requests;
     const second = b.requests.at(-1);
     if (first === undefined || second === undefined) throw new Error("both were asked");
     expect(idOf(first)).toBe(idOf(second));
-    expect(patienceOf(first)).toBeLessThanOrEqual(53_000);
-    expect(patienceOf(first)).toBeGreaterThan(50_000);
-    expect(patienceOf(second)).toBeLessThanOrEqual(patienceOf(first) - 290);
+    expect(timeBudgetOf(first)).toBeLessThanOrEqual(53_000);
+    expect(timeBudgetOf(first)).toBeGreaterThan(50_000);
+    expect(timeBudgetOf(second)).toBeLessThanOrEqual(timeBudgetOf(first) - 290);
   });
 
   it("is not tried again once an answer has begun", async () => {

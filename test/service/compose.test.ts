@@ -59,7 +59,7 @@ describe("Dockerfile", () => {
     expect(await imageInstruction(target, "EXPOSE")).toBe(port);
     const check = await imageInstruction(target, "HEALTHCHECK");
     expect(check).toContain(`GET ${path} HTTP/1.1`);
-    // That of `all-in-one` is at a port of its own.
+    // That of `all-in-one` is at its own port.
     expect(check).toContain(`/dev/tcp/127.0.0.1/${target === "all-in-one" ? 8789 : port} `);
   });
 

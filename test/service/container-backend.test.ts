@@ -5,7 +5,7 @@
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { PATIENCE_HEADER } from "../../protocol/headers.ts";
+import { TIME_BUDGET_HEADER } from "../../protocol/headers.ts";
 import { type LocalWorker, startWorkerFile } from "../../scripts/local-worker.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../support/bombs.ts";
 import { type ContainerLauncher, startContainerLauncher } from "../support/container-launcher.ts";
@@ -144,13 +144,13 @@ describe("a container", () => {
     expect(launch?.requestsAfterEnd).toBeLessThan(FEW_REQUESTS);
   });
 
-  it("is waited for until it is ready, is told what patience is left, and leads nowhere else", async () => {
+  it("is waited for until it is ready, is told what time budget is left, and leads nowhere else", async () => {
     const asked: string[] = [];
-    const patiences: number[] = [];
+    const timeBudgets: number[] = [];
     const server = createServer(({ url = "", headers }, response) => {
       asked.push(url);
       if (url === "/v1/render") {
-        patiences.push(Number(headers[PATIENCE_HEADER.toLowerCase()]));
+        timeBudgets.push(Number(headers[TIME_BUDGET_HEADER.toLowerCase()]));
         response.writeHead(303, { Location: "/elsewhere" }).end();
         // The first of all requests is never answered.
       } else if (asked.length > 1) response.end();
@@ -162,7 +162,7 @@ describe("a container", () => {
     await expectProblem(await stage.render("= Hello"), "service_unavailable");
     expect(asked).toEqual(["/ready", "/ready", "/v1/render", "/v1/render"]);
     // 55 seconds, of which the start has taken two.
-    expect(patiences[0]).toBeLessThanOrEqual(53_000);
+    expect(timeBudgets[0]).toBeLessThanOrEqual(53_000);
   });
 
   it("ends the render of a client that has gone", async () => {

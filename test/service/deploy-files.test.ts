@@ -105,7 +105,7 @@ describe("a query of the dashboard", () => {
     );
     const queries = panels.flatMap(({ title, targets }) =>
       targets.map(({ expr }, index) => ({
-        // A rule of its own for each, which fires if there is a result.
+        // A rule for each, which fires if there is a result.
         alert: `${title} ${index}`,
         expr: `count(${expr.replaceAll("$__rate_interval", "5m").replaceAll(/\$(?:namespace|job|origin)/g, ".*")}) > 0`,
       })),

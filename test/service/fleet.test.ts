@@ -58,7 +58,7 @@ describe("under load", () => {
     await load.more(RENDERS_BETWEEN);
     const { lost, wrong, milliseconds } = await load.end();
     expect({ lost, wrong }).toEqual({ lost: [], wrong: [] });
-    // The patience of the edge.
+    // The time budget of the edge.
     expect(Math.max(...milliseconds)).toBeLessThan(60_000);
   });
 

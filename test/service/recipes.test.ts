@@ -41,7 +41,7 @@ async function canRun(language: Language): Promise<boolean> {
 const runnable = new Set<Language>();
 for (const language of LANGUAGES) if (await canRun(language)) runnable.add(language);
 
-/** Runs the recipe of a language in a folder of its own. */
+/** Runs the recipe of a language in its own folder. */
 async function run(language: Language, url: URL, request: object) {
   const { file, command } = RECIPES[language];
   const folder = await makeTemporaryFolder("recipe-");

@@ -209,7 +209,7 @@ describe("npm start", () => {
     const lines = service.errors().split("\n");
     expect(lines.filter((line) => !/^$|^WARNING: /.test(line))).toEqual([
       `The work directory ${workDirectory} has lost "claim": the backend ends. Start it again.`,
-      "The backend has ended (exit code 1).",
+      "The backend has exited (exit code 1).",
     ]);
     expect(await temporary(service)).toEqual([]);
   });
@@ -238,7 +238,7 @@ describe("npm start", () => {
 
   it("names the step of a backend that stands still", async () => {
     await expect(startSlowly(await typstThat("kill -STOP $PPID; sleep 1"))).rejects.toThrow(
-      /^The backend does not start: for 2 s it has made no progress while asking Typst for its version\.$/,
+      /^The backend did not start: no progress for 2 s while asking Typst for its version\.$/,
     );
   });
 

@@ -10,9 +10,9 @@ export interface AttemptFacts {
   readonly edge: number;
   readonly backend: number;
   readonly beganAt: number;
-  /** How much of the patience was left when it began, and how much of that the backend was told. */
+  /** How much of the time budget was left when it began, and how much of that the backend was told. */
   readonly remainingMilliseconds: number;
-  readonly patienceMilliseconds: number;
+  readonly timeBudgetMilliseconds: number;
   /** Whether the whole body was sent before the end. */
   isSent: boolean;
   end: AttemptEnd | null;

@@ -15,11 +15,11 @@ import type { BackendProcess } from "./simulated-backend.ts";
 import type { SimulatedEdge } from "./simulated-edge.ts";
 import type { World } from "./world.ts";
 
-/** How much later than the edge's patience an answer may be, for timers that fire late. */
+/** How much later than the edge's time budget an answer may be, for timers that fire late. */
 const ANSWER_MARGIN_MILLISECONDS = 100;
 /** What a render needs in addition to waiting for a slot and rendering, if the network works. */
 const TRANSFER_MILLISECONDS = 1000;
-/** An attempt, and the pause before it, that do not fit into what is left of the patience. */
+/** An attempt, and the pause before it, that do not fit into what is left of the time budget. */
 const TOO_LATE_MILLISECONDS = PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS + MIN_ATTEMPT_MILLISECONDS;
 /** Seconds and milliseconds are added up in floating point. */
 const ROUNDING_MILLISECONDS = 1;
@@ -241,7 +241,7 @@ export interface WaitFacts {
 }
 
 export const OF_A_WAIT: readonly ((wait: WaitFacts, world: World) => Finding)[] = [
-  /** Nobody waits longer for a slot than the edge's patience allows. */
+  /** Nobody waits longer for a slot than the edge's time budget allows. */
   function nobodyWaitsTooLong({ waitedMilliseconds, allowedMilliseconds, hasHung }) {
     const isTooLong = waitedMilliseconds > allowedMilliseconds + ROUNDING_MILLISECONDS;
     return isTooLong && !hasHung ? `${waitedMilliseconds} ms of ${allowedMilliseconds}` : null;
@@ -295,7 +295,7 @@ export const OF_AN_ATTEMPT: readonly ((
     return attempts.length >= MAX_ATTEMPTS ? `attempt ${attempts.length + 1}` : null;
   },
 
-  /** No attempt begins after the patience has ended. */
+  /** No attempt begins after the time budget has ended. */
   function noAttemptAfterTheDeadline(_edge, { deadline }, _backend, { time }) {
     return time.now > deadline ? `${time.now - deadline} ms after the deadline` : null;
   },
@@ -395,7 +395,7 @@ export const OF_A_LOSS: readonly ((edge: SimulatedEdge, backend: number, probedA
   [
     /** Whatever callers send, an origin that was healthy throughout a probe does not go out of use. */
     function onlyBackendsThatFailGoOutOfUse(edge, backend, probedAt, { disturbances, time }) {
-      return disturbances.isClear(edge.index, backend, probedAt, time.now) ? `backend ${backend} was well` : null;
+      return disturbances.isClear(edge.index, backend, probedAt, time.now) ? `backend ${backend} was healthy` : null;
     },
   ];
 
@@ -445,7 +445,7 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
     return answers.length === expected ? null : `${answers.length} answers`;
   },
 
-  /** No answer begins later than the patience of the edge, and a margin for timers that fire late. */
+  /** No answer begins later than the time budget of the edge, and a margin for timers that fire late. */
   function answeredInTime({ answers: [answer], forwardedAt, deadline }) {
     if (answer === undefined || forwardedAt === null) return null;
     const late = answer.at - deadline;
@@ -467,9 +467,9 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
     return isRight ? null : `Retry-After ${seconds}, the backends say ${told}`;
   },
 
-  /** A backend is told how long the edge waits: until the end of the patience, or of the backend's own deadlines. */
+  /** A backend is told how long the edge waits: until the end of the time budget, or of the backend's own deadlines. */
   function backendsAreToldWhatIsLeft({ attempts }, { settings }) {
-    for (const { patienceMilliseconds: told, remainingMilliseconds } of attempts) {
+    for (const { timeBudgetMilliseconds: told, remainingMilliseconds } of attempts) {
       const left = Math.min(remainingMilliseconds, longestAnswerMilliseconds(settings));
       if (Math.abs(told - left) > ROUNDING_MILLISECONDS) return `told ${told} ms, ${left} are left`;
     }
@@ -516,7 +516,7 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
    * - that origin was full, or
    * - two others were lost while they had the request, or
    * - its body had been given up for another request, or
-   * - faults of others had used up so much of the patience that a render might not fit in, or
+   * - faults of others had used up so much of the time budget that a render might not fit in, or
    * - it is poison, or every backend refuses it.
    */
   function servedIfABackendIsHealthy(request, world) {
@@ -530,7 +530,7 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
       const own = attempts.filter(({ backend }) => backend === index);
       if (own.length === 0 && (lost >= MAX_BROUGHT_DOWN || isBodyTaken || isTooLate)) continue;
       if (own.length > 0 && own.every((attempt) => isExcused(attempt, world))) continue;
-      return `backend ${index} was well; ${answer.status} after ${attempts.map(describeAttempt).join(", ") || "nothing"}`;
+      return `backend ${index} was healthy; ${answer.status} after ${attempts.map(describeAttempt).join(", ") || "nothing"}`;
     }
     return null;
   },
@@ -612,7 +612,7 @@ function isExcused({ end, remainingMilliseconds }: AttemptFacts, { settings }: W
   return end === "unanswered" && remainingMilliseconds < neededMilliseconds(settings);
 }
 
-/** What the longest render needs of the patience. */
+/** What the longest render needs of the time budget. */
 function neededMilliseconds({ queueDeadlineSeconds, renderTimeoutSeconds }: World["settings"]): number {
   return (queueDeadlineSeconds + renderTimeoutSeconds) * 1000 + TRANSFER_MILLISECONDS;
 }

@@ -71,7 +71,7 @@ export class Link {
 /** One render on its way to a backend and back. */
 export class Exchange {
   readonly request: RequestFacts;
-  readonly patienceMilliseconds: number;
+  readonly timeBudgetMilliseconds: number;
   /** The answer's beginning; rejects when none begins. */
   readonly answer: Promise<BackendAnswer<SimulatedAnswer>>;
   readonly #world: World;
@@ -91,7 +91,7 @@ export class Exchange {
     this.request = request;
     this.#attempt = attempt;
     this.#sending = sending;
-    this.patienceMilliseconds = sending.patienceMilliseconds;
+    this.timeBudgetMilliseconds = sending.timeBudgetMilliseconds;
     this.#settle = Promise.withResolvers();
     this.answer = this.#settle.promise;
     sending.signal.addEventListener("abort", () => this.cancel());

@@ -321,7 +321,7 @@ export class BackendProcess {
     if (!grow(Math.ceil(planned.bytes / 2))) return refusal("render_queue_full", NO_MEMORY_RETRY_SECONDS);
     if (!(await connection.body)) return null;
     if (!grow(planned.bytes)) return refusal("render_queue_full", NO_MEMORY_RETRY_SECONDS);
-    const deadlineMilliseconds = queueDeadlineMilliseconds(this.#world.settings, exchange.patienceMilliseconds);
+    const deadlineMilliseconds = queueDeadlineMilliseconds(this.#world.settings, exchange.timeBudgetMilliseconds);
     const arrivedAt = this.#world.time.now;
     const asking = Symbol("asking");
     caller.asking.add(asking);

@@ -223,7 +223,7 @@ export class SimulatedEdge {
       backend,
       beganAt: time.now,
       remainingMilliseconds: request.deadline - time.now,
-      patienceMilliseconds: sending.patienceMilliseconds,
+      timeBudgetMilliseconds: sending.timeBudgetMilliseconds,
       isSent: false,
       end: null,
       endedAt: Number.NaN,

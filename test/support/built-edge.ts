@@ -1,4 +1,4 @@
-/** The edge as `npm run build:edge` makes it, as a process of its own with an environment of its own. */
+/** The edge as `npm run build:edge` makes it, as its own process with its own environment. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { EDGE_SOCKET } from "../../scripts/edge-configuration.ts";

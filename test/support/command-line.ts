@@ -1,5 +1,5 @@
 /**
- * The command line client as a test runs it: as a program of its own, in a pipe or in a pseudo terminal, with a cache of its
+ * The command line client as a test runs it: as its own program, in a pipe or in a pseudo terminal, with a cache of its
  * own and nothing of the environment that would lead it to another service.
  */
 import { mkdir, writeFile } from "node:fs/promises";

@@ -27,7 +27,7 @@ export interface AskedRender {
 export interface AskOptions {
   /** How long the render takes; without it, until `end`. */
   readonly renderSeconds?: number;
-  readonly patienceSeconds?: number;
+  readonly timeBudgetSeconds?: number;
   /** When the client disconnects, if the request still waits then. */
   readonly leavesAfterSeconds?: number;
 }
@@ -56,7 +56,7 @@ export class RendersInVirtualTime {
     return (this.#time.now - this.#began) / 1000;
   }
 
-  ask(caller: string, { renderSeconds, patienceSeconds, leavesAfterSeconds }: AskOptions = {}): AskedRender {
+  ask(caller: string, { renderSeconds, timeBudgetSeconds, leavesAfterSeconds }: AskOptions = {}): AskedRender {
     const asked: AskedRender = {
       caller,
       askedAt: this.now,
@@ -81,7 +81,7 @@ export class RendersInVirtualTime {
       withdrawn?.addEventListener("abort", () => this.#time.after(STOP_SECONDS * 1000, () => resolve(null)));
       return promise;
     };
-    const deadline = patienceSeconds === undefined ? {} : { deadlineMilliseconds: patienceSeconds * 1000 };
+    const deadline = timeBudgetSeconds === undefined ? {} : { deadlineMilliseconds: timeBudgetSeconds * 1000 };
     void this.queue.run({ caller, signal: leaving.signal, ...deadline }, work).then((admission) => {
       switch (admission.kind) {
         case "left":

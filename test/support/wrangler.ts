@@ -1,5 +1,5 @@
 /**
- * wrangler as an operator runs it, in a folder of its own, because it writes beside its configuration. It has no account.
+ * wrangler as an operator runs it, in its own folder, because it writes beside its configuration. It has no account.
  */
 import { cp, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";

@@ -20,7 +20,7 @@ describe("the slot time that a caller has used", () => {
     expect(load.usedSeconds(38)).toBe(5);
   });
 
-  it("and the renders that run count the end of a render once", () => {
+  it("counts the end of a render once, with the renders that run", () => {
     const load = new CallerLoad<never>(0);
     const [ends] = [load.admit(0), load.admit(0)];
     ends?.(2);

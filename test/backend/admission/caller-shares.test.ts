@@ -139,7 +139,7 @@ describe("the slot that slow callers leave free", () => {
     expect(renders.running("slow")).toBe(running);
   });
 
-  it("is left for as long after a request that gave up waiting", async () => {
+  it("is left for as long after a request that stopped waiting", async () => {
     const renders = await quickAndSlow();
     await renders.pass(10);
     await ask(renders, "first", "second");
@@ -272,8 +272,8 @@ describe("the slot that slow callers leave free", () => {
 
     it("even if a caller that has a slot wants another one", async () => {
       const renders = await quickAndSlow(10, 3);
-      for (const patienceSeconds of [undefined, undefined, 0.001]) {
-        renders.ask("slow", patienceSeconds === undefined ? {} : { patienceSeconds });
+      for (const timeBudgetSeconds of [undefined, undefined, 0.001]) {
+        renders.ask("slow", timeBudgetSeconds === undefined ? {} : { timeBudgetSeconds });
       }
       await renders.pass(0.01);
       expect(renders.running("slow")).toBe(3);
@@ -300,7 +300,7 @@ describe("the slot that slow callers leave free", () => {
       expect(Math.max(...waits)).toBeLessThan(1);
     });
 
-    it("to the request for which there is no place in the queue", async () => {
+    it("to a request for which there is no place in the queue", async () => {
       const renders = new RendersInVirtualTime({ ...OPTIONS, maxWaiting: 1 });
       await renderOnce(renders, "slow", 10);
       await renderOnce(renders, "quick", QUICK_SECONDS);
@@ -316,9 +316,9 @@ describe("the slot that slow callers leave free", () => {
 });
 
 describe("Retry-After", () => {
-  /** What a request is told that has no patience, while these renders of given lengths hold or want the slots. */
+  /** What a request is told that has no time budget, while these renders of given lengths hold or want the slots. */
   async function toldTo(caller: string, renders: RendersInVirtualTime): Promise<number | null> {
-    const asked = renders.ask(caller, { patienceSeconds: 0.001 });
+    const asked = renders.ask(caller, { timeBudgetSeconds: 0.001 });
     await renders.pass(0.01);
     expect(asked.refusedAt).not.toBeNull();
     return asked.retryAfterSeconds;

@@ -16,7 +16,7 @@ interface Planned {
   readonly at: number;
   readonly caller: string;
   readonly renderSeconds: number;
-  readonly patienceSeconds?: number;
+  readonly timeBudgetSeconds?: number;
   readonly leavesAfterSeconds?: number;
 }
 
@@ -32,7 +32,7 @@ const anyRequests = fc.array(
       at: seconds(90),
       caller: fc.constantFrom("a", "b", "c", "d"),
       renderSeconds,
-      patienceSeconds: seconds(DEADLINE_SECONDS),
+      timeBudgetSeconds: seconds(DEADLINE_SECONDS),
       leavesAfterSeconds: seconds(40),
     },
     { requiredKeys: ["at", "caller", "renderSeconds"] },

@@ -97,7 +97,7 @@ it("frees the slot of a task that throws synchronously", async () => {
   expect(queue.running).toBe(0);
 });
 
-it("turns a task away at the deadline, and says when to try again", async () => {
+it("rejects a task at the deadline, and says when to try again", async () => {
   const queue = new RenderQueue({ ...OPTIONS, deadlineMilliseconds: 30 });
   const gate = makeGate();
   const first = queue.run(ANYONE, () => gate.passed);
@@ -115,7 +115,7 @@ it("turns a task away at the deadline, and says when to try again", async () => 
   await first;
 });
 
-it("turns a task away at once if the queue is full", async () => {
+it("rejects a task at once if the queue is full", async () => {
   const queue = new RenderQueue({ ...OPTIONS, maxWaiting: 1 });
   const gate = makeGate();
   const first = queue.run(ANYONE, () => gate.passed);

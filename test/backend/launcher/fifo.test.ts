@@ -24,7 +24,7 @@ async function makeFifo(): Promise<string> {
 
 interface StartedReader extends FifoReader {
   readonly process: ChildProcess;
-  /** All that the reader has read, once it has seen the end; empty where it was killed before. */
+  /** All that the reader has read, once it has seen the end; empty if it was killed before. */
   readonly text: Promise<string>;
 }
 
@@ -87,7 +87,7 @@ it("a reader that closes in the middle is killed", async () => {
   expect(reader.process.signalCode).toBe("SIGKILL");
 });
 
-it("a reader of a FIFO that is gone is killed: it would wait for ever", async () => {
+it("a reader of a FIFO that is gone is killed, because it would wait forever", async () => {
   const path = await makeFifo();
   const reader = startReader(path, "sleep 600");
   await rm(path);

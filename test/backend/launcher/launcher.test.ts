@@ -212,7 +212,7 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
     process.kill(Number(line));
   });
 
-  it("is killed whatever its name is", async () => {
+  it("is killed, whatever its name", async () => {
     const { launcher, folder } = await openLauncher({ shellName });
     for (const name of ["a b", ") S 1 (", "a\nb"]) {
       const file = join(folder, name);
@@ -224,7 +224,7 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
     }
   });
 
-  it("is reported as killed though something of it still writes, which the next one does not notice", async () => {
+  it("is reported as killed even if one of its processes still writes, which does not affect the next one", async () => {
     const { launcher } = await openLauncher({ shellName });
     const flood =
       "setsid sh -c 'while :; do echo memory allocation of 9 bytes failed; done >&2' >/dev/null </dev/null &";
@@ -236,7 +236,7 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
     expect(await endOf(launcher.start(shell("exit 0")))).toEqual(EXITED);
   });
 
-  it("is killed when it closes its output and goes on", async () => {
+  it("is killed when it closes its output and keeps running", async () => {
     const { launcher } = await openLauncher({ shellName });
     expect(await endOf(launcher.start(shell("exec sleep 60 >&-")))).toMatchObject(KILLED);
   });
@@ -273,7 +273,7 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
     expect(await exchange(launcher.start(shell("echo next")))).toBe("next\n");
   });
 
-  it("and is over leaves its shell to the next one, with its memory", async () => {
+  it("leaves its shell, with its memory, to the next one when it is over", async () => {
     const { launcher, folder } = await openLauncher({ shellName });
     const shells = new Set<number | null>();
     for (let round = 0; round < 5; round++) {
@@ -307,11 +307,11 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
     expect(uses).toEqual([`kill -KILL ${child}`, `wait ${child}`, "kill -TERM 0"]);
   });
 
-  it("gets its whole input even if something of the program before it still reads", async () => {
+  it("gets its whole input even if a process of the previous program still reads", async () => {
     const { launcher, folder } = await openLauncher({ shellName });
     const stolen = join(folder, "stolen");
     const thief = 'echo $$ >&2; exec >"$1" 2>/dev/null; while cat; do sleep 0.01; done';
-    // In a session of its own, no signal of the shell reaches it.
+    // In its own session, no signal of the shell reaches it.
     const script = `exec 4<&0; setsid sh -c '${thief}' sh "$1" <&4 4<&- >/dev/null & sleep 0.3`;
     const first = launcher.start({ ...shell(script), arguments: ["-c", script, "sh", stolen] });
     await exchange(first);
@@ -453,7 +453,7 @@ describe("a shell that dies", () => {
   });
 });
 
-it("a process that is killed at any moment of its start is gone, and said to be", async () => {
+it("a process that is killed at any moment of its start is gone and reported as gone", async () => {
   const { settings, sandbox, launcher } = await openTestSandbox("bubblewrap");
   for (let round = 0; round < 120; round++) {
     const project = await RenderDirectory.create(settings.workDirectory, false);
@@ -473,7 +473,7 @@ it("a process that is killed at any moment of its start is gone, and said to be"
 });
 
 describe("a launcher that is closed", () => {
-  it("starts nothing any more and says so", async () => {
+  it("starts nothing more and says so", async () => {
     const { launcher } = await openLauncher();
     expect(await exchange(launcher.start(shell("echo open")))).toBe("open\n");
     const running = launcher.start(shell("sleep 60"));

@@ -9,8 +9,8 @@ import { expectProblem } from "../../support/problems.ts";
 import { startSharedBackend, startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
 import { typstPath } from "../../support/typst-path.ts";
 
-const REFUSED = "Typst could not make the requested output of this template.";
-const SEVERAL_PAGES = 'The document has several pages. Choose one by "page", or get them all by "archive": "zip".';
+const REFUSED = "Typst could not produce the requested output from this template.";
+const SEVERAL_PAGES = 'The document has several pages. Select one with "page", or all of them with "archive": "zip".';
 const SELECTION_EMPTY = 'The document has none of the pages that "pages" selects.';
 const noPage = (page: number) => `The document has no page ${page}.`;
 

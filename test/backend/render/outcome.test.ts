@@ -86,7 +86,7 @@ describe("a process that is stopped", () => {
 describe("a process that is killed by a signal", () => {
   const signalled = (signal: string): TypstEnd => ({ kind: "signalled", signal });
 
-  it("has met a limit of its own or is a failure of the service", () => {
+  it("has met its own limit or is a failure of the service", () => {
     const timeout = {
       code: "render_timeout",
       context: { timeout_secs: 31 },

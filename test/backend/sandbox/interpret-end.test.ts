@@ -1,4 +1,4 @@
-/** How each sandbox reads the end of the program that it has named: as an end of Typst's, or as a failure of its own. */
+/** How each sandbox reads the end of the program that it has named: as an end of Typst's, or as its own failure. */
 import { describe, expect, it } from "vitest";
 import type { ProgramEnd } from "../../../backend/launcher/program.ts";
 import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";

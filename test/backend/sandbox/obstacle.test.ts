@@ -217,7 +217,7 @@ describe("a backend ends and names the cause", () => {
     expect([exitCode, text]).toEqual([1, expect.stringContaining("Podman's default seccomp profile")]);
   });
 
-  // Ubuntu's setting binds every program without a profile of its own, such as a bubblewrap in another place. Only its kernel has
+  // Ubuntu's setting binds every program without its own profile, such as a bubblewrap in another place. Only its kernel has
   // it; elsewhere this would be a skipped test, which the attack suite takes for a failure.
   if (readProc("sys/kernel/apparmor_restrict_unprivileged_userns").trim() === "1") {
     it("if AppArmor closes user namespaces", async () => {

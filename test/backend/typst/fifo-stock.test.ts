@@ -22,7 +22,7 @@ async function takeInto(folder: string, stock: FifoStock, count: number): Promis
   return Promise.all(Array.from({ length: count }, () => stock.moveInto(folder)));
 }
 
-it("gives every taker a FIFO of its own, for this user alone, by a name that nobody can guess", async () => {
+it("gives every taker its own FIFO, for this user alone, by a name that nobody can guess", async () => {
   const { stock, workDirectory } = await openStock();
   const folder = join(workDirectory, "taken");
   const names: (string | null)[] = [];

@@ -57,7 +57,7 @@ it("has the ranges of variable fonts, each variant once, and nothing of the name
   ]);
 });
 
-it("is empty where there are no fonts", () => {
+it("is empty if there are no fonts", () => {
   expect(parseFontList("")).toEqual([]);
   expect(parseFontList("\n\n")).toEqual([]);
 });

@@ -183,7 +183,7 @@ describe.each(SANDBOXES)("a process that waits for its text in %s", (mode) => {
     expect(pages.flat()).toEqual([]);
   });
 
-  it("has none where the request brings fonts, which it finds the second time as well", async () => {
+  it("has none if the request brings fonts, which it finds the second time as well", async () => {
     const backend = await backendFor(SANDBOX);
     const body = {
       source: `#set text(font: "${LIBERATION_FAMILY}", fallback: false)\ntext`,

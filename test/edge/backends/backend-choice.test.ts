@@ -127,14 +127,14 @@ describe("of two backends", () => {
   });
 });
 
-describe("no caller's render takes a backend out of use", () => {
+describe("a caller's renders do not take a backend out of use", () => {
   it("however many fail", () => {
     const choice = new BackendChoice(2);
     for (let now = 0; now < 100; now++) attempt(choice, 0, now, FAILED);
     expect(choice.isOutOfUse(0)).toBe(false);
   });
 
-  it("nor makes its pauses longer", () => {
+  it("nor make its pauses longer", () => {
     const choice = new BackendChoice(2);
     for (let now = 0; now < 100_000; now += 1000) {
       attempt(choice, 0, now, FAILED);
@@ -144,7 +144,7 @@ describe("no caller's render takes a backend out of use", () => {
     expect([dueBackends(choice, 200_999), dueBackends(choice, 201_000)]).toEqual([[], [0]]);
   });
 
-  it("nor has it probed more often than four times a second", () => {
+  it("nor have it probed more than four times a second", () => {
     const choice = new BackendChoice(2);
     let probes = 0;
     for (let now = 0; now < 1000; now++) {
@@ -263,7 +263,7 @@ describe("a probe", () => {
     expect(choice.takeDue(10_000)).toEqual([]);
   });
 
-  it("tells nothing if it is abandoned", () => {
+  it("has no effect if it is abandoned", () => {
     const choice = new BackendChoice(2);
     attempt(choice, 0, 0, FAILED);
     probe(choice, 0, { kind: "abandoned" });
@@ -271,7 +271,7 @@ describe("a probe", () => {
   });
 });
 
-it("a backend is idle from the time of a request whose answer says that nothing runs or waits", () => {
+it("a backend is idle since the time of a request whose answer says that nothing runs or waits", () => {
   const choice = new BackendChoice(2);
   attempt(choice, 0, 10, answered({ running: 1 }));
   attempt(choice, 0, 20, answered({ waiting: 1 }));

@@ -54,7 +54,7 @@ describe("a full backend", () => {
   });
 });
 
-it("does not ask a backend again that finds fault with the request, which is a failure of the service", () => {
+it("does not ask a backend again that rejects the request, which is a failure of the service", () => {
   const refused: FailedAttempt = { kind: "refused" };
   expect(run([[refused], [refused]])).toMatchObject({ asked: [0, 1], waited: 0, end: { kind: "failed" } });
 });
@@ -83,7 +83,7 @@ describe("an attempt without an answer is hopeless", () => {
     expect(begun(1, { isOut: true })(1000)).toBe(false);
   });
 
-  it("but not because of a probe that the backend got before the request: it may be well again", () => {
+  it("but not because of a probe that the backend got before the request: it may be healthy again", () => {
     expect(begun(2, { isOut: true, beganAt: 1 })(1000)).toBe(false);
   });
 

@@ -10,7 +10,7 @@ import { PROBLEMS, type ProblemCode } from "../../../rules/problem.ts";
 
 type Script = (sending: Sending) => Promise<BackendAnswer<string>>;
 
-const PATIENCE_MILLISECONDS = 60_000;
+const TIME_BUDGET_MILLISECONDS = 60_000;
 
 const file: Script = async ({ sent }) => {
   sent();
@@ -34,8 +34,8 @@ interface Outcome {
 async function forward(
   scripts: readonly Script[],
   bodies: (Uint8Array<ArrayBuffer> | null)[] = [],
-  patienceMilliseconds = PATIENCE_MILLISECONDS,
-  longestAnswerMilliseconds = PATIENCE_MILLISECONDS,
+  timeBudgetMilliseconds = TIME_BUDGET_MILLISECONDS,
+  longestAnswerMilliseconds = TIME_BUDGET_MILLISECONDS,
   clientSignal = new AbortController().signal,
 ): Promise<Outcome> {
   const events: string[] = [];
@@ -48,13 +48,13 @@ async function forward(
       return one;
     }
   })(scripts.length);
-  const deadline = Date.now() + patienceMilliseconds;
+  const deadline = Date.now() + timeBudgetMilliseconds;
   const body = {
     get bytes() {
       const next = bodies.shift();
       return next === undefined ? new Uint8Array(1) : next;
     },
-    keep: () => void events.push("keep"),
+    withdraw: () => void events.push("withdraw"),
     offer: () => void events.push("offer"),
   };
   const end = await tryBackends<Script, string>({
@@ -86,7 +86,7 @@ async function forward(
 it("returns the first final answer, and discards the others", async () => {
   const { end, events } = await forward([problem("service_unavailable"), file]);
   expect(end).toEqual({ kind: "answered", answer: "file" });
-  expect(events).toEqual(["keep", "ask 1", "discard service_unavailable", "keep", "ask 2", "offer"]);
+  expect(events).toEqual(["withdraw", "ask 1", "discard service_unavailable", "withdraw", "ask 2", "offer"]);
 });
 
 const FINAL: readonly ProblemCode[] = [
@@ -114,12 +114,12 @@ it.each(OTHERS.filter((code) => code !== "render_queue_full"))(
   },
 );
 
-it.each(OTHERS)("has a backend probed after %s, unless the request is blamed or the backend full", async (code) => {
+it.each(OTHERS)("probes a backend after %s, unless the request was to blame or the backend was full", async (code) => {
   const isOwn = ["forbidden", "not_found", "method_not_allowed", "service_unavailable"].includes(code);
   expect((await forward([problem(code), file])).probed).toEqual(isOwn ? [0] : []);
 });
 
-it("does not take a backend for broken that is about to stop", async () => {
+it("does not treat a backend that is about to stop as broken", async () => {
   const load = { running: 0, waiting: 0, slots: 1, isDraining: true };
   const { end, choice, probed } = await forward([problem("service_unavailable", null, load), file]);
   expect([end.kind, probed, choice.choose(Date.now(), new Set(), () => 0)]).toEqual(["answered", [], 1]);
@@ -153,17 +153,17 @@ describe("a backend that does not answer", () => {
     return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
   };
 
-  it("has what a backend may take by its own deadlines; the rest of the patience is for another one", async () => {
-    const patiences: number[] = [];
+  it("is given the time that a backend may take by its own deadlines; the rest of the time budget is for another one", async () => {
+    const timeBudgets: number[] = [];
     const watched =
       (script: Script): Script =>
       (sending) => {
-        patiences.push(sending.patienceMilliseconds);
+        timeBudgets.push(sending.timeBudgetMilliseconds);
         return script(sending);
       };
     const { end, probed } = await forward([watched(never), watched(file)], [], 60_000, 200);
     expect(end).toEqual({ kind: "answered", answer: "file" });
-    expect(patiences).toEqual([200, 200]);
+    expect(timeBudgets).toEqual([200, 200]);
     expect(probed).toEqual([0]);
   });
 
@@ -178,7 +178,7 @@ it("remembers an attempt for a second after its deadline, in which a late answer
   expect(choice.underWay(Date.now())).toBe(0);
 });
 
-it("an attempt whose client leaves is aborted, and tells nothing about its backend", async () => {
+it("an attempt whose client leaves is aborted, and does not count against its backend", async () => {
   const client = new AbortController();
   let wasAborted = false;
   const left: Script = ({ signal }) => {
@@ -199,7 +199,7 @@ it("ends when another request has taken the memory of the body", async () => {
   };
   const { end, events } = await forward([lost, file], [new Uint8Array(1), null]);
   expect(end).toEqual({ kind: "failed", cause: "body_dropped" });
-  expect(events).toEqual(["keep", "ask 1", "offer", "keep"]);
+  expect(events).toEqual(["withdraw", "ask 1", "offer", "withdraw"]);
 });
 
 it("does not offer the body while a backend gets it, even if the previous backend then takes the rest", async () => {
@@ -214,5 +214,5 @@ it("does not offer the body while a backend gets it, even if the previous backen
   };
   const { end, events } = await forward([early, next]);
   expect(end.kind).toBe("answered");
-  expect(events).toEqual(["keep", "ask 1", "discard render_queue_full", "keep", "ask 2", "offer"]);
+  expect(events).toEqual(["withdraw", "ask 1", "discard render_queue_full", "withdraw", "ask 2", "offer"]);
 });

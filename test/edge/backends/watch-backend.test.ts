@@ -141,7 +141,7 @@ describe("a probe that is due", () => {
     expect([isOutOfUse, reports]).toEqual([true, [expect.stringMatching(/^b: probe: status 0/)]]);
   });
 
-  it("shows by no answer that it does not", async () => {
+  it("shows by no answer that the backend is broken", async () => {
     const failing = () => Promise.reject(new Error("reset"));
     // However long it takes, the pause before the next one comes after it.
     expect(await probeOnce(failing, 5000)).toEqual({ isOutOfUse: true, reports: ["b: probe: Error: reset"], sent: 1 });

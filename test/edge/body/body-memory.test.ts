@@ -28,7 +28,7 @@ describe("the memory for bodies", () => {
     expect(memory.reservedBytes).toBe(0);
   });
 
-  it("suffices for the largest body of every other caller, whatever one caller holds", async () => {
+  it("has room for the largest body of every other caller, whatever one caller holds", async () => {
     const memory = memoryFor(100, 30);
     const greedy = Array.from({ length: 8 }, () => reserve(memory, "greedy"));
     const held = await Promise.all(greedy.map((reservation) => growth(reservation, 20)));
@@ -73,7 +73,7 @@ describe("the memory for bodies", () => {
     expect(memory.reservedBytes).toBe(60);
   });
 
-  it("is waited for by the clock, however late the timers of a busy isolate fire", async () => {
+  it("is waited for until the deadline, however late the timers of a busy isolate fire", async () => {
     const memory = memoryFor(100, 30);
     for (const reservation of [reserve(memory), reserve(memory)]) await reservation.growTo(30);
     vi.useFakeTimers({ toFake: ["Date"] });
@@ -107,7 +107,7 @@ describe("the memory for bodies", () => {
     expect(memory.reservedBytes).toBe(0);
   });
 
-  it("is polled for often by sixteen requests of a caller, whose places are free again when they end their wait", () => {
+  it("is polled often by at most sixteen requests of a caller, whose places are free again when they stop waiting", () => {
     const memory = memoryFor(100, 30);
     const frequent = Array.from({ length: 16 }, () => reserve(memory));
     for (const reservation of frequent) expect(memory.waitMilliseconds(reservation)).toBe(20);
@@ -121,7 +121,7 @@ describe("the memory for bodies", () => {
     expect(others.map((reservation) => memory.waitMilliseconds(reservation))).toEqual(others.map(() => 20));
   });
 
-  it("is no longer waited for by a request that has been released", async () => {
+  it("is not waited for after the reservation has been released", async () => {
     const memory = memoryFor(100, 30);
     for (const reservation of [reserve(memory), reserve(memory)]) await reservation.growTo(30);
     const left = reserve(memory);
@@ -172,19 +172,19 @@ describe("memory on offer", () => {
     expect(memory.reservedBytes).toBe(80);
   });
 
-  it("is not taken once the offer is taken back", async () => {
+  it("is not taken once the offer is withdrawn", async () => {
     const memory = memoryFor(100, 30);
     const kept = ["a", "b", "c", "d"].map((owner) => reserve(memory, owner));
     for (const reservation of kept) {
       expect(await growth(reservation, 23)).toBe(true);
       reservation.offer(() => expect.unreachable());
-      reservation.keep();
+      reservation.withdraw();
     }
     expect(await growth(reserve(memory, "e"), 23)).toBe("waits");
     expect(kept.map(({ bytes }) => bytes)).toEqual([23, 23, 23, 23]);
   });
 
-  it("is not given up twice, nor after its release", async () => {
+  it("is not taken twice, nor after its release", async () => {
     const memory = memoryFor(100, 30);
     let count = 0;
     const [first, second] = [reserve(memory, "a"), reserve(memory, "b")];

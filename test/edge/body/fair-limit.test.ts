@@ -33,7 +33,7 @@ describe("a fair limit", () => {
     expect(limit.held).toBe(64);
   });
 
-  it("has room again for each permit that is released, once", () => {
+  it("has room again once for each permit that is released", () => {
     const limit = new FairLimit(8, LIFETIME_MILLISECONDS);
     const [first] = acquireAll(limit, "a");
     first?.release();

@@ -104,7 +104,7 @@ describe("an origin of the list", () => {
     expect(answer.headers.get("X-Request-Id")).not.toBeNull();
   });
 
-  it("gets the header fields of the answer itself beside those", async () => {
+  it("gets these in addition to the header fields of the answer", async () => {
     const answer = await send("/v1/constraints", { headers: WITH_TOKEN });
     expect(answer.headers.get("ETag")).toMatch(/^"/);
     expect(answer.headers.get("Cache-Control")).toBe("private, no-cache");
@@ -140,7 +140,7 @@ describe("another origin", () => {
     expect(list(answer, "Vary")).toContain("Origin");
   });
 
-  it("is allowed by an asterisk, whoever asks, so that caches need not distinguish", async () => {
+  it("is allowed by an asterisk for every caller, so that caches need not distinguish", async () => {
     for (const origin of ["https://other.example", "null", null]) {
       const answer = await send("/health", { settings: ALL, origin });
       expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("*");
@@ -159,7 +159,7 @@ describe("OPTIONS", () => {
     expect(answer.headers.get("Access-Control-Allow-Methods")).toBeNull();
   });
 
-  it("is answered 404 where nothing is served, also as a preflight request", async () => {
+  it("is answered 404 if nothing is served, even as a preflight request", async () => {
     await expectProblem(await preflight("/nowhere", "GET"), "not_found");
     await expectProblem(
       await preflight("/metrics", "GET", { settings: { ...LISTED, SERVICE_METRICS_ACCESS: "off" } }),

@@ -67,7 +67,7 @@ describe("/metrics", () => {
     expect(detail).toContain("Authorization: Bearer");
   });
 
-  it("that is protected refuses whoever sends nothing, or a token elsewhere", async () => {
+  it("that is protected refuses callers that send no token, or send it elsewhere", async () => {
     await expectProblem(await ask(PROTECTED), "forbidden");
     await expectProblem(await ask(PROTECTED, { headers: { "X-Service-Api-Token": "scrape-1" } }), "forbidden");
   });
@@ -96,7 +96,7 @@ describe("/metrics", () => {
     expect(problem).toEqual(expected);
   });
 
-  it("that is off leaves all other routes as they are", async () => {
+  it("that is off does not change other routes", async () => {
     expect((await ask(OFF, {}, "/health")).status).toBe(200);
   });
 

@@ -126,7 +126,7 @@ describe("the log line of a request", () => {
     expect(logged()[0].code).toBe("service_unavailable");
   });
 
-  it("is there for every route, and names no path that is not one", async () => {
+  it("is written for every route, and names only paths of routes", async () => {
     await ask("/health");
     await ask("/secret-path/of/someone?secret=query");
     await ask("/v1/constraints?secret=query", {
@@ -209,7 +209,7 @@ describe("Server-Timing", () => {
     expect(answer.headers.get("Server-Timing")).toMatch(/^receive;dur=\d+, validate;dur=\d+$/);
   });
 
-  it("is not sent to whoever has no token, nor with other routes", async () => {
+  it("is sent neither to callers without a token nor with other routes", async () => {
     expect((await render("{}", { "X-Service-Api-Token": "" })).headers.has("Server-Timing")).toBe(false);
     expect((await ask("/health")).headers.has("Server-Timing")).toBe(false);
   });
@@ -363,7 +363,7 @@ describe("the platform's span of a request", () => {
     expect(log).not.toHaveBeenCalled();
   });
 
-  it("that is not sampled is left alone", async () => {
+  it("gets no attributes if it is not sampled", async () => {
     expect(await spanOf(false)).toEqual([]);
   });
 });

@@ -196,7 +196,7 @@ describe("a backend that does not answer", () => {
     expect(await packagesOf(capabilities)).toBeNull();
   });
 
-  it("makes it 503 if nothing is known", async () => {
+  it("makes the document 503 if nothing is known", async () => {
     vi.spyOn(Date, "now").mockRestore();
     await expectProblem(await send(CAPABILITIES_PATH), "service_unavailable");
   });
@@ -222,7 +222,7 @@ describe("an answer that is not a document", () => {
     expect(await packagesOf(new CommonCapabilities([one, other]))).toEqual(["chart"]);
   });
 
-  it("is read no further than the limit of its size", async () => {
+  it("is not read beyond its size limit", async () => {
     const one = origin("a", WITH());
     const pull = (body: ReadableStreamDefaultController) => body.enqueue(new Uint8Array(MAX_CAPABILITIES_BYTES));
     const cancel = vi.fn();
@@ -231,7 +231,7 @@ describe("an answer that is not a document", () => {
     expect(cancel).toHaveBeenCalledOnce();
   });
 
-  it("is one at the limit of its size", async () => {
+  it("is told from a document of exactly the size limit", async () => {
     const one = origin("a", WITH());
     one.answer = () => new Response(valid.padEnd(MAX_CAPABILITIES_BYTES));
     expect(await packagesOf(new CommonCapabilities([one]))).toEqual(["letter"]);

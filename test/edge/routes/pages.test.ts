@@ -56,7 +56,7 @@ describe.each(PAGES)("the page at $path", ({ path, routes, contentTypes, script,
     }
   });
 
-  it("runs only scripts of this deployment, asks nobody else and is shown in no frame", async () => {
+  it("runs only scripts of this deployment, connects to no other and cannot be framed", async () => {
     const { headers } = await send(path);
     expect(headers.get("Referrer-Policy")).toBe("no-referrer");
     const policy = headers.get("Content-Security-Policy") ?? "";
