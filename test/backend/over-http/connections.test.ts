@@ -1,5 +1,5 @@
 /** Several requests on one connection, and clients that write before they read. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
 import { backendRenderHead, declared, RawConnection } from "../../support/raw-connection.ts";
 import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
@@ -37,6 +37,21 @@ describe("on one connection", () => {
     expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 200"]);
     expect(received.indexOf("slow")).toBeLessThan(received.indexOf("quick"));
     expect(await backend.metric("service_render_requests_total", { outcome: "ok" })).toBe(2);
+  });
+
+  it("many requests at once are answered in their order, and Node takes none of them for a leak", async () => {
+    const warnings: string[] = [];
+    const keep = ({ message }: Error) => void warnings.push(message);
+    process.on("warning", keep);
+    onTestFinished(() => void process.off("warning", keep));
+    const backend = await startTemporaryBackend({
+      SERVICE_MAX_QUEUED_RENDERS: "0",
+      SERVICE_MAX_CONCURRENT_RENDERS: "1",
+    });
+    const received = await exchange(backend, request('{"source":"x"}').repeat(20) + request("not JSON", CLOSE));
+    const answers = ["HTTP/1.1 200", ...Array(19).fill("HTTP/1.1 429"), "HTTP/1.1 400"];
+    expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(answers);
+    expect(warnings).toEqual([]);
   });
 
   it("an unknown expectation is ignored, and the request is answered", async () => {
