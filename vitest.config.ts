@@ -26,6 +26,7 @@ export default defineConfig({
   test: {
     // The service logs what the tests make it do; of a test that passes, nobody reads that.
     silent: "passed-only",
+    reporters: ["default", ...(process.env.GITHUB_ACTIONS ? ["github-actions"] : []), "./test/skipped-tests.ts"],
     maxWorkers: MAX_WORKERS,
     testTimeout: TEST_TIMEOUT_MILLISECONDS,
     hookTimeout: TEST_TIMEOUT_MILLISECONDS,

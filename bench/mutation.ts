@@ -1,194 +1,186 @@
 /**
- * `npm run mutation`: mutation testing of `rules/` and of how the backend interprets the end of a render. Stryker's
- * instrumenter makes the mutants from the syntax tree; `mutation-worker.ts` runs the tests against each. Writes
- * bench/mutation.md. Takes minutes.
+ * `npm run mutation`: Stryker changes the code in small ways, and each change should make a test fail. Writes bench/mutation.md.
  *
- * Stryker's own vitest runner works with vitest 5, but starts the test files again for each mutant, which takes hours.
+ *     npm run mutation                                             every 60th line of every folder
+ *     npm run mutation -- --every 1 backend/admission rules/quote  every line of these; only prints the page
  */
-import { type ChildProcess, fork } from "node:child_process";
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import { Instrumenter } from "@stryker-mutator/instrumenter";
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { Stryker } from "@stryker-mutator/core";
 import { describeMachine } from "./machine.ts";
-import type { WorkerMessage } from "./mutation-worker.ts";
 
-const ROOT = fileURLToPath(new URL("../", import.meta.url));
-const COPY = `${ROOT}.mutation`;
-/** The tests of how ends are interpreted that start no program. */
-const OUTCOME_TESTS = "test/backend/render/outcome.test.ts";
-/** A mutant whose tests take longer counts as endless, and its worker is replaced. The hit count stops most of these. */
-const MUTANT_TIMEOUT_MILLISECONDS = 180_000;
+/** Folders whose code is changed, and the tests that run for it. Stryker runs those of them that reach a change. */
+const PARTS = [
+  { folders: ["rules", "protocol"], tests: "{rules,protocol}/**/*" },
+  { folders: ["edge"], tests: "edge/**/*" },
+  { folders: ["backend/admission"], tests: "backend/admission/*" },
+  {
+    folders: ["backend/http"],
+    tests: "backend/{http,over-http}/{*body*,caller-metrics,connections,delivery,observability,routes,waiting-renders}",
+  },
+  {
+    folders: ["backend/render"],
+    tests: "backend/{render,over-http}/{archive,*failures,failed-renders,formats,outcome,page-*,svg-*,time-*,delivery}",
+  },
+  { folders: ["backend/sandbox"], tests: "backend/sandbox/*" },
+] as const;
+
+/** Types, published texts, and what only tests of another folder run. */
+const UNCHANGED = [
+  "**/*.d.ts",
+  "rules/{rule-ids,conformance-vectors,constraints}.ts",
+  "edge/{containers,standalone}/**",
+  "edge/worker*.ts",
+];
+/** These run Python, count work or wait for minutes; a change that survives runs every test that reaches it. */
+const LEFT_OUT = "test/**/{key-pattern-elsewhere,work-of-validation,vectors-catch-mistakes,waiting-text}.test.ts";
+const GOAL_PERCENT = 90;
+const DEFAULT_EVERY = "60";
+/** How many times fewer samples property tests take. */
 const PROPERTY_RUNS_DIVISOR = "40";
+/** A change whose tests take this much longer than without it counts as endless. */
+const TIMEOUT_MILLISECONDS = 30_000;
+const DRY_RUN_TIMEOUT_MINUTES = 30;
 
-/** Types, published texts and their assembly, and files whose tests are not run here. */
-const LEFT_OUT = /^(?:platform\.d|rule-ids|conformance-vectors|constraints|http\/authentication|http\/headers)\.ts$/;
-/** Ids are typed by unions, so the compiler finds a wrong one; the other strings are prose. */
-const EXCLUDED_MUTATIONS = ["StringLiteral"];
+/** Changes that alter no behaviour: the file, the code, what replaces it, and why nobody can notice. */
+const EQUIVALENT: readonly (readonly [file: string, code: string, replacement: string, reason: string])[] = [
+  [
+    "backend/admission/render-queue.ts",
+    'waiter.settle({ kind: "full" })',
+    "{}",
+    "Whatever is neither admitted nor has left counts as full.",
+  ],
+  [
+    "backend/admission/render-queue.ts",
+    "left.running < right.running",
+    "left.running <= right.running",
+    "They differ.",
+  ],
+  [
+    "backend/http/read-body.ts",
+    "collector.free()",
+    "",
+    "The memory is free at the next garbage collection at the latest.",
+  ],
+  [
+    "backend/http/delivery.ts",
+    "response.destroyed || socket.destroyed",
+    "response.destroyed",
+    "Only a Node before 26 keeps a response that waits behind another when their connection closes.",
+  ],
+  [
+    "backend/http/delivery.ts",
+    "response.destroyed || socket.destroyed",
+    "socket.destroyed",
+    "A response is destroyed with its socket.",
+  ],
+];
 
-type Status = "killed" | "timed out" | "survived" | "not reached" | "static";
+interface Change {
+  readonly place: string;
+  readonly file: string;
+  readonly code: string;
+  readonly replacement: string;
+  readonly status: "caught" | "survived" | "not reached" | "equivalent";
+}
 
-const silent = () => {};
-const logger = {
-  isTraceEnabled: () => false,
-  isDebugEnabled: () => false,
-  isInfoEnabled: () => false,
-  isWarnEnabled: () => false,
-  isErrorEnabled: () => false,
-  isFatalEnabled: () => false,
-  trace: silent,
-  debug: silent,
-  info: silent,
-  warn: silent,
-  error: silent,
-  fatal: silent,
-};
-
-rmSync(COPY, { recursive: true, force: true });
-mkdirSync(`${COPY}/test`, { recursive: true });
-for (const path of [
-  "rules",
-  "protocol",
-  "compile",
-  "machine",
-  "static",
-  "backend",
-  "test/rules",
-  "test/support",
-  OUTCOME_TESTS,
-])
-  cpSync(`${ROOT}${path}`, `${COPY}/${path}`, { recursive: true });
-
-const chosen = process.argv.slice(2);
-const rules = readdirSync(`${ROOT}rules`, { recursive: true, encoding: "utf8" }).filter(
-  (name) => name.endsWith(".ts") && !LEFT_OUT.test(name),
-);
-const names = [...rules.map((name) => `rules/${name}`), "backend/render/outcome.ts"].filter(
-  (name) => chosen.length === 0 || chosen.some((end) => name.endsWith(`/${end}`)),
-);
-const files = names.map((name) => ({ name, mutate: true, content: readFileSync(`${ROOT}${name}`, "utf8") }));
-const options = { plugins: null, excludedMutations: EXCLUDED_MUTATIONS, ignorers: [] };
-const { files: instrumented, mutants: found } = await new Instrumenter(logger).instrument(files, options);
-const mutants = found.filter(({ status }) => status !== "Ignored");
-for (const { name, content } of instrumented) writeFileSync(`${COPY}/${name}`, content);
-
-const statuses = new Map<string, Status>();
-const pending = mutants.map(({ id }) => id);
-await Promise.all([work(), work()]);
+const { values, positionals: chosen } = parseArgs({
+  allowPositionals: true,
+  options: { every: { type: "string", default: DEFAULT_EVERY } },
+});
+const every = Number(values.every);
+const temporaryFolder = mkdtempSync(join(tmpdir(), "mutation-"));
+Object.assign(process.env, { PROPERTY_RUNS_DIVISOR, TMPDIR: temporaryFolder });
+const changes: Change[] = [];
+for (const { folders, tests } of PARTS) {
+  const files = folders
+    .flatMap((folder) => globSync(`${folder}/**/*.ts`, { exclude: UNCHANGED }))
+    .filter((file) => chosen.length === 0 || chosen.some((start) => file.startsWith(start)));
+  if (files.length > 0) changes.push(...(await changesOf(files, tests)));
+}
+rmSync(temporaryFolder, { recursive: true, force: true });
 report();
-rmSync(COPY, { recursive: true });
 
-/** Tests mutants from the list until it is empty, and starts a new process after each one that runs for ever. */
-async function work(): Promise<void> {
-  let worker = await startWorker();
-  for (let mutant = pending.shift(); mutant !== undefined; mutant = pending.shift()) {
-    if (worker.static.has(mutant) && !worker.covered.has(mutant)) statuses.set(mutant, "static");
-    else if (!worker.covered.has(mutant)) statuses.set(mutant, "not reached");
-    else {
-      const status = await testMutant(worker.process, mutant);
-      statuses.set(mutant, status);
-      if (status === "timed out") worker = await startWorker();
-    }
-    process.stderr.write(`\r${statuses.size} of ${mutants.length}`);
-  }
-  worker.process.kill();
-}
-
-interface Worker {
-  readonly process: ChildProcess;
-  readonly covered: ReadonlySet<string>;
-  readonly static: ReadonlySet<string>;
-}
-
-function startWorker(): Promise<Worker> {
-  const program = fileURLToPath(new URL("mutation-worker.ts", import.meta.url));
-  const worker = fork(program, [COPY, OUTCOME_TESTS], { env: { ...process.env, PROPERTY_RUNS_DIVISOR } });
-  return new Promise((resolve, reject) => {
-    worker.once("exit", (code) => reject(new Error(`the tests fail without a mutant: exit code ${code}`)));
-    worker.once("message", (message: WorkerMessage) => {
-      if (message.kind !== "ready") return;
-      worker.removeAllListeners("exit");
-      resolve({ process: worker, covered: new Set(message.covered), static: new Set(message.static) });
-    });
+/** Runs the tests of some folders against changes of some files. */
+async function changesOf(files: readonly string[], tests: string): Promise<Change[]> {
+  const results = await new Stryker({
+    testRunner: "vitest",
+    plugins: ["@stryker-mutator/vitest-runner"],
+    // Tests in workerd do not import what they test.
+    vitest: { related: false, pool: "forks" },
+    mutate: every === 1 ? [...files] : sampledLines(files),
+    // Ids are typed by unions, so the compiler finds a wrong one; the other strings are prose.
+    mutator: { plugins: null, excludedMutations: ["StringLiteral"] },
+    testFiles: globSync(`test/${tests}.test.ts`, { exclude: [LEFT_OUT] }),
+    coverageAnalysis: "perTest",
+    // What runs once when a file is loaded: other tests compare the tables there with the published documents.
+    ignoreStatic: true,
+    disableTypeChecks: false,
+    // None: Stryker would read it by means that TypeScript 7 does not have.
+    tsconfigFile: "none",
+    tempDirName: "out/mutation",
+    timeoutMS: TIMEOUT_MILLISECONDS,
+    dryRunTimeoutMinutes: DRY_RUN_TIMEOUT_MINUTES,
+    reporters: ["progress-append-only"],
+    allowEmpty: true,
+  }).runMutationTest();
+  return results.flatMap(({ fileName, location: { start, end }, replacement = "", status }): Change[] => {
+    const file = files.find((name) => fileName.endsWith(`/${name}`)) ?? fileName;
+    const lines = readFileSync(file, "utf8")
+      .split("\n")
+      .slice(start.line - 1, end.line);
+    const [first = ""] = lines;
+    const code = lines.join("\n").slice(start.column - 1, end.line === start.line ? end.column - 1 : undefined);
+    const change = { place: `${file}:${start.line}`, file, code, replacement };
+    if (status === "Killed" || status === "Timeout") return [{ ...change, status: "caught" }];
+    if (status !== "Survived" && status !== "NoCoverage") return [];
+    const isKnown = EQUIVALENT.some(
+      ([inFile, ofCode, by]) => inFile === file && first.includes(ofCode) && by === replacement,
+    );
+    return [{ ...change, status: isKnown ? "equivalent" : status === "Survived" ? "survived" : "not reached" }];
   });
 }
 
-function testMutant(worker: ChildProcess, mutant: string): Promise<Status> {
-  return new Promise((resolve) => {
-    const end = (status: Status) => {
-      clearTimeout(timer);
-      worker.removeAllListeners();
-      resolve(status);
-    };
-    const timer = setTimeout(() => {
-      worker.kill("SIGKILL");
-      end("timed out");
-    }, MUTANT_TIMEOUT_MILLISECONDS);
-    worker.once("exit", () => end("timed out"));
-    worker.once("message", (message: WorkerMessage) => {
-      end(message.kind === "result" && message.killer !== null ? "killed" : "survived");
-    });
-    worker.send(mutant);
-  });
+/** Every n-th line of all files together, in the notation of Stryker. */
+function sampledLines(files: readonly string[]): string[] {
+  const lines = files.flatMap((file) =>
+    readFileSync(file, "utf8")
+      .split("\n")
+      .map((_, index) => `${file}:${index + 1}-${index + 1}`),
+  );
+  return lines.filter((_, index) => index % every === 0);
 }
 
 function report(): void {
-  const rows = names.map((name) => {
-    const own = mutants.filter(({ fileName }) => fileName === name);
-    const count = (...wanted: Status[]) =>
-      own.filter(({ id }) => wanted.includes(statuses.get(id) ?? "survived")).length;
-    return {
-      name,
-      killed: count("killed", "timed out"),
-      survived: count("survived"),
-      missed: count("not reached"),
-      fixed: count("static"),
-    };
-  });
-  const sum = (member: "killed" | "survived" | "missed" | "fixed") =>
-    rows.reduce((total, row) => total + row[member], 0);
-  const total = {
-    name: "all",
-    killed: sum("killed"),
-    survived: sum("survived"),
-    missed: sum("missed"),
-    fixed: sum("fixed"),
+  const row = (folder: string): string => {
+    const count = (wanted: Change["status"]) =>
+      changes.filter(({ file, status }) => file.startsWith(folder) && status === wanted).length;
+    const [caught, equivalent] = [count("caught"), count("equivalent")];
+    const tested = caught + count("survived") + count("not reached");
+    const score = tested === 0 ? "-" : `${((100 * caught) / tested).toFixed(1)} %`;
+    return `| ${folder || "all"} | ${tested} | ${caught} | ${count("survived")} | ${count("not reached")} | ${equivalent} | ${score} |`;
   };
-  const table = [...rows, total].map(({ name, killed, survived, missed, fixed }) => {
-    const tested = killed + survived + missed;
-    const score = tested === 0 ? "-" : `${((100 * killed) / tested).toFixed(1)} %`;
-    return `| ${name} | ${tested} | ${killed} | ${survived} | ${missed} | ${fixed} | ${score} |`;
-  });
-  const survivors = mutants
-    .filter(({ id }) => ["survived", "not reached"].includes(statuses.get(id) ?? "survived"))
-    .map(({ id, fileName, location, mutatorName, replacement }) => {
-      const text = replacement.replace(/\s+/g, " ").slice(0, 90);
-      return `${fileName}:${location.start.line + 1}:${location.start.column + 1} ${mutatorName} (${statuses.get(id)}): ${text}`;
-    });
+  const alive = changes
+    .filter(({ status }) => status === "survived" || status === "not reached")
+    .map(
+      ({ place, code, replacement, status }) => `${place} (${status}): ${code} -> ${replacement.replace(/\s+/g, " ")}`,
+    );
   const page = `# Mutation testing
 
-${describeMachine()}. \`npm run mutation\` makes the table; its mutants come from Stryker's instrumenter. String literals
-are not mutated (ids are typed by unions, so the compiler finds a wrong one; the rest is prose). Static mutants, in code that
-runs once when a file is loaded, are not tested: other tests compare the tables there with the published documents.
+${describeMachine()}. \`npm run mutation\` makes the table: [Stryker](https://stryker-mutator.io) changes every ${every}th line, and the tests of the folder should
+notice. The goal is ${GOAL_PERCENT} %. String literals are not changed, nor code that runs once when a file is loaded. Changes that span several
+lines, such as a function without its body, are only made with \`--every 1\`.
 
-| File | Mutants | Killed | Survived | Not reached | Static | Score |
+| Folder | Changes | Caught | Survived | Not reached | Equivalent | Score |
 | --- | --- | --- | --- | --- | --- | --- |
-${table.join("\n")}
+${[...PARTS.flatMap(({ folders }) => folders), ""].map(row).join("\n")}
 
-## What survives
+Equivalent changes are not counted:
 
-Mutants that change no verdict, by kind, as read in the list that the command prints:
-
-- Fast paths next to a slower one with the same result (\`quote.ts\`, \`seen-keys.ts\`, \`aligned-words.ts\`, the loops over
-  words in \`json-cursor.ts\`, \`utf8.ts\` and \`base64.ts\`, \`isFull\`), and limits on memory beyond which the result is the
-  same (the keys that are remembered, the size of a stack or of a body).
-- Bounds checks before reads that return \`undefined\` past the end, which equals no character, and boundaries between two
-  branches with the same result.
-- Findings after the body is known to be malformed: they are never reported.
-- Code that the compiler requires and no input reaches: defaults of optional values, branches after an exhaustive one.
-
-Others survive because their paths take long to reach: each test takes ${PROPERTY_RUNS_DIVISOR} times fewer samples here than in \`npm test\`,
-and the slowest tests are left out.
+${EQUIVALENT.map(([file, code, replacement, reason]) => `- \`${file}\`: \`${code}\` -> \`${replacement}\`. ${reason}`).join("\n")}
 `;
-  process.stdout.write(`${survivors.join("\n")}\n${page}`);
+  process.stdout.write(`${alive.join("\n")}\n${page}`);
   if (chosen.length === 0) writeFileSync(new URL("mutation.md", import.meta.url), page);
 }

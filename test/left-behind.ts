@@ -52,7 +52,7 @@ async function leftProcesses(folder: string): Promise<string[]> {
 }
 
 /** The processes that name the folder in their arguments, environment or mounts, or work in it. Linux only. */
-export function processesOf(folder: string): string[] {
+function processesOf(folder: string): string[] {
   return processIds().flatMap((pid) => {
     const ofProcess = (name: string) => readProc(`${pid}/${name}`);
     const workingDirectory = read(() => readlinkSync(`/proc/${pid}/cwd`), "");

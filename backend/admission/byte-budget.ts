@@ -46,7 +46,7 @@ export class ByteBudget {
   #change(caller: string, difference: number): boolean {
     const callerBytes = this.#callerBytes(caller) + difference;
     const isOver = this.#reservedBytes + difference > this.maxBytes || callerBytes > this.#maxBytesPerCaller;
-    if (difference > 0 && isOver) return false;
+    if (isOver) return false;
     this.#reservedBytes += difference;
     // A caller that holds nothing is removed, so that the map is bounded by the budget.
     if (callerBytes === 0) this.#bytesByCaller.delete(caller);

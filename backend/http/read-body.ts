@@ -16,13 +16,9 @@ export type BodyReading =
   | { readonly kind: "aborted" };
 
 /** How long a body may take to arrive. The edge holds all of it before it forwards it. */
-export interface BodyDeadlines {
-  readonly totalMilliseconds: number;
-  /** Between two pieces of the body. */
-  readonly silenceMilliseconds: number;
-}
-
-const BODY_DEADLINES: BodyDeadlines = { totalMilliseconds: 60_000, silenceMilliseconds: 10_000 };
+const BODY_TIMEOUT_MILLISECONDS = 60_000;
+/** The longest time between two pieces of a body. */
+const BODY_SILENCE_MILLISECONDS = 10_000;
 
 /** `Retry-After` if there is no memory for a body. */
 const NO_MEMORY_RETRY_SECONDS = 2;
@@ -48,12 +44,7 @@ export function requestHead({ headers }: IncomingMessage): RequestHead {
  *
  * @param memory grows with what is read. The caller releases it.
  */
-export function readBody(
-  message: IncomingMessage,
-  limits: Limits,
-  memory: Reservation,
-  deadlines: BodyDeadlines = BODY_DEADLINES,
-): Promise<BodyReading> {
+export function readBody(message: IncomingMessage, limits: Limits, memory: Reservation): Promise<BodyReading> {
   const head = requestHead(message);
   const refusal = validateDeclaredSize(head, limits);
   if (refusal !== null) return Promise.resolve({ kind: "refused", problem: refusal });
@@ -66,7 +57,6 @@ export function readBody(
       clearTimeout(silence);
       // The message and its listeners live until the answer is delivered. A listener would keep the body in memory.
       message.off("data", take).off("end", end).off("close", abort).off("error", abort);
-      message.on("error", ignore);
       message.pause();
       if (reading.kind !== "body") collector.free();
       resolve(reading);
@@ -74,8 +64,8 @@ export function readBody(
     const end = () => finish({ kind: "body", body: collector.finish() });
     const abort = () => finish({ kind: "aborted" });
     const refuse = (refusal: Problem) => finish({ kind: "refused", problem: refusal });
-    const total = setTimeout(() => refuse(bodyTooSlow()), deadlines.totalMilliseconds);
-    const silence = setTimeout(() => refuse(bodyTooSlow()), deadlines.silenceMilliseconds);
+    const total = setTimeout(() => refuse(bodyTooSlow()), BODY_TIMEOUT_MILLISECONDS);
+    const silence = setTimeout(() => refuse(bodyTooSlow()), BODY_SILENCE_MILLISECONDS);
     const take = (piece: Buffer) => {
       silence.refresh();
       const bytes = collector.capacityWith(piece.length);
@@ -117,8 +107,6 @@ export async function drainBody(message: IncomingMessage): Promise<boolean> {
   });
   return message.complete;
 }
-
-function ignore(): void {}
 
 function bodyTooSlow(): Problem {
   return problem("invalid_request", "The body did not arrive in time.", {});

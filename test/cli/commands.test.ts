@@ -1,4 +1,5 @@
 /** The smaller commands, against the running service where they need one. */
+import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -6,7 +7,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { TYPST_VERSION } from "../../machine/typst-release.mjs";
 import { constraintsDocument } from "../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
-import { runCommand, writeProject } from "../support/command-line.ts";
+import { PROGRAM, runCommand, writeProject } from "../support/command-line.ts";
 import { readPdf } from "../support/pdf-reader.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
@@ -117,10 +118,27 @@ it("vectors agrees with the service", async () => {
 });
 
 describe("completion", () => {
-  it.each(["bash", "zsh", "fish"])("is a script for %s that the shell can read", async (shell) => {
-    const { stdout, exitCode } = await run("completion", shell);
-    expect(exitCode).toBe(0);
-    expect(stdout).toContain("document-rendering complete");
+  for (const shell of ["bash", "zsh", "fish"]) {
+    it.skipIf(spawnSync(shell, ["--version"]).error !== undefined)(`is a script that ${shell} can read`, async () => {
+      const { stdout: script, exitCode } = await run("completion", shell);
+      expect(exitCode).toBe(0);
+      expect(script).toContain("document-rendering complete");
+      const checked = spawnSync(shell, ["-n"], { input: script, encoding: "utf8" });
+      expect(checked).toMatchObject({ status: 0, stderr: "" });
+    });
+  }
+
+  it("offers in bash what begins with the word before the cursor", async () => {
+    const { stdout: script } = await run("completion", "bash");
+    // The function of the package bash-completion that the script calls, and the key that asks for completions.
+    const keystroke = `
+      _get_comp_words_by_ref() { words=("\${COMP_WORDS[@]}"); cword=$COMP_CWORD; cur=\${words[cword]}; prev=\${words[cword-1]}; }
+      document-rendering() { '${process.execPath}' '${PROGRAM}' "$@"; }
+      COMP_WORDS=(document-rendering render --pa); COMP_CWORD=2
+      [[ $(complete -p document-rendering) =~ -F\\ ([^ ]+) ]] && "\${BASH_REMATCH[1]}"; echo "\${COMPREPLY[*]}"`;
+    const { stdout } = spawnSync("bash", { input: `${script}${keystroke}`, encoding: "utf8" });
+    expect(stdout).toMatch(/--pages\b/);
+    expect(stdout).not.toContain("--format");
   });
 
   it("knows the files where a path is wanted", async () => {

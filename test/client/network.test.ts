@@ -18,6 +18,7 @@ import {
   FILE_NAMES,
   failed,
   full,
+  fullDocument,
   NOT_THE_SERVICE,
   PDF,
   rendered,
@@ -70,6 +71,25 @@ describe("a service without a free slot", () => {
     expect(server.requests).toHaveLength(1);
   });
 
+  it("says in its problem when to ask again if a proxy has removed Retry-After", async () => {
+    const problemType = { "Content-Type": "Application/Problem+JSON; charset=utf-8" };
+    server.behaviours = [answer(429, problemType, fullDocument(61))];
+    expect(await makeClient().render(REQUEST)).toMatchObject({ problem: { context: { retry_after: 61 } } });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it("is not asked again after the total time", async () => {
+    server.behaviours = [full(0)];
+    let seconds = 0;
+    vi.spyOn(performance, "now").mockImplementation(() => seconds * 1000);
+    await makeClient().render(REQUEST, {
+      onRetry: () => {
+        seconds += 25;
+      },
+    });
+    expect(server.requests).toHaveLength(4);
+  });
+
   it("is asked once where retries are off", async () => {
     server.behaviours = [full(0)];
     expect(await makeClient({ retry: false }).render(REQUEST)).toMatchObject({ ok: false });
@@ -95,6 +115,14 @@ it.each([
   server.behaviours = [failed(code, status)];
   expect(await makeClient().render(REQUEST)).toMatchObject({ ok: false, problem: { code, origin: "service", status } });
   expect(server.requests).toHaveLength(1);
+});
+
+it.each([502, 200])("an answer %i of something else is not read to its end", async (status) => {
+  const cancel = vi.fn();
+  const headers = { "Content-Type": "text/html" };
+  const fetch = async () => new Response(new ReadableStream({ cancel }), { status, headers });
+  await expect(makeClient({ fetch, retry: false }).render(REQUEST)).rejects.toThrow();
+  expect(cancel).toHaveBeenCalledOnce();
 });
 
 describe("a service that cannot be reached", () => {

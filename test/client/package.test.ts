@@ -3,8 +3,6 @@
  * project without a network, compiled, bundled, and run in Node, with a browser's globals alone and in workerd, against the
  * running service. The programs of docs/client.md are among those that run.
  */
-import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
 import { cp, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import { createContext, runInContext } from "node:vm";
 import { gzipSync } from "node:zlib";
 import { type BuildOptions, build, type OutputFile } from "esbuild";
+import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { startWorkerFile } from "../../scripts/local-worker.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
@@ -28,8 +27,7 @@ let service: TestService;
 
 beforeAll(async () => {
   folder = await realpath(await mkdtemp(join(tmpdir(), "client-package-")));
-  const environment = {
-    ...process.env,
+  const env = {
     // npm would keep compiled code in the temporary folder.
     NODE_DISABLE_COMPILE_CACHE: "1",
     npm_config_cache: join(folder, "cache"),
@@ -40,17 +38,13 @@ beforeAll(async () => {
   for (const path of COPIED) await cp(join(PROJECT, path), join(checkout, path), { recursive: true });
   await symlink(join(PROJECT, "node_modules"), join(checkout, "node_modules"));
   const [, commands = ""] = /```sh\n(npm run build:client[\s\S]*?)```/.exec(PAGE) ?? [];
-  execFileSync("sh", ["-ec", commands], { cwd: checkout, env: environment, stdio: "pipe" });
+  await execa("sh", ["-ec", commands], { cwd: checkout, env });
   const [packed = ""] = (await readdir(checkout)).filter((name) => name.endsWith(".tgz"));
 
   project = join(folder, "project");
   await cp(join(PROJECT, "LICENSE"), join(project, "LICENSE"));
   await writeFile(join(project, "package.json"), JSON.stringify({ private: true, type: "module" }));
-  execFileSync("npm", ["install", "--no-audit", "--no-fund", join(checkout, packed)], {
-    cwd: project,
-    env: environment,
-    stdio: "pipe",
-  });
+  await execa("npm", ["install", "--no-audit", "--no-fund", join(checkout, packed)], { cwd: project, env });
   service = await startTestService();
 });
 
@@ -84,7 +78,7 @@ async function compile(program: string, kind: keyof typeof PROJECTS, name = "pro
   };
   await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: [name] }));
   const tsc = join(PROJECT, "node_modules/typescript/bin/tsc");
-  return spawnSync(process.execPath, [tsc, "-p", "."], { cwd: project, encoding: "utf8" }).stdout;
+  return (await execa(process.execPath, [tsc, "-p", "."], { cwd: project, reject: false })).stdout;
 }
 
 /** Bundles a module of the fresh project for browsers. */
@@ -267,7 +261,7 @@ it("is as small as docs/client.md says, and loads the rules apart", async () => 
 describe("the page's program", () => {
   const programs = [...PAGE.matchAll(/<!-- program: (\S+) -->\n\n```ts\n([\s\S]*?)```/g)];
   const expected: Record<string, { stdout?: string; stderr?: string }> = {
-    render: { stdout: "hello.pdf (application/pdf)\n" },
+    render: { stdout: "hello.pdf (application/pdf)" },
     problems: { stderr: "template: template_compile_failed: " },
     check: { stdout: "invalid_request {" },
     rules: { stdout: "invalid_request {" },
@@ -293,18 +287,6 @@ describe("the page's program", () => {
 
 /** Runs a file of the fresh project in Node; it must end well. */
 async function runNode(name: string): Promise<{ stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, [name], {
-    cwd: project,
-    env: { PATH: process.env.PATH, SERVICE_API_TOKEN: API_TOKEN },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const output = { stdout: "", stderr: "" };
-  for (const stream of ["stdout", "stderr"] as const) {
-    child[stream].setEncoding("utf8").on("data", (text: string) => {
-      output[stream] += text;
-    });
-  }
-  const [exitCode] = await once(child, "close");
-  expect(exitCode, output.stderr).toBe(0);
-  return output;
+  const env = { PATH: process.env.PATH, SERVICE_API_TOKEN: API_TOKEN };
+  return execa(process.execPath, [name], { cwd: project, extendEnv: false, env });
 }

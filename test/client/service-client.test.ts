@@ -4,15 +4,12 @@ import {
   binaryFile,
   jsonText,
   type RenderRequest,
-  type RetryEvent,
   ServiceClient,
   type ServiceClientOptions,
   type ServiceProblem,
   type StoredConstraints,
   textFile,
-  UnexpectedResponseError,
 } from "../../client/client.ts";
-import { makeFakeTypst, VERSION_ANSWER, waitFor } from "../support/fake-typst.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 
@@ -160,7 +157,7 @@ describe("the constraints", () => {
     const result = await client.constraints();
     expect(result).toMatchObject({ ok: true, constraints: { limits: { max_inline_files: 2 } } });
     await client.check({ source: "x" });
-    await (await expectFile(client, { source: "x" })).body.cancel();
+    expect(await client.render({ source: "x" })).toMatchObject({ ok: true });
     expect(sent).toEqual(["GET /v1/constraints", "POST /v1/render"]);
   });
 
@@ -212,12 +209,6 @@ describe("the constraints", () => {
   });
 });
 
-async function expectFile(client: ServiceClient, request: RenderRequest, onRetry?: (event: RetryEvent) => void) {
-  const result = await client.render(request, { onRetry });
-  if (!result.ok) throw new Error(result.problem.detail);
-  return result;
-}
-
 describe("a problem of the service", () => {
   it("has a context by its code", async () => {
     const problem = await problemOf(makeClient(), { source: "#panic()" });
@@ -240,13 +231,6 @@ describe("a problem of the service", () => {
   });
 });
 
-it("something else than the service is no problem but an error", async () => {
-  const page = new URL("data:text/html,hello");
-  const client = makeClient({ fetch: () => fetch(page), checkBeforeSending: false });
-  await expect(client.render({ source: "x" })).rejects.toThrow(UnexpectedResponseError);
-  await expect(client.constraints()).rejects.toThrow(UnexpectedResponseError);
-});
-
 describe("an option that cannot be used", () => {
   it.each([
     ["a relative URL", { url: "/v1" }],
@@ -262,25 +246,4 @@ describe("an option that cannot be used", () => {
     expect(() => makeClient(options)).toThrow(/^(?!.*secret)/);
     expect(() => makeClient(options)).toThrow();
   });
-});
-
-it("a render that found the service full is rendered when a slot is free again", async () => {
-  const typst = await makeFakeTypst(`${VERSION_ANSWER}\ncat > /dev/null; ${waitFor("go")}; printf %%PDF-`);
-  const settings = { SERVICE_MAX_CONCURRENT_RENDERS: "1", SERVICE_MAX_QUEUED_RENDERS: "0" };
-  const small = await startTestService({ settings, backendSettings: { SERVICE_TYPST_BIN: typst.path } });
-  onTestFinished(() => small.stop());
-  const client = makeClient({ url: small.edge.url });
-  const waits: RetryEvent[] = [];
-  const render = () =>
-    expectFile(client, { source: "x" }, (event) => {
-      waits.push(event);
-      void typst.signal("go");
-    });
-  const files = await Promise.all([render(), render()]);
-  for (const file of files) expect(new TextDecoder().decode(await file.bytes())).toBe("%PDF-");
-  expect(waits[0]).toMatchObject({
-    attempt: 1,
-    reason: { code: "render_queue_full", origin: "capacity", status: 429 },
-  });
-  expect(waits[0]?.waitSeconds).toBeGreaterThanOrEqual(1);
 });

@@ -74,20 +74,6 @@ describe("the published vectors", () => {
   });
 });
 
-describe("grep as a PCRE engine", () => {
-  it("matches records whole, line feeds in them, and counts code points", () => {
-    const subjects = ["a", "a\n", "\na", "a\nb", "", "aa", "é", "\u{1f600}", "1:a"];
-    const matched = (pattern: string) => subjects.filter((_, index) => matchesOfPcre(pattern, subjects)[index]);
-    expect(matched("\\Aa\\z")).toEqual(["a"]);
-    expect(matched("\\Aa$")).toEqual(["a"]);
-    expect(matched("\\A.\\z")).toEqual(["a", "é", "\u{1f600}"]);
-    expect(matched("\\A(?:)\\z")).toEqual([""]);
-    expect(matched("\\A(?s:..)\\z")).toEqual(["a\n", "\na", "aa"]);
-    expect(matched("\\A")).toEqual(subjects);
-    expect(matched("\\Ab")).toEqual([]);
-  });
-});
-
 /** Keys around the rules: segments of the allowed and of neighbouring characters, at and past the lengths. */
 const segment = fc.oneof(
   { weight: 4, arbitrary: fc.string({ unit: fc.constantFrom(..."azAZ09._-.."), maxLength: 5 }) },

@@ -1,63 +1,10 @@
-/**
- * The files-key rules: single keys at their bounds, and sets compared with the slow validator, which compares each key with each other.
- */
+/** Sets of keys, compared with the slow validator, which compares each key with each other. Single keys: conformance-vectors.test.ts. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isValidKey, KEY_RULES, validateFileSet } from "../../rules/files-rules.ts";
+import { isValidKey, validateFileSet } from "../../rules/files-rules.ts";
 import { limitsWith } from "../support/rules/limits-for-tests.ts";
-import { isValidKeySlowly } from "../support/rules/published-rules-client.ts";
-import { keyText } from "../support/rules/request-arbitraries.ts";
 import { runs } from "../support/rules/runs.ts";
 import { validateFileSet as validateFileSetSlowly } from "../support/rules/slow-validator.ts";
-
-describe("a key", () => {
-  it("may have 512 characters and no more", () => {
-    expect(KEY_RULES.max_key_length).toBe(512);
-    const key = (length: number) => `${"k/".repeat(length)}`.slice(0, length - 1).concat("k");
-    expect(isValidKey(key(511))).toBe(true);
-    expect(isValidKey(`${key(511)}k`)).toBe(true);
-    expect(isValidKey(key(513))).toBe(false);
-    expect(isValidKey(`${key(511)}kk`)).toBe(false);
-  });
-
-  it("may have segments of 255 characters and no more", () => {
-    for (const place of ["%", "a/%", "%/a", "a/%/b"]) {
-      expect(isValidKey(place.replace("%", "s".repeat(255)))).toBe(true);
-      expect(isValidKey(place.replace("%", "s".repeat(256)))).toBe(false);
-    }
-  });
-
-  it("is built of the published characters and no other", () => {
-    const allowed = new RegExp(`^${KEY_RULES.segment_character_class}$`);
-    for (let code = 0; code < 0x300; code++) {
-      const character = String.fromCharCode(code);
-      const isAllowed = allowed.test(character) && character !== "\n";
-      expect(isValidKey(`a${character}a`)).toBe(isAllowed || character === "/");
-    }
-  });
-
-  it("has no segment of dots alone", () => {
-    for (const segment of [".", "..", "...", ".".repeat(255)]) {
-      for (const key of [segment, `a/${segment}`, `${segment}/a`, `a/${segment}/a`])
-        expect(isValidKey(key)).toBe(false);
-      for (const key of [`${segment.slice(1)}-`, `-${segment.slice(1)}`, `a/b${segment.slice(1)}`])
-        expect(isValidKey(key)).toBe(true);
-    }
-  });
-
-  it.each(["main.typ", "__proto__", "constructor", "-rf", "CON", "a.typ.", ".git/config"])("may be %s", (key) => {
-    expect(isValidKey(key)).toBe(true);
-  });
-
-  it("has the same verdict from the slow validator", () => {
-    fc.assert(
-      fc.property(keyText, (key) => {
-        expect(isValidKey(key)).toBe(isValidKeySlowly(key));
-      }),
-      { numRuns: runs(2000) },
-    );
-  });
-});
 
 describe("a set of keys", () => {
   const limits = limitsWith({ max_inline_files: 1024 });

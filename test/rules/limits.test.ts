@@ -2,7 +2,8 @@
  * The limits on sizes and counts, at the limit and one past it: what is measured, and what the problem says.
  */
 import { describe, expect, it } from "vitest";
-import { DEFAULT_LIMITS } from "../../rules/limits.ts";
+import { DEFAULT_LIMITS, type LimitName } from "../../rules/limits.ts";
+import { shorten } from "../../rules/quote.ts";
 import { problemOf } from "../support/rules/bodies.ts";
 import { limitsWith } from "../support/rules/limits-for-tests.ts";
 
@@ -30,51 +31,50 @@ const UNITS: readonly [name: string, written: string, size: number][] = [
 /** Numbers of units that put the end of the string at every offset in a word. */
 const COUNTS = [1, 2, 3, 4, 5, 8, 33];
 
-describe.each(UNITS)("%s", (_name, written, unitSize) => {
-  it("counts in source by its UTF-8 bytes", () => {
+const PLACES: readonly [
+  place: string,
+  body: (text: string) => string,
+  limit: LimitName,
+  problem: (text: string) => { code: string; context: object },
+][] = [
+  [
+    "source",
+    (text) => `{"source":"${text}"}`,
+    "max_template_source_bytes",
+    () => ({ code: "template_source_too_large", context: {} }),
+  ],
+  [
+    "a text file",
+    (text) => `{"source":"a","files":{"lib/b.typ":{"encoding":"text","content":"${text}"}}}`,
+    "max_inline_file_bytes",
+    () => ({ code: "template_file_too_large", context: { key: "lib/b.typ" } }),
+  ],
+  [
+    "a string of data",
+    (text) => `{"source":"a","data":"${text}"}`,
+    "max_string_bytes",
+    () => ({ code: "string_too_large", context: { path: [], subject: "value" } }),
+  ],
+  [
+    "a key of data",
+    (text) => `{"source":"a","data":{"${text}":1}}`,
+    "max_string_bytes",
+    (text) => ({ code: "string_too_large", context: { path: [shorten(JSON.parse(`"${text}"`), 80)], subject: "key" } }),
+  ],
+];
+
+describe.each(PLACES)("%s is measured by its UTF-8 bytes", (_place, bodyWith, limit, problemWith) => {
+  it.each(UNITS)("written as %s", (_name, written, unitSize) => {
     for (const count of COUNTS) {
       const size = count * unitSize;
-      const body = `{"source":"${written.repeat(count)}"}`;
-      expect(problemOf(body, limitsWith({ max_template_source_bytes: size }))).toBeNull();
-      expect(problemOf(body, limitsWith({ max_template_source_bytes: size - 1 }))).toMatchObject({
-        code: "template_source_too_large",
-        context: { size, limit: size - 1 },
+      const text = written.repeat(count);
+      const { code, context } = problemWith(text);
+      expect(problemOf(bodyWith(text), limitsWith({ [limit]: size }))).toBeNull();
+      expect(problemOf(bodyWith(text), limitsWith({ [limit]: size - 1 }))).toMatchObject({
+        code,
+        context: { ...context, size, limit: size - 1 },
       });
     }
-  });
-
-  it("counts in a text file by its UTF-8 bytes", () => {
-    for (const count of COUNTS) {
-      const size = count * unitSize;
-      const body = `{"source":"a","files":{"lib/b.typ":{"encoding":"text","content":"${written.repeat(count)}"}}}`;
-      expect(problemOf(body, limitsWith({ max_inline_file_bytes: size }))).toBeNull();
-      expect(problemOf(body, limitsWith({ max_inline_file_bytes: size - 1 }))).toMatchObject({
-        code: "template_file_too_large",
-        context: { key: "lib/b.typ", size, limit: size - 1 },
-      });
-    }
-  });
-
-  it("counts in a string of data by its UTF-8 bytes", () => {
-    for (const count of COUNTS) {
-      const size = count * unitSize;
-      const body = `{"source":"a","data":"${written.repeat(count)}"}`;
-      expect(problemOf(body, limitsWith({ max_string_bytes: size }))).toBeNull();
-      expect(problemOf(body, limitsWith({ max_string_bytes: size - 1 }))).toMatchObject({
-        code: "string_too_large",
-        context: { path: [], subject: "value", size, limit: size - 1 },
-      });
-    }
-  });
-
-  it("counts in a key of data by its UTF-8 bytes", () => {
-    const size = 5 * unitSize;
-    const body = `{"source":"a","data":{"${written.repeat(5)}":1}}`;
-    expect(problemOf(body, limitsWith({ max_string_bytes: size }))).toBeNull();
-    expect(problemOf(body, limitsWith({ max_string_bytes: size - 1 }))).toMatchObject({
-      code: "string_too_large",
-      context: { path: [JSON.parse(`"${written.repeat(5)}"`)], subject: "key", size, limit: size - 1 },
-    });
   });
 });
 

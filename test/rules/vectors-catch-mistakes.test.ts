@@ -122,36 +122,28 @@ function reordered(): Mistake<OutputRules>[] {
   );
 }
 
-function listMistakes(name: "formats" | "versions" | "standards" | "archives" | "taggedStandards" | "pdfA4Standards") {
-  const list = OUTPUT_RULES[name];
-  return list.map((item, index): Mistake<OutputRules> => [`${name} without ${item}`, { [name]: without(list, index) }]);
-}
+type ListName = "formats" | "versions" | "standards" | "archives" | "taggedStandards" | "pdfA4Standards" | "nullable";
+
+const withoutEach = (name: ListName) =>
+  OUTPUT_RULES[name].map(
+    (item, index): Mistake<OutputRules> => [`${name} without ${item}`, { [name]: without(OUTPUT_RULES[name], index) }],
+  );
+
+const withMore = (name: ListName, items: readonly string[]) =>
+  items.map((item): Mistake<OutputRules> => [`${name} with ${item}`, { [name]: [...OUTPUT_RULES[name], item] }]);
 
 const OUTPUT_MISTAKES: readonly Mistake<OutputRules>[] = [
   ...RULE_IDS.map((id, index): Mistake<OutputRules> => [`no ${id}`, { rules: without(OUTPUT_RULES.rules, index) }]),
   ...reordered(),
   ...shifted(OUTPUT_RULES, ["maxStandards", "minPage", "minPpi", "maxPpi", "maxLength", "maxSelections"]),
-  ...listMistakes("formats"),
-  ...listMistakes("versions"),
-  ...listMistakes("standards"),
-  ...listMistakes("archives"),
-  ...listMistakes("taggedStandards"),
-  ...listMistakes("pdfA4Standards"),
-  ...["1.3", "1.8", "2.1", "1"].map(
-    (version): Mistake<OutputRules> => [`version ${version}`, { versions: [...OUTPUT_RULES.versions, version] }],
-  ),
-  ...["a-2b", "a-1b", "a-3u", "a-2u", "a-3b", "a-4", "a-4f", "a-4e"].map(
-    (standard): Mistake<OutputRules> => [
-      `${standard} as tagged`,
-      { taggedStandards: [...OUTPUT_RULES.taggedStandards, standard] },
-    ],
-  ),
-  ...["a-3a", "a-2b"].map(
-    (standard): Mistake<OutputRules> => [
-      `${standard} as PDF/A-4`,
-      { pdfA4Standards: [...OUTPUT_RULES.pdfA4Standards, standard] },
-    ],
-  ),
+  ...(
+    ["formats", "versions", "standards", "archives", "taggedStandards", "pdfA4Standards", "nullable"] as const
+  ).flatMap(withoutEach),
+  ...withMore("versions", ["1.3", "1.8", "2.1", "1"]),
+  ...withMore("taggedStandards", ["a-2b", "a-1b", "a-3u", "a-2u", "a-3b", "a-4", "a-4f", "a-4e"]),
+  ...withMore("pdfA4Standards", ["a-3a", "a-2b"]),
+  ...withMore("nullable", ["standards", "ppi"]),
+  ["another default format", { defaultFormat: "png" }],
   ...Object.entries(OUTPUT_RULES.pdfAVersion).flatMap(([standard, required]) =>
     OUTPUT_RULES.versions
       .filter((version) => version !== required)
@@ -161,18 +153,6 @@ const OUTPUT_MISTAKES: readonly Mistake<OutputRules>[] = [
           { pdfAVersion: { ...OUTPUT_RULES.pdfAVersion, [standard]: version } },
         ],
       ),
-  ),
-  ...OUTPUT_RULES.nullable.map(
-    (name): Mistake<OutputRules> => [
-      `no null for ${name}`,
-      { nullable: OUTPUT_RULES.nullable.filter((other) => other !== name) },
-    ],
-  ),
-  ...["standards", "ppi", "format"].map(
-    (name): Mistake<OutputRules> => [
-      `null for ${name}`,
-      name === "format" ? { defaultFormat: "png" } : { nullable: [...OUTPUT_RULES.nullable, name] },
-    ],
   ),
   ...Object.entries(OUTPUT_RULES.fields).flatMap(([format, names]) => [
     ...names

@@ -17,9 +17,9 @@ beforeAll(async () => {
   return () => service.stop();
 });
 
-async function runExample(folder: string, name: string) {
+async function runExample(folder: string, ...names: string[]) {
   const env = { SERVICE_URL: service.edge.url.origin, SERVICE_API_TOKENS: API_TOKEN };
-  return execa(process.execPath, [PROGRAM, name], {
+  return execa(process.execPath, [PROGRAM, ...names], {
     cwd: folder,
     env: commandEnvironment(folder, env),
     extendEnv: false,
@@ -44,8 +44,8 @@ it.each([
   expect((await readFile(join(folder, "out", file))).length).toBeGreaterThan(500);
 });
 
-it("names the examples for a folder that is none", async () => {
-  const { exitCode, stderr } = await runExample(await makeTemporaryFolder("example-"), "nothing");
-  expect(stderr).toContain("invoice | ");
+it.each([[], ["nothing"], [""]])("names the examples for a folder that is none: %j", async (...names) => {
+  const { exitCode, stderr } = await runExample(await makeTemporaryFolder("example-"), ...names);
+  expect(stderr).toMatch(/^Name an example or a folder with a request\.json or a main\.typ: .*invoice \| /);
   expect(exitCode).toBe(1);
 });

@@ -1,17 +1,14 @@
 /** The official release of Typst, from a server on this machine: accepted, refused, or replaced by a build. */
-import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
 import { chown, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer, type RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
+import { execa } from "execa";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { sha256 } from "../../compile/content-digest.ts";
 import { TYPST_VERSION } from "../../machine/typst-release.mjs";
 import { fetchRelease } from "../../scripts/set-up/typst-download.mjs";
 import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
-
-const run = promisify(execFile);
 
 const FOLDER = "typst-of-this-test";
 const LIMITS = { answerMilliseconds: 60_000, downloadMilliseconds: 60_000, archiveBytes: 1_000_000 };
@@ -37,8 +34,8 @@ beforeEach(() => {
 describe("a release of Typst", () => {
   it("is downloaded and unpacked to a binary that runs", async () => {
     const { outcome } = await fetchFrom((_request, response) => response.end(archive));
-    const { stdout } = await run(binaryOf(await outcome), ["--version"]);
-    expect(stdout).toBe(`typst ${TYPST_VERSION} (of this test)\n`);
+    const { stdout } = await execa(binaryOf(await outcome), ["--version"]);
+    expect(stdout).toBe(`typst ${TYPST_VERSION} (of this test)`);
   });
 
   it("may be behind a redirect", async () => {
@@ -59,15 +56,15 @@ describe("a release of Typst", () => {
 
   it("is refused before it is unpacked if its checksum is wrong", async () => {
     const { outcome, work } = await fetchFrom((_request, response) => response.end(archive), {
-      sha256: "0".repeat(64),
+      digest: "0".repeat(64),
     });
-    await expect(outcome).rejects.toThrow(`has the SHA-256 ${sha256Of(archive)}, not the pinned ${"0".repeat(64)}`);
+    await expect(outcome).rejects.toThrow(`has the SHA-256 ${sha256(archive)}, not the pinned ${"0".repeat(64)}`);
     expect(await readdir(work)).toEqual([]);
   });
 
   it("leads to a build if its binary has another version", async () => {
     const other = await makeArchive('#!/bin/sh\necho "typst 0.1.0"\n');
-    const { outcome } = await fetchFrom((_request, response) => response.end(other), { sha256: sha256Of(other) });
+    const { outcome } = await fetchFrom((_request, response) => response.end(other), { digest: sha256(other) });
     expect(await outcome).toEqual({
       reason: expect.stringContaining(`says "typst 0.1.0", not "typst ${TYPST_VERSION}"`),
     });
@@ -75,7 +72,7 @@ describe("a release of Typst", () => {
 
   it("leads to a build if it is not an archive", async () => {
     const junk = Buffer.from("not an archive");
-    const { outcome } = await fetchFrom((_request, response) => response.end(junk), { sha256: sha256Of(junk) });
+    const { outcome } = await fetchFrom((_request, response) => response.end(junk), { digest: sha256(junk) });
     expect(await outcome).toEqual({ reason: expect.stringContaining("cannot unpack the release (exit code") });
   });
 
@@ -124,18 +121,15 @@ describe("a release of Typst", () => {
   });
 });
 
-interface Circumstances {
-  sha256?: string;
-  limits?: typeof LIMITS;
-  signal?: AbortSignal;
-}
-
 /** Starts to fetch a release from a server that answers like this, until the test has finished. */
-async function fetchFrom(answer: RequestListener, { sha256, limits, signal }: Circumstances = {}) {
+async function fetchFrom(
+  answer: RequestListener,
+  { digest = sha256(archive), limits, signal }: { digest?: string; limits?: typeof LIMITS; signal?: AbortSignal } = {},
+) {
   const server = createServer(answer);
   const { host } = await listenOnLoopback(server);
   onTestFinished(() => closeServer(server));
-  const release = { url: `http://${host}/typst.tar.xz`, folder: FOLDER, sha256: sha256 ?? sha256Of(archive) };
+  const release = { url: `http://${host}/typst.tar.xz`, folder: FOLDER, sha256: digest };
   const work = await mkdtemp(join(folder, "work-"));
   const outcome = fetchRelease(release, work, signal ?? new AbortController().signal, limits);
   return { outcome, work, host };
@@ -154,10 +148,6 @@ async function makeArchive(script: string): Promise<Buffer> {
   await writeFile(binary, script, { mode: 0o755 });
   if (process.getuid?.() === 0) await chown(binary, OTHER_USER_ID, OTHER_USER_ID);
   const file = join(source, "typst.tar.xz");
-  await run("tar", ["-cJf", file, "-C", source, FOLDER]);
+  await execa("tar", ["-cJf", file, "-C", source, FOLDER]);
   return readFile(file);
-}
-
-function sha256Of(content: Uint8Array): string {
-  return createHash("sha256").update(content).digest("hex");
 }

@@ -80,14 +80,8 @@ const ONE = { ...DEPLOYMENT, origin: "backend-1" };
 /** For alerts whose expression keeps the labels of the scrape. */
 const SCRAPED = { ...ONE, instance: "edge:443" };
 
-interface Case {
-  readonly name: string;
-  /** Replaces series of the idle service, or adds to them. */
-  readonly series: Series;
-  /** Minutes from the start. */
-  readonly at: number;
-  readonly firing: readonly Firing[];
-}
+/** After so many minutes, with these series in place of the idle service's or beside them, these alerts fire and no other. */
+type Case = readonly [name: string, minutes: number, series: Series, ...firing: readonly Firing[]];
 
 /** What Prometheus adds when it finds these backends and scrapes them. One may be found and not answer. */
 const withPods = (...origins: readonly string[]): Series =>
@@ -108,172 +102,134 @@ function otherDeployment(labels: string): Series {
 const traffic = (perMinute: number) => ({ [outcome("ok")]: `0+${perMinute}x${LENGTH}` });
 
 const CASES: readonly Case[] = [
-  { name: "an idle service", series: {}, at: 60, firing: [] },
-  {
-    name: "a busy service whose callers send some invalid requests and templates",
-    series: {
+  ["an idle service", 60, {}],
+  [
+    "a busy service whose callers send some invalid requests and templates",
+    60,
+    {
       ...traffic(600),
       [outcome("template_compile_failed")]: "0+30x120",
       [outcome("invalid_request", "none")]: "0+60x120",
       [outcome("render_timeout")]: "0+1x120",
       [timeouts("processor_time")]: "0+1x120",
     },
-    at: 60,
-    firing: [],
-  },
-  {
-    name: "one request that is wrong, on an idle service",
-    series: {
+  ],
+  [
+    "one request that is wrong, on an idle service",
+    33,
+    {
       [outcome("template_compile_failed")]: "0x30 1x90",
       [outcome("render_timeout")]: "0x30 1x90",
       [timeouts("processor_time")]: "0x30 1x90",
     },
-    at: 33,
-    firing: [],
-  },
-  {
-    name: "a restart of one backend, which is away for a minute and answers two renders with 503",
-    series: {
+  ],
+  [
+    "a restart of one backend, which is away for a minute and answers two renders with 503",
+    34,
+    {
       ...traffic(100),
       [`service_origin_up${label("backend-2")}`]: "1x30 0 1x90",
       [`process_start_time_seconds${label("backend-2")}`]: "1700000000x30 _ 1700001900x90",
       [outcome("ok", "pdf", "backend-2")]: "0+100x30 _ 0+100x90",
       [outcome("service_unavailable", "none", "backend-2")]: "0x29 2 _ 0x90",
     },
-    at: 34,
-    firing: [],
-  },
-  {
-    name: "one failure a minute, on a service with little traffic",
-    series: { ...traffic(1), [outcome("render_failed")]: "0x10 0+1x110" },
-    at: 15,
-    firing: [["RendersFail", ONE]],
-  },
-  {
-    name: "a burst of failures out of nothing",
-    series: { [outcome("render_failed")]: "0x30 5x90" },
-    at: 32,
-    firing: [["RendersFail", ONE]],
-  },
-  {
-    name: "a burst of failures whose series was not there before: nothing shows it, so counters begin at zero",
-    series: { [outcome("render_failed")]: "_x30 5x90" },
-    at: 32,
-    firing: [],
-  },
-  {
-    name: "failures before the format is known, in several series",
-    series: {
+  ],
+  [
+    "one failure a minute, on a service with little traffic",
+    15,
+    { ...traffic(1), [outcome("render_failed")]: "0x10 0+1x110" },
+    ["RendersFail", ONE],
+  ],
+  ["a burst of failures out of nothing", 32, { [outcome("render_failed")]: "0x30 5x90" }, ["RendersFail", ONE]],
+  [
+    "a burst of failures whose series was not there before: nothing shows it, so counters begin at zero",
+    32,
+    { [outcome("render_failed")]: "_x30 5x90" },
+  ],
+  [
+    "failures before the format is known, in several series",
+    32,
+    {
       [outcome("service_unavailable", "none")]: "0x30 1x90",
       [outcome("service_unavailable", "pdf")]: "0x30 1x90",
       [outcome("render_failed")]: "0x30 1x90",
     },
-    at: 32,
-    firing: [["RendersFail", ONE]],
-  },
-  {
-    name: "two failures in ten minutes",
-    series: { ...traffic(1), [outcome("render_failed")]: "0x30 1x5 2x90" },
-    at: 37,
-    firing: [],
-  },
-  {
-    name: "failures that are over for a quarter of an hour",
-    series: { [outcome("render_failed")]: "0x30 5x90" },
-    at: 46,
-    firing: [],
-  },
-  {
-    name: "an edge whose metrics are gone",
-    series: {
+    ["RendersFail", ONE],
+  ],
+  ["two failures in ten minutes", 37, { ...traffic(1), [outcome("render_failed")]: "0x30 1x5 2x90" }],
+  ["failures that are over for a quarter of an hour", 46, { [outcome("render_failed")]: "0x30 5x90" }],
+  [
+    "an edge whose metrics are gone",
+    21,
+    {
       [`service_origin_up${FIRST}`]: "1x10",
       [`service_origin_up${label("backend-2")}`]: "1x10",
     },
-    at: 21,
-    firing: [["EdgeDown", DEPLOYMENT]],
-  },
-  {
-    name: "an edge that missed one scrape",
-    series: {
+    ["EdgeDown", DEPLOYMENT],
+  ],
+  [
+    "an edge that missed one scrape",
+    11,
+    {
       [`service_origin_up${FIRST}`]: "1x10 stale 1x100",
       [`service_origin_up${label("backend-2")}`]: "1x10 stale 1x100",
     },
-    at: 11,
-    firing: [],
-  },
-  {
-    name: "a backend that is down",
-    series: { [`service_origin_up${FIRST}`]: "1x10 0x110" },
-    at: 13,
-    firing: [["BackendDown", SCRAPED]],
-  },
-  {
-    name: "a backend that is down for a minute",
-    series: { [`service_origin_up${FIRST}`]: "1x10 0x110" },
-    at: 12,
-    firing: [],
-  },
-  {
-    name: "all backends down",
-    series: {
+  ],
+  ["a backend that is down", 13, { [`service_origin_up${FIRST}`]: "1x10 0x110" }, ["BackendDown", SCRAPED]],
+  ["a backend that is down for a minute", 12, { [`service_origin_up${FIRST}`]: "1x10 0x110" }],
+  [
+    "all backends down",
+    13,
+    {
       [`service_origin_up${FIRST}`]: "1x10 0x110",
       [`service_origin_up${label("backend-2")}`]: "1x10 0x110",
     },
-    at: 13,
-    firing: [
-      ["AllBackendsDown", DEPLOYMENT],
-      ["BackendDown", SCRAPED],
-      ["BackendDown", { ...SCRAPED, origin: "backend-2" }],
-    ],
-  },
-  {
-    name: "a backend that was scaled away, where Prometheus scrapes the backends too",
-    series: { ...withPods("backend-1"), [`service_origin_up${label("backend-2")}`]: "1x10 0x110" },
-    at: 30,
-    firing: [],
-  },
-  {
-    name: "a backend that is down where Prometheus scrapes the backends too",
-    series: { ...withPods("backend-1", "backend-2"), [`service_origin_up${FIRST}`]: "1x10 0x110" },
-    at: 13,
-    firing: [["BackendDown", SCRAPED]],
-  },
-  {
-    name: "three renders that a backend rejects because of the edge's token",
-    series: { [outcome("forbidden", "none")]: "0x30 3x90" },
-    at: 32,
-    firing: [["EdgeRejected", ONE]],
-  },
-  {
-    name: "a render with a wrong token, such as the doctor's",
-    series: { [outcome("forbidden", "none")]: "0x30 1x90" },
-    at: 32,
-    firing: [],
-  },
-  {
-    name: "an edge that has been gone for two days",
-    series: Object.fromEntries(Object.keys(idleService()).map((series) => [series, "1x10"])),
-    at: 2 * 24 * 60,
-    firing: [["EdgeDown"]],
-  },
-  {
-    name: "a backend that was started four times",
-    series: { [`process_start_time_seconds${FIRST}`]: "1x10 2x10 3x10 4x90" },
-    at: 34,
-    firing: [["BackendRestarts", SCRAPED]],
-  },
-  {
-    name: "a backend that was started three times, and another program that is always started",
-    series: {
+    ["AllBackendsDown", DEPLOYMENT],
+    ["BackendDown", SCRAPED],
+    ["BackendDown", { ...SCRAPED, origin: "backend-2" }],
+  ],
+  [
+    "a backend that was scaled away, where Prometheus scrapes the backends too",
+    30,
+    { ...withPods("backend-1"), [`service_origin_up${label("backend-2")}`]: "1x10 0x110" },
+  ],
+  [
+    "a backend that is down where Prometheus scrapes the backends too",
+    13,
+    { ...withPods("backend-1", "backend-2"), [`service_origin_up${FIRST}`]: "1x10 0x110" },
+    ["BackendDown", SCRAPED],
+  ],
+  [
+    "three renders that a backend rejects because of the edge's token",
+    32,
+    { [outcome("forbidden", "none")]: "0x30 3x90" },
+    ["EdgeRejected", ONE],
+  ],
+  ["a render with a wrong token, such as the doctor's", 32, { [outcome("forbidden", "none")]: "0x30 1x90" }],
+  [
+    "an edge that has been gone for two days",
+    2 * 24 * 60,
+    Object.fromEntries(Object.keys(idleService()).map((series) => [series, "1x10"])),
+    ["EdgeDown"],
+  ],
+  [
+    "a backend that was started four times",
+    34,
+    { [`process_start_time_seconds${FIRST}`]: "1x10 2x10 3x10 4x90" },
+    ["BackendRestarts", SCRAPED],
+  ],
+  [
+    "a backend that was started three times, and another program that is always started",
+    34,
+    {
       [`process_start_time_seconds${FIRST}`]: "1x10 2x10 3x100",
       'process_start_time_seconds{job="node",instance="host:9100"}': "0+1x120",
     },
-    at: 34,
-    firing: [],
-  },
-  {
-    name: "renders of which one in ten takes longer than ten seconds",
-    series: {
+  ],
+  [
+    "renders of which one in ten takes longer than ten seconds",
+    30,
+    {
       ...traffic(100),
       [duration("ok", "5")]: "0+90x120",
       [duration("ok", "10")]: "0+90x120",
@@ -281,12 +237,12 @@ const CASES: readonly Case[] = [
       [duration("ok", "+Inf")]: "0+100x120",
       [durationCount("ok")]: "0+100x120",
     },
-    at: 30,
-    firing: [["RendersAreSlow", ONE]],
-  },
-  {
-    name: "fast renders, and clients that leave late",
-    series: {
+    ["RendersAreSlow", ONE],
+  ],
+  [
+    "fast renders, and clients that leave late",
+    30,
+    {
       ...traffic(100),
       [duration("ok", "5")]: "0+100x120",
       [duration("ok", "10")]: "0+100x120",
@@ -298,170 +254,137 @@ const CASES: readonly Case[] = [
       [duration("client_gone", "+Inf")]: "0+100x120",
       [durationCount("client_gone")]: "0+100x120",
     },
-    at: 30,
-    firing: [],
-  },
-  {
-    name: "a few slow renders where there are hardly any others",
-    series: {
+  ],
+  [
+    "a few slow renders where there are hardly any others",
+    30,
+    {
       ...traffic(1),
       [duration("ok", "30")]: "0+1x120",
       [duration("ok", "+Inf")]: "0+1x120",
       [durationCount("ok")]: "0+1x120",
     },
-    at: 30,
-    firing: [],
-  },
-  {
-    name: "one request in ten that finds no slot",
-    series: { ...traffic(9), [outcome("render_queue_full")]: "0x10 0+1x110" },
-    at: 25,
-    firing: [["RequestsShed", ONE]],
-  },
-  {
-    name: "one request in fifty that finds no slot",
-    series: { ...traffic(98), [outcome("render_queue_full")]: "0+2x120" },
-    at: 25,
-    firing: [],
-  },
-  {
-    name: "the only two requests of an hour, which find no slot",
-    series: { [outcome("render_queue_full")]: "0x30 2x90" },
-    at: 36,
-    firing: [],
-  },
-  {
-    name: "one request in ten for whose body the edge has no memory",
-    series: { ...traffic(9), [edgeRefusals("render_queue_full", "edge_memory")]: "0x10 0+1x110" },
-    at: 25,
-    firing: [["EdgeSheds", DEPLOYMENT]],
-  },
-  {
-    name: "one request in fifty for whose body the edge has no memory, and many of a caller over its rate",
-    series: {
+  ],
+  [
+    "one request in ten that finds no slot",
+    25,
+    { ...traffic(9), [outcome("render_queue_full")]: "0x10 0+1x110" },
+    ["RequestsShed", ONE],
+  ],
+  ["one request in fifty that finds no slot", 25, { ...traffic(98), [outcome("render_queue_full")]: "0+2x120" }],
+  ["the only two requests of an hour, which find no slot", 36, { [outcome("render_queue_full")]: "0x30 2x90" }],
+  [
+    "one request in ten for whose body the edge has no memory",
+    25,
+    { ...traffic(9), [edgeRefusals("render_queue_full", "edge_memory")]: "0x10 0+1x110" },
+    ["EdgeSheds", DEPLOYMENT],
+  ],
+  [
+    "one request in fifty for whose body the edge has no memory, and many of a caller over its rate",
+    25,
+    {
       ...traffic(98),
       [edgeRefusals("render_queue_full", "edge_memory")]: "0+2x120",
       [edgeRefusals("render_queue_full", "rate_limit")]: "0+50x120",
     },
-    at: 25,
-    firing: [],
-  },
-  {
-    name: "three requests that no backend answers",
-    series: { [edgeRefusals("service_unavailable", "no_backend_answered")]: "0x30 3x90" },
-    at: 36,
-    firing: [["EdgeFails", DEPLOYMENT]],
-  },
-  {
-    name: "two requests that no backend answers",
-    series: { [edgeRefusals("service_unavailable", "no_backend_answered")]: "0x30 2x90" },
-    at: 36,
-    firing: [],
-  },
-  {
-    name: "more than four requests that wait for each slot",
-    series: { ...traffic(100), [`service_renders_waiting${FIRST}`]: "0x10 9x110" },
-    at: 16,
-    firing: [["QueueIsLong", SCRAPED]],
-  },
-  {
-    name: "four requests that wait for each slot",
-    series: { ...traffic(100), [`service_renders_waiting${FIRST}`]: "0x10 8x110" },
-    at: 16,
-    firing: [],
-  },
-  {
-    name: "three renders that time out without using the processor, on a service with little traffic",
-    series: { ...traffic(1), [timeouts("wall_clock")]: "0x30 2x90", [timeouts("writing_files")]: "0x30 1x90" },
-    at: 32,
-    firing: [["MachineIsSlow", ONE]],
-  },
-  {
-    name: "one render that times out without using the processor",
-    series: { ...traffic(1), [timeouts("wall_clock")]: "0x30 1x90" },
-    at: 32,
-    firing: [],
-  },
-  {
-    name: "one render in ten that uses up its processor time",
-    series: { ...traffic(9), [outcome("render_timeout")]: "0+1x120", [timeouts("processor_time")]: "0+1x120" },
-    at: 30,
-    firing: [["TemplatesTimeOut", ONE]],
-  },
-  {
-    name: "a disk with less space than renders may reserve",
-    series: {
+  ],
+  [
+    "three requests that no backend answers",
+    36,
+    { [edgeRefusals("service_unavailable", "no_backend_answered")]: "0x30 3x90" },
+    ["EdgeFails", DEPLOYMENT],
+  ],
+  [
+    "two requests that no backend answers",
+    36,
+    { [edgeRefusals("service_unavailable", "no_backend_answered")]: "0x30 2x90" },
+  ],
+  [
+    "more than four requests that wait for each slot",
+    16,
+    { ...traffic(100), [`service_renders_waiting${FIRST}`]: "0x10 9x110" },
+    ["QueueIsLong", SCRAPED],
+  ],
+  ["four requests that wait for each slot", 16, { ...traffic(100), [`service_renders_waiting${FIRST}`]: "0x10 8x110" }],
+  [
+    "three renders that time out without using the processor, on a service with little traffic",
+    32,
+    { ...traffic(1), [timeouts("wall_clock")]: "0x30 2x90", [timeouts("writing_files")]: "0x30 1x90" },
+    ["MachineIsSlow", ONE],
+  ],
+  [
+    "one render that times out without using the processor",
+    32,
+    { ...traffic(1), [timeouts("wall_clock")]: "0x30 1x90" },
+  ],
+  [
+    "one render in ten that uses up its processor time",
+    30,
+    { ...traffic(9), [outcome("render_timeout")]: "0+1x120", [timeouts("processor_time")]: "0+1x120" },
+    ["TemplatesTimeOut", ONE],
+  ],
+  [
+    "a disk with less space than renders may reserve",
+    16,
+    {
       [`service_work_directory_free_bytes${FIRST}`]: "1000x10 899x110",
       [`service_temp_reserved_bytes${FIRST}`]: "100x120",
     },
-    at: 16,
-    firing: [["DiskIsShort", SCRAPED]],
-  },
-  {
-    name: "a disk with as much space as renders may reserve",
-    series: {
+    ["DiskIsShort", SCRAPED],
+  ],
+  [
+    "a disk with as much space as renders may reserve",
+    16,
+    {
       [`service_work_directory_free_bytes${FIRST}`]: "900x120",
       [`service_temp_reserved_bytes${FIRST}`]: "100x120",
     },
-    at: 16,
-    firing: [],
-  },
-  {
-    name: "temporary space of which more than 90 % is reserved",
-    series: { [`service_temp_reserved_bytes${FIRST}`]: "901x120" },
-    at: 6,
-    firing: [["TempSpaceIsShort", SCRAPED]],
-  },
-  {
-    name: "temporary space of which 90 % are reserved",
-    series: { [`service_temp_reserved_bytes${FIRST}`]: "900x120" },
-    at: 6,
-    firing: [],
-  },
-  {
-    name: "a backend without a sandbox",
-    series: { [`service_backend_info${label("backend-1", ',sandbox="none",typst_version="0.15.1"')}`]: "1x120" },
-    at: 1,
-    firing: [["SandboxOff", { ...SCRAPED, sandbox: "none", typst_version: "0.15.1" }]],
-  },
-  {
-    name: "a single request by other limits",
-    series: { [`service_limits_mismatches_total${FIRST}`]: "0x30 1x90" },
-    at: 31,
-    firing: [["LimitsDiffer", SCRAPED]],
-  },
-  {
-    name: "backends with different fonts for an hour",
-    series: {
+  ],
+  [
+    "temporary space of which more than 90 % is reserved",
+    6,
+    { [`service_temp_reserved_bytes${FIRST}`]: "901x120" },
+    ["TempSpaceIsShort", SCRAPED],
+  ],
+  ["temporary space of which 90 % are reserved", 6, { [`service_temp_reserved_bytes${FIRST}`]: "900x120" }],
+  [
+    "a backend without a sandbox",
+    1,
+    { [`service_backend_info${label("backend-1", ',sandbox="none",typst_version="0.15.1"')}`]: "1x120" },
+    ["SandboxOff", { ...SCRAPED, sandbox: "none", typst_version: "0.15.1" }],
+  ],
+  [
+    "a single request by other limits",
+    31,
+    { [`service_limits_mismatches_total${FIRST}`]: "0x30 1x90" },
+    ["LimitsDiffer", SCRAPED],
+  ],
+  [
+    "backends with different fonts for an hour",
+    40,
+    {
       [`service_capabilities_info${label("backend-1", ',digest="aa"')}`]: "1x120",
       [`service_capabilities_info${label("backend-2", ',digest="bb"')}`]: "1x60 _x60",
       [`service_capabilities_info${label("backend-2", ',digest="aa"')}`]: "_x60 1x60",
     },
-    at: 40,
-    firing: [["InstallationsDiffer", DEPLOYMENT]],
-  },
-  {
-    name: "backends with different fonts during an update",
-    series: {
+    ["InstallationsDiffer", DEPLOYMENT],
+  ],
+  [
+    "backends with different fonts during an update",
+    40,
+    {
       [`service_capabilities_info${label("backend-1", ',digest="aa"')}`]: "1x20 _x100",
       [`service_capabilities_info${label("backend-1", ',digest="bb"')}`]: "_x20 1x100",
       [`service_capabilities_info${label("backend-2", ',digest="bb"')}`]: "1x120",
     },
-    at: 40,
-    firing: [],
-  },
-  {
-    name: "traces that have been lost for half an hour",
-    series: { [`service_trace_spans_lost_total${FIRST}`]: "0+7x120" },
-    at: 30,
-    firing: [["TracesAreLost", SCRAPED]],
-  },
-  {
-    name: "traces that were lost once",
-    series: { [`service_trace_spans_lost_total${FIRST}`]: "0x10 7x110" },
-    at: 20,
-    firing: [],
-  },
+  ],
+  [
+    "traces that have been lost for half an hour",
+    30,
+    { [`service_trace_spans_lost_total${FIRST}`]: "0+7x120" },
+    ["TracesAreLost", SCRAPED],
+  ],
+  ["traces that were lost once", 20, { [`service_trace_spans_lost_total${FIRST}`]: "0x10 7x110" }],
 ];
 
 let promtool: string;
@@ -481,7 +404,7 @@ describe("deploy/alerts.yml", () => {
   it("has, for every alert, a case in which it fires and one in which it is silent", () => {
     const alerts = [...SEVERITIES.keys()];
     expect(alerts.length).toBeGreaterThan(10);
-    const firing = new Set(CASES.flatMap(({ firing }) => firing.map(([alert]) => alert)));
+    const firing = new Set(CASES.flatMap(([, , , ...firing]) => firing.map(([alert]) => alert)));
     expect(alerts.filter((alert) => !firing.has(alert))).toEqual([]);
   });
 
@@ -497,15 +420,15 @@ describe("deploy/alerts.yml", () => {
 });
 
 describe("the alerts for", () => {
-  const alone = CASES.map((one) => [one.name, one, {}] as const);
   // Another deployment that is well hides nothing, and adds nothing.
   const besides = ['job="other"', 'job="edge",namespace="other"'].flatMap((labels) =>
-    CASES.filter(({ at }) => at < LENGTH).map(
-      (one) => [`${one.name}, beside ${labels}`, one, otherDeployment(labels)] as const,
-    ),
+    CASES.filter(([, minutes]) => minutes < LENGTH).map(([name, minutes, series, ...firing]): Case => {
+      return [`${name}, beside ${labels}`, minutes, { ...otherDeployment(labels), ...series }, ...firing];
+    }),
   );
-  it.each([...alone, ...besides])("%s", async (name, { series, at, firing }, others) => {
-    const all = { ...idleService(), ...others, ...series };
+  const named = [...CASES, ...besides].map((one) => ({ name: one[0], one }));
+  it.each(named)("$name", async ({ name, one: [, minutes, series, ...firing] }) => {
+    const all = { ...idleService(), ...series };
     const alertsOf = (alert: string) =>
       firing
         .filter(([expected]) => expected === alert)
@@ -519,7 +442,7 @@ describe("the alerts for", () => {
           interval: "1m",
           input_series: Object.entries(all).map(([series, values]) => ({ series, values })),
           alert_rule_test: [...SEVERITIES.keys()].map((alertname) => ({
-            eval_time: `${at}m`,
+            eval_time: `${minutes}m`,
             alertname,
             exp_alerts: alertsOf(alertname),
           })),

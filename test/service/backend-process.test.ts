@@ -1,6 +1,6 @@
 /** The backend as a program: what keeps it from starting, how it stops, and what it says meanwhile. */
 
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { Agent, request } from "node:http";
 import { connect, createServer } from "node:net";
@@ -10,6 +10,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { LOOPBACK, ServiceStartError, startBackend, takeFreePort } from "../../scripts/local-service.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../support/bombs.ts";
 import { makeFakeTypst, VERSION_ANSWER, waitFor, writtenPids } from "../support/fake-typst.ts";
+import { listenOnLoopback } from "../support/loopback-server.ts";
 import { tableOfPage } from "../support/page-table.ts";
 import { isRunning, processesOf, typstProcessesOf } from "../support/processes.ts";
 import { backendRenderHead, declared, RawConnection, sendWithoutReading } from "../support/raw-connection.ts";
@@ -22,36 +23,34 @@ const PROGRAM = fileURLToPath(new URL("../../backend/main.ts", import.meta.url))
 
 type Environment = Readonly<Record<string, string>>;
 
-interface Ended {
-  readonly exitCode: number | null;
-  readonly output: string;
-  readonly errors: string;
-}
-
-interface BackendProcess {
-  readonly child: ChildProcess;
-  readonly url: URL;
-  readonly workDirectory: string;
-  readonly ended: Promise<Ended>;
-}
-
 /** Starts the program, and waits for nothing. It is killed when the test has finished, if it is still there. */
-async function spawnBackend(environment: Environment = {}): Promise<BackendProcess> {
+async function spawnBackend(environment: Environment = {}) {
   const port = await takeFreePort();
   const workDirectory = environment.SERVICE_WORK_DIRECTORY ?? (await makeTemporaryFolder("backend-process-test-"));
   const child = spawn(process.execPath, [PROGRAM], {
     env: { ...backendEnvironment(), SERVICE_PORT: String(port), SERVICE_WORK_DIRECTORY: workDirectory, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]).then(
-    ([output, errors]): Ended => ({ exitCode: child.exitCode, output, errors }),
-  );
+  const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]).then(([output, errors]) => ({
+    exitCode: child.exitCode,
+    output,
+    errors,
+  }));
   onTestFinished(async () => {
     child.kill("SIGKILL");
     await ended;
   });
   return { child, url: new URL(`http://${LOOPBACK}:${port}`), workDirectory, ended };
 }
+
+type BackendProcess = Awaited<ReturnType<typeof spawnBackend>>;
+
+/** Settings of a backend that starts this Typst for each render, as a process of this machine. */
+const startingAnew = (typstPath: string): Environment => ({
+  SERVICE_TYPST_BIN: typstPath,
+  SERVICE_SANDBOX: "none",
+  SERVICE_WARM_RENDERS: "0",
+});
 
 async function spawnReadyBackend(environment: Environment = {}): Promise<BackendProcess> {
   const backend = await spawnBackend(environment);
@@ -111,14 +110,9 @@ describe("the backend does not start", () => {
 
   it("on a port in use", async () => {
     const server = createServer();
-    server.listen(0, LOOPBACK);
-    await once(server, "listening");
-    onTestFinished(() => {
-      server.close();
-    });
-    const address = server.address();
-    const port = typeof address === "object" && address !== null ? address.port : 0;
-    await expectRefusedStart({ SERVICE_PORT: String(port) }, new RegExp(`port.*${port}.*SERVICE_PORT`));
+    const { port } = await listenOnLoopback(server);
+    onTestFinished(() => void server.close());
+    await expectRefusedStart({ SERVICE_PORT: port }, new RegExp(`port.*${port}.*SERVICE_PORT`));
   });
 
   it("where its work directory cannot be made", async () => {
@@ -130,18 +124,13 @@ describe("the backend does not start", () => {
       `${VERSION_ANSWER}\necho > "$here/started"; ${waitFor("go")}; cat > /dev/null; cat :data.json`,
     );
     const first = await spawnReadyBackend({
-      SERVICE_TYPST_BIN: typst.path,
-      SERVICE_SANDBOX: "none",
-      SERVICE_WARM_RENDERS: "0",
+      ...startingAnew(typst.path),
     });
     const answer = render(first);
     answer.catch(() => {});
     await expect.poll(() => typst.read("started")).not.toBeNull();
     const same = { SERVICE_PORT: first.url.port, SERVICE_WORK_DIRECTORY: first.workDirectory };
-    await expectRefusedStart(
-      { ...same, SERVICE_TYPST_BIN: typst.path, SERVICE_SANDBOX: "none", SERVICE_WARM_RENDERS: "0" },
-      /Another backend works in/,
-    );
+    await expectRefusedStart({ ...same, ...startingAnew(typst.path) }, /Another backend works in/);
     expect(await projects(first)).toHaveLength(1);
     await typst.signal("go");
     expect((await answer).status).toBe(200);
@@ -198,20 +187,11 @@ describe("the backend stops", () => {
   });
 
   describe("while it renders", () => {
-    interface HeldBackend {
-      readonly backend: BackendProcess;
-      /** The bodies of the answers. */
-      readonly answers: readonly Promise<string>[];
-      readonly letGo: () => Promise<void>;
-    }
-
-    /** A backend with one running render and one that waits, which has been told to stop. */
-    async function stoppingBackend(send: (backend: BackendProcess) => Promise<string>): Promise<HeldBackend> {
+    /** A backend with one running render and one that waits, which has been told to stop, and the bodies of their answers. */
+    async function stoppingBackend(send: (backend: BackendProcess) => Promise<string>) {
       const typst = await makeFakeTypst(`${VERSION_ANSWER}\ncat > /dev/null; ${waitFor("go")}; printf done`);
       const backend = await spawnReadyBackend({
-        SERVICE_TYPST_BIN: typst.path,
-        SERVICE_SANDBOX: "none",
-        SERVICE_WARM_RENDERS: "0",
+        ...startingAnew(typst.path),
         SERVICE_MAX_CONCURRENT_RENDERS: "1",
         SERVICE_QUEUE_DEADLINE_SECONDS: "300",
         ...NO_TIME_LIMIT,
@@ -232,9 +212,7 @@ describe("the backend stops", () => {
     async function deliveringBackend(settings: Readonly<Record<string, string>> = {}) {
       const typst = await makeFakeTypst(`${VERSION_ANSWER}\ncat > /dev/null; head -c ${DELIVERED_BYTES} /dev/zero`);
       const backend = await spawnReadyBackend({
-        SERVICE_TYPST_BIN: typst.path,
-        SERVICE_SANDBOX: "none",
-        SERVICE_WARM_RENDERS: "0",
+        ...startingAnew(typst.path),
         ...settings,
       });
       const reader = sendWithoutReading(backend.url, { source: "x" });
@@ -293,9 +271,7 @@ describe("the backend stops", () => {
     it("after the time-out of a render that hangs, and leaves no Typst behind", async () => {
       const typst = await makeFakeTypst(`${VERSION_ANSWER}\necho $$ > "$here/pid"; exec sleep 300`);
       const backend = await spawnReadyBackend({
-        SERVICE_TYPST_BIN: typst.path,
-        SERVICE_SANDBOX: "none",
-        SERVICE_WARM_RENDERS: "0",
+        ...startingAnew(typst.path),
         // Time enough to start, on a machine that is busy too.
         SERVICE_RENDER_TIMEOUT_SECONDS: "3",
         SERVICE_QUEUE_DEADLINE_SECONDS: "1",

@@ -88,24 +88,9 @@ describe("two backends that differ", () => {
     expect(again.headers.get("Cache-Control")).toBe("public, max-age=60");
   });
 
-  it("answer HEAD, OPTIONS and other methods as every document does", async () => {
-    const head = await get({ method: "HEAD" });
-    expect([head.status, await head.text()]).toEqual([200, ""]);
-    const options = await get({ method: "OPTIONS" });
-    expect([options.status, options.headers.get("Allow")]).toEqual([204, "GET, HEAD, OPTIONS"]);
-    const post = await get({ method: "POST", body: "{}" });
-    expect([post.status, post.headers.get("Allow")]).toEqual([405, "GET, HEAD, OPTIONS"]);
-  });
-
   it("show in /metrics that they differ", async () => {
     const metrics = await (await fetch(new URL("/metrics", service.edge.url))).text();
     const digests = [...metrics.matchAll(/^service_capabilities_info\{origin="[^"]+",digest="([0-9a-f]+)"\} 1$/gm)];
     expect(new Set(digests.map(([, digest]) => digest)).size).toBe(2);
-  });
-
-  it("are still published when one of them has ended", async () => {
-    await other.stop();
-    const common: Capabilities = await (await get()).json();
-    expect(familiesOf(common)).not.toContain(LIBERATION_FAMILY);
   });
 });

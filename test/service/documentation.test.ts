@@ -30,13 +30,8 @@ async function readPage(name: string): Promise<string> {
   return readFile(join(PROJECT, name), "utf8");
 }
 
-interface Snippet {
-  readonly place: string;
-  readonly request: Readonly<Record<string, unknown>>;
-}
-
 /** Each Typst block, with the JSON block that follows it as the rest of its request. */
-function snippetsOf(page: string): Snippet[] {
+function snippetsOf(page: string) {
   const blocks = blocksOf(page);
   return blocks.flatMap(({ language, text, place }, index) => {
     if (language === "json" && blocks[index - 1]?.language !== "typst")
@@ -48,17 +43,10 @@ function snippetsOf(page: string): Snippet[] {
   });
 }
 
-interface Mistake {
-  readonly sent: string;
-  readonly status: number;
-  /** The code of the problem, and words of its detail or of its first error. */
-  readonly code: string | undefined;
-  readonly words: string;
-}
-
 const ROW = /^\| `(?<sent>.+?)` \| (?<status>\d+)(?: `(?<code>\w+)`)?(?:: (?<words>[^|]+))?[^|]* \|/;
 
-function mistakesOf(page: string): Mistake[] {
+/** What is sent, and the answer: its status, the code of the problem, and words of its detail or of its first error. */
+function mistakesOf(page: string) {
   const [, table = ""] = /<!-- mistakes -->\n(.*?)<!-- end of mistakes -->/s.exec(page) ?? [];
   const rows = table.split("\n").filter((line) => line.startsWith("| `"));
   return rows.map((row) => {
@@ -172,6 +160,21 @@ async function makeCheckout(): Promise<string> {
   return folder;
 }
 
+function runInCheckout(folder: string, script: string) {
+  return execa("bash", ["--norc", "-c", script], {
+    cwd: folder,
+    reject: false,
+    extendEnv: false,
+    env: {
+      PATH: `${join(folder, ".bin")}:/usr/local/bin:/usr/bin:/bin`,
+      SERVICE_URL: service.edge.url.href,
+      SERVICE_API_TOKENS: API_TOKEN,
+      // The program keeps what it has fetched in the user's cache, and finds Typst on PATH.
+      HOME: folder,
+    },
+  });
+}
+
 /** Expects that a command which is not run here would work. */
 async function expectToWork(command: string): Promise<void> {
   if (command.startsWith(WRANGLER)) return expectWranglerToKnow(command.slice(WRANGLER.length));
@@ -215,18 +218,7 @@ describe("the commands", () => {
     }
     const folder = await makeCheckout();
     const script = `set -eo pipefail\n${text.replaceAll(SERVICE_IN_PAGES, service.edge.url.origin)}\n`;
-    const run = await execa("bash", ["--norc", "-c", script], {
-      cwd: folder,
-      reject: false,
-      extendEnv: false,
-      env: {
-        PATH: `${join(folder, ".bin")}:/usr/local/bin:/usr/bin:/bin`,
-        SERVICE_URL: service.edge.url.href,
-        SERVICE_API_TOKENS: API_TOKEN,
-        // The program keeps what it has fetched in the user's cache, and finds Typst on PATH.
-        HOME: folder,
-      },
-    });
+    const run = await runInCheckout(folder, script);
     // The only command that is there to fail: it shows where a mistake is.
     if (text.includes("document-rendering check")) {
       expect([run.exitCode, run.stderr]).toEqual([4, expect.stringMatching(/does not contain key.*main\.typ:15/s)]);
@@ -257,17 +249,7 @@ describe("the commands", () => {
   it("make the example that the README shows", async () => {
     const command = /`(npm run example -- [\w-]+)` makes this one/.exec(readme)?.[1] ?? "";
     const folder = await makeCheckout();
-    const run = await execa("bash", ["--norc", "-c", command], {
-      cwd: folder,
-      extendEnv: false,
-      env: {
-        PATH: `${join(folder, ".bin")}:/usr/bin:/bin`,
-        SERVICE_URL: service.edge.url.href,
-        SERVICE_API_TOKENS: API_TOKEN,
-        // The program keeps what it has fetched in the user's cache, and finds Typst on PATH.
-        HOME: folder,
-      },
-    });
+    const run = await runInCheckout(folder, command);
     const path = run.stdout.split(":")[0] ?? "";
     expect((await readPdf(await readFile(join(folder, path)))).pageTexts.join()).toContain("Tarn & Holloway");
   });

@@ -62,26 +62,7 @@ describe("the rate limit of wrangler.toml's kind", () => {
   });
 });
 
-describe("a preflight request", () => {
-  it("is answered without a token", async () => {
-    const answer = await send(
-      "OPTIONS /v1/render HTTP/1.1",
-      `Origin: ${ORIGIN}`,
-      "Access-Control-Request-Method: POST",
-      "Access-Control-Request-Headers: content-type,x-service-api-token",
-    );
-    expect([answer?.status, answer?.body]).toEqual([204, ""]);
-    expect(answer?.headers.get("Access-Control-Allow-Origin")).toBe(ORIGIN);
-    expect(answer?.headers.get("Access-Control-Allow-Methods")).toBe("POST, OPTIONS");
-  });
-});
-
 describe("/metrics with a token", () => {
-  it("is there for whoever sends it as Prometheus does", async () => {
-    expect((await send("GET /metrics HTTP/1.1", "Authorization: Bearer scrape-token"))?.status).toBe(200);
-    expect(backend.scrapes).toBe(1);
-  });
-
   it("refuses others as the interface description says", async () => {
     const description = new InterfaceDescription(await (await fetch(new URL("/openapi.json", url))).json());
     const answer = await fetch(new URL("/metrics", url));

@@ -1,5 +1,4 @@
 /** `/metrics` of the edge on real sockets: how often backends are asked, and a response that never ends. */
-import { setTimeout as delay } from "node:timers/promises";
 import { beforeEach, describe, expect, it } from "vitest";
 import { type EdgeStage, startEdgeStage } from "../support/edge-stage.ts";
 import type { StandInBackend } from "../support/stand-in-backend.ts";

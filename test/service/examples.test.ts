@@ -1,8 +1,5 @@
 /** Every example through the whole service, its file read by programs that the service does not use. */
-import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { execa } from "execa";
+import { readFile } from "node:fs/promises";
 import { XMLParser } from "fast-xml-parser";
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -11,9 +8,7 @@ import { readDisposition } from "../support/content-disposition.ts";
 import { fontNamesOf } from "../support/fonts.ts";
 import { type PdfContents, readPdf } from "../support/pdf-reader.ts";
 import { readSvgSize } from "../support/svg-reader.ts";
-import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
-import { API_TOKEN } from "../support/tokens.ts";
 import { readZip } from "../support/zip-reader.ts";
 
 let service: TestService;
@@ -23,12 +18,7 @@ beforeAll(async () => {
   return () => service.stop();
 });
 
-interface ExampleFile {
-  readonly answer: Response;
-  readonly bytes: Buffer;
-}
-
-async function renderExample(name: string): Promise<ExampleFile> {
+async function renderExample(name: string) {
   const answer = await service.render(await exampleRequest(name));
   const bytes = Buffer.from(await answer.bytes());
   expect(answer.status, bytes.toString("utf8")).toBe(200);
@@ -202,45 +192,6 @@ describe("the brand letter", () => {
     expect([answer.status, await answer.json()]).toEqual([
       422,
       expect.objectContaining({ code: "template_compile_failed" }),
-    ]);
-  });
-});
-
-describe("npm run example", () => {
-  const PROGRAM = fileURLToPath(new URL("../../scripts/example.ts", import.meta.url));
-
-  /** Runs the command in a folder, as if it had been typed there. */
-  const run = (folder: string, ...args: string[]) =>
-    execa(process.execPath, [PROGRAM, ...args], {
-      cwd: folder,
-      reject: false,
-      extendEnv: false,
-      env: { SERVICE_URL: service.edge.url.href, SERVICE_API_TOKENS: API_TOKEN },
-    });
-
-  it("saves an example below out/", async () => {
-    const folder = await makeTemporaryFolder("example-test-");
-    const { stdout, exitCode } = await run(folder, "certificate");
-    expect([exitCode, stdout]).toEqual([0, expect.stringContaining("out/certificate-LL-2026-0193.png: ")]);
-    expect(PNG.sync.read(await readFile(join(folder, "out/certificate-LL-2026-0193.png"))).width).toBe(2480);
-  });
-
-  it("takes any folder with a request.json", async () => {
-    const folder = await makeTemporaryFolder("example-test-");
-    await mkdir(join(folder, "mine"));
-    await writeFile(join(folder, "mine/main.typ"), "A page of my own, #data");
-    const request = { source: { $file: "main.typ" }, data: 7, output: { filename: "mine" } };
-    await writeFile(join(folder, "mine/request.json"), JSON.stringify(request));
-    expect(await run(folder, "mine")).toMatchObject({ exitCode: 0 });
-    const { pageTexts } = await readPdf(await readFile(join(folder, "out/mine.pdf")));
-    expect(pageTexts).toEqual(["A page of my own, 7"]);
-  });
-
-  it.each([[], ["nothing-here"], [""]])("names the examples where there is no such folder: %j", async (...args) => {
-    const { stderr, exitCode } = await run(await makeTemporaryFolder("example-test-"), ...args);
-    expect([exitCode, stderr]).toEqual([
-      1,
-      expect.stringMatching(/^Name an example or a folder with a request\.json or a main\.typ: .*invoice/),
     ]);
   });
 });

@@ -5,13 +5,13 @@
  * Schemathesis is a Python program: it is installed into the user's cache on first use. Arguments are handed to it, for
  * example `-- --max-examples 1000 --seed 1`.
  */
-import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
-import { access, mkdtemp, rm } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { execa } from "execa";
 import { cacheFolder } from "../../machine/cache-folder.mjs";
 import { requireTypst } from "../../machine/typst-location.mjs";
 import { LOOPBACK, startBackend, startEdge, takeFreePort } from "../../scripts/local-service.ts";
@@ -38,19 +38,14 @@ const CHECKS = [
 
 /** Runs a program to its end, its output shown. */
 async function run(program: string, args: readonly string[], cwd: string): Promise<number> {
-  const child = spawn(program, args, { stdio: "inherit", cwd });
-  const [exitCode] = await once(child, "close");
-  return typeof exitCode === "number" ? exitCode : 1;
+  const { exitCode = 1 } = await execa(program, args, { stdio: "inherit", cwd, reject: false });
+  return exitCode;
 }
 
 const typstPath = await requireTypst();
 // Schemathesis keeps what it has found, and where, in the folder in which it runs.
 const folder = await mkdtemp(join(tmpdir(), "fuzz-interface-"));
-const isInstalled = await access(PROGRAM).then(
-  () => true,
-  () => false,
-);
-if (!isInstalled) {
+if (!existsSync(PROGRAM)) {
   const failed =
     (await run("python3", ["-m", "venv", VENV], folder)) ||
     (await run(join(VENV, "bin/pip"), ["install", "--quiet", `schemathesis==${VERSION}`], folder));

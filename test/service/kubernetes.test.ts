@@ -1,6 +1,5 @@
 /** The manifests below deploy/kubernetes: as the schemas demand, and in agreement with the code. No cluster runs here. */
-import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
@@ -17,7 +16,7 @@ import {
   record,
   string,
 } from "valibot";
-import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { parseAllDocuments, parse as parseYaml } from "yaml";
 import type { BackendSettings } from "../../backend/start/settings.ts";
 import { VERSION } from "../../cli/version.ts";
@@ -34,6 +33,7 @@ import {
 } from "../support/deployed-settings.ts";
 import { imageInstruction } from "../support/dockerfile.ts";
 import { type Manifest, parseManifest, unknownMembers } from "../support/kubernetes-schemas.ts";
+import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 
 const FOLDER = fileURLToPath(new URL("../../deploy/kubernetes", import.meta.url));
 /** What an operator deploys: one of these, with or without these components. */
@@ -303,8 +303,7 @@ describe("the overlays", () => {
 
   // CI's machines have a kubectl. Where there is none, the tests above have read the files that it would put together.
   it.skipIf(kubectl === undefined).each(OVERLAYS)("%s builds, with all components", async (overlay) => {
-    const folder = await mkdtemp(join(tmpdir(), "kustomize-"));
-    onTestFinished(() => rm(folder, { recursive: true }));
+    const folder = await makeTemporaryFolder("kustomize-");
     await cp(FOLDER, folder, { recursive: true });
     const target = join(folder, "overlays", overlay);
     for (const name of SECRETS) await cp(join(folder, `${name}.example`), join(target, name));

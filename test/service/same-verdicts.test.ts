@@ -33,22 +33,12 @@ const encode = (body: string) => new TextEncoder().encode(body);
 
 type Body = object | string | Uint8Array<ArrayBuffer>;
 
+/** One of each code, and what either platform could decode, quote or measure in its own way. What the rules say is tested with the rules. */
 const REJECTED: readonly (readonly [what: string, code: ContractCode, body: Body])[] = [
   ["nothing", "invalid_request", ""],
-  ["no JSON", "invalid_request", "source=x"],
-  ["JSON that is cut off", "invalid_request", '{"source":"x"'],
-  ["JSON and more", "invalid_request", '{"source":"x"} {}'],
-  ["a trailing comma", "invalid_request", '{"source":"x",}'],
   ["no UTF-8", "invalid_request", bytes(...encode('{"source":"'), 0xff, ...encode('"}'))],
   ["UTF-16", "invalid_request", bytes(0xff, 0xfe, 0x7b, 0, 0x7d, 0)],
   ["a byte order mark", "invalid_request", '\ufeff{"source":"x"}'],
-  ["an array", "invalid_request", "[]"],
-  ["null", "invalid_request", "null"],
-  ["no source", "invalid_request", {}],
-  ["an empty source", "invalid_request", { source: "" }],
-  ["a source that is a number", "invalid_request", { source: 1 }],
-  ["an unknown field", "invalid_request", { source: "x", sources: "y" }],
-  ["a field twice", "invalid_request", '{"source":"x","source":"y"}'],
   ["a field of odd characters", "invalid_request", '{"source":"x","\\ud800\\u202e<b>":1}'],
   ["a field with a very long name", "invalid_request", { source: "x", [`${"n".repeat(600)}é`]: 1 }],
   [
@@ -56,69 +46,23 @@ const REJECTED: readonly (readonly [what: string, code: ContractCode, body: Body
     "invalid_request",
     Object.fromEntries(Array.from({ length: 30 }, (_, n) => [`f${n}`, n])),
   ],
-  ["a file without its content", "invalid_request", withFiles({ a: { encoding: "text" } })],
-  ["a file of another encoding", "invalid_request", withFiles({ a: { encoding: "hex", content: "00" } })],
-  ["data nested too deep", "invalid_request", `{"source":"x","data":${"[".repeat(128)}${"]".repeat(128)}}`],
-  ["data with a number out of range", "invalid_request", '{"source":"x","data":{"a":[1e400]}}'],
-  ["a number that Typst cannot read", "invalid_request", '{"source":"x","data":[1.7976931348623158e308]}'],
-  [
-    "an object that Typst would make a date of",
-    "invalid_request",
-    withData({ $__toml_private_datetime: "2020-01-01" }),
-  ],
-  ["data with a lone surrogate", "invalid_request", '{"source":"x","data":{"a":["\\udc00"]}}'],
-  ["an output of null", "invalid_request", withOutput(null)],
-  ["an option of another format", "invalid_request", withOutput({ format: "svg", ppi: 72 })],
-  ["a resolution out of range", "invalid_request", withOutput({ format: "png", ppi: 301 })],
-  ["a selection that is malformed", "invalid_request", withOutput({ pages: "1,,2" })],
-  ["a selection that is too long", "invalid_request", withOutput({ pages: "1".repeat(257) })],
-  ["a version that the standard forbids", "invalid_request", withOutput({ version: "1.4", standards: ["a-2b"] })],
   ["two PDF/A profiles", "invalid_request", withOutput({ standards: ["a-2b", "a-3b"] })],
-  ["pages of a tagged document", "invalid_request", withOutput({ standards: ["ua-1"], pages: "1" })],
-  ["pages without an archive", "invalid_request", withOutput({ format: "png", pages: "1" })],
-  ["an unknown format", "unsupported_format", withOutput({ format: "html" })],
   ["a format of odd characters", "unsupported_format", '{"source":"x","output":{"format":"\\ud800\\u0000<b>"}}'],
-  ["a key that climbs", "invalid_template_path", withFiles({ "../x": text("") })],
   ["a key beyond ASCII", "invalid_template_path", withFiles({ "é\u202e": text("") })],
-  ["a key that is too long", "invalid_template_path", withFiles({ [`${"a".repeat(200)}/`.repeat(30)]: text("") })],
   ["broken Base64", "invalid_file_data", withFiles({ "a.png": { encoding: "base64", content: "AAA" } })],
-  [
-    "text with a lone surrogate",
-    "invalid_file_data",
-    '{"source":"x","files":{"a":{"encoding":"text","content":"\\ud800"}}}',
-  ],
   ["a source with a lone surrogate", "invalid_file_data", '{"source":"\\ud800"}'],
   ["too many files", "invalid_file_data", withFiles({ a: text(""), b: text(""), c: text(""), d: text("") })],
-  ["keys that differ in case alone", "invalid_file_data", withFiles({ "a.typ": text(""), "A.typ": text("") })],
-  ["a key that is a folder too", "invalid_file_data", withFiles({ lib: text(""), "LIB/x": text("") })],
   ["a body over its limit", "request_too_large", "x".repeat(20_001)],
   ["a source over its limit", "template_source_too_large", { source: "é".repeat(501) }],
   ["a file over its limit", "template_file_too_large", withFiles({ "a/b": text("x".repeat(501)) })],
-  [
-    "a decoded file over its limit",
-    "template_file_too_large",
-    withFiles({ a: { encoding: "base64", content: Buffer.alloc(501).toString("base64") } }),
-  ],
   ["a string over its limit", "string_too_large", withData({ list: [{ [`k${"é".repeat(90)}`]: "é".repeat(101) }] })],
-  ["a key in data over its limit", "string_too_large", withData([{ ["k".repeat(201)]: 1 }])],
   ["too many pages", "page_selection_too_large", withOutput({ format: "svg", archive: "zip", pages: "1-6" })],
-  [
-    "too many pages for an archive, and a page beside it",
-    "page_selection_too_large",
-    withOutput({ format: "png", archive: "zip", pages: "1-6", page: 1 }),
-  ],
-  ["Base64 with line breaks", "invalid_file_data", withFiles({ a: { encoding: "base64", content: "QUJD\nQUJD\n" } })],
-  ["a data: URL", "invalid_file_data", withFiles({ a: { encoding: "base64", content: "data:image/png;base64,QQ==" } })],
-  ["a key with a space", "invalid_template_path", withFiles({ "my file.typ": text("") })],
 ];
 
-interface Verdict {
-  readonly answer: Response;
-  /** The body without `instance`, otherwise byte for byte. */
-  readonly text: string;
-}
+type Verdict = Awaited<ReturnType<typeof verdict>>;
 
-async function verdict(answer: Response): Promise<Verdict> {
+/** An answer, and its body without `instance`, otherwise byte for byte. */
+async function verdict(answer: Response) {
   const body = await answer.clone().text();
   return { answer, text: body.replace(/"instance":"[^"]*"/, '"instance":""') };
 }

@@ -1,12 +1,14 @@
 /** `npm start`, without its set-up: the programs that it starts, what it says, and what it leaves behind. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { readdir, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { execa } from "execa";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { LOOPBACK, startBackend, takeFreePort } from "../../scripts/local-service.ts";
+import { startBackend, takeFreePort } from "../../scripts/local-service.ts";
+import { listenOnLoopback } from "../support/loopback-server.ts";
 import { processIds, readProc } from "../support/processes.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { backendEnvironment } from "../support/test-service.ts";
@@ -67,17 +69,8 @@ async function ready(service: Start): Promise<URL> {
 
 /** The files below a folder that hold a text. */
 async function filesWith(folder: string, wanted: string): Promise<string[]> {
-  const names = await readdir(folder, { recursive: true });
-  const found: string[] = [];
-  for (const name of names) {
-    const path = join(folder, name);
-    const isFile = await stat(path).then(
-      (entry) => entry.isFile(),
-      () => false,
-    );
-    if (isFile && (await readFile(path, "latin1")).includes(wanted)) found.push(path);
-  }
-  return found;
+  const { stdout } = await execa("grep", ["-rlaF", "--", wanted, folder], { reject: false });
+  return stdout.split("\n").filter((path) => path !== "");
 }
 
 /** The command lines of all processes. */
@@ -177,12 +170,9 @@ describe("npm start", () => {
 
   it.each(["SERVICE_EDGE_PORT", "SERVICE_PORT"])("names %s where that port is in use", async (setting) => {
     const server = createServer();
-    server.listen(0, LOOPBACK);
-    await once(server, "listening");
+    const { port } = await listenOnLoopback(server);
     onTestFinished(() => void server.close());
-    const address = server.address();
-    const port = typeof address === "object" && address !== null ? address.port : 0;
-    const service = await start({ [setting]: String(port) });
+    const service = await start({ [setting]: port });
     expect(await service.ended).toBe(1);
     expect(service.errors()).toMatch(
       new RegExp(`^Port ${port} of 127\\.0\\.0\\.1 is in use\\..* ${setting}[^\\n]*\\n$`),

@@ -1,11 +1,10 @@
 /** The units in deploy/systemd: in agreement with the code, and as systemd reads them. `npm run test:engines` starts them. */
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
 import { execa } from "execa";
-import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { findOnPath } from "../../machine/programs.mjs";
 import { EDGE_SOCKET } from "../../scripts/edge-configuration.ts";
 import {
@@ -15,6 +14,7 @@ import {
   edgeStopSeconds,
 } from "../support/deployed-settings.ts";
 import { imageCommand } from "../support/dockerfile.ts";
+import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 
 const FOLDER = fileURLToPath(new URL("../../deploy/systemd", import.meta.url));
 const BACKEND = "document-rendering-backend@";
@@ -139,8 +139,7 @@ describe("the units", () => {
 
   const analyze = findOnPath("systemd-analyze")[0];
   it.skipIf(analyze === undefined)("hold nothing that systemd does not know", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "systemd-units-"));
-    onTestFinished(() => rm(folder, { recursive: true }));
+    const folder = await makeTemporaryFolder("systemd-units-");
     for (const name of [BACKEND, EDGE]) {
       const text = await readFile(join(FOLDER, `${name}.service`), "utf8");
       // It looks for the programs, which are not installed.

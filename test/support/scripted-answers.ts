@@ -38,9 +38,13 @@ export function answer(status: number, headers: Record<string, string>, body = "
   return (response) => void response.writeHead(status, headers).end(body);
 }
 
+export function fullDocument(retryAfter: number): string {
+  const full = problem("render_queue_full", "Full.", { retry_after: retryAfter });
+  return JSON.stringify(problemDocument(full, INSTANCE));
+}
+
 export function full(retryAfter: number): Behaviour {
-  const document = problemDocument(problem("render_queue_full", "Full.", { retry_after: retryAfter }), INSTANCE);
-  return answer(429, { ...PROBLEM, "Retry-After": String(retryAfter) }, JSON.stringify(document));
+  return answer(429, { ...PROBLEM, "Retry-After": String(retryAfter) }, fullDocument(retryAfter));
 }
 
 export function failed(code: "render_failed" | "service_unavailable", status: number): Behaviour {

@@ -3,6 +3,7 @@
  * directory that is removed with it.
  */
 import { mkdtemp, readdir, rm } from "node:fs/promises";
+import type { Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inject, onTestFinished } from "vitest";
@@ -27,6 +28,7 @@ export type RenderBody = object | string | Uint8Array<ArrayBuffer>;
 export interface TestBackend {
   readonly url: URL;
   readonly workDirectory: string;
+  readonly server: Server;
   startDraining(): void;
   findCapabilities(): Promise<void>;
   /** Sends a render request as the edge does. */
@@ -91,6 +93,7 @@ export async function startTestBackend(
   return {
     url,
     workDirectory,
+    server: app.server,
     startDraining,
     findCapabilities,
     render: (body, init = {}) => send("/v1/render", renderInit(body, init)),

@@ -1,45 +1,130 @@
-/** The deadlines for a body that arrives slowly. */
+/** The limits on a body that arrives slowly or is refused, on a clock that stands still until a test advances it. */
 import { once } from "node:events";
-import { createServer, type IncomingMessage } from "node:http";
-import { connect } from "node:net";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { IncomingMessage } from "node:http";
+import { Socket } from "node:net";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
-import { type BodyReading, readBody } from "../../../backend/http/read-body.ts";
+import { drainBody, readBody } from "../../../backend/http/read-body.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
-import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
 
 const MEBIBYTE = 1024 ** 2;
 
-/** The result of reading a body that arrives piece by piece. */
-async function readSlowly(pieces: AsyncIterable<string>, silenceMilliseconds: number): Promise<BodyReading> {
-  const memory = new ByteBudget({ maxBytes: MEBIBYTE, maxBytesPerRequest: MEBIBYTE }).open("slow");
-  const server = createServer();
-  const { port, hostname } = await listenOnLoopback(server);
-  onTestFinished(() => closeServer(server));
-  const socket = connect(Number(port), hostname);
-  socket.write("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n");
-  const [message]: IncomingMessage[] = await once(server, "request");
-  if (message === undefined) throw new Error("no request has come");
-  const reading = readBody(message, DEFAULT_LIMITS, memory, { totalMilliseconds: 1000, silenceMilliseconds });
-  void (async () => {
-    for await (const piece of pieces) if (!socket.destroyed) socket.write(piece);
-  })();
-  return reading.finally(() => socket.destroy());
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+afterEach(() => void vi.useRealTimers());
+
+/** A request whose head has arrived, and of whose body the test pushes the pieces. */
+function messageOf(contentLength = "100"): IncomingMessage {
+  const message = new IncomingMessage(new Socket());
+  message.headers = { "content-length": contentLength };
+  return message;
 }
 
-async function* every(milliseconds: number): AsyncGenerator<string> {
-  for (let count = 0; count < 50; count++) {
-    await new Promise((resolve) => setTimeout(resolve, milliseconds));
-    yield "x";
+/** A request that will emit no more events. */
+async function closedMessage(): Promise<IncomingMessage> {
+  const message = messageOf();
+  message.destroy();
+  await once(message, "close");
+  return message;
+}
+
+/** Pushes a piece of a body each time that so many milliseconds have passed. */
+async function pushEvery(milliseconds: number, count: number, message: IncomingMessage): Promise<void> {
+  for (let piece = 0; piece < count; piece++) {
+    await vi.advanceTimersByTimeAsync(milliseconds);
+    message.push("x");
   }
 }
 
-describe("the memory of bodies", () => {
-  it.each([
-    ["silent", 5000, 200],
-    ["steady, and takes too long as a whole", 40, 900],
-  ])("is released by a body that is %s", async (_what, pauseMilliseconds, silenceMilliseconds) => {
-    const reading = await readSlowly(every(pauseMilliseconds), silenceMilliseconds);
-    expect(reading).toMatchObject({ kind: "refused", problem: { code: "invalid_request" } });
+/** What the promise has resolved with, or "pending". */
+async function now<Result>(promise: Promise<Result>): Promise<Result | "pending"> {
+  await vi.advanceTimersByTimeAsync(0);
+  return Promise.race([promise, Promise.resolve("pending" as const)]);
+}
+
+describe("reading a body", () => {
+  const TOO_SLOW = { kind: "refused", problem: { code: "invalid_request" } };
+
+  function read(message: IncomingMessage) {
+    const memory = new ByteBudget({ maxBytes: MEBIBYTE, maxBytesPerRequest: MEBIBYTE }).open("slow");
+    return readBody(message, DEFAULT_LIMITS, memory);
+  }
+
+  it("gives the body, which stays as it is after the deadlines", async () => {
+    const message = messageOf();
+    const reading = read(message);
+    message.push("the body");
+    message.push(null);
+    const body = await now(reading);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(body).toEqual({ kind: "body", body: new TextEncoder().encode("the body") });
+  });
+
+  it("ends after ten seconds without a piece", async () => {
+    const message = messageOf();
+    const reading = read(message);
+    await pushEvery(9900, 3, message);
+    await vi.advanceTimersByTimeAsync(9900);
+    expect(await now(reading)).toBe("pending");
+    await vi.advanceTimersByTimeAsync(100);
+    expect(await now(reading)).toMatchObject(TOO_SLOW);
+  });
+
+  it("ends after a minute, however steadily the pieces arrive", async () => {
+    const message = messageOf();
+    const reading = read(message);
+    await pushEvery(100, 599, message);
+    expect(await now(reading)).toBe("pending");
+    await pushEvery(100, 1, message);
+    expect(await now(reading)).toMatchObject(TOO_SLOW);
+  });
+
+  it("ends at once if the connection is already closed", async () => {
+    expect(await now(read(await closedMessage()))).toEqual({ kind: "aborted" });
+  });
+});
+
+describe("draining the body of a refused request", () => {
+  it("ends at the end of the body, which leaves the connection usable", async () => {
+    const message = messageOf();
+    const draining = drainBody(message);
+    await pushEvery(400, 2, message);
+    expect(await now(draining)).toBe("pending");
+    message.complete = true;
+    message.push(null);
+    expect(await now(draining)).toBe(true);
+  });
+
+  it("ends after half a second without a piece", async () => {
+    const message = messageOf();
+    const draining = drainBody(message);
+    await pushEvery(400, 2, message);
+    await vi.advanceTimersByTimeAsync(499);
+    expect(await now(draining)).toBe("pending");
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await now(draining)).toBe(false);
+  });
+
+  it("ends after five seconds, however steadily the pieces arrive", async () => {
+    const message = messageOf();
+    const draining = drainBody(message);
+    await pushEvery(100, 49, message);
+    expect(await now(draining)).toBe("pending");
+    await pushEvery(100, 1, message);
+    expect(await now(draining)).toBe(false);
+  });
+
+  it("ends after 64 MiB", async () => {
+    const message = messageOf(String(64 * MEBIBYTE));
+    const draining = drainBody(message);
+    const piece = Buffer.alloc(MEBIBYTE);
+    for (let count = 0; count < 64; count++) message.push(piece);
+    expect(await now(draining)).toBe("pending");
+    message.push("x");
+    expect(await now(draining)).toBe(false);
+  });
+
+  it("does not begin if the body declares more than 64 MiB, or if the connection is closed", async () => {
+    expect(await now(drainBody(messageOf(String(64 * MEBIBYTE + 1))))).toBe(false);
+    expect(await now(drainBody(await closedMessage()))).toBe(false);
   });
 });

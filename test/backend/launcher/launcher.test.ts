@@ -203,6 +203,15 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
     await expect.poll(() => isRunning(Number(line))).toBe(false);
   });
 
+  it("that is killed is over even if a process of another session keeps its output open", async () => {
+    const { launcher } = await openLauncher({ shellName, answerTimeoutMilliseconds: 200 });
+    const launched = launcher.start(shell("setsid sh -c 'echo $$; exec sleep 300' &\nwait"));
+    const [line] = await once((await launched.output) ?? new EventEmitter(), "data");
+    launched.kill();
+    expect(await launched.end).toMatchObject({ kind: "failed" });
+    process.kill(Number(line));
+  });
+
   it("is killed whatever its name is", async () => {
     const { launcher, folder } = await openLauncher({ shellName });
     for (const name of ["a b", ") S 1 (", "a\nb"]) {

@@ -1,4 +1,6 @@
-/** Several requests on one connection, and clients that write before they read. */
+/** Several requests on one connection, clients that write before they read, and clients that never close. */
+import { once } from "node:events";
+import { connect } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
 import { backendRenderHead, declared, RawConnection } from "../../support/raw-connection.ts";
@@ -54,6 +56,29 @@ describe("on one connection", () => {
     expect(warnings).toEqual([]);
   });
 
+  it("a render behind a long one is stopped as well if the client leaves", async () => {
+    const typst = await makeFakeTypst(`cat > /dev/null; ${waitFor("go")}`);
+    const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: typst.path, SERVICE_MAX_CONCURRENT_RENDERS: "2" });
+    const connection = new RawConnection(backend.url);
+    await connection.write(request('{"source":"a"}') + request('{"source":"b"}'));
+    await expect.poll(() => backend.metric("service_renders_running")).toBe(2);
+    connection.reset();
+    await expect.poll(() => backend.metric("service_render_requests_total", { outcome: "client_gone" })).toBe(2);
+    await typst.signal("go");
+  });
+
+  it("renders one after another leave no listeners behind", async () => {
+    const backend = await startTemporaryBackend();
+    const accepted = once(backend.server, "connection");
+    await (await backend.fetch("/health")).text();
+    const [socket] = await accepted;
+    const listeners = () => socket.listenerCount("close");
+    const before = listeners();
+    for (let count = 0; count < 3; count++) await (await backend.render({ source: "x" })).bytes();
+    expect(socket.bytesRead).toBeGreaterThan(3 * '{"source":"x"}'.length);
+    await expect.poll(listeners).toBe(before);
+  });
+
   it("an unknown expectation is ignored, and the request is answered", async () => {
     const backend = await startTemporaryBackend();
     const received = await exchange(backend, request('{"source":"x"}', { Expect: "a-miracle", ...CLOSE }));
@@ -66,5 +91,31 @@ describe("on one connection", () => {
     const received = await exchange(backend, request(body, CLOSE));
     expect(received).toMatch(/^HTTP\/1\.1 413 /);
     expect(received).toContain('"code":"request_too_large"');
+  });
+
+  it("a refusal is the last answer if the rest of the body is too large to be read", async () => {
+    const backend = await startTemporaryBackend();
+    const connection = new RawConnection(backend.url);
+    onTestFinished(() => void connection.socket.destroy());
+    await connection.write(backendRenderHead(declared(100 * MEBIBYTE)));
+    const answer = await connection.answer();
+    expect([answer?.status, answer?.headers.get("Connection")]).toEqual([413, "close"]);
+    expect(await connection.closed()).toBe(true);
+  });
+
+  it("nothing is kept open for a client that sends garbage and never closes its side", async () => {
+    const backend = await startTemporaryBackend();
+    const socket = connect({ port: Number(backend.url.port), host: backend.url.hostname, allowHalfOpen: true });
+    onTestFinished(() => void socket.destroy());
+    socket.on("error", () => {}).resume();
+    socket.write("garbage\r\n\r\n");
+    await once(socket, "end");
+    const connections = () => new Promise((resolve) => backend.server.getConnections((_, count) => resolve(count)));
+    await expect.poll(connections).toBe(0);
+  });
+
+  it("a request has a deadline on every route, and it is later than that for bodies", async () => {
+    const { server } = await startTemporaryBackend();
+    expect(server.requestTimeout).toBe(90_000);
   });
 });

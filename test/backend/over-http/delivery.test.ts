@@ -1,8 +1,14 @@
 /** Delivery of outputs to clients that read slowly or not at all: what it holds, for how long, and whom it affects. */
+import { tmpdir } from "node:os";
+import Fastify from "fastify";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
+import { Deliveries } from "../../../backend/http/delivery.ts";
+import { Spool } from "../../../backend/render/spool.ts";
+import { LOOPBACK } from "../../../scripts/local-service.ts";
 import { makeFakeTypst } from "../../support/fake-typst.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { sendWithoutReading } from "../../support/raw-connection.ts";
+import { RawConnection, sendWithoutReading } from "../../support/raw-connection.ts";
 import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
 
 const MEBIBYTE = 1024 ** 2;
@@ -83,6 +89,31 @@ describe("an output that is not read", () => {
     for (const { socket } of readers) socket.destroy();
     await expect.poll(() => held(backend)).toEqual([0, 0, 0]);
     expect((await (await render("hoarder")).bytes()).length).toBe(LARGE_BYTES);
+  });
+});
+
+describe("an output that is ready when its connection has closed", () => {
+  it("is dropped at once, also that of a request behind another on the connection", async () => {
+    const memory = new ByteBudget({ maxBytes: MEBIBYTE, maxBytesPerRequest: MEBIBYTE });
+    const deliveries = new Deliveries({ silenceMilliseconds: 3_600_000, totalMilliseconds: 3_600_000 });
+    const app = Fastify();
+    onTestFinished(() => app.close());
+    const begun: string[] = [];
+    const ends: string[] = [];
+    app.get("/:name", async (request, reply) => {
+      begun.push(request.url);
+      await new Promise((resolve) => request.raw.socket.once("close", resolve));
+      const output = new Spool({ directory: tmpdir(), maxOutputBytes: MEBIBYTE, memory, disk: memory }, "caller");
+      await output.append(Buffer.from("an output"));
+      ends.push((await deliveries.deliver(reply, { output, extension: "pdf" }, null)).end);
+      reply.hijack();
+    });
+    const connection = new RawConnection(new URL(await app.listen({ host: LOOPBACK, port: 0 })));
+    await connection.write("GET /first HTTP/1.1\r\nHost: x\r\n\r\nGET /second HTTP/1.1\r\nHost: x\r\n\r\n");
+    await expect.poll(() => begun).toEqual(["/first", "/second"]);
+    connection.reset();
+    await expect.poll(() => ends).toEqual(["client_gone", "client_gone"]);
+    expect([deliveries.underWay, memory.reservedBytes]).toEqual([0, 0]);
   });
 });
 

@@ -173,5 +173,7 @@ describe("a backend that is stopped", () => {
     await expectProblem(await backend.render(named("late")), "service_unavailable");
     await typst.signal("go");
     expect([(await held).status, (await queued).status]).toEqual([200, 200]);
+    // A connection that is kept would keep the process from ending.
+    expect((await held).headers.get("Connection")).toBe("close");
   });
 });

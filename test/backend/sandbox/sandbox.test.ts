@@ -17,11 +17,21 @@ import { RenderDirectory } from "../../../backend/work-directory/render-director
 import { renderArguments } from "../../../compile/command-line.ts";
 import { findOnPath } from "../../../machine/programs.mjs";
 import type { Output } from "../../../rules/output-options.ts";
-import { openDescriptors, processesOf, processStatus, readProc, typstProcessesOf } from "../../support/processes.ts";
+import {
+  isRunning,
+  openDescriptors,
+  processesOf,
+  processStatus,
+  readProc,
+  typstProcessesOf,
+} from "../../support/processes.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { landlockObstacle, openTestSandbox, PAGES, PDF, type TestSandbox } from "../../support/test-sandbox.ts";
 
 const landlockTitle = landlockObstacle === null ? "landlock" : `landlock (skipped: ${landlockObstacle})`;
+
+/** Much longer than the kernel takes. */
+const END_TIMEOUT_MILLISECONDS = 20_000;
 
 const ESCAPES = ["reads a file of the host", "writes outside of its output", "opens a socket"];
 
@@ -191,6 +201,17 @@ describe.each<[string, SandboxMode, boolean]>([
     expect(own.toSorted()).toEqual([...allocator, "TZ=UTC"]);
   });
 
+  test("ends with the process that started it, even if nothing cleans up", async () => {
+    const { pid } = await waitingTypst(mode);
+    const ancestors = [pid];
+    while (ancestors[0] !== process.pid) ancestors.unshift(Number(processStatus(ancestors[0] ?? 0).PPid));
+    process.kill(ancestors[1] ?? 0, "SIGKILL");
+    // The event loop stands still, because the launcher would kill what is left.
+    const deadline = performance.now() + END_TIMEOUT_MILLISECONDS;
+    while (isRunning(pid) && performance.now() < deadline) {}
+    expect(isRunning(pid)).toBe(false);
+  });
+
   test("has its resource limits and cannot raise them", async () => {
     const { pid } = await waitingTypst(mode, {
       SERVICE_RENDER_MEMORY_BYTES: "268435456",
@@ -242,6 +263,8 @@ describe("a Typst in bubblewrap", () => {
     const { pid } = await waitingTypst("bubblewrap");
     const inside = processStatus(pid).NSpid?.split("\t").at(-1);
     expect(Number(inside)).toBeLessThanOrEqual(2);
+    // The session of the process that started it would be 0 in here.
+    expect(processStatus(pid).NSsid?.split("\t").at(-1)).not.toBe("0");
     expect(await readdir(`/proc/${pid}/root`)).not.toContain("proc");
   });
 

@@ -106,50 +106,6 @@ describe("the UTF-8 validator agrees with the platform's decoder", () => {
   });
 });
 
-const BROKEN_SEQUENCES: readonly [name: string, bytes: readonly number[]][] = [
-  ["a continuation byte alone", [0x80]],
-  ["a lead byte alone", [0xc3]],
-  ["an overlong solidus", [0xc0, 0xaf]],
-  ["an overlong form of three bytes", [0xe0, 0x80, 0xaf]],
-  ["an encoded surrogate", [0xed, 0xa0, 0x80]],
-  ["an encoded pair of surrogates", [0xed, 0xa0, 0xbd, 0xed, 0xb8, 0x80]],
-  ["a sequence cut short", [0xf0, 0x9f, 0x98]],
-  ["a value past U+10FFFF", [0xf4, 0x90, 0x80, 0x80]],
-  ["a lead byte past F4", [0xf7, 0xbf, 0xbf, 0xbf]],
-  ["a lead byte of a sequence of five", [0xf8, 0x88, 0x80, 0x80, 0x80]],
-  ["FF", [0xff]],
-];
-
-/** Requests with a place, marked by ☃, where any text may stand. */
-const PLACES: readonly [place: string, request: string][] = [
-  ["source", '{"source":"☃"}'],
-  ["a field's name", '{"source":"a","☃":1}'],
-  ["an unknown field", '{"source":"a","x":["☃"]}'],
-  ["a files key", '{"source":"a","files":{"☃":{"encoding":"text","content":"x"}}}'],
-  ["the name of a file's field", '{"source":"a","files":{"a":{"encoding":"text","content":"x","☃":1}}}'],
-  ["an encoding", '{"source":"a","files":{"a":{"encoding":"☃","content":"x"}}}'],
-  ["a text", '{"source":"a","files":{"a":{"encoding":"text","content":"☃"}}}'],
-  ["Base64", '{"source":"a","files":{"a":{"encoding":"base64","content":"☃"}}}'],
-  ["a string of data", '{"source":"a","data":["☃"]}'],
-  ["a key of data", '{"source":"a","data":{"☃":1}}'],
-  ["a key of data on the way to an error", '{"source":"a","data":{"☃":"\\ud800"}}'],
-  ["a file name", '{"source":"a","output":{"filename":"☃"}}'],
-  ["pages", '{"source":"a","output":{"pages":"☃"}}'],
-  ["a standard", '{"source":"a","output":{"standards":["☃"]}}'],
-  ["a format", '{"source":"a","output":{"format":"☃"}}'],
-  ["the name of an output field", '{"source":"a","output":{"☃":1}}'],
-];
-
-describe.each(PLACES)("in %s", (_place, request) => {
-  it.each(BROKEN_SEQUENCES)("%s makes the body malformed", (_name, sequence) => {
-    const [before = "", after = ""] = request.split("☃");
-    const body = Uint8Array.from([...bodyOf(before), ...sequence, ...bodyOf(after)]);
-    const problem = problemOf(body);
-    expect(problem?.code).toBe("invalid_request");
-    expect(problem?.context).toEqual({});
-  });
-});
-
 describe("a byte order mark", () => {
   it("makes the body malformed, in UTF-8 and in UTF-16", () => {
     for (const mark of [

@@ -11,33 +11,27 @@ export interface Verdict {
 const ACCEPTED: Verdict = { code: null, rule: null };
 const INVALID: Verdict = { code: "invalid_request", rule: null };
 
-export interface KeyRules {
-  readonly isCharacter: (character: string) => boolean;
-  readonly minSegmentLength: number;
-  readonly maxSegmentLength: number;
-  readonly minKeyLength: number;
-  readonly maxKeyLength: number;
-  readonly isOnlyDots: (segment: string) => boolean;
-  readonly prepare: (key: string) => string;
-  readonly maxKeys: number;
-  readonly fold: (key: string) => string;
-  /** Whether a file of this name is a directory of the key. */
-  readonly isAncestor: (file: string, key: string) => boolean;
-  readonly order: readonly ("too_many_keys" | "case_collision" | "ancestor_collision")[];
-}
+export type KeyRules = typeof KEY_RULES;
 
-export const KEY_RULES: KeyRules = {
-  isCharacter: (character) => /^[A-Za-z0-9._-]$/.test(character) && character !== "\n",
+const SET_RULES: readonly ("too_many_keys" | "case_collision" | "ancestor_collision")[] = [
+  "too_many_keys",
+  "case_collision",
+  "ancestor_collision",
+];
+
+export const KEY_RULES = {
+  isCharacter: (character: string) => /^[A-Za-z0-9._-]$/.test(character) && character !== "\n",
   minSegmentLength: 1,
   maxSegmentLength: 255,
   minKeyLength: 1,
   maxKeyLength: 512,
-  isOnlyDots: (segment) => /^\.+$/.test(segment),
-  prepare: (key) => key,
+  isOnlyDots: (segment: string) => /^\.+$/.test(segment),
+  prepare: (key: string) => key,
   maxKeys: 1024,
-  fold: (key) => key.toLowerCase(),
-  isAncestor: (file, key) => key.startsWith(`${file}/`),
-  order: ["too_many_keys", "case_collision", "ancestor_collision"],
+  fold: (key: string) => key.toLowerCase(),
+  /** Whether a file of this name is a directory of the key. */
+  isAncestor: (file: string, key: string) => key.startsWith(`${file}/`),
+  order: SET_RULES,
 };
 
 export function validateKeys(keys: readonly string[], rules: KeyRules): Verdict {
@@ -73,59 +67,41 @@ export function isValidKeySlowly(key: string, rules = KEY_RULES): boolean {
 
 export type Output = Readonly<Record<string, unknown>>;
 
-export interface OutputRules {
-  readonly formats: readonly string[];
-  readonly defaultFormat: string;
-  readonly fields: Readonly<Record<string, readonly string[]>>;
-  readonly nullable: readonly string[];
-  readonly versions: readonly string[];
-  readonly standards: readonly string[];
-  readonly maxStandards: number;
-  readonly archives: readonly string[];
-  readonly minPage: number;
-  readonly minPpi: number;
-  readonly maxPpi: number;
-  readonly isInteger: (value: number) => boolean;
-  readonly maxLength: number;
-  readonly lengthOf: (pages: string) => number;
-  readonly maxSelections: number;
-  readonly split: (pages: string) => readonly string[];
-  readonly selection: RegExp;
-  readonly isBackwards: (first: string, last: string) => boolean;
-  readonly pdfAVersion: Readonly<Record<string, string>>;
-  readonly taggedStandards: readonly string[];
-  readonly pdfA4Standards: readonly string[];
-  readonly rules: readonly OutputRule[];
-}
-
 export interface OutputRule {
   readonly id: string;
   /** Where an error points. */
   readonly field: string;
-  readonly isBroken: (output: Output, rules: OutputRules) => boolean;
+  readonly isBroken: (output: Output, rules: typeof VALUES) => boolean;
 }
 
 const pagesOf = (output: Output): string | null => (typeof output.pages === "string" ? output.pages : null);
-const selectionsOf = (output: Output, rules: OutputRules): readonly string[] => {
+const selectionsOf = (output: Output, rules: typeof VALUES): readonly string[] => {
   const pages = pagesOf(output);
   return pages === null ? [] : rules.split(pages);
 };
 const standardsOf = (output: Output): readonly unknown[] => (Array.isArray(output.standards) ? output.standards : []);
-const profilesOf = (output: Output, { pdfAVersion }: OutputRules): string[] =>
+const profilesOf = (output: Output, { pdfAVersion }: typeof VALUES): string[] =>
   standardsOf(output)
     .map(String)
     .filter((standard) => standard in pdfAVersion);
 const isImage = ({ format }: Output) => format === "png" || format === "svg";
 const isGiven = (value: unknown) => value !== undefined && value !== null;
 
-export const OUTPUT_RULES: OutputRules = {
+const FIELDS: Readonly<Record<string, readonly string[]>> = {
+  pdf: ["format", "filename", "version", "standards", "pages"],
+  png: ["format", "filename", "page", "pages", "archive", "ppi"],
+  svg: ["format", "filename", "page", "pages", "archive"],
+};
+const PDF_A_VERSION: Readonly<Record<string, string>> = {
+  ...{ "a-1b": "1.4", "a-1a": "1.4", "a-2b": "1.7", "a-2u": "1.7", "a-2a": "1.7" },
+  ...{ "a-3b": "1.7", "a-3u": "1.7", "a-3a": "1.7", "a-4": "2.0", "a-4f": "2.0", "a-4e": "2.0" },
+};
+
+/** What the rules are made of. */
+const VALUES = {
   formats: ["pdf", "png", "svg"],
   defaultFormat: "pdf",
-  fields: {
-    pdf: ["format", "filename", "version", "standards", "pages"],
-    png: ["format", "filename", "page", "pages", "archive", "ppi"],
-    svg: ["format", "filename", "page", "pages", "archive"],
-  },
+  fields: FIELDS,
   nullable: ["filename", "version", "page", "pages", "archive"],
   versions: ["1.4", "1.5", "1.6", "1.7", "2.0"],
   standards: ["a-1b", "a-1a", "a-2b", "a-2u", "a-2a", "a-3b", "a-3u", "a-3a", "a-4", "a-4f", "a-4e", "ua-1"],
@@ -134,91 +110,91 @@ export const OUTPUT_RULES: OutputRules = {
   minPage: 1,
   minPpi: 1,
   maxPpi: 300,
-  isInteger: Number.isInteger,
+  isInteger: (value: number) => Number.isInteger(value),
   maxLength: 256,
-  lengthOf: (pages) => [...pages].length,
+  lengthOf: (pages: string) => [...pages].length,
   maxSelections: 64,
-  split: (pages) => pages.split(","),
+  split: (pages: string) => pages.split(","),
   selection: /^[1-9][0-9]{0,8}(?:-(?:[1-9][0-9]{0,8})?)?$/,
-  isBackwards: (first, last) => Number(last) < Number(first),
-  pdfAVersion: {
-    ...{ "a-1b": "1.4", "a-1a": "1.4", "a-2b": "1.7", "a-2u": "1.7", "a-2a": "1.7" },
-    ...{ "a-3b": "1.7", "a-3u": "1.7", "a-3a": "1.7", "a-4": "2.0", "a-4f": "2.0", "a-4e": "2.0" },
-  },
+  isBackwards: (first: string, last: string) => Number(last) < Number(first),
+  pdfAVersion: PDF_A_VERSION,
   taggedStandards: ["ua-1", "a-1a", "a-2a", "a-3a"],
   pdfA4Standards: ["a-4", "a-4f", "a-4e"],
-  rules: [
-    {
-      id: "page_selection_too_long",
-      field: "pages",
-      isBroken: (output, { lengthOf, maxLength }) => lengthOf(pagesOf(output) ?? "") > maxLength,
-    },
-    {
-      id: "page_selection_too_many_segments",
-      field: "pages",
-      isBroken: (output, rules) => selectionsOf(output, rules).length > rules.maxSelections,
-    },
-    {
-      id: "page_selection_malformed",
-      field: "pages",
-      isBroken: (output, rules) => selectionsOf(output, rules).some((selection) => !rules.selection.test(selection)),
-    },
-    {
-      id: "page_range_end_precedes_start",
-      field: "pages",
-      isBroken: (output, rules) =>
-        selectionsOf(output, rules).some((selection) => {
-          const [first = "", last = ""] = selection.split("-");
-          return last !== "" && rules.isBackwards(first, last);
-        }),
-    },
-    {
-      id: "duplicate_standards",
-      field: "standards",
-      isBroken: (output) => new Set(standardsOf(output)).size < standardsOf(output).length,
-    },
-    {
-      id: "multiple_pdf_a_standards",
-      field: "standards",
-      isBroken: (output, rules) => profilesOf(output, rules).length > 1,
-    },
-    {
-      id: "ua_1_with_pdf_a_4",
-      field: "standards",
-      isBroken: (output, { pdfA4Standards }) =>
-        standardsOf(output).includes("ua-1") &&
-        pdfA4Standards.some((standard) => standardsOf(output).includes(standard)),
-    },
-    {
-      id: "version_conflicts_with_standard",
-      field: "version",
-      isBroken: (output, rules) =>
-        isGiven(output.version) &&
-        profilesOf(output, rules).some((profile) => rules.pdfAVersion[profile] !== output.version),
-    },
-    {
-      id: "ua_1_with_pdf_2_0",
-      field: "version",
-      isBroken: (output) => standardsOf(output).includes("ua-1") && output.version === "2.0",
-    },
-    {
-      id: "pages_with_tagged_standard",
-      field: "pages",
-      isBroken: (output, { taggedStandards }) =>
-        pagesOf(output) !== null && taggedStandards.some((standard) => standardsOf(output).includes(standard)),
-    },
-    {
-      id: "pages_requires_archive",
-      field: "pages",
-      isBroken: (output) => isImage(output) && isGiven(output.pages) && !isGiven(output.archive),
-    },
-    {
-      id: "page_with_archive",
-      field: "page",
-      isBroken: (output) => isImage(output) && isGiven(output.page) && isGiven(output.archive),
-    },
-  ],
 };
+
+const RULES: readonly OutputRule[] = [
+  {
+    id: "page_selection_too_long",
+    field: "pages",
+    isBroken: (output, { lengthOf, maxLength }) => lengthOf(pagesOf(output) ?? "") > maxLength,
+  },
+  {
+    id: "page_selection_too_many_segments",
+    field: "pages",
+    isBroken: (output, rules) => selectionsOf(output, rules).length > rules.maxSelections,
+  },
+  {
+    id: "page_selection_malformed",
+    field: "pages",
+    isBroken: (output, rules) => selectionsOf(output, rules).some((selection) => !rules.selection.test(selection)),
+  },
+  {
+    id: "page_range_end_precedes_start",
+    field: "pages",
+    isBroken: (output, rules) =>
+      selectionsOf(output, rules).some((selection) => {
+        const [first = "", last = ""] = selection.split("-");
+        return last !== "" && rules.isBackwards(first, last);
+      }),
+  },
+  {
+    id: "duplicate_standards",
+    field: "standards",
+    isBroken: (output) => new Set(standardsOf(output)).size < standardsOf(output).length,
+  },
+  {
+    id: "multiple_pdf_a_standards",
+    field: "standards",
+    isBroken: (output, rules) => profilesOf(output, rules).length > 1,
+  },
+  {
+    id: "ua_1_with_pdf_a_4",
+    field: "standards",
+    isBroken: (output, { pdfA4Standards }) =>
+      standardsOf(output).includes("ua-1") && pdfA4Standards.some((standard) => standardsOf(output).includes(standard)),
+  },
+  {
+    id: "version_conflicts_with_standard",
+    field: "version",
+    isBroken: (output, rules) =>
+      isGiven(output.version) &&
+      profilesOf(output, rules).some((profile) => rules.pdfAVersion[profile] !== output.version),
+  },
+  {
+    id: "ua_1_with_pdf_2_0",
+    field: "version",
+    isBroken: (output) => standardsOf(output).includes("ua-1") && output.version === "2.0",
+  },
+  {
+    id: "pages_with_tagged_standard",
+    field: "pages",
+    isBroken: (output, { taggedStandards }) =>
+      pagesOf(output) !== null && taggedStandards.some((standard) => standardsOf(output).includes(standard)),
+  },
+  {
+    id: "pages_requires_archive",
+    field: "pages",
+    isBroken: (output) => isImage(output) && isGiven(output.pages) && !isGiven(output.archive),
+  },
+  {
+    id: "page_with_archive",
+    field: "page",
+    isBroken: (output) => isImage(output) && isGiven(output.page) && isGiven(output.archive),
+  },
+];
+
+export const OUTPUT_RULES = { ...VALUES, rules: RULES };
+export type OutputRules = typeof OUTPUT_RULES;
 
 /** The first rule that an output of valid fields breaks. */
 export function brokenOutputRule(output: Output, rules = OUTPUT_RULES): OutputRule | undefined {
