@@ -133,6 +133,8 @@ export function buildBackend(
     },
   });
   pendingAnswers.watch(app.server);
+  // Each request that waits for its answer listens to its connection. Node takes more than ten for a leak, and writes that to the log.
+  app.server.on("connection", (socket: Socket) => socket.setMaxListeners(0));
   // An unknown expectation may be ignored (RFC 9110, section 10.1.1). There is no problem code for 417.
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   // Handlers get their requests before the body is read: only the render route reads one, after it has validated the token.

@@ -41,6 +41,21 @@ describe("on one connection", () => {
     expect(await backend.metric("service_render_requests_total", { outcome: "ok" })).toBe(2);
   });
 
+  it("many requests at once are answered in their order, and Node takes none of them for a leak", async () => {
+    const warnings: string[] = [];
+    const keep = ({ message }: Error) => void warnings.push(message);
+    process.on("warning", keep);
+    onTestFinished(() => void process.off("warning", keep));
+    const backend = await startTemporaryBackend({
+      SERVICE_MAX_QUEUED_RENDERS: "0",
+      SERVICE_MAX_CONCURRENT_RENDERS: "1",
+    });
+    const received = await exchange(backend, request('{"source":"x"}').repeat(20) + request("not JSON", CLOSE));
+    const answers = ["HTTP/1.1 200", ...Array(19).fill("HTTP/1.1 429"), "HTTP/1.1 400"];
+    expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(answers);
+    expect(warnings).toEqual([]);
+  });
+
   it("a render behind a long one is stopped as well if the client leaves", async () => {
     const typst = await makeFakeTypst(`cat > /dev/null; ${waitFor("go")}`);
     const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: typst.path, SERVICE_MAX_CONCURRENT_RENDERS: "2" });
