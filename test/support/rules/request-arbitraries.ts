@@ -580,15 +580,3 @@ export const randomBody: Arbitrary<Uint8Array> = fc
     alignment,
   )
   .map(([bytes, offset]) => placedAt(offset, Uint8Array.from(bytes)));
-
-/** Text that is JSON or nearly JSON. */
-export const jsonLikeText: Arbitrary<string> = weighted(
-  [3, wildValueText],
-  [
-    3,
-    fc
-      .tuple(wildValueText, fc.array(mutation, { minLength: 1, maxLength: 2 }))
-      .map(([text, mutations]) => Buffer.from(mutated(text, mutations)).toString("utf8")),
-  ],
-  [1, fc.string({ unit: fc.constantFrom(...'[]{}":,0123456789+-.eEtrufalsn\\ \n'), maxLength: 16 })],
-);
