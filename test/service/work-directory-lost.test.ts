@@ -125,7 +125,9 @@ describe("a work directory that loses something", () => {
     expect((await render(backend)).status).toBe(200);
     await expect.poll(() => typstProcessesOf(workDirectory)).toHaveLength(1);
     await rm(join(workDirectory, "sandbox-root"), { recursive: true });
-    await expectProblem(await render(backend), "service_unavailable");
+    // A backend that has noticed the loss first has closed its connections.
+    const answer = await render(backend).catch(() => null);
+    if (answer !== null) await expectProblem(answer, "service_unavailable");
     expect(await endOf(backend)).toEqual(lossOf("sandbox-root", workDirectory));
   });
 

@@ -130,7 +130,7 @@ describe("a success without a page", () => {
 
 describe("a problem", () => {
   it.each([
-    [{ kind: "refused-by-typst" }, /^Typst could not make/],
+    [{ kind: "refused-by-typst" }, /^Typst could not produce/],
     [{ kind: "out-of-memory", limitBytes: 123 }, /memory.* 123 bytes/],
     [{ kind: "several-pages" }, /several pages.*"page".*"archive"/],
     [{ kind: "page-missing", page: 9 }, /no page 9/],
