@@ -95,22 +95,25 @@ export async function trySystemd({ suite, systemd }: (typeof SYSTEMS)[number], c
     const load = await startLoad(leader, PROXY_URL, 500);
     for (const unit of [...BACKENDS, ...EDGES]) {
       await inside("systemctl", "restart", unit);
-      const port = unit.slice(unit.indexOf("@") + 1);
-      await until(`${unit} to answer`, async () => {
-        const path = unit.includes("backend") ? "ready" : "health";
-        return (await curl(leader, `http://127.0.0.1:${port}/${path}`)).status === 200;
-      });
+      await untilReady(leader, unit);
     }
     await expectNoLoss(load, `every unit restarted, one after the other, behind nginx (${round} of 3)`, say);
   }
   const underKill = await startLoad(leader, PROXY_URL, 100);
   await inside("systemctl", "kill", "--signal=KILL", BACKENDS[0] ?? "");
   await expectNoLoss(underKill, "kill -9 of a backend", say);
+  // Until it is started again, its result is that of the kill.
+  for (const unit of BACKENDS) await untilReady(leader, unit);
   if (systemd === "257") await tryWrongUnit(shell, say);
   await inside("systemctl", "stop", ...EDGES, ...BACKENDS);
   const results = await inside("systemctl", "show", "--property=Result", "--value", ...EDGES, ...BACKENDS);
   if (results.split(/\s+/).some((result) => result !== "success")) throw new Error(`stopped with ${results}`);
   say("stop: every unit ends with success");
+}
+
+async function untilReady(leader: number, unit: string): Promise<void> {
+  const url = `http://127.0.0.1:${unit.split("@")[1]}/${unit.includes("backend") ? "ready" : "health"}`;
+  await until(`${unit} to answer`, async () => (await curl(leader, url)).status === 200);
 }
 
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
