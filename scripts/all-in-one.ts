@@ -20,7 +20,7 @@ const HEALTH_PORT = 8789;
 const RENDER_TIMEOUT_MILLISECONDS = 7000;
 const POLL_MILLISECONDS = 20;
 
-const randomToken = () => randomBytes(24).toString("base64url");
+const randomToken = () => randomBytes(32).toString("base64url");
 
 try {
   process.exitCode = await run();

@@ -20,7 +20,7 @@ export async function localTokens(): Promise<string> {
   if (process.env.SERVICE_API_TOKENS) return process.env.SERVICE_API_TOKENS;
   const present = await localToken();
   if (present !== null) return present;
-  const token = randomBytes(24).toString("base64url");
+  const token = randomBytes(32).toString("base64url");
   await mkdir(dirname(TOKEN_FILE), { recursive: true });
   await writeFile(TOKEN_FILE, `${token}\n`, { mode: 0o600 });
   return token;

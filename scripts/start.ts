@@ -87,7 +87,7 @@ async function startBoth(
   settings: Readonly<Record<string, string>>,
   { typstPath, tokens, edgePort, backendPort, workDirectory }: StartOptions,
 ): Promise<{ readonly edge: LocalEdge; readonly backend: LocalBackend }> {
-  const backendToken = randomBytes(24).toString("base64url");
+  const backendToken = randomBytes(32).toString("base64url");
   const starts = [
     startEdge(
       {
