@@ -79,10 +79,11 @@ it("clients that close without a reset, which workerd does not notice, hold thei
   const shared = await startTestService({
     settings: {
       SERVICE_API_TOKENS: `${API_TOKEN}, other:${otherToken}`,
-      SERVICE_QUEUE_DEADLINE_SECONDS: "6",
+      // Long enough for a newcomer to outwait two endless renders, also on busy cores.
+      SERVICE_QUEUE_DEADLINE_SECONDS: "15",
       SERVICE_RENDER_TIMEOUT_SECONDS: "6",
     },
-    backendSettings: { SERVICE_MAX_CONCURRENT_RENDERS: "2", SERVICE_RENDER_CPU_SECONDS: "2" },
+    backendSettings: { SERVICE_MAX_CONCURRENT_RENDERS: "2", SERVICE_RENDER_CPU_SECONDS: "1" },
   });
   onTestFinished(() => shared.stop());
   const body = endlessBody(10);
