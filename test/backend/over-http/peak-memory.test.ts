@@ -3,10 +3,10 @@ import { expect, it } from "vitest";
 import { type RenderBody, startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
 
 const MEBIBYTE = 1024 ** 2;
-/** Typst's own values take 32 bytes each. */
-const LARGE = { source: "#let values = range(6000000)\n#values.len()" };
-/** Grows for about a second until it meets the limit. */
-const GROWING = { source: "#let values = ()\n#for i in range(100000000) { values.push((i, i)) }" };
+/** Typst's own values take 32 bytes each. The loop keeps them long enough for a reading on a fast machine. */
+const LARGE = { source: "#let values = range(6000000)\n#for i in range(6000000) {}\n#values.len()" };
+/** Grows slowly until it meets the limit. */
+const GROWING = { source: "#let values = ()\n#for i in range(10000) { for j in range(1000) { values.push((i, j)) } }" };
 
 /** What one render adds to the sum and the count of the histogram. */
 async function observed(backend: TestBackend, body: RenderBody): Promise<{ bytes: number; count: number }> {
