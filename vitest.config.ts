@@ -47,7 +47,7 @@ export default defineConfig({
         test: {
           name: "node",
           include: ["test/{architecture,backend,cli,client,scripts,service}/**/*.test.ts"],
-          globalSetup: "./test/provide-typst.ts",
+          globalSetup: ["./test/provide-typst.ts", "./test/provide-command-line.ts"],
         },
       },
       {

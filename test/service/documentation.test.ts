@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
+import { PROGRAM } from "../support/command-line.ts";
 import { blocksOf } from "../support/markdown-blocks.ts";
 import { readPdf } from "../support/pdf-reader.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
@@ -87,7 +88,7 @@ describe("docs/templates.md", () => {
     expect(mistakesOf(templates).length).toBeGreaterThan(20);
   });
 
-  it("keeps in its snippets what it says of them", async () => {
+  it("has snippets that show what it says they show", async () => {
     const textOf = async (start: string) => {
       const snippet = snippetsOf(templates).find(({ place }) => place.startsWith(start));
       return (await readPdf(await (await service.render(snippet?.request ?? {})).bytes())).pageTexts;
@@ -154,7 +155,7 @@ async function makeCheckout(): Promise<string> {
   );
   await writeFile(
     join(bin, "npx"),
-    `#!/bin/sh\n[ "$1" = document-rendering ] || exit 64\nshift\nexec node ${PROJECT}cli/main.ts "$@"\n`,
+    `#!/bin/sh\n[ "$1" = document-rendering ] || exit 64\nshift\nexec node ${PROGRAM} "$@"\n`,
   );
   for (const name of ["npm", "npx"]) await chmod(join(bin, name), 0o755);
   return folder;
@@ -230,7 +231,7 @@ describe("the commands", () => {
     expect(made === undefined ? run.stdout.length : (await readFile(join(folder, made))).length).toBeGreaterThan(20);
   });
 
-  it("that are not run here exist", async () => {
+  it("that this test does not run exist", async () => {
     const {
       scripts,
       devDependencies,
