@@ -1,7 +1,6 @@
 /**
  * Forwards a validated render to the backends by HTTP. `try-backends.ts` decides which of them, when and how often.
  */
-
 import {
   BACKEND_TOKEN_HEADER,
   CALLER_HEADER,

@@ -1,7 +1,6 @@
 /**
  * `POST /v1/render` at the edge: validates the request completely, forwards its bytes to a backend and returns the response.
  */
-
 import type { BodyCollector } from "../../protocol/body-collector.ts";
 import { validateDeclaredSize } from "../../rules/declared-size.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";
