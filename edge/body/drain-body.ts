@@ -7,8 +7,8 @@
  */
 import type { EdgeContext } from "../context.ts";
 import { loggedClientSignal } from "../log/request-log.ts";
-import { BodyReader } from "./body-reader.ts";
 import { FairLimit } from "./fair-limit.ts";
+import { BodyReader } from "./read-body.ts";
 
 /** One and a half times the default limit of a body. */
 const MAX_DRAINED_BYTES = 32 * 1024 * 1024;
