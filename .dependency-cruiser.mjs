@@ -111,7 +111,7 @@ export default {
       from: DECIDING_ON_BACKENDS,
       to: {
         path: "^(edge/|node_modules/)",
-        pathNot: [`^edge/backends/(?!(${BACKEND_TRANSPORT.join("|")})\\.ts$)`, "^edge/(clock|body/held-body)\\.ts$"],
+        pathNot: [`^edge/backends/(?!(${BACKEND_TRANSPORT.join("|")})\\.ts$)`, "^edge/(clock|body/body-memory)\\.ts$"],
       },
     },
     {
