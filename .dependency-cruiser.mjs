@@ -96,7 +96,8 @@ export default {
     },
     {
       name: "playground-is-a-client",
-      comment: "playground/ runs in browsers: it imports itself, the client, data-schema/, the rules and packages for browsers.",
+      comment:
+        "playground/ runs in browsers: it imports itself, the client, data-schema/, the rules and packages for browsers.",
       from: { path: "^playground/" },
       to: { pathNot: "^(playground|client|data-schema|protocol|rules|node_modules)/" },
     },
