@@ -50,7 +50,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "rules",
-          include: ["test/{playground,protocol,rules,simulation}/**/*.test.ts"],
+          include: ["test/{data-schema,playground,protocol,rules,simulation}/**/*.test.ts"],
           globalSetup: "./test/provide-typst.ts",
           // What they test keeps no state, so that no file needs its own process.
           isolate: false,
