@@ -5,7 +5,7 @@ import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
-import { IGNORE_FILE } from "../project/project.ts";
+import { IGNORE_FILE } from "../project/folder-files.ts";
 import { printableLine } from "../terminal.ts";
 
 const MAIN = `// The service puts the JSON of the request here as \`data\`.
