@@ -88,8 +88,8 @@ export function problemOutcome(
   return details.length === 0 ? outcome : { ...outcome, details };
 }
 
-export function failedOutcome({ exitCode, message }: CommandError): Outcome {
-  return { outcome: "failed", exitCode, message };
+export function failedOutcome({ exitCode, message, details }: CommandError): Outcome {
+  return { outcome: "failed", exitCode, message, ...details };
 }
 
 /** Writes a line of JSON. */

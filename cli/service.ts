@@ -12,7 +12,7 @@ import { constraintsFile } from "./constraints-file.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import { proxyOf, useProxies } from "./proxy.ts";
 import { locateService, type ServiceOptions } from "./service-location.ts";
-import { say } from "./terminal.ts";
+import { printableLine, say } from "./terminal.ts";
 import { isPermanent, whyUnexpected, whyUnreachable } from "./unreachable.ts";
 import { tellingFetch } from "./verbose.ts";
 import { VERSION } from "./version.ts";
@@ -67,6 +67,20 @@ export function asCommandError(error: unknown, url: string): unknown {
     return new CommandError(whyUnexpected(error, url), EXIT_CODES.unreachable);
   }
   return error;
+}
+
+/** Whether a server in front of the service has answered that a request is too large: its limit is below that of the service. */
+export function isTooLargeForGateway(error: unknown): boolean {
+  return error instanceof UnexpectedResponseError && error.status === 413;
+}
+
+/** @param sizes of the request, one line each */
+export function tooLargeForGateway(url: string, sizes: readonly string[]): CommandError {
+  const sentence = `${url}: a server in front of the service answered 413, the request is too large for it. Send less, or ask the operator to raise its limit.`;
+  return new CommandError(
+    [sentence, ...sizes.map((line) => printableLine(`  ${line}`))].join("\n"),
+    EXIT_CODES.request,
+  );
 }
 
 /** Ends the waiting for a service that another attempt would not reach either. */

@@ -9,6 +9,7 @@ import { memberHints } from "../local/member-hints.ts";
 import { operatorFolders } from "../local/operator-folders.ts";
 import { findTypst } from "../local/typst.ts";
 import { outputOf } from "../output-options.ts";
+import { requireValidDocuments } from "../project/data-schema.ts";
 import { projectFolder, STANDARD_INPUT } from "../project/folder.ts";
 import { problemDetails } from "../project/problem-details.ts";
 import { collectProject, type Project } from "../project/project.ts";
@@ -33,6 +34,7 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   const documents = flags.line === undefined ? all : [documentOfLine(all, flags.line)];
   const leaveOut = [...(each === STANDARD_INPUT ? [] : [each]), ...all.map(({ path }) => path)];
   const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut, namesData: true });
+  await requireValidDocuments(project, each, documents, "compiled");
   const local = { typstPath: await findTypst(flags.typst), url: flags.url, ...operatorFolders(flags) };
   const failures = new Map<string, EachDocument[]>();
   const progress = startProgress(progressBar(0, documents.length));

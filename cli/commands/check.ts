@@ -35,6 +35,7 @@ import {
 } from "../options.ts";
 import { writeOutput, writeWhole } from "../output-file.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
+import { requireValidData } from "../project/data-schema.ts";
 import { problemDetails } from "../project/problem-details.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import { type DataText, readData } from "../project/request.ts";
@@ -92,6 +93,7 @@ export async function checkProject(source: string, flags: CheckFlags, signal: Ab
   const namesData = flags.data !== undefined;
   const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut, namesData });
   const data = await readData(project, flags.data ?? null);
+  await requireValidData(project, data, "compiled");
   const local = { typstPath: await findTypst(flags.typst), url: flags.url, ...operatorFolders(flags) };
   const rendered = await renderLocally(project, data, output, local, signal);
   if (rendered.kind === "refused") {

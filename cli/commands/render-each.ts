@@ -6,6 +6,7 @@ import { writeFailures } from "../each/failures-file.ts";
 import { type EachOutcome, EachRun, summarise } from "../each/run.ts";
 import { CommandError, type ExitCode, exitCodeOf } from "../exit-codes.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
+import { requireValidDocuments } from "../project/data-schema.ts";
 import { projectFolder, STANDARD_INPUT } from "../project/folder.ts";
 import { collectProject } from "../project/project.ts";
 import { requestOf } from "../project/request.ts";
@@ -35,6 +36,7 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
     const request = requestOf(project, data, output);
     return showRequest({ project, data, request, place: first.path, others: documents.length - 1 }, flags);
   }
+  await requireValidDocuments(project, each, documents, "sent");
   const progress = startProgress("Fetching the constraints");
   try {
     if (!flags.json) for (const note of project.notes) progress.log(`note: ${note}`);

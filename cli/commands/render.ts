@@ -23,11 +23,13 @@ import {
 } from "../options.ts";
 import { writeOutput, writeToStandardOutput } from "../output-file.ts";
 import { extensionOf, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
+import { requireValidData } from "../project/data-schema.ts";
 import { problemDetails } from "../project/problem-details.ts";
 import { collectProject, projectName } from "../project/project.ts";
 import { readData, requestOf } from "../project/request.ts";
+import { sizeInLines } from "../project/request-size.ts";
 import { problemOutcome, retryInWords, writeJson, writeProblem } from "../report.ts";
-import { asCommandError, openService, throwIfPermanent } from "../service.ts";
+import { asCommandError, isTooLargeForGateway, openService, throwIfPermanent, tooLargeForGateway } from "../service.ts";
 import { confirm, printableLine, say, sizeInWords, startProgress } from "../terminal.ts";
 import { checkProject } from "./check.ts";
 import { checkCommand } from "./check-command.ts";
@@ -92,6 +94,7 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   const data = await readData(project, flags.data ?? null);
   const request = requestOf(project, data, output);
   if (flags.dryRun) return showRequest({ project, data, request, place }, flags);
+  await requireValidData(project, data, "sent");
   const json = place === STANDARD_OUTPUT ? process.stderr : process.stdout;
   const timeout = flags.timeout === undefined ? null : AbortSignal.timeout(flags.timeout * 1000);
 
@@ -110,7 +113,8 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
         },
       })
       .catch((error: unknown) => {
-        throw asCommandError(error, service.url);
+        if (!isTooLargeForGateway(error)) throw asCommandError(error, service.url);
+        throw tooLargeForGateway(service.url, sizeInLines(project, data, request, ""));
       });
     if (result.ok) {
       progress.say(`Receiving ${place}`);

@@ -39,7 +39,7 @@ const RESERVED_ON_WINDOWS = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)/i;
  * @throws CommandError that names every row which has no safe file name of its own.
  */
 export async function readDocuments(file: string, folder: string, template: string): Promise<EachDocument[]> {
-  const { bytes, shown } = await readInput(file, folder);
+  const { bytes, shown } = await readInput(file, file, folder);
   const rows = readRows(bytes, shown);
   const names = placeholders(template);
   const documents: EachDocument[] = [];

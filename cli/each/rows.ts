@@ -11,6 +11,8 @@ import { arrayItems } from "../project/json-text.ts";
 export interface Row {
   /** What `{#}` and `--line` mean: the line of JSON Lines, the item of an array, the row of CSV below its header. From one. */
   readonly number: number;
+  /** Of JSON Lines, where the JSON text is this line of the file; otherwise null. */
+  readonly line: number | null;
   /** The same for people. */
   readonly place: string;
   /** The same with the name of the file. */
@@ -83,7 +85,8 @@ function jsonLines(text: string, name: string): Row[] {
   const rows: Row[] = [];
   for (const [index, line] of text.split(/\r?\n/, MAX_LINES).entries()) {
     const number = index + 1;
-    if (line.trim() !== "") rows.push({ number, place: `line ${number}`, where: `${name}:${number}`, data: line });
+    if (line.trim() !== "")
+      rows.push({ number, line: number, place: `line ${number}`, where: `${name}:${number}`, data: line });
   }
   return rows;
 }
@@ -96,7 +99,7 @@ function arrayRows(text: string, name: string): Row[] {
   if (!("items" in read)) throw new CommandError(`${name}:${read.line}:${read.column} is not JSON.`);
   return read.items.map((data, index) => {
     const place = `item ${index + 1}`;
-    return { number: index + 1, place, where: `${name}, ${place}`, data };
+    return { number: index + 1, line: null, place, where: `${name}, ${place}`, data };
   });
 }
 
@@ -119,7 +122,7 @@ function csvRows(text: string, name: string): Row[] {
     const breaks = record.join("").split("\n").length - 1;
     const place = `row ${index + 1} (line ${info.lines - breaks})`;
     const data = JSON.stringify(Object.fromEntries(record.map((value, column) => [names[column], value])));
-    return { number: index + 1, place, where: `${name}, ${place}`, data };
+    return { number: index + 1, line: null, place, where: `${name}, ${place}`, data };
   });
 }
 

@@ -6,10 +6,11 @@
 import { stat } from "node:fs/promises";
 import type { ServiceProblem } from "../../client/client.ts";
 import { ServiceUnreachableError } from "../../client/client.ts";
-import type { OutputOptions } from "../../client/render-request.ts";
+import type { OutputOptions, RenderRequest } from "../../client/render-request.ts";
 import { wait } from "../../client/retry.ts";
 import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
 import { writeOutput } from "../output-file.ts";
+import { problemDetails } from "../project/problem-details.ts";
 import type { Project } from "../project/project.ts";
 import { requestOf } from "../project/request.ts";
 import { problemInWords, problemOutcome, writeJson } from "../report.ts";
@@ -53,6 +54,8 @@ export interface Failure {
   readonly reason: string;
   /** Null if the service has not answered. */
   readonly problem: ServiceProblem | null;
+  /** What this program knows about it, one line each. */
+  readonly details: readonly string[];
 }
 
 export interface EachOutcome {
@@ -65,6 +68,15 @@ export interface EachOutcome {
   readonly failures: readonly Failure[];
   /** Why the run ended before its last document; null if it did not. */
   readonly fatal: CommandError | null;
+}
+
+interface Attempt {
+  readonly document: EachDocument;
+  /** From one. */
+  readonly attempt: number;
+  /** Whether a 503 counts as a failure now. */
+  readonly isLast: boolean;
+  readonly request: RenderRequest;
 }
 
 export class EachRun {
@@ -132,7 +144,8 @@ export class EachRun {
     try {
       const request = requestOf(project, dataOf(document), output);
       const result = await service.client.render(request, { signal });
-      if (!result.ok) return this.#rejected(document, attempt, isLast, result.problem, result.checkedLocally);
+      if (!result.ok)
+        return this.#rejected({ document, attempt, isLast, request }, result.problem, result.checkedLocally);
       const bytes = await writeOutput(document.path, result.body);
       this.#made++;
       this.#pace.succeeded();
@@ -144,7 +157,11 @@ export class EachRun {
       if (this.#signal.aborted) return;
       if (timeout?.aborted) {
         const reason = `there was no answer within ${timeoutSeconds} s (--timeout).`;
-        this.#failed({ document, reason, problem: null }, EXIT_CODES.unreachable);
+        if (json) {
+          const { number: line, path: file } = document;
+          writeJson({ outcome: "failed", exitCode: EXIT_CODES.unreachable, message: reason, line, file });
+        }
+        this.#failed({ document, reason, problem: null, details: [] }, EXIT_CODES.unreachable);
         return;
       }
       // A connection that breaks while the document comes is a TypeError of fetch.
@@ -161,13 +178,8 @@ export class EachRun {
     this.#showProgress();
   }
 
-  #rejected(
-    document: EachDocument,
-    attempt: number,
-    isLast: boolean,
-    problem: ServiceProblem,
-    checkedLocally: boolean,
-  ): void {
+  #rejected(attempted: Attempt, problem: ServiceProblem, checkedLocally: boolean): void {
+    const { document, attempt, isLast, request } = attempted;
     if (problem.origin === "capacity" && attempt < MAX_BUSY_ATTEMPTS) {
       this.#pace.refused(problem.context.retry_after);
       this.#pace.add(() => this.#attempt(document, attempt + 1, isLast), true);
@@ -184,11 +196,14 @@ export class EachRun {
       this.#stop(new CommandError(problemInWords(problem, checkedLocally, more), exitCodeOf(problem)));
       return;
     }
-    if (this.#parts.json) {
+    const { project, json } = this.#parts;
+    const details = problemDetails(problem, project, dataOf(document), request);
+    if (json) {
       const { number: line, path: file } = document;
-      writeJson({ ...problemOutcome(problem, checkedLocally), line, file });
+      writeJson({ ...problemOutcome(problem, checkedLocally, details), line, file });
     }
-    this.#failed({ document, reason: `${problem.code}: ${problem.detail}`, problem }, exitCodeOf(problem));
+    const reason = `${problem.code}: ${problem.detail}`;
+    this.#failed({ document, reason, problem, details }, exitCodeOf(problem));
   }
 
   #failed(failure: Failure, exitCode: ExitCode): void {
@@ -245,6 +260,9 @@ export function summarise(
     .slice(0, MAX_LISTED_FAILURES)
     .map(({ document, reason }) => printableLine(`${document.place}, ${document.path}: ${reason}`));
   if (failures.length > MAX_LISTED_FAILURES) lines.push(`… and ${failures.length - MAX_LISTED_FAILURES} more.`);
+  // Sizes and names of files are the same in all.
+  const details = failures.find((failure) => failure.details.length > 0)?.details ?? [];
+  lines.push(...details.map((line) => printableLine(`  ${line}`)));
   if (fatal !== null) lines.push(fatal.message);
   const counts = [
     `${made} of ${total} documents rendered`,

@@ -75,10 +75,11 @@ async function missing(path: string, name: string): Promise<CommandError> {
  * @throws CommandError as `readNamed` does
  */
 export async function readInput(
+  path: string,
   name: string,
   folder: string,
 ): Promise<{ readonly bytes: Buffer; readonly shown: string }> {
-  if (name !== STANDARD_INPUT) return { bytes: await readNamed(name, name, folder), shown: printableLine(name) };
+  if (path !== STANDARD_INPUT) return { bytes: await readNamed(path, name, folder), shown: printableLine(name) };
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of process.stdin) {

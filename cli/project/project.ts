@@ -5,6 +5,7 @@
  * in both places, and nothing outside of that folder can be read: see folder.ts.
  */
 import { basename, dirname, extname, isAbsolute, join, posix, resolve } from "node:path";
+import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import { closestPath, didYouMean } from "../closest.ts";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
@@ -19,6 +20,8 @@ const MAIN_FILE = "main.typ";
 const DATA_FILE = "data.json";
 /** Fonts are named by their family in a source, so no literal leads to them: those in this folder always come along. */
 const FONT_FILES = "fonts/**/*.{ttf,otf,ttc,otc,TTF,OTF,TTC,OTC}";
+/** What belongs to a template and not to its documents: sent only if the source or the caller names it. */
+const NOT_SENT = [SCHEMA_FILE, "cases/*.json", "cases/*.expected/**"];
 /** What a source is likely to read the data by. */
 const READS_DATA = /\b(?:data|request)\b/;
 
@@ -74,7 +77,8 @@ export async function collectProject(path: string, options: ProjectOptions): Pro
 
   const excluded = new Set([sourcePath, ...leaveOut.map((file) => resolve(file))]);
   if (dataPath !== null) excluded.add(dataPath);
-  const { files, written, notes } = await readFolderFiles(root, [isWhole ? "**" : FONT_FILES], patterns, excluded);
+  const own = { globs: [isWhole ? "**" : FONT_FILES], except: NOT_SENT };
+  const { files, written, notes } = await readFolderFiles(root, own, patterns, excluded);
   const warnings = await followLiterals({ root, sourceName, source, files });
   const sourceNotes = byteOrderMarkNote(source, sourceName);
   if (hasDataFile && dataPath === null && !namesData && READS_DATA.test(source.toString("utf8"))) {

@@ -46,7 +46,11 @@ export function sizeDetails(
   request: RenderRequest,
 ): string[] {
   const limit = limitOf(problem);
-  if (limit === null) return [];
+  return limit === null ? [] : sizeInLines(project, data, request, limit);
+}
+
+/** How large a request is, and its largest files. @param limit in words; empty if it is not known */
+export function sizeInLines(project: Project, data: DataText | null, request: RenderRequest, limit: string): string[] {
   const allowed = limit === "" ? "" : `; the limit is ${limit}`;
   return [
     `The request has ${inBytes(bodyBytes(request))}${allowed}.`,

@@ -3,6 +3,7 @@
  * a JavaScript value.
  */
 import { isUtf8 } from "node:buffer";
+import { basename } from "node:path";
 import {
   binaryFile,
   jsonText,
@@ -16,7 +17,7 @@ import { printableLine } from "../terminal.ts";
 import { byteOrderMarkNote, utf8Text } from "./byte-order-mark.ts";
 import { readInput } from "./folder.ts";
 import { jsonMistake } from "./json-text.ts";
-import type { Project } from "./project.ts";
+import { type Project, shownPath } from "./project.ts";
 
 /** The JSON text of `data`, and where it comes from, for messages. */
 export interface DataText {
@@ -34,18 +35,25 @@ export interface DataText {
  * @throws CommandError when it is not JSON.
  */
 export async function readData(project: Project, path: string | null): Promise<DataText | null> {
-  const name = path ?? project.dataPath;
-  if (name === null) return null;
-  const { bytes, shown } = await readInput(name, project.root);
+  const { root, sourceName, dataPath } = project;
+  const from = path ?? dataPath;
+  if (from === null) return null;
+  const name = path ?? shownPath(root, sourceName, basename(from));
+  const { bytes, shown } = await readInput(from, name, root);
   return { text: validJson(bytes, shown), name, notes: byteOrderMarkNote(bytes, shown) };
 }
 
-/** JSON text without its byte order mark. @throws CommandError that says where the mistake is, by line and column */
-function validJson(bytes: Buffer, name: string): string {
+/**
+ * JSON text without its byte order mark.
+ *
+ * @param firstLine of the text in its file
+ * @throws CommandError that says where the mistake is, by line and column
+ */
+export function validJson(bytes: Buffer, name: string, firstLine = 1): string {
   const text = utf8Text(bytes, name);
   const mistake = jsonMistake(text);
   if (mistake === null) return text;
-  throw new CommandError(`${name}:${mistake.line}:${mistake.column} is not JSON.`);
+  throw new CommandError(`${name}:${firstLine + mistake.line - 1}:${mistake.column} is not JSON.`);
 }
 
 /** The request that renders a project. */
