@@ -2,7 +2,7 @@
  * The data of a project against the `data.schema.json` beside its source, before anything is sent or compiled.
  */
 import { isUtf8 } from "node:buffer";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { createContext, Script } from "node:vm";
 import type { DataSchema, Judgement } from "../../data-schema/data-schema.ts";
 import { findingInWords, MAX_FINDINGS, type SchemaFinding } from "../../data-schema/finding.ts";
@@ -31,7 +31,7 @@ export async function requireValidData(project: Project, data: DataText | null, 
   if (schema === null) return;
   const { findings, count } = limited(() => schema.judge(data?.text ?? "{}"), schemaName(project));
   if (count === 0) return;
-  const file = data === null ? "(no data)" : shownName(data.name);
+  const file = data === null ? "(no data)" : dataName(project, data);
   throw invalidData(
     findings.map((finding) => ({ ...finding, file })),
     count,
@@ -109,6 +109,11 @@ function limited(judge: () => Judgement, name: string): Judgement {
 
 function schemaName({ root, sourceName }: Project): string {
   return printableLine(shownPath(root, sourceName, SCHEMA_FILE));
+}
+
+/** The data of a folder as the caller would name it. */
+function dataName({ root, sourceName, dataPath }: Project, { name }: DataText): string {
+  return shownName(name === dataPath ? shownPath(root, sourceName, basename(name)) : name);
 }
 
 function shownName(name: string): string {
