@@ -96,7 +96,8 @@ export default {
     },
     {
       name: "playground-is-a-client",
-      comment: "playground/ runs in browsers: it imports itself, the client, data-schema/, the rules and packages for browsers.",
+      comment:
+        "playground/ runs in browsers: it imports itself, the client, data-schema/, the rules and packages for browsers.",
       from: { path: "^playground/" },
       to: { pathNot: "^(playground|client|data-schema|protocol|rules|node_modules)/" },
     },
@@ -126,7 +127,7 @@ export default {
       from: DECIDING_ON_BACKENDS,
       to: {
         path: "^(edge/|node_modules/)",
-        pathNot: [`^edge/backends/(?!(${BACKEND_TRANSPORT.join("|")})\\.ts$)`, "^edge/(clock|body/held-body)\\.ts$"],
+        pathNot: [`^edge/backends/(?!(${BACKEND_TRANSPORT.join("|")})\\.ts$)`, "^edge/(clock|body/body-memory)\\.ts$"],
       },
     },
     {

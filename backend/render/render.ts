@@ -2,10 +2,9 @@
  * One render, from a valid request to a finished output: reserve disk space, compile, decide the outcome, and pack the pages
  * of an archive.
  */
-
 import { pageProbeArguments, type RenderCommand } from "../../compile/command-line.ts";
-import { isFont } from "../../compile/file-layout.ts";
 import { programText } from "../../compile/program-text.ts";
+import { isFont } from "../../rules/font-names.ts";
 import type { RenderRequest } from "../../rules/render-request.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
