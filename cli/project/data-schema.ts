@@ -3,7 +3,6 @@
  */
 import { isUtf8 } from "node:buffer";
 import { basename, dirname, join, resolve } from "node:path";
-import { createContext, Script } from "node:vm";
 import type { DataSchema, Judgement } from "../../data-schema/data-schema.ts";
 import { findingInWords, MAX_FINDINGS, type SchemaFinding } from "../../data-schema/finding.ts";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
@@ -13,6 +12,7 @@ import { printableLine } from "../terminal.ts";
 import { isFile, readNamed } from "./folder.ts";
 import { type Project, shownPath } from "./project.ts";
 import { type DataText, STANDARD_INPUT } from "./request.ts";
+import { OUT_OF_TIME, withinSeconds } from "./time-limit.ts";
 
 /** Far above what any data takes: a regular expression or a reference of the schema that takes longer never ends. */
 const MAX_JUDGE_SECONDS = 10;
@@ -87,21 +87,9 @@ export async function readSchemaFile(path: string, name = path): Promise<{ schem
   throw new CommandError(listed(located, read.count, `${shown} is not a schema of JSON Schema 2020-12.`));
 }
 
-const context = createContext({ run: () => {} });
-const script = new Script("run()");
-
-/** Ends what runs without end: V8 interrupts regular expressions as well. */
 function limited(judge: () => Judgement, name: string): Judgement {
-  let judgement: Judgement | undefined;
-  context.run = () => {
-    judgement = judge();
-  };
-  try {
-    script.runInContext(context, { timeout: MAX_JUDGE_SECONDS * 1000 });
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ERR_SCRIPT_EXECUTION_TIMEOUT")) throw error;
-  }
-  if (judgement !== undefined) return judgement;
+  const judgement = withinSeconds(MAX_JUDGE_SECONDS, judge);
+  if (judgement !== OUT_OF_TIME) return judgement;
   throw new CommandError(
     `${name} took longer than ${MAX_JUDGE_SECONDS} seconds for the data: look for a pattern such as (a+)+$ or for references that branch.`,
   );
