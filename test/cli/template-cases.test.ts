@@ -13,7 +13,7 @@ import { startTestService } from "../support/test-service.ts";
 import { typstPath } from "../support/typst-path.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../../examples", import.meta.url));
-/** As docs/templates-in-ci.md says how the pages of the examples are made. */
+/** As examples/README.md says how the pages are made. */
 const EXAMPLE_FLAGS = ["--ppi", "40", "--pages", "1-2"];
 
 async function testIn(folder: string, ...args: string[]) {
