@@ -197,7 +197,7 @@ export interface LoadResult {
 const SOURCE = "#set page(width: data.width * 1pt, height: data.height * 1pt, margin: 0pt)\n#data.width";
 
 /** After each render of a client, or starting backends would wait for the processor behind renders that show nothing more. */
-const PAUSE_MILLISECONDS = 50;
+const PAUSE_MILLISECONDS = 100;
 
 /** Clients that render one document after another until they are told to stop. */
 export class Load {
