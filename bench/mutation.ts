@@ -27,7 +27,7 @@ const PARTS = [
     folders: ["backend/render"],
     tests: "backend/{render,over-http}/{archive,*failures,failed-renders,formats,outcome,page-*,svg-*,time-*,delivery}",
   },
-  { folders: ["backend/sandbox"], tests: "backend/sandbox/*" },
+  { folders: ["backend/sandbox"], tests: "backend/{sandbox/*,typst/operator-files}" },
 ] as const;
 
 type Part = (typeof PARTS)[number];
