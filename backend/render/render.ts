@@ -3,8 +3,8 @@
  * of an archive.
  */
 import { pageProbeArguments, type RenderCommand } from "../../compile/command-line.ts";
-import { isFont } from "../../compile/file-layout.ts";
 import { programText } from "../../compile/program-text.ts";
+import { isFont } from "../../rules/font-names.ts";
 import type { RenderRequest } from "../../rules/render-request.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";

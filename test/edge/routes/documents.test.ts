@@ -78,6 +78,28 @@ describe("the document of the edge", () => {
     expect(warnings).toHaveLength(1);
   });
 
+  it("has the characters that a family has everywhere, and none beside a backend of an older version", async () => {
+    const regular = {
+      style: "normal",
+      weight: { min: 400, max: 400 },
+      stretch_percent: { min: 100, max: 100 },
+    } as const;
+    const family = { family: "Inter", variants: [regular] };
+    const saying = (code_points: string) => capabilitiesOf("0.15.1", [{ ...family, code_points }], []);
+    const older = origin("b", capabilitiesOf("0.15.1", [family], []));
+    const capabilities = new CommonCapabilities([origin("a", saying("20-7E")), older]);
+    const fonts = async () => {
+      const answer = await capabilities.answer(() => new AbortController().signal);
+      return JSON.parse(new TextDecoder().decode(answer?.body)).fonts;
+    };
+    expect(await fonts()).toEqual([family]);
+    expect(warnings).toEqual([]);
+    older.answer = () => Response.json(saying("41-FF"));
+    now += 2 * MINUTE;
+    expect(await fonts()).toEqual([{ ...family, code_points: "41-7E" }]);
+    expect(warnings).toMatchObject([{ notEverywhere: ["font Inter"] }]);
+  });
+
   it("names twenty differences and counts all", async () => {
     const many = Array.from({ length: 30 }, (_, index) => `p${index}`);
     await packagesOf(new CommonCapabilities([origin("a", WITH()), origin("b", WITH(...many))]));
