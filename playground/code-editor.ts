@@ -55,9 +55,9 @@ export function createCodeEditor(host: HTMLElement, options: CodeEditorOptions):
   const root = host.attachShadow({ mode: "open", delegatesFocus: true });
   // A description must be in the same tree as what it describes.
   const description = make("p", { id: "description", hidden: "" });
-  const frame = make("div");
+  const frame = make("div", { class: "frame" });
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync(":host { display: block; } div:first-child { height: 100%; }");
+  sheet.replaceSync(":host { display: block; } .frame { height: 100%; }");
   root.adoptedStyleSheets = [sheet];
   root.append(frame, description);
   let { label } = options;
@@ -108,6 +108,15 @@ export function createCodeEditor(host: HTMLElement, options: CodeEditorOptions):
     }),
   ];
   const view = new EditorView({ root, parent: frame, state: EditorState.create({ extensions: extensions() }) });
+  // CodeMirror's own way back from a dialog does not know shadow roots.
+  for (const type of ["keydown", "click"]) {
+    root.addEventListener(type, ({ target }) => {
+      if (!(target instanceof Element) || target.closest(".cm-dialog") === null) return;
+      setTimeout(() => {
+        if (root.activeElement === null) view.focus();
+      });
+    });
+  }
   return {
     get state() {
       return view.state;

@@ -34,6 +34,7 @@ const tab = (page: Page, name: string | RegExp) => page.getByRole("tab", { name 
 const kept = (page: Page) => page.getByText("Draft kept in this browser").waitFor();
 
 async function writeTemplate(page: Page, text: string): Promise<void> {
+  await tab(page, "Template").click();
   await template(page).click();
   await page.keyboard.press("ControlOrMeta+a");
   await page.keyboard.insertText(text);
@@ -58,6 +59,7 @@ async function writeDraft(page: Page): Promise<void> {
 }
 
 async function expectDraft(page: Page): Promise<void> {
+  await tab(page, "Template").click();
   await expect.poll(() => templateText(page)).toBe("Mine");
   expect(await page.getByLabel("Pages").inputValue()).toBe("2");
   await tab(page, "Files").click();
@@ -115,7 +117,7 @@ describe("a draft", () => {
     await writeDraft(page);
     await example(page, "Invoice");
     await expect.poll(() => notice(page)).toContain("Example loaded: Invoice");
-    expect(await templateText(page)).toContain("Invoice");
+    expect(await templateText(page)).toContain("An invoice");
     await page.getByRole("button", { name: "Undo" }).click();
     await expectDraft(page);
     await kept(page);
@@ -129,7 +131,7 @@ describe("a draft", () => {
     await example(page, "Invoice");
     await kept(page);
     await page.reload();
-    await expect.poll(() => templateText(page)).toContain("Invoice");
+    await expect.poll(() => templateText(page)).toContain("An invoice");
     await page.getByRole("button", { name: "Drafts…" }).click();
     await page.getByRole("button", { name: "Mine", exact: true }).click();
     await expectDraft(page);
