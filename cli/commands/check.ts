@@ -18,6 +18,7 @@ import { constraintsFile } from "../constraints-file.ts";
 import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
 import { type Compiled, compileLocally } from "../local/compile.ts";
 import { colouredDiagnostics } from "../local/diagnostics.ts";
+import { compareWithService, type MissingInWords } from "../local/missing-here.ts";
 import { type OperatorFlags, operatorFolders } from "../local/operator-folders.ts";
 import { findTypst } from "../local/typst.ts";
 import {
@@ -33,6 +34,7 @@ import {
   PDF_VERSION_OPTION,
   PPI_OPTION,
   STANDARDS_OPTION,
+  STRICT_OPTION,
   TYPST_OPTION,
   URL_OPTION,
 } from "../options.ts";
@@ -53,6 +55,7 @@ export interface CheckFlags extends OutputFlags, OperatorFlags {
   readonly json?: true | undefined;
   readonly watch?: true | undefined;
   readonly open?: true | undefined;
+  readonly strict?: true | undefined;
 }
 
 export function addCheckCommand(program: Command, signal: AbortSignal): void {
@@ -75,6 +78,7 @@ export function addCheckCommand(program: Command, signal: AbortSignal): void {
     .addOption(PDF_VERSION_OPTION)
     .option("-w, --watch", "check again whenever a file of the project changes")
     .option("--open", "open the document, or its first page, in the system's viewer")
+    .addOption(STRICT_OPTION)
     .addOption(TYPST_OPTION)
     .addOption(FONT_PATH_OPTION)
     .addOption(PACKAGE_PATH_OPTION)
@@ -102,21 +106,14 @@ export async function checkProject(source: string, flags: CheckFlags, signal: Ab
   const typstPath = await findTypst(flags.typst);
   const valid = await validRequest(project, data, output, flags);
   if ("exitCode" in valid) return { exitCode: valid.exitCode, page: null };
-  const compiled = await compileLocally(
-    project,
-    data,
-    valid.output,
-    {
-      typstPath,
-      limits: valid.limits,
-      ...operatorFolders(flags),
-    },
-    signal,
-  );
+  const local = { typstPath, limits: valid.limits, ...operatorFolders(flags) };
+  const compiled = await compileLocally(project, data, valid.output, local, signal);
+  const missing = await compareWithService({ compiled, project, data, local, url: flags.url }, signal);
   const page = await keepPages(compiled, project, valid.output, flags);
   if (flags.open && !flags.watch && page !== null) await openPage(page);
-  reportCompiled(compiled, project, flags);
-  return { exitCode: compiled.ok ? EXIT_CODES.success : EXIT_CODES.template, page };
+  reportCompiled(compiled, project, missing, flags);
+  const isFine = compiled.ok && !(flags.strict && missing.warnings.length > 0);
+  return { exitCode: isFine ? EXIT_CODES.success : EXIT_CODES.template, page };
 }
 
 /** What the rules say, by the limits of the service if they are known. */
@@ -171,10 +168,12 @@ async function keepPages(
   return paths[0] ?? null;
 }
 
-function reportCompiled(compiled: Compiled, project: Project, flags: CheckFlags): void {
+function reportCompiled(compiled: Compiled, project: Project, missing: MissingInWords, flags: CheckFlags): void {
   const { ok, text, diagnostics, reason } = compiled;
+  const { notes, warnings } = missing;
   if (flags.json) {
-    writeJson({ outcome: ok ? "compiled" : "not-compiled", diagnostics, reason, notes: project.warnings });
+    const all = [...project.warnings, ...notes];
+    writeJson({ outcome: ok ? "compiled" : "not-compiled", diagnostics, reason, notes: all, warnings });
     return;
   }
   if (!ok || text !== "") for (const warning of project.warnings) say(`note: ${warning}`);
@@ -183,7 +182,10 @@ function reportCompiled(compiled: Compiled, project: Project, flags: CheckFlags)
   if (/package/.test(text) && /@[a-z]+\//.test(project.source.toString("utf8")) && !ok) {
     say("note: The service fetches no packages. It has only those of its operator: see --package-path.");
   }
-  if (ok) say(printableLine(`${project.sourceName} compiles${diagnostics.length > 0 ? ", with warnings" : ""}.`));
+  for (const warning of warnings) say(`${flags.strict ? "error" : "warning"}: ${warning}`);
+  for (const note of notes) say(`note: ${note}`);
+  const hasWarnings = diagnostics.length + warnings.length > 0;
+  if (ok) say(printableLine(`${project.sourceName} compiles${hasWarnings ? ", with warnings" : ""}.`));
 }
 
 async function openPage(page: string): Promise<void> {

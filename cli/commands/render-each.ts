@@ -10,6 +10,7 @@ import type { OutputOptions } from "../../client/render-request.ts";
 import { type EachDocument, readDocuments } from "../each/documents.ts";
 import { Pace } from "../each/pace.ts";
 import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
+import { findMissingFonts, requireFonts } from "../missing-fonts.ts";
 import { writeWhole } from "../output-file.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { projectFolder } from "../project/folder.ts";
@@ -45,6 +46,10 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
   const leaveOut = [each, ...documents.map(({ path }) => path)];
   const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut });
   const service = await openService(flags, { retry: false });
+  const rows = documents.map(({ data }) => data);
+  const fonts = await findMissingFonts(project, rows, service.url, signal);
+  if (flags.strict) requireFonts(fonts, service.url);
+  for (const warning of fonts.warnings) say(`warning: ${warning}`);
   const progress = startProgress("Fetching the constraints");
   try {
     const asked = await service.client.constraints({ signal }).catch((error: unknown) => {

@@ -4,6 +4,7 @@
 import { basename, extname } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
 import { CommandError, EXIT_CODES, exitCodeOf } from "../exit-codes.ts";
+import { findMissingFonts, requireFonts } from "../missing-fonts.ts";
 import {
   ARCHIVE_OPTION,
   DATA_OPTION,
@@ -15,6 +16,7 @@ import {
   PDF_VERSION_OPTION,
   PPI_OPTION,
   STANDARDS_OPTION,
+  STRICT_OPTION,
   TOKEN_FILE_OPTION,
   URL_OPTION,
   wholeNumber,
@@ -55,6 +57,7 @@ export function addRenderCommand(program: Command, signal: AbortSignal): void {
     )
     .option("--jobs <number>", `with --each: requests at the same time; by default ${DEFAULT_JOBS}`, wholeNumber(1, 64))
     .option("--overwrite", "with --each: render documents again that already exist")
+    .addOption(STRICT_OPTION)
     .addOption(URL_OPTION)
     .addOption(TOKEN_FILE_OPTION)
     .addOption(JSON_OPTION)
@@ -80,6 +83,8 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   const progress = startProgress(`Rendering ${project.sourceName}`);
   try {
     if (!flags.json) for (const warning of project.warnings) progress.log(`note: ${warning}`);
+    const fonts = findMissingFonts(project, data === null ? [] : [data.text], service.url, signal);
+    if (flags.strict) requireFonts(await fonts, service.url);
     const result = await service.client
       .render(requestOf(project, data, output), {
         signal,
@@ -94,8 +99,11 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
         throw error instanceof TypeError ? new CommandError("The connection broke.", EXIT_CODES.unreachable) : error;
       });
       progress.stop();
+      const { warnings } = await fonts;
       const { contentType, requestId } = result;
-      if (flags.json) writeJson({ outcome: "rendered", file: place, bytes: size, contentType, requestId }, json);
+      if (!flags.json) for (const warning of warnings) say(`warning: ${warning}`);
+      if (flags.json)
+        writeJson({ outcome: "rendered", file: place, bytes: size, contentType, requestId, warnings }, json);
       else if (place !== STANDARD_OUTPUT) say(printableLine(`${place}: ${sizeInWords(size)}`));
       return EXIT_CODES.success;
     }
