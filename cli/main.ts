@@ -10,6 +10,8 @@ import { addDoctorCommand } from "./commands/doctor.ts";
 import { addInitCommand } from "./commands/init.ts";
 import { addManifestCommand } from "./commands/manifest.ts";
 import { addRenderCommand } from "./commands/render.ts";
+import { addSchemaCommand } from "./commands/schema.ts";
+import { addTypesCommand } from "./commands/types.ts";
 import { addVectorsCommand } from "./commands/vectors.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import { failedOutcome, writeJson } from "./report.ts";
@@ -38,6 +40,8 @@ addConstraintsCommand(program, interruption.signal);
 addVectorsCommand(program, interruption.signal);
 addDoctorCommand(program, interruption.signal);
 addManifestCommand(program);
+addSchemaCommand(program);
+addTypesCommand(program);
 addCompletionCommand(program);
 
 try {

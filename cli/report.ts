@@ -81,8 +81,8 @@ export function problemOutcome(problem: ServiceProblem, checkedLocally: boolean)
   return { outcome: "problem", exitCode: exitCodeOf(problem), checkedLocally, problem };
 }
 
-export function failedOutcome({ exitCode, message }: CommandError): Outcome {
-  return { outcome: "failed", exitCode, message };
+export function failedOutcome({ exitCode, message, details }: CommandError): Outcome {
+  return { outcome: "failed", exitCode, message, ...details };
 }
 
 /** Writes a line of JSON. */

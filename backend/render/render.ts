@@ -2,7 +2,6 @@
  * One render, from a valid request to a finished output: reserve disk space, compile, decide the outcome, and pack the pages
  * of an archive.
  */
-
 import { pageProbeArguments, type RenderCommand } from "../../compile/command-line.ts";
 import { programText } from "../../compile/program-text.ts";
 import { isFont } from "../../rules/font-names.ts";

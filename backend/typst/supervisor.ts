@@ -3,7 +3,6 @@
  *
  * A started process waits for its program text: `TypstProcess.perform` feeds it and waits for its end.
  */
-
 import { join } from "node:path";
 import { isArchive, type RenderCommand, renderArguments } from "../../compile/command-line.ts";
 import { waitingText } from "../../compile/program-text.ts";

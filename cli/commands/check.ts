@@ -40,6 +40,7 @@ import {
 } from "../options.ts";
 import { writeWhole } from "../output-file.ts";
 import { type OutputFlags, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
+import { requireValidData } from "../project/data-schema.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import { type DataText, readData, requestOf } from "../project/request.ts";
 import { problemOutcome, writeJson, writeProblem } from "../report.ts";
@@ -103,6 +104,7 @@ export async function checkProject(source: string, flags: CheckFlags, signal: Ab
   const leaveOut = flags.output === undefined || flags.output === STANDARD_OUTPUT ? [] : [flags.output];
   const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut });
   const data = await readData(project, flags.data ?? null);
+  await requireValidData(project, data, "compiled");
   const typstPath = await findTypst(flags.typst);
   const valid = await validRequest(project, data, output, flags);
   if ("exitCode" in valid) return { exitCode: valid.exitCode, page: null };

@@ -13,6 +13,7 @@ import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-cod
 import { findMissingFonts, requireFonts } from "../missing-fonts.ts";
 import { writeWhole } from "../output-file.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
+import { requireValidDocuments } from "../project/data-schema.ts";
 import { projectFolder } from "../project/folder.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import { requestOf } from "../project/request.ts";
@@ -45,6 +46,7 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
   const documents = await readDocuments(each, await projectFolder(source), template);
   const leaveOut = [each, ...documents.map(({ path }) => path)];
   const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut });
+  await requireValidDocuments(project, each, documents);
   const service = await openService(flags, { retry: false });
   const rows = documents.map(({ data }) => data);
   const fonts = await findMissingFonts(project, rows, service.url, signal);

@@ -23,6 +23,7 @@ import {
 } from "../options.ts";
 import { writeToStandardOutput, writeWhole } from "../output-file.ts";
 import { extensionOf, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
+import { requireValidData } from "../project/data-schema.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import { readData, requestOf } from "../project/request.ts";
 import { problemOutcome, retryInWords, writeJson, writeProblem } from "../report.ts";
@@ -77,6 +78,7 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut: leftOut(flags) });
   const place = flags.output ?? `${nameOf(project)}.${extensionOf(output)}`;
   const data = await readData(project, flags.data ?? null);
+  await requireValidData(project, data, "sent");
   const service = await openService(flags);
   const json = place === STANDARD_OUTPUT ? process.stderr : process.stdout;
 

@@ -6,6 +6,7 @@
  */
 import { basename, dirname, extname, isAbsolute, join, posix, relative, resolve, sep } from "node:path";
 import { globby } from "globby";
+import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 import { isFile, isFolder, projectFolder, readNamed } from "./folder.ts";
@@ -17,6 +18,8 @@ const MAIN_FILE = "main.typ";
 const DATA_FILE = "data.json";
 /** Fonts are named by their family in a source, so no literal leads to them: those in this folder always come along. */
 const FONT_FILES = "fonts/**/*.{ttf,otf,ttc,otc,TTF,OTF,TTC,OTC}";
+/** What belongs to a template and not to its documents: sent only if the source or the caller names it. */
+const NOT_SENT = [SCHEMA_FILE, "cases/*.json", "cases/*.expected/**"];
 /** No request may carry this many; more would be read for nothing. */
 const MAX_FILES = 5000;
 
@@ -64,8 +67,9 @@ export async function collectProject(path: string, { patterns, leaveOut }: Proje
   const files = new Map<string, Buffer>();
   const excluded = new Set([sourcePath, ...leaveOut.map((file) => resolve(file))]);
   if (dataPath !== null) excluded.add(dataPath);
-  const named = isWhole ? ["**", ...patterns] : [FONT_FILES, ...patterns];
-  for (const key of await matchingFiles(root, named, patterns)) {
+  const own = await matchingFiles(root, [isWhole ? "**" : FONT_FILES], NOT_SENT);
+  const named = await namedFiles(root, patterns);
+  for (const key of [...new Set([...own, ...named])].sort()) {
     const absolute = join(root, key);
     if (!excluded.has(absolute)) files.set(key, await readNamed(absolute, key, root));
   }
@@ -144,38 +148,37 @@ function keyOf(path: string, fromKey: string): string | null {
   return joined.startsWith("../") || joined === ".." || joined === "." || joined.startsWith("/") ? null : joined;
 }
 
-/** The files of a root that globs and folders match, in order, without what the ignore files name. */
-async function matchingFiles(
-  root: string,
-  patterns: readonly string[],
-  fromCaller: readonly string[],
-): Promise<string[]> {
-  const inside = patterns.map((pattern) => {
+/** The files that the caller names by globs and folders, without what the ignore files name. */
+async function namedFiles(root: string, patterns: readonly string[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const pattern of patterns) {
     const below = isAbsolute(pattern) ? relative(root, pattern) : pattern;
     const clean = below.split(sep).join("/").replace(/^\.\//, "");
     if (clean.startsWith("../") || clean === "..") {
       throw new CommandError(`--files ${pattern}: the files of a project must be in its folder, ${root}.`);
     }
-    return clean === "" ? "." : clean;
-  });
-  const options = {
+    const matching = await matchingFiles(root, [clean === "" ? "." : clean], []);
+    if (matching.length === 0) {
+      throw new CommandError(`--files ${pattern} matches no file in ${root} that is not ignored.`);
+    }
+    found.push(...matching);
+  }
+  return found;
+}
+
+/** The files of a root that globs and folders match, without what the ignore files name. */
+async function matchingFiles(root: string, patterns: string[], except: readonly string[]): Promise<string[]> {
+  const found = await globby(patterns, {
     cwd: root,
     gitignore: true,
     ignoreFiles: `**/${IGNORE_FILE}`,
-    ignore: ["**/node_modules/**"],
+    ignore: ["**/node_modules/**", ...except],
     expandDirectories: true,
     onlyFiles: true,
     followSymbolicLinks: false,
-  };
-  for (const [index, pattern] of fromCaller.entries()) {
-    const own = inside[inside.length - fromCaller.length + index] ?? pattern;
-    if ((await globby(own, options)).length === 0) {
-      throw new CommandError(`--files ${pattern} matches no file in ${root} that is not ignored.`);
-    }
-  }
-  const found = await globby(inside, options);
+  });
   if (found.length > MAX_FILES) throw tooManyFiles();
-  return found.sort();
+  return found;
 }
 
 function tooManyFiles(): CommandError {

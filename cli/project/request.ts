@@ -18,7 +18,8 @@ import { readNamed } from "./folder.ts";
 import type { Project } from "./project.ts";
 
 const BYTE_ORDER_MARK = "\ufeff";
-const STANDARD_INPUT = "-";
+/** The name of the data that means standard input. */
+export const STANDARD_INPUT = "-";
 
 /** The JSON text of `data`, and where it comes from, for messages. */
 export interface DataText {
@@ -40,8 +41,13 @@ export async function readData(project: Project, path: string | null): Promise<D
   return { text: validJson(bytes, name === STANDARD_INPUT ? "standard input" : printableLine(name)), name };
 }
 
-/** JSON text without its byte order mark. @throws CommandError that says where the mistake is, by line and column */
-function validJson(bytes: Buffer, name: string): string {
+/**
+ * JSON text without its byte order mark.
+ *
+ * @param firstLine of the text in its file
+ * @throws CommandError that says where the mistake is, by line and column
+ */
+export function validJson(bytes: Buffer, name: string, firstLine = 1): string {
   if (!isUtf8(bytes)) throw new CommandError(`${name} is not UTF-8.`);
   const decoded = bytes.toString("utf8");
   const text = decoded.startsWith(BYTE_ORDER_MARK) ? decoded.slice(1) : decoded;
@@ -53,7 +59,7 @@ function validJson(bytes: Buffer, name: string): string {
   cursor.expectEnd();
   if (!cursor.isMalformed) return text;
   const before = body.subarray(0, cursor.malformedAt).toString("utf8").split("\n");
-  throw new CommandError(`${name}:${before.length}:${(before.at(-1)?.length ?? 0) + 1} is not JSON.`);
+  throw new CommandError(`${name}:${firstLine + before.length - 1}:${(before.at(-1)?.length ?? 0) + 1} is not JSON.`);
 }
 
 /** The request that renders a project. */

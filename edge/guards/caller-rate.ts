@@ -7,7 +7,7 @@
  */
 import { createMiddleware } from "hono/factory";
 import { renderQueueFull } from "../../rules/problem.ts";
-import { readInTime } from "../body/read-in-time.ts";
+import { inTime } from "../clock.ts";
 import { type EdgeBindings, settingsOf } from "../context.ts";
 import { logFailure, loggedClientSignal } from "../log/request-log.ts";
 import { problemResponse } from "../problem-response.ts";
@@ -34,7 +34,7 @@ type RateOutcome = "within" | "over" | { readonly error: string };
 
 async function askInTime(limiter: RateLimit, key: string): Promise<RateOutcome> {
   try {
-    const outcome = await readInTime(limiter.limit({ key }), LIMITER_TIMEOUT_MILLISECONDS);
+    const outcome = await inTime(limiter.limit({ key }), LIMITER_TIMEOUT_MILLISECONDS);
     if (outcome === "late") return { error: `no answer within ${LIMITER_TIMEOUT_MILLISECONDS} ms` };
     return outcome.success ? "within" : "over";
   } catch (error) {
