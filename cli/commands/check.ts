@@ -6,28 +6,25 @@ import { createHash } from "node:crypto";
 import { basename, extname, join, resolve } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
 import open from "open";
-import { checkLocally } from "../../client/local-check.ts";
-import { encodeRequest, type OutputOptions } from "../../client/render-request.ts";
 import { cacheFolder } from "../../machine/cache-folder.mjs";
-import { constraintsDocument } from "../../rules/constraints.ts";
-import { DEFAULT_LIMITS, type Limits, publishedLimits } from "../../rules/limits.ts";
 import type { Output } from "../../rules/output-options.ts";
-import { asConstraints } from "../../rules/published-rules.ts";
-import { parseRenderRequest } from "../../rules/render-request.ts";
-import { constraintsFile } from "../constraints-file.ts";
 import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
-import { type Compiled, compileLocally } from "../local/compile.ts";
+import type { Compiled } from "../local/compile.ts";
 import { colouredDiagnostics } from "../local/diagnostics.ts";
-import { compareWithService, type MissingInWords } from "../local/missing-here.ts";
-import { type OperatorFlags, operatorFolders } from "../local/operator-folders.ts";
+import { renderLocally } from "../local/local-render.ts";
+import { memberHints } from "../local/member-hints.ts";
+import { askedOnce, compareWithService, type MissingInWords } from "../local/missing-here.ts";
+import { operatorFolders } from "../local/operator-folders.ts";
 import { findTypst } from "../local/typst.ts";
 import {
   ARCHIVE_OPTION,
   DATA_OPTION,
+  EACH_OPTION,
   FILES_OPTION,
   FONT_PATH_OPTION,
   FORMAT_OPTION,
   JSON_OPTION,
+  LINE_OPTION,
   PACKAGE_PATH_OPTION,
   PAGE_OPTION,
   PAGES_OPTION,
@@ -38,26 +35,19 @@ import {
   TYPST_OPTION,
   URL_OPTION,
 } from "../options.ts";
-import { writeWhole } from "../output-file.ts";
-import { type OutputFlags, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
+import { writeOutput, writeWhole } from "../output-file.ts";
+import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
+import { previewPages } from "../preview/pages.ts";
+import { type PreviewServer, startPreviewServer } from "../preview/server.ts";
 import { requireValidData } from "../project/data-schema.ts";
+import { problemDetails } from "../project/problem-details.ts";
 import { collectProject, type Project } from "../project/project.ts";
-import { type DataText, readData, requestOf } from "../project/request.ts";
-import { problemOutcome, writeJson, writeProblem } from "../report.ts";
-import { locateService } from "../service-location.ts";
+import { readData } from "../project/request.ts";
+import { problemInWords, problemOutcome, writeJson, writeProblem } from "../report.ts";
 import { printable, printableLine, say } from "../terminal.ts";
 import { watchProject } from "../watch.ts";
-
-export interface CheckFlags extends OutputFlags, OperatorFlags {
-  readonly data?: string | undefined;
-  readonly files?: readonly string[] | undefined;
-  readonly typst?: string | undefined;
-  readonly url?: string | undefined;
-  readonly json?: true | undefined;
-  readonly watch?: true | undefined;
-  readonly open?: true | undefined;
-  readonly strict?: true | undefined;
-}
+import { checkEach } from "./check-each.ts";
+import type { CheckFlags } from "./check-flags.ts";
 
 export function addCheckCommand(program: Command, signal: AbortSignal): void {
   program
@@ -69,6 +59,8 @@ export function addCheckCommand(program: Command, signal: AbortSignal): void {
     .argument("<source>", "a Typst source, or a folder")
     .option("-o, --output <file>", "where the document goes; by default it is discarded")
     .addOption(DATA_OPTION)
+    .addOption(EACH_OPTION)
+    .addOption(LINE_OPTION)
     .addOption(FILES_OPTION)
     .addOption(FORMAT_OPTION)
     .addOption(PAGES_OPTION)
@@ -79,6 +71,7 @@ export function addCheckCommand(program: Command, signal: AbortSignal): void {
     .addOption(PDF_VERSION_OPTION)
     .option("-w, --watch", "check again whenever a file of the project changes")
     .option("--open", "open the document, or its first page, in the system's viewer")
+    .option("--serve", "with --watch: show pages and mistakes in the browser, on a page that reloads itself")
     .addOption(STRICT_OPTION)
     .addOption(TYPST_OPTION)
     .addOption(FONT_PATH_OPTION)
@@ -86,9 +79,11 @@ export function addCheckCommand(program: Command, signal: AbortSignal): void {
     .addOption(URL_OPTION)
     .addOption(JSON_OPTION)
     .action(async (source, flags) => {
-      process.exitCode = flags.watch
-        ? await watch(source, flags, signal)
-        : (await checkProject(source, flags, signal)).exitCode;
+      if (flags.line !== undefined && flags.each === undefined) throw new CommandError("--line needs --each.");
+      if (flags.serve && !flags.watch) throw new CommandError("--serve needs --watch.");
+      if (flags.each !== undefined) process.exitCode = await checkEach(source, flags, signal);
+      else if (flags.watch) process.exitCode = await watch(source, flags, signal);
+      else process.exitCode = (await checkProject(source, flags, signal)).exitCode;
     });
 }
 
@@ -98,48 +93,55 @@ export interface Checked {
   readonly page: string | null;
 }
 
-/** Checks a project once and reports. @throws CommandError when it cannot be read, or there is no Typst */
-export async function checkProject(source: string, flags: CheckFlags, signal: AbortSignal): Promise<Checked> {
+/**
+ * Checks a project once and reports.
+ *
+ * @param preview where the pages are shown as well; null for none.
+ * @throws CommandError when it cannot be read, or there is no Typst
+ */
+export async function checkProject(
+  source: string,
+  flags: CheckFlags,
+  signal: AbortSignal,
+  preview: PreviewServer | null = null,
+): Promise<Checked> {
   const output = outputOf(flags);
-  const leaveOut = flags.output === undefined || flags.output === STANDARD_OUTPUT ? [] : [flags.output];
-  const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut });
+  const leaveOut = [flags.output ?? [], flags.data ?? []].flat().filter((path) => path !== STANDARD_OUTPUT);
+  const namesData = flags.data !== undefined;
+  const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut, namesData });
   const data = await readData(project, flags.data ?? null);
   await requireValidData(project, data, "compiled");
-  const typstPath = await findTypst(flags.typst);
-  const valid = await validRequest(project, data, output, flags);
-  if ("exitCode" in valid) return { exitCode: valid.exitCode, page: null };
-  const local = { typstPath, limits: valid.limits, ...operatorFolders(flags) };
-  const compiled = await compileLocally(project, data, valid.output, local, signal);
-  const missing = await compareWithService({ compiled, project, data, local, url: flags.url }, signal);
-  const page = await keepPages(compiled, project, valid.output, flags);
-  if (flags.open && !flags.watch && page !== null) await openPage(page);
-  reportCompiled(compiled, project, missing, flags);
+  const local = { typstPath: await findTypst(flags.typst), url: flags.url, ...operatorFolders(flags) };
+  const rendered = await renderLocally(project, data, output, local, signal);
+  if (rendered.kind === "refused") {
+    const { problem, request } = rendered;
+    const details = problemDetails(problem, project, data, request);
+    if (flags.json) writeJson(problemOutcome(problem, true, details));
+    else writeProblem(problem, true, details);
+    const report = problemInWords(problem, true, details);
+    preview?.show({ name: project.sourceName, status: "Is refused by the rules.", report, pages: null });
+    return { exitCode: exitCodeOf(problem), page: null };
+  }
+  const { compiled, limits } = rendered;
+  const capabilities = askedOnce(flags.url, signal);
+  const missing = await compareWithService(
+    { compiled, project, data, local: { ...local, limits }, capabilities },
+    signal,
+  );
+  const page = await keepPages(compiled, project, rendered.output, flags);
+  if (flags.open && !flags.watch && page !== null) await openPage(resolve(page));
+  const notes = [...project.notes, ...(data?.notes ?? []), ...memberHints(compiled.diagnostics, data)];
+  const found: Found = { compiled, project, notes, missing };
+  const report = reportOf(found, flags);
+  writeReport(found, report, flags);
+  preview?.show({
+    name: project.sourceName,
+    status: compiled.ok ? "Compiles." : "Does not compile.",
+    report: printable(report),
+    pages: compiled.ok ? await previewPages(project, data, { ...local, limits }, signal) : null,
+  });
   const isFine = compiled.ok && !(flags.strict && missing.warnings.length > 0);
   return { exitCode: isFine ? EXIT_CODES.success : EXIT_CODES.template, page };
-}
-
-/** What the rules say, by the limits of the service if they are known. */
-async function validRequest(project: Project, data: DataText | null, options: OutputOptions, flags: CheckFlags) {
-  const constraints = await knownConstraints(flags);
-  const body = encodeRequest(requestOf(project, data, options));
-  const check = checkLocally(body, constraints);
-  if (check.verdict === "refused") {
-    if (flags.json) writeJson(problemOutcome(check.problem, true));
-    else writeProblem(check.problem, true);
-    return { exitCode: exitCodeOf(check.problem) };
-  }
-  const limits: Limits = publishedLimits(constraints.limits);
-  const parsed = parseRenderRequest(body, limits);
-  if (!parsed.ok) throw new Error("a request that was accepted is not valid");
-  return { output: parsed.request.output satisfies Output, limits };
-}
-
-/** Those that were last fetched, or the defaults. Nothing is asked: `check` works without a network. */
-async function knownConstraints({ url }: CheckFlags) {
-  const stored = await constraintsFile((await locateService({ url })).url).load();
-  const known = asConstraints(stored?.document) ?? asConstraints(constraintsDocument(DEFAULT_LIMITS));
-  if (known === null) throw new Error("the rules publish no constraints");
-  return known;
 }
 
 /** Writes the pages where the caller wants them, or where a viewer can open them. @returns the first */
@@ -166,41 +168,63 @@ async function keepPages(
     const number = compiled.pages.length > 1 ? `-${String(index + 1).padStart(2, "0")}` : "";
     return flags.output ?? join(folder, `${name}${number}.${output.format}`);
   });
-  for (const [index, bytes] of compiled.pages.entries()) await writeWhole(paths[index] ?? "", bytes);
+  const write = flags.output === undefined ? writeWhole : writeOutput;
+  for (const [index, bytes] of compiled.pages.entries()) await write(paths[index] ?? "", bytes);
   return paths[0] ?? null;
 }
 
-function reportCompiled(compiled: Compiled, project: Project, missing: MissingInWords, flags: CheckFlags): void {
-  const { ok, text, diagnostics, reason } = compiled;
-  const { notes, warnings } = missing;
+/** What a check has found, for people: the report of Typst among notes and warnings of this program. */
+function reportOf(found: Found, { strict }: CheckFlags): string {
+  const { compiled, project, notes, missing } = found;
+  const { ok, text, reason } = compiled;
+  const isPackage = !ok && /package/.test(text) && /@[a-z]+\//.test(project.source.toString("utf8"));
+  return [
+    ...[...(!ok || text !== "" ? project.warnings : []), ...notes].map((note) => `note: ${note}`),
+    ...(text === "" ? [] : [text]),
+    ...(reason === null ? [] : [`error: ${reason}`]),
+    ...(isPackage
+      ? ["note: The service fetches no packages. It has only those of its operator: see --package-path."]
+      : []),
+    ...missing.warnings.map((warning) => `${strict ? "error" : "warning"}: ${warning}`),
+    ...missing.notes.map((note) => `note: ${note}`),
+  ].join("\n");
+}
+
+interface Found {
+  readonly compiled: Compiled;
+  readonly project: Project;
+  readonly notes: readonly string[];
+  readonly missing: MissingInWords;
+}
+
+function writeReport({ compiled, project, notes, missing }: Found, report: string, flags: CheckFlags): void {
+  const { ok, diagnostics, reason } = compiled;
+  const { warnings } = missing;
   if (flags.json) {
-    const all = [...project.warnings, ...notes];
+    const all = [...project.warnings, ...notes, ...missing.notes];
     writeJson({ outcome: ok ? "compiled" : "not-compiled", diagnostics, reason, notes: all, warnings });
     return;
   }
-  if (!ok || text !== "") for (const warning of project.warnings) say(`note: ${warning}`);
-  if (text !== "") process.stderr.write(`${colouredDiagnostics(printable(text), process.stderr)}\n`);
-  if (reason !== null) say(`error: ${reason}`);
-  if (/package/.test(text) && /@[a-z]+\//.test(project.source.toString("utf8")) && !ok) {
-    say("note: The service fetches no packages. It has only those of its operator: see --package-path.");
-  }
-  for (const warning of warnings) say(`${flags.strict ? "error" : "warning"}: ${warning}`);
-  for (const note of notes) say(`note: ${note}`);
+  if (report !== "") process.stderr.write(`${colouredDiagnostics(printable(report), process.stderr)}\n`);
   const hasWarnings = diagnostics.length + warnings.length > 0;
   if (ok) say(printableLine(`${project.sourceName} compiles${hasWarnings ? ", with warnings" : ""}.`));
 }
 
-async function openPage(page: string): Promise<void> {
-  const viewer = await open(resolve(page));
+/** @param place a path or a URL */
+async function openPage(place: string): Promise<void> {
+  const viewer = await open(place);
   // A missing viewer is no reason to stop.
-  viewer.on("error", () => say(printableLine(`No viewer could open ${page}.`)));
+  viewer.on("error", () => say(printableLine(`No viewer could open ${place}.`)));
 }
 
 /** Checks at once and after each change, until it is interrupted. */
 async function watch(source: string, flags: CheckFlags, signal: AbortSignal): Promise<ExitCode> {
   if (flags.data === STANDARD_OUTPUT) throw new CommandError("--watch cannot read data from standard input.");
-  let isOpen = false;
-  await watchProject(
+  const preview = flags.serve ? await startPreviewServer() : null;
+  if (preview !== null) say(`The preview is at ${preview.url} until you press Ctrl+C.`);
+  if (preview !== null && flags.open) await openPage(preview.url);
+  let isOpen = preview !== null;
+  const watching = watchProject(
     {
       source,
       further: flags.data === undefined ? [] : [flags.data],
@@ -209,18 +233,20 @@ async function watch(source: string, flags: CheckFlags, signal: AbortSignal): Pr
     signal,
     async () => {
       try {
-        const { page } = await checkProject(source, flags, signal);
+        const { page } = await checkProject(source, flags, signal, preview);
         // Viewers load a file again that changes; another window each time would be in the way.
         if (flags.open && page !== null && !isOpen) {
           isOpen = true;
-          await openPage(page);
+          await openPage(resolve(page));
         }
       } catch (error) {
         // A file that is being saved, or has a mistake in it, is there again at the next change.
         if (!(error instanceof CommandError)) throw error;
         say(error.message);
+        preview?.show({ name: source, status: "Cannot be checked.", report: printable(error.message), pages: null });
       }
     },
   );
+  await watching.finally(() => preview?.close());
   return EXIT_CODES.interrupted;
 }

@@ -41,13 +41,22 @@ interface MissingHere {
 }
 
 /** What a check has compiled, with what. */
-interface CheckedProject {
+export interface CheckedProject {
   readonly compiled: Compiled;
   readonly project: Project;
   readonly data: DataText | null;
   readonly local: LocalSettings;
-  /** Of the service, as the caller has named it. */
-  readonly url: string | undefined;
+  /** Asks the service what it has; null if it does not say. */
+  readonly capabilities: () => Promise<Capabilities | null>;
+}
+
+/** Asks the service that the caller names, when it is first needed. */
+export function askedOnce(url: string | undefined, signal: AbortSignal): () => Promise<Capabilities | null> {
+  let answer: Promise<Capabilities | null> | null = null;
+  return () => {
+    answer ??= locateService({ url }).then((service) => serviceCapabilities(service.url, signal));
+    return answer;
+  };
 }
 
 /** What is missing, in sentences. */
@@ -62,8 +71,7 @@ export interface MissingInWords {
 export async function compareWithService(checked: CheckedProject, signal: AbortSignal): Promise<MissingInWords> {
   const missing = await findMissingHere(checked, signal);
   if (Object.values(missing).every((items) => items.length === 0)) return { notes: [], warnings: [] };
-  const { url } = await locateService({ url: checked.url });
-  const { notes, warnings } = inSentences(missing, await serviceCapabilities(url, signal));
+  const { notes, warnings } = inSentences(missing, await checked.capabilities());
   return { notes: notes.map(printableLine), warnings: warnings.map(printableLine) };
 }
 
