@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 /**
  * `document-rendering`: the command line client of the service (docs/command-line.md).
  */

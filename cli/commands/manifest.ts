@@ -16,7 +16,7 @@ import { DATA_OPTION, FILES_OPTION, FONT_PATH_OPTION, PACKAGE_PATH_OPTION } from
 import { readNamed } from "../project/folder.ts";
 import { collectProject } from "../project/project.ts";
 import { readData } from "../project/request.ts";
-import { printable } from "../terminal.ts";
+import { printable, say } from "../terminal.ts";
 
 /** Rises when a member changes its meaning. */
 const MANIFEST_VERSION = 1;
@@ -37,7 +37,12 @@ export function addManifestCommand(program: Command): void {
     .action(async (path, flags) => {
       const { document, files: patterns = [] } = flags;
       const { fontPaths, packagePath } = operatorFolders(flags);
-      const project = await collectProject(path, { patterns, leaveOut: document === undefined ? [] : [document] });
+      const project = await collectProject(path, {
+        patterns,
+        leaveOut: document === undefined ? [] : [document],
+        namesData: flags.data !== undefined,
+      });
+      for (const note of project.notes) say(`note: ${note}`);
       const { source, files } = project;
       const data = await readData(project, flags.data ?? null);
       const name = basename(project.sourceName);

@@ -9,9 +9,9 @@ import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import type { EachDocument } from "../each/documents.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
-import { isFile, readNamed } from "./folder.ts";
+import { isFile, readNamed, STANDARD_INPUT } from "./folder.ts";
 import { type Project, shownPath } from "./project.ts";
-import { type DataText, STANDARD_INPUT } from "./request.ts";
+import type { DataText } from "./request.ts";
 import { OUT_OF_TIME, withinSeconds } from "./time-limit.ts";
 
 /** Far above what any data takes: a regular expression or a reference of the schema that takes longer never ends. */
@@ -39,27 +39,33 @@ export async function requireValidData(project: Project, data: DataText | null, 
   );
 }
 
-/** As `requireValidData`, for each line of JSON Lines. */
+/** As `requireValidData`, for each row of `--each`. */
 export async function requireValidDocuments(
   project: Project,
   each: string,
   documents: readonly EachDocument[],
+  doing: string,
 ): Promise<void> {
   const schema = await schemaOf(project);
   if (schema === null) return;
   const found: Located[] = [];
   let total = 0;
-  let wrongLines = 0;
-  for (const { line, data } of documents) {
+  let wrongRows = 0;
+  for (const { line, place, data } of documents) {
     const { findings, count } = limited(() => schema.judge(data), schemaName(project));
     total += count;
-    if (count > 0) wrongLines++;
-    found.push(...findings.map((finding) => ({ ...finding, line, file: shownName(each) })));
+    if (count > 0) wrongRows++;
+    found.push(...findings.map((finding) => located(finding, shownName(each), line, place)));
     if (found.length > MAX_FINDINGS) found.length = MAX_FINDINGS;
   }
   if (total === 0) return;
-  const lines = `${wrongLines} of ${documents.length} lines of ${shownName(each)}`;
-  throw invalidData(found, total, `Nothing was sent: ${lines} do not fit ${schemaName(project)}.`);
+  const rows = `${wrongRows} of ${documents.length} rows of ${shownName(each)}`;
+  throw invalidData(found, total, `Nothing was ${doing}: ${rows} do not fit ${schemaName(project)}.`);
+}
+
+/** A finding in a row: by the line of JSON Lines, or by the row itself where its JSON is not the text of the file. */
+function located(finding: SchemaFinding, file: string, line: number | null, place: string): Located {
+  return line === null ? { ...finding, file: `${file}, ${place}` } : { ...finding, file, line };
 }
 
 /** The schema of a project; null if it has none. @throws CommandError when it is not a schema */

@@ -1,6 +1,6 @@
 /** The file name of a download: the caller's suggestion, made safe for headers and for every file system. */
 import { describe, expect, it } from "vitest";
-import { contentDisposition, safeFileName } from "../../protocol/file-name.ts";
+import { contentDisposition, safeFileName } from "../../protocol/rendered-file.ts";
 
 describe("the extension of a file name", () => {
   it.each([
