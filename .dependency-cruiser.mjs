@@ -13,6 +13,9 @@ const PACKAGES_OF_CLIENT = ["content-disposition"];
 /** The packages that e-invoices are read and checked by. */
 const PACKAGES_OF_E_INVOICE = ["fflate", "fontoxpath", "libxml2-wasm", "slimdom"];
 
+/** The packages that judge data by a JSON Schema. */
+const PACKAGES_OF_DATA_SCHEMA = ["@hyperjump/json-schema", "@hyperjump/browser"];
+
 /** The files of `edge/backends/` that talk to backends. The others decide. */
 const BACKEND_TRANSPORT = ["backend", "fetch-text", "forward-render"];
 const DECIDING_ON_BACKENDS = {
@@ -69,6 +72,18 @@ export default {
       to: { pathNot: ["^e-invoice/", `^node_modules/(${PACKAGES_OF_E_INVOICE.join("|")})/`] },
     },
     {
+      name: "data-schema-is-portable",
+      comment: `data-schema/ judges data in Node and in browsers alike: it imports rules/json/, itself and ${PACKAGES_OF_DATA_SCHEMA.join(" and ")}.`,
+      from: { path: "^data-schema/" },
+      to: { pathNot: ["^(data-schema|rules/json)/", `^node_modules/(${PACKAGES_OF_DATA_SCHEMA.join("|")})/`] },
+    },
+    {
+      name: "data-schema-is-for-authors",
+      comment: "Data is judged by a schema before it is sent: the service and the client package know no schemas.",
+      from: { path: "^(rules|protocol|compile|machine|client|edge|backend)/" },
+      to: { path: "^data-schema/" },
+    },
+    {
       name: "service-without-client",
       comment: "The client and e-invoices are for programs that call the service; edge and backend are the service.",
       from: { path: "^(edge|backend)/" },
@@ -77,7 +92,7 @@ export default {
     {
       name: "cli-is-a-client",
       comment:
-        "cli/ imports client/, protocol/ and rules/, and compile/ and machine/ to compile on this machine as the service does.",
+        "cli/ imports client/, data-schema/, protocol/ and rules/, and compile/ and machine/ to compile on this machine as the service does.",
       from: { path: "^cli/" },
       to: { path: "^(backend|edge|scripts|test|bench)/" },
     },
@@ -90,9 +105,10 @@ export default {
     },
     {
       name: "playground-is-a-client",
-      comment: "playground/ runs in browsers: it imports itself, the client, the rules and packages for browsers.",
+      comment:
+        "playground/ runs in browsers: it imports itself, the client, data-schema/, the rules and packages for browsers.",
       from: { path: "^playground/" },
-      to: { pathNot: "^(playground|client|protocol|rules|node_modules)/" },
+      to: { pathNot: "^(playground|client|data-schema|protocol|rules|node_modules)/" },
     },
     {
       name: "nobody-imports-the-playground",
@@ -120,7 +136,7 @@ export default {
       from: DECIDING_ON_BACKENDS,
       to: {
         path: "^(edge/|node_modules/)",
-        pathNot: [`^edge/backends/(?!(${BACKEND_TRANSPORT.join("|")})\\.ts$)`, "^edge/(clock|body/held-body)\\.ts$"],
+        pathNot: [`^edge/backends/(?!(${BACKEND_TRANSPORT.join("|")})\\.ts$)`, "^edge/(clock|body/body-memory)\\.ts$"],
       },
     },
     {

@@ -5,12 +5,19 @@ import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { API_TOKEN, BACKEND_TOKEN, UNREACHABLE_BACKEND_URL } from "./test/support/tokens.ts";
+
+/**
+ * `npm run mutation` runs each test hundreds of times, until one fails. It can afford no process per file, runs quick files first, and
+ * takes what does not come within a minute for something that never comes.
+ */
+const isMutation = process.env.TESTS_OF_MUTATIONS !== undefined;
 
 /** No measure of speed: it ends what hangs. The longest test takes some seconds, on a machine with forty others some minutes. */
 const TEST_TIMEOUT_MILLISECONDS = 900_000;
 /** What is waited for comes much sooner, but for a machine that is busy with something else. */
-const POLL_TIMEOUT_MILLISECONDS = 300_000;
+const POLL_TIMEOUT_MILLISECONDS = isMutation ? 60_000 : 300_000;
 
 /** More than cores where those are few: most tests wait for other processes, for deadlines or for the disk. */
 const MAX_WORKERS = Math.max(3, availableParallelism());
@@ -22,8 +29,15 @@ process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL("node_modules/.cache/co
 // itself has to say of its configuration is a test: test/service/wrangler.test.ts.
 process.env.WRANGLER_LOG ??= "error";
 
+class QuickestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    return (await super.sort(files)).reverse();
+  }
+}
+
 export default defineConfig({
   test: {
+    ...(isMutation && { sequence: { sequencer: QuickestFirst } }),
     // The service logs what the tests make it do; of a test that passes, nobody reads that.
     silent: "passed-only",
     reporters: ["default", ...(process.env.GITHUB_ACTIONS ? ["github-actions"] : []), "./test/skipped-tests.ts"],
@@ -36,7 +50,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "rules",
-          include: ["test/{playground,protocol,rules,simulation}/**/*.test.ts"],
+          include: ["test/{data-schema,playground,protocol,rules,simulation}/**/*.test.ts"],
           globalSetup: "./test/provide-typst.ts",
           // What they test keeps no state, so that no file needs its own process.
           isolate: false,
@@ -46,6 +60,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "node",
+          isolate: !isMutation,
           include: ["test/{architecture,backend,cli,client,scripts,service}/**/*.test.ts"],
           globalSetup: "./test/provide-typst.ts",
         },
@@ -54,8 +69,10 @@ export default defineConfig({
         extends: true,
         plugins: [
           cloudflareTest({
+            main: "./test/edge/worker.ts",
             wrangler: { configPath: "./wrangler.toml" },
             miniflare: {
+              durableObjects: { TEST_OBJECTS: "TestObject" },
               analyticsEngineDatasets: { EDGE_ANALYTICS: { dataset: "requests" } },
               bindings: {
                 SERVICE_API_TOKENS: API_TOKEN,
@@ -68,7 +85,13 @@ export default defineConfig({
             },
           }),
         ],
-        test: { name: "workerd", globalSetup: "./test/provide-static-files.ts", include: ["test/edge/**/*.test.ts"] },
+        test: {
+          name: "workerd",
+          globalSetup: "./test/provide-static-files.ts",
+          include: ["test/edge/**/*.test.ts"],
+          // Each file puts back what it stubs, so that one workerd loads the edge once for all of them.
+          isolate: false,
+        },
       },
     ],
   },

@@ -1,15 +1,18 @@
 /**
- * `npm run mutation`: Stryker changes the code in small ways, and each change should make a test fail. Writes bench/mutation.md.
+ * `npm run mutation`: Stryker changes the code in small ways, and each change should make a test fail.
  *
- *     npm run mutation                                             every 60th line of every folder
- *     npm run mutation -- --every 1 backend/admission rules/quote  every line of these; only prints the page
+ *     npm run mutation -- --write                                  every change; writes bench/mutation.md
+ *     npm run mutation -- --percent 20 backend/http edge/backends  a random sample of the changes in these folders or files
+ *
+ * Results add up in out/mutation-results/. A change is tried again when its code, or a test that reaches it, has changed.
  */
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Stryker } from "@stryker-mutator/core";
 import { describeMachine } from "./machine.ts";
+import { CHOICE_NAME, CHOICE_VARIABLE, NOT_CHOSEN_STATUS } from "./mutation-choice.ts";
 
 /** Folders whose code is changed, and the tests that run for it. Stryker runs those of them that reach a change. */
 const PARTS = [
@@ -27,21 +30,23 @@ const PARTS = [
   { folders: ["backend/sandbox"], tests: "backend/sandbox/*" },
 ] as const;
 
+type Part = (typeof PARTS)[number];
+
 /** Types, published texts, and what only tests of another folder run. */
 const UNCHANGED = [
   "**/*.d.ts",
   "rules/{rule-ids,conformance-vectors,constraints}.ts",
-  "edge/{containers,standalone}/**",
+  "edge/standalone/**",
   "edge/worker*.ts",
 ];
 /** These run Python, count work or wait for minutes; a change that survives runs every test that reaches it. */
 const LEFT_OUT = "test/**/{key-pattern-elsewhere,work-of-validation,vectors-catch-mistakes,waiting-text}.test.ts";
+const RESULTS_FOLDER = "out/mutation-results";
 const GOAL_PERCENT = 90;
-const DEFAULT_EVERY = "60";
 /** How many times fewer samples property tests take. */
 const PROPERTY_RUNS_DIVISOR = "40";
 /** A change whose tests take this much longer than without it counts as endless. */
-const TIMEOUT_MILLISECONDS = 30_000;
+const TIMEOUT_MILLISECONDS = 120_000;
 const DRY_RUN_TIMEOUT_MINUTES = 30;
 
 /** Changes that alter no behaviour: the file, the code, what replaces it, and why nobody can notice. */
@@ -78,42 +83,89 @@ const EQUIVALENT: readonly (readonly [file: string, code: string, replacement: s
   ],
 ];
 
-interface Change {
-  readonly place: string;
-  readonly file: string;
-  readonly code: string;
-  readonly replacement: string;
-  readonly status: "caught" | "survived" | "not reached" | "equivalent";
+/** What Stryker keeps of one change, in the file of its results. */
+interface Mutant {
+  readonly status: string;
+  readonly location: { readonly start: Position; readonly end: Position };
+  readonly replacement?: string;
 }
+
+interface Position {
+  readonly line: number;
+  readonly column: number;
+}
+
+interface Results {
+  readonly files: Readonly<Record<string, { readonly source: string; mutants: readonly Mutant[] }>>;
+}
+
+type Fate = "caught" | "survived" | "not reached" | "equivalent" | "not tried";
+
+interface Change {
+  readonly file: string;
+  readonly fate: Fate;
+  readonly description: string;
+}
+
+const FATES: Readonly<Record<string, Fate>> = {
+  Killed: "caught",
+  Timeout: "caught",
+  Survived: "survived",
+  NoCoverage: "not reached",
+  [NOT_CHOSEN_STATUS]: "not tried",
+};
 
 const { values, positionals: chosen } = parseArgs({
   allowPositionals: true,
-  options: { every: { type: "string", default: DEFAULT_EVERY } },
+  options: {
+    percent: { type: "string", default: "100" },
+    seed: { type: "string", default: "1" },
+    write: { type: "boolean", default: false },
+  },
 });
-const every = Number(values.every);
 const temporaryFolder = mkdtempSync(join(tmpdir(), "mutation-"));
-Object.assign(process.env, { PROPERTY_RUNS_DIVISOR, TMPDIR: temporaryFolder });
+Object.assign(process.env, { PROPERTY_RUNS_DIVISOR, TESTS_OF_MUTATIONS: "yes", TMPDIR: temporaryFolder });
+process.env[CHOICE_VARIABLE] = JSON.stringify({ percent: Number(values.percent), seed: values.seed, chosen });
 const changes: Change[] = [];
-for (const { folders, tests } of PARTS) {
-  const files = folders
-    .flatMap((folder) => globSync(`${folder}/**/*.ts`, { exclude: UNCHANGED }))
-    .filter((file) => chosen.length === 0 || chosen.some((start) => file.startsWith(start)));
-  if (files.length > 0) changes.push(...(await changesOf(files, tests)));
+for (const part of PARTS) {
+  const files = part.folders.flatMap((folder) => globSync(`${folder}/**/*.ts`, { exclude: UNCHANGED }));
+  if (chosen.length === 0 || chosen.some((start) => files.some((file) => file.startsWith(start)))) {
+    await tryChanges(part, files);
+  }
+  changes.push(...changesOf(part));
 }
 rmSync(temporaryFolder, { recursive: true, force: true });
 report();
 
-/** Runs the tests of some folders against changes of some files. */
-async function changesOf(files: readonly string[], tests: string): Promise<Change[]> {
-  const results = await new Stryker({
+function resultsFile({ folders: [first] }: Part): string {
+  return `${RESULTS_FOLDER}/${first.replace("/", "-")}.json`;
+}
+
+/** The results of earlier runs; null if there are none. */
+function readResults(part: Part): Results | null {
+  return existsSync(resultsFile(part)) ? JSON.parse(readFileSync(resultsFile(part), "utf8")) : null;
+}
+
+/** Runs the tests of some folders against the chosen changes of their files that have no result yet. */
+async function tryChanges(part: Part, files: readonly string[]): Promise<void> {
+  const earlier = readResults(part);
+  if (earlier !== null) {
+    // Stryker would reuse this as well: a change that was not in the sample would never be tried.
+    for (const file of Object.values(earlier.files)) {
+      file.mutants = file.mutants.filter(({ status }) => status !== NOT_CHOSEN_STATUS);
+    }
+    writeFileSync(resultsFile(part), JSON.stringify(earlier));
+  }
+  await new Stryker({
     testRunner: "vitest",
-    plugins: ["@stryker-mutator/vitest-runner"],
+    plugins: ["@stryker-mutator/vitest-runner", new URL("mutation-choice.ts", import.meta.url).href],
+    checkers: [CHOICE_NAME],
     // Tests in workerd do not import what they test.
     vitest: { related: false, pool: "forks" },
-    mutate: every === 1 ? [...files] : sampledLines(files),
+    mutate: [...files],
     // Ids are typed by unions, so the compiler finds a wrong one; the other strings are prose.
     mutator: { plugins: null, excludedMutations: ["StringLiteral"] },
-    testFiles: globSync(`test/${tests}.test.ts`, { exclude: [LEFT_OUT] }),
+    testFiles: globSync(`test/${part.tests}.test.ts`, { exclude: [LEFT_OUT] }),
     coverageAnalysis: "perTest",
     // What runs once when a file is loaded: other tests compare the tables there with the published documents.
     ignoreStatic: true,
@@ -121,66 +173,65 @@ async function changesOf(files: readonly string[], tests: string): Promise<Chang
     // None: Stryker would read it by means that TypeScript 7 does not have.
     tsconfigFile: "none",
     tempDirName: "out/mutation",
+    incremental: true,
+    incrementalFile: resultsFile(part),
+    concurrency: 2,
     timeoutMS: TIMEOUT_MILLISECONDS,
     dryRunTimeoutMinutes: DRY_RUN_TIMEOUT_MINUTES,
     reporters: ["progress-append-only"],
     allowEmpty: true,
   }).runMutationTest();
-  return results.flatMap(({ fileName, location: { start, end }, replacement = "", status }): Change[] => {
-    const file = files.find((name) => fileName.endsWith(`/${name}`)) ?? fileName;
-    const lines = readFileSync(file, "utf8")
-      .split("\n")
-      .slice(start.line - 1, end.line);
-    const [first = ""] = lines;
-    const code = lines.join("\n").slice(start.column - 1, end.line === start.line ? end.column - 1 : undefined);
-    const change = { place: `${file}:${start.line}`, file, code, replacement };
-    if (status === "Killed" || status === "Timeout") return [{ ...change, status: "caught" }];
-    if (status !== "Survived" && status !== "NoCoverage") return [];
-    const isKnown = EQUIVALENT.some(
-      ([inFile, ofCode, by]) => inFile === file && first.includes(ofCode) && by === replacement,
-    );
-    return [{ ...change, status: isKnown ? "equivalent" : status === "Survived" ? "survived" : "not reached" }];
+}
+
+/** Every change of a part, and what became of it in this run or an earlier one. */
+function changesOf(part: Part): Change[] {
+  return Object.entries(readResults(part)?.files ?? {}).flatMap(([file, { source, mutants }]) => {
+    // What was measured on other code says nothing.
+    if (!existsSync(file) || readFileSync(file, "utf8") !== source) return [];
+    return mutants.flatMap((mutant) => changeOf(file, source, mutant));
   });
 }
 
-/** Every n-th line of all files together, in the notation of Stryker. */
-function sampledLines(files: readonly string[]): string[] {
-  const lines = files.flatMap((file) =>
-    readFileSync(file, "utf8")
-      .split("\n")
-      .map((_, index) => `${file}:${index + 1}-${index + 1}`),
+function changeOf(file: string, source: string, { status, location, replacement = "" }: Mutant): Change[] {
+  const { start, end } = location;
+  const lines = source.split("\n").slice(start.line - 1, end.line);
+  const [line = ""] = lines;
+  const code = lines.join("\n").slice(start.column - 1, lines.length === 1 ? end.column - 1 : undefined);
+  const description = `${file}:${start.line}: ${code} -> ${replacement}`.replace(/\s+/g, " ");
+  const fate = FATES[status];
+  if (fate === undefined) return [];
+  const isEquivalent = EQUIVALENT.some(
+    ([inFile, ofCode, by]) => inFile === file && line.includes(ofCode) && by === replacement,
   );
-  return lines.filter((_, index) => index % every === 0);
+  return [{ file, description, fate: isEquivalent && fate === "survived" ? "equivalent" : fate }];
 }
 
 function report(): void {
   const row = (folder: string): string => {
-    const count = (wanted: Change["status"]) =>
-      changes.filter(({ file, status }) => file.startsWith(folder) && status === wanted).length;
-    const [caught, equivalent] = [count("caught"), count("equivalent")];
-    const tested = caught + count("survived") + count("not reached");
-    const score = tested === 0 ? "-" : `${((100 * caught) / tested).toFixed(1)} %`;
-    return `| ${folder || "all"} | ${tested} | ${caught} | ${count("survived")} | ${count("not reached")} | ${equivalent} | ${score} |`;
+    const own = changes.filter(({ file }) => file.startsWith(`${folder}/`));
+    const count = (...wanted: Fate[]) => own.filter(({ fate }) => wanted.includes(fate)).length;
+    const judged = count("caught", "survived", "not reached");
+    const score = judged === 0 ? "-" : `${((100 * count("caught")) / judged).toFixed(1)} %`;
+    const numbers = [own.length, own.length - count("not tried"), count("caught"), count("survived")];
+    return `| ${[folder, ...numbers, count("not reached"), count("equivalent"), score].join(" | ")} |`;
   };
-  const alive = changes
-    .filter(({ status }) => status === "survived" || status === "not reached")
-    .map(
-      ({ place, code, replacement, status }) => `${place} (${status}): ${code} -> ${replacement.replace(/\s+/g, " ")}`,
-    );
+  const alive = changes.filter(({ fate }) => fate === "survived" || fate === "not reached");
   const page = `# Mutation testing
 
-${describeMachine()}. \`npm run mutation\` makes the table: [Stryker](https://stryker-mutator.io) changes every ${every}th line, and the tests of the folder should
-notice. The goal is ${GOAL_PERCENT} %. String literals are not changed, nor code that runs once when a file is loaded. Changes that span several
-lines, such as a function without its body, are only made with \`--every 1\`.
+${describeMachine()}. \`npm run mutation\` makes this page: [Stryker](https://stryker-mutator.io) changes the code in small ways, and the tests of the
+folder should notice. The goal is ${GOAL_PERCENT} % of the changes that are not equivalent. String literals are not changed, nor code that runs once when a
+file is loaded. Where not all changes were tried, those that were are a random sample.
 
-| Folder | Changes | Caught | Survived | Not reached | Equivalent | Score |
-| --- | --- | --- | --- | --- | --- | --- |
-${[...PARTS.flatMap(({ folders }) => folders), ""].map(row).join("\n")}
+| Folder | Changes | Tried | Caught | Survived | Not reached | Equivalent | Score |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+${PARTS.flatMap(({ folders }) => folders)
+  .map(row)
+  .join("\n")}
 
-Equivalent changes are not counted:
+Equivalent changes alter no behavior that anyone can notice, and are not in the score:
 
 ${EQUIVALENT.map(([file, code, replacement, reason]) => `- \`${file}\`: \`${code}\` -> \`${replacement}\`. ${reason}`).join("\n")}
 `;
-  process.stdout.write(`${alive.join("\n")}\n${page}`);
-  if (chosen.length === 0) writeFileSync(new URL("mutation.md", import.meta.url), page);
+  process.stdout.write(`${alive.map(({ description, fate }) => `${description} (${fate})\n`).join("")}${page}`);
+  if (values.write) writeFileSync(new URL("mutation.md", import.meta.url), page);
 }

@@ -34,9 +34,12 @@ function isOrigin(value: string): value is Origin {
 export class CommandError extends Error {
   override readonly name = "CommandError";
   readonly exitCode: ExitCode;
+  /** Further members of the outcome that `--json` prints. */
+  readonly details: object;
 
-  constructor(message: string, exitCode: ExitCode = EXIT_CODES.usage) {
+  constructor(message: string, exitCode: ExitCode = EXIT_CODES.usage, details: object = {}) {
     super(message);
     this.exitCode = exitCode;
+    this.details = details;
   }
 }

@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 /**
  * `document-rendering`: the command line client of the service (docs/command-line.md).
  */
@@ -10,6 +9,9 @@ import { addDoctorCommand } from "./commands/doctor.ts";
 import { addInitCommand } from "./commands/init.ts";
 import { addManifestCommand } from "./commands/manifest.ts";
 import { addRenderCommand } from "./commands/render.ts";
+import { addSchemaCommand } from "./commands/schema.ts";
+import { addTestCommand } from "./commands/test.ts";
+import { addTypesCommand } from "./commands/types.ts";
 import { addVectorsCommand } from "./commands/vectors.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import { failedOutcome, writeJson } from "./report.ts";
@@ -33,11 +35,14 @@ const program = new Command("document-rendering")
   .exitOverride();
 addRenderCommand(program, interruption.signal);
 addCheckCommand(program, interruption.signal);
+addTestCommand(program, interruption.signal);
 addInitCommand(program);
 addConstraintsCommand(program, interruption.signal);
 addVectorsCommand(program, interruption.signal);
 addDoctorCommand(program, interruption.signal);
 addManifestCommand(program);
+addSchemaCommand(program);
+addTypesCommand(program);
 addCompletionCommand(program);
 
 try {

@@ -18,9 +18,18 @@ export const TOKEN_FILE_OPTION = new Option(
   "--token-file <file>",
   "a file that holds the API token; by default $SERVICE_API_TOKEN, or the token of the checkout for a service on this machine",
 );
+export const VERBOSE_OPTION = new Option(
+  "--verbose",
+  "say of each request to the service its try, its id, the way it took, and where the token came from",
+);
 export const JSON_OPTION = new Option("--json", "report in JSON, one object per line");
 
 export const DATA_OPTION = new Option("-d, --data <file>", "JSON that the source reads as `data`; - is standard input");
+export const EACH_OPTION = new Option(
+  "--each <file>",
+  "JSON Lines, a JSON array or CSV, each row of which is the data of a document; - is standard input",
+);
+export const LINE_OPTION = new Option("--line <number>", "with --each: this row alone").argParser(wholeNumber(1));
 export const FILES_OPTION = new Option(
   "-f, --files <glob>",
   "more files: a folder or a glob below the folder of the source; may be repeated",

@@ -9,11 +9,11 @@ import { ORIGINS } from "../rules/problem.ts";
 import { type CommandError, exitCodeOf } from "./exit-codes.ts";
 import { printable, printableLine } from "./terminal.ts";
 
-/** A problem in lines for people: what it is, where, and what to do about it. */
-export function problemInWords(problem: ServiceProblem, checkedLocally: boolean): string {
+/** A problem in lines for people: what it is, where, and what to do about it. @param more lines about it */
+export function problemInWords(problem: ServiceProblem, checkedLocally: boolean, more: readonly string[] = []): string {
   const lines = [
     `${problem.code}: ${problem.detail}`,
-    ...placesOf(problem).map((place) => `  ${place}`),
+    ...[...placesOf(problem), ...more].map((line) => `  ${line}`),
     `  ${adviceOnTheCommandLine(problem)}`,
     ...(checkedLocally ? ["  Nothing was sent: the published rules reject it."] : []),
     ...(problem.requestId === null ? [] : [`  The id of the request is ${problem.requestId}.`]),
@@ -22,8 +22,8 @@ export function problemInWords(problem: ServiceProblem, checkedLocally: boolean)
 }
 
 /** Writes a problem for people to read. */
-export function writeProblem(problem: ServiceProblem, checkedLocally: boolean): void {
-  const text = problemInWords(problem, checkedLocally);
+export function writeProblem(problem: ServiceProblem, checkedLocally: boolean, more: readonly string[] = []): void {
+  const text = problemInWords(problem, checkedLocally, more);
   const bold = (code: string) => styleText(["bold", "red"], code, { stream: process.stderr });
   process.stderr.write(`${text.replace(/^[^:]*:/, bold)}\n`);
 }
@@ -74,15 +74,22 @@ export type Outcome =
       readonly exitCode: number;
       readonly checkedLocally: boolean;
       readonly problem: object;
+      /** What this program knows about it: the largest files, better names. */
+      readonly details?: readonly string[];
     }
   | { readonly outcome: "failed"; readonly exitCode: number; readonly message: string };
 
-export function problemOutcome(problem: ServiceProblem, checkedLocally: boolean): Outcome {
-  return { outcome: "problem", exitCode: exitCodeOf(problem), checkedLocally, problem };
+export function problemOutcome(
+  problem: ServiceProblem,
+  checkedLocally: boolean,
+  details: readonly string[] = [],
+): Outcome {
+  const outcome = { outcome: "problem" as const, exitCode: exitCodeOf(problem), checkedLocally, problem };
+  return details.length === 0 ? outcome : { ...outcome, details };
 }
 
-export function failedOutcome({ exitCode, message }: CommandError): Outcome {
-  return { outcome: "failed", exitCode, message };
+export function failedOutcome({ exitCode, message, details }: CommandError): Outcome {
+  return { outcome: "failed", exitCode, message, ...details };
 }
 
 /** Writes a line of JSON. */

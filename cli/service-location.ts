@@ -22,6 +22,8 @@ export interface ServiceLocation {
   readonly url: string;
   /** Empty if none is known: the service then answers 403. */
   readonly token: string;
+  /** Where the token came from, in words. */
+  readonly tokenOrigin: string;
 }
 
 /** @throws CommandError for an invalid URL, or a token file that cannot be read. */
@@ -37,11 +39,18 @@ export async function locateService(
   if (parsed.username !== "" || parsed.password !== "") {
     throw new CommandError("The service URL must have no user name or password: use --token-file.");
   }
-  if (tokenFile !== undefined) return { url: address, token: await tokenFrom(tokenFile) };
-  if (env.SERVICE_API_TOKEN) return { url: address, token: env.SERVICE_API_TOKEN.trim() };
+  if (tokenFile !== undefined) {
+    return { url: address, token: await tokenFrom(tokenFile), tokenOrigin: `the file ${tokenFile} (--token-file)` };
+  }
+  if (env.SERVICE_API_TOKEN) {
+    return { url: address, token: env.SERVICE_API_TOKEN.trim(), tokenOrigin: "the variable SERVICE_API_TOKEN" };
+  }
   // Only to this machine: the token of a checkout must not reach another service.
-  return { url: address, token: LOOPBACK_HOSTS.has(parsed.hostname) ? await tokenOfCheckout() : "" };
+  const { token, file } = LOOPBACK_HOSTS.has(parsed.hostname) ? await tokenOfCheckout() : NO_TOKEN;
+  return { url: address, token, tokenOrigin: `the file ${file} of the checkout` };
 }
+
+const NO_TOKEN = { token: "", file: "" };
 
 /** The token in a file. @throws CommandError when it cannot be read, or holds anything else */
 export async function tokenFrom(file: string): Promise<string> {
@@ -55,14 +64,15 @@ export async function tokenFrom(file: string): Promise<string> {
 }
 
 /** Of the checkout that the working directory or this program is in. */
-async function tokenOfCheckout(): Promise<string> {
+async function tokenOfCheckout(): Promise<{ readonly token: string; readonly file: string }> {
   for (const start of [process.cwd(), dirname(fileURLToPath(import.meta.url))]) {
     for (let folder = start; ; folder = dirname(folder)) {
-      const text = await readFile(join(folder, TOKEN_IN_CHECKOUT), "utf8").catch(() => "");
+      const file = join(folder, TOKEN_IN_CHECKOUT);
+      const text = await readFile(file, "utf8").catch(() => "");
       const token = parseNamedTokens(TOKEN_IN_CHECKOUT, text)[0]?.token;
-      if (token !== undefined) return token;
+      if (token !== undefined) return { token, file };
       if (folder === dirname(folder)) break;
     }
   }
-  return "";
+  return NO_TOKEN;
 }

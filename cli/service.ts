@@ -4,37 +4,86 @@
 import {
   ServiceClient,
   type ServiceClientOptions,
+  type ServiceProblem,
   ServiceUnreachableError,
   UnexpectedResponseError,
 } from "../client/client.ts";
 import { constraintsFile } from "./constraints-file.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
+import { proxyOf, useProxies } from "./proxy.ts";
 import { locateService, type ServiceOptions } from "./service-location.ts";
+import { printableLine, say } from "./terminal.ts";
+import { isPermanent, whyUnexpected, whyUnreachable } from "./unreachable.ts";
+import { tellingFetch } from "./verbose.ts";
+import { VERSION } from "./version.ts";
 
 export interface Service {
   readonly url: string;
   readonly client: ServiceClient;
+  /** What a user should know about a problem beside the problem: where a refused token came from. */
+  detailsOf(problem: ServiceProblem): readonly string[];
 }
 
-/** @throws CommandError when no token is known, or the URL is invalid */
+/** How the service is called. */
+export interface CallFlags extends ServiceOptions {
+  readonly verbose?: true | undefined;
+}
+
+/**
+ * @param tell writes a line of `--verbose`
+ * @throws CommandError when no token is known, or the URL, the token or a proxy is invalid
+ */
 export async function openService(
-  options: ServiceOptions,
+  options: CallFlags,
   clientOptions: Pick<ServiceClientOptions, "retry"> = {},
+  tell: (line: string) => void = say,
 ): Promise<Service> {
-  const { url, token } = await locateService(options);
+  const { url, token, tokenOrigin } = await locateService(options);
   if (token === "") {
     throw new CommandError(`There is no token for ${url}: set SERVICE_API_TOKEN, or pass a file with --token-file.`);
   }
-  return { url, client: new ServiceClient({ url, token, constraintsStore: constraintsFile(url), ...clientOptions }) };
+  // Anything else cannot be in a header. The message must not quote it.
+  if (!/^[!-~]+$/.test(token)) throw new CommandError(`The token of ${tokenOrigin} must be one line of visible ASCII.`);
+  useProxies();
+  if (options.verbose) {
+    const proxy = proxyOf(url);
+    const way = proxy === null ? "" : `, by the proxy ${proxy.url} (${proxy.variable})`;
+    tell(
+      `document-rendering ${VERSION} on Node ${process.versions.node}: ${url}${way}, with the token of ${tokenOrigin}`,
+    );
+  }
+  const fetch = options.verbose ? tellingFetch(tell) : undefined;
+  const client = new ServiceClient({ url, token, fetch, constraintsStore: constraintsFile(url), ...clientOptions });
+  const detailsOf = ({ code }: ServiceProblem) => (code === "forbidden" ? [`The token came from ${tokenOrigin}.`] : []);
+  return { url, client, detailsOf };
 }
 
 /** A failure to reach the service as the command reports it; every other error as it is. */
 export function asCommandError(error: unknown, url: string): unknown {
   if (error instanceof ServiceUnreachableError) {
-    return new CommandError(`${url}: ${error.message} Is it running?`, EXIT_CODES.unreachable);
+    return new CommandError(whyUnreachable(error, url), EXIT_CODES.unreachable);
   }
   if (error instanceof UnexpectedResponseError) {
-    return new CommandError(`${url}: ${error.message}`, EXIT_CODES.unreachable);
+    return new CommandError(whyUnexpected(error, url), EXIT_CODES.unreachable);
   }
   return error;
+}
+
+/** Whether a server in front of the service has answered that a request is too large: its limit is below that of the service. */
+export function isTooLargeForGateway(error: unknown): boolean {
+  return error instanceof UnexpectedResponseError && error.status === 413;
+}
+
+/** @param sizes of the request, one line each */
+export function tooLargeForGateway(url: string, sizes: readonly string[]): CommandError {
+  const sentence = `${url}: a server in front of the service answered 413, the request is too large for it. Send less, or ask the operator to raise its limit.`;
+  return new CommandError(
+    [sentence, ...sizes.map((line) => printableLine(`  ${line}`))].join("\n"),
+    EXIT_CODES.request,
+  );
+}
+
+/** Ends the waiting for a service that another attempt would not reach either. */
+export function throwIfPermanent(reason: ServiceProblem | ServiceUnreachableError): void {
+  if (reason instanceof ServiceUnreachableError && isPermanent(reason)) throw reason;
 }

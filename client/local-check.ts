@@ -4,7 +4,6 @@
  * This is the only module that loads the code of the rules. `ServiceClient` imports it when it needs it, so that a bundler can
  * leave it out of what a page loads first.
  */
-
 import { problemDocument } from "../rules/problem.ts";
 import { checkRequest, type Disagreement, type PublishedConstraints } from "../rules/published-rules.ts";
 import { asLocalProblem, type ServiceProblem } from "./service-problem.ts";

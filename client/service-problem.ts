@@ -1,7 +1,6 @@
 /**
  * Problems (RFC 9457) as a client gets them: a union by `code`, each with its own `context`, `origin` and `status`.
  */
-
 import { ORIGINS, type PROBLEMS, type ProblemContexts } from "../rules/problem.ts";
 import type { ProblemCode, ProblemDocument } from "../rules/published-rules.ts";
 

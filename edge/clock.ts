@@ -2,7 +2,7 @@
  * The clock of everything at the edge that waits. The simulation runs the same code on its own clock.
  */
 
-export interface Clock {
+export interface WallClock {
   /** Milliseconds since 1970. */
   now(): number;
   wait(milliseconds: number): Promise<void>;
@@ -10,7 +10,7 @@ export interface Clock {
   after(milliseconds: number, callback: () => void): () => void;
 }
 
-export const SYSTEM_CLOCK: Clock = {
+export const WALL_CLOCK: WallClock = {
   now: () => Date.now(),
   wait: (milliseconds) => scheduler.wait(milliseconds),
   after: (milliseconds, callback) => {
@@ -18,3 +18,14 @@ export const SYSTEM_CLOCK: Clock = {
     return () => clearTimeout(timer);
   },
 };
+
+/** What `work` resolves to, or "late" if that takes too long. The work then goes on: a stream that is read stays in use. */
+export async function inTime<Result>(work: Promise<Result>, milliseconds: number): Promise<Result | "late"> {
+  const { promise: late, resolve } = Promise.withResolvers<"late">();
+  const timer = setTimeout(resolve, Math.max(0, milliseconds), "late");
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

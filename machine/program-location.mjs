@@ -4,7 +4,6 @@
  * It never downloads, builds or writes. It runs before node_modules exists, so it imports only node:* modules, and only what
  * Node 14 has too: an old Node must get as far as printing the error that rejects it.
  */
-
 import { realpath } from "node:fs/promises";
 import path from "node:path";
 import { findOnPath, isExecutableFile } from "./programs.mjs";

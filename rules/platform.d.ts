@@ -5,6 +5,11 @@ declare class TextEncoder {
   encode(input: string): Uint8Array<ArrayBuffer>;
 }
 
+declare class TextDecoder {
+  constructor(encoding: string);
+  decode(input: Uint8Array): string;
+}
+
 declare class URL {
   static canParse(url: string): boolean;
   constructor(url: string);

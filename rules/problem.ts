@@ -4,7 +4,6 @@
  * A code is never reused, and its status never changes within an API version. A problem must not contain Typst
  * diagnostics, bodies or tokens.
  */
-
 import {
   ATTEMPT_FAILURES,
   type AttemptFailure,

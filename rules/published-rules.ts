@@ -2,7 +2,6 @@
  * The library for programs that send render requests: validates them as the service does, against the published
  * constraints of any deployment. Runs in browsers, Node and Workers.
  */
-
 import { validateDeclaredSize } from "./declared-size.ts";
 import { RULES_VERSION } from "./files-rules.ts";
 import { LIMIT_SETTINGS, type LimitName, publishedLimits, UNLIMITED } from "./limits.ts";

@@ -5,7 +5,6 @@
  * validation: JSON grammar, all field errors together, the set of files, sizes, the page count, output rules. Nothing big
  * is decoded or copied: the backend writes `source`, files and `data` directly from the spans.
  */
-
 import { type DataErrorType, type DataFindings, MAX_DATA_DEPTH, pathsAt, validateData } from "./data-rules.ts";
 import { isValidKey, KEY_RULES, validateFileSet } from "./files-rules.ts";
 import { type Base64Mistake, base64DecodedSize, base64Mistake } from "./json/base64.ts";

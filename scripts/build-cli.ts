@@ -1,6 +1,6 @@
 /**
- * `npm run build:cli`: builds the command line client as a package of one JavaScript file without dependencies, so that it
- * starts at once and installs offline. `npm pack ./dist/cli` makes a file that any project can install.
+ * `npm run build:cli`: builds the command line client as a package without dependencies, so that it starts at once and installs
+ * offline. Its entry point stands alone, so that an old Node can read it and say so; what few commands need is loaded by them. `npm pack ./dist/cli` makes a file that any project can install.
  */
 import { cp, readFile, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -19,9 +19,14 @@ const project: { version: string; license: string } = JSON.parse(await readFile(
 await rm(TARGET, { recursive: true, force: true });
 const { metafile } = await build({
   absWorkingDir: fileURLToPath(ROOT),
-  entryPoints: ["cli/main.ts"],
-  outfile: fileURLToPath(new URL("main.js", TARGET)),
+  entryPoints: { main: "cli/start.mjs" },
+  outdir: fileURLToPath(TARGET),
+  chunkNames: "[name]-[hash]",
   bundle: true,
+  splitting: true,
+  // Names stay, for the stack of an error that somebody reports.
+  minifySyntax: true,
+  minifyWhitespace: true,
   metafile: true,
   platform: "node",
   format: "esm",

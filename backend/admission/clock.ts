@@ -4,14 +4,14 @@
 
 export const MILLISECONDS_PER_SECOND = 1000;
 
-export interface Clock {
+export interface SteadyClock {
   /** Seconds since some fixed moment; never goes back. */
   nowSeconds(): number;
   /** Calls back after a time. @returns a function that cancels the call. */
   after(milliseconds: number, callback: () => void): () => void;
 }
 
-export const SYSTEM_CLOCK: Clock = {
+export const STEADY_CLOCK: SteadyClock = {
   nowSeconds: () => performance.now() / MILLISECONDS_PER_SECOND,
   after: (milliseconds, callback) => {
     const timer = setTimeout(callback, milliseconds);

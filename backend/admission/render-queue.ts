@@ -14,14 +14,14 @@
  */
 import type { CapacityCause } from "../../rules/causes.ts";
 import { CallerLoad } from "./caller-load.ts";
-import { type Clock, MILLISECONDS_PER_SECOND, SYSTEM_CLOCK } from "./clock.ts";
+import { MILLISECONDS_PER_SECOND, STEADY_CLOCK, type SteadyClock } from "./clock.ts";
 
 export interface RenderQueueOptions {
   readonly slots: number;
   readonly maxWaiting: number;
   /** The longest that any applicant waits. */
   readonly deadlineMilliseconds: number;
-  readonly clock?: Clock;
+  readonly clock?: SteadyClock;
 }
 
 /** A request for a slot. */
@@ -85,7 +85,7 @@ const NEWEST_WEIGHT = 0.2;
 
 export class RenderQueue {
   readonly #options: RenderQueueOptions;
-  readonly #clock: Clock;
+  readonly #clock: SteadyClock;
   readonly #callers = new Map<string, CallerLoad<Waiter>>();
   /** Withdraws the slot that was last lent. One is lent at a time, because slow callers leave only one free. */
   #loan: AbortController | null = null;
@@ -97,7 +97,7 @@ export class RenderQueue {
 
   constructor(options: RenderQueueOptions) {
     this.#options = options;
-    this.#clock = options.clock ?? SYSTEM_CLOCK;
+    this.#clock = options.clock ?? STEADY_CLOCK;
   }
 
   get running(): number {

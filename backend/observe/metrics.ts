@@ -116,49 +116,49 @@ export class BackendMetrics {
     const { queue, warmPool, tempSpace, bodyMemory, outputMemory, deliveries, slots } = sources;
     const registers = [this.#registry];
     collectDefaultMetrics({ register: this.#registry });
-    this.#renders = new Counter({
-      name: "service_render_requests_total",
-      help: "Render requests by output format and outcome; format is none if the request was rejected before it was known.",
-      labelNames: ["format", "outcome"],
-      registers,
-    });
+    const counter = <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
+      new Counter({ name, help, labelNames, registers });
+    this.#renders = counter(
+      "service_render_requests_total",
+      "Render requests by output format and outcome; format is none if the request was rejected before it was known.",
+      "format",
+      "outcome",
+    );
     // From the start, so that the first failure of a kind is an increase, and an alert on it can fire.
     for (const outcome of OUTCOMES_WITHOUT_FORMAT) this.#renders.inc({ format: "none", outcome }, 0);
     for (const format of OUTPUT_FORMATS) {
       for (const outcome of OUTCOMES_OF_FORMAT) this.#renders.inc({ format, outcome }, 0);
     }
-    this.#callerRequests = new Counter({
-      name: "service_caller_requests_total",
-      help: "Render requests by the name of their caller's token and by outcome; unnamed without a name from the edge, _other beyond the number of names that are kept.",
-      labelNames: ["caller", "outcome"],
-      registers,
-    });
-    this.#timeouts = new Counter({
-      name: "service_render_timeouts_total",
-      help: "Renders answered 408 by the limit that they exceeded: wall_clock, processor_time or writing_files.",
-      labelNames: ["cause"],
-      registers,
-    });
+    this.#callerRequests = counter(
+      "service_caller_requests_total",
+      "Render requests by the name of their caller's token and by outcome; unnamed without a name from the edge, _other beyond the number of names that are kept.",
+      "caller",
+      "outcome",
+    );
+    this.#timeouts = counter(
+      "service_render_timeouts_total",
+      "Renders answered 408 by the limit that they exceeded: wall_clock, processor_time or writing_files.",
+      "cause",
+    );
     // From the start, so that the first timeout is an increase.
     for (const cause of Object.keys(CAUSES.render_timeout)) this.#timeouts.inc({ cause }, 0);
-    this.#refusals = new Counter({
-      name: "service_render_refusals_total",
-      help: "Render requests that this backend answered 429 or 503, by the cause.",
-      labelNames: ["code", "cause"],
-      registers,
-    });
-    this.#edgeRefusals = new Counter({
-      name: "service_edge_refusals_total",
-      help: "Requests that an edge answered 429 or 503, by the cause. Edges report them to their backends, each to one of them.",
-      labelNames: ["code", "cause"],
-      registers,
-    });
-    this.#edgeFailures = new Counter({
-      name: "service_edge_attempt_failures_total",
-      help: "Attempts of an edge to have a render answered by a backend that failed, reported in the same way.",
-      labelNames: ["failure"],
-      registers,
-    });
+    this.#refusals = counter(
+      "service_render_refusals_total",
+      "Render requests that this backend answered 429 or 503, by the cause.",
+      "code",
+      "cause",
+    );
+    this.#edgeRefusals = counter(
+      "service_edge_refusals_total",
+      "Requests that an edge answered 429 or 503, by the cause. Edges report them to their backends, each to one of them.",
+      "code",
+      "cause",
+    );
+    this.#edgeFailures = counter(
+      "service_edge_attempt_failures_total",
+      "Attempts of an edge to have a render answered by a backend that failed, reported in the same way.",
+      "failure",
+    );
     for (const code of REFUSAL_CODES) {
       for (const cause of Object.keys(CAUSES[code])) {
         this.#refusals.inc({ code, cause }, 0);
@@ -195,18 +195,16 @@ export class BackendMetrics {
       buckets: [32, 64, 128, 256, 512, 1024, 2048, 4096].map((mebibytes) => mebibytes * 1024 ** 2),
       registers,
     });
-    this.#deliveries = new Counter({
-      name: "service_deliveries_total",
-      help: "Outputs by how their delivery ended: client_gone, silent and timed_out were not read to the end.",
-      labelNames: ["end"],
-      registers,
-    });
+    this.#deliveries = counter(
+      "service_deliveries_total",
+      "Outputs by how their delivery ended: client_gone, silent and timed_out were not read to the end.",
+      "end",
+    );
     for (const end of DELIVERY_ENDS) this.#deliveries.inc({ end }, 0);
-    this.#limitsMismatches = new Counter({
-      name: "service_limits_mismatches_total",
-      help: "Requests that came from an edge with other limits than this backend has.",
-      registers,
-    });
+    this.#limitsMismatches = counter(
+      "service_limits_mismatches_total",
+      "Requests that came from an edge with other limits than this backend has.",
+    );
     new Gauge({
       name: "service_backend_info",
       help: "Always 1; the labels name the version of Typst and the sandbox.",
@@ -261,24 +259,22 @@ export class BackendMetrics {
     });
     gauge("service_deliveries_underway", "Outputs that are being delivered.", () => deliveries.underWay);
     gauge("service_warm_renders_waiting", "Typst processes that wait for a request.", () => warmPool.waiting);
-    new Counter({
-      name: "service_trace_spans_lost_total",
-      help: "OpenTelemetry spans that no collector has taken.",
-      registers,
-      collect() {
-        this.reset();
-        this.inc(sources.lostSpans());
-      },
-    });
-    new Counter({
-      name: "service_warm_renders_used_total",
-      help: "Renders that found a Typst process waiting for them.",
-      registers,
-      collect() {
-        this.reset();
-        this.inc(warmPool.takes);
-      },
-    });
+    const total = (name: string, help: string, read: () => number) =>
+      new Counter({
+        name,
+        help,
+        registers,
+        collect() {
+          this.reset();
+          this.inc(read());
+        },
+      });
+    total("service_trace_spans_lost_total", "OpenTelemetry spans that no collector has taken.", sources.lostSpans);
+    total(
+      "service_warm_renders_used_total",
+      "Renders that found a Typst process waiting for them.",
+      () => warmPool.takes,
+    );
   }
 
   get contentType(): string {

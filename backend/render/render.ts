@@ -2,10 +2,9 @@
  * One render, from a valid request to a finished output: reserve disk space, compile, decide the outcome, and pack the pages
  * of an archive.
  */
-
 import { pageProbeArguments, type RenderCommand } from "../../compile/command-line.ts";
-import { isFont } from "../../compile/file-layout.ts";
 import { programText } from "../../compile/program-text.ts";
+import { isFont } from "../../rules/font-names.ts";
 import type { RenderRequest } from "../../rules/render-request.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
@@ -22,11 +21,10 @@ import type { WarmPool } from "../typst/warm-pool.ts";
 import { projectBytes, stringBytes } from "../work-directory/render-directory.ts";
 import type { WorkDirectoryWatch } from "../work-directory/watch.ts";
 import { archiveOutcome, throwIfDiskIsFull } from "./archived-output.ts";
-import { EscapedOutput } from "./escaped-output.ts";
 import { noPageWritten, noTemporarySpace, notRendered, outcomeOfEnd, type RenderOutcome } from "./outcome.ts";
 import { explainFailure, failureOfSelection } from "./page-probe.ts";
 import { type PhaseRun, PhaseTimer } from "./phases.ts";
-import { Spool } from "./spool.ts";
+import { EscapedOutput, Spool } from "./spool.ts";
 import { TimeLimit } from "./time-limit.ts";
 
 /** What all renders share. */

@@ -4,17 +4,16 @@
  */
 import { basename } from "node:path";
 import type { TypstPaths } from "../../compile/command-line.ts";
-import { RENDER_ENVIRONMENT } from "../../compile/environment.ts";
+import { RENDER_ENVIRONMENT } from "../../compile/command-line.ts";
 import { NAMESPACE_ARGUMENTS, NETWORK_ARGUMENT } from "../../machine/bubblewrap-needs.mjs";
 import type { Launcher } from "../launcher/launcher.ts";
 import { INHERITED_DESCRIPTOR } from "../launcher/program.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import { describeBubblewrapObstacle, findBubblewrapFacts } from "./bubblewrap-obstacle.ts";
-import { endOfTypst } from "./launch-end.ts";
 import { chooseResourceLimits, LIMITER_NAME } from "./resource-limits.ts";
-import type { Sandbox } from "./sandbox.ts";
+import { endOfTypst, type Sandbox } from "./sandbox.ts";
 import { makeSandboxRoot, SANDBOX_PATHS, sandboxRootPath } from "./sandbox-root.ts";
-import { writeSeccompFilter } from "./seccomp-filter-file.ts";
+import { writeSeccompFilter } from "./seccomp.ts";
 import { sharedLibraries } from "./shared-libraries.ts";
 
 /**

@@ -7,15 +7,13 @@
  */
 import { basename } from "node:path";
 import type { TypstPaths } from "../../compile/command-line.ts";
-import { RENDER_ENVIRONMENT } from "../../compile/environment.ts";
+import { RENDER_ENVIRONMENT } from "../../compile/command-line.ts";
 import { readProc } from "../processes/proc.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import { describeLandlockObstacle, findLandlockFacts } from "./landlock-obstacle.ts";
-import { endOfTypst } from "./launch-end.ts";
-import { preparePackageDirectory } from "./package-directory.ts";
 import { chooseResourceLimits, LIMITER_NAME } from "./resource-limits.ts";
-import type { Sandbox } from "./sandbox.ts";
-import { writeSeccompFilter } from "./seccomp-filter-file.ts";
+import { endOfTypst, preparePackageDirectory, type Sandbox } from "./sandbox.ts";
+import { writeSeccompFilter } from "./seccomp.ts";
 import { sharedLibraries } from "./shared-libraries.ts";
 
 /** The programs that may fail before Typst runs. Their error messages begin with these names. */

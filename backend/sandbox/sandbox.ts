@@ -1,10 +1,13 @@
 /**
  * The interface of a sandbox: the paths that Typst sees in it, how Typst is started in it, how Typst ended, and why it does
- * not run. Everything that differs between the sandboxes is behind this interface.
+ * not run. Everything that differs between the sandboxes is behind this interface; what they share is below it.
  */
+import { mkdir } from "node:fs/promises";
 import type { TypstPaths } from "../../compile/command-line.ts";
 import type { SandboxMode } from "../../machine/sandbox-modes.mjs";
 import type { ProgramCommand, ProgramEnd } from "../launcher/program.ts";
+import type { BackendSettings } from "../start/settings.ts";
+import { workDirectoryPath } from "../work-directory/paths.ts";
 import type { RenderDirectory } from "../work-directory/render-directory.ts";
 
 export type { SandboxMode };
@@ -38,4 +41,52 @@ export interface Sandbox {
   interpretEnd(end: ProgramEnd): SandboxedEnd;
   /** Why Typst does not run in it on this machine, and what to do about it, in sentences for the operator. */
   findObstacle(): Promise<string>;
+}
+
+/** The exit codes of launchers and of the dynamic loader for a program that cannot be run. Typst exits with 0, 1 or 2. */
+const LAUNCH_FAILURE_EXIT_CODES: readonly number[] = [126, 127];
+
+/**
+ * Whether Typst never ran.
+ *
+ * @param launchers the names with which the launchers' error messages begin. Typst's begin differently.
+ */
+function hasFailedToLaunch(end: ProgramEnd, launchers: readonly string[]): boolean {
+  if (end.kind !== "exited") return end.kind === "failed";
+  if (LAUNCH_FAILURE_EXIT_CODES.includes(end.exitCode)) return true;
+  return launchers.some((name) => end.diagnostics.startsWith(`${name}: `));
+}
+
+/** The end of Typst. The launchers replace themselves with it, or end as it does. */
+export function endOfTypst(end: ProgramEnd, launchers: readonly string[]): SandboxedEnd {
+  if (end.kind === "failed" || hasFailedToLaunch(end, launchers)) return sandboxFailed(end);
+  return end.kind === "exited" ? { kind: "exited", exitCode: end.exitCode } : { kind: "signalled", signal: end.signal };
+}
+
+/** The reason contains no output of the program. */
+function sandboxFailed(end: ProgramEnd): SandboxedEnd {
+  switch (end.kind) {
+    case "failed":
+      return { kind: "sandbox-failed", reason: end.reason };
+    case "exited":
+      return { kind: "sandbox-failed", reason: `exit code ${end.exitCode}` };
+    case "signalled":
+      return { kind: "sandbox-failed", reason: `signal ${end.signal}` };
+  }
+}
+
+export interface PackageDirectory {
+  readonly path: string;
+  /** Its paths in the work directory. */
+  readonly workFiles: readonly string[];
+}
+
+/** The operator's folder. If none is set, an empty one is made, because Typst would otherwise use the user's. */
+export async function preparePackageDirectory(
+  settings: Pick<BackendSettings, "packagePath" | "workDirectory">,
+): Promise<PackageDirectory> {
+  if (settings.packagePath !== null) return { path: settings.packagePath, workFiles: [] };
+  const path = workDirectoryPath(settings.workDirectory, "emptyPackages");
+  await mkdir(path, { recursive: true });
+  return { path, workFiles: [path] };
 }

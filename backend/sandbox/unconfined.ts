@@ -3,11 +3,9 @@
  * contains a flaw in it.
  */
 import { basename } from "node:path";
-import { UNCONFINED_ENVIRONMENT } from "../../compile/environment.ts";
+import { UNCONFINED_ENVIRONMENT } from "../../compile/command-line.ts";
 import type { BackendSettings } from "../start/settings.ts";
-import { endOfTypst } from "./launch-end.ts";
-import { preparePackageDirectory } from "./package-directory.ts";
-import type { Sandbox } from "./sandbox.ts";
+import { endOfTypst, preparePackageDirectory, type Sandbox } from "./sandbox.ts";
 
 export async function openUnconfined(
   settings: Pick<BackendSettings, "typstPath" | "fontPaths" | "packagePath" | "workDirectory">,

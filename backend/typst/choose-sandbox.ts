@@ -1,7 +1,6 @@
 /**
  * Chooses the sandbox in which this backend runs Typst. No sandbox is used before the probe has tried to get out of it.
  */
-
 import { AUTOMATIC_MODES } from "../../machine/sandbox-modes.mjs";
 import { SettingError } from "../../rules/settings.ts";
 import type { Launcher } from "../launcher/launcher.ts";

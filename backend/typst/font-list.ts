@@ -1,13 +1,13 @@
 /**
  * The fonts that every render finds: those that `typst fonts` lists in the sandbox, with the options of a render.
  */
-
 import { fontListArguments } from "../../compile/command-line.ts";
 import type { FontFamily, FontVariant } from "../../protocol/capabilities.ts";
 import { ServiceFailure } from "../observe/error-log.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
+import { type ListedFamily, withCodePoints } from "./font-coverage.ts";
 import type { OutputTaker } from "./process.ts";
 import type { TypstSupervisor } from "./supervisor.ts";
 
@@ -17,17 +17,18 @@ const LIST_TIMEOUT_MILLISECONDS = 30_000;
 const MAX_LIST_BYTES = 8 * 1024 * 1024;
 
 /**
- * Lists the fonts by family.
+ * Lists the fonts by family, with their characters.
  *
  * @throws ServiceFailure if Typst does not list them.
  */
 export async function listFonts(
-  settings: Pick<BackendSettings, "workDirectory">,
+  settings: Pick<BackendSettings, "workDirectory" | "fontPaths">,
   sandbox: Sandbox,
   supervisor: TypstSupervisor,
 ): Promise<FontFamily[]> {
   const renderDirectory = await RenderDirectory.create(settings.workDirectory, false);
-  const process = supervisor.startIn(renderDirectory, fontListArguments(sandbox.view(renderDirectory)));
+  const view = sandbox.view(renderDirectory);
+  const process = supervisor.startIn(renderDirectory, fontListArguments(view));
   try {
     const list = new ListTaker();
     const { end } = await process.perform({
@@ -39,7 +40,8 @@ export async function listFonts(
     });
     if (end.kind !== "exited" || end.exitCode !== 0)
       throw new ServiceFailure(`Typst did not list its fonts (${end.kind})`);
-    return parseFontList(list.text());
+    const folders = view.fontPaths.map((seen, index) => ({ seen, path: settings.fontPaths[index] ?? seen }));
+    return await withCodePoints(parseFontList(list.text()), folders);
   } finally {
     await supervisor.discard({ process, renderDirectory });
   }
@@ -63,35 +65,38 @@ class ListTaker implements OutputTaker {
 
 /**
  * The families in the output of `typst fonts --variants`. A family is one line; each of its fonts is a file with
- * `Style: Normal, Weight: 400, Stretch: 100%`, or the same on several lines, with ranges, if the font is variable. Paths of
- * the operator are left out.
+ * `Style: Normal, Weight: 400, Stretch: 100%`, or the same on several lines, with ranges, if the font is variable.
  */
-export function parseFontList(list: string): FontFamily[] {
-  const families = new Map<string, Map<string, FontVariant>>();
+export function parseFontList(list: string): ListedFamily[] {
+  const families = new Map<string, { variants: Map<string, FontVariant>; files: Set<string | null> }>();
   for (const block of list.split(/\n\n+/)) {
     const [family = "", ...lines] = block.split("\n");
     if (family.trim() === "") continue;
-    const variants = families.get(family) ?? new Map<string, FontVariant>();
-    families.set(family, variants);
-    for (const font of fontsOf(lines)) {
-      const variant = variantOf(font);
-      variants.set(JSON.stringify(variant), variant);
+    const known = families.get(family) ?? { variants: new Map(), files: new Set() };
+    families.set(family, known);
+    for (const { file, description } of fontsOf(lines)) {
+      const variant = variantOf(description);
+      known.variants.set(JSON.stringify(variant), variant);
+      known.files.add(file);
     }
   }
-  return [...families].map(([family, variants]) => ({
+  return [...families].map(([family, { variants, files }]) => ({
     family,
     variants: [...variants.values()].sort(compareVariants),
+    files: [...files],
   }));
 }
 
-/** The lines of each font, without the line that names its file. */
-function fontsOf(lines: readonly string[]): string[] {
-  const fonts: string[][] = [];
+/** The file of each font, and the lines below that describe it. */
+function fontsOf(lines: readonly string[]): { file: string | null; description: string }[] {
+  const fonts: { file: string | null; description: string }[] = [];
   for (const line of lines) {
-    if (/^ {2}[├└] /.test(line)) fonts.push([]);
-    else fonts.at(-1)?.push(line);
+    const [, file] = /^ {2}[├└] (.*?)(?: \(Variable\))?$/.exec(line) ?? [];
+    const last = fonts.at(-1);
+    if (file !== undefined) fonts.push({ file: file === "(Embedded)" ? null : file, description: "" });
+    else if (last !== undefined) last.description += `${line}\n`;
   }
-  return fonts.map((font) => font.join("\n"));
+  return fonts;
 }
 
 function variantOf(font: string): FontVariant {

@@ -7,8 +7,8 @@
  */
 import type { Readable } from "node:stream";
 import { writeFifo } from "../launcher/fifo.ts";
-import type { Launcher } from "../launcher/launcher.ts";
-import type { LaunchedProgram, ProgramEnd } from "../launcher/program.ts";
+import type { LaunchedProgram, Launcher } from "../launcher/launcher.ts";
+import type { ProgramEnd } from "../launcher/program.ts";
 import { ServiceFailure } from "../observe/error-log.ts";
 import type { Sandbox, TypstCommand, TypstExit } from "../sandbox/sandbox.ts";
 import { listOutputFiles } from "../work-directory/output-files.ts";

@@ -6,27 +6,24 @@ import { createHash } from "node:crypto";
 import { basename, extname, join, resolve } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
 import open from "open";
-import { checkLocally } from "../../client/local-check.ts";
-import { encodeRequest, type OutputOptions } from "../../client/render-request.ts";
 import { cacheFolder } from "../../machine/cache-folder.mjs";
-import { constraintsDocument } from "../../rules/constraints.ts";
-import { DEFAULT_LIMITS, type Limits, publishedLimits } from "../../rules/limits.ts";
 import type { Output } from "../../rules/output-options.ts";
-import { asConstraints } from "../../rules/published-rules.ts";
-import { parseRenderRequest } from "../../rules/render-request.ts";
-import { constraintsFile } from "../constraints-file.ts";
 import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
-import { type Compiled, compileLocally } from "../local/compile.ts";
+import type { Compiled } from "../local/compile.ts";
 import { colouredDiagnostics } from "../local/diagnostics.ts";
-import { type OperatorFlags, operatorFolders } from "../local/operator-folders.ts";
+import { renderLocally } from "../local/local-render.ts";
+import { memberHints } from "../local/member-hints.ts";
+import { operatorFolders } from "../local/operator-folders.ts";
 import { findTypst } from "../local/typst.ts";
 import {
   ARCHIVE_OPTION,
   DATA_OPTION,
+  EACH_OPTION,
   FILES_OPTION,
   FONT_PATH_OPTION,
   FORMAT_OPTION,
   JSON_OPTION,
+  LINE_OPTION,
   PACKAGE_PATH_OPTION,
   PAGE_OPTION,
   PAGES_OPTION,
@@ -36,24 +33,17 @@ import {
   TYPST_OPTION,
   URL_OPTION,
 } from "../options.ts";
-import { writeWhole } from "../output-file.ts";
-import { type OutputFlags, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
+import { writeOutput, writeWhole } from "../output-file.ts";
+import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
+import { requireValidData } from "../project/data-schema.ts";
+import { problemDetails } from "../project/problem-details.ts";
 import { collectProject, type Project } from "../project/project.ts";
-import { type DataText, readData, requestOf } from "../project/request.ts";
+import { type DataText, readData } from "../project/request.ts";
 import { problemOutcome, writeJson, writeProblem } from "../report.ts";
-import { locateService } from "../service-location.ts";
 import { printable, printableLine, say } from "../terminal.ts";
 import { watchProject } from "../watch.ts";
-
-export interface CheckFlags extends OutputFlags, OperatorFlags {
-  readonly data?: string | undefined;
-  readonly files?: readonly string[] | undefined;
-  readonly typst?: string | undefined;
-  readonly url?: string | undefined;
-  readonly json?: true | undefined;
-  readonly watch?: true | undefined;
-  readonly open?: true | undefined;
-}
+import { checkEach } from "./check-each.ts";
+import type { CheckFlags } from "./check-flags.ts";
 
 export function addCheckCommand(program: Command, signal: AbortSignal): void {
   program
@@ -65,6 +55,8 @@ export function addCheckCommand(program: Command, signal: AbortSignal): void {
     .argument("<source>", "a Typst source, or a folder")
     .option("-o, --output <file>", "where the document goes; by default it is discarded")
     .addOption(DATA_OPTION)
+    .addOption(EACH_OPTION)
+    .addOption(LINE_OPTION)
     .addOption(FILES_OPTION)
     .addOption(FORMAT_OPTION)
     .addOption(PAGES_OPTION)
@@ -81,9 +73,10 @@ export function addCheckCommand(program: Command, signal: AbortSignal): void {
     .addOption(URL_OPTION)
     .addOption(JSON_OPTION)
     .action(async (source, flags) => {
-      process.exitCode = flags.watch
-        ? await watch(source, flags, signal)
-        : (await checkProject(source, flags, signal)).exitCode;
+      if (flags.line !== undefined && flags.each === undefined) throw new CommandError("--line needs --each.");
+      if (flags.each !== undefined) process.exitCode = await checkEach(source, flags, signal);
+      else if (flags.watch) process.exitCode = await watch(source, flags, signal);
+      else process.exitCode = (await checkProject(source, flags, signal)).exitCode;
     });
 }
 
@@ -96,51 +89,25 @@ export interface Checked {
 /** Checks a project once and reports. @throws CommandError when it cannot be read, or there is no Typst */
 export async function checkProject(source: string, flags: CheckFlags, signal: AbortSignal): Promise<Checked> {
   const output = outputOf(flags);
-  const leaveOut = flags.output === undefined || flags.output === STANDARD_OUTPUT ? [] : [flags.output];
-  const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut });
+  const leaveOut = [flags.output ?? [], flags.data ?? []].flat().filter((path) => path !== STANDARD_OUTPUT);
+  const namesData = flags.data !== undefined;
+  const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut, namesData });
   const data = await readData(project, flags.data ?? null);
-  const typstPath = await findTypst(flags.typst);
-  const valid = await validRequest(project, data, output, flags);
-  if ("exitCode" in valid) return { exitCode: valid.exitCode, page: null };
-  const compiled = await compileLocally(
-    project,
-    data,
-    valid.output,
-    {
-      typstPath,
-      limits: valid.limits,
-      ...operatorFolders(flags),
-    },
-    signal,
-  );
-  const page = await keepPages(compiled, project, valid.output, flags);
-  if (flags.open && !flags.watch && page !== null) await openPage(page);
-  reportCompiled(compiled, project, flags);
-  return { exitCode: compiled.ok ? EXIT_CODES.success : EXIT_CODES.template, page };
-}
-
-/** What the rules say, by the limits of the service if they are known. */
-async function validRequest(project: Project, data: DataText | null, options: OutputOptions, flags: CheckFlags) {
-  const constraints = await knownConstraints(flags);
-  const body = encodeRequest(requestOf(project, data, options));
-  const check = checkLocally(body, constraints);
-  if (check.verdict === "refused") {
-    if (flags.json) writeJson(problemOutcome(check.problem, true));
-    else writeProblem(check.problem, true);
-    return { exitCode: exitCodeOf(check.problem) };
+  await requireValidData(project, data, "compiled");
+  const local = { typstPath: await findTypst(flags.typst), url: flags.url, ...operatorFolders(flags) };
+  const rendered = await renderLocally(project, data, output, local, signal);
+  if (rendered.kind === "refused") {
+    const { problem, request } = rendered;
+    const details = problemDetails(problem, project, data, request);
+    if (flags.json) writeJson(problemOutcome(problem, true, details));
+    else writeProblem(problem, true, details);
+    return { exitCode: exitCodeOf(problem), page: null };
   }
-  const limits: Limits = publishedLimits(constraints.limits);
-  const parsed = parseRenderRequest(body, limits);
-  if (!parsed.ok) throw new Error("a request that was accepted is not valid");
-  return { output: parsed.request.output satisfies Output, limits };
-}
-
-/** Those that were last fetched, or the defaults. Nothing is asked: `check` works without a network. */
-async function knownConstraints({ url }: CheckFlags) {
-  const stored = await constraintsFile((await locateService({ url })).url).load();
-  const known = asConstraints(stored?.document) ?? asConstraints(constraintsDocument(DEFAULT_LIMITS));
-  if (known === null) throw new Error("the rules publish no constraints");
-  return known;
+  const { compiled } = rendered;
+  const page = await keepPages(compiled, project, rendered.output, flags);
+  if (flags.open && !flags.watch && page !== null) await openPage(page);
+  reportCompiled(compiled, project, data, flags);
+  return { exitCode: compiled.ok ? EXIT_CODES.success : EXIT_CODES.template, page };
 }
 
 /** Writes the pages where the caller wants them, or where a viewer can open them. @returns the first */
@@ -167,17 +134,24 @@ async function keepPages(
     const number = compiled.pages.length > 1 ? `-${String(index + 1).padStart(2, "0")}` : "";
     return flags.output ?? join(folder, `${name}${number}.${output.format}`);
   });
-  for (const [index, bytes] of compiled.pages.entries()) await writeWhole(paths[index] ?? "", bytes);
+  const write = flags.output === undefined ? writeWhole : writeOutput;
+  for (const [index, bytes] of compiled.pages.entries()) await write(paths[index] ?? "", bytes);
   return paths[0] ?? null;
 }
 
-function reportCompiled(compiled: Compiled, project: Project, flags: CheckFlags): void {
+function reportCompiled(compiled: Compiled, project: Project, data: DataText | null, flags: CheckFlags): void {
   const { ok, text, diagnostics, reason } = compiled;
+  const notes = [...project.notes, ...(data?.notes ?? []), ...memberHints(diagnostics, data)];
   if (flags.json) {
-    writeJson({ outcome: ok ? "compiled" : "not-compiled", diagnostics, reason, notes: project.warnings });
+    writeJson({
+      outcome: ok ? "compiled" : "not-compiled",
+      diagnostics,
+      reason,
+      notes: [...project.warnings, ...notes],
+    });
     return;
   }
-  if (!ok || text !== "") for (const warning of project.warnings) say(`note: ${warning}`);
+  for (const note of [...(!ok || text !== "" ? project.warnings : []), ...notes]) say(`note: ${note}`);
   if (text !== "") process.stderr.write(`${colouredDiagnostics(printable(text), process.stderr)}\n`);
   if (reason !== null) say(`error: ${reason}`);
   if (/package/.test(text) && /@[a-z]+\//.test(project.source.toString("utf8")) && !ok) {

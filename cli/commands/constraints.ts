@@ -4,7 +4,7 @@
 import type { Command } from "@commander-js/extra-typings";
 import { LIMIT_SETTINGS, type LimitName } from "../../rules/limits.ts";
 import { EXIT_CODES, exitCodeOf } from "../exit-codes.ts";
-import { JSON_OPTION, TOKEN_FILE_OPTION, URL_OPTION } from "../options.ts";
+import { JSON_OPTION, TOKEN_FILE_OPTION, URL_OPTION, VERBOSE_OPTION } from "../options.ts";
 import { problemOutcome, writeJson, writeProblem } from "../report.ts";
 import { asCommandError, openService } from "../service.ts";
 import { printableLine } from "../terminal.ts";
@@ -13,17 +13,19 @@ export function addConstraintsCommand(program: Command, signal: AbortSignal): vo
   program
     .command("constraints")
     .description("Shows the limits of the service; with --json the whole document with rules and vectors.")
+    .addOption(VERBOSE_OPTION)
     .addOption(URL_OPTION)
     .addOption(TOKEN_FILE_OPTION)
     .addOption(JSON_OPTION)
     .action(async (flags) => {
-      const { client, url } = await openService(flags);
+      const { client, url, detailsOf } = await openService(flags);
       const result = await client.constraints({ signal }).catch((error: unknown) => {
         throw asCommandError(error, url);
       });
       if (!result.ok) {
-        if (flags.json) writeJson(problemOutcome(result.problem, false));
-        else writeProblem(result.problem, false);
+        const details = detailsOf(result.problem);
+        if (flags.json) writeJson(problemOutcome(result.problem, false, details));
+        else writeProblem(result.problem, false, details);
         process.exitCode = exitCodeOf(result.problem);
         return;
       }

@@ -4,8 +4,9 @@
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
+import { DIALECT, SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
-import { IGNORE_FILE } from "../project/project.ts";
+import { IGNORE_FILE } from "../project/folder-files.ts";
 import { printableLine } from "../terminal.ts";
 
 const MAIN = `// The service puts the JSON of the request here as \`data\`.
@@ -69,9 +70,31 @@ const PEOPLE = [
   person("cleo", "Cleo Lindqvist", "30 Station Road, Brant", "Your order of 5 March"),
 ];
 
+const text = { type: "string", minLength: 1 };
+const amount = {
+  type: "string",
+  pattern: "^-?[0-9]+\\.[0-9]{2}$",
+  description: "An amount with two digits after the point",
+};
+const objectOf = (properties: Readonly<Record<string, object>>) => {
+  return { type: "object", properties, required: Object.keys(properties), additionalProperties: false };
+};
+const SCHEMA = {
+  $schema: DIALECT,
+  ...objectOf({
+    id: { ...text, description: "The name of the letter's file" },
+    subject: text,
+    sender: objectOf({ name: text, address: text }),
+    recipient: objectOf({ name: text, address: text }),
+    paragraphs: { type: "array", items: text },
+    items: { type: "array", minItems: 1, items: objectOf({ name: text, price: amount }) },
+  }),
+};
+
 const readme = (folder: string) => `# ${basename(folder)}
 
-\`main.typ\` is the letter, \`data.json\` its content. Everything else in this folder is sent as well, except what
+\`main.typ\` is the letter, \`data.json\` its content, and \`${SCHEMA_FILE}\` says what content a letter has: data that
+does not fit it is never sent. Everything else in this folder is sent as well, except what
 \`.gitignore\` and \`${IGNORE_FILE}\` exclude.
 
     document-rendering render . -o letter.pdf           # one letter
@@ -95,6 +118,7 @@ export function addInitCommand(program: Command): void {
         "lib/letter.typ": LETTER,
         "assets/logo.svg": LOGO,
         "data.json": `${JSON.stringify(DATA, null, 2)}\n`,
+        [SCHEMA_FILE]: `${JSON.stringify(SCHEMA, null, 2)}\n`,
         "people.jsonl": PEOPLE.map((someone) => `${JSON.stringify(someone)}\n`).join(""),
         "README.md": readme(root),
         ".gitignore": "*.pdf\nletters/\n",

@@ -6,9 +6,9 @@ import { readdir, readFile } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
 import { folderDigest, sha256 } from "../../compile/content-digest.ts";
-import { isFont } from "../../compile/file-layout.ts";
 import { importedPackages } from "../../compile/package-imports.ts";
 import { TYPST_VERSION } from "../../machine/typst-release.mjs";
+import { isFont } from "../../rules/font-names.ts";
 import { formatPackageSpec, type PackageSpec } from "../../rules/package-spec.ts";
 import { CommandError } from "../exit-codes.ts";
 import { operatorFolders } from "../local/operator-folders.ts";
@@ -16,7 +16,7 @@ import { DATA_OPTION, FILES_OPTION, FONT_PATH_OPTION, PACKAGE_PATH_OPTION } from
 import { readNamed } from "../project/folder.ts";
 import { collectProject } from "../project/project.ts";
 import { readData } from "../project/request.ts";
-import { printable } from "../terminal.ts";
+import { printable, say } from "../terminal.ts";
 
 /** Rises when a member changes its meaning. */
 const MANIFEST_VERSION = 1;
@@ -37,7 +37,12 @@ export function addManifestCommand(program: Command): void {
     .action(async (path, flags) => {
       const { document, files: patterns = [] } = flags;
       const { fontPaths, packagePath } = operatorFolders(flags);
-      const project = await collectProject(path, { patterns, leaveOut: document === undefined ? [] : [document] });
+      const project = await collectProject(path, {
+        patterns,
+        leaveOut: document === undefined ? [] : [document],
+        namesData: flags.data !== undefined,
+      });
+      for (const note of project.notes) say(`note: ${note}`);
       const { source, files } = project;
       const data = await readData(project, flags.data ?? null);
       const name = basename(project.sourceName);

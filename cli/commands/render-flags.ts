@@ -9,6 +9,11 @@ export interface RenderFlags extends OutputFlags, ServiceOptions {
   readonly files?: readonly string[] | undefined;
   readonly json?: true | undefined;
   readonly each?: string | undefined;
+  readonly line?: number | undefined;
+  /** In seconds. */
+  readonly timeout?: number | undefined;
+  readonly verbose?: true | undefined;
+  readonly dryRun?: true | undefined;
   readonly jobs?: number | undefined;
   readonly overwrite?: true | undefined;
 }

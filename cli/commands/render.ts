@@ -1,15 +1,16 @@
 /**
  * `render`: sends a project to the service and writes the document that comes back.
  */
-import { basename, extname } from "node:path";
-import type { Command } from "@commander-js/extra-typings";
+import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import { CommandError, EXIT_CODES, exitCodeOf } from "../exit-codes.ts";
 import {
   ARCHIVE_OPTION,
   DATA_OPTION,
+  EACH_OPTION,
   FILES_OPTION,
   FORMAT_OPTION,
   JSON_OPTION,
+  LINE_OPTION,
   PAGE_OPTION,
   PAGES_OPTION,
   PDF_VERSION_OPTION,
@@ -17,18 +18,26 @@ import {
   STANDARDS_OPTION,
   TOKEN_FILE_OPTION,
   URL_OPTION,
+  VERBOSE_OPTION,
   wholeNumber,
 } from "../options.ts";
-import { writeToStandardOutput, writeWhole } from "../output-file.ts";
+import { writeOutput, writeToStandardOutput } from "../output-file.ts";
 import { extensionOf, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
-import { collectProject, type Project } from "../project/project.ts";
+import { requireValidData } from "../project/data-schema.ts";
+import { problemDetails } from "../project/problem-details.ts";
+import { collectProject, projectName } from "../project/project.ts";
 import { readData, requestOf } from "../project/request.ts";
+import { sizeInLines } from "../project/request-size.ts";
 import { problemOutcome, retryInWords, writeJson, writeProblem } from "../report.ts";
-import { asCommandError, openService } from "../service.ts";
+import { asCommandError, isTooLargeForGateway, openService, throwIfPermanent, tooLargeForGateway } from "../service.ts";
 import { confirm, printableLine, say, sizeInWords, startProgress } from "../terminal.ts";
 import { checkProject } from "./check.ts";
+import { checkCommand } from "./check-command.ts";
+import { showRequest } from "./dry-run.ts";
 import { renderEach } from "./render-each.ts";
 import { DEFAULT_JOBS, type RenderFlags } from "./render-flags.ts";
+
+const MAX_TIMEOUT_SECONDS = 3600;
 
 export function addRenderCommand(program: Command, signal: AbortSignal): void {
   program
@@ -49,12 +58,17 @@ export function addRenderCommand(program: Command, signal: AbortSignal): void {
     .addOption(STANDARDS_OPTION)
     .addOption(PDF_VERSION_OPTION)
     .option("--filename <name>", "the file name that the service suggests for the download")
-    .option(
-      "--each <file>",
-      "JSON Lines: renders a document for each line, which is its data; see --output 'letters/{name}.pdf'",
-    )
+    .addOption(EACH_OPTION)
+    .addOption(LINE_OPTION)
     .option("--jobs <number>", `with --each: requests at the same time; by default ${DEFAULT_JOBS}`, wholeNumber(1, 64))
     .option("--overwrite", "with --each: render documents again that already exist")
+    .option(
+      "--timeout <seconds>",
+      "how long each document may take, tries included; with --each, each try",
+      readSeconds,
+    )
+    .option("--dry-run", "list what would be sent, and send nothing")
+    .addOption(VERBOSE_OPTION)
     .addOption(URL_OPTION)
     .addOption(TOKEN_FILE_OPTION)
     .addOption(JSON_OPTION)
@@ -67,26 +81,40 @@ export function addRenderCommand(program: Command, signal: AbortSignal): void {
 
 /** Renders one document. @returns the exit code */
 async function render(source: string, flags: RenderFlags, signal: AbortSignal): Promise<number> {
-  for (const name of ["jobs", "overwrite"] as const) {
+  for (const name of ["jobs", "overwrite", "line"] as const) {
     if (flags[name] !== undefined) throw new CommandError(`--${name} needs --each.`);
   }
   const output = outputOf(flags);
-  const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut: leftOut(flags) });
-  const place = flags.output ?? `${nameOf(project)}.${extensionOf(output)}`;
+  const place = flags.output ?? `${await projectName(source)}.${extensionOf(output)}`;
+  const project = await collectProject(source, {
+    patterns: flags.files ?? [],
+    leaveOut: [place, ...(flags.data === undefined ? [] : [flags.data])].filter((path) => path !== STANDARD_OUTPUT),
+    namesData: flags.data !== undefined,
+  });
   const data = await readData(project, flags.data ?? null);
-  const service = await openService(flags);
+  const request = requestOf(project, data, output);
+  if (flags.dryRun) return showRequest({ project, data, request, place }, flags);
+  await requireValidData(project, data, "sent");
   const json = place === STANDARD_OUTPUT ? process.stderr : process.stdout;
+  const timeout = flags.timeout === undefined ? null : AbortSignal.timeout(flags.timeout * 1000);
 
   const progress = startProgress(`Rendering ${project.sourceName}`);
   try {
-    if (!flags.json) for (const warning of project.warnings) progress.log(`note: ${warning}`);
+    if (!flags.json) {
+      for (const note of [...project.warnings, ...project.notes, ...(data?.notes ?? [])]) progress.log(`note: ${note}`);
+    }
+    const service = await openService(flags, {}, progress.log);
     const result = await service.client
-      .render(requestOf(project, data, output), {
-        signal,
-        onRetry: (event) => progress.say(retryInWords(event)),
+      .render(request, {
+        signal: timeout === null ? signal : AbortSignal.any([signal, timeout]),
+        onRetry: (event) => {
+          throwIfPermanent(event.reason);
+          progress.say(retryInWords(event));
+        },
       })
       .catch((error: unknown) => {
-        throw asCommandError(error, service.url);
+        if (!isTooLargeForGateway(error)) throw asCommandError(error, service.url);
+        throw tooLargeForGateway(service.url, sizeInLines(project, data, request, ""));
       });
     if (result.ok) {
       progress.say(`Receiving ${place}`);
@@ -101,26 +129,21 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
     }
     progress.stop();
     const { problem, checkedLocally } = result;
-    if (flags.json) writeJson(problemOutcome(problem, checkedLocally), json);
-    else writeProblem(problem, checkedLocally);
+    const details = [...problemDetails(problem, project, data, request), ...service.detailsOf(problem)];
+    if (flags.json) writeJson(problemOutcome(problem, checkedLocally, details), json);
+    else writeProblem(problem, checkedLocally, details);
     if (problem.code === "template_compile_failed" && !flags.json) await offerCheck(source, flags, signal);
     return exitCodeOf(problem);
+  } catch (error) {
+    if (!timeout?.aborted || signal.aborted) throw error;
+    throw new CommandError(`The document was not there within ${flags.timeout} s (--timeout).`, EXIT_CODES.unreachable);
   } finally {
     progress.stop();
   }
 }
 
-/** The document itself, and what it would carry to the service the next time. */
-function leftOut({ output }: RenderFlags): string[] {
-  return output === undefined || output === STANDARD_OUTPUT ? [] : [output];
-}
-
-function nameOf({ sourceName }: Project): string {
-  return basename(sourceName, extname(sourceName));
-}
-
 async function deliver(body: ReadableStream<Uint8Array>, place: string): Promise<number> {
-  if (place !== STANDARD_OUTPUT) return writeWhole(place, body);
+  if (place !== STANDARD_OUTPUT) return writeOutput(place, body);
   let size = 0;
   await writeToStandardOutput(
     (async function* counted() {
@@ -139,14 +162,11 @@ async function offerCheck(source: string, flags: RenderFlags, signal: AbortSigna
     await checkProject(source, flags, signal);
     return;
   }
-  say(printableLine(`  To see the error: ${checkCommand(source, flags)}`));
+  say(`  To see the error: ${checkCommand(source, flags)}`);
 }
 
-function checkCommand(source: string, { data, files = [], output }: RenderFlags): string {
-  const parts = ["document-rendering", "check", source];
-  if (data !== undefined) parts.push("--data", data);
-  for (const pattern of files) parts.push("--files", pattern);
-  const extension = output === undefined ? "" : extname(output);
-  if (extension !== "" && extension !== ".pdf") parts.push("--format", extension.slice(1));
-  return parts.map((part) => (/^[\w./:=@%+-]+$/.test(part) ? part : `'${part.replaceAll("'", "'\\''")}'`)).join(" ");
+function readSeconds(value: string): number {
+  const seconds = Number(value);
+  if (seconds > 0 && seconds <= MAX_TIMEOUT_SECONDS) return seconds;
+  throw new InvalidArgumentError(`It must be a number of seconds, up to ${MAX_TIMEOUT_SECONDS}.`);
 }

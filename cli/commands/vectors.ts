@@ -17,11 +17,14 @@ export function addVectorsCommand(program: Command, signal: AbortSignal): void {
     .addOption(URL_OPTION)
     .addOption(TOKEN_FILE_OPTION)
     .action(async (flags) => {
-      const { client, url } = await openService(flags);
+      const { client, url, detailsOf } = await openService(flags);
       const result = await client.constraints({ signal }).catch((error: unknown) => {
         throw asCommandError(error, url);
       });
-      if (!result.ok) throw new CommandError(problemInWords(result.problem, false), exitCodeOf(result.problem));
+      if (!result.ok) {
+        const text = problemInWords(result.problem, false, detailsOf(result.problem));
+        throw new CommandError(text, exitCodeOf(result.problem));
+      }
       const { constraints } = result;
       const count = constraints.conformance_vectors.length + constraints.output_rules.conformance_vectors.length;
       const disagreements = runVectors(constraints);

@@ -1,89 +1,134 @@
 /**
- * The documents of a `render --each`: a line of JSON Lines for each, and a file name from its data.
+ * The documents of a `render --each`: a row of data for each, and a file name from it.
  *
- * All lines are validated before the first is sent. A name is made from data that may come from anywhere, so a value fills
- * exactly one part of a path: it can lead to no other folder, and no two lines write one file.
+ * All rows are validated before the first is sent. A name is made from data that may come from anywhere, so a value fills
+ * exactly one part of a path: it can lead to no other folder, and no two rows write one file.
  */
-import { isUtf8 } from "node:buffer";
 import { resolve } from "node:path";
+import { closestName } from "../closest.ts";
 import { CommandError } from "../exit-codes.ts";
-import { readNamed } from "../project/folder.ts";
+import { readInput } from "../project/folder.ts";
+import type { DataText } from "../project/request.ts";
 import { printableLine } from "../terminal.ts";
+import { type Row, readRows } from "./rows.ts";
 
-export interface EachDocument {
-  /** Counted from one. */
-  readonly line: number;
-  /** The line as it is: JSON text. */
-  readonly data: string;
+export interface EachDocument extends Row {
   /** Where its document goes. */
   readonly path: string;
 }
 
-const MAX_REPORTED_LINES = 20;
+const MAX_REPORTED_ROWS = 20;
 /** File systems take 255 bytes; the name has more than this part, and a temporary name is longer. */
 const MAX_VALUE_BYTES = 150;
-const PLACEHOLDER = /\{([^{}]+)\}/g;
+const PLACEHOLDER = /\{([^{}]*)\}/g;
+/** The number of the row: `#`, or with zeros in front `#:03`. */
+const NUMBER = /^#(?::0([1-9]))?$/;
+/** Members deeper than this, and more of them, are not suggested. */
+const MAX_SUGGESTED_DEPTH = 4;
+const MAX_SUGGESTED_MEMBERS = 500;
 /** Separators, what Windows refuses in names, and what is invisible in them. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that no name may have.
 const UNSAFE = /[/\\<>:"|?*\u0000-\u001f\u007f-\u009f\p{Bidi_Control}]/u;
 const RESERVED_ON_WINDOWS = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)/i;
 
-/** What a line lacks, or null and the document. */
-type Line = { readonly document: EachDocument } | { readonly mistake: string };
-
 /**
- * Reads the lines of a file; lines of spaces do not count.
+ * Reads the rows of a file, or of standard input for `-`.
  *
  * @param folder of the project
- * @param template such as `letters/{name}.pdf`; `{address.city}` goes deeper, `{#}` is the number of the line.
- * @throws CommandError that names every line which has no safe file name of its own.
+ * @param template such as `letters/{name}.pdf`; `{address.city}` goes deeper, `{#}` is the number of the row, `{#:03}` with zeros.
+ * @throws CommandError that names every row which has no safe file name of its own.
  */
 export async function readDocuments(file: string, folder: string, template: string): Promise<EachDocument[]> {
-  const bytes = await readNamed(file, file, folder);
-  if (!isUtf8(bytes)) throw new CommandError(`${file} is not UTF-8.`);
-  const lines = bytes
-    .toString("utf8")
-    .replace(/^\ufeff/, "")
-    .split(/\r?\n/);
+  const { bytes, shown } = await readInput(file, file, folder);
+  const rows = readRows(bytes, shown);
+  const names = placeholders(template);
   const documents: EachDocument[] = [];
   const mistakes: string[] = [];
-  const lineOfPath = new Map<string, number>();
-  for (const [index, text] of lines.entries()) {
-    if (text.trim() === "") continue;
-    const read = readLine(text, index + 1, template);
-    if ("mistake" in read) {
-      mistakes.push(`${file}:${index + 1}: ${read.mistake}`);
+  const missing = new Map<string, number>();
+  const earlierRows = new Map<string, Row>();
+  for (const row of rows) {
+    const value = parsed(row.data);
+    const mistake = value === undefined ? `the ${row.place.replace(/ .*/, "")} is not JSON` : rowMistake(value, names);
+    if (mistake !== null) {
+      mistakes.push(`${row.where}: ${mistake}`);
+      for (const name of names) {
+        if (value !== undefined && textOf(value, row, name) === null) missing.set(name, (missing.get(name) ?? 0) + 1);
+      }
       continue;
     }
-    const { document } = read;
+    const path = template.replace(PLACEHOLDER, (_, name: string) => textOf(value, row, name) ?? "");
     // As file systems that ignore case and the form of accents see it.
-    const identity = resolve(document.path).normalize("NFC").toLowerCase();
-    const earlier = lineOfPath.get(identity);
-    if (earlier !== undefined)
-      mistakes.push(`${file}:${index + 1}: ${document.path} is already the file of line ${earlier}`);
-    else lineOfPath.set(identity, index + 1);
-    documents.push(document);
+    const identity = resolve(path).normalize("NFC").toLowerCase();
+    const earlier = earlierRows.get(identity);
+    if (earlier !== undefined) mistakes.push(`${row.where}: ${path} is already the file of ${earlier.place}`);
+    else earlierRows.set(identity, row);
+    documents.push({ ...row, path });
   }
+  const first = rows[0];
+  const neverThere = [...missing].find(([, count]) => count === rows.length)?.[0];
+  if (first !== undefined && neverThere !== undefined) throw noSuchMember(shown, neverThere, parsed(first.data));
+  if (rows.length > 1 && names.length === 0) throw nameForAll(template, parsed(first?.data ?? ""));
   if (mistakes.length > 0) throw new CommandError(listMistakes(mistakes));
-  if (documents.length === 0) throw new CommandError(`${file} contains no data.`);
   return documents;
 }
 
-function readLine(text: string, line: number, template: string): Line {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return { mistake: "the line is not JSON" };
+/** The data of a document as a request takes it. */
+export function dataOf({ data, place }: EachDocument): DataText {
+  return { text: data, name: place, notes: [] };
+}
+
+/** The document of `--line`. @throws CommandError when there is none */
+export function documentOfLine(documents: readonly EachDocument[], line: number): EachDocument {
+  const found = documents.find(({ number }) => number === line);
+  if (found !== undefined) return found;
+  const numbers = documents.map(({ number }) => number);
+  throw new CommandError(`--line ${line}: there is no data for it, only from ${numbers[0]} to ${numbers.at(-1)}.`);
+}
+
+/** Whether file names have the number of the row, so that another order of rows would change them. */
+export function usesNumbers(template: string): boolean {
+  return placeholders(template).some((name) => NUMBER.test(name));
+}
+
+function placeholders(template: string): string[] {
+  const names = [...template.matchAll(PLACEHOLDER)].map(([, name = ""]) => name);
+  for (const name of names) {
+    if (name.trim() === "") throw new CommandError(`--output: {${name}} names nothing: write {name} or {#}.`);
+    if (name.startsWith("#") && !NUMBER.test(name)) {
+      throw new CommandError(`--output: {${printableLine(name)}} must be {#}, or with zeros in front {#:03}.`);
+    }
   }
-  let mistake: string | null = null;
-  const path = template.replace(PLACEHOLDER, (_, name: string) => {
-    const part = name === "#" ? String(line) : memberOf(value, name.split("."));
-    const found = part === null ? `there is no text or number for {${name}}` : unsafeName(part, name);
-    mistake ??= found;
-    return part ?? "";
-  });
-  return mistake === null ? { document: { line, data: text, path } } : { mistake };
+  return names;
+}
+
+/** The value of JSON text; undefined if it is none. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function rowMistake(value: unknown, names: readonly string[]): string | null {
+  for (const name of names) {
+    if (NUMBER.test(name)) continue;
+    const text = memberOf(value, name.split("."));
+    if (text === null) {
+      const closest = closestName(name, memberNames(value));
+      return `there is no text or number for {${name}}${closest === null ? "" : `; did you mean {${closest}}?`}`;
+    }
+    const mistake = unsafeName(text, name);
+    if (mistake !== null) return mistake;
+  }
+  return null;
+}
+
+/** What takes the place of `{name}`; null if there is nothing. */
+function textOf(value: unknown, row: Row, name: string): string | null {
+  const number = NUMBER.exec(name);
+  if (number === null) return memberOf(value, name.split("."));
+  return String(row.number).padStart(Number(number[1] ?? 0), "0");
 }
 
 /** A text or number in the data; null if there is none. */
@@ -94,6 +139,40 @@ function memberOf(value: unknown, path: readonly string[]): string | null {
     found = new Map(Object.entries(found)).get(name);
   }
   return typeof found === "string" || typeof found === "number" ? String(found) : null;
+}
+
+/** The members that a file name can have, as a template names them: `name`, `address.city`. */
+function memberNames(value: unknown, prefix = "", depth = 1): string[] {
+  if (typeof value !== "object" || value === null || depth > MAX_SUGGESTED_DEPTH) return [];
+  return Object.entries(value)
+    .slice(0, MAX_SUGGESTED_MEMBERS)
+    .flatMap(([name, member]: [string, unknown]) =>
+      typeof member === "object" ? memberNames(member, `${prefix}${name}.`, depth + 1) : [`${prefix}${name}`],
+    )
+    .slice(0, MAX_SUGGESTED_MEMBERS);
+}
+
+function noSuchMember(file: string, name: string, value: unknown): CommandError {
+  const members = memberNames(value);
+  const closest = closestName(name, members);
+  const sentence = `--output: no document of ${file} has a text or number for {${name}}.`;
+  return new CommandError(
+    printableLine(closest === null ? `${sentence}${known(members)}` : `${sentence} Did you mean {${closest}}?`),
+  );
+}
+
+function nameForAll(template: string, value: unknown): CommandError {
+  const sentence = `--output: every document would be ${template}. Put {#} or a member of the data into it.`;
+  return new CommandError(printableLine(`${sentence}${known(memberNames(value))}`));
+}
+
+function known(members: readonly string[]): string {
+  return members.length === 0
+    ? ""
+    : ` There is ${members
+        .slice(0, 8)
+        .map((name) => `{${name}}`)
+        .join(", ")}.`;
 }
 
 /** Why a value cannot be in a file name; null if it can. The value itself is quoted as JSON. */
@@ -110,10 +189,10 @@ function unsafeName(value: string, name: string): string | null {
 }
 
 function listMistakes(mistakes: readonly string[]): string {
-  const more = mistakes.length - MAX_REPORTED_LINES;
+  const more = mistakes.length - MAX_REPORTED_ROWS;
   return [
     "Nothing was sent:",
-    ...mistakes.slice(0, MAX_REPORTED_LINES).map(printableLine),
+    ...mistakes.slice(0, MAX_REPORTED_ROWS).map(printableLine),
     ...(more > 0 ? [`… and ${more} more.`] : []),
   ].join("\n");
 }

@@ -14,10 +14,11 @@ import {
   type RenderCommand,
   renderArguments,
   type TypstPaths,
+  UNCONFINED_ENVIRONMENT,
 } from "../../compile/command-line.ts";
-import { UNCONFINED_ENVIRONMENT } from "../../compile/environment.ts";
-import { DATA_FILE_NAME, fontLinkName, isFont } from "../../compile/file-layout.ts";
+import { DATA_FILE_NAME, fontLinkName } from "../../compile/file-layout.ts";
 import { programText } from "../../compile/program-text.ts";
+import { isFont } from "../../rules/font-names.ts";
 import type { Limits } from "../../rules/limits.ts";
 import type { Output } from "../../rules/output-options.ts";
 import { RENDER_TIME_SETTINGS } from "../../rules/render-time.ts";

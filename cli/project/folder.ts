@@ -2,13 +2,16 @@
  * The folder of a project, and reading from it. Links may lead anywhere, and a project may come from anybody: a file whose path
  * is in the folder is read only if the file itself is there as well. A file elsewhere that the caller names is the caller's own choice.
  */
-import { readFile, realpath, stat } from "node:fs/promises";
-import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
+import { readdir, readFile, realpath, stat } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { closestName, didYouMean } from "../closest.ts";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 
 /** Far above any limit that a deployment can have for a file. */
 const MAX_FILE_BYTES = 256 * 1024 ** 2;
+/** The name of a file that means standard input. */
+export const STANDARD_INPUT = "-";
 
 /** The folder of a project: the one that is named, or that of the source. */
 export async function projectFolder(source: string): Promise<string> {
@@ -23,6 +26,11 @@ export async function isFile(path: string): Promise<boolean> {
   return (await statOf(path))?.isFile() ?? false;
 }
 
+/** In bytes; 0 if it is not there. */
+export async function sizeOf(path: string): Promise<number> {
+  return (await statOf(path))?.size ?? 0;
+}
+
 /**
  * Reads a file that the caller, a source or a folder names.
  *
@@ -33,7 +41,7 @@ export async function readNamed(path: string, name: string, folder: string): Pro
   const shown = printableLine(name);
   const real = await realpath(path).catch(() => null);
   const found = real === null ? null : await statOf(real);
-  if (real === null || found === null) throw new CommandError(`${shown} does not exist.`);
+  if (real === null || found === null) throw await missing(path, name);
   if (await leadsOutOf(folder, path, real)) {
     throw new CommandError(
       `${shown} is not sent: a link leads out of the folder of the source, ${printableLine(folder)}. Copy the file there instead.`,
@@ -41,7 +49,9 @@ export async function readNamed(path: string, name: string, folder: string): Pro
   }
   if (!found.isFile()) throw new CommandError(`${shown} is not a file.`);
   if (found.size > MAX_FILE_BYTES)
-    throw new CommandError(`${shown} has ${found.size} bytes: no service accepts a file that large.`);
+    throw new CommandError(
+      `${shown} has ${found.size} bytes, and the limit is ${MAX_FILE_BYTES}: no service accepts a file that large.`,
+    );
   try {
     return await readFile(real);
   } catch (error) {
@@ -49,6 +59,37 @@ export async function readNamed(path: string, name: string, folder: string): Pro
       `${shown} cannot be read (${printableLine(error instanceof Error ? error.message : String(error))}).`,
     );
   }
+}
+
+/** Says that a file does not exist, and which one beside it may be meant. */
+async function missing(path: string, name: string): Promise<CommandError> {
+  const names = await readdir(dirname(resolve(path))).catch(() => []);
+  const closest = closestName(basename(path), names);
+  const meant = closest === null ? null : join(dirname(name), closest);
+  return new CommandError(printableLine(`${name} does not exist.${didYouMean(meant)}`));
+}
+
+/**
+ * Reads a file that the caller names, or standard input for `-`, and its name for messages.
+ *
+ * @throws CommandError as `readNamed` does
+ */
+export async function readInput(
+  path: string,
+  name: string,
+  folder: string,
+): Promise<{ readonly bytes: Buffer; readonly shown: string }> {
+  if (path !== STANDARD_INPUT) return { bytes: await readNamed(path, name, folder), shown: printableLine(name) };
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of process.stdin) {
+    const bytes = Buffer.from(chunk);
+    size += bytes.length;
+    if (size > MAX_FILE_BYTES)
+      throw new CommandError(`Standard input has more than ${MAX_FILE_BYTES} bytes, the limit.`);
+    chunks.push(bytes);
+  }
+  return { bytes: Buffer.concat(chunks), shown: "standard input" };
 }
 
 /** Whether a path is in a folder by its name, or by the place of its last link, and the file is not. */

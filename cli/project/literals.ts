@@ -4,6 +4,7 @@
  * Not only those in calls of `image` or `json`: templates wrap these (`logo("assets/logo.png")`) and keep names in arrays.
  * The caller sends the candidates that name a file of the project, so a literal that names none costs nothing.
  */
+import { withoutComments } from "../../client/typst-text.ts";
 
 /** A string that the source hands to a function that reads files, or imports. */
 export interface ReadLiteral {
@@ -17,13 +18,6 @@ const MAX_PATH_LENGTH = 1024;
 
 const READING =
   /(?:\b(?:import|include)\s+|\b(?:image|read|json|csv|toml|yaml|xml|cbor|bibliography|plugin|attach)\s*\(\s*)"((?:[^"\\\n]|\\.)+)"(?!\s*\+)/g;
-
-/** The text without its comments; lines stay where they are. `//` after a colon is a URL. */
-function withoutComments(source: string): string {
-  return source
-    .replace(/\/\*[\s\S]*?\*\//g, (comment) => comment.replace(/[^\n]/g, " "))
-    .replace(/(?<!:)\/\/[^\n]*/g, "");
-}
 
 /**
  * Every text between two double quotes of one line that could be a path, without duplicates.

@@ -4,21 +4,26 @@
  * The folder of the source is the root of the project, here as on the service, so a path in the source means the same file
  * in both places, and nothing outside of that folder can be read: see folder.ts.
  */
-import { basename, dirname, extname, isAbsolute, join, posix, relative, resolve, sep } from "node:path";
-import { globby } from "globby";
+import { basename, dirname, extname, isAbsolute, join, posix, resolve } from "node:path";
+import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
+import { closestPath, didYouMean } from "../closest.ts";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
+import { byteOrderMarkNote } from "./byte-order-mark.ts";
+import type { CollectedFiles } from "./collected-files.ts";
 import { isFile, isFolder, projectFolder, readNamed } from "./folder.ts";
+import { readFolderFiles } from "./folder-files.ts";
 import { readLiterals, stringLiterals } from "./literals.ts";
+import { nearbyFiles } from "./nearby-files.ts";
 
-/** What files to leave out, beside `.gitignore`: in the same syntax. */
-export const IGNORE_FILE = ".renderignore";
 const MAIN_FILE = "main.typ";
 const DATA_FILE = "data.json";
 /** Fonts are named by their family in a source, so no literal leads to them: those in this folder always come along. */
 const FONT_FILES = "fonts/**/*.{ttf,otf,ttc,otc,TTF,OTF,TTC,OTC}";
-/** No request may carry this many; more would be read for nothing. */
-const MAX_FILES = 5000;
+/** What belongs to a template and not to its documents: sent only if the source or the caller names it. */
+const NOT_SENT = [SCHEMA_FILE, "cases/*.json", "cases/*.expected/**"];
+/** What a source is likely to read the data by. */
+const READS_DATA = /\b(?:data|request)\b/;
 
 export interface ProjectFile {
   /** Its path below the root, with `/`: the key in `files`. */
@@ -34,8 +39,12 @@ export interface Project {
   readonly sourcePath: string;
   readonly source: Buffer;
   readonly files: readonly ProjectFile[];
-  /** The JSON file for `data`; null if there is none. Of a folder it is its `data.json`. */
+  /** The JSON file for `data`; null if there is none. Beside a `main.typ` it is `data.json`. */
   readonly dataPath: string | null;
+  /** Keys of what `render` and `check` wrote, which is left out. */
+  readonly leftOut: readonly string[];
+  /** What the caller should know of what is sent: one sentence each. */
+  readonly notes: readonly string[];
   /** What a source reads but does not exist: one sentence each. Typst may never read it, so these are not errors. */
   readonly warnings: readonly string[];
 }
@@ -43,8 +52,10 @@ export interface Project {
 export interface ProjectOptions {
   /** Globs or folders, relative to the source's folder. */
   readonly patterns: readonly string[];
-  /** Paths that never come along, such as the output. */
+  /** Paths that do not come along unless the source names them, such as the output. */
   readonly leaveOut: readonly string[];
+  /** Whether the caller names data, so that none of the folder is missed. */
+  readonly namesData: boolean;
 }
 
 /**
@@ -53,23 +64,33 @@ export interface ProjectOptions {
  * @param path a Typst source, or a folder: its `main.typ` with all of its files.
  * @throws CommandError when something that is named is not there or cannot be sent.
  */
-export async function collectProject(path: string, { patterns, leaveOut }: ProjectOptions): Promise<Project> {
+export async function collectProject(path: string, options: ProjectOptions): Promise<Project> {
+  const { patterns, leaveOut, namesData } = options;
   const isWhole = await isFolder(path);
+  const root = await projectFolder(path);
   const sourceName = isWhole ? join(path, MAIN_FILE) : path;
   const sourcePath = resolve(sourceName);
-  const root = await projectFolder(path);
+  if (isWhole && !(await isFile(sourcePath))) throw await noMainFile(path);
   const source = await readNamed(sourcePath, sourceName, root);
-  const dataPath = isWhole && (await isFile(join(root, DATA_FILE))) ? join(root, DATA_FILE) : null;
+  const hasDataFile = await isFile(join(root, DATA_FILE));
+  const dataPath = hasDataFile && basename(sourceName) === MAIN_FILE ? join(root, DATA_FILE) : null;
 
-  const files = new Map<string, Buffer>();
   const excluded = new Set([sourcePath, ...leaveOut.map((file) => resolve(file))]);
   if (dataPath !== null) excluded.add(dataPath);
-  const named = isWhole ? ["**", ...patterns] : [FONT_FILES, ...patterns];
-  for (const key of await matchingFiles(root, named, patterns)) {
-    const absolute = join(root, key);
-    if (!excluded.has(absolute)) files.set(key, await readNamed(absolute, key, root));
-  }
+  const own = { globs: [isWhole ? "**" : FONT_FILES], except: NOT_SENT };
+  const { files, written, notes } = await readFolderFiles(root, own, patterns, excluded);
   const warnings = await followLiterals({ root, sourceName, source, files });
+  const sourceNotes = byteOrderMarkNote(source, sourceName);
+  if (hasDataFile && dataPath === null && !namesData && READS_DATA.test(source.toString("utf8"))) {
+    const file = shownPath(root, sourceName, DATA_FILE);
+    sourceNotes.push(`${file} is not used, because the source is not ${MAIN_FILE}: to use it, add --data ${file}.`);
+  }
+  for (const key of written) {
+    if (files.has(key))
+      sourceNotes.push(
+        `${key} is part of the request although it was written by render or check: the source names it.`,
+      );
+  }
   return {
     root,
     sourceName,
@@ -77,8 +98,22 @@ export async function collectProject(path: string, { patterns, leaveOut }: Proje
     source,
     files: [...files].map(([key, bytes]) => ({ key, bytes })).sort((a, b) => (a.key < b.key ? -1 : 1)),
     dataPath,
+    leftOut: [...written].filter((key) => !files.has(key)),
+    notes: [...sourceNotes, ...notes].map(printableLine),
     warnings: warnings.map(printableLine),
   };
+}
+
+/** What a document is called, without its extension: as the folder, or as the source. */
+export async function projectName(path: string): Promise<string> {
+  if (!(await isFolder(path))) return basename(path, extname(path));
+  return basename(resolve(path)) || basename(MAIN_FILE, extname(MAIN_FILE));
+}
+
+async function noMainFile(folder: string): Promise<CommandError> {
+  const [source] = (await nearbyFiles(folder)).filter(isTypst);
+  const meant = source === undefined ? null : join(folder, source);
+  return new CommandError(printableLine(`${join(folder, MAIN_FILE)} does not exist.${didYouMean(meant)}`));
 }
 
 /** Adds the files that the source names, then those that they name, and so on. @returns warnings */
@@ -86,11 +121,12 @@ async function followLiterals(project: {
   root: string;
   sourceName: string;
   source: Buffer;
-  files: Map<string, Buffer>;
+  files: CollectedFiles;
 }): Promise<string[]> {
   const { root, sourceName, source, files } = project;
   const warnings: string[] = [];
   const seen = new Set<string>();
+  let nearby: readonly string[] | null = null;
   const queue = [{ key: basename(sourceName), shownAs: sourceName, text: source.toString("utf8") }];
   for (const [key, bytes] of files) if (isTypst(key)) queue.push(typstFile(root, sourceName, key, bytes));
   for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
@@ -103,9 +139,8 @@ async function followLiterals(project: {
       let bytes = files.get(target);
       if (bytes === undefined) {
         if (!(await isFile(join(root, target)))) continue;
-        if (files.size >= MAX_FILES) throw tooManyFiles();
         bytes = await readNamed(join(root, target), target, root);
-        files.set(target, bytes);
+        files.add(target, bytes);
       }
       if (isTypst(target)) queue.push(typstFile(root, sourceName, target, bytes));
     }
@@ -114,7 +149,9 @@ async function followLiterals(project: {
       if (target === null) {
         warnings.push(`${shownAs}:${line} reads "${path}", which is above the folder of the source.`);
       } else if (!files.has(target) && target !== basename(sourceName)) {
-        warnings.push(`${shownAs}:${line} reads "${path}", which does not exist.`);
+        nearby ??= await nearbyFiles(root);
+        const closest = closestPath(target, nearby);
+        warnings.push(`${shownAs}:${line} reads "${path}", which does not exist.${didYouMean(closest)}`);
       }
     }
   }
@@ -142,44 +179,4 @@ function keyOf(path: string, fromKey: string): string | null {
     ? posix.normalize(path.slice(1))
     : posix.normalize(posix.join(posix.dirname(fromKey), path));
   return joined.startsWith("../") || joined === ".." || joined === "." || joined.startsWith("/") ? null : joined;
-}
-
-/** The files of a root that globs and folders match, in order, without what the ignore files name. */
-async function matchingFiles(
-  root: string,
-  patterns: readonly string[],
-  fromCaller: readonly string[],
-): Promise<string[]> {
-  const inside = patterns.map((pattern) => {
-    const below = isAbsolute(pattern) ? relative(root, pattern) : pattern;
-    const clean = below.split(sep).join("/").replace(/^\.\//, "");
-    if (clean.startsWith("../") || clean === "..") {
-      throw new CommandError(`--files ${pattern}: the files of a project must be in its folder, ${root}.`);
-    }
-    return clean === "" ? "." : clean;
-  });
-  const options = {
-    cwd: root,
-    gitignore: true,
-    ignoreFiles: `**/${IGNORE_FILE}`,
-    ignore: ["**/node_modules/**"],
-    expandDirectories: true,
-    onlyFiles: true,
-    followSymbolicLinks: false,
-  };
-  for (const [index, pattern] of fromCaller.entries()) {
-    const own = inside[inside.length - fromCaller.length + index] ?? pattern;
-    if ((await globby(own, options)).length === 0) {
-      throw new CommandError(`--files ${pattern} matches no file in ${root} that is not ignored.`);
-    }
-  }
-  const found = await globby(inside, options);
-  if (found.length > MAX_FILES) throw tooManyFiles();
-  return found.sort();
-}
-
-function tooManyFiles(): CommandError {
-  return new CommandError(
-    `The project has more than ${MAX_FILES} files. Select those that it needs with --files, or exclude others in ${IGNORE_FILE}.`,
-  );
 }

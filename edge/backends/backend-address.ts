@@ -13,7 +13,7 @@ import { CALLER_NAME_PATTERN } from "../../protocol/headers.ts";
 import { listEntries, SettingError } from "../../rules/settings.ts";
 
 const SETTING = "SERVICE_BACKEND_URLS";
-const MAX_ORIGINS = 64;
+const MAX_BACKENDS = 64;
 /** The host of a request through a binding that has its own destination. */
 const BOUND_URL = "http://backend";
 
@@ -48,7 +48,7 @@ export function parseBackendAddresses(text: string | undefined): readonly Backen
       addresses.push({ name: name === null ? `backend-${addresses.length + 1}` : `${name}${suffix}`, ...place });
     }
   }
-  if (addresses.length > MAX_ORIGINS) throw new SettingError(`${SETTING} may name at most ${MAX_ORIGINS} backends.`);
+  if (addresses.length > MAX_BACKENDS) throw new SettingError(`${SETTING} may name at most ${MAX_BACKENDS} backends.`);
   if (new Set(addresses.map(({ name }) => name)).size < addresses.length) {
     throw new SettingError(`${SETTING} gives one name to two backends.`);
   }

@@ -1,7 +1,7 @@
 /**
  * Fetches a small document from a backend, bounded in size and time.
  */
-import { readInTime } from "../body/read-in-time.ts";
+import { inTime } from "../clock.ts";
 import type { Backend } from "./backend.ts";
 
 export interface FetchBounds {
@@ -36,7 +36,7 @@ export async function readText(
   const decoder = new TextDecoder();
   let text = "";
   for (let size = 0; ; ) {
-    const reading = await readInTime(reader.read(), deadline - Date.now());
+    const reading = await inTime(reader.read(), deadline - Date.now());
     if (reading === "late") break;
     if (reading.done) return text + decoder.decode();
     size += reading.value.length;

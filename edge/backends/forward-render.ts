@@ -1,7 +1,6 @@
 /**
  * Forwards a validated render to the backends by HTTP. `try-backends.ts` decides which of them, when and how often.
  */
-
 import {
   BACKEND_TOKEN_HEADER,
   CALLER_HEADER,
@@ -19,8 +18,8 @@ import {
 } from "../../protocol/trace-context.ts";
 import { type Problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
-import type { HeldBody } from "../body/held-body.ts";
-import { SYSTEM_CLOCK } from "../clock.ts";
+import type { HeldBody } from "../body/body-memory.ts";
+import { WALL_CLOCK } from "../clock.ts";
 import { deploymentOf, type EdgeContext } from "../context.ts";
 import { logFailure } from "../log/request-log.ts";
 import type { Backend } from "./backend.ts";
@@ -43,13 +42,13 @@ export type Forwarding =
 /** Sends the body to a backend, unchanged, and to another one if the first cannot answer. */
 export async function forwardRender(context: EdgeContext, body: HeldBody): Promise<Forwarding> {
   const { settings, backends, backendChoice } = deploymentOf(context);
-  const deadline = SYSTEM_CLOCK.now() + settings.backendTimeoutSeconds * 1000;
+  const deadline = WALL_CLOCK.now() + settings.backendTimeoutSeconds * 1000;
   const attempts = new RenderAttempts(backendChoice, deadline, Math.random);
   context.var.record.failures = attempts.failures;
   const end = await tryBackends<Backend, Response>({
     backends,
     choice: backendChoice,
-    clock: SYSTEM_CLOCK,
+    clock: WALL_CLOCK,
     attempts,
     deadline,
     longestAnswerMilliseconds: longestAnswerMilliseconds(settings),

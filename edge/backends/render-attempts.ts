@@ -9,10 +9,10 @@ import type { BackendChoice } from "./backend-choice.ts";
 
 const MAX_ATTEMPTS = 4;
 /** A backend that cannot be reached may just be restarting, so it is tried a second time. */
-const MAX_ATTEMPTS_PER_ORIGIN = 2;
+const MAX_ATTEMPTS_PER_BACKEND = 2;
 export const PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS = 250;
 /** How many backends may fail while they have the request. A request that can bring down a backend must not bring down all. */
-const MAX_LOST_ORIGINS = 2;
+const MAX_LOST_BACKENDS = 2;
 /** Less time than this is not worth an attempt. */
 export const MIN_ATTEMPT_MILLISECONDS = 100;
 /**
@@ -76,12 +76,14 @@ export class RenderAttempts {
   }
 
   next(now: number): NextStep {
-    const isOver = this.#attempts >= MAX_ATTEMPTS || this.#lost >= MAX_LOST_ORIGINS;
+    const isOver = this.#attempts >= MAX_ATTEMPTS || this.#lost >= MAX_LOST_BACKENDS;
     if (isOver || this.#deadline - now < MIN_ATTEMPT_MILLISECONDS) return this.giveUp();
     const untried = this.#choice.choose(now, new Set(this.#counts.keys()), this.#random);
     if (untried !== null) return { kind: "try", backend: untried };
     // All have been tried. A second round makes sense only for those that may answer differently.
-    const exhausted = [...this.#counts].filter(([, count]) => count >= MAX_ATTEMPTS_PER_ORIGIN).map(([index]) => index);
+    const exhausted = [...this.#counts]
+      .filter(([, count]) => count >= MAX_ATTEMPTS_PER_BACKEND)
+      .map(([index]) => index);
     const again = this.#choice.choose(now, new Set([...this.#notAgain, ...exhausted]), this.#random);
     if (again === null) return this.giveUp();
     if (this.#hasWaited) return { kind: "try", backend: again };
@@ -93,7 +95,7 @@ export class RenderAttempts {
 
   /** Whether to abandon a backend that has the request: another attempt is possible, and more likely to be answered. */
   isHopeless({ backend, beganAt, sentAt, bodyBytes }: BegunAttempt, now: number): boolean {
-    if (this.#attempts >= MAX_ATTEMPTS || this.#lost + 1 >= MAX_LOST_ORIGINS) return false;
+    if (this.#attempts >= MAX_ATTEMPTS || this.#lost + 1 >= MAX_LOST_BACKENDS) return false;
     if (this.#deadline - now < PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS + MIN_ATTEMPT_MILLISECONDS) return false;
     const arrivedAt = sentAt + MAX_TRANSIT_MILLISECONDS + bodyBytes / MIN_BYTES_PER_MILLISECOND;
     if (this.#choice.wasIdleSince(backend, arrivedAt)) return true;

@@ -3,7 +3,7 @@
  * the files that this one imports. Whatever talks to a backend is passed in, and so is the clock, so that the simulation can run
  * this code.
  */
-import type { HeldBody } from "../body/held-body.ts";
+import type { HeldBody } from "../body/body-memory.ts";
 import { type BackendAnswer, causeOf, meaningOf, resultOf } from "./backend-answer.ts";
 import type { AttemptResult } from "./backend-choice.ts";
 import type { FailedAttempt, NextStep, RenderAttempts } from "./render-attempts.ts";

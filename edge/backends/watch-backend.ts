@@ -4,14 +4,14 @@
  * A host that has lost power or its network sends nothing, not even a reset; and a backend may answer `/health` while its renders
  * never end. So a probe is a small render of the edge's own (docs/decisions/probes-are-renders.md).
  */
-import type { Clock } from "../clock.ts";
+import type { WallClock } from "../clock.ts";
 import { type BackendAnswer, causeOf, probeResultOf } from "./backend-answer.ts";
 import { type AttemptResult, type BackendChoice, PROBE_TIMEOUT_MILLISECONDS } from "./backend-choice.ts";
 
 const LOOK_INTERVAL_MILLISECONDS = 1000;
 
 export interface Watched {
-  readonly clock: Clock;
+  readonly clock: WallClock;
   /** In milliseconds since 1970. */
   readonly deadline: number;
   /** Sends the probes that are due. */
@@ -40,7 +40,7 @@ export function watchBackend({ clock, deadline, probe, isHopeless, giveUp }: Wat
 export interface Probing<Backend> {
   readonly backends: readonly Backend[];
   readonly choice: BackendChoice;
-  readonly clock: Clock;
+  readonly clock: WallClock;
   /** Sends a small render. It rejects when the answer does not come in time. */
   sendProbe(backend: Backend, timeoutMilliseconds: number): Promise<BackendAnswer<unknown>>;
   /** Reports to the operator that a backend was full, or did not answer. */

@@ -11,7 +11,8 @@
  * A body that a backend has received is kept only in case this backend fails: it is dropped as soon as another request needs the
  * memory.
  */
-import { type Clock, SYSTEM_CLOCK } from "../clock.ts";
+import type { BodyCollector } from "../../protocol/body-collector.ts";
+import { WALL_CLOCK, type WallClock } from "../clock.ts";
 
 /** Half of an isolate: the other half is for the runtime, network buffers and the code. */
 const MAX_BODY_BYTES_IN_MEMORY = 64 * 1024 * 1024;
@@ -35,9 +36,9 @@ export const RETRY_AFTER_SECONDS = 2;
 
 /** Reservations in the order in which they first grew, and their total. */
 interface Pool {
-  readonly reservations: Set<Reservation>;
+  readonly reservations: Set<BodyReservation>;
   /** The waiting reservations that poll often. */
-  readonly frequentPollers: Set<Reservation>;
+  readonly frequentPollers: Set<BodyReservation>;
   reservedBytes: number;
   /** The most that all reservations but the oldest may hold together. */
   readonly maxOthersBytes: number;
@@ -47,10 +48,10 @@ export class BodyMemory {
   readonly #all: Pool;
   readonly #byOwner = new Map<string, Pool>();
   readonly #maxOthersBytesOfOwner: number;
-  readonly clock: Clock;
+  readonly clock: WallClock;
 
   /** @param largestBodyBytes the size limit of one body */
-  constructor(largestBodyBytes: number, maxBytes = MAX_BODY_BYTES_IN_MEMORY, clock = SYSTEM_CLOCK) {
+  constructor(largestBodyBytes: number, maxBytes = MAX_BODY_BYTES_IN_MEMORY, clock = WALL_CLOCK) {
     this.clock = clock;
     const share = (fraction: number) => Math.floor(maxBytes * fraction);
     this.#all = makePool(Math.max(maxBytes - largestBodyBytes, share(MIN_FRACTION_FOR_OTHERS)));
@@ -73,12 +74,12 @@ export class BodyMemory {
    * @param owner the name of the caller
    * @param lifetimeMilliseconds after this time it is released, even if its request never releases it
    */
-  reserve(owner: string, lifetimeMilliseconds: number): Reservation {
-    return new Reservation(this, owner, this.clock.now() + lifetimeMilliseconds);
+  reserve(owner: string, lifetimeMilliseconds: number): BodyReservation {
+    return new BodyReservation(this, owner, this.clock.now() + lifetimeMilliseconds);
   }
 
   /** Grows a reservation by `bytes`, if they are free. */
-  tryGrow(reservation: Reservation, bytes: number): boolean {
+  tryGrow(reservation: BodyReservation, bytes: number): boolean {
     this.#releaseExpired();
     const owned = this.#poolOf(reservation);
     reclaim(owned, reservation, bytes);
@@ -93,19 +94,19 @@ export class BodyMemory {
   }
 
   /** Whether the other reservations of its owner leave a reservation no room to grow by `bytes`. */
-  isOverShare(reservation: Reservation, bytes: number): boolean {
+  isOverShare(reservation: BodyReservation, bytes: number): boolean {
     return !canGrow(this.#poolOf(reservation), reservation, bytes);
   }
 
   /** How long a reservation that could not grow waits before it tries again. */
-  waitMilliseconds(reservation: Reservation): number {
+  waitMilliseconds(reservation: BodyReservation): number {
     const { frequentPollers } = this.#poolOf(reservation);
     if (frequentPollers.size < MAX_FREQUENT_POLLERS_PER_OWNER) frequentPollers.add(reservation);
     return frequentPollers.has(reservation) ? POLL_MILLISECONDS : RARE_POLL_MILLISECONDS;
   }
 
   /** Frees the `bytes` that a reservation holds, and its place among the frequent pollers. */
-  takeBack(reservation: Reservation, bytes: number): void {
+  takeBack(reservation: BodyReservation, bytes: number): void {
     const owned = this.#poolOf(reservation);
     owned.frequentPollers.delete(reservation);
     for (const pool of [this.#all, owned]) {
@@ -114,7 +115,7 @@ export class BodyMemory {
   }
 
   /** Pools are never removed: a deployment has no more callers than tokens. */
-  #poolOf({ owner }: Reservation): Pool {
+  #poolOf({ owner }: BodyReservation): Pool {
     const known = this.#byOwner.get(owner);
     if (known !== undefined) return known;
     const pool = makePool(this.#maxOthersBytesOfOwner);
@@ -133,7 +134,7 @@ export class BodyMemory {
 }
 
 /** The memory that one request holds. It is released when the body has been sent and when the client disconnects. */
-export class Reservation {
+export class BodyReservation {
   readonly owner: string;
   readonly expiresAt: number;
   readonly #memory: BodyMemory;
@@ -211,19 +212,58 @@ export class Reservation {
   }
 }
 
+type CollectedBody = Pick<BodyCollector, "finish" | "free">;
+
+/** The body of a valid request, kept until a backend has answered, so that it can be sent to another one if that backend fails. */
+export class HeldBody {
+  readonly #reservation: BodyReservation;
+  #collector: CollectedBody | null;
+
+  constructor(collector: CollectedBody, reservation: BodyReservation) {
+    this.#collector = collector;
+    this.#reservation = reservation;
+  }
+
+  /** The bytes; null when they have been given up. Do not keep them: `free` detaches their memory. */
+  get bytes(): Uint8Array<ArrayBuffer> | null {
+    return this.#collector?.finish() ?? null;
+  }
+
+  /** To be called when a backend has all of it. From now on, other requests may take its memory. */
+  offer(): void {
+    this.#reservation.offer(() => this.#free());
+  }
+
+  /** Withdraws the offer, to send the body again. */
+  withdraw(): void {
+    this.#reservation.withdraw();
+  }
+
+  /** Frees the memory. */
+  release(): void {
+    this.#free();
+    this.#reservation.release();
+  }
+
+  #free(): void {
+    this.#collector?.free();
+    this.#collector = null;
+  }
+}
+
 function makePool(maxOthersBytes: number): Pool {
   return { reservations: new Set(), frequentPollers: new Set(), reservedBytes: 0, maxOthersBytes };
 }
 
 /** Takes memory that other requests offer, the oldest first, until the reservation can grow. */
-function reclaim(pool: Pool, reservation: Reservation, bytes: number): void {
+function reclaim(pool: Pool, reservation: BodyReservation, bytes: number): void {
   for (const other of pool.reservations) {
     if (canGrow(pool, reservation, bytes)) return;
     other.reclaim();
   }
 }
 
-function canGrow(pool: Pool, reservation: Reservation, bytes: number): boolean {
+function canGrow(pool: Pool, reservation: BodyReservation, bytes: number): boolean {
   const [oldest = reservation] = pool.reservations;
   return oldest === reservation || pool.reservedBytes - oldest.bytes + bytes <= pool.maxOthersBytes;
 }

@@ -4,18 +4,18 @@
  * A caller may hold as many as the others leave free. So one caller alone gets half of all, two get a third each, and however many
  * callers there are, one more still gets some ("dynamic thresholds", Choudhury and Hahne 1998).
  */
-import { type Clock, SYSTEM_CLOCK } from "../clock.ts";
+import { WALL_CLOCK, type WallClock } from "../clock.ts";
 
 export class FairLimit {
   readonly #max: number;
   readonly #lifetimeMilliseconds: number;
-  readonly #clock: Clock;
+  readonly #clock: WallClock;
   /** In the order in which they expire. */
   readonly #held = new Set<Permit>();
   readonly #countByOwner = new Map<string, number>();
 
   /** @param lifetimeMilliseconds after this time a permit is released, even if its request never releases it */
-  constructor(max: number, lifetimeMilliseconds: number, clock = SYSTEM_CLOCK) {
+  constructor(max: number, lifetimeMilliseconds: number, clock = WALL_CLOCK) {
     this.#max = max;
     this.#lifetimeMilliseconds = lifetimeMilliseconds;
     this.#clock = clock;

@@ -2,7 +2,6 @@
  * The metrics of all backends, kept for some seconds, because each scrape costs the event loop of every backend some
  * milliseconds.
  */
-
 import type { Backend } from "../backends/backend.ts";
 import { fetchText } from "../backends/fetch-text.ts";
 import { mergeMetrics } from "./prometheus-text.ts";

@@ -2,7 +2,6 @@
  * Checks whether this machine has what the sandbox of SERVICE_SANDBOX needs. bubblewrap is downloaded if that needs no root;
  * everything else is only looked for, because installing it needs privileges that a set-up should not have.
  */
-
 import { locateBubblewrap } from "../../machine/bubblewrap-location.mjs";
 import { EMPTY_SANDBOX_ARGUMENTS, hasMadeEmptySandbox } from "../../machine/bubblewrap-needs.mjs";
 import { landlockTrialArguments, OLDEST_UTIL_LINUX } from "../../machine/landlock-needs.mjs";

@@ -1,5 +1,4 @@
 /** Puts Typst into the user's cache: the official release, or a build from source when the release cannot be used. */
-
 import { cachedTypstPath } from "../../machine/typst-location.mjs";
 import { TYPST_RELEASES, TYPST_VERSION } from "../../machine/typst-release.mjs";
 import { typstProblem } from "../../machine/typst-version.mjs";

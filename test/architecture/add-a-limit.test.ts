@@ -21,6 +21,7 @@ const MADE_UP_LIMIT = `
   max_data_bytes: {
     setting: "SERVICE_MAX_DATA_BYTES",
     unit: "bytes",
+    field: "data",
     appliesTo: "\`data\` as JSON text",
     code: "request_too_large",
     default: MEBIBYTE,

@@ -6,7 +6,7 @@ import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { app } from "../../edge/app.ts";
-import { Reservation } from "../../edge/body/body-memory.ts";
+import { BodyReservation } from "../../edge/body/body-memory.ts";
 import { ATTEMPT_FAILURES, type AttemptFailure, CAUSES } from "../../rules/causes.ts";
 import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
 import { BACKEND_CAPACITY_CAUSES, BACKEND_CAUSES, REFUSALS } from "../support/causes.ts";
@@ -133,7 +133,7 @@ const PROVOCATIONS: Readonly<Record<EdgeCause, () => Promise<[Edge, Response]>>>
   },
   body_dropped: async () => {
     const edge = new Edge(LARGE_BODIES);
-    const reclaim = vi.spyOn(Reservation.prototype, "reclaim");
+    const reclaim = vi.spyOn(BodyReservation.prototype, "reclaim");
     standIn(async ({ body }) => {
       await new Response(body).bytes();
       void edge.upload("f");

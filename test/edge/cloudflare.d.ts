@@ -1,9 +1,10 @@
-// Tells `cloudflare:workers` which Worker is under test, and which binding vitest.config.ts adds.
+// Tells `cloudflare:workers` which Worker is under test, and which bindings vitest.config.ts adds.
 declare namespace Cloudflare {
   interface Env {
     TEST_RATE_LIMITER: RateLimit;
+    TEST_OBJECTS: DurableObjectNamespace;
   }
   interface GlobalProps {
-    mainModule: typeof import("../../edge/worker.ts");
+    mainModule: typeof import("./worker.ts");
   }
 }

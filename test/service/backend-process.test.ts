@@ -1,5 +1,4 @@
 /** The backend as a program: what keeps it from starting, how it stops, and what it says meanwhile. */
-
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { Agent, request } from "node:http";

@@ -29,7 +29,7 @@ interface StageOptions {
 }
 
 /** How many edges of so many origins are started at once where the test has no options: about as many as there are such tests. */
-const EDGES_BY_ORIGINS: Readonly<Record<number, number>> = { 1: 4, 2: 16, 3: 10 };
+const EDGES_BY_BACKENDS: Readonly<Record<number, number>> = { 1: 4, 2: 16, 3: 10 };
 /** Edges that no test has used, by the number of their origins. */
 const unused = new Map<number, Stage[]>();
 
@@ -37,7 +37,7 @@ const unused = new Map<number, Stage[]>();
 async function startStage(count: number, options?: StageOptions): Promise<Stage> {
   const stages = (options === undefined && unused.get(count)) || [];
   if (stages.length === 0) {
-    stages.push(...(await startStages(count, options === undefined ? (EDGES_BY_ORIGINS[count] ?? 1) : 1, options)));
+    stages.push(...(await startStages(count, options === undefined ? (EDGES_BY_BACKENDS[count] ?? 1) : 1, options)));
     if (options === undefined) unused.set(count, stages);
   }
   const stage = stages.pop();

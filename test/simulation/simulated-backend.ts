@@ -3,7 +3,7 @@
  * `backend/http/render-route.ts` and `backend/main.ts` do, without I/O.
  */
 import { ByteBudget } from "../../backend/admission/byte-budget.ts";
-import type { Clock } from "../../backend/admission/clock.ts";
+import type { SteadyClock } from "../../backend/admission/clock.ts";
 import { RenderQueue } from "../../backend/admission/render-queue.ts";
 import type { BackendAnswer } from "../../edge/backends/backend-answer.ts";
 import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
@@ -120,7 +120,7 @@ export class BackendProcess {
     this.#world = world;
     this.#backend = backend;
     const { settings, time } = world;
-    const clock: Clock = {
+    const clock: SteadyClock = {
       nowSeconds: () => time.now / 1000,
       after: (milliseconds, callback) => this.#after(milliseconds, callback),
     };

@@ -4,7 +4,6 @@
  *
  * As in workerd, a request whose client has disconnected is not continued: none of its promises resolves any more.
  */
-
 import type { BackendAnswer } from "../../edge/backends/backend-answer.ts";
 import { BackendChoice } from "../../edge/backends/backend-choice.ts";
 import { RenderAttempts } from "../../edge/backends/render-attempts.ts";
@@ -14,11 +13,10 @@ import {
   type Sending,
   tryBackends,
 } from "../../edge/backends/try-backends.ts";
-import { BodyMemory, RETRY_AFTER_SECONDS, type Reservation } from "../../edge/body/body-memory.ts";
+import { BodyMemory, type BodyReservation, HeldBody, RETRY_AFTER_SECONDS } from "../../edge/body/body-memory.ts";
 import type { FairLimit } from "../../edge/body/fair-limit.ts";
-import { HeldBody } from "../../edge/body/held-body.ts";
 import { SLACK_MILLISECONDS, uploadLimit } from "../../edge/body/read-body.ts";
-import type { Clock } from "../../edge/clock.ts";
+import type { WallClock } from "../../edge/clock.ts";
 import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
@@ -155,7 +153,7 @@ export class SimulatedEdge {
   }
 
   /** @returns whether there was memory for all of it. */
-  async #readBody(request: RequestFacts, reservation: Reservation): Promise<boolean> {
+  async #readBody(request: RequestFacts, reservation: BodyReservation): Promise<boolean> {
     const { planned } = request;
     const clock = this.#clock(() => !request.isGone);
     for (let piece = 1; piece <= PIECES; piece++) {
@@ -340,7 +338,7 @@ export class SimulatedEdge {
   }
 
   /** Its timers fire late, as those of a busy isolate do. */
-  #clock(isContinued: () => boolean): Clock {
+  #clock(isContinued: () => boolean): WallClock {
     const { time, random, settings } = this.#world;
     const after = (milliseconds: number, callback: () => void) => {
       const delay = random.next() * settings.maxTimerDelayMilliseconds;

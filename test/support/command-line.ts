@@ -6,7 +6,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
-import { shellCommand } from "../../backend/launcher/shell-words.ts";
+import { shellCommand } from "../../backend/launcher/shell.ts";
 import { API_TOKEN } from "./tokens.ts";
 import { typstPath } from "./typst-path.ts";
 

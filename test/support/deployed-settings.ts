@@ -1,5 +1,4 @@
 /** What a deploy file gives the programs, by the programs' own readers of settings. */
-
 import { type BackendSettings, readBackendSettings } from "../../backend/start/settings.ts";
 import { type EdgeSettings, readEdgeSettings } from "../../edge/settings.ts";
 import { settingNames } from "../../scripts/edge-configuration.ts";

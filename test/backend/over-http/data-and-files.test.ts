@@ -3,7 +3,6 @@
  *
  * The documents check it themselves by assertions, so a wrong value gives a 422.
  */
-
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { KEY_RULES } from "../../../rules/files-rules.ts";

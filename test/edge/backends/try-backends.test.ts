@@ -4,7 +4,7 @@ import type { BackendAnswer } from "../../../edge/backends/backend-answer.ts";
 import { type Attempt, BackendChoice } from "../../../edge/backends/backend-choice.ts";
 import { RenderAttempts } from "../../../edge/backends/render-attempts.ts";
 import { type ForwardingEnd, type Sending, tryBackends } from "../../../edge/backends/try-backends.ts";
-import { SYSTEM_CLOCK } from "../../../edge/clock.ts";
+import { WALL_CLOCK } from "../../../edge/clock.ts";
 import type { BackendLoad } from "../../../protocol/backend-load.ts";
 import { PROBLEMS, type ProblemCode } from "../../../rules/problem.ts";
 
@@ -62,7 +62,7 @@ async function forward(
     choice,
     // Of two backends that are equally good the first by place is taken.
     attempts: new RenderAttempts(choice, deadline, () => 0),
-    clock: SYSTEM_CLOCK,
+    clock: WALL_CLOCK,
     deadline,
     body,
     clientSignal,

@@ -3,11 +3,11 @@ import { describe, expect, it } from "vitest";
 import type { AnswerContent, BackendAnswer } from "../../../edge/backends/backend-answer.ts";
 import { BackendChoice } from "../../../edge/backends/backend-choice.ts";
 import { probeDueBackends, watchBackend } from "../../../edge/backends/watch-backend.ts";
-import type { Clock } from "../../../edge/clock.ts";
+import type { WallClock } from "../../../edge/clock.ts";
 import type { BackendLoad } from "../../../protocol/backend-load.ts";
 
 /** A clock that stands still until `passTo`. */
-class StillClock implements Clock {
+class StillClock implements WallClock {
   #now = 0;
   #due: { readonly at: number; readonly callback: () => void }[] = [];
 

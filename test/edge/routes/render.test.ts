@@ -38,6 +38,7 @@ function pdfAnswer(): Response {
 }
 
 afterEach(() => {
+  vi.useRealTimers();
   vi.unstubAllGlobals();
 });
 
@@ -232,13 +233,17 @@ describe("a rejected request", () => {
   });
 
   it("is answered after a bounded time, although the rest of its body never ends", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const startedAt = Date.now();
     const body = new ReadableStream({
-      async pull(controller) {
-        await scheduler.wait(20);
+      pull(controller) {
+        vi.setSystemTime(Date.now() + 100);
         controller.enqueue(new Uint8Array(1));
       },
     });
     await expectProblem(await sendRender(body, { "X-Service-Api-Token": "wrong" }), "forbidden");
+    expect(Date.now() - startedAt).toBeGreaterThanOrEqual(5000);
+    expect(Date.now() - startedAt).toBeLessThan(6000);
   });
 
   it.each([

@@ -1,0 +1,96 @@
+/**
+ * `check --each`: compiles the template with each row of data on this machine, and shows why some fail, in Typst's words.
+ */
+import { dataOf, documentOfLine, type EachDocument, readDocuments } from "../each/documents.ts";
+import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
+import { colouredDiagnostics } from "../local/diagnostics.ts";
+import { type LocalRender, renderLocally } from "../local/local-render.ts";
+import { memberHints } from "../local/member-hints.ts";
+import { operatorFolders } from "../local/operator-folders.ts";
+import { findTypst } from "../local/typst.ts";
+import { outputOf } from "../output-options.ts";
+import { requireValidDocuments } from "../project/data-schema.ts";
+import { projectFolder, STANDARD_INPUT } from "../project/folder.ts";
+import { problemDetails } from "../project/problem-details.ts";
+import { collectProject, type Project } from "../project/project.ts";
+import { problemInWords, problemOutcome, writeJson } from "../report.ts";
+import { printable, printableLine, progressBar, say, startProgress } from "../terminal.ts";
+import type { CheckFlags } from "./check-flags.ts";
+
+/** Rows that fail for the same reason are shown once; of the others, these many. */
+const MAX_SHOWN_REASONS = 20;
+const MAX_SHOWN_PLACES = 10;
+
+/** Checks all rows, or that of `--line`. Nothing is written. @returns the exit code */
+export async function checkEach(source: string, flags: CheckFlags, signal: AbortSignal): Promise<ExitCode> {
+  const { each } = flags;
+  if (each === undefined) throw new Error("--each is missing");
+  if (flags.data !== undefined) throw new CommandError("--each provides the data: omit --data.");
+  if (flags.watch || flags.open)
+    throw new CommandError("--watch and --open show one document: use --data, not --each.");
+  const output = outputOf(flags);
+  // Only to validate the names, which a check needs no pattern for.
+  const all = await readDocuments(each, await projectFolder(source), flags.output ?? "{#}");
+  const documents = flags.line === undefined ? all : [documentOfLine(all, flags.line)];
+  const leaveOut = [...(each === STANDARD_INPUT ? [] : [each]), ...all.map(({ path }) => path)];
+  const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut, namesData: true });
+  await requireValidDocuments(project, each, documents, "compiled");
+  const local = { typstPath: await findTypst(flags.typst), url: flags.url, ...operatorFolders(flags) };
+  const failures = new Map<string, EachDocument[]>();
+  const progress = startProgress(progressBar(0, documents.length));
+  let failed = 0;
+  let notShown = 0;
+  try {
+    for (const [index, document] of documents.entries()) {
+      const rendered = await renderLocally(project, dataOf(document), output, local, signal);
+      const reason = reasonOf(rendered, document, project);
+      if (flags.json) writeJson({ ...outcomeOf(rendered), line: document.number });
+      if (reason !== null) {
+        failed++;
+        const same = failures.get(reason);
+        if (same !== undefined) same.push(document);
+        else if (failures.size < MAX_SHOWN_REASONS) failures.set(reason, [document]);
+        else notShown++;
+      }
+      progress.say(`${progressBar(index + 1, documents.length)}${failed > 0 ? `, ${failed} do not compile` : ""}`);
+    }
+  } finally {
+    progress.stop();
+  }
+  if (flags.json) {
+    writeJson({ outcome: "summary", documents: documents.length, compiled: documents.length - failed, failed });
+  } else {
+    for (const note of [...(failed > 0 ? project.warnings : []), ...project.notes]) say(`note: ${note}`);
+    for (const [reason, rows] of failures) {
+      say(printableLine(`${placesInWords(each, rows)}:`));
+      process.stderr.write(`${colouredDiagnostics(printable(reason), process.stderr)}\n\n`);
+    }
+    if (notShown > 0) say(`… and ${notShown} more that fail for other reasons.`);
+    say(`${documents.length - failed} of ${documents.length} documents compile.`);
+  }
+  return failed === 0 ? EXIT_CODES.success : EXIT_CODES.template;
+}
+
+/** Why a document cannot be made; null if it can. */
+function reasonOf(rendered: LocalRender, document: EachDocument, project: Project): string | null {
+  if (rendered.kind === "refused") {
+    const { problem, request } = rendered;
+    return problemInWords(problem, true, problemDetails(problem, project, dataOf(document), request));
+  }
+  const { ok, text, reason, diagnostics } = rendered.compiled;
+  if (ok) return null;
+  const hints = memberHints(diagnostics, dataOf(document)).map((hint) => `note: ${hint}`);
+  return [...(text === "" ? [] : [text]), ...(reason === null ? [] : [`error: ${reason}`]), ...hints].join("\n");
+}
+
+function outcomeOf(rendered: LocalRender): object {
+  if (rendered.kind === "refused") return problemOutcome(rendered.problem, true);
+  const { ok, diagnostics, reason } = rendered.compiled;
+  return { outcome: ok ? "compiled" : "not-compiled", diagnostics, reason };
+}
+
+function placesInWords(file: string, documents: readonly EachDocument[]): string {
+  const places = documents.slice(0, MAX_SHOWN_PLACES).map(({ place }) => place);
+  const more = documents.length - places.length;
+  return `${file}, ${places.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}

@@ -1,0 +1,35 @@
+/**
+ * `schema`: drafts a `data.schema.json` from data that there is.
+ */
+import { isUtf8 } from "node:buffer";
+import { dirname, resolve } from "node:path";
+import type { Command } from "@commander-js/extra-typings";
+import { draftSchema } from "../../data-schema/draft-schema.ts";
+import { CommandError } from "../exit-codes.ts";
+import { readNamed } from "../project/folder.ts";
+import { validJson } from "../project/request.ts";
+import { printable, printableLine } from "../terminal.ts";
+
+export function addSchemaCommand(program: Command): void {
+  program
+    .command("schema")
+    .summary("draft a JSON Schema from data")
+    .description(
+      "Prints a JSON Schema that all of the given data fits, to be saved as data.schema.json beside the template and completed by hand. Members that are in all data are required; others than those in the data are not allowed.",
+    )
+    .argument("<data...>", "JSON files; of a .jsonl file each line is data of its own")
+    .action(async (paths) => {
+      const values = (await Promise.all(paths.map(readValues))).flat();
+      process.stdout.write(`${printable(JSON.stringify(draftSchema(values), null, 2))}\n`);
+    });
+}
+
+async function readValues(path: string): Promise<unknown[]> {
+  const bytes = await readNamed(path, path, dirname(resolve(path)));
+  if (!/\.(?:jsonl|ndjson)$/i.test(path)) return [JSON.parse(validJson(bytes, printableLine(path)))];
+  if (!isUtf8(bytes)) throw new CommandError(`${printableLine(path)} is not UTF-8.`);
+  const lines = bytes.toString("utf8").split("\n");
+  return lines.flatMap((line, index) =>
+    line.trim() === "" ? [] : [JSON.parse(validJson(Buffer.from(line), printableLine(path), index + 1))],
+  );
+}

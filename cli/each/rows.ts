@@ -1,0 +1,174 @@
+/**
+ * The rows of `--each`: what a file of JSON Lines, a JSON array or CSV has for each document, as JSON text. JSON stays as it was
+ * written, so that numbers keep their digits; the values of CSV are strings.
+ */
+import { extname } from "node:path";
+import { CsvError, parse } from "csv-parse/sync";
+import { CommandError } from "../exit-codes.ts";
+import { utf8Text } from "../project/byte-order-mark.ts";
+import { arrayItems } from "../project/json-text.ts";
+
+export interface Row {
+  /** What `{#}` and `--line` mean: the line of JSON Lines, the item of an array, the row of CSV below its header. From one. */
+  readonly number: number;
+  /** Of JSON Lines, where the JSON text is this line of the file; otherwise null. */
+  readonly line: number | null;
+  /** The same for people. */
+  readonly place: string;
+  /** The same with the name of the file. */
+  readonly where: string;
+  /** JSON text. */
+  readonly data: string;
+}
+
+/** More documents than this are more than one run should make. */
+export const MAX_ROWS = 100_000;
+
+export const KINDS_IN_WORDS = "JSON Lines, a JSON array, or CSV with a header row";
+const CSV_EXTENSIONS: ReadonlySet<string> = new Set([".csv", ".tsv", ".tab"]);
+const JSON_LINES_EXTENSIONS: ReadonlySet<string> = new Set([".jsonl", ".ndjson"]);
+const DELIMITERS = [",", ";", "\t"];
+
+/** What begins like this is a file of another program. */
+const OTHER_KINDS: readonly (readonly [prefix: string, kind: string])[] = [
+  ["PK\u0003\u0004", "a spreadsheet or an archive: save the sheet as CSV (UTF-8)"],
+  ["\u00d0\u00cf\u0011\u00e0", "a spreadsheet of an old Excel: save the sheet as CSV (UTF-8)"],
+  ["%PDF-", "a PDF"],
+  ["\u001f\u008b", "compressed: decompress it first"],
+];
+
+/**
+ * Splits a file into its rows. The extension says what it is, or else how it begins.
+ *
+ * @param name of the file, for messages
+ * @throws CommandError when it is of another kind, or what it is cannot be read
+ */
+export function readRows(bytes: Buffer, name: string): Row[] {
+  const text = textOf(bytes, name);
+  const rows = rowsOf(text, name);
+  if (rows.length === 0) throw new CommandError(`${name} contains no data.`);
+  if (rows.length > MAX_ROWS) throw new CommandError(`${name} has more than ${MAX_ROWS} documents: split it.`);
+  return rows;
+}
+
+/** The file's text without its byte order mark. */
+function textOf(bytes: Buffer, name: string): string {
+  const start = bytes.subarray(0, 8).toString("latin1");
+  for (const [prefix, kind] of OTHER_KINDS) if (start.startsWith(prefix)) throw wrongKind(name, kind);
+  const text = utf8Text(bytes, name);
+  if (text.includes("\0")) throw wrongKind(name, "not text");
+  return text;
+}
+
+function rowsOf(text: string, name: string): Row[] {
+  const extension = extname(name).toLowerCase();
+  if (CSV_EXTENSIONS.has(extension)) return csvRows(text, name);
+  if (JSON_LINES_EXTENSIONS.has(extension)) return jsonLines(text, name);
+  const start = text.trimStart();
+  if (start.startsWith("[") && !isJson(firstLine(start))) return arrayRows(text, name);
+  if (start.startsWith("[")) return isOneLine(start) ? arrayRows(text, name) : jsonLines(text, name);
+  if (start.startsWith("{") && !isJson(firstLine(start)) && isJson(start)) {
+    throw wrongKind(name, "a single JSON object, which makes one document: pass it by --data");
+  }
+  if (start.startsWith("{") || isJson(firstLine(start))) return jsonLines(text, name);
+  if (start !== "" && extension !== ".json" && delimiterOf(text) !== null) return csvRows(text, name);
+  if (start === "") return [];
+  throw wrongKind(name, "not a list of data");
+}
+
+function wrongKind(name: string, kind: string): CommandError {
+  return new CommandError(`${name} is ${kind}. --each takes ${KINDS_IN_WORDS}.`);
+}
+
+/** Lines of spaces do not count, but are counted. Whether a line is JSON is seen when its file name is made. */
+function jsonLines(text: string, name: string): Row[] {
+  const rows: Row[] = [];
+  for (const [index, line] of text.split(/\r?\n/, MAX_LINES).entries()) {
+    const number = index + 1;
+    if (line.trim() !== "")
+      rows.push({ number, line: number, place: `line ${number}`, where: `${name}:${number}`, data: line });
+  }
+  return rows;
+}
+
+/** With lines of spaces between the rows. */
+const MAX_LINES = 10 * MAX_ROWS;
+
+function arrayRows(text: string, name: string): Row[] {
+  const read = arrayItems(text, MAX_ROWS);
+  if (!("items" in read)) throw new CommandError(`${name}:${read.line}:${read.column} is not JSON.`);
+  return read.items.map((data, index) => {
+    const place = `item ${index + 1}`;
+    return { number: index + 1, line: null, place, where: `${name}, ${place}`, data };
+  });
+}
+
+interface CsvRecord {
+  readonly record: readonly string[];
+  /** How many lines have been read with this record. */
+  readonly info: { readonly lines: number };
+}
+
+function csvRows(text: string, name: string): Row[] {
+  const records = csvRecords(text, name);
+  const names = records[0]?.record.map((column) => column.trim()) ?? [];
+  for (const [index, column] of names.entries()) {
+    if (column === "") throw new CommandError(`${name}:1: column ${index + 1} has no name in the header row.`);
+    if (names.indexOf(column) !== index) {
+      throw new CommandError(`${name}:1: two columns have the name ${JSON.stringify(column)}.`);
+    }
+  }
+  return records.slice(1).map(({ record, info }, index) => {
+    const breaks = record.join("").split("\n").length - 1;
+    const place = `row ${index + 1} (line ${info.lines - breaks})`;
+    const data = JSON.stringify(Object.fromEntries(record.map((value, column) => [names[column], value])));
+    return { number: index + 1, line: null, place, where: `${name}, ${place}`, data };
+  });
+}
+
+function csvRecords(text: string, name: string): CsvRecord[] {
+  try {
+    const records: unknown[] = parse(text, {
+      delimiter: delimiterOf(text) ?? ",",
+      info: true,
+      skip_empty_lines: true,
+      // Spreadsheets write rows of nothing but delimiters.
+      skip_records_with_empty_values: true,
+      record_delimiter: ["\r\n", "\n", "\r"],
+      to: MAX_ROWS + 2,
+    });
+    return records.filter(isCsvRecord);
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    throw new CommandError(`${name} cannot be read as CSV: ${error.message}.`);
+  }
+}
+
+function isCsvRecord(value: unknown): value is CsvRecord {
+  return typeof value === "object" && value !== null && "record" in value && Array.isArray(value.record);
+}
+
+/** The one of the header row, outside of quotes; null if there is none, as in a file of one column. */
+function delimiterOf(text: string): string | null {
+  const header = firstLine(text.trimStart()).replace(/"(?:[^"]|"")*"/g, "");
+  const counts = DELIMITERS.map((delimiter) => header.split(delimiter).length);
+  const most = Math.max(...counts);
+  return most === 1 ? null : (DELIMITERS[counts.indexOf(most)] ?? null);
+}
+
+function firstLine(text: string): string {
+  return text.split(/\r?\n/, 1)[0] ?? "";
+}
+
+function isOneLine(text: string): boolean {
+  return !text.trimEnd().includes("\n");
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,52 @@
+/**
+ * What the service would do with a request, on this machine: first its rules, then Typst. Nothing is sent.
+ */
+import type { ServiceProblem } from "../../client/client.ts";
+import { checkLocally } from "../../client/local-check.ts";
+import { encodeRequest, type OutputOptions, type RenderRequest } from "../../client/render-request.ts";
+import { constraintsDocument } from "../../rules/constraints.ts";
+import { DEFAULT_LIMITS, publishedLimits } from "../../rules/limits.ts";
+import type { Output } from "../../rules/output-options.ts";
+import { asConstraints } from "../../rules/published-rules.ts";
+import { parseRenderRequest } from "../../rules/render-request.ts";
+import { constraintsFile } from "../constraints-file.ts";
+import type { Project } from "../project/project.ts";
+import { type DataText, requestOf } from "../project/request.ts";
+import { locateService } from "../service-location.ts";
+import { type Compiled, compileLocally, type LocalSettings } from "./compile.ts";
+
+export type LocalRender =
+  | { readonly kind: "refused"; readonly problem: ServiceProblem; readonly request: RenderRequest }
+  | { readonly kind: "compiled"; readonly compiled: Compiled; readonly output: Output };
+
+/** @throws CommandError when Typst does not run */
+export async function renderLocally(
+  project: Project,
+  data: DataText | null,
+  options: OutputOptions,
+  local: Omit<LocalSettings, "limits"> & { readonly url: string | undefined },
+  signal: AbortSignal,
+): Promise<LocalRender> {
+  const constraints = await knownConstraints(local.url);
+  const request = requestOf(project, data, options);
+  const body = encodeRequest(request);
+  const check = checkLocally(body, constraints);
+  if (check.verdict === "refused") return { kind: "refused", problem: check.problem, request };
+  const limits = publishedLimits(constraints.limits);
+  const parsed = parseRenderRequest(body, limits);
+  if (!parsed.ok) throw new Error("a request that was accepted is not valid");
+  const { output } = parsed.request;
+  return {
+    kind: "compiled",
+    compiled: await compileLocally(project, data, output, { ...local, limits }, signal),
+    output,
+  };
+}
+
+/** Those that were last fetched, or the defaults. Nothing is asked: `check` works without a network. */
+async function knownConstraints(url: string | undefined) {
+  const stored = await constraintsFile((await locateService({ url })).url).load();
+  const known = asConstraints(stored?.document) ?? asConstraints(constraintsDocument(DEFAULT_LIMITS));
+  if (known === null) throw new Error("the rules publish no constraints");
+  return known;
+}

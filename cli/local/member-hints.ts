@@ -1,0 +1,36 @@
+/**
+ * "Did you mean" for members of the data that a template reads and the data does not have.
+ */
+import { closestName } from "../closest.ts";
+import type { DataText } from "../project/request.ts";
+import { printableLine } from "../terminal.ts";
+import type { Diagnostic } from "./diagnostics.ts";
+
+/** Typst's words for a member that is not there. */
+const MISSING_MEMBER = /does not (?:contain key|have a field|contain field)s? "([^"]+)"/;
+/** Data may be of any size; the first members are enough to suggest from. */
+const MAX_MEMBERS = 10_000;
+
+/** One sentence for each missing member that is spelled like one of the data. */
+export function memberHints(diagnostics: readonly Diagnostic[], data: DataText | null): string[] {
+  if (data === null) return [];
+  const wrong = diagnostics.flatMap(({ message }) => MISSING_MEMBER.exec(message)?.[1] ?? []);
+  if (wrong.length === 0) return [];
+  const members = memberNames(JSON.parse(data.text));
+  return wrong.flatMap((name) => {
+    const closest = closestName(name, members);
+    return closest === null ? [] : [printableLine(`The data has no member "${name}". Did you mean "${closest}"?`)];
+  });
+}
+
+/** The names of all members, at any depth. */
+function memberNames(data: unknown): string[] {
+  const names = new Set<string>();
+  const queue: unknown[] = [data];
+  for (let next = queue.shift(); next !== undefined && names.size < MAX_MEMBERS; next = queue.shift()) {
+    if (typeof next !== "object" || next === null) continue;
+    if (!Array.isArray(next)) for (const name of Object.keys(next)) names.add(name);
+    if (queue.length < MAX_MEMBERS) queue.push(...Object.values(next).slice(0, MAX_MEMBERS));
+  }
+  return [...names];
+}

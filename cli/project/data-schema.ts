@@ -1,0 +1,131 @@
+/**
+ * The data of a project against the `data.schema.json` beside its source, before anything is sent or compiled.
+ */
+import { isUtf8 } from "node:buffer";
+import { basename, dirname, join, resolve } from "node:path";
+import type { DataSchema, Judgement } from "../../data-schema/data-schema.ts";
+import { findingInWords, MAX_FINDINGS, type SchemaFinding } from "../../data-schema/finding.ts";
+import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
+import type { EachDocument } from "../each/documents.ts";
+import { CommandError, EXIT_CODES } from "../exit-codes.ts";
+import { printableLine } from "../terminal.ts";
+import { isFile, readNamed, STANDARD_INPUT } from "./folder.ts";
+import { type Project, shownPath } from "./project.ts";
+import type { DataText } from "./request.ts";
+import { OUT_OF_TIME, withinSeconds } from "./time-limit.ts";
+
+/** Far above what any data takes: a regular expression or a reference of the schema that takes longer never ends. */
+const MAX_JUDGE_SECONDS = 10;
+
+/** A finding in a file that may have several lines of data. */
+type Located = SchemaFinding & { readonly file: string };
+
+/**
+ * Passes if the data of a project fits its schema, or there is none.
+ *
+ * @param doing what is not done otherwise: "sent" or "compiled".
+ * @throws CommandError with each mistake, by its line: of the data, or of the schema itself.
+ */
+export async function requireValidData(project: Project, data: DataText | null, doing: string): Promise<void> {
+  const schema = await schemaOf(project);
+  if (schema === null) return;
+  const { findings, count } = limited(() => schema.judge(data?.text ?? "{}"), schemaName(project));
+  if (count === 0) return;
+  const file = data === null ? "(no data)" : dataName(project, data);
+  throw invalidData(
+    findings.map((finding) => ({ ...finding, file })),
+    count,
+    `Nothing was ${doing}: ${data === null ? "there is no data, which" : file} does not fit ${schemaName(project)}.`,
+  );
+}
+
+/** As `requireValidData`, for each row of `--each`. */
+export async function requireValidDocuments(
+  project: Project,
+  each: string,
+  documents: readonly EachDocument[],
+  doing: string,
+): Promise<void> {
+  const schema = await schemaOf(project);
+  if (schema === null) return;
+  const found: Located[] = [];
+  let total = 0;
+  let wrongRows = 0;
+  for (const { line, place, data } of documents) {
+    const { findings, count } = limited(() => schema.judge(data), schemaName(project));
+    total += count;
+    if (count > 0) wrongRows++;
+    found.push(...findings.map((finding) => located(finding, shownName(each), line, place)));
+    if (found.length > MAX_FINDINGS) found.length = MAX_FINDINGS;
+  }
+  if (total === 0) return;
+  const rows = `${wrongRows} of ${documents.length} rows of ${shownName(each)}`;
+  throw invalidData(found, total, `Nothing was ${doing}: ${rows} do not fit ${schemaName(project)}.`);
+}
+
+/** A finding in a row: by the line of JSON Lines, or by the row itself where its JSON is not the text of the file. */
+function located(finding: SchemaFinding, file: string, line: number | null, place: string): Located {
+  return line === null ? { ...finding, file: `${file}, ${place}` } : { ...finding, file, line };
+}
+
+/** The schema of a project; null if it has none. @throws CommandError when it is not a schema */
+async function schemaOf({ root, sourceName }: Project): Promise<DataSchema | null> {
+  const path = join(root, SCHEMA_FILE);
+  return (await isFile(path)) ? (await readSchemaFile(path, shownPath(root, sourceName, SCHEMA_FILE))).schema : null;
+}
+
+/**
+ * Reads a schema from its file.
+ *
+ * @param name of the file, for messages
+ * @throws CommandError with each mistake, when it is not a schema
+ */
+export async function readSchemaFile(path: string, name = path): Promise<{ schema: DataSchema; value: unknown }> {
+  const bytes = await readNamed(path, name, dirname(resolve(path)));
+  const shown = printableLine(name);
+  if (!isUtf8(bytes)) throw new CommandError(`${shown} is not UTF-8.`);
+  const text = bytes.toString("utf8").replace(/^\ufeff/, "");
+  // The validator is loaded only where there is a schema.
+  const { readSchema } = await import("../../data-schema/data-schema.ts");
+  const read = await readSchema(text);
+  if ("schema" in read) return { schema: read.schema, value: JSON.parse(text) };
+  const located = read.findings.map((finding) => ({ ...finding, file: shown }));
+  throw new CommandError(listed(located, read.count, `${shown} is not a schema of JSON Schema 2020-12.`));
+}
+
+function limited(judge: () => Judgement, name: string): Judgement {
+  const judgement = withinSeconds(MAX_JUDGE_SECONDS, judge);
+  if (judgement !== OUT_OF_TIME) return judgement;
+  throw new CommandError(
+    `${name} took longer than ${MAX_JUDGE_SECONDS} seconds for the data: look for a pattern such as (a+)+$ or for references that branch.`,
+  );
+}
+
+function schemaName({ root, sourceName }: Project): string {
+  return printableLine(shownPath(root, sourceName, SCHEMA_FILE));
+}
+
+/** The data of a folder as the caller would name it. */
+function dataName({ root, sourceName, dataPath }: Project, { name }: DataText): string {
+  return shownName(name === dataPath ? shownPath(root, sourceName, basename(name)) : name);
+}
+
+function shownName(name: string): string {
+  return name === STANDARD_INPUT ? "standard input" : printableLine(name);
+}
+
+function invalidData(findings: readonly Located[], count: number, summary: string): CommandError {
+  const members = findings.map(({ file, line, column, path, pointer, message }) => {
+    return { file, line, column, path, pointer, message };
+  });
+  return new CommandError(listed(findings, count, summary), EXIT_CODES.request, { findings: members });
+}
+
+function listed(findings: readonly Located[], count: number, summary: string): string {
+  const more = count - findings.length;
+  return [
+    ...findings.map((finding) => printableLine(findingInWords(finding.file, finding))),
+    ...(more > 0 ? [`… and ${more} more.`] : []),
+    summary,
+  ].join("\n");
+}

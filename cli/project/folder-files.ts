@@ -1,0 +1,125 @@
+/**
+ * The files of a folder that come along: those that the ignore files leave, without what `render` and `check` wrote there, so that
+ * no request grows by the documents of those before.
+ */
+import { realpath } from "node:fs/promises";
+import { isAbsolute, join, relative, sep } from "node:path";
+import { globby } from "globby";
+import { CommandError } from "../exit-codes.ts";
+import { WrittenFiles } from "../written-files.ts";
+import { CollectedFiles, MAX_FILES, tooManyFiles } from "./collected-files.ts";
+import { readNamed, sizeOf } from "./folder.ts";
+import { looksWritten } from "./looks-written.ts";
+
+/** What files to leave out, beside `.gitignore`: in the same syntax. */
+export const IGNORE_FILE = ".renderignore";
+
+/** In one note. */
+const MAX_NAMED = 5;
+
+export interface FolderFiles {
+  readonly files: CollectedFiles;
+  /** The keys of what `render` and `check` wrote, which is not sent. */
+  readonly written: ReadonlySet<string>;
+  /** Sentences. */
+  readonly notes: readonly string[];
+}
+
+/** What a folder brings by itself. */
+export interface OwnFiles {
+  /** They may match nothing. */
+  readonly globs: readonly string[];
+  /** Globs of what comes along only if it is asked for. */
+  readonly except: readonly string[];
+}
+
+/**
+ * Reads the files that globs and folders match, in order.
+ *
+ * @param fromCaller those of `--files`, each of which must match. One that is the name of a file brings it in any case.
+ * @param excluded absolute paths
+ * @throws CommandError when there are too many files or bytes
+ */
+export async function readFolderFiles(
+  root: string,
+  own: OwnFiles,
+  fromCaller: readonly string[],
+  excluded: ReadonlySet<string>,
+): Promise<FolderFiles> {
+  const asked = fromCaller.map((pattern) => inside(root, pattern));
+  const keys = new Set(await matchingKeys(root, own.globs, own.except));
+  for (const [index, pattern] of asked.entries()) {
+    const matching = await matchingKeys(root, [pattern], []);
+    if (matching.length === 0) {
+      throw new CommandError(`--files ${fromCaller[index]} matches no file in ${root} that is not ignored.`);
+    }
+    for (const key of matching) keys.add(key);
+  }
+  const memory = await WrittenFiles.load();
+  const place = await realpath(root);
+  const files = new CollectedFiles();
+  const written = new Set<string>();
+  const candidates: { readonly key: string; readonly bytes: number; readonly isLikelyWritten: boolean }[] = [];
+  for (const key of [...keys].sort()) {
+    if (excluded.has(join(root, key))) continue;
+    const bytes = await sizeOf(join(root, key));
+    candidates.push({ key, bytes, isLikelyWritten: memory.isLikely(join(place, key), bytes) });
+  }
+  const toSend = candidates.filter(({ isLikelyWritten }) => !isLikelyWritten);
+  if (toSend.length > MAX_FILES) throw tooManyFiles();
+  // Before any is read.
+  CollectedFiles.refuseIfTooLarge(toSend);
+  const moved: string[] = [];
+  const replaced: string[] = [];
+  const similar: string[] = [];
+  for (const { key } of candidates) {
+    const bytes = await readNamed(join(root, key), key, root);
+    const kind = memory.whatIs(join(place, key), bytes);
+    if ((kind === "own" || kind === "moved") && !asked.includes(key)) {
+      written.add(key);
+      if (kind === "moved") moved.push(key);
+      continue;
+    }
+    files.add(key, bytes);
+    if (kind === "replaced") replaced.push(key);
+    else if (kind === null && looksWritten(key, bytes)) similar.push(key);
+  }
+  const leaveOut = `To leave it out, name it in ${IGNORE_FILE}.`;
+  const notes = [
+    noteOn(moved, "is not sent: render or check wrote a file of the same content. To send it, name it by --files."),
+    noteOn(replaced, `is sent, because it has changed since render or check wrote it. ${leaveOut}`),
+    noteOn(similar, `is sent, but looks like an earlier output. ${leaveOut}`),
+  ].flat();
+  return { files, written, notes };
+}
+
+/** One note for all files of which the same is to be said. */
+function noteOn(keys: readonly string[], what: string): string[] {
+  if (keys.length === 0) return [];
+  const more = keys.length - MAX_NAMED;
+  const names = `${keys.slice(0, MAX_NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  return [`${names}: ${what}`];
+}
+
+/** A pattern below the root. @throws CommandError when it leads out */
+function inside(root: string, pattern: string): string {
+  const below = isAbsolute(pattern) ? relative(root, pattern) : pattern;
+  const clean = below.split(sep).join("/").replace(/^\.\//, "");
+  if (clean.startsWith("../") || clean === "..") {
+    throw new CommandError(`--files ${pattern}: the files of a project must be in its folder, ${root}.`);
+  }
+  return clean === "" ? "." : clean;
+}
+
+/** The files of a root that globs and folders match, without what the ignore files name. */
+async function matchingKeys(root: string, globs: readonly string[], except: readonly string[]): Promise<string[]> {
+  return globby([...globs], {
+    cwd: root,
+    gitignore: true,
+    ignoreFiles: `**/${IGNORE_FILE}`,
+    ignore: ["**/node_modules/**", ...except],
+    expandDirectories: true,
+    onlyFiles: true,
+    followSymbolicLinks: false,
+  });
+}

@@ -1,0 +1,23 @@
+/** The files that make a request large, for people. */
+import { sizeInWords } from "../terminal.ts";
+
+export interface Sized {
+  readonly key: string;
+  readonly bytes: number;
+  /** What it takes in the body, where that is known. */
+  readonly sentBytes?: number;
+}
+
+const MAX_LISTED = 5;
+
+/** The largest of some files, one line each, below a line that says how many there are. */
+export function largestInWords(files: readonly Sized[]): string[] {
+  const largest = files.toSorted((one, other) => other.bytes - one.bytes).slice(0, MAX_LISTED);
+  return [
+    files.length > MAX_LISTED ? `The ${MAX_LISTED} largest of its ${files.length} files:` : "Its files:",
+    ...largest.map(({ key, bytes, sentBytes = bytes }) => {
+      const sent = sentBytes === bytes ? "" : `, ${sizeInWords(sentBytes)} in the request`;
+      return `  ${key}: ${sizeInWords(bytes)}${sent}`;
+    }),
+  ];
+}

@@ -1,0 +1,56 @@
+/**
+ * The proxies of the environment, `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` in either case, which Node's own `fetch` uses if it is
+ * told to. https://nodejs.org/api/http.html#built-in-proxy-support
+ */
+import * as http from "node:http";
+import { CommandError } from "./exit-codes.ts";
+
+export interface ProxyServer {
+  /** Without user name and password. */
+  readonly url: string;
+  /** The variable that names it. */
+  readonly variable: string;
+  /** Whether this Node uses it. */
+  readonly isUsed: boolean;
+}
+
+/** @throws CommandError when a variable holds no URL */
+export function useProxies(): void {
+  if (!hasProxySupport(http)) return;
+  try {
+    http.setGlobalProxyFromEnv();
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "ERR_PROXY_INVALID_CONFIG")) throw error;
+    throw new CommandError("HTTP_PROXY or HTTPS_PROXY is not the URL of a proxy, such as http://proxy.example:3128.");
+  }
+}
+
+/** The proxy for a URL; null if there is none. Which hosts `NO_PROXY` names is decided as Node does it, but for ranges of addresses. */
+export function proxyOf(address: string): ProxyServer | null {
+  const url = new URL(address);
+  const names = url.protocol === "https:" ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy", "HTTP_PROXY"];
+  const variable = names.find((name) => process.env[name]);
+  const value = variable === undefined ? "" : (process.env[variable] ?? "");
+  if (variable === undefined || !URL.canParse(value) || isExcepted(url)) return null;
+  const isUsed = hasProxySupport(http) || process.env.NODE_USE_ENV_PROXY === "1";
+  return { url: new URL(value).origin, variable, isUsed };
+}
+
+function isExcepted({ hostname, port, protocol }: URL): boolean {
+  const list = (process.env.no_proxy || process.env.NO_PROXY || "").toLowerCase();
+  const hostPort = `${hostname}:${port || (protocol === "https:" ? 443 : 80)}`;
+  return list.split(/[\s,]+/).some((entry) => {
+    if (entry === "*" || entry === hostname || entry === hostPort) return true;
+    const domain = entry.replace(/^\*?\./, "");
+    return domain !== "" && hostname.endsWith(`.${domain}`);
+  });
+}
+
+interface ProxySupport {
+  setGlobalProxyFromEnv(): unknown;
+}
+
+/** Node 24.14 and 25.4 were the first to have it. Before, the variable `NODE_USE_ENV_PROXY` says so from outside. */
+function hasProxySupport(module: object): module is ProxySupport {
+  return "setGlobalProxyFromEnv" in module;
+}

@@ -1,0 +1,18 @@
+#!/usr/bin/env node
+/**
+ * The entry point of the command: says which Node it needs, in one sentence, before anything is loaded that an older one cannot read.
+ *
+ * Plain JavaScript with nothing newer than dynamic imports, and no static ones.
+ */
+const MIN_MAJOR = 22;
+const MIN_MINOR = 12;
+
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+if (major > MIN_MAJOR || (major === MIN_MAJOR && minor >= MIN_MINOR)) {
+  void import("./main.ts");
+} else {
+  process.stderr.write(
+    `document-rendering needs Node ${MIN_MAJOR}.${MIN_MINOR} or newer, and this is Node ${process.versions.node}: install a newer one from https://nodejs.org.\n`,
+  );
+  process.exitCode = 2;
+}

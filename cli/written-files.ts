@@ -1,0 +1,102 @@
+/**
+ * Remembers what `render` and `check` wrote, so that a folder never sends its own documents back to the service. Each is known by its
+ * content as well as its place: it is recognised after the folder has been moved, and a file of the user's own in its place is not.
+ */
+import { createHash } from "node:crypto";
+import { mkdir, open, readFile, realpath } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { cacheFolder } from "../machine/cache-folder.mjs";
+
+export interface WrittenFile {
+  /** Absolute, without links in its folder. */
+  readonly path: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+/** One line each. Beyond this size the older half is forgotten. */
+const FILE_NAME = "written-files.jsonl";
+const MAX_BYTES = 32 * 1024 ** 2;
+
+/** Remembers a file. A cache that cannot be written only means that the file is not recognised. */
+export async function rememberWritten(file: WrittenFile): Promise<void> {
+  const path = join(cacheFolder(), FILE_NAME);
+  try {
+    await mkdir(dirname(path), { recursive: true });
+    const handle = await open(path, "a+", 0o600);
+    try {
+      await handle.appendFile(`${JSON.stringify(file)}\n`);
+      if ((await handle.stat()).size > MAX_BYTES) {
+        const text = await readFile(path, "utf8");
+        const middle = text.indexOf("\n", text.length / 2) + 1;
+        await handle.truncate(0);
+        await handle.appendFile(text.slice(middle));
+      }
+    } finally {
+      await handle.close();
+    }
+  } catch {}
+}
+
+/** The place of a file as it is remembered: absolute, without links in its folder. */
+export async function placeOf(file: string): Promise<string> {
+  const folder = dirname(resolve(file));
+  return join(await realpath(folder).catch(() => folder), basename(file));
+}
+
+export function digestOf(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+/** What is remembered. */
+export class WrittenFiles {
+  readonly #placeOfDigest = new Map<string, string>();
+  readonly #sizesOfPlace = new Map<string, Set<number>>();
+
+  static async load(): Promise<WrittenFiles> {
+    const text = await readFile(join(cacheFolder(), FILE_NAME), "utf8").catch(() => "");
+    return new WrittenFiles(text.split("\n").flatMap((line) => asWrittenFile(line) ?? []));
+  }
+
+  constructor(files: readonly WrittenFile[]) {
+    for (const { path, bytes, sha256 } of files) {
+      this.#placeOfDigest.set(sha256, path);
+      const sizes = this.#sizesOfPlace.get(path) ?? new Set();
+      this.#sizesOfPlace.set(path, sizes.add(bytes));
+    }
+  }
+
+  /** Whether a file of this size has been written to this place: it is most likely there still. */
+  isLikely(place: string, bytes: number): boolean {
+    return this.#sizesOfPlace.get(place)?.has(bytes) ?? false;
+  }
+
+  /** `own` where it was written, `moved` with its content in another place, `replaced` by another content; null if not known. */
+  whatIs(place: string, bytes: Uint8Array): "own" | "moved" | "replaced" | null {
+    const writtenTo = this.#placeOfDigest.get(digestOf(bytes));
+    if (writtenTo !== undefined) return writtenTo === place || this.#sizesOfPlace.has(place) ? "own" : "moved";
+    return this.#sizesOfPlace.has(place) ? "replaced" : null;
+  }
+}
+
+function asWrittenFile(line: string): WrittenFile | null {
+  try {
+    const value: unknown = JSON.parse(line);
+    return isWrittenFile(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function isWrittenFile(value: unknown): value is WrittenFile {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "path" in value &&
+    typeof value.path === "string" &&
+    "bytes" in value &&
+    typeof value.bytes === "number" &&
+    "sha256" in value &&
+    typeof value.sha256 === "string"
+  );
+}

@@ -1,0 +1,70 @@
+/** Drafts a schema from data: what all of it has in common. People then write what only they know, such as limits. */
+import { DIALECT } from "./schema-file.ts";
+
+interface Draft {
+  type?: string | readonly string[];
+  format?: string;
+  properties?: { readonly [name: string]: Draft };
+  required?: readonly string[];
+  additionalProperties?: false;
+  items?: Draft;
+}
+
+/** Formats that are told by all strings of a member, the narrowest first. */
+const FORMATS: readonly (readonly [format: string, pattern: RegExp])[] = [
+  ["date", /^\d{4}-\d\d-\d\d$/],
+  ["date-time", /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/],
+  ["uuid", /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i],
+  ["email", /^[\w.+-]+@[\w-]+(?:\.[\w-]+)+$/],
+  ["uri", /^https?:\/\/[^\s"<>\\^`{|}]+$/],
+];
+
+/**
+ * A schema that all values fit. Members that are in each of them are required, and others than those that are there are not
+ * allowed, so that misspelt names are found.
+ */
+export function draftSchema(values: readonly unknown[]): object {
+  return { $schema: DIALECT, ...draftOf(values) };
+}
+
+function draftOf(values: readonly unknown[]): Draft {
+  const types = new Set(values.map(typeOf));
+  // Whole numbers are numbers.
+  if (types.has("number")) types.delete("integer");
+  const [only] = types;
+  if (only === undefined) return {};
+  const draft: Draft = { type: types.size === 1 ? only : [...types].sort() };
+  const strings = values.filter((value) => typeof value === "string");
+  const format = FORMATS.find(([, pattern]) => strings.length > 0 && strings.every((text) => pattern.test(text)));
+  if (format !== undefined) [draft.format] = format;
+  const objects = values.filter(isObject);
+  if (objects.length > 0) addMembers(draft, objects);
+  const items = values.filter((value) => Array.isArray(value)).flat();
+  if (items.length > 0) draft.items = draftOf(items);
+  return draft;
+}
+
+function addMembers(draft: Draft, objects: readonly object[]): void {
+  const valuesOf = new Map<string, unknown[]>();
+  for (const object of objects) {
+    for (const [name, value] of Object.entries(object)) {
+      const values = valuesOf.get(name);
+      if (values === undefined) valuesOf.set(name, [value]);
+      else values.push(value);
+    }
+  }
+  draft.properties = Object.fromEntries([...valuesOf].map(([name, values]) => [name, draftOf(values)]));
+  const required = [...valuesOf].filter(([, values]) => values.length === objects.length).map(([name]) => name);
+  if (required.length > 0) draft.required = required;
+  draft.additionalProperties = false;
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  return Number.isInteger(value) ? "integer" : typeof value;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,59 @@
+/** What the validator found, as a tree: each keyword that failed, and why each of its subschemas did. */
+import type { EvaluationPlugin, ValidationContext } from "@hyperjump/json-schema/experimental";
+import type { JsonNode } from "@hyperjump/json-schema/instance/experimental";
+
+export interface Failure {
+  /** Such as `minimum`. */
+  readonly keyword: string;
+  /** The keyword's value as the validator has compiled it. */
+  readonly value: unknown;
+  /** Where the keyword is: a URI whose fragment is a JSON Pointer into the schema. */
+  readonly location: string;
+  readonly instance: JsonNode;
+  /** The subschemas that failed. */
+  readonly branches: readonly Branch[];
+}
+
+export interface Branch {
+  readonly instance: JsonNode;
+  /** None if the schema is `false`. */
+  readonly failures: readonly Failure[];
+}
+
+interface Context extends ValidationContext {
+  /** Of the schema that is being evaluated; a keyword evaluates its subschemas one after the other. */
+  failures?: Failure[];
+  branches?: Branch[];
+}
+
+/** Collects failures while the validator runs. */
+export class FailureCollector implements EvaluationPlugin<Context> {
+  readonly id = "failures";
+  /** Of the outermost schema. */
+  failures: readonly Failure[] = [];
+
+  beforeSchema(_url: string, _instance: JsonNode, context: Context): void {
+    context.failures = [];
+  }
+
+  afterKeyword(
+    [id, location, value]: [string, string, unknown],
+    instance: JsonNode,
+    context: Context,
+    isValid: boolean,
+    schemaContext: Context,
+  ): void {
+    if (isValid) return;
+    const keyword = id.slice(id.lastIndexOf("/") + 1);
+    schemaContext.failures ??= [];
+    schemaContext.failures.push({ keyword, value, location, instance, branches: context.branches ?? [] });
+  }
+
+  afterSchema(_url: string, instance: JsonNode, context: Context, isValid: boolean): void {
+    const failures = context.failures ?? [];
+    this.failures = failures;
+    if (isValid) return;
+    context.branches ??= [];
+    context.branches.push({ instance, failures });
+  }
+}

@@ -1,0 +1,47 @@
+/** Which known name somebody meant who wrote another one. */
+
+/** Longer names are not compared: it takes the product of their lengths. */
+const MAX_NAME_LENGTH = 100;
+
+/** The closest of the names that are known, or null if none is close: a typing mistake or two, or only other letter case. */
+export function similarName(name: string, known: Iterable<string>): string | null {
+  if (name.length > MAX_NAME_LENGTH) return null;
+  let best: string | null = null;
+  // One mistake in three letters; in a name of one or two letters every other one is as close.
+  let bestDistance = Math.min(Math.floor(name.length / 3), 3) + 1;
+  for (const candidate of known) {
+    if (candidate === name) continue;
+    if (plain(candidate) === plain(name)) return candidate;
+    if (Math.abs(candidate.length - name.length) >= bestDistance) continue;
+    const distance = distanceOf(plain(name), plain(candidate));
+    if (distance >= bestDistance) continue;
+    best = candidate;
+    bestDistance = distance;
+  }
+  return best;
+}
+
+/** `unit_price`, `unitPrice` and `Unit-Price` are one name to those who write them. */
+function plain(name: string): string {
+  return name.toLowerCase().replace(/[\s_-]/g, "");
+}
+
+/** How many letters to add, leave out, change or swap with the next one. */
+function distanceOf(from: string, to: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= from.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= to.length; column++) {
+      const change = from[row - 1] === to[column - 1] ? 0 : 1;
+      let least = Math.min((last[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1, (last[column - 1] ?? 0) + change);
+      if (from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1]) {
+        least = Math.min(least, (beforeLast[column - 2] ?? Number.POSITIVE_INFINITY) + 1);
+      }
+      current.push(least);
+    }
+    beforeLast = last;
+    last = current;
+  }
+  return last[to.length] ?? 0;
+}

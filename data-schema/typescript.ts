@@ -1,0 +1,166 @@
+/**
+ * TypeScript types of the data that a schema describes. Types cannot say all that a schema does: limits and patterns are left
+ * out, and keywords that would change the type but cannot be written as one are named in a comment at the top.
+ */
+import { itemsOf, type Members, membersOf, schemaAt, stringsOf } from "./schema-value.ts";
+
+/** Of the whole data. */
+const ROOT_NAME = "Data";
+/** Keywords that change which members or items there may be, in a way that types do not have. */
+const BEYOND_TYPES = [
+  "contains",
+  "dependentRequired",
+  "dependentSchemas",
+  "else",
+  "if",
+  "not",
+  "patternProperties",
+  "propertyNames",
+  "then",
+  "unevaluatedItems",
+  "unevaluatedProperties",
+  "$dynamicRef",
+];
+
+/** The declarations of `Data` and of all that it refers to. @param schema a valid one, as a value */
+export function typescriptOf(schema: unknown): string {
+  return new Declarations(schema).text();
+}
+
+class Declarations {
+  readonly #schema: unknown;
+  /** The names of types by the pointers of their schemas, in the order of their declarations. */
+  readonly #names = new Map([["#", ROOT_NAME]]);
+  readonly #leftOut = new Set<string>();
+
+  constructor(schema: unknown) {
+    this.#schema = schema;
+  }
+
+  text(): string {
+    const declarations: string[] = [];
+    // The map grows while the types are written.
+    for (const [reference, name] of this.#names) {
+      const schema = schemaAt(reference, this.#schema);
+      declarations.push(`${comment(schema, "")}export type ${name} = ${this.#typeOf(schema, "")};\n`);
+    }
+    const note =
+      this.#leftOut.size === 0
+        ? ""
+        : `// The schema says more than these types: ${[...this.#leftOut].sort().join(", ")} ${this.#leftOut.size === 1 ? "is" : "are"} not in them.\n\n`;
+    return note + declarations.join("\n");
+  }
+
+  #typeOf(schema: unknown, indent: string): string {
+    if (schema === false) return "never";
+    const members = membersOf(schema);
+    for (const keyword of BEYOND_TYPES) if (members[keyword] !== undefined) this.#leftOut.add(keyword);
+    const parts = this.#partsOf(members, indent);
+    const own = this.#ownType(members, indent);
+    if (own !== null) parts.unshift(own);
+    const [first = "unknown"] = parts;
+    return parts.length < 2 ? first : parts.map(bracketed).join(" & ");
+  }
+
+  /** What keywords with subschemas say: all of it applies. */
+  #partsOf({ $ref, allOf, anyOf, oneOf }: Members, indent: string): string[] {
+    const parts = typeof $ref === "string" ? [this.#named($ref)] : [];
+    parts.push(...itemsOf(allOf).map((inner) => this.#typeOf(inner, indent)));
+    for (const forms of [anyOf, oneOf]) {
+      if (forms !== undefined) parts.push(union(itemsOf(forms).map((inner) => this.#typeOf(inner, indent))));
+    }
+    return parts.filter((part) => part !== "unknown");
+  }
+
+  /** What the other keywords say; null if nothing. */
+  #ownType(members: Members, indent: string): string | null {
+    const { const: value, enum: values, type } = members;
+    if (value !== undefined) return literal(value);
+    if (values !== undefined) return union(itemsOf(values).map(literal));
+    const types = stringsOf(type);
+    if (types.length > 0) return union(types.map((name) => this.#typeNamed(name, members, indent)));
+    if (members.properties !== undefined || members.required !== undefined) return this.#object(members, indent);
+    return members.items !== undefined || members.prefixItems !== undefined ? this.#array(members, indent) : null;
+  }
+
+  #typeNamed(name: string, members: Members, indent: string): string {
+    switch (name) {
+      case "integer":
+        return "number";
+      case "array":
+        return this.#array(members, indent);
+      case "object":
+        return this.#object(members, indent);
+      default:
+        return name;
+    }
+  }
+
+  #array({ items, prefixItems }: Members, indent: string): string {
+    const item = items === undefined ? "unknown" : this.#typeOf(items, indent);
+    if (prefixItems === undefined) return `${bracketed(item)}[]`;
+    // Without "minItems" an array may end before.
+    const first = itemsOf(prefixItems).map((inner) => `${bracketed(this.#typeOf(inner, indent))}?`);
+    return `[${[...first, ...(item === "never" ? [] : [`...${bracketed(item)}[]`])].join(", ")}]`;
+  }
+
+  #object({ properties, required, additionalProperties }: Members, indent: string): string {
+    const inner = `${indent}  `;
+    const needed = new Set(stringsOf(required));
+    const described = membersOf(properties);
+    const names = new Set([...Object.keys(described), ...needed]);
+    const lines = [...names].map((name) => {
+      const schema = Object.hasOwn(described, name) ? described[name] : true;
+      const key = /^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(name) ? name : JSON.stringify(name);
+      const optional = needed.has(name) ? "" : "?";
+      return `${comment(schema, inner)}${inner}${key}${optional}: ${this.#typeOf(schema, inner)};\n`;
+    });
+    if (additionalProperties !== false && (lines.length === 0 || additionalProperties !== undefined)) {
+      // A type of its own for the others would have to be that of the known ones as well.
+      const other = lines.length > 0 ? "unknown" : this.#typeOf(additionalProperties ?? true, inner);
+      lines.push(`${inner}[name: string]: ${other};\n`);
+    }
+    return lines.length === 0 ? "Record<string, never>" : `{\n${lines.join("")}${indent}}`;
+  }
+
+  /** The name of the type that a reference leads to. */
+  #named(reference: string): string {
+    if (schemaAt(reference, this.#schema) === undefined || !/^#(?:\/|$)/.test(reference)) {
+      this.#leftOut.add(`"$ref": ${JSON.stringify(reference)}`);
+      return "unknown";
+    }
+    const known = this.#names.get(reference);
+    if (known !== undefined) return known;
+    const words = (reference.split("/").at(-1) ?? "").match(/[\p{L}\p{N}]+/gu) ?? [];
+    const base = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");
+    const stem = /^\p{L}/u.test(base) ? base : `Type${base}`;
+    const taken = new Set(this.#names.values());
+    let name = stem;
+    for (let number = 2; taken.has(name); number++) name = `${stem}${number}`;
+    this.#names.set(reference, name);
+    return name;
+  }
+}
+
+function comment(schema: unknown, indent: string): string {
+  const { description } = membersOf(schema);
+  if (typeof description !== "string" || description.trim() === "") return "";
+  return `${indent}/** ${description.trim().replace(/\s+/g, " ").replaceAll("*/", "*\\/")} */\n`;
+}
+
+function literal(value: unknown): string {
+  return typeof value === "object" && value !== null ? "unknown" : JSON.stringify(value);
+}
+
+function union(types: readonly string[]): string {
+  const distinct = [...new Set(types)];
+  if (distinct.includes("unknown")) return "unknown";
+  return distinct.length === 0
+    ? "never"
+    : distinct.map((type) => (type.includes(" & ") ? `(${type})` : type)).join(" | ");
+}
+
+/** Brackets around what is more than one word; an object has its own. */
+function bracketed(type: string): string {
+  return /[|&]/.test(type) ? `(${type})` : type;
+}

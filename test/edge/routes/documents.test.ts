@@ -1,0 +1,261 @@
+/** What the edge makes of the documents of its backends, inside workerd, and backends that do not answer as they should. */
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Backend } from "../../../edge/backends/backend.ts";
+import { CommonCapabilities } from "../../../edge/gathered/common-capabilities.ts";
+import {
+  CAPABILITIES_PATH,
+  type Capabilities,
+  capabilitiesOf,
+  MAX_CAPABILITIES_BYTES,
+} from "../../../protocol/capabilities.ts";
+import { expectProblem, send } from "../send.ts";
+
+const MINUTE = 60_000;
+const pack = (name: string) => ({ namespace: "preview", name, version: "1.0.0" });
+const WITH = (...names: string[]) => capabilitiesOf("0.15.1", [], names.map(pack));
+
+interface FakeBackend extends Backend {
+  answer: () => Response | Promise<Response>;
+  requests: number;
+}
+
+function origin(name: string, capabilities: Capabilities): FakeBackend {
+  const fake: FakeBackend = {
+    name,
+    answer: () => Response.json(capabilities),
+    requests: 0,
+    fetch: async (path) => {
+      expect(path).toBe(CAPABILITIES_PATH);
+      fake.requests++;
+      return fake.answer();
+    },
+  };
+  return fake;
+}
+
+const DOWN = () => Promise.reject(new Error("connection refused"));
+
+let now: number;
+let warnings: unknown[];
+
+beforeEach(() => {
+  now = Date.now();
+  warnings = [];
+  vi.spyOn(Date, "now").mockImplementation(() => now);
+  vi.spyOn(console, "warn").mockImplementation((warning) => void warnings.push(warning));
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+async function packagesOf(capabilities: CommonCapabilities): Promise<string[] | null> {
+  const answer = await capabilities.answer(() => new AbortController().signal);
+  if (answer === null) return null;
+  const { packages }: Capabilities = JSON.parse(new TextDecoder().decode(answer.body));
+  return packages.map(({ name }) => name);
+}
+
+describe("the document of the edge", () => {
+  it("has what all backends have, and the log names the rest once", async () => {
+    const one = origin("a", WITH("chart", "letter"));
+    const other = origin("b", WITH("chart", "axes"));
+    const capabilities = new CommonCapabilities([one, other]);
+    expect(await packagesOf(capabilities)).toEqual(["chart"]);
+    now += 2 * MINUTE;
+    expect(await packagesOf(capabilities)).toEqual(["chart"]);
+    expect([one.requests, other.requests]).toEqual([2, 2]);
+    expect(warnings).toEqual([
+      {
+        message: "the backends do not have the same capabilities",
+        origins: ["a", "b"],
+        notEverywhere: ["@preview/axes:1.0.0", "@preview/letter:1.0.0"],
+        notEverywhereCount: 2,
+      },
+    ]);
+    other.answer = one.answer;
+    now += 2 * MINUTE;
+    expect(await packagesOf(capabilities)).toEqual(["chart", "letter"]);
+    expect(warnings).toHaveLength(1);
+  });
+
+  it("has the characters that a family has everywhere, and none beside a backend of an older version", async () => {
+    const regular = {
+      style: "normal",
+      weight: { min: 400, max: 400 },
+      stretch_percent: { min: 100, max: 100 },
+    } as const;
+    const family = { family: "Inter", variants: [regular] };
+    const saying = (code_points: string) => capabilitiesOf("0.15.1", [{ ...family, code_points }], []);
+    const older = origin("b", capabilitiesOf("0.15.1", [family], []));
+    const capabilities = new CommonCapabilities([origin("a", saying("20-7E")), older]);
+    const fonts = async () => {
+      const answer = await capabilities.answer(() => new AbortController().signal);
+      return JSON.parse(new TextDecoder().decode(answer?.body)).fonts;
+    };
+    expect(await fonts()).toEqual([family]);
+    expect(warnings).toEqual([]);
+    older.answer = () => Response.json(saying("41-FF"));
+    now += 2 * MINUTE;
+    expect(await fonts()).toEqual([{ ...family, code_points: "41-7E" }]);
+    expect(warnings).toMatchObject([{ notEverywhere: ["font Inter"] }]);
+  });
+
+  it("names twenty differences and counts all", async () => {
+    const many = Array.from({ length: 30 }, (_, index) => `p${index}`);
+    await packagesOf(new CommonCapabilities([origin("a", WITH()), origin("b", WITH(...many))]));
+    expect(warnings).toMatchObject([{ notEverywhereCount: 30 }]);
+    expect(warnings).toHaveProperty("0.notEverywhere.length", 20);
+  });
+
+  it("is kept for a minute, and its entity tag is that of its content", async () => {
+    const one = origin("a", WITH("chart"));
+    const capabilities = new CommonCapabilities([one]);
+    const first = await capabilities.answer(() => new AbortController().signal);
+    now += MINUTE - 1;
+    expect(await capabilities.answer(() => new AbortController().signal)).toBe(first);
+    expect(one.requests).toBe(1);
+    now += 1;
+    const second = await capabilities.answer(() => new AbortController().signal);
+    expect(one.requests).toBe(2);
+    expect(second?.etag).toBe(first?.etag);
+    one.answer = () => Response.json(WITH("letter"));
+    now += MINUTE;
+    expect((await capabilities.answer(() => new AbortController().signal))?.etag).not.toBe(first?.etag);
+  });
+
+  it("is gathered once for requests at the same time", async () => {
+    vi.spyOn(Date, "now").mockRestore();
+    const one = origin("a", WITH("chart"));
+    one.answer = async () => {
+      await scheduler.wait(50);
+      return Response.json(WITH("chart"));
+    };
+    const capabilities = new CommonCapabilities([one]);
+    const all = await Promise.all(Array.from({ length: 10 }, () => packagesOf(capabilities)));
+    expect(new Set(all.map((names) => names?.join()))).toEqual(new Set(["chart"]));
+    expect(one.requests).toBe(1);
+  });
+});
+
+describe("a gathering that never ends, because its client has left", () => {
+  /** When the backend was asked. The clock goes on while requests wait, and only some are answered. */
+  async function askedAt(isAnswered: readonly boolean[], ask: (capabilities: CommonCapabilities) => Promise<unknown>) {
+    const began = now;
+    const times: number[] = [];
+    const one = origin("a", WITH("chart"));
+    one.answer = () => {
+      times.push(now - began);
+      return isAnswered[times.length - 1] ? Response.json(WITH("chart")) : new Promise(() => {});
+    };
+    vi.spyOn(scheduler, "wait").mockImplementation(async () => {
+      now += 20;
+    });
+    await ask(new CommonCapabilities([one]));
+    return times;
+  }
+
+  it("is done again by another request a second after its start", async () => {
+    const times = await askedAt([false, true], (capabilities) => {
+      const client = new AbortController();
+      void capabilities.answer(() => client.signal);
+      client.abort();
+      return packagesOf(capabilities);
+    });
+    expect(times).toEqual([0, 1000]);
+  });
+
+  it("is waited for until its timeout when it was the client of an earlier one that left", async () => {
+    const times = await askedAt([true, false, true], async (capabilities) => {
+      const client = new AbortController();
+      await capabilities.answer(() => client.signal);
+      now += MINUTE;
+      void packagesOf(capabilities);
+      client.abort();
+      return packagesOf(capabilities);
+    });
+    expect(times).toEqual([0, MINUTE, MINUTE + 5020]);
+  });
+});
+
+describe("a backend that does not answer", () => {
+  it("is represented by its last document for an hour, then not at all", async () => {
+    const one = origin("a", WITH("chart", "letter"));
+    const other = origin("b", WITH("chart"));
+    const capabilities = new CommonCapabilities([one, other]);
+    expect(await packagesOf(capabilities)).toEqual(["chart"]);
+    other.answer = DOWN;
+    now += 60 * MINUTE;
+    expect(await packagesOf(capabilities)).toEqual(["chart"]);
+    now += MINUTE;
+    expect(await packagesOf(capabilities)).toEqual(["chart", "letter"]);
+    other.answer = () => Response.json(WITH("chart"));
+    now += 5000;
+    expect(await packagesOf(capabilities)).toEqual(["chart"]);
+  });
+
+  it("is asked again after five seconds, and does not keep the others from answering", async () => {
+    const one = origin("a", WITH("chart"));
+    const other = origin("b", WITH());
+    other.answer = DOWN;
+    const capabilities = new CommonCapabilities([one, other]);
+    expect(await packagesOf(capabilities)).toEqual(["chart"]);
+    now += 4999;
+    expect(await packagesOf(capabilities)).toEqual(["chart"]);
+    expect(other.requests).toBe(1);
+    other.answer = () => Response.json(WITH());
+    now += 1;
+    expect(await packagesOf(capabilities)).toEqual([]);
+  });
+
+  it("leaves the last known document while all of them are down, for an hour", async () => {
+    const one = origin("a", WITH("chart"));
+    const capabilities = new CommonCapabilities([one]);
+    await packagesOf(capabilities);
+    one.answer = DOWN;
+    now += 60 * MINUTE;
+    expect(await packagesOf(capabilities)).toEqual(["chart"]);
+    now += MINUTE;
+    expect(await packagesOf(capabilities)).toBeNull();
+  });
+
+  it("makes the document 503 if nothing is known", async () => {
+    vi.spyOn(Date, "now").mockRestore();
+    await expectProblem(await send(CAPABILITIES_PATH), "service_unavailable");
+  });
+});
+
+describe("an answer that is not a document", () => {
+  const valid = JSON.stringify(WITH("letter"));
+  it.each<[string, () => Response | Promise<Response>]>([
+    ["no JSON", () => new Response("garbage")],
+    ["another version", () => Response.json({ ...WITH(), capabilities_version: 2 })],
+    ["another status", () => new Response(valid, { status: 404 })],
+    ["a redirect", () => new Response(null, { status: 302, headers: { Location: "http://example.org" } })],
+    ["no body", () => new Response(null)],
+    ["one byte too many", () => new Response(valid.padEnd(MAX_CAPABILITIES_BYTES + 1))],
+    [
+      "a body that breaks",
+      () => new Response(new ReadableStream({ start: (controller) => controller.error(new Error("reset")) })),
+    ],
+  ])("counts as none: %s", async (_what, answer) => {
+    const one = origin("a", WITH("chart"));
+    const other = origin("b", WITH());
+    other.answer = answer;
+    expect(await packagesOf(new CommonCapabilities([one, other]))).toEqual(["chart"]);
+  });
+
+  it("is not read beyond its size limit", async () => {
+    const one = origin("a", WITH());
+    const pull = (body: ReadableStreamDefaultController) => body.enqueue(new Uint8Array(MAX_CAPABILITIES_BYTES));
+    const cancel = vi.fn();
+    one.answer = () => new Response(new ReadableStream({ pull, cancel }));
+    expect(await packagesOf(new CommonCapabilities([one]))).toBeNull();
+    expect(cancel).toHaveBeenCalledOnce();
+  });
+
+  it("is told from a document of exactly the size limit", async () => {
+    const one = origin("a", WITH());
+    one.answer = () => new Response(valid.padEnd(MAX_CAPABILITIES_BYTES));
+    expect(await packagesOf(new CommonCapabilities([one]))).toEqual(["letter"]);
+  });
+});
