@@ -21,7 +21,7 @@ const PARTS = [
   { folders: ["backend/admission"], tests: "backend/admission/*" },
   {
     folders: ["backend/http"],
-    tests: "backend/{http,over-http}/{*body*,caller-metrics,connections,delivery,observability,routes,waiting-renders}",
+    tests: "backend/{http,over-http,start}/{*body*,ca*,connections,delivery,observability,routes,waiting-renders}",
   },
   {
     folders: ["backend/render"],
