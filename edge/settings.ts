@@ -1,6 +1,4 @@
-/**
- * The edge's settings: the only reader of the Worker's bindings. They are parsed once per isolate and frozen.
- */
+/** The edge's settings: the only reader of the Worker's bindings. They are parsed once per isolate and frozen. */
 import { type NamedToken, parseNamedTokens, parseTokens } from "../protocol/authentication.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
 import { BACKEND_TIMEOUT_SETTING, type RenderTime, readRenderTime } from "../rules/render-time.ts";
