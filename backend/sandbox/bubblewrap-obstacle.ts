@@ -96,7 +96,7 @@ function namespaceObstacle(facts: BubblewrapFacts, complaint: string): string {
   if (facts.isFiltered) {
     return "A seccomp filter refuses something that bubblewrap needs. Allow it, or set SERVICE_SANDBOX=landlock.";
   }
-  return "Namespaces cannot be created here, and none of the usual causes was found. SERVICE_SANDBOX=landlock needs none.";
+  return "Namespaces cannot be created here, and no usual cause was found. SERVICE_SANDBOX=landlock needs none.";
 }
 
 /** An integer setting in /proc/sys; null if the kernel has no such setting. */
