@@ -44,6 +44,11 @@ const RENDERS_WHILE_TYPING_KEY = "render-while-typing";
 let limits: Limits = DEFAULT_LIMITS;
 let pendingValidation: ReturnType<typeof setTimeout> | undefined;
 
+// While people write. The first render finds it there, or waits for the rest of it.
+const viewerLoaded = loadPdfViewer().then(
+  () => {},
+  () => {},
+);
 const store = new DraftStore(FIRST_DRAFT);
 const keeper = new DraftKeeper(store, showKeepState);
 const restored = await keeper.start();
@@ -101,10 +106,9 @@ showTexts();
 validate();
 result.showMessage("Nothing rendered yet", "Choose an example or write a template, then press Render.");
 if (restored === "copy") notice.say(COPY_NOTICE);
-void updateLimits();
-// What the first render needs, and then what an example needs, are loaded while people write.
-void loadPdfViewer()
-  .catch(() => {})
+// On a slow line, what shows the first render comes before what can wait.
+void viewerLoaded
+  .then(updateLimits)
   .then(fetchExamples)
   .catch(() => {});
 
