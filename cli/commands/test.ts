@@ -82,7 +82,7 @@ export function addTestCommand(program: Command, signal: AbortSignal): void {
 type Renderer = (data: DataText) => Promise<readonly Buffer[]>;
 
 async function testTemplate(source: string, flags: TestFlags, signal: AbortSignal): Promise<CaseResult[]> {
-  const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut: [] });
+  const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut: [], namesData: true });
   const cases = await readCases(project);
   const render =
     flags.url === undefined

@@ -192,7 +192,7 @@ describe("validation", () => {
     await expect.poll(() => message.textContent()).toBe("");
   });
 
-  it("finds the place in the data", async () => {
+  it("marks a mistake at its place in the data", async () => {
     const page = await openPlayground();
     await page.getByRole("tab", { name: "Data" }).click();
     await write(page, "Data (JSON)", '{\n  "a": 1,\n  b: 2\n}');
@@ -216,7 +216,7 @@ describe("validation", () => {
     await expect.poll(() => notice.textContent()).toContain("1 file added. big.bin was not added");
   });
 
-  it("takes files by picker and by drop, and names a wrong path at its file", async () => {
+  it("accepts files by picker and by drop, and shows a wrong path at its file", async () => {
     const page = await openPlayground();
     await page.getByRole("tab", { name: "Files" }).click();
     await page.locator("#files-input").setInputFiles([
@@ -253,7 +253,7 @@ describe("the token", () => {
     expect(await page.evaluate(stored)).toEqual([API_TOKEN, "{}", ""]);
   });
 
-  it("is asked for when it is missing, and a wrong one is said to be wrong", async () => {
+  it("is asked for when it is missing, and a wrong one is reported", async () => {
     const page = await openPage(browser, service.edge.url);
     await page.getByRole("button", { name: "Render" }).click();
     await page.getByRole("dialog").waitFor();
@@ -327,7 +327,7 @@ describe("the page", () => {
     await expect.poll(() => summary(page)).toContain("invoice-TH-2026-0417.png");
   });
 
-  it("tells a screen reader what goes on", async () => {
+  it("tells a screen reader what is happening", async () => {
     const page = await openPlayground();
     await render(page);
     await page.locator(PDF_PAGE).waitFor();
@@ -370,7 +370,7 @@ describe("the page", () => {
     await keepPicture(page, "phone-result");
   });
 
-  it("asks nobody but this deployment", async () => {
+  it("sends requests to this deployment only", async () => {
     const page = await openPage(browser, "about:blank");
     const hosts = new Set<string>();
     page.on("request", (request) => {
