@@ -2,6 +2,7 @@
 import { DEFAULT_LIMITS, type Limits } from "../rules/limits.ts";
 import { PROBLEMS } from "../rules/problem.ts";
 import { connectToken, readToken } from "./api-token.ts";
+import { readStored, writeStored } from "./browser-storage.ts";
 import { createCodeEditor } from "./code-editor.ts";
 import { completionsFor } from "./completions.ts";
 import { connectCurlDialog } from "./curl-dialog.ts";
@@ -298,10 +299,10 @@ function rendersWhileTyping(): boolean {
 
 function connectRenderWhileTyping(): void {
   const box = byId("render-while-typing", HTMLInputElement);
-  box.checked = readSetting(RENDERS_WHILE_TYPING_KEY) === "on";
+  box.checked = readStored("local", RENDERS_WHILE_TYPING_KEY) === "on";
   session.rendersWhileTyping = box.checked;
   box.addEventListener("change", () => {
-    writeSetting(RENDERS_WHILE_TYPING_KEY, box.checked ? "on" : "off");
+    writeStored("local", RENDERS_WHILE_TYPING_KEY, box.checked ? "on" : "off");
     session.rendersWhileTyping = box.checked;
   });
 }
@@ -315,21 +316,4 @@ function showKeepState(state: KeepState): void {
     kept: "Draft kept in this browser",
     "not kept": state.kind === "not kept" ? state.reason : "",
   }[state.kind];
-}
-
-/** Browsers that store nothing for a page throw. */
-function readSetting(key: string): string | null {
-  try {
-    return localStorage.getItem(key);
-  } catch {
-    return null;
-  }
-}
-
-function writeSetting(key: string, value: string): void {
-  try {
-    localStorage.setItem(key, value);
-  } catch {
-    // It lasts as long as the page then.
-  }
 }
