@@ -8,10 +8,16 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { API_TOKEN, BACKEND_TOKEN, UNREACHABLE_BACKEND_URL } from "./test/support/tokens.ts";
 
+/**
+ * `npm run mutation` runs each test hundreds of times, until one fails. It can afford no process per file, runs quick files first, and
+ * takes what does not come within a minute for something that never comes.
+ */
+const isMutation = process.env.TESTS_OF_MUTATIONS !== undefined;
+
 /** No measure of speed: it ends what hangs. The longest test takes some seconds, on a machine with forty others some minutes. */
 const TEST_TIMEOUT_MILLISECONDS = 900_000;
 /** What is waited for comes much sooner, but for a machine that is busy with something else. */
-const POLL_TIMEOUT_MILLISECONDS = 300_000;
+const POLL_TIMEOUT_MILLISECONDS = isMutation ? 60_000 : 300_000;
 
 /** More than cores where those are few: most tests wait for other processes, for deadlines or for the disk. */
 const MAX_WORKERS = Math.max(3, availableParallelism());
@@ -22,9 +28,6 @@ process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL("node_modules/.cache/co
 // The plugin for workerd would warn of each required secret: it does not see that `miniflare.bindings` has them. What wrangler
 // itself has to say of its configuration is a test: test/service/wrangler.test.ts.
 process.env.WRANGLER_LOG ??= "error";
-
-/** `npm run mutation` runs each test hundreds of times, until one fails: it can afford no process per file, and quick files come first. */
-const isMutation = process.env.TESTS_OF_MUTATIONS !== undefined;
 
 class QuickestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -59,7 +62,7 @@ export default defineConfig({
           name: "node",
           isolate: !isMutation,
           include: ["test/{architecture,backend,cli,client,scripts,service}/**/*.test.ts"],
-          globalSetup: "./test/provide-typst.ts",
+          globalSetup: ["./test/provide-typst.ts", "./test/provide-command-line.ts"],
         },
       },
       {

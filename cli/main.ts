@@ -10,6 +10,7 @@ import { addInitCommand } from "./commands/init.ts";
 import { addManifestCommand } from "./commands/manifest.ts";
 import { addRenderCommand } from "./commands/render.ts";
 import { addSchemaCommand } from "./commands/schema.ts";
+import { addTestCommand } from "./commands/test.ts";
 import { addTypesCommand } from "./commands/types.ts";
 import { addVectorsCommand } from "./commands/vectors.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
@@ -34,6 +35,7 @@ const program = new Command("document-rendering")
   .exitOverride();
 addRenderCommand(program, interruption.signal);
 addCheckCommand(program, interruption.signal);
+addTestCommand(program, interruption.signal);
 addInitCommand(program);
 addConstraintsCommand(program, interruption.signal);
 addVectorsCommand(program, interruption.signal);

@@ -9,7 +9,7 @@ const MIN_MINOR = 12;
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major > MIN_MAJOR || (major === MIN_MAJOR && minor >= MIN_MINOR)) {
-  import("./main.ts");
+  void import("./main.ts");
 } else {
   process.stderr.write(
     `document-rendering needs Node ${MIN_MAJOR}.${MIN_MINOR} or newer, and this is Node ${process.versions.node}: install a newer one from https://nodejs.org.\n`,

@@ -1,7 +1,8 @@
 /**
- * Rendered files in HTTP: the media types that a backend sends and the edge passes on, and the header fields of each.
+ * Rendered files in HTTP: the media types that a backend sends and the edge passes on, the header fields of each, and the name under
+ * which it is offered: the caller's suggestion, made safe.
  */
-import { contentDisposition, type FileExtension } from "./file-name.ts";
+import { create } from "content-disposition";
 import { NOT_STORED_HEADERS } from "./headers.ts";
 
 export const FILE_MEDIA_TYPES = {
@@ -34,4 +35,63 @@ export function fileHeaders(extension: FileExtension, suggestedName: string | nu
     "Content-Type": FILE_MEDIA_TYPES[extension],
     "Content-Disposition": contentDisposition(suggestedName, extension),
   };
+}
+
+/** The kinds of files that a render makes. */
+export type FileExtension = "pdf" | "png" | "svg" | "zip";
+
+/** Extensions that would be wrong for the content. Any other is part of the name. */
+const KNOWN_EXTENSION = /\.(?:pdf|png|svg|zip|jpe?g|typ)$/i;
+const DEFAULT_STEM = "document";
+const MAX_NAME_BYTES = 150;
+
+/**
+ * Removed from names: controls, format characters (such as bidirectional marks, but not the joiners that some scripts
+ * need), separators of paths, lines and header parameters, quotes, and what file systems reject.
+ */
+const UNSAFE = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}/\\:;*?"'`<>|%]/gu;
+/** Removed from the end of names: some systems drop it, and it hides an extension before it. */
+const TRAILING = /[.\s\u200c\u200d]+$/;
+/** Joiners are allowed, but a name that consists only of them would be invisible. */
+const JOINERS = /[\u200c\u200d]/g;
+/** Device names of Windows, with any extension and any spaces before it. Superscript digits count as digits. */
+const RESERVED_STEM = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\u00b9\u00b2\u00b3])\s*(?:\.|$)/i;
+/** What clients that do not know `filename*` (RFC 6266, section 4.3) cannot read. */
+const NOT_ASCII = /[^ -~]/gu;
+
+/**
+ * The `Content-Disposition` of a rendered file (RFC 6266): an archive is `attachment`, anything else `inline`.
+ *
+ * A name beyond ASCII has a second form for old clients, with `_` for each character that they cannot read: the library
+ * would write `?`, which Windows does not allow in file names.
+ */
+export function contentDisposition(suggestion: string | null, extension: FileExtension): string {
+  const name = safeFileName(suggestion, extension);
+  const type = extension === "zip" ? "attachment" : "inline";
+  return create(name, { type, fallback: name.replace(NOT_ASCII, "_") });
+}
+
+/** The suggested name, made safe, with the right extension, at most 150 bytes of UTF-8. */
+export function safeFileName(suggestion: string | null, extension: FileExtension): string {
+  const visible = (suggestion ?? "").replace(UNSAFE, "").replace(/\s+/g, " ").trim();
+  const stem = visible
+    .replace(TRAILING, "")
+    .replace(KNOWN_EXTENSION, "")
+    .replace(TRAILING, "")
+    .replace(/^[.\s]+/, "");
+  const isEmpty = stem.replace(JOINERS, "") === "";
+  const named = isEmpty ? DEFAULT_STEM : RESERVED_STEM.test(stem) ? `_${stem}` : stem;
+  return `${truncate(named, MAX_NAME_BYTES - extension.length - 1)}.${extension}`;
+}
+
+function truncate(text: string, maxBytes: number): string {
+  const utf8 = new TextEncoder();
+  let size = 0;
+  let result = "";
+  for (const character of text) {
+    size += utf8.encode(character).length;
+    if (size > maxBytes) break;
+    result += character;
+  }
+  return result.replace(TRAILING, "");
 }

@@ -17,6 +17,7 @@ export const LIMIT_SETTINGS = {
   max_inline_files: {
     setting: "SERVICE_MAX_INLINE_FILES",
     unit: "entries",
+    field: "files",
     appliesTo: "entries of `files` (never more than 1024)",
     code: "invalid_file_data",
     default: 64,
@@ -26,6 +27,7 @@ export const LIMIT_SETTINGS = {
   max_inline_file_bytes: {
     setting: "SERVICE_MAX_INLINE_FILE_BYTES",
     unit: "bytes, after decoding",
+    field: "files",
     appliesTo: "each file",
     code: "template_file_too_large",
     default: MEBIBYTE,
@@ -35,6 +37,7 @@ export const LIMIT_SETTINGS = {
   max_template_source_bytes: {
     setting: "SERVICE_MAX_TEMPLATE_SOURCE_BYTES",
     unit: "UTF-8 bytes",
+    field: "source",
     appliesTo: "`source`",
     code: "template_source_too_large",
     default: 512 * KIBIBYTE,
@@ -44,6 +47,7 @@ export const LIMIT_SETTINGS = {
   max_string_bytes: {
     setting: "SERVICE_MAX_STRING_BYTES",
     unit: "UTF-8 bytes",
+    field: "data",
     appliesTo: "each string in `data`, keys and values alike",
     code: "string_too_large",
     default: MEBIBYTE,
@@ -54,6 +58,7 @@ export const LIMIT_SETTINGS = {
   max_request_body_bytes: {
     setting: "SERVICE_MAX_REQUEST_BODY_BYTES",
     unit: "bytes",
+    field: null,
     appliesTo: "the JSON request",
     code: "request_too_large",
     default: 20 * MEBIBYTE,
@@ -63,6 +68,7 @@ export const LIMIT_SETTINGS = {
   max_output_bytes: {
     setting: "SERVICE_MAX_OUTPUT_BYTES",
     unit: "bytes",
+    field: null,
     appliesTo: "a direct output, all archived images together, and the finished ZIP",
     code: "output_too_large",
     default: 50 * MEBIBYTE,
@@ -72,6 +78,7 @@ export const LIMIT_SETTINGS = {
   max_output_files: {
     setting: "SERVICE_MAX_OUTPUT_FILES",
     unit: "pages",
+    field: null,
     appliesTo: "entries of an archive",
     code: "too_many_output_files",
     default: 64,
@@ -82,6 +89,8 @@ export const LIMIT_SETTINGS = {
 
 interface LimitSetting extends IntegerSetting {
   readonly unit: string;
+  /** The field of the request on which it is a limit; null for the whole request and for the output. */
+  readonly field: "source" | "files" | "data" | null;
   readonly appliesTo: string;
   /** The problem that answers a request over the limit. */
   readonly code: ProblemCode;

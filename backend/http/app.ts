@@ -28,11 +28,9 @@ import { WarmPool } from "../typst/warm-pool.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
 import { WorkDirectoryWatch } from "../work-directory/watch.ts";
 import { Deliveries } from "./delivery.ts";
-import { answerMalformedHttp } from "./malformed-http.ts";
-import { PendingAnswers } from "./pending-answers.ts";
-import { reportFailure, sendProblem } from "./problem-response.ts";
+import { answerMalformedHttp, PendingAnswers } from "./malformed-http.ts";
+import { answerUnrouted, reportFailure, sendProblem } from "./problem-response.ts";
 import { forbiddenOf, renderRoute } from "./render-route.ts";
-import { answerUnrouted } from "./unrouted.ts";
 
 /** How long a whole request may take to arrive, on any route. The render route has shorter deadlines for bodies. */
 const REQUEST_TIMEOUT_MILLISECONDS = 90_000;

@@ -1,7 +1,9 @@
 /**
- * The answer to bytes that are not valid HTTP, and to requests that are not complete in time.
+ * The answer to bytes that are not valid HTTP, and to requests that are not complete in time. It follows all other answers that are
+ * still to come on its connection.
  */
 import { randomUUID } from "node:crypto";
+import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
 import { COMMON_HEADERS, NOT_STORED_HEADERS, REQUEST_ID_HEADER } from "../../protocol/headers.ts";
 import { PROBLEM_MEDIA_TYPE, problem, problemDocument } from "../../rules/problem.ts";
@@ -35,4 +37,35 @@ function closeWithProblem(socket: Socket): void {
   socket.end(`HTTP/1.1 400 Bad Request\r\n${lines.join("")}\r\n${body}`);
   // The client may never close its side.
   setTimeout(() => socket.destroy(), LINGER_MILLISECONDS).unref();
+}
+
+interface PendingAnswer {
+  readonly request: IncomingMessage;
+  readonly closed: Promise<void>;
+}
+
+/** The answers that are still to come on each connection. */
+export class PendingAnswers {
+  readonly #bySocket = new WeakMap<Socket, Set<PendingAnswer>>();
+
+  /** Watches the requests of a server. */
+  watch(server: Server): void {
+    server.on("request", (request, response) => {
+      const pending = this.#bySocket.get(request.socket) ?? new Set();
+      const closed = new Promise<void>((resolve) => response.once("close", resolve));
+      const answer: PendingAnswer = { request, closed };
+      pending.add(answer);
+      void closed.then(() => pending.delete(answer));
+      this.#bySocket.set(request.socket, pending);
+    });
+  }
+
+  /**
+   * Resolves once every complete request on a connection is answered, or the connection is closed. An incomplete
+   * request gets no answer and is not waited for.
+   */
+  async of(socket: Socket): Promise<void> {
+    const pending = [...(this.#bySocket.get(socket) ?? [])].filter(({ request }) => request.complete);
+    await Promise.all(pending.map(({ closed }) => closed));
+  }
 }

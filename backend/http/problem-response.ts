@@ -1,5 +1,5 @@
 /**
- * Problems as responses of a backend.
+ * Problems as responses of a backend, and the answer to a request without a route.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import {
@@ -9,7 +9,10 @@ import {
   PROBLEM_CODE_HEADER,
   REQUEST_ID_HEADER,
 } from "../../protocol/headers.ts";
+import { allowedMethods, BACKEND_ROUTES } from "../../protocol/routes.ts";
 import {
+  methodNotAllowed,
+  notFound,
   PROBLEM_MEDIA_TYPE,
   PROBLEMS,
   type Problem,
@@ -40,4 +43,14 @@ export function sendProblem(request: FastifyRequest, reply: FastifyReply, proble
 export function reportFailure(request: FastifyRequest, error: unknown): Problem {
   request.log.error({ err: error }, "request failed");
   return serviceUnavailable("backend_failure");
+}
+
+/** Answers a request whose path is unknown, or exists for other methods only. */
+export function answerUnrouted(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const [path = ""] = request.url.split("?", 1);
+  const allowed = allowedMethods(BACKEND_ROUTES, path);
+  if (allowed === null) return sendProblem(request, reply, notFound());
+  reply.header("Allow", allowed);
+  if (request.method === "OPTIONS") return reply.code(204).send();
+  return sendProblem(request, reply, methodNotAllowed(allowed));
 }

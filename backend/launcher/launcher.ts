@@ -10,7 +10,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describeError, ServiceFailure } from "../observe/error-log.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
-import type { LaunchedProgram, ProgramCommand, ProgramEnd } from "./program.ts";
+import type { ProgramCommand, ProgramEnd } from "./program.ts";
 import { type Run, Shell, type ShellOptions } from "./shell.ts";
 
 /** A shell that takes longer than this to report the end of its program is stuck. */
@@ -67,7 +67,7 @@ export class Launcher {
 
   /** Starts a program. Never throws: a failure to start is reported as the program's end. */
   start(command: ProgramCommand): LaunchedProgram {
-    return new Program((program) => this.#start(command, program));
+    return new LaunchedProgram((program) => this.#start(command, program));
   }
 
   /** Ends everything that it has started. It cannot be used again. */
@@ -94,7 +94,7 @@ export class Launcher {
     return undefined;
   }
 
-  async #start(command: ProgramCommand, program: Program): Promise<Run> {
+  async #start(command: ProgramCommand, program: LaunchedProgram): Promise<Run> {
     if (this.#isClosed) throw new ServiceFailure("the launcher is closed");
     const shell = (await this.#takeIdle()) ?? (await this.#openShell());
     if (program.isKilled) {
@@ -129,15 +129,18 @@ export class Launcher {
 }
 
 /** A program from the call that starts it to its end, whether or not a shell has it. */
-class Program implements LaunchedProgram {
+export class LaunchedProgram {
+  /** Its standard output. It ends when no process is left that could write to it. Null if the program could not be started. */
   readonly output: Promise<Readable | null>;
+  /** The process below which the program runs; null if it could not be started. */
   readonly ancestorPid: Promise<number | null>;
+  /** How it ended. Never rejects: if its shell ends first, it counts as failed. */
   readonly end: Promise<ProgramEnd>;
   /** Null if it never ran. */
   readonly #run: Promise<Run | null>;
   #isKilled = false;
 
-  constructor(start: (program: Program) => Promise<Run>) {
+  constructor(start: (program: LaunchedProgram) => Promise<Run>) {
     const started = start(this);
     this.#run = started.catch(() => null);
     this.output = this.#run.then((run) => run?.output ?? null);
@@ -149,10 +152,12 @@ class Program implements LaunchedProgram {
     return this.#isKilled;
   }
 
+  /** Writes the whole of its standard input and closes it. @returns whether all of it was written. */
   async write(pieces: readonly Buffer[]): Promise<boolean> {
     return (await (await this.#run)?.write(pieces)) ?? false;
   }
 
+  /** Kills it with everything that it has started. */
   kill(): void {
     this.#isKilled = true;
     void this.#run.then((run) => run?.finish());

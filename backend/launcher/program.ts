@@ -1,7 +1,7 @@
 /**
- * The interface of a launched program: what it needs to start, what the backend can do with it, and how it ended.
+ * A program that a shell runs: what it needs to start, how it ended, and what its shell reports of both.
  */
-import type { Readable } from "node:stream";
+import { constants } from "node:os";
 
 /** A program to start. */
 export interface ProgramCommand {
@@ -19,23 +19,55 @@ export interface ProgramCommand {
 /** The first descriptor after standard input, output and error. */
 export const INHERITED_DESCRIPTOR = 3;
 
-/** A program that was started, or could not be. */
-export interface LaunchedProgram {
-  /** Its standard output. It ends when no process is left that could write to it. Null if the program could not be started. */
-  readonly output: Promise<Readable | null>;
-  /** The process below which the program runs; null if it could not be started. */
-  readonly ancestorPid: Promise<number | null>;
-  /** How it ended. Never rejects: if its shell ends first, it counts as failed. */
-  readonly end: Promise<ProgramEnd>;
-  /** Writes the whole of its standard input and closes it. @returns whether all of it was written. */
-  write(pieces: readonly Buffer[]): Promise<boolean>;
-  /** Kills it with everything that it has started. */
-  kill(): void;
-}
-
 /** How a program ended, or why it never ran. */
 export type ProgramEnd =
   | { readonly kind: "exited"; readonly exitCode: number; readonly diagnostics: string }
   | { readonly kind: "signalled"; readonly signal: string; readonly diagnostics: string }
   /** `reason` is for the log: it holds no path and no message of the system. */
   | { readonly kind: "failed"; readonly reason: string };
+
+const STARTED = "started\n";
+/** Enough to see how a program ended. The rest of its diagnostics is dropped. */
+const MAX_DIAGNOSTICS_LENGTH = 4096;
+/** Longer than any report of the shell. */
+const MAX_REPORT_LENGTH = 64;
+/** What a shell adds to the number of the signal that ended a program. */
+const SIGNAL_STATUS_BASE = 128;
+const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
+
+/**
+ * What comes through the pipe of a shell while it runs one program: `started`, what the program writes to its standard error, and at last
+ * the shell's report of its end. Anything else at the beginning says why the program was not started.
+ */
+export class ShellReport {
+  #head = "";
+  #tail = "";
+  #length = 0;
+
+  append(text: string): void {
+    this.#length += text.length;
+    this.#head += text.slice(0, STARTED.length + MAX_DIAGNOSTICS_LENGTH - this.#head.length);
+    this.#tail = this.#tail.slice(-MAX_REPORT_LENGTH) + text;
+  }
+
+  get hasStarted(): boolean {
+    return this.#head.startsWith(STARTED);
+  }
+
+  get hasFailedToStart(): boolean {
+    return !STARTED.startsWith(this.#head.slice(0, STARTED.length));
+  }
+
+  /** How the program ended; null until that is reported under `word`. */
+  endUnder(word: string): ProgramEnd | null {
+    // Of a sandbox that was killed, something may go on writing for a moment.
+    const report = new RegExp(`${word} (\\d+)\n`).exec(this.#tail);
+    if (report === null) return null;
+    const status = Number(report[1]);
+    if (!this.hasStarted) return { kind: "failed", reason: "the program was not started" };
+    const diagnostics = this.#head.slice(STARTED.length, this.#length - this.#tail.length + report.index);
+    const signal = SIGNAL_NAMES.get(status - SIGNAL_STATUS_BASE);
+    if (signal !== undefined) return { kind: "signalled", signal, diagnostics };
+    return { kind: "exited", exitCode: status, diagnostics };
+  }
+}

@@ -10,12 +10,9 @@ import { closeSync, constants, openSync, readFileSync, rmSync } from "node:fs";
 import { Socket } from "node:net";
 import { join } from "node:path";
 import { errorCode } from "../observe/error-log.ts";
-import { killIfThere } from "../processes/proc.ts";
-import { killStrayProcesses } from "../processes/stray-processes.ts";
+import { killIfThere, killStrayProcesses } from "../processes/proc.ts";
 import { writeFifo } from "./fifo.ts";
-import { INHERITED_DESCRIPTOR, type ProgramCommand, type ProgramEnd } from "./program.ts";
-import { ShellReport } from "./shell-report.ts";
-import { quote, shellCommand } from "./shell-words.ts";
+import { INHERITED_DESCRIPTOR, type ProgramCommand, type ProgramEnd, ShellReport } from "./program.ts";
 
 const FUNCTIONS = readFileSync(new URL("launcher.sh", import.meta.url), "utf8");
 
@@ -285,4 +282,15 @@ function startLine(command: ProgramCommand): string {
     ...(inheritedFile === null ? [] : [`exec ${INHERITED_DESCRIPTOR}<${quote(inheritedFile)}`]),
   ];
   return shellCommand("start", workingDirectory, preparation.join(" && "), file, ...command.arguments);
+}
+
+/** A text as one word, whatever it contains but NUL, which nothing in a command line can contain. */
+export function quote(text: string): string {
+  if (text.includes("\0")) throw new TypeError("a command line cannot contain NUL");
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** A simple command. The first word may be a function of the shell. */
+export function shellCommand(...words: readonly string[]): string {
+  return words.map(quote).join(" ");
 }

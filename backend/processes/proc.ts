@@ -31,3 +31,18 @@ export function killIfThere(pid: number): void {
     return;
   }
 }
+
+/**
+ * Kills processes whose parent has ended: a sandbox that was killed while it was built, the program of a shell that died, what a backend
+ * that crashed has left. Processes of other users are left alone.
+ *
+ * bubblewrap's inner process ends with it, except just after the start: if bubblewrap is killed then, the inner process waits
+ * forever (observed). Its command line names its render directory.
+ *
+ * @param isStray whether an argument of a process shows that it is one of them.
+ */
+export function killStrayProcesses(isStray: (argument: string) => boolean): void {
+  for (const pid of processIds()) {
+    if (pid !== process.pid && readProc(`${pid}/cmdline`).split("\0").some(isStray)) killIfThere(pid);
+  }
+}

@@ -1,14 +1,14 @@
 /**
  * The outcome of a render: the one place that decides which problem the end of a Typst process is.
  */
-import type { FileExtension } from "../../protocol/file-name.ts";
+import type { FileExtension } from "../../protocol/rendered-file.ts";
+import type { TimeoutCause } from "../../rules/causes.ts";
 import type { Output } from "../../rules/output-options.ts";
-import { outputTooLarge, type Problem, problem, renderQueueFull } from "../../rules/problem.ts";
+import { outputTooLarge, type Problem, problem, renderQueueFull, renderTimeout } from "../../rules/problem.ts";
 import { ServiceFailure } from "../observe/error-log.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import type { TypstResult } from "../typst/process.ts";
 import type { Spool } from "./spool.ts";
-import { timedOut } from "./timeouts.ts";
 
 /** The client went away: there is no one to answer, and nothing has failed. */
 export const CLIENT_GONE = "client-gone";
@@ -136,4 +136,20 @@ const NO_SPACE_RETRY_SECONDS = 5;
 /** Other renders hold the temporary space: the request is rejected as when no slot is free. */
 export function noTemporarySpace(): Problem {
   return renderQueueFull("temporary_space", NO_SPACE_RETRY_SECONDS);
+}
+
+/**
+ * How long writing the files of a request may take. Usually it takes milliseconds; thousands of folders on a busy disk take
+ * longer, and the limit on processor time covers only Typst.
+ */
+export const MAX_FILL_SECONDS = 5;
+
+/** The problem of a render that has exceeded a limit. */
+export function timedOut(cause: TimeoutCause, { renderTimeoutSeconds, renderCpuSeconds }: BackendSettings): Problem {
+  const limits = {
+    wall_clock: renderTimeoutSeconds,
+    processor_time: renderCpuSeconds,
+    writing_files: MAX_FILL_SECONDS,
+  };
+  return renderTimeout(cause, limits[cause], renderTimeoutSeconds);
 }

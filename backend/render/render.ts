@@ -21,11 +21,10 @@ import type { WarmPool } from "../typst/warm-pool.ts";
 import { projectBytes, stringBytes } from "../work-directory/render-directory.ts";
 import type { WorkDirectoryWatch } from "../work-directory/watch.ts";
 import { archiveOutcome, throwIfDiskIsFull } from "./archived-output.ts";
-import { EscapedOutput } from "./escaped-output.ts";
 import { noPageWritten, noTemporarySpace, notRendered, outcomeOfEnd, type RenderOutcome } from "./outcome.ts";
 import { explainFailure, failureOfSelection } from "./page-probe.ts";
 import { type PhaseRun, PhaseTimer } from "./phases.ts";
-import { Spool } from "./spool.ts";
+import { EscapedOutput, Spool } from "./spool.ts";
 import { TimeLimit } from "./time-limit.ts";
 
 /** What all renders share. */

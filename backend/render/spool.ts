@@ -9,7 +9,8 @@ import { type FileHandle, open, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import { ServiceFailure } from "../observe/error-log.ts";
-import type { AppendResult } from "../typst/process.ts";
+import type { AppendResult, OutputTaker } from "../typst/process.ts";
+import { SvgEscaper } from "./svg-escaping.ts";
 
 /** Outputs up to this size stay in memory if the budget has room. Most documents are smaller. */
 export const MAX_MEMORY_BYTES_PER_OUTPUT = 1024 ** 2;
@@ -150,5 +151,32 @@ async function openNameless(directory: string): Promise<FileHandle> {
 async function writeWhole(file: FileHandle, piece: Buffer): Promise<void> {
   for (let written = 0; written < piece.length; ) {
     written += (await file.write(piece, written, piece.length - written)).bytesWritten;
+  }
+}
+
+/** Escapes an SVG from Typst's standard output on its way into the output of the render. */
+export class EscapedOutput implements OutputTaker {
+  readonly #escaper = new SvgEscaper();
+  readonly #output: Spool;
+
+  constructor(output: Spool) {
+    this.#output = output;
+  }
+
+  append(piece: Buffer): Promise<AppendResult> {
+    return this.#appendAll(this.#escaper.push(piece));
+  }
+
+  /** Appends the last bytes, which the escaper has held back. To be called once, if Typst succeeded. */
+  complete(): Promise<AppendResult> {
+    return this.#appendAll(this.#escaper.end());
+  }
+
+  async #appendAll(pieces: readonly Buffer[]): Promise<AppendResult> {
+    for (const piece of pieces) {
+      const result = await this.#output.append(piece);
+      if (result !== "kept") return result;
+    }
+    return "kept";
   }
 }

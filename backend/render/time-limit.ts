@@ -2,8 +2,7 @@
  * How long one render may go on: until its client goes away or its time is used up.
  */
 import type { BackendSettings } from "../start/settings.ts";
-import { CLIENT_GONE, type RenderFailure } from "./outcome.ts";
-import { MAX_FILL_SECONDS, timedOut } from "./timeouts.ts";
+import { CLIENT_GONE, MAX_FILL_SECONDS, type RenderFailure, timedOut } from "./outcome.ts";
 
 export class TimeLimit {
   /** Aborted when the client goes away. */

@@ -1,10 +1,13 @@
 /**
  * The interface of a sandbox: the paths that Typst sees in it, how Typst is started in it, how Typst ended, and why it does
- * not run. Everything that differs between the sandboxes is behind this interface.
+ * not run. Everything that differs between the sandboxes is behind this interface; what they share is below it.
  */
+import { mkdir } from "node:fs/promises";
 import type { TypstPaths } from "../../compile/command-line.ts";
 import type { SandboxMode } from "../../machine/sandbox-modes.mjs";
 import type { ProgramCommand, ProgramEnd } from "../launcher/program.ts";
+import type { BackendSettings } from "../start/settings.ts";
+import { workDirectoryPath } from "../work-directory/paths.ts";
 import type { RenderDirectory } from "../work-directory/render-directory.ts";
 
 export type { SandboxMode };
@@ -34,8 +37,46 @@ export interface Sandbox {
     typstArguments: readonly string[],
     variables?: Readonly<Record<string, string>>,
   ): TypstCommand;
-  /** How Typst ended, by the end of the program that `programCommand` names. */
-  interpretEnd(end: ProgramEnd): SandboxedEnd;
+  /** The programs that may fail before Typst runs. Their error messages begin with these names; Typst's begin differently. */
+  readonly launchers: readonly string[];
   /** Why Typst does not run in it on this machine, and what to do about it, in sentences for the operator. */
   findObstacle(): Promise<string>;
+}
+
+/** The exit codes of launchers and of the dynamic loader for a program that cannot be run. Typst exits with 0, 1 or 2. */
+const LAUNCH_FAILURE_EXIT_CODES: readonly number[] = [126, 127];
+
+/**
+ * How Typst ended, by the end of the program that `programCommand` names: its launchers replace themselves with it, or end as it does. A
+ * `reason` contains no output of the program.
+ */
+export function endOfTypst(end: ProgramEnd, { launchers }: Pick<Sandbox, "launchers">): SandboxedEnd {
+  switch (end.kind) {
+    case "failed":
+      return { kind: "sandbox-failed", reason: end.reason };
+    case "signalled":
+      return { kind: "signalled", signal: end.signal };
+    case "exited": {
+      const { exitCode, diagnostics } = end;
+      const hasComplained = launchers.some((name) => diagnostics.startsWith(`${name}: `));
+      if (!hasComplained && !LAUNCH_FAILURE_EXIT_CODES.includes(exitCode)) return { kind: "exited", exitCode };
+      return { kind: "sandbox-failed", reason: `exit code ${exitCode}` };
+    }
+  }
+}
+
+export interface PackageDirectory {
+  readonly path: string;
+  /** Its paths in the work directory. */
+  readonly workFiles: readonly string[];
+}
+
+/** The operator's folder. If none is set, an empty one is made, because Typst would otherwise use the user's. */
+export async function preparePackageDirectory(
+  settings: Pick<BackendSettings, "packagePath" | "workDirectory">,
+): Promise<PackageDirectory> {
+  if (settings.packagePath !== null) return { path: settings.packagePath, workFiles: [] };
+  const path = workDirectoryPath(settings.workDirectory, "emptyPackages");
+  await mkdir(path, { recursive: true });
+  return { path, workFiles: [path] };
 }

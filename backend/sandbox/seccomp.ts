@@ -1,6 +1,10 @@
 /**
  * The rules on system calls as a seccomp filter in the kernel's own form (classic BPF), for each processor.
  */
+import { writeFile } from "node:fs/promises";
+import { SettingError } from "../../rules/settings.ts";
+import type { BackendSettings } from "../start/settings.ts";
+import { workDirectoryPath } from "../work-directory/paths.ts";
 import { type Check, type Rule, SYSTEM_CALL_RULES, type SystemCall } from "./system-calls.ts";
 
 /** AUDIT_ARCH_* of <linux/audit.h>, and the numbers of the calls that exist on the processor. */
@@ -181,4 +185,18 @@ function assemble(instructions: readonly Instruction[]): Buffer {
     program.writeUInt32LE(operand >>> 0, offset + 4);
   }
   return program;
+}
+
+/**
+ * Writes the filter for this machine's processor.
+ *
+ * @returns the path of the file.
+ * @throws SettingError if no filter is known for the processor.
+ */
+export async function writeSeccompFilter({ workDirectory }: BackendSettings): Promise<string> {
+  const filter = seccompFilter(process.arch);
+  if (filter === null) throw new SettingError(`No system call filter is known for ${process.arch}.`);
+  const path = workDirectoryPath(workDirectory, "seccompFilter");
+  await writeFile(path, filter);
+  return path;
 }

@@ -9,8 +9,8 @@ import { MAX_SLOTS } from "../../protocol/backend-load.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../../rules/limits.ts";
 import { RENDER_TIME_SETTINGS, readRenderTime } from "../../rules/render-time.ts";
 import { type Environment, readIntegerSettings, SettingError } from "../../rules/settings.ts";
-import { defaultWorkDirectory } from "../work-directory/default-place.ts";
 import { MAX_DIRECTORY_BYTES } from "../work-directory/directory-paths.ts";
+import { defaultWorkDirectory } from "../work-directory/paths.ts";
 
 /** What a stopping backend adds to the time in which its requests may wait and render. */
 const GRACE_MARGIN_SECONDS = 5;

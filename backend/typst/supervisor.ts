@@ -38,39 +38,21 @@ export class TypstSupervisor {
   }
 
   /**
-   * Creates a render directory and starts the process that renders `command` in it.
+   * Takes or creates a render directory and starts the process that renders `command` in it.
    *
+   * @param when "ahead" if there is no request yet: the process finds and loads its fonts, then waits.
    * @throws if the machine fails or the backend is about to end.
    */
-  start(command: RenderCommand): Promise<PreparedRender> {
-    return this.#start(command, async () => ({ kind: "standard-input" }));
-  }
-
-  /**
-   * As `start`, before there is a request: the process finds and loads its fonts, then waits.
-   *
-   * @throws if the machine fails or the backend is about to end.
-   */
-  startAhead(command: RenderCommand): Promise<PreparedRender> {
-    return this.#start(command, async (renderDirectory) => {
-      // The request's own fonts are not there yet, so a process that needs them cannot find its fonts now.
-      const fifoName = command.bringsFonts ? null : await renderDirectory.addFifo(this.#fifoStock);
-      if (fifoName === null) return { kind: "standard-input" };
-      return { kind: "fifo", path: join(renderDirectory.root, fifoName), mainText: waitingText(fifoName) };
-    });
-  }
-
-  async #start(
-    command: RenderCommand,
-    prepareInput: (renderDirectory: RenderDirectory) => Promise<TextInput>,
-  ): Promise<PreparedRender> {
+  async start(command: RenderCommand, when: "now" | "ahead" = "now"): Promise<PreparedRender> {
     if (this.#launcher.isClosed) throw new ServiceFailure("the backend is ending");
     const makesFiles = isArchive(command.output);
     const kept = makesFiles ? null : this.#takeKept();
     const renderDirectory = kept ?? (await RenderDirectory.create(this.#settings.workDirectory, makesFiles));
     try {
       const typstArguments = renderArguments(this.#settings, this.#sandbox.view(renderDirectory), command);
-      const textInput = await prepareInput(renderDirectory);
+      // The request's own fonts are not there yet, so a process that needs them cannot find its fonts ahead.
+      const fifoName = when === "now" || command.bringsFonts ? null : await renderDirectory.addFifo(this.#fifoStock);
+      const textInput = fifoName === null ? undefined : fifoInput(renderDirectory, fifoName);
       return { renderDirectory, process: this.startIn(renderDirectory, typstArguments, textInput) };
     } catch (error) {
       await renderDirectory.remove();
@@ -113,6 +95,10 @@ export class TypstSupervisor {
     if (!this.#isClosed && renderDirectory.keep()) this.#directories.push(renderDirectory);
     else await remove(renderDirectory);
   }
+}
+
+function fifoInput({ root }: RenderDirectory, name: string): TextInput {
+  return { kind: "fifo", path: join(root, name), mainText: waitingText(name) };
 }
 
 /** The render is over, so there is no one to report a failure to. What is left is removed when the backend starts again. */

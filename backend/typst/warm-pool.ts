@@ -76,16 +76,15 @@ export class WarmPool {
    * discarded.
    */
   prepareNext(command: RenderCommand): void {
-    if (this.#maxWaiting > 0) void delay(START_DELAY_MILLISECONDS).then(() => this.#startAhead(command));
-  }
-
-  #startAhead(command: RenderCommand): void {
-    if (this.#isClosed) return;
-    const prepared = this.#isBusy() ? this.#supervisor.start(command) : this.#supervisor.startAhead(command);
-    // `take` handles a failure; until then it must not count as an unhandled rejection.
-    prepared.catch(() => {});
-    this.#waiting.push({ key: commandKey(command), prepared });
-    this.#discardOldest(this.#waiting.length - this.#maxWaiting);
+    if (this.#maxWaiting === 0) return;
+    void delay(START_DELAY_MILLISECONDS).then(() => {
+      if (this.#isClosed) return;
+      const prepared = this.#supervisor.start(command, this.#isBusy() ? "now" : "ahead");
+      // `take` handles a failure; until then it must not count as an unhandled rejection.
+      prepared.catch(() => {});
+      this.#waiting.push({ key: commandKey(command), prepared });
+      this.#discardOldest(this.#waiting.length - this.#maxWaiting);
+    });
   }
 
   /** Ends all waiting processes, and waits until their directories are removed. */

@@ -8,11 +8,11 @@ import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { SettingError } from "../../rules/settings.ts";
 import { describeError } from "../observe/error-log.ts";
-import { killStrayProcesses } from "../processes/stray-processes.ts";
+import { killStrayProcesses } from "../processes/proc.ts";
 import type { BackendSettings } from "../start/settings.ts";
-import { identityOf } from "./identity.ts";
 import { workDirectoryPath } from "./paths.ts";
 import { RENDER_PREFIX } from "./render-directory.ts";
+import { identityOf } from "./watch.ts";
 
 /** A claim on the work directory, for as long as the process lives. */
 export interface WorkDirectoryClaim {

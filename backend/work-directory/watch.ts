@@ -2,11 +2,10 @@
  * Notices when the work directory, or something in it that renders need, has been removed or replaced: by a cleaner of old
  * files, by hand or by another backend. Nothing is repaired: the backend ends and is started again (`main.ts`).
  */
-import { statSync } from "node:fs";
+import { type Stats, statSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { describeError, ServiceFailure } from "../observe/error-log.ts";
-import { identityOf } from "./identity.ts";
 
 /** An idle backend takes at most this long to notice. */
 const INTERVAL_MILLISECONDS = 1000;
@@ -77,4 +76,9 @@ async function mayStillBe(path: string, expected: string): Promise<boolean> {
   } catch (error) {
     return !["ENOENT", "ENOTDIR"].includes(describeError(error).code);
   }
+}
+
+/** Different for any two files, even of one name. The inode number alone is not enough, because file systems reuse it. */
+export function identityOf({ dev, ino, birthtimeMs }: Stats): string {
+  return `${dev}:${ino}:${birthtimeMs}`;
 }

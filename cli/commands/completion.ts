@@ -21,6 +21,8 @@ const PATHS = new Set([
   "typst",
   "font-path",
   "package-path",
+  "report",
+  "junit",
 ]);
 
 /** @param program with all other commands; a `Command` of commander, whose typed extras are another type only */

@@ -14,8 +14,8 @@ import {
   type RenderCommand,
   renderArguments,
   type TypstPaths,
+  UNCONFINED_ENVIRONMENT,
 } from "../../compile/command-line.ts";
-import { UNCONFINED_ENVIRONMENT } from "../../compile/environment.ts";
 import { DATA_FILE_NAME, fontLinkName } from "../../compile/file-layout.ts";
 import { programText } from "../../compile/program-text.ts";
 import { isFont } from "../../rules/font-names.ts";

@@ -2,8 +2,7 @@
  * The data of a project against the `data.schema.json` beside its source, before anything is sent or compiled.
  */
 import { isUtf8 } from "node:buffer";
-import { dirname, join, resolve } from "node:path";
-import { createContext, Script } from "node:vm";
+import { basename, dirname, join, resolve } from "node:path";
 import type { DataSchema, Judgement } from "../../data-schema/data-schema.ts";
 import { findingInWords, MAX_FINDINGS, type SchemaFinding } from "../../data-schema/finding.ts";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
@@ -13,6 +12,7 @@ import { printableLine } from "../terminal.ts";
 import { isFile, readNamed, STANDARD_INPUT } from "./folder.ts";
 import { type Project, shownPath } from "./project.ts";
 import type { DataText } from "./request.ts";
+import { OUT_OF_TIME, withinSeconds } from "./time-limit.ts";
 
 /** Far above what any data takes: a regular expression or a reference of the schema that takes longer never ends. */
 const MAX_JUDGE_SECONDS = 10;
@@ -31,7 +31,7 @@ export async function requireValidData(project: Project, data: DataText | null, 
   if (schema === null) return;
   const { findings, count } = limited(() => schema.judge(data?.text ?? "{}"), schemaName(project));
   if (count === 0) return;
-  const file = data === null ? "(no data)" : shownName(data.name);
+  const file = data === null ? "(no data)" : dataName(project, data);
   throw invalidData(
     findings.map((finding) => ({ ...finding, file })),
     count,
@@ -93,21 +93,9 @@ export async function readSchemaFile(path: string, name = path): Promise<{ schem
   throw new CommandError(listed(located, read.count, `${shown} is not a schema of JSON Schema 2020-12.`));
 }
 
-const context = createContext({ run: () => {} });
-const script = new Script("run()");
-
-/** Ends what runs without end: V8 interrupts regular expressions as well. */
 function limited(judge: () => Judgement, name: string): Judgement {
-  let judgement: Judgement | undefined;
-  context.run = () => {
-    judgement = judge();
-  };
-  try {
-    script.runInContext(context, { timeout: MAX_JUDGE_SECONDS * 1000 });
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ERR_SCRIPT_EXECUTION_TIMEOUT")) throw error;
-  }
-  if (judgement !== undefined) return judgement;
+  const judgement = withinSeconds(MAX_JUDGE_SECONDS, judge);
+  if (judgement !== OUT_OF_TIME) return judgement;
   throw new CommandError(
     `${name} took longer than ${MAX_JUDGE_SECONDS} seconds for the data: look for a pattern such as (a+)+$ or for references that branch.`,
   );
@@ -115,6 +103,11 @@ function limited(judge: () => Judgement, name: string): Judgement {
 
 function schemaName({ root, sourceName }: Project): string {
   return printableLine(shownPath(root, sourceName, SCHEMA_FILE));
+}
+
+/** The data of a folder as the caller would name it. */
+function dataName({ root, sourceName, dataPath }: Project, { name }: DataText): string {
+  return shownName(name === dataPath ? shownPath(root, sourceName, basename(name)) : name);
 }
 
 function shownName(name: string): string {

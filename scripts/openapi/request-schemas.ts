@@ -7,7 +7,7 @@
  */
 import * as v from "valibot";
 import { KEY_PATTERN, KEY_RULES } from "../../rules/files-rules.ts";
-import { MAX_KEYS } from "../../rules/limits.ts";
+import { LIMIT_SETTINGS, MAX_KEYS } from "../../rules/limits.ts";
 import {
   MAX_STANDARDS,
   OUTPUT_SCHEMAS,
@@ -75,6 +75,12 @@ const pdfOutput = outputSchema("pdf");
 const pngOutput = outputSchema("png");
 const svgOutput = outputSchema("svg");
 
+/** The limits of a deployment on a field of the request, as a sentence. */
+function limitsOn(field: "source" | "files" | "data"): string {
+  const limits = Object.entries(LIMIT_SETTINGS).filter(([, limit]) => limit.field === field);
+  return `Limits: ${limits.map(([name, { appliesTo, unit }]) => `\`limits.${name}\` for ${appliesTo}, in ${unit}`).join("; ")}.`;
+}
+
 const renderFile = v.pipe(
   v.strictObject({
     encoding: v.pipe(v.picklist(["text", "base64"]), v.description("How `content` is written.")),
@@ -85,7 +91,7 @@ const renderFile = v.pipe(
       ),
     ),
   }),
-  v.description("One file of the project. It may have up to `limits.max_inline_file_bytes` once decoded."),
+  v.description("One file of the project."),
 );
 
 const renderOutput = v.pipe(
@@ -99,7 +105,7 @@ const renderRequest = v.strictObject({
   source: v.pipe(
     v.string(),
     v.minLength(1),
-    v.description("Typst source, the entry point of the project: up to `limits.max_template_source_bytes` of UTF-8."),
+    v.description(`Typst source, the entry point of the project. ${limitsOn("source")}`),
   ),
   files: v.optional(
     v.pipe(
@@ -114,7 +120,7 @@ const renderRequest = v.strictObject({
       ),
       v.maxEntries(MAX_KEYS),
       v.description(
-        "The other files of the project by path, up to `limits.effective_max_files` of them. No two paths may differ only in case, and none may be a folder of another.",
+        `The other files of the project by path, up to \`limits.effective_max_files\` of them. No two paths may differ only in case, and none may be a folder of another. ${limitsOn("files")}`,
       ),
     ),
     {},
@@ -123,7 +129,7 @@ const renderRequest = v.strictObject({
     v.pipe(
       v.unknown(),
       v.description(
-        "Any JSON value. In the source it is `data`, and `request` as well; `null` is `none`. A string in it has up to `limits.max_string_bytes`.",
+        `Any JSON value. In the source it is \`data\`, and \`request\` as well; \`null\` is \`none\`. ${limitsOn("data")}`,
       ),
     ),
     {},

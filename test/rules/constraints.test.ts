@@ -4,23 +4,11 @@
  */
 import { describe, expect, it } from "vitest";
 import { constraintsDocument, ERROR_CODES_DOCUMENT, STATIC_DOCUMENTS } from "../../rules/constraints.ts";
-import { DEFAULT_LIMITS, type Limits } from "../../rules/limits.ts";
+import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { methodNotAllowed, notFound, problem, problemDocument, serviceUnavailable } from "../../rules/problem.ts";
 import { CONTRACT } from "../support/contract.ts";
 import { limitsWith } from "../support/rules/limits-for-tests.ts";
 import { KEY_RULES, OUTPUT_RULES as RULES } from "../support/rules/published-rules-client.ts";
-
-/** The limits of docs/api.md#limits with their defaults. */
-const DOCUMENTED_LIMITS = {
-  effective_max_files: 64,
-  max_inline_files: 64,
-  max_inline_file_bytes: 1_048_576,
-  max_template_source_bytes: 524_288,
-  max_string_bytes: 1_048_576,
-  max_request_body_bytes: 20_971_520,
-  max_output_bytes: 52_428_800,
-  max_output_files: 64,
-} satisfies Limits;
 
 describe("the constraints document", () => {
   const document = constraintsDocument(DEFAULT_LIMITS);
@@ -54,10 +42,6 @@ describe("the constraints document", () => {
         },
       },
     });
-  });
-
-  it("states the default limits of docs/api.md#limits", () => {
-    expect(constraintsDocument(DEFAULT_LIMITS).limits).toEqual(DOCUMENTED_LIMITS);
   });
 
   it.each([0, 1, 64, 1023, 1024, 1025, 100_000])(

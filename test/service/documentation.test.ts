@@ -8,6 +8,9 @@ import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { TYPST_RELEASES } from "../../machine/typst-release.mjs";
+import { PROGRAM } from "../support/command-line.ts";
 import { blocksOf } from "../support/markdown-blocks.ts";
 import { readPdf } from "../support/pdf-reader.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
@@ -87,7 +90,7 @@ describe("docs/templates.md", () => {
     expect(mistakesOf(templates).length).toBeGreaterThan(20);
   });
 
-  it("keeps in its snippets what it says of them", async () => {
+  it("has snippets that show what it says they show", async () => {
     const textOf = async (start: string) => {
       const snippet = snippetsOf(templates).find(({ place }) => place.startsWith(start));
       return (await readPdf(await (await service.render(snippet?.request ?? {})).bytes())).pageTexts;
@@ -118,6 +121,52 @@ describe("README.md", () => {
       0,
     );
     expect(difference).toBeLessThan(48);
+  });
+});
+
+describe("docs/templates-in-ci.md", async () => {
+  interface Step {
+    readonly name?: string;
+    readonly uses?: string;
+    readonly run?: string;
+  }
+  const blocks = blocksOf(await readPage("docs/templates-in-ci.md"));
+  const workflow: { jobs: { templates: { env: Record<string, string>; steps: readonly Step[] } } } = parse(
+    blocks.find(({ language }) => language === "yaml")?.text ?? "",
+  );
+  const { env, steps } = workflow.jobs.templates;
+  const runOf = (name: string) => steps.find((step) => step.name === name)?.run ?? "";
+
+  it("has a workflow with the Typst of the service and the actions of this project's own workflows", async () => {
+    const release = TYPST_RELEASES["linux-x64"];
+    expect(env).toEqual({ TYPST_URL: release?.url, TYPST_SHA256: release?.sha256 });
+    const own = (
+      await Promise.all(["test", "release"].map((name) => readPage(`.github/workflows/${name}.yml`)))
+    ).join();
+    for (const { uses } of steps) if (uses !== undefined) expect(own).toContain(`uses: ${uses} `);
+    for (const { run = "" } of steps) {
+      expect((await execa("bash", ["--norc", "-n"], { input: run, reject: false })).stderr).toBe("");
+    }
+  });
+
+  it("has commands that pass for templates that are as expected, and fail with a report for one that is not", async () => {
+    const folder = await makeCheckout();
+    for (const name of ["invoice", "brand-letter"]) {
+      await cp(join(PROJECT, "examples", name), join(folder, "templates", name), { recursive: true });
+    }
+    const command = join(folder, ".bin/document-rendering");
+    await writeFile(command, `#!/bin/sh\nexec node ${PROJECT}cli/main.ts "$@"\n`, { mode: 0o755 });
+    const run = (script: string) => runInCheckout(folder, `set -eo pipefail\n${script}\n`);
+    const update = "document-rendering test templates/*/ --update";
+    expect(await readPage("docs/templates-in-ci.md")).toContain(update);
+    expect((await run(update)).exitCode).toBe(0);
+    for (const name of ["Check", "Test"]) expect((await run(runOf(name))).exitCode, name).toBe(0);
+    await writeFile(join(folder, "templates/invoice/cases/wrong.json"), "{}");
+    expect((await run(runOf("Test"))).exitCode).toBe(1);
+    expect(await readFile(join(folder, "report.html"), "utf8")).toContain("wrong");
+    expect(await readFile(join(folder, "junit.xml"), "utf8")).toContain('failures="1"');
+    await writeFile(join(folder, "templates/invoice/main.typ"), "#oops");
+    expect((await run(runOf("Check"))).exitCode).toBe(4);
   });
 });
 
@@ -154,7 +203,7 @@ async function makeCheckout(): Promise<string> {
   );
   await writeFile(
     join(bin, "npx"),
-    `#!/bin/sh\n[ "$1" = document-rendering ] || exit 64\nshift\nexec node ${PROJECT}cli/main.ts "$@"\n`,
+    `#!/bin/sh\n[ "$1" = document-rendering ] || exit 64\nshift\nexec node ${PROGRAM} "$@"\n`,
   );
   for (const name of ["npm", "npx"]) await chmod(join(bin, name), 0o755);
   return folder;
@@ -221,7 +270,7 @@ describe("the commands", () => {
     const run = await runInCheckout(folder, script);
     // The only command that is there to fail: it shows where a mistake is.
     if (text.includes("document-rendering check")) {
-      expect([run.exitCode, run.stderr]).toEqual([4, expect.stringMatching(/does not contain key.*main\.typ:15/s)]);
+      expect([run.exitCode, run.stderr]).toEqual([4, expect.stringMatching(/does not contain key.*main\.typ:14/s)]);
       return;
     }
     expect(run.exitCode, run.stderr).toBe(0);
@@ -230,7 +279,7 @@ describe("the commands", () => {
     expect(made === undefined ? run.stdout.length : (await readFile(join(folder, made))).length).toBeGreaterThan(20);
   });
 
-  it("that are not run here exist", async () => {
+  it("that this test does not run exist", async () => {
     const {
       scripts,
       devDependencies,

@@ -101,10 +101,14 @@ describe("the slot that slow callers leave free", () => {
   const QUICK_SECONDS = 0.1;
 
   /** A caller whose first render was short, and one whose first render took `slowSeconds`. */
-  async function quickAndSlow(slowSeconds = 10, slots = 2): Promise<RendersInVirtualTime> {
+  async function quickAndSlow(
+    slowSeconds = 10,
+    slots = 2,
+    quickSeconds = QUICK_SECONDS,
+  ): Promise<RendersInVirtualTime> {
     const renders = new RendersInVirtualTime({ ...OPTIONS, slots });
     await renderOnce(renders, "slow", slowSeconds);
-    await renderOnce(renders, "quick", QUICK_SECONDS);
+    await renderOnce(renders, "quick", quickSeconds);
     return renders;
   }
 
@@ -162,12 +166,14 @@ describe("the slot that slow callers leave free", () => {
   });
 
   it.each([
-    ["takes less than two seconds", SLOW_RENDER_SECONDS - 0.1],
-    ["takes less than twice as long as those of any other", 2 * QUICK_SECONDS - 0.01],
-  ])("is open to a caller whose render %s", async (_what, seconds) => {
-    const renders = await quickAndSlow(seconds);
+    ["open to a caller whose renders take two seconds", SLOW_RENDER_SECONDS, QUICK_SECONDS, 2],
+    ["closed to one whose renders take longer", SLOW_RENDER_SECONDS + 0.5, QUICK_SECONDS, 1],
+    ["open to one whose renders take less than twice as long as those of any other", 7.5, 4, 2],
+    ["closed to one whose renders take twice as long as those of another", 8, 4, 1],
+  ])("is %s", async (_what, slowSeconds, quickSeconds, running) => {
+    const renders = await quickAndSlow(slowSeconds, 2, quickSeconds);
     await ask(renders, "slow", "slow");
-    expect(renders.running("slow")).toBe(2);
+    expect(renders.running("slow")).toBe(running);
   });
 
   it("is open to callers whose renders all take long", async () => {
@@ -334,6 +340,7 @@ describe("Retry-After", () => {
 
   it("takes the running mean of all renders that were not stopped for that of a caller without any", async () => {
     const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 1 });
+    await renders.pass(50);
     // The mean begins at one second, and the newest render is a fifth of it.
     await renderOnce(renders, "known", 6);
     await stopRenders(renders, "known", 20);

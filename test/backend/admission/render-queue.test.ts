@@ -36,13 +36,13 @@ it("runs at most as many tasks as there are slots", async () => {
 });
 
 it("returns the result of a task and how long the task waited", async () => {
-  let seconds = 0;
+  let seconds = 100;
   const queue = new RenderQueue({ ...OPTIONS, clock: { ...STEADY_CLOCK, nowSeconds: () => seconds } });
   const gate = makeGate();
   const first = queue.run(ANYONE, () => gate.passed);
   const second = queue.run(ANYONE, async () => "result");
   await setImmediate();
-  seconds = 3;
+  seconds = 103;
   gate.open();
   expect(await first).toEqual({ kind: "done", result: undefined, waitedSeconds: 0 });
   expect(await second).toEqual({ kind: "done", result: "result", waitedSeconds: 3 });

@@ -8,9 +8,9 @@ import {
   noTemporarySpace,
   outcomeOfEnd,
   renderFailed,
+  timedOut,
   tooManyOutputFiles,
 } from "../../../backend/render/outcome.ts";
-import { timedOut } from "../../../backend/render/timeouts.ts";
 import { readBackendSettings } from "../../../backend/start/settings.ts";
 import type { TypstEnd, TypstResult } from "../../../backend/typst/process.ts";
 import type { Output } from "../../../rules/output-options.ts";

@@ -26,29 +26,29 @@ describe.each([...SANDBOXES, "none"] as const)("in %s, a render directory", (mod
     const { settings, sandbox, launcher } = await openTestSandbox(mode);
     const supervisor = new TypstSupervisor(settings, sandbox, launcher);
     onTestFinished(() => supervisor.close());
-    const start = (kind: "start" | "startAhead" = "start") => supervisor[kind](COMMAND);
+    const start = (when: "now" | "ahead" = "now") => supervisor.start(COMMAND, when);
     return { settings, supervisor, start };
   }
 
   it("serves the next render when its process has ended by itself", async () => {
     const { supervisor, start } = await openSupervisor();
-    const first = await start("startAhead");
+    const first = await start("ahead");
     await perform(first.process);
     await supervisor.discard(first);
     expect((await start()).renderDirectory).toBe(first.renderDirectory);
   });
 
-  it.each(["start", "startAhead"] as const)(
-    "serves no other render when its process was killed after %s",
-    async (kind) => {
+  it.each(["now", "ahead"] as const)(
+    "serves no other render when its process was started %s and killed",
+    async (when) => {
       const { settings, supervisor, start } = await openSupervisor();
-      const first = await start(kind);
+      const first = await start(when);
       const killed = perform(first.process, ENDLESS);
       await expect.poll(() => typstProcessesOf(settings.workDirectory)).toHaveLength(1);
       first.process.stop("client-gone");
       expect((await killed).end.kind).toBe("stopped");
       await supervisor.discard(first);
-      expect((await start(kind)).renderDirectory).not.toBe(first.renderDirectory);
+      expect((await start(when)).renderDirectory).not.toBe(first.renderDirectory);
     },
   );
 

@@ -1,6 +1,6 @@
 /** The memory for bodies in one isolate: which request gets it, which waits, and which gets none. */
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { BodyMemory, type BodyReservation } from "../../../edge/body/body-memory.ts";
+import { BodyMemory, type BodyReservation, HeldBody } from "../../../edge/body/body-memory.ts";
 
 const LIFETIME_MILLISECONDS = 60_000;
 
@@ -189,5 +189,43 @@ describe("memory on offer", () => {
     second.release();
     second.reclaim();
     expect([count, memory.reservedBytes]).toEqual([1, 0]);
+  });
+});
+
+describe("a body that is held while backends are tried", () => {
+  const BYTES = new Uint8Array([1, 2, 3]);
+
+  async function hold() {
+    const memory = memoryFor(100, 30);
+    const reservation = reserve(memory);
+    await reservation.growTo(30);
+    const free = vi.fn();
+    const body = new HeldBody({ finish: () => BYTES, free }, reservation);
+    return { memory, reservation, body, free };
+  }
+
+  it("is there to be sent again until another request takes its memory", async () => {
+    const { memory, reservation, body, free } = await hold();
+    reservation.reclaim();
+    expect(body.bytes).toBe(BYTES);
+    body.offer();
+    expect([body.bytes, free.mock.calls.length, memory.reservedBytes]).toEqual([BYTES, 0, 30]);
+    reservation.reclaim();
+    expect([body.bytes, free.mock.calls.length, memory.reservedBytes]).toEqual([null, 1, 0]);
+  });
+
+  it("cannot be taken any more when the offer is withdrawn", async () => {
+    const { reservation, body, free } = await hold();
+    body.offer();
+    body.withdraw();
+    reservation.reclaim();
+    expect([body.bytes, free.mock.calls.length, reservation.bytes]).toEqual([BYTES, 0, 30]);
+  });
+
+  it("is freed once, with its memory, when it is released", async () => {
+    const { memory, body, free } = await hold();
+    body.release();
+    body.release();
+    expect([body.bytes, free.mock.calls.length, memory.reservedBytes]).toEqual([null, 1, 0]);
   });
 });

@@ -5,7 +5,7 @@
  * keys, long numbers). The tests run them for seconds; `npm run fuzz` may run them for hours.
  */
 import fc, { type Arbitrary } from "fast-check";
-import { type Limits, limitsFrom } from "../../../rules/limits.ts";
+import { LIMIT_SETTINGS, type Limits, publishedLimits } from "../../../rules/limits.ts";
 import { bodyOf, placedAt } from "./bodies.ts";
 
 /** One of several arbitraries, chosen by weight. */
@@ -15,18 +15,17 @@ function weighted<T>(...choices: readonly [weight: number, arbitrary: Arbitrary<
 
 // Limits
 
-/** Limits that are low enough for small requests to reach. */
+const lowLimit = weighted([1, fc.integer({ min: 1, max: 12 })], [2, fc.constantFrom(24, 1024)]);
+
+/** Limits that are low enough for small requests to reach. That on the whole body is enforced before the parser. */
 export const lowLimits: Arbitrary<Limits> = fc
   .record({
+    ...Object.fromEntries(Object.keys(LIMIT_SETTINGS).map((name) => [name, lowLimit])),
     max_inline_files: weighted([1, fc.nat(4)], [3, fc.constantFrom(5, 64, 1024, 5000)]),
-    max_inline_file_bytes: weighted([1, fc.integer({ min: 1, max: 12 })], [2, fc.constantFrom(24, 1024)]),
-    max_template_source_bytes: weighted([1, fc.integer({ min: 1, max: 12 })], [2, fc.constantFrom(24, 1024)]),
-    max_string_bytes: weighted([1, fc.integer({ min: 1, max: 12 })], [2, fc.constantFrom(24, 1024)]),
     max_request_body_bytes: fc.constant(20_971_520),
-    max_output_bytes: fc.constant(52_428_800),
     max_output_files: weighted([1, fc.integer({ min: 1, max: 8 })], [1, fc.constant(64)]),
   })
-  .map(limitsFrom);
+  .map(publishedLimits);
 
 // Text and how it is written
 

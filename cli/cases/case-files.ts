@@ -1,0 +1,81 @@
+/**
+ * The cases of a template, beside its source: `cases/invoice.json` is data, and `cases/invoice.expected/1.png` the first page
+ * that it is expected to give.
+ */
+import { mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { CommandError } from "../exit-codes.ts";
+import { writeWhole } from "../output-file.ts";
+import { type Project, shownPath } from "../project/project.ts";
+
+const FOLDER = "cases";
+const DATA = /^(.+)\.json$/;
+const EXPECTED = /^(.+)\.expected$/;
+const PAGE = /^([1-9][0-9]*)\.png$/;
+/** A folder of cases is made by hand. */
+const MAX_CASES = 1000;
+/** More than any document of a service has. */
+const MAX_PAGES = 10_000;
+
+export interface TemplateCase {
+  readonly name: string;
+  /** Null if there are only expected pages. */
+  readonly dataPath: string | null;
+  readonly expectedFolder: string;
+}
+
+/** The cases in a project's folder, by their names. @throws CommandError if there are none */
+export async function readCases({ root, sourceName }: Project): Promise<TemplateCase[]> {
+  const folder = shownPath(root, sourceName, FOLDER);
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const names = new Map<string, string | null>();
+  for (const entry of entries) {
+    const name = entry.isDirectory() ? EXPECTED.exec(entry.name)?.[1] : undefined;
+    if (name !== undefined) names.set(name, null);
+  }
+  for (const entry of entries) {
+    const name = entry.isFile() ? DATA.exec(entry.name)?.[1] : undefined;
+    if (name !== undefined) names.set(name, join(folder, entry.name));
+  }
+  if (names.size === 0) {
+    throw new CommandError(`There are no cases: put data into ${join(folder, "first.json")}, then run test --update.`);
+  }
+  if (names.size > MAX_CASES) throw new CommandError(`${folder} has more than ${MAX_CASES} cases.`);
+  return [...names]
+    .sort(([left], [right]) => (left < right ? -1 : 1))
+    .map(([name, dataPath]) => ({ name, dataPath, expectedFolder: join(folder, `${name}.expected`) }));
+}
+
+/** The expected pages in their order; those that are missing before the last one are null. */
+export async function readExpected({ expectedFolder }: TemplateCase): Promise<(Buffer | null)[]> {
+  const numbers = await numbersIn(expectedFolder);
+  return Promise.all(
+    Array.from({ length: Math.max(0, ...numbers) }, async (_, index) =>
+      numbers.includes(index + 1) ? readFile(join(expectedFolder, `${index + 1}.png`)) : null,
+    ),
+  );
+}
+
+/** Makes pages the expected ones. @returns how many files are new, changed or gone */
+export async function writeExpected({ expectedFolder }: TemplateCase, pages: readonly Buffer[]): Promise<number> {
+  await mkdir(expectedFolder, { recursive: true });
+  let changes = 0;
+  for (const [index, page] of pages.entries()) {
+    const path = join(expectedFolder, `${index + 1}.png`);
+    const present = await readFile(path).catch(() => null);
+    if (present?.equals(page)) continue;
+    await writeWhole(path, page);
+    changes++;
+  }
+  for (const number of await numbersIn(expectedFolder)) {
+    if (number <= pages.length) continue;
+    await rm(join(expectedFolder, `${number}.png`));
+    changes++;
+  }
+  return changes;
+}
+
+async function numbersIn(folder: string): Promise<number[]> {
+  const names = await readdir(folder).catch(() => []);
+  return names.map((name) => Number(PAGE.exec(name)?.[1] ?? 0)).filter((number) => number > 0 && number <= MAX_PAGES);
+}

@@ -1,0 +1,62 @@
+/**
+ * Compares the pages of a document with those that are expected, pixel by pixel.
+ *
+ * The same Typst gives the same pixels on one kind of processor. On another one the last bit of a coordinate may differ, which
+ * changes the shade of an edge by less than `COLOUR_THRESHOLD`. Everything above counts, in every pixel: in small pages a
+ * changed digit is a dozen of them.
+ */
+import pixelmatch from "pixelmatch";
+import { PNG } from "pngjs";
+
+/** As pixelmatch measures it: from 0, the same colour, to 1, black and white. */
+const COLOUR_THRESHOLD = 0.1;
+
+/** How one page differs. */
+export interface PageDifference {
+  /** Counted from one. */
+  readonly page: number;
+  readonly message: string;
+  /** PNGs; null where there is none. */
+  readonly before: Buffer | null;
+  readonly after: Buffer | null;
+  readonly difference: Buffer | null;
+}
+
+/** The pages that differ. @param before null for a page that is missing in the folder */
+export function comparePages(before: readonly (Buffer | null)[], after: readonly Buffer[]): PageDifference[] {
+  const count = Math.max(before.length, after.length);
+  return Array.from({ length: count }, (_, index) => {
+    return comparePage(index + 1, before[index] ?? null, after[index] ?? null);
+  }).filter((difference) => difference !== null);
+}
+
+function comparePage(page: number, before: Buffer | null, after: Buffer | null): PageDifference | null {
+  const differs = (message: string, difference: Buffer | null = null) => ({ page, message, before, after, difference });
+  if (after === null) return differs(`Page ${page} is expected, but the document ends before it.`);
+  if (before === null) return differs(`Page ${page} is not expected.`);
+  if (before.equals(after)) return null;
+  const [old, now] = [imageOf(before), imageOf(after)];
+  if (old === null) return differs(`The expected page ${page} is not a PNG.`);
+  if (now === null) return differs(`Page ${page} is not a PNG.`);
+  const { width, height } = now;
+  if (old.width !== width || old.height !== height) {
+    return differs(
+      `Page ${page} has ${width} × ${height} pixels, not ${old.width} × ${old.height}: is the page or --ppi another one?`,
+    );
+  }
+  const picture = new PNG({ width, height });
+  const options = { threshold: COLOUR_THRESHOLD, includeAA: true };
+  const pixels = pixelmatch(old.data, now.data, picture.data, width, height, options);
+  if (pixels === 0) return null;
+  const share = (100 * pixels) / (width * height);
+  const shown = share < 0.01 ? "less than 0.01" : share.toFixed(2);
+  return differs(`Page ${page} differs in ${pixels} pixels, ${shown} % of it.`, PNG.sync.write(picture));
+}
+
+function imageOf(bytes: Buffer): PNG | null {
+  try {
+    return PNG.sync.read(bytes);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * What a run of the cases found, as a page for people and as JUnit XML for programs. The page is one file with its pictures.
+ */
+import type { PageDifference } from "./compare-pages.ts";
+
+export interface CaseResult {
+  /** The source of the template. */
+  readonly template: string;
+  readonly name: string;
+  /** Null if it passed. */
+  readonly failure: string | null;
+  readonly differences: readonly PageDifference[];
+  readonly pages: number;
+  readonly seconds: number;
+}
+
+const STYLE = `
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem; color: #1b1f24; background: #fff }
+h2 { margin: 2.5rem 0 0.5rem }
+.passed { color: #1a6b34 } .failed { color: #b3261e }
+pre { white-space: pre-wrap; background: #f4f5f7; padding: 1rem }
+.pages { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); gap: 1rem }
+figure { margin: 0 } img { width: 100%; border: 1px solid #c8ccd2; background: #fff }
+`;
+
+/** A page that shows each page that differs before, after, and what is different. */
+export function htmlReport(results: readonly CaseResult[]): string {
+  const failed = results.filter(({ failure }) => failure !== null);
+  const title = `${failed.length} of ${results.length} cases failed`;
+  const passed = results.filter(({ failure }) => failure === null);
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>${title}</title>
+<style>${STYLE}</style>
+<h1>${title}</h1>
+${failed.map(htmlOfCase).join("\n")}
+${passed.map(({ template, name, pages }) => `<p class="passed">${escaped(`${template}: ${name}`)} (${pages} ${pages === 1 ? "page" : "pages"})</p>`).join("\n")}
+</html>
+`;
+}
+
+function htmlOfCase({ template, name, failure, differences }: CaseResult): string {
+  const pages = differences.map(
+    ({ page, message, before, after, difference }) => `<h3>${escaped(message)}</h3>
+<div class="pages">${picture("Before", page, before)}${picture("After", page, after)}${picture("Difference", page, difference)}</div>`,
+  );
+  const reason = pages.length > 0 ? "" : `<pre>${escaped(failure ?? "")}</pre>`;
+  return `<h2 class="failed">${escaped(`${template}: ${name}`)}</h2>\n${reason}${pages.join("\n")}`;
+}
+
+function picture(caption: string, page: number, png: Buffer | null): string {
+  const image =
+    png === null
+      ? "<p>none</p>"
+      : `<img alt="${caption}: page ${page}" src="data:image/png;base64,${png.toString("base64")}">`;
+  return `<figure><figcaption>${caption}</figcaption>${image}</figure>`;
+}
+
+/** JUnit XML, as CI systems read it. */
+export function junitReport(results: readonly CaseResult[]): string {
+  const failed = results.filter(({ failure }) => failure !== null).length;
+  const seconds = results.reduce((sum, result) => sum + result.seconds, 0).toFixed(3);
+  const cases = results.map(({ template, name, failure, seconds: own }) => {
+    const body =
+      failure === null
+        ? "/>"
+        : `>\n      <failure message="${escaped(failure.split("\n")[0] ?? "")}">${escaped(failure)}</failure>\n    </testcase>`;
+    return `    <testcase classname="${escaped(template)}" name="${escaped(name)}" time="${own.toFixed(3)}"${body}`;
+  });
+  const counts = `tests="${results.length}" failures="${failed}" errors="0" time="${seconds}"`;
+  return `<?xml version="1.0" encoding="UTF-8"?>
+<testsuites ${counts}>
+  <testsuite name="document-rendering test" ${counts}>
+${cases.join("\n")}
+  </testsuite>
+</testsuites>
+`;
+}
+
+/** Text in HTML and XML, without the characters that XML cannot have. */
+function escaped(text: string): string {
+  return text
+    .replace(/[^\t\n\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "\ufffd")
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll('"', "&quot;");
+}

@@ -1,0 +1,216 @@
+/**
+ * `test`: compiles or renders each case of a template and compares its pages with those that are expected. So it shows what
+ * a change of the template, another Typst, another font or another release of the service does to the documents.
+ */
+import { createHash } from "node:crypto";
+import { join, resolve } from "node:path";
+import type { Command } from "@commander-js/extra-typings";
+import { unzipSync } from "fflate";
+import { encodeRequest } from "../../client/render-request.ts";
+import { cacheFolder } from "../../machine/cache-folder.mjs";
+import { DEFAULT_LIMITS } from "../../rules/limits.ts";
+import { parseRenderRequest } from "../../rules/render-request.ts";
+import { readCases, readExpected, type TemplateCase, writeExpected } from "../cases/case-files.ts";
+import { comparePages } from "../cases/compare-pages.ts";
+import { type CaseResult, htmlReport, junitReport } from "../cases/test-report.ts";
+import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
+import { compileLocally } from "../local/compile.ts";
+import { type OperatorFlags, operatorFolders } from "../local/operator-folders.ts";
+import { findTypst } from "../local/typst.ts";
+import {
+  FILES_OPTION,
+  FONT_PATH_OPTION,
+  JSON_OPTION,
+  PACKAGE_PATH_OPTION,
+  PAGES_OPTION,
+  TOKEN_FILE_OPTION,
+  TYPST_OPTION,
+  wholeNumber,
+} from "../options.ts";
+import { writeWhole } from "../output-file.ts";
+import { requireValidData } from "../project/data-schema.ts";
+import { collectProject, type Project } from "../project/project.ts";
+import { type DataText, readData, requestOf } from "../project/request.ts";
+import { problemInWords, writeJson } from "../report.ts";
+import { asCommandError, openService, type Service } from "../service.ts";
+import { printable, printableLine, say, startProgress } from "../terminal.ts";
+
+interface TestFlags extends OperatorFlags {
+  readonly update?: true | undefined;
+  readonly url?: string | undefined;
+  readonly tokenFile?: string | undefined;
+  readonly files?: readonly string[] | undefined;
+  readonly typst?: string | undefined;
+  readonly pages?: string | undefined;
+  readonly ppi?: number | undefined;
+  readonly report?: string | undefined;
+  readonly junit?: string | undefined;
+  readonly json?: true | undefined;
+}
+
+/** Enough to see each letter, and small to keep. */
+const DEFAULT_PPI = 72;
+
+export function addTestCommand(program: Command, signal: AbortSignal): void {
+  program
+    .command("test")
+    .summary("compare the pages of a template's cases with the expected ones")
+    .description(
+      "Compiles the template with each cases/NAME.json beside it and compares the pages with cases/NAME.expected/1.png and so on. With --url a service renders them. A report shows each page that differs before, after, and the difference.",
+    )
+    .argument("<source...>", "Typst sources, or folders")
+    .option("--update", "make the pages that come out the expected ones")
+    .option("--url <url>", "let this service render the cases, not this machine")
+    .addOption(TOKEN_FILE_OPTION)
+    .addOption(FILES_OPTION)
+    .addOption(PAGES_OPTION)
+    .option("--ppi <number>", `resolution of the pages; by default ${DEFAULT_PPI}`, wholeNumber(10, 600))
+    .addOption(TYPST_OPTION)
+    .addOption(FONT_PATH_OPTION)
+    .addOption(PACKAGE_PATH_OPTION)
+    .option("--report <file>", "write the HTML report; by default into the user's cache folder, if a case fails")
+    .option("--junit <file>", "write the results as JUnit XML")
+    .addOption(JSON_OPTION)
+    .action(async (sources, flags) => {
+      const results: CaseResult[] = [];
+      for (const source of sources) results.push(...(await testTemplate(source, flags, signal)));
+      process.exitCode = await report(sources, results, flags);
+    });
+}
+
+/** Gives the pages of data, or throws a `CommandError` that says why there are none. */
+type Renderer = (data: DataText) => Promise<readonly Buffer[]>;
+
+async function testTemplate(source: string, flags: TestFlags, signal: AbortSignal): Promise<CaseResult[]> {
+  const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut: [], namesData: true });
+  const cases = await readCases(project);
+  const render =
+    flags.url === undefined
+      ? await localRenderer(project, flags, signal)
+      : remoteRenderer(project, flags, await openService(flags), signal);
+  const progress = startProgress("");
+  const results: CaseResult[] = [];
+  try {
+    for (const one of cases) {
+      progress.say(`${one.name}: ${results.length + 1} of ${cases.length}`);
+      results.push(await runCase(one, project, render, flags));
+      signal.throwIfAborted();
+    }
+  } finally {
+    progress.stop();
+  }
+  return results;
+}
+
+async function runCase(
+  one: TemplateCase,
+  project: Project,
+  render: Renderer,
+  { update }: TestFlags,
+): Promise<CaseResult> {
+  const started = performance.now();
+  const ended = (failure: string | null, pages = 0, differences: CaseResult["differences"] = []): CaseResult => {
+    return {
+      template: project.sourceName,
+      name: one.name,
+      failure,
+      differences,
+      pages,
+      seconds: (performance.now() - started) / 1000,
+    };
+  };
+  if (one.dataPath === null) return ended(`There are expected pages, but no ${one.name}.json.`);
+  try {
+    const data = await readData(project, one.dataPath);
+    if (data === null) throw new Error("a case has data");
+    await requireValidData(project, data, "compiled");
+    const pages = await render(data);
+    if (update) {
+      await writeExpected(one, pages);
+      return ended(null, pages.length);
+    }
+    const expected = await readExpected(one);
+    if (expected.length === 0) return ended("It has no expected pages: run the command with --update.");
+    const differences = comparePages(expected, pages);
+    const failure = differences.map(({ message }) => message).join("\n");
+    return ended(differences.length === 0 ? null : failure, pages.length, differences);
+  } catch (error) {
+    // Without Typst or without an answer the next case would fare no better.
+    const isOfTheCase = error instanceof CommandError && error.exitCode !== EXIT_CODES.unreachable;
+    if (!isOfTheCase) throw error;
+    return ended(error.message);
+  }
+}
+
+async function localRenderer(project: Project, flags: TestFlags, signal: AbortSignal): Promise<Renderer> {
+  const typstPath = flags.typst === undefined ? await findTypst(undefined) : resolve(flags.typst);
+  const settings = { typstPath, limits: DEFAULT_LIMITS, ...operatorFolders(flags) };
+  return async (data) => {
+    const body = encodeRequest(requestOf(project, data, outputOf(flags)));
+    const parsed = parseRenderRequest(body, DEFAULT_LIMITS);
+    if (!parsed.ok) throw new CommandError(parsed.problem.detail, EXIT_CODES.request);
+    const { ok, text, reason, pages } = await compileLocally(project, data, parsed.request.output, settings, signal);
+    if (ok) return pages;
+    throw new CommandError([text.trimEnd(), reason ?? ""].join("\n").trim(), EXIT_CODES.template);
+  };
+}
+
+function remoteRenderer(project: Project, flags: TestFlags, service: Service, signal: AbortSignal): Renderer {
+  return async (data) => {
+    const result = await service.client
+      .render(requestOf(project, data, outputOf(flags)), { signal })
+      .catch((error: unknown) => {
+        throw asCommandError(error, service.url);
+      });
+    if (!result.ok) throw new CommandError(problemInWords(result.problem, result.checkedLocally), EXIT_CODES.request);
+    const entries = unzipSync(new Uint8Array(await new Response(result.body).arrayBuffer()));
+    return Object.entries(entries)
+      .sort(([left], [right]) => (left < right ? -1 : 1))
+      .map(([, bytes]) => Buffer.from(bytes));
+  };
+}
+
+function outputOf({ pages, ppi = DEFAULT_PPI }: TestFlags) {
+  return { format: "png", archive: "zip", ppi, pages } as const;
+}
+
+/** Says what was found, for people or for programs, and writes the reports. */
+async function report(sources: readonly string[], results: readonly CaseResult[], flags: TestFlags): Promise<ExitCode> {
+  const failed = results.filter(({ failure }) => failure !== null);
+  const reportPath = flags.report ?? (failed.length > 0 ? defaultReport(sources) : null);
+  if (reportPath !== null) await writeWhole(reportPath, Buffer.from(htmlReport(results)));
+  if (flags.junit !== undefined) await writeWhole(flags.junit, Buffer.from(junitReport(results)));
+  for (const { template, name, failure, pages, differences } of results) {
+    if (flags.json) {
+      const found = differences.map(({ page, message }) => ({ page, message }));
+      writeJson({
+        outcome: "case",
+        template,
+        case: name,
+        passed: failure === null,
+        pages,
+        failure,
+        differences: found,
+      });
+      continue;
+    }
+    const count = `${pages} ${pages === 1 ? "page" : "pages"}`;
+    const what = failure ?? `${count} ${flags.update ? "written" : "as expected"}`;
+    const mark = failure === null ? "ok  " : "FAIL";
+    say(`${mark} ${printableLine(`${template}: ${name}`)}: ${printable(what).replaceAll("\n", "\n     ")}`);
+  }
+  if (flags.json) {
+    writeJson({ outcome: "tested", cases: results.length, failed: failed.length, report: reportPath });
+  } else {
+    say(`${results.length - failed.length} of ${results.length} cases passed.`);
+    if (reportPath !== null) say(printableLine(`The report is ${reportPath}.`));
+  }
+  return failed.length === 0 ? EXIT_CODES.success : EXIT_CODES.failure;
+}
+
+/** Outside the projects: what is in their folders is sent. */
+function defaultReport(sources: readonly string[]): string {
+  const paths = sources.map((source) => resolve(source)).join("\n");
+  const name = createHash("sha256").update(paths).digest("hex").slice(0, 16);
+  return join(cacheFolder(), "test-report", `${name}.html`);
+}

@@ -1,0 +1,27 @@
+/**
+ * Ends work that may run without end. It has to be synchronous: V8 interrupts loops and regular expressions, not waiting.
+ */
+import { createContext, Script } from "node:vm";
+
+/** What `withinSeconds` gives if the time was not enough. */
+export const OUT_OF_TIME = Symbol("out of time");
+
+const context = createContext({ run: () => {} });
+const script = new Script("run()");
+
+/** Runs a function for at most a number of seconds. */
+export function withinSeconds<Result>(seconds: number, run: () => Result): Result | typeof OUT_OF_TIME {
+  let result: Result | typeof OUT_OF_TIME = OUT_OF_TIME;
+  context.run = () => {
+    result = run();
+  };
+  try {
+    script.runInContext(context, { timeout: Math.ceil(seconds * 1000) });
+  } catch (error) {
+    // An error of the other context: its class is not ours.
+    const isTimeout =
+      typeof error === "object" && error !== null && "code" in error && error.code === "ERR_SCRIPT_EXECUTION_TIMEOUT";
+    if (!isTimeout) throw error;
+  }
+  return result;
+}

@@ -1,0 +1,55 @@
+/**
+ * Who calls, before a byte of the body is read: the caller's token, and how often it may call.
+ */
+import { createMiddleware } from "hono/factory";
+import { authenticateCaller } from "../../protocol/authentication.ts";
+import { API_TOKEN_HEADER } from "../../protocol/headers.ts";
+import { renderQueueFull } from "../../rules/problem.ts";
+import { inTime } from "../clock.ts";
+import { type EdgeBindings, settingsOf } from "../context.ts";
+import { logFailure, loggedClientSignal } from "../log/request-log.ts";
+import { problemResponse } from "../problem-response.ts";
+
+/** Authenticates the caller. */
+export const requireToken = createMiddleware<EdgeBindings>(async (context, next) => {
+  const authentication = authenticateCaller(context.req.header(API_TOKEN_HEADER), settingsOf(context).apiTokens);
+  if (!authentication.ok) return problemResponse(context, authentication.problem);
+  context.set("caller", authentication.caller);
+  return next();
+});
+
+/** Cloudflare answers from memory in the same location. An answer that takes longer than this will not come. */
+const LIMITER_TIMEOUT_MILLISECONDS = 1000;
+
+/**
+ * An optional rate limit per caller, by Cloudflare's rate-limit binding `CALLER_RATE_LIMITER` (docs/operations.md#rate-limit).
+ * Without the binding it does nothing. To be used after `requireToken`.
+ *
+ * It stops one caller's flood before any body is read. The service does not depend on it, because slots, queue and memory are
+ * shared out by caller in any case. So if the binding fails or hangs, requests pass.
+ */
+export const limitCallerRate = createMiddleware<EdgeBindings>(async (context, next) => {
+  const limiter = context.env.CALLER_RATE_LIMITER;
+  if (limiter === undefined) return next();
+  const { caller, requestId } = context.var;
+  loggedClientSignal(context);
+  const outcome = await askInTime(limiter, caller);
+  if (outcome === "over") {
+    return problemResponse(context, renderQueueFull("rate_limit", settingsOf(context).rateLimitPeriodSeconds));
+  }
+  if (outcome !== "within")
+    logFailure(context, "warn", { requestId, message: "rate limit not applied", error: outcome.error });
+  return next();
+});
+
+type RateOutcome = "within" | "over" | { readonly error: string };
+
+async function askInTime(limiter: RateLimit, key: string): Promise<RateOutcome> {
+  try {
+    const outcome = await inTime(limiter.limit({ key }), LIMITER_TIMEOUT_MILLISECONDS);
+    if (outcome === "late") return { error: `no answer within ${LIMITER_TIMEOUT_MILLISECONDS} ms` };
+    return outcome.success ? "within" : "over";
+  } catch (error) {
+    return { error: String(error) };
+  }
+}

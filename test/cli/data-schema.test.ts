@@ -1,0 +1,228 @@
+/** Data and its schema on the command line: nothing is sent or compiled before all of the data fits. */
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { fileURLToPath } from "node:url";
+import { execa } from "execa";
+import { beforeAll, describe, expect, it } from "vitest";
+import { OUT_OF_TIME, withinSeconds } from "../../cli/project/time-limit.ts";
+import { readSchema } from "../../data-schema/data-schema.ts";
+import { exampleNames, exampleRequest } from "../../scripts/example-request.ts";
+import { runCommand, writeProject } from "../support/command-line.ts";
+import { DATA_MISTAKES, dataWith, SCHEMA_OF_MISTAKES } from "../support/data-mistakes.ts";
+import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
+import { makeTemporaryFolder } from "../support/temporary-folder.ts";
+
+const EXAMPLES = new URL("../../examples/", import.meta.url);
+/** As many as one report names. */
+const HALVES = [
+  ["the first twenty", DATA_MISTAKES.slice(0, 20)],
+  ["all others", DATA_MISTAKES.slice(20)],
+] as const;
+
+let requests: string[];
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  requests = [];
+  const server = createServer((request, response) => {
+    requests.push(request.url ?? "");
+    response.writeHead(500).end();
+  });
+  env = { SERVICE_URL: (await listenOnLoopback(server)).origin };
+  return () => closeServer(server);
+});
+
+async function makeProject(files: Readonly<Record<string, string>>) {
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, { "letter.typ": "#data", "data.schema.json": SCHEMA_OF_MISTAKES, ...files });
+  return folder;
+}
+
+describe.each([
+  ["render", "sent"],
+  ["check", "compiled"],
+] as const)("%s", (command, done) => {
+  it.each(HALVES)("tells every mistake with its path and line, and nothing is sent (%s)", async (_which, mistakes) => {
+    const { text, told } = dataWith(mistakes);
+    const folder = await makeProject({ "d.json": text });
+    const { exitCode, stderr } = await runCommand(folder, [command, "letter.typ", "--data", "d.json"], { env });
+    expect(stderr.trimEnd().split("\n")).toEqual([
+      ...told.map((line) => `d.json:${line}`),
+      `Nothing was ${done}: d.json does not fit data.schema.json.`,
+    ]);
+    expect(exitCode).toBe(3);
+    expect(requests).toEqual([]);
+  });
+});
+
+it.each(HALVES)(
+  "render --each tells the mistakes of all lines before the first is sent (%s)",
+  async (_which, mistakes) => {
+    const lines = [dataWith([]).text, ...mistakes.map((mistake) => dataWith([mistake]).text)];
+    const told = mistakes.map((mistake, index) => {
+      const [place = ""] = dataWith([mistake]).told;
+      return `people.jsonl:${index + 2}: ${place.replace(/^\d+:\d+: /, "")}`;
+    });
+    const folder = await makeProject({
+      "people.jsonl": lines.map((line) => `${line.replaceAll("\n", " ")}\n`).join(""),
+    });
+    const args = ["render", "letter.typ", "--each", "people.jsonl", "-o", "{#}.pdf"];
+    const { exitCode, stderr } = await runCommand(folder, args, { env });
+    const shown = stderr.trimEnd().split("\n");
+    expect(shown.slice(0, -1).map((line) => line.replace(/^(people\.jsonl:\d+):\d+/, "$1"))).toEqual(told);
+    expect(shown.at(-1)).toBe(
+      `Nothing was sent: ${mistakes.length} of ${lines.length} lines of people.jsonl do not fit data.schema.json.`,
+    );
+    expect(exitCode).toBe(3);
+    expect(requests).toEqual([]);
+  },
+);
+
+it("tells programs each mistake with path, pointer, line and column", async () => {
+  const schema = '{"properties": {"items": {"items": {"properties": {"a/b": {"type": "string"}}}}}}';
+  const folder = await makeProject({ "d.json": '{"items": [\n  {"a/b": 1}]}', "data.schema.json": schema });
+  const { stdout } = await runCommand(folder, ["check", "letter.typ", "-d", "d.json", "--json"]);
+  expect(JSON.parse(stdout)).toMatchObject({
+    outcome: "failed",
+    exitCode: 3,
+    findings: [{ file: "d.json", line: 2, column: 11, path: 'items[0]["a/b"]', pointer: "/items/0/a~1b" }],
+  });
+});
+
+it("names a schema that is wrong, with its own line", async () => {
+  const folder = await makeProject({ "data.schema.json": '{\n  "type": "text"\n}' });
+  const { exitCode, stderr } = await runCommand(folder, ["check", "letter.typ"]);
+  expect(stderr).toMatch(/^data\.schema\.json:2:11: type: must be "array", .*\ndata\.schema\.json is not a schema/);
+  expect(exitCode).toBe(2);
+});
+
+it("says so where a schema wants data and there is none", async () => {
+  const folder = await makeProject({ "data.schema.json": '{"required": ["name"]}' });
+  const { stderr } = await runCommand(folder, ["check", "letter.typ"]);
+  expect(stderr).toContain('"name" is missing');
+  expect(stderr).toContain("Nothing was compiled: there is no data, which does not fit data.schema.json.");
+});
+
+it("sends neither the schema nor the cases with a folder, but does send them where the source names them", async () => {
+  const folder = await makeTemporaryFolder("command-");
+  const files = {
+    "data.json": "{}",
+    "data.schema.json": "{}",
+    "cases/a.json": "{}",
+    "cases/a.expected/1.png": "x",
+    "cases/more.txt": "x",
+  };
+  const filesOf = async () => JSON.parse((await runCommand(folder, ["manifest", "."])).stdout).files;
+  await writeProject(folder, { ...files, "main.typ": "a" });
+  expect(await filesOf()).toMatchObject([{ path: "cases/more.txt" }]);
+  await writeProject(folder, { "main.typ": '#json("data.schema.json") #json("cases/a.json")' });
+  expect(await filesOf()).toMatchObject([
+    { path: "cases/a.json" },
+    { path: "cases/more.txt" },
+    { path: "data.schema.json" },
+  ]);
+});
+
+it("ends a regular expression that would run for ever", async () => {
+  const read = await readSchema('{"pattern": "^(a+)+$"}');
+  if (!("schema" in read)) throw new Error("no schema");
+  const { schema } = read;
+  expect(withinSeconds(0.2, () => schema.judge(`"${"a".repeat(60)}!"`))).toBe(OUT_OF_TIME);
+  expect(withinSeconds(60, () => schema.judge('"aaa"').count)).toBe(0);
+});
+
+describe("schema", () => {
+  it("drafts one that all given data fits, with the members that all have as required", async () => {
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, {
+      "a.json": '{"id": 1, "when": "2026-03-31", "lines": [{"price": 1}, {"price": 1.5, "note": null}]}',
+      "b.jsonl":
+        '{"id": 2, "when": "2026-04-01", "lines": []}\n\n{"id": "x", "when": "2026-04-01", "lines": [{"price": 2}]}\n',
+    });
+    const { stdout } = await runCommand(folder, ["schema", "a.json", "b.jsonl"]);
+    expect(JSON.parse(stdout)).toEqual({
+      $schema: "https://json-schema.org/draft/2020-12/schema",
+      type: "object",
+      properties: {
+        id: { type: ["integer", "string"] },
+        when: { type: "string", format: "date" },
+        lines: {
+          type: "array",
+          items: {
+            type: "object",
+            properties: { price: { type: "number" }, note: { type: "null" } },
+            required: ["price"],
+            additionalProperties: false,
+          },
+        },
+      },
+      required: ["id", "when", "lines"],
+      additionalProperties: false,
+    });
+  });
+
+  it("names the line of data that is not JSON", async () => {
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { "b.jsonl": '{"a": 1}\n{"a": }\n' });
+    const { exitCode, stderr } = await runCommand(folder, ["schema", "b.jsonl"]);
+    expect(stderr).toBe("b.jsonl:2:7 is not JSON.\n");
+    expect(exitCode).toBe(2);
+  });
+});
+
+describe("types", () => {
+  it("are TypeScript that the data of every example fits, and other data does not", async () => {
+    const folder = await makeTemporaryFolder("types-");
+    const files: Record<string, string> = {};
+    for (const name of await exampleNames()) {
+      const { stdout } = await runCommand(fileURLToPath(EXAMPLES), ["types", name]);
+      const { data } = JSON.parse(await exampleRequest(name));
+      const read = await readSchema(await readFile(new URL(`${name}/data.schema.json`, EXAMPLES), "utf8"));
+      if (!("schema" in read)) throw new Error(`${name} has no schema`);
+      expect(read.schema.judge(JSON.stringify(data)).findings, name).toEqual([]);
+      files[`${name}.ts`] =
+        `${stdout}\nexport const right: Data = ${JSON.stringify(data)};\n` +
+        `// @ts-expect-error: a member is missing.\nexport const wrong: Data = {};\n`;
+    }
+    const schema = {
+      $ref: "#/$defs/tree",
+      $defs: {
+        tree: {
+          type: "object",
+          description: "A tree */ of names",
+          properties: {
+            "first name": { type: ["string", "null"] },
+            kind: { enum: ["a", 1, null] },
+            pair: { type: "array", prefixItems: [{ type: "string" }, { type: "number" }], items: false },
+            children: { type: "array", items: { $ref: "#/$defs/tree" } },
+            others: { type: "object", additionalProperties: { type: "boolean" } },
+            choice: { oneOf: [{ type: "string" }, { allOf: [{ required: ["a"] }, { required: ["b"] }] }] },
+          },
+          required: ["kind"],
+          not: { required: ["x"] },
+        },
+      },
+    };
+    await writeProject(folder, { "tree.json": JSON.stringify(schema) });
+    const { stdout } = await runCommand(folder, ["types", "tree.json"]);
+    expect(stdout).toContain("// The schema says more than these types: not is not in them.");
+    files["tree.ts"] = `${stdout}
+export const right: Data[] = [
+  { kind: 1, children: [{ kind: "a" }], "first name": null, pair: ["a", 1], others: { x: true }, choice: { a: 1, b: 2 } },
+];
+// @ts-expect-error: a word that is not allowed.
+export const kind: Data = { kind: "b" };
+// @ts-expect-error: a number for a name.
+export const child: Data = { kind: 1, children: [{ kind: 1, "first name": 2 }] };
+// @ts-expect-error: one item too many.
+export const pair: Data = { kind: 1, pair: ["a", 1, 2] };
+`;
+    await writeProject(folder, files);
+    const { stdout: errors } = await execa(
+      fileURLToPath(new URL("../../node_modules/.bin/tsc", import.meta.url)),
+      ["--noEmit", "--strict", "--skipLibCheck", "--types", "", ...Object.keys(files)],
+      { cwd: folder, reject: false },
+    );
+    expect(errors).toBe("");
+  });
+});

@@ -1,0 +1,178 @@
+/** What the edge sends to backends by HTTP, and what of their answers reaches the client. */
+import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { app } from "../../../edge/app.ts";
+import { DEFAULT_LIMITS, limitsFingerprint } from "../../../rules/limits.ts";
+import { API_TOKEN, BACKEND_TOKEN } from "../../support/tokens.ts";
+import { BASE_URL } from "../send.ts";
+
+const MEBIBYTE = 1024 ** 2;
+
+interface Sent {
+  readonly url: string;
+  readonly init: RequestInit;
+  readonly headers: Headers;
+  readonly body: string;
+}
+
+type Answer = (sent: Sent) => Response;
+
+const pdf = (body: BodyInit = "%PDF-") => new Response(body, { headers: { "Content-Type": "application/pdf" } });
+const unreachable: Answer = () => {
+  throw new Error("connection refused");
+};
+
+/** Answers in place of backends. */
+function standIn(answer: Answer): Sent[] {
+  const all: Sent[] = [];
+  vi.stubGlobal("fetch", async (url: URL, init: RequestInit) => {
+    const sent = {
+      url: url.href,
+      init,
+      headers: new Headers(init.headers),
+      body: await new Response(init.body).text(),
+    };
+    all.push(sent);
+    return answer(sent);
+  });
+  return all;
+}
+
+/** A separate edge, with the state of a new isolate. */
+function newEdge(bindings: Readonly<Record<string, string>> = {}) {
+  const environment = { ...env, SERVICE_LOG_REQUESTS: "object", ...bindings };
+  return async (body = '{"source":"x"}', init: RequestInit = {}): Promise<Response> => {
+    const headers = { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json" };
+    const execution = createExecutionContext();
+    const request = new Request(`${BASE_URL}/v1/render`, { method: "POST", headers, body, ...init });
+    const answer = await app.fetch(request, environment, execution);
+    await waitOnExecutionContext(execution);
+    return answer;
+  };
+}
+
+const warn = vi.fn<(line: unknown) => void>();
+beforeEach(() => void vi.stubGlobal("console", { ...console, log: () => {}, error: () => {}, warn: warn.mockClear() }));
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+});
+
+const isProbe = ({ headers }: Sent) => headers.get("X-Service-Caller") === "edge-probe";
+
+describe("a render", () => {
+  it.each([1, 262_144, 262_145, 3 * MEBIBYTE])("of %i bytes reaches a backend whole, with its length", async (size) => {
+    const [start, end] = ['{"source":"x"', "}"];
+    const body = `${start}${" ".repeat(Math.max(0, size - start.length - end.length))}${end}`;
+    const sent = standIn(() => pdf());
+    expect((await newEdge()(body)).status).toBe(200);
+    expect(sent[0]?.body).toBe(body);
+    expect(sent[0]?.init.redirect).toBe("manual");
+  });
+
+  it("tells a backend how much time it has, of which a failed attempt takes its part", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const sent = standIn((one) => {
+      if (new URL(one.url).host === "a" || sent.length > 1) return pdf();
+      vi.setSystemTime(Date.now() + 20_000);
+      return unreachable(one);
+    });
+    vi.spyOn(Math, "random").mockReturnValue(0.99);
+    const render = newEdge({ SERVICE_BACKEND_URLS: "http://a http://b", SERVICE_BACKEND_TIMEOUT_SECONDS: "60" });
+    expect((await render()).status).toBe(200);
+    const budgets = sent
+      .filter((one) => !isProbe(one))
+      .map((one) => one.headers.get("X-Service-Patience-Milliseconds"));
+    expect(budgets).toEqual(["55000", "40000"]);
+  });
+});
+
+describe("a probe", () => {
+  const TWO = { SERVICE_BACKEND_URLS: "http://a http://b" };
+
+  /** The requests that backends get when the first render of an edge fails at one of them. */
+  async function afterFailure(answerToProbe: Answer): Promise<Sent[]> {
+    let failed = "";
+    const sent = standIn((one) => {
+      if (isProbe(one)) return answerToProbe(one);
+      failed ||= one.url;
+      return one.url === failed ? unreachable(one) : pdf();
+    });
+    expect((await newEdge(TWO)()).status).toBe(200);
+    expect(sent.filter((one) => !isProbe(one)).map(({ url }) => url)).toHaveLength(2);
+    return sent;
+  }
+
+  it("is a small render without a caller, for five seconds, to the backend at which a render failed", async () => {
+    const timeout = vi.spyOn(AbortSignal, "timeout");
+    const sent = await afterFailure(() => pdf());
+    const [probe, ...others] = sent.filter(isProbe);
+    expect(others).toEqual([]);
+    expect(probe?.url).toBe(sent[0]?.url);
+    expect(probe).toMatchObject({ body: '{"source":" "}', init: { method: "POST", redirect: "manual" } });
+    expect(Object.fromEntries(probe?.headers ?? [])).toMatchObject({
+      "content-type": "application/json",
+      "x-request-id": expect.stringMatching(/^[0-9a-f-]{36}$/),
+      "x-service-backend-token": BACKEND_TOKEN,
+      "x-service-limits": limitsFingerprint(DEFAULT_LIMITS),
+      "x-service-patience-milliseconds": "5000",
+    });
+    expect(timeout).toHaveBeenCalledWith(5000);
+    expect(warn.mock.calls.flat()).toMatchObject([
+      { message: "a backend did not answer", cause: "Error: connection refused" },
+    ]);
+  });
+
+  it.each([
+    ["an answer of as many bytes as a probe may have", () => pdf("x".repeat(65_536)), []],
+    ["an answer without a body", () => new Response(null, { headers: { "Content-Type": "application/pdf" } }), []],
+    ["an answer that is too long", () => pdf("x".repeat(65_537)), ["probe: Error: the answer is too long or too slow"]],
+    ["none", unreachable, ["probe: Error: connection refused"]],
+  ])("that gets %s shows whether the backend works", async (_what, answer, causes) => {
+    await afterFailure(answer);
+    const lines: unknown[] = warn.mock.calls.flat().slice(1);
+    expect(lines).toMatchObject(causes.map((cause) => ({ message: "a backend did not answer", cause })));
+  });
+});
+
+it("an answer without a body that is not a backend's is logged once for each attempt, as what it is", async () => {
+  standIn(() => new Response(null, { status: 204 }));
+  expect((await newEdge()()).status).toBe(503);
+  const line = { message: "a backend did not answer", cause: "status 204 from something other than a backend" };
+  expect(warn.mock.calls.flat()).toMatchObject([line, line]);
+});
+
+it("a full backend is logged as full", async () => {
+  const headers = { "Content-Type": "application/problem+json", "X-Service-Problem-Code": "render_queue_full" };
+  standIn(() => new Response("{}", { status: 429, headers }));
+  expect((await newEdge()()).status).toBe(429);
+  expect(warn.mock.calls[0]?.[0]).toMatchObject({ message: "a backend was full", origin: "backend-1" });
+});
+
+describe("an answer that does not say how long it is", () => {
+  const pieces = (...sizes: number[]) =>
+    new ReadableStream({
+      pull(controller) {
+        const size = sizes.shift();
+        if (size === undefined) controller.close();
+        else controller.enqueue(new Uint8Array(size));
+      },
+    });
+  const LIMITED = { SERVICE_MAX_OUTPUT_BYTES: "2048" };
+
+  it("is passed on up to the limit", async () => {
+    standIn(() => pdf(pieces(1024, 1024)));
+    const answer = await newEdge(LIMITED)();
+    expect([answer.status, (await answer.bytes()).length]).toEqual([200, 2048]);
+    expect(warn).not.toHaveBeenCalled();
+  });
+
+  it("breaks off beyond it, and the operator is told", async () => {
+    standIn(() => pdf(pieces(1024, 1024, 1)));
+    const answer = await newEdge(LIMITED)();
+    await expect(answer.bytes()).rejects.toThrow("over its limit");
+    expect(warn.mock.calls).toMatchObject([[{ message: "an answer over the limit was cut off", origin: "backend-1" }]]);
+  });
+});

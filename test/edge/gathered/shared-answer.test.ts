@@ -1,0 +1,94 @@
+/** What many requests share: how often it is gathered, for how long it is kept, and who gathers when a client leaves. */
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { type Gathered, SharedAnswer } from "../../../edge/gathered/shared-answer.ts";
+
+const TIMEOUT_MILLISECONDS = 5000;
+
+/** Requests poll on a clock that only they move. */
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  vi.spyOn(scheduler, "wait").mockImplementation(async (milliseconds) => {
+    vi.setSystemTime(Date.now() + milliseconds);
+  });
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+/** Until that many have begun. `vi.waitFor` would move the clock. */
+async function reach(begun: readonly unknown[], count: number): Promise<void> {
+  for (let turn = 0; begun.length < count; turn++) {
+    if (turn > 1000) expect.unreachable("nobody gathers");
+    await new Promise((resolve) => setTimeout(resolve));
+  }
+}
+
+const staying = () => new AbortController().signal;
+
+function gatherings() {
+  const begun: { readonly at: number; end(value: string): void }[] = [];
+  const startedAt = Date.now();
+  const shared = new SharedAnswer<string>(() => {
+    const { promise, resolve } = Promise.withResolvers<Gathered<string>>();
+    begun.push({ at: Date.now() - startedAt, end: (value) => resolve({ value, keepMilliseconds: 1000 }) });
+    return promise;
+  }, TIMEOUT_MILLISECONDS);
+  return { begun, shared };
+}
+
+it("is kept for as long as it says, and no signal is used for a request that finds it", async () => {
+  const { begun, shared } = gatherings();
+  const first = shared.get(staying);
+  begun[0]?.end("one");
+  expect(await first).toBe("one");
+  vi.setSystemTime(Date.now() + 999);
+  expect(await shared.get(() => expect.unreachable())).toBe("one");
+  vi.setSystemTime(Date.now() + 1);
+  const second = shared.get(staying);
+  begun[1]?.end("two");
+  expect(await second).toBe("two");
+});
+
+it("is gathered once for all requests that wait, which take it as soon as it is there", async () => {
+  const { begun, shared } = gatherings();
+  const waiting = [shared.get(staying), shared.get(staying), shared.get(staying)];
+  begun[0]?.end("one");
+  expect(await Promise.all(waiting)).toEqual(["one", "one", "one"]);
+  expect(begun).toHaveLength(1);
+});
+
+it("is gathered by another request when its time is up", async () => {
+  const { begun, shared } = gatherings();
+  void shared.get(staying);
+  const waiting = shared.get(staying);
+  await reach(begun, 2);
+  expect(begun[1]?.at).toBe(TIMEOUT_MILLISECONDS + 20);
+  begun[1]?.end("two");
+  expect(await waiting).toBe("two");
+});
+
+it("is gathered by another request one second after the start if the client has left", async () => {
+  const { begun, shared } = gatherings();
+  const client = new AbortController();
+  void shared.get(() => client.signal);
+  client.abort();
+  const waiting = shared.get(staying);
+  await reach(begun, 2);
+  expect(begun[1]?.at).toBe(1000);
+  begun[1]?.end("two");
+  expect(await waiting).toBe("two");
+});
+
+it("is not gathered twice at once because the client of an earlier gathering leaves late", async () => {
+  const { begun, shared } = gatherings();
+  const client = new AbortController();
+  void shared.get(() => client.signal);
+  const second = shared.get(staying);
+  await reach(begun, 2);
+  client.abort();
+  const third = shared.get(staying);
+  begun[1]?.end("two");
+  expect(await Promise.all([second, third])).toEqual(["two", "two"]);
+  expect(begun).toHaveLength(2);
+});
