@@ -4,13 +4,13 @@
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { execa } from "execa";
+import { inject } from "vitest";
 import { shellCommand } from "../../backend/launcher/shell.ts";
 import { API_TOKEN } from "./tokens.ts";
 import { typstPath } from "./typst-path.ts";
 
-export const PROGRAM = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
+export const PROGRAM = inject("commandLinePath");
 
 export interface CommandRun {
   readonly exitCode: number | undefined;
