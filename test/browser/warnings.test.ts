@@ -1,6 +1,7 @@
 /** What people see of missing fonts, in the playground, and of their mistakes, on the page of `check --watch --serve`. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { startCommand, writeProject } from "../support/command-line.ts";
@@ -66,7 +67,8 @@ describe("the page of check --watch --serve", () => {
     const folder = await makeTemporaryFolder("command-");
     await writeProject(folder, { "letter.typ": "One #pagebreak() Two" });
     const env = { SERVICE_URL: service.edge.url.origin };
-    const running = startCommand(folder, ["check", "letter.typ", "--watch", "--serve"], { env });
+    const program = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
+    const running = startCommand(folder, ["check", "letter.typ", "--watch", "--serve"], { env, program });
     let seen = "";
     running.stderr.on("data", (chunk: Buffer) => {
       seen += chunk.toString("utf8");
