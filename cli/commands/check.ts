@@ -252,6 +252,10 @@ async function watch(source: string, flags: CheckFlags, signal: AbortSignal): Pr
       }
     },
   );
-  await watching.finally(() => preview?.close());
+  try {
+    await watching;
+  } finally {
+    await preview?.close();
+  }
   return EXIT_CODES.interrupted;
 }
