@@ -27,7 +27,7 @@ const PARTS = [
     folders: ["backend/render"],
     tests: "backend/{render,over-http}/{archive,*failures,failed-renders,formats,outcome,page-*,svg-*,time-*,delivery}",
   },
-  { folders: ["backend/sandbox"], tests: "backend/sandbox/*" },
+  { folders: ["backend/sandbox"], tests: "backend/{sandbox/*,typst/operator-files}" },
 ] as const;
 
 type Part = (typeof PARTS)[number];
@@ -52,10 +52,16 @@ const DRY_RUN_TIMEOUT_MINUTES = 30;
 /** Changes that alter no behaviour: the file, the code, what replaces it, and why nobody can notice. */
 const EQUIVALENT: readonly (readonly [file: string, code: string, replacement: string, reason: string])[] = [
   [
-    "backend/admission/render-queue.ts",
-    'waiter.settle({ kind: "full" })',
-    "{}",
-    "Whatever is neither admitted nor has left counts as full.",
+    "backend/admission/caller-load.ts",
+    "endSeconds - nowSeconds > this.#meanSeconds",
+    "endSeconds - nowSeconds >= this.#meanSeconds",
+    "A render as long as the mean leaves it as it is.",
+  ],
+  [
+    "backend/admission/caller-load.ts",
+    "seconds > this.#meanSeconds",
+    "seconds >= this.#meanSeconds",
+    "A render as long as the mean leaves it as it is.",
   ],
   [
     "backend/admission/render-queue.ts",
@@ -65,22 +71,19 @@ const EQUIVALENT: readonly (readonly [file: string, code: string, replacement: s
   ],
   [
     "backend/http/read-body.ts",
-    "collector.free()",
-    "",
+    "collector.free();",
+    ";",
     "The memory is free at the next garbage collection at the latest.",
   ],
   [
-    "backend/http/delivery.ts",
-    "response.destroyed || socket.destroyed",
-    "response.destroyed",
-    "Only a Node before 26 keeps a response that waits behind another when their connection closes.",
+    "edge/backends/backend-address.ts",
+    "equals > 0",
+    "true",
+    "Without `=`, an entry that begins with a name is no URL.",
   ],
-  [
-    "backend/http/delivery.ts",
-    "response.destroyed || socket.destroyed",
-    "socket.destroyed",
-    "A response is destroyed with its socket.",
-  ],
+  ["edge/backends/backend-address.ts", "equals > 0", "equals >= 0", "An empty text is no name."],
+  ["edge/backends/backend-address.ts", "url !== null", "true", "It tells the compiler what `isHttp` implies."],
+  ["edge/backends/backend-choice.ts", "load !== null", "true", "A load that was never told is not fresh."],
 ];
 
 /** What Stryker keeps of one change, in the file of its results. */
@@ -195,13 +198,12 @@ function changesOf(part: Part): Change[] {
 function changeOf(file: string, source: string, { status, location, replacement = "" }: Mutant): Change[] {
   const { start, end } = location;
   const lines = source.split("\n").slice(start.line - 1, end.line);
-  const [line = ""] = lines;
   const code = lines.join("\n").slice(start.column - 1, lines.length === 1 ? end.column - 1 : undefined);
   const description = `${file}:${start.line}: ${code} -> ${replacement}`.replace(/\s+/g, " ");
   const fate = FATES[status];
   if (fate === undefined) return [];
   const isEquivalent = EQUIVALENT.some(
-    ([inFile, ofCode, by]) => inFile === file && line.includes(ofCode) && by === replacement,
+    ([inFile, ofCode, by]) => inFile === file && ofCode === code && by === replacement,
   );
   return [{ file, description, fate: isEquivalent && fate === "survived" ? "equivalent" : fate }];
 }

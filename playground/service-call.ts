@@ -8,12 +8,16 @@ import {
   UnexpectedResponseError,
 } from "../client/client.ts";
 import { type Limits, publishedLimits } from "../rules/limits.ts";
+import { type Draft, outputJson } from "./draft.ts";
+
+/** Why a request is not sent at once. */
+export type WaitReason = "busy" | "unreachable" | "offline";
 
 /** How far a request is. */
 export type Progress =
   | { readonly phase: "rendering" }
-  /** The service is busy, or could not be reached. */
-  | { readonly phase: "waiting"; readonly waitSeconds: number }
+  /** The next attempt is at a time in milliseconds, by the clock of `performance.now()`. */
+  | { readonly phase: "waiting"; readonly reason: WaitReason; readonly untilMilliseconds: number }
   | { readonly phase: "receiving"; readonly receivedBytes: number; readonly totalBytes: number | null };
 
 export interface RenderedDocument {
@@ -28,23 +32,21 @@ export type RenderOutcome =
   | { readonly kind: "cancelled" }
   | { readonly kind: "unreachable" };
 
-/**
- * Renders a valid body. Never rejects for what a network or a person can do: an aborted `signal` is an outcome as well.
- *
- * @param data the text of the body's `data`, which is sent unchanged; empty when there is none
- */
+/** Renders a valid draft. Never rejects for what a network or a person can do: an aborted `signal` is an outcome as well. */
 export async function callRender(
-  { body, data }: { readonly body: string; readonly data: string },
+  draft: Draft,
   token: string,
   signal: AbortSignal,
   onProgress: (progress: Progress) => void,
 ): Promise<RenderOutcome> {
-  const request: RenderRequest = JSON.parse(body);
   try {
-    const result = await clientFor(token).render(
-      { ...request, data: data.trim() === "" ? undefined : jsonText(data) },
-      { signal, onRetry: ({ waitSeconds }) => onProgress({ phase: "waiting", waitSeconds }) },
-    );
+    const result = await clientFor(token).render(requestOf(draft), {
+      signal,
+      onRetry: ({ waitSeconds, reason }) => {
+        const untilMilliseconds = performance.now() + waitSeconds * 1000;
+        onProgress({ phase: "waiting", reason: waitReason(reason), untilMilliseconds });
+      },
+    });
     if (!result.ok) return { kind: "problem", problem: result.problem };
     const chunks: Uint8Array<ArrayBuffer>[] = [];
     let receivedBytes = 0;
@@ -60,6 +62,30 @@ export async function callRender(
     if (isNetworkError(error)) return { kind: "unreachable" };
     throw error;
   }
+}
+
+/** Why the page waits after an attempt has failed. */
+function waitReason(failure: ServiceProblem | ServiceUnreachableError): WaitReason {
+  if (!(failure instanceof ServiceUnreachableError)) return "busy";
+  return unreachableReason();
+}
+
+/** Whether it is this machine that has no connection. */
+export function unreachableReason(): "unreachable" | "offline" {
+  return navigator.onLine ? "unreachable" : "offline";
+}
+
+function requestOf(draft: Draft): RenderRequest {
+  const { output }: Pick<RenderRequest, "output"> = JSON.parse(`{"output":${outputJson(draft.output)}}`);
+  return {
+    source: draft.source,
+    files: Object.fromEntries(
+      draft.files.map(({ key, content }) => [key, { encoding: content.encoding, content: content.encoded }]),
+    ),
+    // Unchanged, so that no number loses digits.
+    data: draft.data.trim() === "" ? undefined : jsonText(draft.data),
+    output,
+  };
 }
 
 /** What a deployment says to a token: its limits, that the token is wrong, or nothing that can be used. */

@@ -15,6 +15,7 @@ const PDF_WORKER = new URL("node_modules/pdfjs-dist/build/pdf.worker.min.mjs", P
 const BUNDLES = [
   { in: "playground/main.ts", out: "playground" },
   { in: "playground/pdf-viewer.ts", out: "pdf-viewer" },
+  { in: "playground/pdf-viewer.css", out: "pdf-viewer" },
   { in: "playground/playground.css", out: "playground" },
 ];
 /** The files that are served as they are. */
@@ -39,6 +40,9 @@ async function provideBundles(): Promise<void> {
     platform: "browser",
     // The licences of what is bundled, at the end of the bundle.
     legalComments: "eof",
+    // The pictures of pdf.js's editors, which the page does not use.
+    external: ["images/*"],
+    define: { EXAMPLE_TITLES: JSON.stringify((await exampleNames()).map((name) => ({ name, title: titleOf(name) }))) },
     logLevel: "silent",
   });
   await Promise.all(

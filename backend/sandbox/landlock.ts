@@ -12,12 +12,9 @@ import { readProc } from "../processes/proc.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import { describeLandlockObstacle, findLandlockFacts } from "./landlock-obstacle.ts";
 import { chooseResourceLimits, LIMITER_NAME } from "./resource-limits.ts";
-import { endOfTypst, preparePackageDirectory, type Sandbox } from "./sandbox.ts";
+import { preparePackageDirectory, type Sandbox } from "./sandbox.ts";
 import { writeSeccompFilter } from "./seccomp.ts";
 import { sharedLibraries } from "./shared-libraries.ts";
-
-/** The programs that may fail before Typst runs. Their error messages begin with these names. */
-const LAUNCHERS = [LIMITER_NAME, "setpriv"];
 
 /** The sandbox, with its filter written into the work directory. */
 export async function openLandlock(settings: BackendSettings): Promise<Sandbox> {
@@ -28,7 +25,7 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
     // No namespace ends with the backend, so the kernel kills Typst when its parent ends.
     ...["--pdeathsig", "KILL"],
     ...["--no-new-privs", "--inh-caps=-all", "--ambient-caps=-all"],
-    ...boundingSetOption(),
+    ...boundingSetOption(readProc("self/status"), process.getuid?.() === 0),
     // Denies every access to the file system that the rules below do not allow.
     ...["--landlock-access", "fs"],
     ...rule("execute,read-file", settings.typstPath),
@@ -41,6 +38,7 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
 
   return {
     mode: "landlock",
+    launchers: [LIMITER_NAME, "setpriv"],
     workFiles: [seccompPath, ...packages.workFiles],
     view: (renderDirectory): TypstPaths => ({
       root: renderDirectory.root,
@@ -65,7 +63,6 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
       inheritedFile: null,
       limitCommands: shellCommands,
     }),
-    interpretEnd: (end) => endOfTypst(end, LAUNCHERS),
     findObstacle: async () => describeLandlockObstacle(await findLandlockFacts(settings)),
   };
 }
@@ -77,11 +74,13 @@ const CAP_SETPCAP = 8n;
  * At each exec, the superuser gets capabilities back from the bounding set, so it must be emptied. If that is not permitted,
  * setpriv fails and the backend does not serve. An ordinary user gets none back, so without permission to empty the set the
  * option is left out: setpriv would fail needlessly.
+ *
+ * @param status of this process, as /proc shows it
  */
-function boundingSetOption(): readonly string[] {
-  const permitted = BigInt(`0x${/^CapPrm:\t([0-9a-f]+)$/m.exec(readProc("self/status"))?.[1] ?? "0"}`);
+export function boundingSetOption(status: string, isSuperuser: boolean): readonly string[] {
+  const permitted = BigInt(`0x${/^CapPrm:\t([0-9a-f]+)$/m.exec(status)?.[1] ?? "0"}`);
   const mayEmpty = ((permitted >> CAP_SETPCAP) & 1n) === 1n;
-  const hasRightsToLose = process.getuid?.() === 0 && permitted !== 0n;
+  const hasRightsToLose = isSuperuser && permitted !== 0n;
   return mayEmpty || hasRightsToLose ? ["--bounding-set=-all"] : [];
 }
 

@@ -108,7 +108,7 @@ describe("the edge in workerd alone", () => {
     expect((await fetch(new URL("/health", edge.url))).status).toBe(503);
   });
 
-  it("is made without the settings of the machine that makes it", async () => {
+  it("is built without the settings of the machine that builds it", async () => {
     for (const name of ["edge.js", "assets.js", "assets.json", "config.capnp"]) {
       expect(await readFile(join(folder, name), "utf8")).not.toContain(API_TOKEN);
     }
@@ -117,15 +117,18 @@ describe("the edge in workerd alone", () => {
     expect((await fetch(new URL("/v1/render", edge.url), RENDER)).status).toBe(503);
   });
 
-  it("says the client's scheme where a proxy terminates TLS", async () => {
+  it("names the client's scheme if a proxy terminates TLS", async () => {
     const answer = await fetch(new URL("/nothing", built.url), { headers: { "X-Forwarded-Proto": "https" } });
     expect(await answer.json()).toMatchObject({ instance: expect.stringMatching(/^https:/) });
   });
 
-  it.each(["https, http", "javascript", "a b"])("refuses what is no scheme: %s", async (scheme) => {
-    const answer = await fetch(new URL("/health", built.url), { headers: { "X-Forwarded-Proto": scheme } });
-    expect([answer.status, await answer.json()]).toMatchObject([400, { code: "invalid_request" }]);
-  });
+  it.each(["https, http", "javascript", "a b"])(
+    "rejects an X-Forwarded-Proto that is not a scheme: %s",
+    async (scheme) => {
+      const answer = await fetch(new URL("/health", built.url), { headers: { "X-Forwarded-Proto": scheme } });
+      expect([answer.status, await answer.json()]).toMatchObject([400, { code: "invalid_request" }]);
+    },
+  );
 
   it("answers what is in flight before it stops", async () => {
     const waiting: ServerResponse[] = [];

@@ -168,7 +168,7 @@ describe("npm start", () => {
     expect(welcome.split(SECRET)).toHaveLength(3);
   });
 
-  it.each(["SERVICE_EDGE_PORT", "SERVICE_PORT"])("names %s where that port is in use", async (setting) => {
+  it.each(["SERVICE_EDGE_PORT", "SERVICE_PORT"])("names %s if that port is in use", async (setting) => {
     const server = createServer();
     const { port } = await listenOnLoopback(server);
     onTestFinished(() => void server.close());

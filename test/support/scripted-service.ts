@@ -3,6 +3,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { onTestFinished } from "vitest";
+import { CAPABILITIES_PATH } from "../../protocol/capabilities.ts";
 import { constraintsDocument } from "../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { type Problem, problemDocument } from "../../rules/problem.ts";
@@ -22,6 +23,8 @@ export async function startScriptedService(
   const requests: IncomingMessage[] = [];
   let renders = 0;
   const server = createServer((request, response) => {
+    // As a service of a version that does not say what it has.
+    if (request.url === CAPABILITIES_PATH) return void response.writeHead(404).end();
     requests.push(request);
     if (request.url === "/v1/constraints") {
       if (request.headers["if-none-match"] === ETAG) response.writeHead(304).end();

@@ -196,6 +196,9 @@ export interface LoadResult {
 /** A page of a size that no other request has, so that an answer for another request is noticed. */
 const SOURCE = "#set page(width: data.width * 1pt, height: data.height * 1pt, margin: 0pt)\n#data.width";
 
+/** After each render of a client, or starting backends would wait for the processor behind renders that show nothing more. */
+const PAUSE_MILLISECONDS = 50;
+
 /** Clients that render one document after another until they are told to stop. */
 export class Load {
   readonly #url: () => URL;
@@ -216,6 +219,7 @@ export class Load {
       while (!this.#isOver) {
         await this.#renderOne(token());
         this.#ended[client] = (this.#ended[client] ?? 0) + 1;
+        await delay(PAUSE_MILLISECONDS);
       }
     });
   }

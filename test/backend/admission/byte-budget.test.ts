@@ -21,6 +21,16 @@ describe("a budget of bytes", () => {
     expect([budget.reservedBytes, budget.holders]).toEqual([0, 0]);
   });
 
+  it("says whether it is a caller's own share that leaves no room", () => {
+    const budget = new ByteBudget({ maxBytes: 100, maxBytesPerRequest: 30 });
+    const [own, another] = [budget.open("a"), budget.open("a")];
+    expect([own.resize(20), another.resize(10)]).toEqual([true, true]);
+    expect([own.bytes, own.isOverShare(60), own.isOverShare(61)]).toEqual([20, false, true]);
+    const others = [budget.open("b"), budget.open("c")];
+    for (const other of others) expect(other.resize(30)).toBe(true);
+    expect([own.resize(60), own.isOverShare(60)]).toEqual([false, false]);
+  });
+
   it("has room for one request, however small the budget is", () => {
     const budget = new ByteBudget({ maxBytes: 40, maxBytesPerRequest: 30 });
     expect(budget.open("a").resize(30)).toBe(true);

@@ -29,6 +29,15 @@ describe("the slot time that a caller has used", () => {
   });
 });
 
+it("a render counts as lent only if its slot is", () => {
+  const load = new CallerLoad<never>(0);
+  load.admit(0);
+  const end = load.admit(0, true);
+  expect([load.running, load.lent]).toEqual([2, 1]);
+  end(1);
+  expect([load.running, load.lent]).toEqual([1, 0]);
+});
+
 describe("a caller was active", () => {
   it("until some time after its last request or the end of its last render", () => {
     const load = new CallerLoad<never>(0);

@@ -7,6 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { findEmptyNetwork } from "../../../backend/sandbox/empty-network.ts";
+import { boundingSetOption } from "../../../backend/sandbox/landlock.ts";
 import { chooseResourceLimits } from "../../../backend/sandbox/resource-limits.ts";
 import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { readBackendSettings } from "../../../backend/start/settings.ts";
@@ -313,6 +315,43 @@ describe("a Typst in bubblewrap", () => {
     expect(interfaces.map((line) => line.trim().split(":")[0])).toEqual(["lo"]);
     expect(readProc(`${pid}/net/route`).trim().split("\n").slice(1)).toEqual([]);
   });
+});
+
+describe("a sandbox tells Typst of an output directory", () => {
+  it.each(["bubblewrap", "landlock"] as const)("only if the output is files: %s", async (mode) => {
+    const { settings, sandbox } = await openTestSandbox(mode);
+    for (const hasFiles of [false, true]) {
+      const directory = await RenderDirectory.create(settings.workDirectory, hasFiles);
+      const own = mode === "bubblewrap" ? "/output" : directory.outputDirectory;
+      expect(sandbox.view(directory).outputDirectory).toBe(hasFiles ? own : null);
+      const text = sandbox.programCommand(directory, []).arguments.join(" ");
+      expect(directory.outputDirectory !== null && text.includes(directory.outputDirectory)).toBe(hasFiles);
+      expect(text.includes("null")).toBe(false);
+    }
+  });
+});
+
+it.each([
+  ["the superuser with all capabilities", "000001ffffffffff", true, true],
+  ["the superuser that may not empty it, so that it does not serve", "0000000000000001", true, true],
+  ["the superuser without capabilities", "0000000000000000", true, false],
+  ["an ordinary user", "0000000000000000", false, false],
+  ["an ordinary user that may empty it", "0000000000000100", false, true],
+  ["an ordinary user with another capability", "0000000000000400", false, false],
+])("Landlock empties the bounding set for %s: %j", (_who, permitted, isSuperuser, isEmptied) => {
+  const option = isEmptied ? ["--bounding-set=-all"] : [];
+  expect(boundingSetOption(`CapInh:\t0\nCapPrm:\t${permitted}\nCapEff:\t0\n`, isSuperuser)).toEqual(option);
+  expect(boundingSetOption("", isSuperuser)).toEqual([]);
+});
+
+it("an empty network is used only for renders in bubblewrap", async () => {
+  const folder = await makeTemporaryFolder("unshare-test-");
+  const unsharePath = join(folder, "unshare");
+  await writeFile(unsharePath, '#!/bin/sh\necho "bwrap: execvp /none: No such file" >&2; exit 1\n', { mode: 0o755 });
+  const found = (sandboxChoice: string) =>
+    findEmptyNetwork({ ...readBackendSettings({ SERVICE_SANDBOX: sandboxChoice }), unsharePath });
+  const command = [unsharePath, "--user", "--map-current-user", "--net", "--"];
+  expect(await Promise.all(["bubblewrap", "auto", "landlock", "none"].map(found))).toEqual([command, command, [], []]);
 });
 
 describe("the limits of a render", () => {

@@ -30,6 +30,7 @@ it.each([
   ["a binding", "binding:PARIS", ["backend-1: PARIS http://backend/"]],
   ["a binding with a URL", "eu-1=binding:MTLS@https://a.example:444", ["eu-1: MTLS https://a.example:444/"]],
   ["a container", "container:BOX/2", ["backend-1: BOX 1", "backend-2: BOX 2"]],
+  ["ten containers", "container:BOX/10", Array.from({ length: 10 }, (_, i) => `backend-${i + 1}: BOX ${i + 1}`)],
   ["a container with a name", "box=container:BOX/2", ["box-1: BOX 1", "box-2: BOX 2"]],
   [
     "a mixture, in which the place counts instances",
@@ -52,6 +53,10 @@ it.each([
   ["100 instances of a container", "container:BOX/100"],
   ["a container without a number", "container:BOX"],
   ["a name that is none", "a b=https://a.example"],
+  ["a name of other characters", "é=https://a.example"],
+  ["a name that is empty", "=https://a.example"],
+  ["anything in front of a binding", "xbinding:MTLS"],
+  ["anything in front of a container", "xcontainer:BOX/1"],
   ["one name twice", "a=https://a.example a=https://b.example"],
   ["a name that another has by its place", "backend-2=https://a.example https://b.example"],
   ["65 backends", "https://a.example ".repeat(65)],

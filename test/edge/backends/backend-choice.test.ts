@@ -115,6 +115,13 @@ describe("of two backends", () => {
     expect(choose(choice, 20)).toBe(0);
   });
 
+  it("one that drains and is suspect is no better than one that is only suspect", () => {
+    const choice = new BackendChoice(2);
+    attempt(choice, 1, 0, answered({ isDraining: true }));
+    for (const backend of [0, 1]) attempt(choice, backend, 0, FAILED);
+    expect(choose(choice, 1)).toBe(0);
+  });
+
   it("one that drains is better than one that is suspect, and that is better than one that is out of use", () => {
     const choice = new BackendChoice(3);
     attempt(choice, 0, 0, answered({ isDraining: true }));
@@ -128,6 +135,15 @@ describe("of two backends", () => {
 });
 
 describe("a caller's renders do not take a backend out of use", () => {
+  it("nor back from there, if they fail or find it full", () => {
+    const choice = new BackendChoice(2);
+    lose(choice, 0, 0);
+    attempt(choice, 0, 1, FAILED);
+    expect(choice.isOutOfUse(0)).toBe(true);
+    attempt(choice, 1, 1, { kind: "full", load: null });
+    expect(choice.hasInUse(1, new Set([0]))).toBe(true);
+  });
+
   it("however many fail", () => {
     const choice = new BackendChoice(2);
     for (let now = 0; now < 100; now++) attempt(choice, 0, now, FAILED);
@@ -156,6 +172,10 @@ describe("a caller's renders do not take a backend out of use", () => {
     }
     expect(probes).toBe(4);
   });
+});
+
+it("knows no backend but those it was made for", () => {
+  expect(() => new BackendChoice(2).begin(2, 0, EXPIRY)).toThrow(RangeError);
 });
 
 it("chooses none if all are excluded", () => {
@@ -275,6 +295,7 @@ it("a backend is idle since the time of a request whose answer says that nothing
   const choice = new BackendChoice(2);
   attempt(choice, 0, 10, answered({ running: 1 }));
   attempt(choice, 0, 20, answered({ waiting: 1 }));
+  attempt(choice, 0, 25, answered({ running: 1, waiting: 1 }));
   expect(choice.wasIdleSince(0, 5)).toBe(false);
   const early = choice.begin(0, 30, EXPIRY);
   choice.end(early, 90, answered({}));

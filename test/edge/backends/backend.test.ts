@@ -1,6 +1,7 @@
 /** What each kind of backend is fetched with. */
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { openBackend } from "../../../edge/backends/backend.ts";
+import { SettingError } from "../../../rules/settings.ts";
 
 it("the service token of Cloudflare Access goes to no binding", async () => {
   const requests: { readonly url: URL; readonly init: RequestInit }[] = [];
@@ -24,3 +25,33 @@ it("the service token of Cloudflare Access goes to no binding", async () => {
     { url: new URL("http://backend/v1/render"), init: { headers: { a: "1" } } },
   ]);
 });
+
+it("the service token of Cloudflare Access goes to a URL, beside the other fields", async () => {
+  const fetch = vi.fn(async (_url: URL, _init: RequestInit) => new Response());
+  vi.stubGlobal("fetch", fetch);
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const address = { name: "a", kind: "url", url: new URL("https://backend.example") } as const;
+  const init: RequestInit = { method: "POST", headers: { a: "1" } };
+  await openBackend(address, {}, { clientId: "id", clientSecret: "secret" }).fetch("/v1/render", init);
+  await openBackend(address, {}, null).fetch("/v1/render", init);
+  const [[url, sent] = [], [, unchanged] = []] = fetch.mock.calls;
+  expect([url?.href, sent?.method]).toEqual(["https://backend.example/v1/render", "POST"]);
+  expect(Object.fromEntries(new Headers(sent?.headers))).toEqual({
+    a: "1",
+    "cf-access-client-id": "id",
+    "cf-access-client-secret": "secret",
+  });
+  expect(unchanged).toBe(init);
+});
+
+it.each([undefined, null, "text", {}, () => {}])(
+  "a binding that cannot be used is refused by its name: %s",
+  (binding) => {
+    const url = new URL("https://backend.example");
+    const bound = { name: "a", kind: "binding", binding: "PARIS", url } as const;
+    expect(() => openBackend(bound, { PARIS: binding }, null)).toThrow(/PARIS.*`fetch`/);
+    const contained = { name: "a", kind: "container", binding: "BOX", index: 1 } as const;
+    expect(() => openBackend(contained, { BOX: binding }, null)).toThrow(/BOX.*Durable Object/);
+    expect(() => openBackend(contained, {}, null)).toThrow(SettingError);
+  },
+);

@@ -137,6 +137,13 @@ describe("a probe", () => {
   });
 });
 
+it("an answer without a body that is not a backend's is logged once for each attempt, as what it is", async () => {
+  standIn(() => new Response(null, { status: 204 }));
+  expect((await newEdge()()).status).toBe(503);
+  const line = { message: "a backend did not answer", cause: "status 204 from something other than a backend" };
+  expect(warn.mock.calls.flat()).toMatchObject([line, line]);
+});
+
 it("a full backend is logged as full", async () => {
   const headers = { "Content-Type": "application/problem+json", "X-Service-Problem-Code": "render_queue_full" };
   standIn(() => new Response("{}", { status: 429, headers }));

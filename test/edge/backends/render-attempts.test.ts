@@ -49,6 +49,11 @@ describe("a full backend", () => {
     expect(end).toEqual({ ...FULL, retryAfterSeconds: 3 });
   });
 
+  it("that says the same time as another leaves the cause of the first", () => {
+    const { end } = run([[FULL], [{ ...FULL, cause: "queue_full" }]]);
+    expect(end).toEqual(FULL);
+  });
+
   it("makes the service busy for the client, even if other backends cannot be reached", () => {
     expect(run([[FULL], []])).toMatchObject({ asked: [0, 1, 1], end: { kind: "busy", retryAfterSeconds: 5 } });
   });
@@ -64,11 +69,11 @@ describe("an attempt without an answer is hopeless", () => {
   const FAILED = { kind: "failed" } as const;
 
   /** Backends of which the first has a request that was sent at 0, and what has been heard of them since. */
-  function begun(count: number, { isOut = false, idleAt = -1, lost = 0, beganAt = 0 }) {
+  function begun(count: number, { isOut = false, idleAt = -1, lost = 0, beganAt = 0, attemptCount = 1 }) {
     const choice = new BackendChoice(count);
     const attempts = new RenderAttempts(choice, DEADLINE, () => 0);
     for (let index = 0; index < lost; index++) attempts.fail(0, LOST);
-    attempts.begin(0);
+    for (let index = 0; index < attemptCount; index++) attempts.begin(0);
     if (isOut) {
       choice.end(choice.begin(0, 0, DEADLINE), 0, FAILED);
       for (const probe of choice.takeDue(0)) choice.probed(probe, 0, FAILED);
@@ -96,6 +101,7 @@ describe("an attempt without an answer is hopeless", () => {
 
   it("unless no further attempt would be made", () => {
     expect(begun(2, { isOut: true, lost: 1 })(1000)).toBe(false);
+    expect([3, 4].map((attemptCount) => begun(2, { isOut: true, attemptCount })(1000))).toEqual([true, false]);
     expect(begun(2, { isOut: true })(DEADLINE - 350)).toBe(true);
     expect(begun(2, { isOut: true })(DEADLINE - 349)).toBe(false);
   });

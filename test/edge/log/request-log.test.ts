@@ -176,6 +176,13 @@ describe("the trace of a request", () => {
     expect(logged()[0].traceId).toBe(TRACE_ID);
   });
 
+  it("is passed on without a state if there is none", async () => {
+    standInBackend(() => pdf());
+    await render('{"source":"x"}', { traceparent: TRACEPARENT });
+    expect(backendRequests[0]?.get("traceparent")).toBe(TRACEPARENT);
+    expect(backendRequests[0]?.has("tracestate")).toBe(false);
+  });
+
   it.each([
     ["malformed", { traceparent: `${TRACEPARENT}-x`, tracestate: "vendor=1" }],
     ["absent", { tracestate: "vendor=1" }],

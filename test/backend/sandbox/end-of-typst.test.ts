@@ -1,7 +1,7 @@
 /** How each sandbox reads the end of the program that it has named: as an end of Typst's, or as its own failure. */
 import { describe, expect, it } from "vitest";
 import type { ProgramEnd } from "../../../backend/launcher/program.ts";
-import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
+import { endOfTypst, type SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { openTestSandbox } from "../../support/test-sandbox.ts";
 
 const exited = (exitCode: number, diagnostics = ""): ProgramEnd => ({ kind: "exited", exitCode, diagnostics });
@@ -32,6 +32,6 @@ const ENDS: [SandboxMode, string, ProgramEnd, object][] = [
 describe("the end of a program", () => {
   it.each(ENDS)("under %s: %s", async (mode, _what, end, expected) => {
     const { sandbox } = await openTestSandbox(mode);
-    expect(sandbox.interpretEnd(end)).toEqual(expected);
+    expect(endOfTypst(end, sandbox)).toEqual(expected);
   });
 });
