@@ -100,18 +100,18 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   await requireValidData(project, data, "sent");
   const json = place === STANDARD_OUTPUT ? process.stderr : process.stdout;
   const timeout = flags.timeout === undefined ? null : AbortSignal.timeout(flags.timeout * 1000);
+  const within = timeout === null ? signal : AbortSignal.any([signal, timeout]);
+  const notes = [...project.warnings, ...project.notes, ...(data?.notes ?? [])];
 
   const progress = startProgress(`Rendering ${project.sourceName}`);
   try {
-    if (!flags.json) {
-      for (const note of [...project.warnings, ...project.notes, ...(data?.notes ?? [])]) progress.log(`note: ${note}`);
-    }
+    if (!flags.json) for (const note of notes) progress.log(`note: ${note}`);
     const service = await openService(flags, {}, progress.log);
-    const asked = findMissingFonts(project, data === null ? [] : [data.text], service.url, signal);
+    const asked = findMissingFonts(project, data === null ? [] : [data.text], service.url, within);
     if (flags.strict) requireFonts(await asked, service.url);
     const result = await service.client
       .render(request, {
-        signal: timeout === null ? signal : AbortSignal.any([signal, timeout]),
+        signal: within,
         onRetry: (event) => {
           throwIfPermanent(event.reason);
           progress.say(retryInWords(event));
@@ -130,7 +130,15 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
       const { warnings } = await asked;
       if (!flags.json) for (const warning of warnings) say(`warning: ${warning}`);
       const { contentType, requestId } = result;
-      const rendered = { outcome: "rendered", file: place, bytes: size, contentType, requestId, warnings } as const;
+      const rendered = {
+        outcome: "rendered",
+        file: place,
+        bytes: size,
+        contentType,
+        requestId,
+        warnings,
+        notes,
+      } as const;
       if (flags.json) writeJson(rendered, json);
       else if (place !== STANDARD_OUTPUT) say(printableLine(`${place}: ${sizeInWords(size)}`));
       return EXIT_CODES.success;

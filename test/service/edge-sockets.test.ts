@@ -1,6 +1,4 @@
-/**
- * The edge on real sockets, with clients that leave, hold uploads back or send too much.
- */
+/** The edge on real sockets, with clients that leave, hold uploads back or send too much. */
 import type { ServerResponse } from "node:http";
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { type EdgeStage, startEdgeStage } from "../support/edge-stage.ts";
