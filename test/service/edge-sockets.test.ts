@@ -218,7 +218,7 @@ describe("refused bodies", () => {
     const clients = await dribblers(40, 8);
     const problem = await answerAfter(renderHead(declared(25 * MEBIBYTE)), [Buffer.alloc(25 * MEBIBYTE, " ")]);
     expect(problem.status).toBe(413);
-    // Who writes on after the answer may be reset before it is read.
+    // A client that writes on after its answer may be reset before it has read it.
     for (const { answer } of clients) expect((await answer)?.status ?? 403).toBe(403);
     // Their places are free again.
     expect(await isReadFrom(WRONG_TOKEN)).toBe(true);

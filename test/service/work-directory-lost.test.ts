@@ -135,11 +135,11 @@ describe("a work directory that loses something", () => {
     // It may look while the folder is being removed.
     expect([exitCode, errors]).toEqual([
       1,
-      [expect.stringMatching(/ has lost "sandbox-root(?:\/\w+)?": the backend ends/)],
+      [expect.stringMatching(/^"sandbox-root(?:\/\w+)?" is missing from the work directory /)],
     ]);
   });
 
-  it("serves on if that is only the directories that are kept for the next renders", async () => {
+  it("goes on serving if only directories kept for the next renders are lost", async () => {
     const workDirectory = await temporaryFolder();
     const backend = await start(workDirectory, { SERVICE_SANDBOX: "none" });
     const kept = async () => (await readdir(workDirectory)).filter((name) => name.startsWith("kept-"));
