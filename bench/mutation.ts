@@ -71,6 +71,12 @@ const EQUIVALENT: readonly (readonly [file: string, code: string, replacement: s
     "They differ.",
   ],
   [
+    "backend/admission/render-queue.ts",
+    "usedMore < 0",
+    "usedMore <= 0",
+    "It is not 0: it is more than a second, either way.",
+  ],
+  [
     "backend/http/read-body.ts",
     "collector.free();",
     ";",
