@@ -62,7 +62,7 @@ export default defineConfig({
           name: "node",
           isolate: !isMutation,
           include: ["test/{architecture,backend,cli,client,scripts,service}/**/*.test.ts"],
-          globalSetup: "./test/provide-typst.ts",
+          globalSetup: ["./test/provide-typst.ts", "./test/provide-command-line.ts"],
         },
       },
       {

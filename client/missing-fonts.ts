@@ -39,27 +39,28 @@ export function missingFonts(document: DocumentParts, fonts: readonly FontFamily
   return { families, characters: sets.includes(null) ? [] : missingCharacters(texts, sets) };
 }
 
-/** Whether nothing is missing. */
-export function isComplete({ families, characters }: MissingFonts): boolean {
-  return families.length === 0 && characters.length === 0;
-}
-
 /** What is missing, in a sentence for each kind. */
 export function describeMissing({ families, characters }: MissingFonts): string[] {
-  const named = characters.slice(0, MAX_NAMED).map(nameOfCharacter).join(", ");
-  const more = characters.length > MAX_NAMED ? ` and ${characters.length - MAX_NAMED} more` : "";
   return [
     ...families.map(
       (family) => `The service has no font family "${family}", and the request brings none: Typst takes another font.`,
     ),
     ...(characters.length === 0
       ? []
-      : [`No font of the service or of the request has ${named}${more}: Typst shows empty boxes instead.`]),
+      : [
+          `No font of the service or of the request has ${charactersInWords(characters)}: Typst shows empty boxes instead.`,
+        ]),
   ];
 }
 
 /** More would fill the screen: a text in a script that has no font has hundreds. */
 const MAX_NAMED = 10;
+
+/** The first few with their code points, and how many more there are. */
+export function charactersInWords(characters: readonly string[]): string {
+  const more = characters.length > MAX_NAMED ? ` and ${characters.length - MAX_NAMED} more` : "";
+  return `${characters.slice(0, MAX_NAMED).map(nameOfCharacter).join(", ")}${more}`;
+}
 
 /** The character and its code point: many of them cannot be seen, least of all where their font is missing. */
 function nameOfCharacter(character: string): string {

@@ -1,11 +1,18 @@
 /**
- * The editors for the template and the data: CodeMirror within a shadow root, because only there it adopts its style sheets
- * instead of inserting `<style>`, which the page's policy forbids. Colours come from the page by custom properties.
+ * The editors: CodeMirror within a shadow root, because only there it adopts its style sheets instead of inserting `<style>`,
+ * which the page's policy forbids.
  */
-import { closeBrackets, closeBracketsKeymap } from "@codemirror/autocomplete";
+import {
+  autocompletion,
+  type CompletionSource,
+  closeBrackets,
+  closeBracketsKeymap,
+  completionKeymap,
+} from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
-import { bracketMatching, HighlightStyle, indentOnInput, syntaxHighlighting } from "@codemirror/language";
+import { bracketMatching, indentOnInput, syntaxHighlighting } from "@codemirror/language";
 import { type Diagnostic, setDiagnostics } from "@codemirror/lint";
+import { gotoLine, highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
 import { Compartment, EditorState, type Extension } from "@codemirror/state";
 import {
   drawSelection,
@@ -16,80 +23,49 @@ import {
   keymap,
   lineNumbers,
 } from "@codemirror/view";
-import { tags } from "@lezer/highlight";
+import { editorHighlighting, editorTheme } from "./editor-theme.ts";
 import { make } from "./elements.ts";
 
 export interface CodeEditor {
   readonly state: EditorState;
   text(): string;
+  /** Shows another text. `onChange` is not called. */
   replace(text: string): void;
   focus(): void;
+  /** Moves the cursor there, and the focus. */
+  goTo(offset: number): void;
   /** Shows a message as the editor's description, and marks a range of the text if one is given. */
   mark(message: string | null, range: { readonly from: number; readonly to: number } | null): void;
+  /** Changes its name for screen readers and its language. */
+  describe(label: string, language: Extension): void;
+  destroy(): void;
 }
 
-const theme = EditorView.theme({
-  "&": { height: "100%", color: "var(--text)", backgroundColor: "var(--surface)", fontSize: "0.8125rem" },
-  "&.cm-focused": { outline: "none" },
-  ".cm-scroller": { fontFamily: "var(--monospace)", lineHeight: "1.6" },
-  ".cm-content": { caretColor: "var(--accent)", padding: "0.6rem 0" },
-  ".cm-cursor": { borderLeftColor: "var(--accent)", borderLeftWidth: "2px" },
-  ".cm-gutters": { color: "var(--faint)", backgroundColor: "var(--surface)", border: "none" },
-  ".cm-lineNumbers .cm-gutterElement": { padding: "0 0.75rem 0 0.85rem" },
-  ".cm-activeLine": { backgroundColor: "var(--line)" },
-  ".cm-activeLineGutter": { color: "var(--muted)", backgroundColor: "var(--line)" },
-  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": {
-    backgroundColor: "var(--selection)",
-  },
-  "&.cm-focused .cm-matchingBracket": {
-    backgroundColor: "var(--selection)",
-    outline: "1px solid var(--border-strong)",
-  },
-  ".cm-lintRange-error": {
-    backgroundImage: "none",
-    textDecoration: "underline wavy var(--danger) 1.5px",
-    textUnderlineOffset: "3px",
-  },
-  ".cm-tooltip": { color: "var(--text)", backgroundColor: "var(--raised)", border: "1px solid var(--border-strong)" },
-});
+export interface CodeEditorOptions {
+  /** Its name for screen readers. */
+  readonly label: string;
+  readonly language: Extension;
+  readonly completions?: readonly CompletionSource[];
+  /** Called with the text after every change that somebody makes. */
+  readonly onChange: (text: string) => void;
+}
 
-const highlighting = HighlightStyle.define([
-  { tag: tags.comment, color: "var(--faint)", fontStyle: "italic" },
-  { tag: tags.heading, color: "var(--code-heading)", fontWeight: "700" },
-  { tag: tags.strong, fontWeight: "700" },
-  { tag: tags.emphasis, fontStyle: "italic" },
-  { tag: [tags.keyword, tags.controlKeyword], color: "var(--code-keyword)" },
-  { tag: tags.function(tags.variableName), color: "var(--code-function)" },
-  { tag: tags.propertyName, color: "var(--code-property)" },
-  { tag: [tags.string, tags.monospace], color: "var(--code-string)" },
-  { tag: [tags.number, tags.literal, tags.bool, tags.null], color: "var(--code-number)" },
-  { tag: [tags.labelName, tags.link], color: "var(--code-label)" },
-  { tag: [tags.list, tags.escape], color: "var(--code-keyword)" },
-  { tag: [tags.operator, tags.punctuation, tags.bracket], color: "var(--muted)" },
-]);
-
-/**
- * Puts an editor into `host`.
- *
- * @param label its name for screen readers
- * @param onChange called after every change of its text
- */
-export function createCodeEditor(
-  host: HTMLElement,
-  label: string,
-  language: Extension,
-  onChange: () => void,
-): CodeEditor {
+/** Puts an editor into `host`. */
+export function createCodeEditor(host: HTMLElement, options: CodeEditorOptions): CodeEditor {
   const root = host.attachShadow({ mode: "open", delegatesFocus: true });
   // A description must be in the same tree as what it describes.
   const description = make("p", { id: "description", hidden: "" });
-  const frame = make("div");
+  const frame = make("div", { class: "frame" });
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync(":host { display: block; } div:first-child { height: 100%; }");
+  sheet.replaceSync(":host { display: block; } .frame { height: 100%; }");
   root.adoptedStyleSheets = [sheet];
   root.append(frame, description);
+  let { label } = options;
+  let hasError = false;
   const attributes = new Compartment();
-  const attributesFor = (hasError: boolean) =>
+  const language = new Compartment();
+  let currentLanguage = options.language;
+  const contentAttributes = () =>
     EditorView.contentAttributes.of({
       "aria-label": label,
       "aria-describedby": "description",
@@ -98,7 +74,7 @@ export function createCodeEditor(
       autocapitalize: "off",
       spellcheck: "false",
     });
-  const extensions = [
+  const extensions = () => [
     lineNumbers(),
     highlightSpecialChars(),
     history(),
@@ -108,41 +84,107 @@ export function createCodeEditor(
     closeBrackets(),
     highlightActiveLine(),
     highlightActiveLineGutter(),
+    highlightSelectionMatches(),
+    search({ top: true }),
+    autocompletion({ override: [...(options.completions ?? [])], icons: false }),
     EditorView.lineWrapping,
-    // Not Tab, by which keyboards leave the editor; not Mod-Enter either, which renders.
-    keymap.of([...closeBracketsKeymap, ...defaultKeymap.filter(({ key }) => key !== "Mod-Enter"), ...historyKeymap]),
-    language,
-    theme,
-    syntaxHighlighting(highlighting),
-    attributes.of(attributesFor(false)),
+    keymap.of([
+      // As in other editors; F3 finds the next match.
+      { key: "Ctrl-g", run: gotoLine, preventDefault: true },
+      ...closeBracketsKeymap,
+      ...completionKeymap,
+      ...searchKeymap,
+      // Not Tab, by which keyboards leave the editor; not Mod-Enter either, which renders.
+      ...defaultKeymap.filter(({ key }) => key !== "Mod-Enter"),
+      ...historyKeymap,
+    ]),
+    typingOverSelection,
+    language.of(currentLanguage),
+    editorTheme,
+    syntaxHighlighting(editorHighlighting),
+    attributes.of(contentAttributes()),
     EditorView.updateListener.of((update) => {
-      if (update.docChanged) onChange();
+      if (update.docChanged) options.onChange(update.state.doc.toString());
     }),
   ];
-  const view = new EditorView({ root, parent: frame, state: EditorState.create({ extensions }) });
+  const view = new EditorView({ root, parent: frame, state: EditorState.create({ extensions: extensions() }) });
+  // CodeMirror's own way back from a dialog does not know shadow roots.
+  for (const type of ["keydown", "click"]) {
+    root.addEventListener(type, ({ target }) => {
+      if (!(target instanceof Element) || target.closest(".cm-dialog") === null) return;
+      setTimeout(() => {
+        if (root.activeElement === null) view.focus();
+      });
+    });
+  }
+  // The search panel reads its fields when a key is released: not what is pasted by mouse or comes from an input method.
+  root.addEventListener("input", ({ target }) => {
+    if (target instanceof Element && target.closest(".cm-search") !== null) target.dispatchEvent(new Event("change"));
+  });
   return {
     get state() {
       return view.state;
     },
     text: () => view.state.doc.toString(),
     replace: (text) => {
+      hasError = false;
+      description.textContent = "";
       // A new state, so that "undo" does not lead into the previous document.
-      view.setState(EditorState.create({ doc: text, extensions }));
-      onChange();
+      view.setState(EditorState.create({ doc: text, extensions: extensions() }));
     },
     focus: () => view.focus(),
+    goTo: (offset) => {
+      const anchor = Math.min(offset, view.state.doc.length);
+      view.dispatch({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: "center" }) });
+      view.focus();
+    },
     mark: (message, range) => {
       description.textContent = message;
       const diagnostics: Diagnostic[] =
         message === null || range === null
           ? []
           : [{ ...clamped(range, view.state.doc.length), severity: "error", message }];
-      view.dispatch(setDiagnostics(view.state, diagnostics), {
-        effects: attributes.reconfigure(attributesFor(message !== null)),
+      const isSame = hasError === (message !== null);
+      hasError = message !== null;
+      view.dispatch(
+        setDiagnostics(view.state, diagnostics),
+        isSame ? {} : { effects: attributes.reconfigure(contentAttributes()) },
+      );
+    },
+    describe: (newLabel, newLanguage) => {
+      label = newLabel;
+      currentLanguage = newLanguage;
+      view.dispatch({
+        effects: [attributes.reconfigure(contentAttributes()), language.reconfigure(newLanguage)],
       });
     },
+    destroy: () => view.destroy(),
   };
 }
+
+/**
+ * Replaces a selection itself. Chromium would give what is typed over it the style of what was there, in an attribute that the page's policy
+ * stops and reports.
+ */
+const typingOverSelection = EditorView.domEventHandlers({
+  beforeinput: (event, view) => {
+    const { data: text, inputType } = event;
+    if (inputType !== "insertText" || text === null || text === "" || view.state.selection.main.empty) return false;
+    const { from, to } = view.state.selection.main;
+    const insert = () => view.state.update(view.state.replaceSelection(text), { userEvent: "input.type" });
+    event.preventDefault();
+    // As CodeMirror does with what it reads from the page: brackets, for one, are put around the selection.
+    const isHandled = view.state.facet(EditorView.inputHandler).some((handle) => handle(view, from, to, text, insert));
+    if (!isHandled) view.dispatch(insert());
+    return true;
+  },
+  // The events of an input method cannot be prevented, so it begins without a selection.
+  compositionstart: (_event, view) => {
+    if (!view.state.selection.main.empty)
+      view.dispatch(view.state.replaceSelection(""), { userEvent: "delete.selection" });
+    return false;
+  },
+});
 
 /** The range within the text, not empty unless the text is. */
 function clamped({ from, to }: { readonly from: number; readonly to: number }, length: number) {

@@ -1,8 +1,7 @@
-/**
- * Files of this machine as entries of `files`: chosen, or dropped, single or in folders.
- */
+/** Files of this machine: chosen, or dropped, single or in folders. */
 import type { Limits } from "../rules/limits.ts";
-import type { DraftFile } from "./draft.ts";
+import { folderOfArchive } from "./folder-archive.ts";
+import { belongsToProject, DATA_PATH, type FolderFile, SOURCE_PATH } from "./project-folder.ts";
 
 /** A file with the path that it had in a chosen or dropped folder. */
 export interface NamedFile {
@@ -10,19 +9,27 @@ export interface NamedFile {
   readonly file: File;
 }
 
+/** What somebody has added in one go. */
+export interface AddedFiles {
+  /** Whether they are the contents of one folder, rather than single files. */
+  readonly isFolder: boolean;
+  readonly files: readonly NamedFile[];
+}
+
 /** Folders within folders are followed down to here. */
 const MAX_FOLDER_DEPTH = 16;
 
-/** What browsers and desktops leave in folders. */
-const IGNORED = /(?:^|\/)(?:\.DS_Store|Thumbs\.db|\.git\/.*)$/;
-
 /** The files of a file input. */
-export function chosenFiles(files: Iterable<File>): NamedFile[] {
-  return [...files].map((file) => ({ path: withoutRoot(file.webkitRelativePath) || file.name, file }));
+export function chosenFiles(files: Iterable<File>): AddedFiles {
+  const chosen = [...files];
+  return {
+    isFolder: chosen.some(({ webkitRelativePath }) => webkitRelativePath !== ""),
+    files: chosen.map((file) => ({ path: withoutRoot(file.webkitRelativePath) || file.name, file })),
+  };
 }
 
 /** The files of a drop, those in folders included, at most `maxFiles`. Must be called within the event. */
-export async function droppedFiles(transfer: DataTransfer, maxFiles: number): Promise<NamedFile[]> {
+export async function droppedFiles(transfer: DataTransfer, maxFiles: number): Promise<AddedFiles> {
   const items = [...transfer.items];
   const entries = items.flatMap((item) => item.webkitGetAsEntry() ?? []);
   // What another page or program hands over may be a file without an entry.
@@ -30,12 +37,12 @@ export async function droppedFiles(transfer: DataTransfer, maxFiles: number): Pr
     .filter((item) => item.webkitGetAsEntry() === null)
     .flatMap((item) => item.getAsFile() ?? [])
     .map((file): NamedFile => ({ path: file.name, file }));
+  const isFolder = entries.length === 1 && found.length === 0 && entries[0]?.isDirectory === true;
   for (const entry of entries) {
     // The contents of a single folder are the project; of several, each is a folder of it.
-    const path = entry.isDirectory && entries.length === 1 ? "" : entry.name;
-    await collect(entry, path, MAX_FOLDER_DEPTH, maxFiles, found);
+    await collect(entry, isFolder ? "" : entry.name, MAX_FOLDER_DEPTH, maxFiles, found);
   }
-  return found;
+  return { isFolder, files: found };
 }
 
 async function collect(
@@ -56,7 +63,8 @@ async function collect(
       const part = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
       if (part.length === 0) return;
       for (const child of part) {
-        await collect(child, path === "" ? child.name : `${path}/${child.name}`, depth - 1, maxFiles, found);
+        const childPath = path === "" ? child.name : `${path}/${child.name}`;
+        if (belongsToProject(childPath)) await collect(child, childPath, depth - 1, maxFiles, found);
       }
     }
   }
@@ -67,38 +75,44 @@ function withoutRoot(path: string): string {
 }
 
 export interface ReadFiles {
-  readonly added: readonly DraftFile[];
-  /** One sentence per file that was not added. */
+  readonly isFolder: boolean;
+  readonly files: readonly FolderFile[];
+  /** One sentence per file that was not read. */
   readonly skipped: readonly string[];
 }
 
-/** Reads files into entries. A file over the limit is not read. */
-export async function readFiles(files: readonly NamedFile[], limits: Limits): Promise<ReadFiles> {
-  const added: DraftFile[] = [];
+/** Reads what was added. A file over the limit is not read; an archive that was added alone is the folder that it holds. */
+export async function readFiles({ isFolder, files }: AddedFiles, limits: Limits): Promise<ReadFiles> {
+  const [first] = files;
+  if (files.length === 1 && first !== undefined && /\.zip$/i.test(first.path)) return readArchive(first, limits);
+  const read: FolderFile[] = [];
   const skipped: string[] = [];
+  // The template and the data of a folder are no entries of `files`.
+  const maxFiles = limits.effective_max_files + 3;
   for (const { path, file } of files) {
-    if (IGNORED.test(path)) continue;
-    if (file.size > limits.max_inline_file_bytes) {
-      skipped.push(
-        `${path} was not added: it has ${file.size} bytes, and the limit for a file is ${limits.max_inline_file_bytes}.`,
-      );
-    } else if (added.length >= limits.effective_max_files) {
+    if (isFolder && !belongsToProject(path)) continue;
+    const isPart = path === SOURCE_PATH || path === DATA_PATH;
+    const maxBytes = isPart ? limits.max_request_body_bytes : limits.max_inline_file_bytes;
+    if (file.size > maxBytes) {
+      skipped.push(`${path} was not added: it has ${file.size} bytes, and the limit for a file is ${maxBytes}.`);
+    } else if (read.length >= maxFiles) {
       skipped.push(`${path} was not added: the limit for a request is ${limits.effective_max_files} files.`);
     } else {
       const bytes = await file.bytes().catch(() => null);
       if (bytes === null) skipped.push(`${path} was not added: it could not be read.`);
-      else added.push(draftFile(path, bytes));
+      else read.push({ path, bytes });
     }
   }
-  return { added, skipped };
+  return { isFolder, files: read, skipped };
 }
 
-/** The entry for a file: text where its bytes are UTF-8, Base64 otherwise. */
-function draftFile(key: string, bytes: Uint8Array): DraftFile {
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-    return { key, encoding: "text", contentJson: JSON.stringify(text), size: bytes.length };
-  } catch {
-    return { key, encoding: "base64", contentJson: `"${bytes.toBase64()}"`, size: bytes.length };
-  }
+async function readArchive({ path, file }: NamedFile, limits: Limits): Promise<ReadFiles> {
+  const maxBytes = limits.max_request_body_bytes;
+  const refused = (reason: string) => ({ isFolder: true, files: [], skipped: [`${path} was not opened: ${reason}`] });
+  if (file.size > maxBytes) return refused(`it has ${file.size} bytes, and the limit for a request is ${maxBytes}.`);
+  const bytes = await file.bytes().catch(() => null);
+  if (bytes === null) return refused("it could not be read.");
+  // The template, the data and the options come in addition.
+  const folder = folderOfArchive(bytes, { maxFiles: limits.effective_max_files + 3, maxBytes });
+  return typeof folder === "string" ? refused(folder) : { isFolder: true, files: folder, skipped: [] };
 }

@@ -25,10 +25,10 @@ export function make<Name extends keyof HTMLElementTagNameMap>(
 export function makeButton(
   text: string,
   attributes: Readonly<Record<string, string>>,
-  onPress: () => void,
+  onPress: () => void | Promise<void>,
 ): HTMLButtonElement {
   const button = make("button", { type: "button", ...attributes }, text);
-  button.addEventListener("click", onPress);
+  button.addEventListener("click", () => void onPress());
   return button;
 }
 

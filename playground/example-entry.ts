@@ -1,4 +1,4 @@
-/** An entry of `/playground/examples.json`, which is an array of them. */
+/** An example: its title is in the bundle of the page, all of it in `/playground/examples.json`, which is an array of them. */
 export interface ExampleEntry {
   readonly name: string;
   readonly title: string;

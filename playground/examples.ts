@@ -1,24 +1,31 @@
 /** The examples of the project as drafts: each is a request body, made from `examples/` when the page is built. */
 import { DEFAULT_LIMITS } from "../rules/limits.ts";
+import { isOutputFormat, OUTPUT_FIELDS } from "../rules/output-options.ts";
 import { parseRenderRequest } from "../rules/render-request.ts";
-import type { Draft, DraftFile } from "./draft.ts";
+import { type Draft, type DraftOutput, draftFile, FileContent } from "./draft.ts";
 import type { ExampleEntry } from "./example-entry.ts";
 
-/** What fills the page: `output` as its JSON value. */
-export type LoadedDraft = Pick<Draft, "source" | "data" | "files"> & { readonly output: object };
+let fetched: Promise<readonly ExampleEntry[]> | undefined;
 
-/** All examples. */
+/** All examples, fetched once. */
 export async function fetchExamples(): Promise<readonly ExampleEntry[]> {
-  const answer = await fetch("/playground/examples.json");
-  if (!answer.ok) throw new Error(`the examples answered ${answer.status}`);
-  return answer.json();
+  fetched ??= fetch("/playground/examples.json").then(async (answer) => {
+    if (!answer.ok) throw new Error(`the examples answered ${answer.status}`);
+    return answer.json();
+  });
+  try {
+    return await fetched;
+  } catch (error) {
+    fetched = undefined;
+    throw error;
+  }
 }
 
 /**
  * Takes a valid request body apart. `data` stays the text that it is: numbers keep their digits, and the editor shows it
  * as it was written.
  */
-export function draftOfBody(json: string): LoadedDraft {
+export function draftOfBody(json: string): Draft {
   const body = new TextEncoder().encode(json);
   const parsed = parseRenderRequest(body, DEFAULT_LIMITS);
   if (!parsed.ok) throw new Error(`not a request: ${parsed.problem.detail}`);
@@ -28,14 +35,23 @@ export function draftOfBody(json: string): LoadedDraft {
   return {
     source,
     data: data === null ? "" : text(data.start, data.end),
-    files: files.map(
-      ({ key, encoding, content, size }): DraftFile => ({
-        key,
-        encoding,
-        contentJson: `"${text(content.start, content.end)}"`,
-        size,
-      }),
-    ),
-    output,
+    files: files.map(({ key, encoding, content }) => {
+      const value: string = JSON.parse(`"${text(content.start, content.end)}"`);
+      return draftFile(key, new FileContent(encoding === "text" ? value : Uint8Array.fromBase64(value)));
+    }),
+    output: draftOutput(output),
+  };
+}
+
+/** The options of a draft from an `output` as a JSON value. What it has of other members is left out. */
+export function draftOutput(output: object): DraftOutput {
+  const values: { readonly [name: string]: unknown } = { ...output };
+  const members = OUTPUT_FIELDS.filter((name) => name !== "format" && values[name] !== undefined).map((name) => [
+    name,
+    JSON.stringify(values[name]),
+  ]);
+  return {
+    format: isOutputFormat(values.format) ? values.format : "pdf",
+    members: Object.fromEntries(members),
   };
 }

@@ -1,75 +1,114 @@
 /** The panel of `files`: a list with a key for each, a drop zone and two pickers. */
-
+import { suggestFileKey } from "../client/file-key-suggestion.ts";
 import { sizeInWords } from "../client/size-in-words.ts";
 import type { Limits } from "../rules/limits.ts";
-import type { DraftFile } from "./draft.ts";
-import { chosenFiles, droppedFiles, type NamedFile, readFiles } from "./dropped-files.ts";
+import { type DraftFile, draftFile, FileContent } from "./draft.ts";
+import type { DraftStore } from "./draft-store.ts";
+import { type AddedFiles, chosenFiles, droppedFiles, type ReadFiles, readFiles } from "./dropped-files.ts";
 import { byId, make, makeButton } from "./elements.ts";
+import { Notice } from "./notice.ts";
+import { draftOfFolder, type FolderFile } from "./project-folder.ts";
 
 export interface FilesPanel {
-  files(): readonly DraftFile[];
-  replace(files: readonly DraftFile[]): void;
+  /** Adds what was chosen or dropped. A folder with a template is a project. */
+  add(added: AddedFiles): Promise<void>;
   /** Shows a message at a file's row; `null` keys a message about all files. */
   mark(messages: ReadonlyMap<string | null, string>): void;
   focus(): void;
 }
 
-/** @param onChange called after every change; `limits` says what may be added at this moment */
-export function connectFilesPanel(limits: () => Limits, onChange: () => void): FilesPanel {
+export interface FilesPanelOptions {
+  readonly store: DraftStore;
+  /** What may be added at this moment. */
+  readonly limits: () => Limits;
+  /** Shows a file in a tab. */
+  readonly onOpen: (file: DraftFile) => void;
+  /** Takes over a folder with a `main.typ`, or single files with one. */
+  readonly onProject: (read: ReadFiles) => void;
+}
+
+interface Row {
+  readonly element: HTMLLIElement;
+  readonly input: HTMLInputElement;
+  readonly open: HTMLButtonElement;
+  readonly remove: HTMLButtonElement;
+  readonly kind: HTMLElement;
+  readonly size: HTMLElement;
+  readonly message: HTMLElement;
+  /** What the row shows. It is compared at each key press. */
+  shown: DraftFile | null;
+}
+
+export function connectFilesPanel({ store, limits, onOpen, onProject }: FilesPanelOptions): FilesPanel {
   const list = byId("files-list", HTMLUListElement);
-  const notice = byId("files-notice", HTMLElement);
+  const notice = new Notice(byId("files-notice", HTMLElement));
   const message = byId("files-message", HTMLElement);
   const count = byId("files-count", HTMLElement);
   const zone = byId("files-panel", HTMLElement);
   const addButton = byId("files-add", HTMLButtonElement);
-  let files: DraftFile[] = [];
-  let rows: HTMLLIElement[] = [];
+  const rows = new Map<number, Row>();
 
-  const add = async (named: readonly NamedFile[]) => {
-    if (named.length === 0) return;
-    const { added, skipped } = await readFiles(named, limits());
-    const keys = new Set(added.map(({ key }) => key));
-    files = [...files.filter(({ key }) => !keys.has(key)), ...added];
-    const summary = added.length === 0 ? [] : [`${added.length} file${added.length === 1 ? "" : "s"} added.`];
-    notice.textContent = [...summary, ...skipped].join(" ");
-    show();
-    onChange();
+  const fileOf = (id: number) => store.draft.files.find((file) => file.id === id);
+  const rename = (id: number, key: string) =>
+    store.edit({ files: store.draft.files.map((file) => (file.id === id ? { ...file, key } : file)) });
+  const undoTo = (files: readonly DraftFile[]) => () => store.edit({ files });
+
+  const add = async (added: AddedFiles) => {
+    if (added.files.length === 0) return;
+    const read = await readFiles(added, limits());
+    if (draftOfFolder(read.files) !== null) {
+      onProject(read);
+      return;
+    }
+    const before = store.draft.files;
+    const files = mergedFiles(before, read.files);
+    if (read.files.length > 0) store.edit({ files });
+    const summary =
+      read.files.length === 0 ? [] : [`${read.files.length} file${read.files.length === 1 ? "" : "s"} added.`];
+    notice.say([...summary, ...read.skipped].join(" "), read.files.length === 0 ? undefined : undoTo(before));
+  };
+
+  const makeRow = (id: number): Row => {
+    const input = make("input", { type: "text", autocomplete: "off", spellcheck: "false" });
+    input.addEventListener("input", () => rename(id, input.value));
+    const open = makeButton("Open", { class: "link-button" }, () => {
+      const file = fileOf(id);
+      if (file !== undefined) onOpen(file);
+    });
+    const remove = makeButton("×", { class: "icon-button" }, () => {
+      const before = store.draft.files;
+      const index = before.findIndex((file) => file.id === id);
+      const key = before[index]?.key ?? "";
+      store.edit({ files: before.filter((file) => file.id !== id) });
+      notice.say(`${key} removed.`, undoTo(before));
+      const { files } = store.draft;
+      const next = files[Math.min(index, files.length - 1)];
+      ((next && rows.get(next.id)?.input) ?? addButton).focus();
+    });
+    const kind = make("span", { class: "file-kind" });
+    const size = make("span", { class: "file-size" });
+    const text = make("p", { class: "message" });
+    const element = make("li", {}, input, open, kind, size, remove, text);
+    return { element, input, open, remove, kind, size, message: text, shown: null };
   };
 
   const show = () => {
-    rows = files.map((file, index) => row(file, index));
-    list.replaceChildren(...rows);
+    const { files } = store.draft;
+    const ids = new Set(files.map(({ id }) => id));
+    for (const [id, { element }] of rows) {
+      if (ids.has(id)) continue;
+      element.remove();
+      rows.delete(id);
+    }
+    for (const [index, file] of files.entries()) {
+      const row = rows.get(file.id) ?? makeRow(file.id);
+      rows.set(file.id, row);
+      // Moving an element takes its focus away.
+      if (list.children[index] !== row.element) list.insertBefore(row.element, list.children[index] ?? null);
+      fillRow(row, file, index);
+    }
     count.textContent = files.length === 0 ? "" : String(files.length);
     zone.classList.toggle("is-empty", files.length === 0);
-  };
-
-  const row = (file: DraftFile, index: number): HTMLLIElement => {
-    const id = `file-${index}`;
-    const input = make("input", {
-      type: "text",
-      id,
-      value: file.key,
-      "aria-label": `Path of file ${index + 1}`,
-      "aria-describedby": `${id}-message`,
-      autocomplete: "off",
-      spellcheck: "false",
-    });
-    input.addEventListener("input", () => {
-      const current = files[index];
-      if (current === undefined) return;
-      files = files.with(index, { ...current, key: input.value });
-      onChange();
-    });
-    const remove = makeButton("×", { class: "icon-button", "aria-label": `Remove ${file.key}` }, () => {
-      files = files.toSpliced(index, 1);
-      notice.textContent = `${file.key} removed.`;
-      show();
-      onChange();
-      (rows[Math.min(index, rows.length - 1)]?.querySelector("input") ?? addButton).focus();
-    });
-    const kind = make("span", { class: "file-kind" }, file.encoding === "text" ? "text" : "binary");
-    const size = make("span", { class: "file-size" }, sizeInWords(file.size));
-    return make("li", {}, input, kind, size, remove, make("p", { class: "message", id: `${id}-message` }));
   };
 
   for (const [button, input] of [
@@ -83,6 +122,18 @@ export function connectFilesPanel(limits: () => Limits, onChange: () => void): F
       picker.value = "";
     });
   }
+  byId("file-new", HTMLButtonElement).addEventListener("click", () => {
+    const { files } = store.draft;
+    const file = draftFile(
+      suggestFileKey(
+        "new.typ",
+        files.map(({ key }) => key),
+      ),
+      new FileContent(""),
+    );
+    store.edit({ files: [...files, file] });
+    onOpen(file);
+  });
 
   // Anywhere on the page: a file that misses the zone would replace the page otherwise.
   addEventListener("dragover", (event) => {
@@ -98,32 +149,71 @@ export function connectFilesPanel(limits: () => Limits, onChange: () => void): F
     if (!event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault();
     document.getElementById("files-tab")?.click();
-    const failed = () => {
-      notice.textContent = "The dropped items cannot be read.";
-    };
-    droppedFiles(event.dataTransfer, limits().effective_max_files + 1)
+    droppedFiles(event.dataTransfer, limits().effective_max_files + 4)
       .then(add)
-      .catch(failed);
+      .catch(() => notice.say("The dropped items cannot be read."));
   });
 
+  store.onChange((change) => {
+    if (change === "replace") notice.say("");
+    show();
+  });
   show();
   return {
-    files: () => files,
-    replace: (replacement) => {
-      files = [...replacement];
-      notice.textContent = "";
-      show();
-      onChange();
-    },
+    add,
     mark: (messages) => {
       message.textContent = messages.get(null) ?? "";
-      for (const [index, { key }] of files.entries()) {
+      const { files } = store.draft;
+      for (const { id, key } of files) {
+        const row = rows.get(id);
+        if (row === undefined) continue;
         const text = messages.get(key) ?? "";
-        const place = document.getElementById(`file-${index}-message`);
-        if (place !== null) place.textContent = text;
-        document.getElementById(`file-${index}`)?.setAttribute("aria-invalid", String(text !== ""));
+        row.input.setAttribute("aria-invalid", String(text !== ""));
+        row.message.replaceChildren(text);
+        if (text === "") continue;
+        const better = suggestFileKey(
+          key,
+          files.filter((other) => other.id !== id).map((other) => other.key),
+        );
+        if (better === key) continue;
+        const use = makeButton(`Rename to ${better}`, { class: "link-button" }, () => {
+          rename(id, better);
+          row.input.focus();
+        });
+        row.message.append(" ", use);
       }
     },
     focus: () => (list.querySelector<HTMLElement>('[aria-invalid="true"]') ?? addButton).focus(),
   };
+}
+
+function fillRow(row: Row, file: DraftFile, index: number) {
+  const { element, input, open, remove, kind, size, message } = row;
+  const { key, content } = file;
+  const id = `file-${index}`;
+  if (row.shown === file && input.id === id) return;
+  row.shown = file;
+  if (input.id !== id) {
+    input.id = id;
+    message.id = `${id}-message`;
+    input.setAttribute("aria-label", `Path of file ${index + 1}`);
+    input.setAttribute("aria-describedby", message.id);
+  }
+  if (element.dataset.key !== key) {
+    element.dataset.key = key;
+    open.setAttribute("aria-label", `Open ${key}`);
+    remove.setAttribute("aria-label", `Remove ${key}`);
+  }
+  if (input.value !== key) input.value = key;
+  kind.textContent = content.encoding === "text" ? "text" : "binary";
+  size.textContent = sizeInWords(content.size);
+}
+
+/** The files with others added. One with the same key is replaced. */
+export function mergedFiles(files: readonly DraftFile[], added: readonly FolderFile[]): DraftFile[] {
+  const keys = new Set(added.map(({ path }) => path));
+  return [
+    ...files.filter(({ key }) => !keys.has(key)),
+    ...added.map(({ path, bytes }) => draftFile(path, FileContent.ofBytes(bytes))),
+  ];
 }

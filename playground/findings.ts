@@ -3,6 +3,7 @@
  * validates by.
  */
 
+import { requestTooLarge } from "../rules/declared-size.ts";
 import { isValidKey } from "../rules/files-rules.ts";
 import { JsonCursor } from "../rules/json/cursor.ts";
 import type { Limits } from "../rules/limits.ts";
@@ -10,7 +11,7 @@ import { OUTPUT_FIELDS, type OutputField } from "../rules/output-options.ts";
 import { OUTPUT_RULES } from "../rules/output-rules.ts";
 import type { Problem, ValidationError } from "../rules/problem.ts";
 import { parseRenderRequest } from "../rules/render-request.ts";
-import { type Draft, requestBody } from "./draft.ts";
+import { type Draft, type DraftFile, FileContent, requestBody, requestBytes } from "./draft.ts";
 
 /** Where a message belongs. */
 export type Place =
@@ -35,21 +36,30 @@ export interface ProblemReport {
 
 /** The verdict on a draft. */
 export type Verdict =
-  | { readonly ok: true; readonly body: string }
+  | { readonly ok: true }
   | { readonly ok: false; readonly problem: ProblemReport | null; readonly findings: readonly Finding[] };
 
-/** Validates a draft as the service will. `problem` is null when `data` is not JSON, so that there is no body yet. */
+/**
+ * Validates a draft as the service will. `problem` is null when `data` is not JSON, so that there is no request yet.
+ *
+ * It runs while people type, so the contents of files, which may be megabytes, are validated apart: each once.
+ */
 export function validateDraft(draft: Draft, limits: Limits): Verdict {
   const malformedAt = jsonErrorOffset(draft.data);
-  const checked = malformedAt === null ? draft : { ...draft, data: "" };
-  const body = requestBody(checked);
-  const parsed = parseRenderRequest(new TextEncoder().encode(body), limits);
-  if (malformedAt === null && parsed.ok) return { ok: true, body };
+  const files = draft.files.map((file) => ({ ...file, content: NO_CONTENT }));
+  const body = encode(requestBody({ ...draft, files, ...(malformedAt !== null && { data: "" }) }));
+  const parsed = parseRenderRequest(body, limits);
+  const problems = [
+    ...(parsed.ok ? [] : [parsed.problem]),
+    ...draft.files.flatMap((file) => contentProblem(file, limits) ?? []),
+  ];
+  if (problems.length === 0) problems.push(...sizeProblem(body.length, draft, limits));
+  if (malformedAt === null && problems.length === 0) return { ok: true };
   const keys = draft.files.map(({ key }) => key);
-  const findings = parsed.ok ? [] : findingsOf(parsed.problem, keys);
+  const findings = problems.flatMap((problem) => findingsOf(problem, keys));
   // The service names the first problem only. That of the options is shown beside one of the template, data or files.
   if (!findings.some(({ place }) => isOutputField(place.field))) findings.push(...outputFindings(draft, limits));
-  if (malformedAt === null) return { ok: false, problem: parsed.ok ? null : parsed.problem, findings };
+  if (malformedAt === null) return { ok: false, problem: problems[0] ?? null, findings };
   const message = `Not valid JSON: ${placeOf(draft.data, malformedAt)}`;
   return {
     ok: false,
@@ -58,9 +68,44 @@ export function validateDraft(draft: Draft, limits: Limits): Verdict {
   };
 }
 
+const NO_CONTENT: FileContent = new FileContent("");
+
+/** What is wrong with a content, by the limits and the key that it was validated with. */
+interface ContentVerdict {
+  readonly key: string;
+  readonly limits: Limits;
+  readonly problem: Problem | null;
+}
+
+const contentVerdicts = new WeakMap<FileContent, ContentVerdict>();
+
+/** What is wrong with the content of a file. What is wrong with its key is found with the other keys. */
+function contentProblem(file: DraftFile, limits: Limits): Problem | null {
+  const key = isValidKey(file.key) ? file.key : "file";
+  const known = contentVerdicts.get(file.content);
+  if (known?.key === key && known.limits === limits) return known.problem;
+  const draft: Draft = { source: "x", data: "", files: [{ ...file, key }], output: { format: "pdf", members: {} } };
+  const parsed = parseRenderRequest(requestBytes(draft), { ...limits, effective_max_files: 1 });
+  const problem = parsed.ok ? null : parsed.problem;
+  contentVerdicts.set(file.content, { key, limits, problem });
+  return problem;
+}
+
+/** @param bytesWithoutContents the size of the body with empty files */
+function sizeProblem(bytesWithoutContents: number, { files }: Draft, limits: Limits): Problem[] {
+  // Text has escapes as well: what they add is known when the request is sent.
+  const contents = files.map(({ content }) => (content.encoding === "text" ? content.size : content.encoded.length));
+  const size = contents.reduce((sum, each) => sum + each, bytesWithoutContents);
+  return size > limits.max_request_body_bytes ? [requestTooLarge({ contentLength: String(size) }, limits)] : [];
+}
+
+function encode(body: string): Uint8Array {
+  return new TextEncoder().encode(body);
+}
+
 function outputFindings({ output }: Draft, limits: Limits): Finding[] {
   const body = requestBody({ source: "x", data: "", files: [], output });
-  const parsed = parseRenderRequest(new TextEncoder().encode(body), limits);
+  const parsed = parseRenderRequest(encode(body), limits);
   return parsed.ok ? [] : findingsOf(parsed.problem, []);
 }
 
@@ -106,6 +151,8 @@ function placeOfCode(code: string, context: { readonly [name: string]: unknown }
     case "template_source_too_large":
     case "template_compile_failed":
       return { field: "source" };
+    case "request_too_large":
+      return { field: "files", keys: [] };
     case "invalid_file_data":
     case "template_file_too_large":
       return { field: "files", keys: typeof key === "string" ? [key] : [] };

@@ -1,172 +1,162 @@
 /** The playground: puts the parts of the page together. */
-import { json } from "@codemirror/lang-json";
 import { DEFAULT_LIMITS, type Limits } from "../rules/limits.ts";
-import type { OutputField } from "../rules/output-options.ts";
 import { PROBLEMS } from "../rules/problem.ts";
 import { connectToken, readToken } from "./api-token.ts";
+import { readStored, writeStored } from "./browser-storage.ts";
 import { createCodeEditor } from "./code-editor.ts";
-import { BODY_FILE_NAME, curlCommand, MAX_INLINE_BODY_CODE_UNITS } from "./curl.ts";
-import { rangeOfPath } from "./data-range.ts";
+import { completionsFor } from "./completions.ts";
+import { connectCurlDialog } from "./curl-dialog.ts";
+import { loadPdfViewer } from "./document-view.ts";
 import type { Draft } from "./draft.ts";
+import { DraftKeeper, type KeepState } from "./draft-keeper.ts";
+import { DraftStore } from "./draft-store.ts";
+import { connectDraftsDialog } from "./drafts-dialog.ts";
+import { chosenFiles, type ReadFiles } from "./dropped-files.ts";
 import { byId, makeButton, saveFile } from "./elements.ts";
-import { draftOfBody, fetchExamples, type LoadedDraft } from "./examples.ts";
-import { connectFilesPanel } from "./files-panel.ts";
+import { draftOfBody, fetchExamples } from "./examples.ts";
+import { connectFileTabs } from "./file-tabs.ts";
+import { connectFilesPanel, mergedFiles } from "./files-panel.ts";
 import { type Finding, findingsOf, type ProblemReport, type Verdict, validateDraft } from "./findings.ts";
+import { FIRST_DRAFT } from "./first-draft.ts";
+import { archiveOf } from "./folder-archive.ts";
+import { fontWarnings } from "./font-warnings.ts";
+import { jsonLanguage } from "./languages.ts";
+import { Notice } from "./notice.ts";
 import { connectOutputPanel } from "./output-panel.ts";
-
+import { DATA_PATH, draftOfFolder, folderOfDraft, SOURCE_PATH } from "./project-folder.ts";
+import { type RenderCause, RenderSession, type SettledOutcome } from "./render-session.ts";
+import { dataRange, markFindings, type RequestFields } from "./request-findings.ts";
 import { ResultView } from "./result-view.ts";
-import { callRender, fetchLimits } from "./service-call.ts";
+import { fetchLimits } from "./service-call.ts";
 import { connectTabs } from "./tabs.ts";
 import { typstLanguage } from "./typst-language.ts";
 
+/** The examples by name and title. The bundler puts them here, so that their buttons do not wait for what they hold. */
+declare const EXAMPLE_TITLES: readonly { readonly name: string; readonly title: string }[];
+
 /** Validation waits for a pause in typing. */
 const VALIDATION_DELAY_MILLISECONDS = 150;
-
-const COPIED_MILLISECONDS = 2000;
-
-/** What the page begins with: it needs no file and shows what the service does. */
-const FIRST_DRAFT: LoadedDraft = {
-  source: `#set page(width: 148mm, height: 105mm, margin: 14mm)
-#set text(size: 11pt)
-
-= Hello, #data.name!
-
-This page was made from #data.items.len() items:
-
-#table(
-  columns: (1fr, auto),
-  stroke: 0.5pt + gray,
-  ..data.items.map(item => (item.name, str(item.price))).flatten(),
-)
-`,
-  data: `{
-  "name": "world",
-  "items": [
-    { "name": "Paper", "price": 4.5 },
-    { "name": "Ink", "price": 12 }
-  ]
-}`,
-  files: [],
-  output: { format: "pdf", filename: "hello.pdf" },
-};
+/** A download reads its object URL after the click. */
+const DOWNLOAD_MILLISECONDS = 60_000;
+const COPY_NOTICE =
+  "This draft is open in another tab, so this tab works on a copy. Neither overwrites the other; both are under “Drafts”.";
+/** Whether typing renders, in the browser's local storage. */
+const RENDERS_WHILE_TYPING_KEY = "render-while-typing";
 
 let limits: Limits = DEFAULT_LIMITS;
 let pendingValidation: ReturnType<typeof setTimeout> | undefined;
-let running: AbortController | null = null;
-let isLoading = false;
+/** The last draft that was rendered. */
+let renderedDraft: Draft | null = null;
 
-const showPanel = connectTabs(byId("tabs", HTMLElement));
-const source = createCodeEditor(
-  byId("source-editor", HTMLElement),
-  "Template (Typst)",
-  typstLanguage,
-  scheduleValidation,
+// While people write. The first render finds it there, or waits for the rest of it.
+const viewerLoaded = loadPdfViewer().then(
+  () => {},
+  () => {},
 );
-const data = createCodeEditor(byId("data-editor", HTMLElement), "Data (JSON)", json(), scheduleValidation);
-const files = connectFilesPanel(() => limits, scheduleValidation);
-const output = connectOutputPanel(scheduleValidation);
+const store = new DraftStore(FIRST_DRAFT);
+const keeper = new DraftKeeper(store, showKeepState);
+const restored = await keeper.start();
+
+const tabs = connectTabs(byId("tabs", HTMLElement));
+const notice = new Notice(byId("notice", HTMLElement));
+const source = createCodeEditor(byId("source-editor", HTMLElement), {
+  label: "Template (Typst)",
+  language: typstLanguage,
+  completions: completionsFor(
+    () => store.draft,
+    () => SOURCE_PATH,
+  ),
+  onChange: (text) => store.edit({ source: text }),
+});
+const data = createCodeEditor(byId("data-editor", HTMLElement), {
+  label: "Data (JSON)",
+  language: jsonLanguage,
+  onChange: (text) => store.edit({ data: text }),
+});
+const openFile = connectFileTabs(store, tabs, byId("editor-card", HTMLElement));
+const files = connectFilesPanel({ store, limits: () => limits, onOpen: openFile, onProject: loadProject });
+const output = connectOutputPanel(store);
+const fields: RequestFields = { source, data, files, output };
 const result = new ResultView(goTo);
 const token = connectToken(() => void updateLimits());
 const renderButton = byId("render", HTMLButtonElement);
+const session = new RenderSession({ draft: () => store.draft, prepare, onProgress, onOutcome });
 
-renderButton.addEventListener("click", () => void render());
+store.onChange((change) => {
+  if (change === "replace") showTexts();
+  scheduleValidation();
+  result.markOutdated();
+  session.draftChanged();
+});
+renderButton.addEventListener("click", () => session.request("asked"));
 addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
   event.preventDefault();
-  void render();
+  session.request("asked");
 });
-connectCurl();
-load(FIRST_DRAFT);
+connectRenderWhileTyping();
+connectArchive();
+connectDraftsDialog(keeper, (isCopy) => {
+  notice.say(isCopy ? COPY_NOTICE : "Draft opened.");
+  tabs.show("source-panel");
+});
+connectCurlDialog(() => {
+  if (validate().ok) return store.draft;
+  session.request("asked");
+  return null;
+});
+showExamples();
+showTexts();
+validate();
 result.showMessage("Nothing rendered yet", "Choose an example or write a template, then press Render.");
-void showExamples();
-void updateLimits();
+if (restored === "copy") notice.say(COPY_NOTICE);
+// On a slow line, what shows the first render comes before what can wait.
+void viewerLoaded
+  .then(updateLimits)
+  .then(fetchExamples)
+  .catch(() => {});
 
-function draft(): Draft {
-  return { source: source.text(), data: data.text(), files: files.files(), output: output.output() };
-}
-
-function load(loaded: LoadedDraft): void {
-  isLoading = true;
-  source.replace(loaded.source);
-  data.replace(loaded.data);
-  files.replace(loaded.files);
-  output.replace(loaded.output);
-  isLoading = false;
-  validate();
+function showTexts(): void {
+  source.replace(store.draft.source);
+  data.replace(store.draft.data);
 }
 
 function scheduleValidation(): void {
-  if (isLoading) return;
   clearTimeout(pendingValidation);
   pendingValidation = setTimeout(validate, VALIDATION_DELAY_MILLISECONDS);
 }
 
 function validate(): Verdict {
   clearTimeout(pendingValidation);
-  const verdict = validateDraft(draft(), limits);
+  const verdict = validateDraft(store.draft, limits);
   const findings = verdict.ok ? [] : verdict.findings;
-  mark(findings);
+  markFindings(fields, findings);
   const unplaced = !verdict.ok && findings.length === 0 ? (verdict.problem?.detail ?? "") : "";
   const count = findings.length;
   const state = byId("validation", HTMLElement);
   state.dataset.state = verdict.ok ? "valid" : "invalid";
-  state.textContent = verdict.ok ? "Valid request" : unplaced || `${count} problem${count === 1 ? "" : "s"}`;
+  const text = verdict.ok ? "Valid request" : unplaced || `${count} problem${count === 1 ? "" : "s"}`;
+  if (state.textContent !== text) state.textContent = text;
   return verdict;
 }
 
-/** Shows findings at their fields, and how many each tab has. */
-function mark(findings: readonly Finding[]): void {
-  const fileMessages = new Map<string | null, string>();
-  const outputMessages = new Map<OutputField, string>();
-  const first: Partial<Record<"source" | "data", Finding>> = {};
-  const counts = { source: 0, data: 0, files: 0 };
-  for (const finding of findings) {
-    const { place, message } = finding;
-    switch (place.field) {
-      case "source":
-      case "data":
-        counts[place.field]++;
-        first[place.field] ??= finding;
-        break;
-      case "files":
-        counts.files++;
-        for (const key of place.keys.length === 0 ? [null] : place.keys) fileMessages.set(key, message);
-        break;
-      default:
-        outputMessages.set(place.field, message);
-    }
-  }
-  files.mark(fileMessages);
-  output.mark(outputMessages);
-  source.mark(first.source?.message ?? null, null);
-  data.mark(first.data?.message ?? null, dataRange(first.data));
-  byId("source-message", HTMLElement).textContent = first.source?.message ?? "";
-  byId("data-message", HTMLElement).textContent = first.data?.message ?? "";
-  for (const name of ["source", "data", "files"] as const) {
-    const badge = byId(`${name}-badge`, HTMLElement);
-    badge.hidden = counts[name] === 0;
-    badge.textContent = counts[name] === 0 ? "" : `${counts[name]}`;
-    badge.setAttribute("aria-label", `${counts[name]} problem${counts[name] === 1 ? "" : "s"}`);
-  }
-}
-
-function dataRange(finding: Finding | undefined) {
-  if (finding?.place.field !== "data") return null;
-  const { offset, path } = finding.place;
-  if (offset !== undefined) return { from: offset, to: offset + 1 };
-  return path === undefined ? null : rangeOfPath(data.state, path);
-}
-
 /** Moves the focus to the field of a finding. */
-function goTo({ place }: Finding): void {
+function goTo(finding: Finding): void {
+  const { place } = finding;
   switch (place.field) {
     case "source":
-    case "data":
-      showPanel(`${place.field}-panel`);
-      (place.field === "source" ? source : data).focus();
+      tabs.show("source-panel");
+      source.focus();
       break;
+    case "data": {
+      tabs.show("data-panel");
+      const range = dataRange(data, finding);
+      if (range === null) data.focus();
+      else data.goTo(range.from);
+      break;
+    }
     case "files":
-      showPanel("files-panel");
+      tabs.show("files-panel");
       files.focus();
       break;
     default:
@@ -174,45 +164,42 @@ function goTo({ place }: Finding): void {
   }
 }
 
-async function render(): Promise<void> {
-  if (running !== null) return;
+function prepare(cause: RenderCause) {
   const verdict = validate();
+  const isAsked = cause === "asked";
   if (!verdict.ok) {
-    showProblem(
-      verdict.problem ?? { code: "invalid_request", detail: "The data is not JSON.", context: {} },
-      verdict.findings,
-    );
-    const [first] = verdict.findings;
+    if (!isAsked) return null;
+    const { problem, findings } = verdict;
+    showProblem(problem ?? { code: "invalid_request", detail: "The data is not JSON.", context: {} }, findings);
+    const [first] = findings;
     if (first !== undefined) goTo(first);
-    return;
+    return null;
   }
   if (readToken() === "") {
-    token.open();
-    return;
+    if (isAsked) token.open();
+    return null;
   }
-  const controller = new AbortController();
-  running = controller;
-  renderButton.disabled = true;
-  result.scrollIntoView();
-  const started = performance.now();
-  const outcome = await callRender(
-    { body: verdict.body, data: data.text() },
-    readToken(),
-    controller.signal,
-    result.showProgress(() => controller.abort()),
-  );
-  running = null;
-  renderButton.disabled = false;
+  if (isAsked) result.scrollIntoView();
+  return { draft: store.draft, token: readToken() };
+}
+
+function onProgress(progress: Parameters<ResultView["showProgress"]>[0]): void {
+  result.showProgress(progress, () => session.cancel());
+}
+
+function onOutcome(outcome: SettledOutcome, draft: Draft, elapsedSeconds: number): void {
   switch (outcome.kind) {
     case "document":
-      await result.showDocument(outcome.document, (performance.now() - started) / 1000);
+      void result.showDocument(outcome.document, elapsedSeconds);
+      void warnOfFonts(draft);
+      if (draft !== store.draft) result.markOutdated();
       break;
     case "problem": {
       const findings = findingsOf(
         outcome.problem,
-        files.files().map(({ key }) => key),
+        draft.files.map(({ key }) => key),
       );
-      if (findings.length > 0) mark(findings);
+      if (findings.length > 0) markFindings(fields, findings);
       if (outcome.problem.code === "forbidden") token.show("rejected");
       result.showProblem({ ...outcome.problem, findings });
       break;
@@ -222,8 +209,24 @@ async function render(): Promise<void> {
       renderButton.focus();
       break;
     case "unreachable":
-      result.showMessage("The service cannot be reached", "Check the connection, then render again.");
+      if (outcome.reason === "offline") {
+        result.showMessage(
+          "You are offline",
+          rendersWhileTyping()
+            ? "The page renders again when the connection is back."
+            : "Render again when the connection is back.",
+        );
+      } else {
+        result.showMessage("The service cannot be reached", "Check the connection, then render again.");
+      }
   }
+}
+
+async function warnOfFonts(draft: Draft): Promise<void> {
+  renderedDraft = draft;
+  const warnings = await fontWarnings(draft);
+  // Another one may have been rendered meanwhile.
+  if (renderedDraft === draft) result.showWarnings(warnings);
 }
 
 function showProblem(problem: ProblemReport, findings: readonly Finding[]): void {
@@ -234,7 +237,7 @@ function showProblem(problem: ProblemReport, findings: readonly Finding[]): void
 /** Validates by the limits of this deployment, once there is a token for them. */
 async function updateLimits(): Promise<void> {
   const used = readToken();
-  if (used === "") return;
+  if (used === "" || !navigator.onLine) return;
   const outcome = await fetchLimits(used);
   // Another one may have been entered meanwhile.
   if (readToken() !== used) return;
@@ -244,58 +247,84 @@ async function updateLimits(): Promise<void> {
   validate();
 }
 
-async function showExamples(): Promise<void> {
+/** Shows another draft. The one before stays among the kept drafts if it was edited, and comes back by "Undo". */
+async function begin(draft: Draft, text: string, { isEdited }: { readonly isEdited: boolean }): Promise<void> {
+  const undo = await keeper.begin(draft, { isEdited });
+  tabs.show("source-panel");
+  notice.say(text, () => void undo());
+}
+
+/** Takes over a folder with a template. Single files are added to those of the draft instead. */
+function loadProject({ isFolder, files: added, skipped }: ReadFiles): void {
+  const project = draftOfFolder(added);
+  if (project === null) return;
+  const { draft } = store;
+  const hasData = added.some(({ path }) => path === DATA_PATH);
+  const others = added.filter(({ path }) => path !== SOURCE_PATH && path !== DATA_PATH);
+  const merged: Draft = {
+    source: project.source,
+    data: hasData ? project.data : draft.data,
+    files: mergedFiles(draft.files, others),
+    output: draft.output,
+  };
+  const text = [isFolder ? "Project loaded." : `${SOURCE_PATH} is now the template.`, ...skipped].join(" ");
+  void begin(isFolder ? project : merged, text, { isEdited: true });
+}
+
+function showExamples(): void {
   const list = byId("examples", HTMLElement);
-  const examples = await fetchExamples().catch(() => []);
   list.append(
-    ...examples.map(({ title, body }) =>
-      makeButton(title, { class: "chip" }, () => {
-        load(draftOfBody(body));
-        showPanel("source-panel");
-        byId("status", HTMLElement).textContent = `Example loaded: ${title}`;
+    ...EXAMPLE_TITLES.map(({ name, title }) =>
+      makeButton(title, { class: "chip" }, async () => {
+        const example = (await fetchExamples().catch(() => [])).find((each) => each.name === name);
+        if (example === undefined) notice.say("The examples cannot be loaded. Check the connection, then try again.");
+        else await begin(draftOfBody(example.body), `Example loaded: ${title}.`, { isEdited: false });
       }),
     ),
   );
 }
 
-function connectCurl(): void {
-  const dialog = byId("curl-dialog", HTMLDialogElement);
-  const text = byId("curl-text", HTMLTextAreaElement);
-  const copy = byId("curl-copy", HTMLButtonElement);
-  const save = byId("curl-save", HTMLButtonElement);
-  byId("curl-button", HTMLButtonElement).addEventListener("click", () => {
-    const verdict = validate();
-    if (!verdict.ok) {
-      void render();
+function connectArchive(): void {
+  byId("archive-save", HTMLButtonElement).addEventListener("click", () => {
+    const folder = folderOfDraft(store.draft);
+    if (typeof folder === "string") {
+      notice.say(folder);
       return;
     }
-    const { format, members } = output.output();
-    const extension = members.archive === undefined ? format : "zip";
-    text.value = curlCommand(location.origin, verdict.body, `document.${extension}`);
-    const isFile = verdict.body.length > MAX_INLINE_BODY_CODE_UNITS;
-    save.hidden = !isFile;
-    byId("curl-hint", HTMLElement).hidden = !isFile;
-    save.onclick = () => {
-      const url = URL.createObjectURL(new Blob([verdict.body], { type: "application/json" }));
-      saveFile(url, BODY_FILE_NAME);
-      URL.revokeObjectURL(url);
-    };
-    dialog.showModal();
+    const url = URL.createObjectURL(new Blob([archiveOf(folder)], { type: "application/zip" }));
+    saveFile(url, "draft.zip");
+    setTimeout(() => URL.revokeObjectURL(url), DOWNLOAD_MILLISECONDS);
   });
-  byId("curl-close", HTMLButtonElement).addEventListener("click", () => dialog.close());
-  copy.addEventListener("click", () => {
-    const say = (label: string) => {
-      copy.textContent = label;
-      setTimeout(() => {
-        copy.textContent = "Copy";
-      }, COPIED_MILLISECONDS);
-    };
-    navigator.clipboard.writeText(text.value).then(
-      () => say("Copied"),
-      () => {
-        text.select();
-        say("Press Ctrl+C");
-      },
-    );
+  const picker = byId("archive-input", HTMLInputElement);
+  byId("archive-open", HTMLButtonElement).addEventListener("click", () => picker.click());
+  picker.addEventListener("change", () => {
+    tabs.show("files-panel");
+    void files.add(chosenFiles(picker.files ?? []));
+    picker.value = "";
   });
+}
+
+function rendersWhileTyping(): boolean {
+  return byId("render-while-typing", HTMLInputElement).checked;
+}
+
+function connectRenderWhileTyping(): void {
+  const box = byId("render-while-typing", HTMLInputElement);
+  box.checked = readStored("local", RENDERS_WHILE_TYPING_KEY) === "on";
+  session.rendersWhileTyping = box.checked;
+  box.addEventListener("change", () => {
+    writeStored("local", RENDERS_WHILE_TYPING_KEY, box.checked ? "on" : "off");
+    session.rendersWhileTyping = box.checked;
+  });
+}
+
+function showKeepState(state: KeepState): void {
+  const element = byId("keep-state", HTMLElement);
+  element.dataset.state = state.kind;
+  element.textContent = {
+    "nothing to keep": "",
+    saving: "Saving…",
+    kept: "Draft kept in this browser",
+    "not kept": state.kind === "not kept" ? state.reason : "",
+  }[state.kind];
 }

@@ -8,13 +8,11 @@ import {
   PDF_VERSIONS,
 } from "../rules/output-options.ts";
 import { PDF_A_VERSION } from "../rules/output-rules.ts";
-import type { DraftOutput } from "./draft.ts";
+import { type DraftOutput, outputJson } from "./draft.ts";
+import type { DraftStore } from "./draft-store.ts";
 import { byId, make } from "./elements.ts";
 
 export interface OutputPanel {
-  output(): DraftOutput;
-  /** Fills the fields from the `output` of a request. */
-  replace(output: object): void;
   mark(messages: ReadonlyMap<OutputField, string>): void;
   focus(field: OutputField): void;
 }
@@ -22,8 +20,8 @@ export interface OutputPanel {
 /** A JSON number as a person types it. Anything else is sent as a string, for the rules to reject. */
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/;
 
-/** @param onChange called after every change */
-export function connectOutputPanel(onChange: () => void): OutputPanel {
+/** Connects the form with the options of the store's draft. */
+export function connectOutputPanel(store: DraftStore): OutputPanel {
   const form = byId("output-form", HTMLFormElement);
   const version = byId("output-version", HTMLSelectElement);
   const profile = byId("output-profile", HTMLSelectElement);
@@ -80,34 +78,38 @@ export function connectOutputPanel(onChange: () => void): OutputPanel {
     }
   };
 
+  const output = (): DraftOutput => {
+    const members: Partial<Record<OutputField, string>> = {};
+    for (const name of fieldsOf(format())) {
+      const value = jsonOf(name);
+      if (value !== null) members[name] = value;
+    }
+    return { format: format(), members };
+  };
+
+  const fill = (options: DraftOutput) => {
+    const members: { readonly [name: string]: unknown } = JSON.parse(outputJson(options));
+    const standards: readonly unknown[] = Array.isArray(members.standards) ? members.standards : [];
+    for (const radio of radios) radio.checked = radio.value === options.format;
+    version.value = String(members.version ?? "");
+    profile.value = String(standards.find((each) => each !== "ua-1") ?? "");
+    accessible.checked = standards.includes("ua-1");
+    archive.checked = members.archive === "zip";
+    for (const name of ["filename", "pages", "page", "ppi"] as const) texts[name].value = String(members[name] ?? "");
+    show();
+  };
+
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("input", () => {
     show();
-    onChange();
+    store.edit({ output: output() });
   });
-  show();
+  store.onChange((change) => {
+    if (change === "replace") fill(store.draft.output);
+  });
+  fill(store.draft.output);
 
   return {
-    output: () => {
-      const members: Partial<Record<OutputField, string>> = {};
-      for (const name of fieldsOf(format())) {
-        const value = jsonOf(name);
-        if (value !== null) members[name] = value;
-      }
-      return { format: format(), members };
-    },
-    replace: (output) => {
-      const members: { readonly [name: string]: unknown } = { ...output };
-      const standards: readonly unknown[] = Array.isArray(members.standards) ? members.standards : [];
-      for (const radio of radios) radio.checked = radio.value === (members.format ?? "pdf");
-      version.value = String(members.version ?? "");
-      profile.value = String(standards.find((each) => each !== "ua-1") ?? "");
-      accessible.checked = standards.includes("ua-1");
-      archive.checked = members.archive === "zip";
-      for (const name of ["filename", "pages", "page", "ppi"] as const) texts[name].value = String(members[name] ?? "");
-      show();
-      onChange();
-    },
     mark: (messages) => {
       for (const element of form.querySelectorAll<HTMLElement>("[data-field]")) {
         const name = element.dataset.field ?? "";

@@ -1,15 +1,13 @@
 /**
- * The result side of the page: nothing yet, rendering, a file, or a problem.
- *
- * A file is shown as a picture, never as part of the page: an SVG is the work of a template, and only as the source of an
- * `<img>` it runs and loads nothing.
+ * The result side of the page: what goes on or went wrong, above the last file that was rendered. That file stays until the next one
+ * comes, marked as outdated once the draft has changed.
  */
-import { unzipSync } from "fflate";
 import { adviceFor } from "../client/problem-advice.ts";
 import { sizeInWords } from "../client/size-in-words.ts";
+import { DocumentView } from "./document-view.ts";
 import { byId, make, makeButton, saveFile } from "./elements.ts";
 import type { Finding } from "./findings.ts";
-import type { Progress, RenderedDocument } from "./service-call.ts";
+import type { Progress, RenderedDocument, WaitReason } from "./service-call.ts";
 
 /** A problem to show. One that was found before sending has no request id. */
 export interface ShownProblem {
@@ -23,91 +21,85 @@ export interface ShownProblem {
 const TOKEN_ADVICE = "Set the API token of this deployment (“API token”, at the top) and render again.";
 const UNKNOWN_ADVICE = "See the interface reference for this code.";
 
-const ELAPSED_UPDATE_MILLISECONDS = 100;
+const PROGRESS_UPDATE_MILLISECONDS = 100;
+/** What is over sooner is not worth a flicker above the pages. */
+const PROGRESS_DELAY_MILLISECONDS = 400;
 
-/** What the result side shows of the last render. */
+const WAIT_REASONS: Readonly<Record<WaitReason, string>> = {
+  busy: "The service is busy",
+  unreachable: "The service cannot be reached",
+  offline: "You are offline",
+};
+
 export class ResultView {
-  readonly #content = byId("result-content", HTMLElement);
+  readonly #section = byId("result", HTMLElement);
+  readonly #state = byId("result-state", HTMLElement);
+  readonly #warnings = byId("result-warnings", HTMLElement);
+  readonly #outdated = byId("result-outdated", HTMLElement);
   readonly #summary = byId("result-summary", HTMLElement);
   readonly #download = byId("download", HTMLButtonElement);
   readonly #status = byId("status", HTMLElement);
+  readonly #document = new DocumentView();
   readonly #onFinding: (finding: Finding) => void;
-  /** Object URLs and documents of what is shown, to be freed with it. */
-  #cleanUps: (() => void)[] = [];
+  #progress: { readonly show: (progress: Progress) => void; readonly end: () => void } | null = null;
 
   /** @param onFinding called when somebody wants to go to the field of a finding */
   constructor(onFinding: (finding: Finding) => void) {
     this.#onFinding = onFinding;
     // Keyboards scroll only what they can focus.
-    this.#content.tabIndex = 0;
+    byId("result-content", HTMLElement).tabIndex = 0;
   }
 
   /** On a phone the result is below the request. */
   scrollIntoView(): void {
-    if (matchMedia("(max-width: 60rem)").matches) byId("result", HTMLElement).scrollIntoView();
+    if (matchMedia("(max-width: 60rem)").matches) this.#section.scrollIntoView();
   }
 
+  /** Says something in place of a problem or of the progress. */
   showMessage(title: string, text: string): void {
-    this.#clear();
-    this.#summary.textContent = title;
-    this.#content.append(make("div", { class: "empty" }, make("h3", {}, title), make("p", {}, text)));
+    this.#showState(make("div", { class: "empty" }, make("h3", {}, title), make("p", {}, text)));
+    if (this.#document.isEmpty) this.#summary.textContent = title;
     this.#announce(`${title}. ${text}`);
   }
 
-  /** Shows that a render goes on. Returns a function that shows its progress. */
-  showProgress(onCancel: () => void): (progress: Progress) => void {
-    this.#clear();
-    this.#announce("Rendering");
-    const started = performance.now();
-    const bar = make("progress", { "aria-label": "Rendering" });
-    const label = make("p", { class: "phase" });
-    let phase = describePhase({ phase: "rendering" });
-    const show = () => {
-      label.textContent = `${phase} · ${((performance.now() - started) / 1000).toFixed(1)} s`;
-    };
-    const timer = setInterval(show, ELAPSED_UPDATE_MILLISECONDS);
-    this.#cleanUps.push(() => clearInterval(timer));
-    show();
-    const cancel = makeButton("Cancel", { class: "button", id: "cancel" }, onCancel);
-    this.#summary.textContent = "Rendering";
-    this.#content.append(make("div", { class: "empty is-busy" }, bar, label, cancel));
-    return (progress) => {
-      phase = describePhase(progress);
-      if (progress.phase === "receiving" && progress.totalBytes) {
-        bar.max = progress.totalBytes;
-        bar.value = progress.receivedBytes;
-      }
-      show();
-    };
+  /** Shows how far a render is, or how long it waits. */
+  showProgress(progress: Progress, onCancel: () => void): void {
+    this.#progress ??= this.#startProgress(onCancel);
+    this.#progress.show(progress);
+  }
+
+  /** What the author of the file should know although it was rendered: one sentence each. */
+  showWarnings(warnings: readonly string[]): void {
+    this.#warnings.replaceChildren(...warnings.map((warning) => make("li", {}, warning)));
+    if (warnings.length > 0) this.#announce(`Warning: ${warnings.join(" ")}`);
   }
 
   /** Shows a file in place and offers it for download. */
-  async showDocument({ bytes, mediaType, fileName }: RenderedDocument, elapsedSeconds: number): Promise<void> {
-    this.#clear();
-    const url = this.#objectUrl(bytes, mediaType);
-    this.#download.onclick = () => saveFile(url, fileName);
+  async showDocument(document: RenderedDocument, elapsedSeconds: number): Promise<void> {
+    this.#showState();
+    this.#showOutdated(false);
+    this.showWarnings([]);
+    const { bytes, mediaType, fileName } = document;
+    this.#download.onclick = () => {
+      const url = URL.createObjectURL(new Blob([bytes], { type: mediaType }));
+      saveFile(url, fileName);
+      // The download reads it later.
+      setTimeout(() => URL.revokeObjectURL(url), DOWNLOAD_MILLISECONDS);
+    };
     this.#download.hidden = false;
     const facts = [sizeInWords(bytes.length), `${elapsedSeconds.toFixed(1)} s`];
     const summarize = (...more: string[]) => {
       this.#summary.textContent = [fileName, ...more, ...facts].join(" · ");
     };
     summarize();
-    if (mediaType === "application/pdf") {
-      const pageCount = await this.#showPdf(bytes);
-      if (pageCount === null) return;
-      summarize(`${pageCount} page${pageCount === 1 ? "" : "s"}`);
-    } else if (mediaType === "application/zip") {
-      summarize(`${this.#showArchive(bytes)} files`);
-    } else {
-      this.#content.append(this.#picture(url, fileName));
-    }
+    const content = await this.#document.show(document);
+    if (content === null) return;
+    if (content !== "") summarize(content);
     this.#announce(`Finished: ${this.#summary.textContent}`);
   }
 
   /** Shows a problem, what to do, and the fields to change. */
   showProblem({ code, title, detail, requestId, findings }: ShownProblem): void {
-    this.#clear();
-    this.#summary.textContent = "Not rendered";
     const fields = findings.map((finding) =>
       make(
         "li",
@@ -117,7 +109,7 @@ export class ResultView {
       ),
     );
     const facts = [`Code ${code}`, ...(requestId === null ? [] : [`request ${requestId}`])];
-    this.#content.append(
+    this.#showState(
       make(
         "div",
         { class: "problem", "data-code": code },
@@ -129,81 +121,83 @@ export class ResultView {
         make("p", { class: "facts" }, facts.join(" · ")),
       ),
     );
+    if (this.#document.isEmpty) this.#summary.textContent = "Not rendered";
+    this.markOutdated();
     this.#announce(`Not rendered: ${title}. ${detail}`);
   }
 
-  /** The number of pages, or null when another result has taken the place meanwhile. */
-  async #showPdf(bytes: Uint8Array): Promise<number | null> {
-    const pages = make("div", { class: "sheets" }, make("p", { class: "phase" }, "Opening the PDF"));
-    this.#content.append(pages);
-    try {
-      const { showPdf } = await loadPdfViewer();
-      pages.replaceChildren();
-      const shown = await showPdf(bytes, pages);
-      const close = () => void shown.close().catch(() => {});
-      if (!pages.isConnected) {
-        close();
-        return null;
-      }
-      this.#cleanUps.push(close);
-      return shown.pageCount;
-    } catch {
-      pages.replaceChildren(
-        make("p", { class: "phase" }, "This browser cannot show the PDF here. Download it instead."),
-      );
-      return 0;
-    }
+  /** The file that is shown, if there is one, is no longer what the draft makes. */
+  markOutdated(): void {
+    if (!this.#document.isEmpty) this.#showOutdated(true);
   }
 
-  /** The number of entries of an archive, which it lists. */
-  #showArchive(bytes: Uint8Array): number {
-    const entries = Object.entries(unzipSync(bytes));
-    const preview = make("div", { class: "sheets" });
-    const items = entries.map(([name, content]) => {
-      const url = this.#objectUrl(content.slice(), name.endsWith(".svg") ? "image/svg+xml" : "image/png");
-      const open = makeButton(name, { class: "link-button", "aria-pressed": "false" }, () => {
-        for (const each of list.querySelectorAll("button")) each.setAttribute("aria-pressed", String(each === open));
-        preview.replaceChildren(this.#picture(url, name));
-      });
-      const link = make("a", { href: url, download: name, "aria-label": `Download ${name}` }, "Download");
-      return make("li", {}, open, make("span", { class: "file-size" }, sizeInWords(content.length)), link);
-    });
-    const list = make("ul", { class: "entries" }, ...items);
-    this.#content.append(list, preview);
-    list.querySelector("button")?.click();
-    return entries.length;
+  #showOutdated(isOutdated: boolean): void {
+    this.#outdated.hidden = !isOutdated;
+    this.#section.classList.toggle("is-outdated", isOutdated);
   }
 
-  #picture(url: string, name: string): HTMLElement {
-    return make("figure", { class: "sheet picture" }, make("img", { src: url, alt: `The rendered file ${name}` }));
+  #startProgress(onCancel: () => void) {
+    const hasDocument = !this.#document.isEmpty;
+    if (!hasDocument) this.#summary.textContent = "Rendering";
+    const started = performance.now();
+    const bar = make("progress", { "aria-label": "Rendering" });
+    const label = make("p", { class: "phase" });
+    const cancel = makeButton("Cancel", { class: "button", id: "cancel" }, onCancel);
+    const element = make("div", { class: "empty is-busy" }, bar, label, cancel);
+    let current: Progress = { phase: "rendering" };
+    const update = () => {
+      label.textContent = describe(current, started);
+    };
+    const appear = () => {
+      if (element.isConnected) return;
+      this.#state.replaceChildren(element);
+      this.#announce("Rendering");
+    };
+    const updates = setInterval(update, PROGRESS_UPDATE_MILLISECONDS);
+    const appearance = setTimeout(appear, hasDocument ? PROGRESS_DELAY_MILLISECONDS : 0);
+    return {
+      show: (progress: Progress) => {
+        const isNewWait = progress.phase === "waiting" && current.phase !== "waiting";
+        current = progress;
+        if (progress.phase === "receiving" && progress.totalBytes) {
+          bar.max = progress.totalBytes;
+          bar.value = progress.receivedBytes;
+        } else {
+          bar.removeAttribute("value");
+        }
+        update();
+        if (!isNewWait) return;
+        appear();
+        this.#announce(`${WAIT_REASONS[progress.reason]}. The page tries again by itself.`);
+      },
+      end: () => {
+        clearInterval(updates);
+        clearTimeout(appearance);
+      },
+    };
   }
 
-  #objectUrl(bytes: Uint8Array<ArrayBuffer>, type: string): string {
-    const url = URL.createObjectURL(new Blob([bytes], { type }));
-    this.#cleanUps.push(() => URL.revokeObjectURL(url));
-    return url;
+  #showState(...content: readonly HTMLElement[]): void {
+    this.#progress?.end();
+    this.#progress = null;
+    this.#state.replaceChildren(...content);
   }
 
   #announce(text: string): void {
     this.#status.textContent = text;
   }
-
-  #clear(): void {
-    for (const cleanUp of this.#cleanUps) cleanUp();
-    this.#cleanUps = [];
-    this.#download.hidden = true;
-    this.#download.onclick = null;
-    this.#content.replaceChildren();
-    this.#content.scrollTop = 0;
-  }
 }
 
-function describePhase(progress: Progress): string {
+const DOWNLOAD_MILLISECONDS = 60_000;
+
+function describe(progress: Progress, startedMilliseconds: number): string {
   switch (progress.phase) {
     case "rendering":
-      return "Rendering";
-    case "waiting":
-      return `The service is busy: next attempt in ${Math.ceil(progress.waitSeconds)} s`;
+      return `Rendering · ${((performance.now() - startedMilliseconds) / 1000).toFixed(1)} s`;
+    case "waiting": {
+      const seconds = Math.max(0, Math.ceil((progress.untilMilliseconds - performance.now()) / 1000));
+      return `${WAIT_REASONS[progress.reason]}: next attempt in ${seconds} s`;
+    }
     case "receiving":
       return `Receiving ${sizeInWords(progress.receivedBytes)}`;
   }
@@ -220,10 +214,4 @@ function labelOf({ place }: Finding): string {
     default:
       return `Output, ${place.field}`;
   }
-}
-
-/** By an address that the bundler leaves alone, because the viewer is a separate bundle. */
-function loadPdfViewer(): Promise<typeof import("./pdf-viewer.ts")> {
-  const address = "/playground/pdf-viewer.js";
-  return import(address);
 }

@@ -1,19 +1,21 @@
 /** Calls the service that serves this page, by the client that other programs use. */
 import {
-  jsonText,
-  type RenderRequest,
   ServiceClient,
   type ServiceProblem,
   ServiceUnreachableError,
   UnexpectedResponseError,
 } from "../client/client.ts";
 import { type Limits, publishedLimits } from "../rules/limits.ts";
+import { type Draft, requestBytes } from "./draft.ts";
+
+/** Why a request is not sent at once. */
+export type WaitReason = "busy" | "unreachable" | "offline";
 
 /** How far a request is. */
 export type Progress =
   | { readonly phase: "rendering" }
-  /** The service is busy, or could not be reached. */
-  | { readonly phase: "waiting"; readonly waitSeconds: number }
+  /** The next attempt is at a time in milliseconds, by the clock of `performance.now()`. */
+  | { readonly phase: "waiting"; readonly reason: WaitReason; readonly untilMilliseconds: number }
   | { readonly phase: "receiving"; readonly receivedBytes: number; readonly totalBytes: number | null };
 
 export interface RenderedDocument {
@@ -28,22 +30,23 @@ export type RenderOutcome =
   | { readonly kind: "cancelled" }
   | { readonly kind: "unreachable" };
 
-/**
- * Renders a valid body. Never rejects for what a network or a person can do: an aborted `signal` is an outcome as well.
- *
- * @param data the text of the body's `data`, which is sent unchanged; empty when there is none
- */
+/** Renders a valid draft. Never rejects for what a network or a person can do: an aborted `signal` is an outcome as well. */
 export async function callRender(
-  { body, data }: { readonly body: string; readonly data: string },
+  draft: Draft,
   token: string,
   signal: AbortSignal,
   onProgress: (progress: Progress) => void,
 ): Promise<RenderOutcome> {
-  const request: RenderRequest = JSON.parse(body);
   try {
-    const result = await clientFor(token).render(
-      { ...request, data: data.trim() === "" ? undefined : jsonText(data) },
-      { signal, onRetry: ({ waitSeconds }) => onProgress({ phase: "waiting", waitSeconds }) },
+    const result = await clientFor(token, requestBytes(draft)).render(
+      { source: draft.source },
+      {
+        signal,
+        onRetry: ({ waitSeconds, reason }) => {
+          const untilMilliseconds = performance.now() + waitSeconds * 1000;
+          onProgress({ phase: "waiting", reason: waitReason(reason), untilMilliseconds });
+        },
+      },
     );
     if (!result.ok) return { kind: "problem", problem: result.problem };
     const chunks: Uint8Array<ArrayBuffer>[] = [];
@@ -60,6 +63,17 @@ export async function callRender(
     if (isNetworkError(error)) return { kind: "unreachable" };
     throw error;
   }
+}
+
+/** Why the page waits after an attempt has failed. */
+function waitReason(failure: ServiceProblem | ServiceUnreachableError): WaitReason {
+  if (!(failure instanceof ServiceUnreachableError)) return "busy";
+  return unreachableReason();
+}
+
+/** Whether it is this machine that has no connection. */
+export function unreachableReason(): "unreachable" | "offline" {
+  return navigator.onLine ? "unreachable" : "offline";
 }
 
 /** What a deployment says to a token: its limits, that the token is wrong, or nothing that can be used. */
@@ -80,9 +94,18 @@ export async function fetchLimits(token: string): Promise<LimitsOutcome> {
   }
 }
 
-/** The page has validated the request already, by the same rules. */
-function clientFor(token: string): ServiceClient {
-  return new ServiceClient({ url: location.origin, token, checkBeforeSending: false });
+/**
+ * The page has validated the request already, by the same rules.
+ *
+ * @param body is sent in place of the one that the client makes of its request, so that megabytes are not encoded anew for each render
+ */
+function clientFor(token: string, body?: Uint8Array<ArrayBuffer>): ServiceClient {
+  return new ServiceClient({
+    url: location.origin,
+    token,
+    checkBeforeSending: false,
+    ...(body !== undefined && { fetch: (input, init) => fetch(input, { ...init, body }) }),
+  });
 }
 
 /** Browsers report a body that breaks off as a `TypeError`. */

@@ -1,29 +1,63 @@
-/** Tabs as in the ARIA Authoring Practices: arrow keys move between them, and the focused one is shown. */
+/** Tabs as in the ARIA Authoring Practices: arrow keys move between them, the focused one is shown, and Delete closes those that can be closed. */
 
-/** Connects the tabs of a `tablist`. Returns a function that shows the tab of a panel. */
-export function connectTabs(list: HTMLElement): (panelId: string) => void {
-  const tabs = [...list.querySelectorAll<HTMLElement>('[role="tab"]')];
+export interface Tabs {
+  /** Shows the tab of a panel. */
+  show(panelId: string): void;
+  /** Adds a tab for a panel that is in the page. `onClose` is called when somebody wants to close it. */
+  add(tab: HTMLElement, onClose: () => void): void;
+  /** Removes a tab. If it was shown, the tab before it is shown. */
+  remove(tab: HTMLElement): void;
+}
+
+/** Connects the tabs of a `tablist`. */
+export function connectTabs(list: HTMLElement): Tabs {
+  const closers = new Map<HTMLElement, () => void>();
+  const tabs = () => [...list.querySelectorAll<HTMLElement>('[role="tab"]')];
   const select = (tab: HTMLElement) => {
-    for (const each of tabs) {
+    for (const each of tabs()) {
       const isSelected = each === tab;
       each.setAttribute("aria-selected", String(isSelected));
       each.tabIndex = isSelected ? 0 : -1;
       const panel = document.getElementById(each.getAttribute("aria-controls") ?? "");
       if (panel !== null) panel.hidden = !isSelected;
     }
+    tab.scrollIntoView({ block: "nearest", inline: "nearest" });
   };
-  for (const [index, tab] of tabs.entries()) {
-    tab.addEventListener("click", () => select(tab));
-    tab.addEventListener("keydown", ({ key }) => {
-      const next = { ArrowRight: index + 1, ArrowLeft: index - 1, Home: 0, End: -1 }[key];
-      const target = next === undefined ? undefined : tabs.at(next % tabs.length);
-      if (target === undefined) return;
-      target.focus();
-      select(target);
-    });
-  }
-  return (panelId) => {
-    const tab = tabs.find((each) => each.getAttribute("aria-controls") === panelId);
-    if (tab !== undefined) select(tab);
+  list.addEventListener("click", ({ target }) => {
+    const tab = target instanceof Element ? target.closest<HTMLElement>('[role="tab"]') : null;
+    if (tab !== null) select(tab);
+  });
+  list.addEventListener("keydown", ({ key, target }) => {
+    if (!(target instanceof HTMLElement)) return;
+    const all = tabs();
+    const index = all.indexOf(target);
+    const current = all[index];
+    if (current === undefined) return;
+    if (key === "Delete") closers.get(current)?.();
+    const next = { ArrowRight: index + 1, ArrowLeft: index - 1, Home: 0, End: -1 }[key];
+    const neighbour = next === undefined ? undefined : all.at(next % all.length);
+    if (neighbour === undefined) return;
+    neighbour.focus();
+    select(neighbour);
+  });
+  return {
+    show: (panelId) => {
+      const tab = tabs().find((each) => each.getAttribute("aria-controls") === panelId);
+      if (tab !== undefined) select(tab);
+    },
+    add: (tab, onClose) => {
+      list.append(tab);
+      closers.set(tab, onClose);
+    },
+    remove: (tab) => {
+      const all = tabs();
+      const before = all[all.indexOf(tab) - 1];
+      closers.delete(tab);
+      tab.remove();
+      if (tab.getAttribute("aria-selected") === "true" && before !== undefined) {
+        select(before);
+        before.focus();
+      }
+    },
   };
 }

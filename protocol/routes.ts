@@ -51,9 +51,16 @@ export const PLAYGROUND_FILES_PATH = "/playground";
 /** The edge's routes for that page. */
 export const PLAYGROUND_ROUTES: readonly Route[] = [
   PLAYGROUND_PATH,
-  ...["icon.svg", "playground.css", "playground.js", "pdf-viewer.js", "pdf-worker.js", "examples.json"].map(
-    (file) => `${PLAYGROUND_FILES_PATH}/${file}`,
-  ),
+  ...[
+    "icon.svg",
+    "playground.css",
+    "playground.js",
+    "missing-fonts.js",
+    "pdf-viewer.css",
+    "pdf-viewer.js",
+    "pdf-worker.js",
+    "examples.json",
+  ].map((file) => `${PLAYGROUND_FILES_PATH}/${file}`),
 ].map((path) => ({ path, method: "GET" }));
 
 /** Every route of the edge. */

@@ -6,6 +6,7 @@ import { cp, readFile, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
+import { WITHOUT_UNUSED_FORMATS } from "./bundle-validator.ts";
 import { licencesOfPackages } from "./licences-of-packages.ts";
 
 const ROOT = new URL("../", import.meta.url);
@@ -36,6 +37,7 @@ const { metafile } = await build({
   banner: {
     js: 'import { createRequire as createRequireOfBundle } from "node:module"; const require = createRequireOfBundle(import.meta.url);',
   },
+  plugins: [WITHOUT_UNUSED_FORMATS],
   logLevel: "warning",
 });
 

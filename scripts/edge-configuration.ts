@@ -4,12 +4,11 @@
  *
  * All settings come from the environment of the process, when it starts: the folder holds none, and no secrets.
  */
-import { createHash } from "node:crypto";
-import { copyFile, cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, cp, mkdir, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { dirname, extname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { AssetDescription } from "../edge/standalone/assets-worker.ts";
+import { ASSETS_WORKER, describeAssets } from "./asset-files.ts";
 import { bundle, wranglerConfig } from "./local-worker.ts";
 import { provideStaticAssets } from "./static-assets.ts";
 
@@ -23,18 +22,6 @@ const require = createRequire(import.meta.url);
 /** The package is CommonJS; its export is the path of the program for this machine's platform. */
 const { default: WORKERD }: { readonly default: string } = require("workerd");
 
-/** As Cloudflare's asset server has them. */
-const CONTENT_TYPES: Readonly<Record<string, string>> = {
-  ".css": "text/css; charset=utf-8",
-  ".html": "text/html; charset=utf-8",
-  ".js": "text/javascript; charset=utf-8",
-  ".json": "application/json",
-  ".png": "image/png",
-  ".svg": "image/svg+xml",
-  ".txt": "text/plain; charset=utf-8",
-  ".woff2": "font/woff2",
-};
-
 /**
  * Writes the folder anew.
  *
@@ -43,26 +30,26 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 export async function writeEdge(folder: string): Promise<void> {
   const { main, assets, compatibility_date, compatibility_flags } = await wranglerConfig();
   await provideStaticAssets();
-  const [edge, assetsWorker] = await Promise.all([bundle(main), bundle("edge/standalone/assets-worker.ts")]);
+  const [edge, assetsWorker] = await Promise.all([bundle(main), bundle(ASSETS_WORKER)]);
   const source = fileURLToPath(new URL(assets.directory, PROJECT));
-  const files = await describeFiles(source);
+  const { descriptions, bindings } = await describeAssets(source);
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   const configuration = capnp({
     settings: settingNames(edge),
     assetsBinding: assets.binding,
-    files,
+    files: bindings,
     compatibilityDate: compatibility_date,
     compatibilityFlags: compatibility_flags,
   });
   await Promise.all([
     writeFile(join(folder, "edge.js"), edge),
     writeFile(join(folder, "assets.js"), assetsWorker),
-    writeFile(join(folder, "assets.json"), `${JSON.stringify(Object.fromEntries(files), null, 2)}\n`),
+    writeFile(join(folder, "assets.json"), `${JSON.stringify(descriptions, null, 2)}\n`),
     writeFile(join(folder, "config.capnp"), configuration),
     // With its mode.
     cp(WORKERD, join(folder, "workerd")),
-    ...[...files.keys()].map(async (path) => {
+    ...[...bindings.values()].map(async (path) => {
       const target = join(folder, "static", path);
       await mkdir(dirname(target), { recursive: true });
       await copyFile(join(source, path), target);
@@ -78,23 +65,11 @@ export function settingNames(script: string): string[] {
   return [...new Set(script.match(/\bSERVICE_[A-Z0-9]+(?:_[A-Z0-9]+)*\b/g))].sort();
 }
 
-/** The files below a folder, by the path under which they are served. */
-async function describeFiles(folder: string): Promise<Map<string, AssetDescription>> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  const described = paths.sort().map(async (path): Promise<[string, AssetDescription]> => {
-    const contentType = CONTENT_TYPES[extname(path)];
-    if (contentType === undefined) throw new Error(`${path} has an extension without a content type`);
-    const digest = createHash("sha256").update(await readFile(path));
-    return [path.slice(folder.length), { contentType, entityTag: `"${digest.digest("hex").slice(0, 32)}"` }];
-  });
-  return new Map(await Promise.all(described));
-}
-
 interface Configuration {
   readonly settings: readonly string[];
   readonly assetsBinding: string;
-  readonly files: ReadonlyMap<string, AssetDescription>;
+  /** The path of each file by the name of its binding. */
+  readonly files: ReadonlyMap<string, string>;
   readonly compatibilityDate: string;
   readonly compatibilityFlags: readonly string[];
 }
@@ -106,7 +81,7 @@ function capnp(configuration: Configuration): string {
     `compatibilityFlags = [${compatibilityFlags.map(quote).join(", ")}]`,
   ];
   const fromEnvironment = settings.map((name) => `(name = ${quote(name)}, fromEnvironment = ${quote(name)})`);
-  const contents = [...files.keys()].map((path) => `(name = ${quote(path)}, data = embed ${quote(`static${path}`)})`);
+  const contents = [...files].map(([name, path]) => `(name = ${quote(name)}, data = embed ${quote(`static${path}`)})`);
   return `# Made by \`npm run build:edge\` from wrangler.toml. Start it in this folder: ./workerd serve config.capnp
 using Workerd = import "/workerd/workerd.capnp";
 

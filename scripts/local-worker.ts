@@ -10,6 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as v from "valibot";
+import { ASSETS_WORKER, describeAssets } from "./asset-files.ts";
 import { provideStaticAssets } from "./static-assets.ts";
 
 export const LOOPBACK = "127.0.0.1";
@@ -174,7 +175,7 @@ async function startInWorkerd(
           ...(assets !== null && { serviceBindings: { [assets.binding]: ASSETS_WORKER_NAME } }),
         })),
         // In a separate Worker, because Miniflare would put its router in front of the main one.
-        ...(assets === null ? [] : [{ ...assetsWorker(assets), ...compatibility }]),
+        ...(assets === null ? [] : [{ ...(await assetsWorker(assets)), ...compatibility }]),
       ],
     }),
   );
@@ -198,16 +199,19 @@ async function startInWorkerd(
   }
 }
 
-/** A Worker that only serves the static files, as `run_worker_first` and the two `none` above require. */
-function assetsWorker({ directory, html_handling, not_found_handling }: AssetsConfig) {
+/** The Worker that serves the static files where there is no Cloudflare, as the two `none` above require. */
+async function assetsWorker({ directory }: AssetsConfig) {
+  const folder = fileURLToPath(new URL(directory, PROJECT));
+  const { descriptions, bindings } = await describeAssets(folder);
+  const contents = [...bindings].map(async ([name, path]) => [
+    name,
+    new Uint8Array(await readFile(join(folder, path))),
+  ]);
   return {
     name: ASSETS_WORKER_NAME,
-    modules: [{ type: "ESModule" as const, path: "assets.js", contents: "export default {};" }],
-    assets: {
-      directory: fileURLToPath(new URL(directory, PROJECT)),
-      routerConfig: { has_user_worker: false },
-      assetConfig: { html_handling, not_found_handling },
-    },
+    modules: [{ type: "ESModule" as const, path: "assets.js", contents: await bundle(ASSETS_WORKER) }],
+    bindings: { DESCRIPTIONS: descriptions },
+    dataBlobBindings: Object.fromEntries(await Promise.all(contents)),
   };
 }
 

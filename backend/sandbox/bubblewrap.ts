@@ -11,7 +11,7 @@ import { INHERITED_DESCRIPTOR } from "../launcher/program.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import { describeBubblewrapObstacle, findBubblewrapFacts } from "./bubblewrap-obstacle.ts";
 import { chooseResourceLimits, LIMITER_NAME } from "./resource-limits.ts";
-import { endOfTypst, type Sandbox } from "./sandbox.ts";
+import type { Sandbox } from "./sandbox.ts";
 import { makeSandboxRoot, SANDBOX_PATHS, sandboxRootPath } from "./sandbox-root.ts";
 import { writeSeccompFilter } from "./seccomp.ts";
 import { sharedLibraries } from "./shared-libraries.ts";
@@ -22,9 +22,6 @@ import { sharedLibraries } from "./shared-libraries.ts";
  * cost is one step of address space per render. Other builds ignore the variable.
  */
 const HUGE_PAGES = { GLIBC_TUNABLES: "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=16777216" } as const;
-
-/** The programs that may fail before Typst runs. Their error messages begin with these names. */
-const LAUNCHERS = [LIMITER_NAME, "bwrap"];
 
 /** The sandbox, with its root and its filter written into the work directory. */
 export async function openBubblewrap(settings: BackendSettings, launcher: Launcher): Promise<Sandbox> {
@@ -48,6 +45,8 @@ export async function openBubblewrap(settings: BackendSettings, launcher: Launch
 
   return {
     mode: "bubblewrap",
+    // If bubblewrap is killed itself, that counts as an end of Typst.
+    launchers: [LIMITER_NAME, "bwrap"],
     workFiles: [seccompPath, ...rootFiles],
     view: ({ outputDirectory }): TypstPaths => ({
       root: SANDBOX_PATHS.project,
@@ -76,8 +75,6 @@ export async function openBubblewrap(settings: BackendSettings, launcher: Launch
       inheritedFile: seccompPath,
       limitCommands: shellCommands,
     }),
-    // bubblewrap ends as Typst does. If it is killed itself, that counts as an end of Typst.
-    interpretEnd: (end) => endOfTypst(end, LAUNCHERS),
     findObstacle: async () => describeBubblewrapObstacle(await findBubblewrapFacts(settings)),
   };
 }

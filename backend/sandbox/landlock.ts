@@ -12,12 +12,9 @@ import { readProc } from "../processes/proc.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import { describeLandlockObstacle, findLandlockFacts } from "./landlock-obstacle.ts";
 import { chooseResourceLimits, LIMITER_NAME } from "./resource-limits.ts";
-import { endOfTypst, preparePackageDirectory, type Sandbox } from "./sandbox.ts";
+import { preparePackageDirectory, type Sandbox } from "./sandbox.ts";
 import { writeSeccompFilter } from "./seccomp.ts";
 import { sharedLibraries } from "./shared-libraries.ts";
-
-/** The programs that may fail before Typst runs. Their error messages begin with these names. */
-const LAUNCHERS = [LIMITER_NAME, "setpriv"];
 
 /** The sandbox, with its filter written into the work directory. */
 export async function openLandlock(settings: BackendSettings): Promise<Sandbox> {
@@ -41,6 +38,7 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
 
   return {
     mode: "landlock",
+    launchers: [LIMITER_NAME, "setpriv"],
     workFiles: [seccompPath, ...packages.workFiles],
     view: (renderDirectory): TypstPaths => ({
       root: renderDirectory.root,
@@ -65,7 +63,6 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
       inheritedFile: null,
       limitCommands: shellCommands,
     }),
-    interpretEnd: (end) => endOfTypst(end, LAUNCHERS),
     findObstacle: async () => describeLandlockObstacle(await findLandlockFacts(settings)),
   };
 }

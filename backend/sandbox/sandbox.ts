@@ -37,8 +37,8 @@ export interface Sandbox {
     typstArguments: readonly string[],
     variables?: Readonly<Record<string, string>>,
   ): TypstCommand;
-  /** How Typst ended, by the end of the program that `programCommand` names. */
-  interpretEnd(end: ProgramEnd): SandboxedEnd;
+  /** The programs that may fail before Typst runs. Their error messages begin with these names; Typst's begin differently. */
+  readonly launchers: readonly string[];
   /** Why Typst does not run in it on this machine, and what to do about it, in sentences for the operator. */
   findObstacle(): Promise<string>;
 }
@@ -47,31 +47,21 @@ export interface Sandbox {
 const LAUNCH_FAILURE_EXIT_CODES: readonly number[] = [126, 127];
 
 /**
- * Whether Typst never ran.
- *
- * @param launchers the names with which the launchers' error messages begin. Typst's begin differently.
+ * How Typst ended, by the end of the program that `programCommand` names: its launchers replace themselves with it, or end as it does. A
+ * `reason` contains no output of the program.
  */
-function hasFailedToLaunch(end: ProgramEnd, launchers: readonly string[]): boolean {
-  if (end.kind !== "exited") return end.kind === "failed";
-  if (LAUNCH_FAILURE_EXIT_CODES.includes(end.exitCode)) return true;
-  return launchers.some((name) => end.diagnostics.startsWith(`${name}: `));
-}
-
-/** The end of Typst. The launchers replace themselves with it, or end as it does. */
-export function endOfTypst(end: ProgramEnd, launchers: readonly string[]): SandboxedEnd {
-  if (end.kind === "failed" || hasFailedToLaunch(end, launchers)) return sandboxFailed(end);
-  return end.kind === "exited" ? { kind: "exited", exitCode: end.exitCode } : { kind: "signalled", signal: end.signal };
-}
-
-/** The reason contains no output of the program. */
-function sandboxFailed(end: ProgramEnd): SandboxedEnd {
+export function endOfTypst(end: ProgramEnd, { launchers }: Pick<Sandbox, "launchers">): SandboxedEnd {
   switch (end.kind) {
     case "failed":
       return { kind: "sandbox-failed", reason: end.reason };
-    case "exited":
-      return { kind: "sandbox-failed", reason: `exit code ${end.exitCode}` };
     case "signalled":
-      return { kind: "sandbox-failed", reason: `signal ${end.signal}` };
+      return { kind: "signalled", signal: end.signal };
+    case "exited": {
+      const { exitCode, diagnostics } = end;
+      const hasComplained = launchers.some((name) => diagnostics.startsWith(`${name}: `));
+      if (!hasComplained && !LAUNCH_FAILURE_EXIT_CODES.includes(exitCode)) return { kind: "exited", exitCode };
+      return { kind: "sandbox-failed", reason: `exit code ${exitCode}` };
+    }
   }
 }
 

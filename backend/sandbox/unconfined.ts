@@ -5,7 +5,7 @@
 import { basename } from "node:path";
 import { UNCONFINED_ENVIRONMENT } from "../../compile/command-line.ts";
 import type { BackendSettings } from "../start/settings.ts";
-import { endOfTypst, preparePackageDirectory, type Sandbox } from "./sandbox.ts";
+import { preparePackageDirectory, type Sandbox } from "./sandbox.ts";
 
 export async function openUnconfined(
   settings: Pick<BackendSettings, "typstPath" | "fontPaths" | "packagePath" | "workDirectory">,
@@ -13,6 +13,7 @@ export async function openUnconfined(
   const packages = await preparePackageDirectory(settings);
   return {
     mode: "none",
+    launchers: [],
     workFiles: packages.workFiles,
     view: ({ root, outputDirectory }) => ({
       root,
@@ -29,7 +30,6 @@ export async function openUnconfined(
       inheritedFile: null,
       limitCommands: [],
     }),
-    interpretEnd: (end) => endOfTypst(end, []),
     findObstacle: async () => "Does SERVICE_TYPST_BIN run, and can this user read it and its libraries?",
   };
 }

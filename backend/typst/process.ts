@@ -10,7 +10,7 @@ import { writeFifo } from "../launcher/fifo.ts";
 import type { LaunchedProgram, Launcher } from "../launcher/launcher.ts";
 import type { ProgramEnd } from "../launcher/program.ts";
 import { ServiceFailure } from "../observe/error-log.ts";
-import type { Sandbox, TypstCommand, TypstExit } from "../sandbox/sandbox.ts";
+import { endOfTypst, type Sandbox, type TypstCommand, type TypstExit } from "../sandbox/sandbox.ts";
 import { listOutputFiles } from "../work-directory/output-files.ts";
 import { PeakMemory } from "./peak-memory.ts";
 
@@ -155,7 +155,12 @@ export class TypstProcess {
     const stopWatching = task.files === null ? () => {} : this.#watchFiles(task.files);
     this.#output.resolve(task.output);
     try {
-      await this.#deliver(task.input);
+      if (this.#textInput.kind === "fifo") {
+        this.#isTextDelivered = await writeFifo(this.#textInput.path, task.input, this.#program);
+      } else {
+        this.#isTextDelivered = true;
+        await this.#program.write(task.input);
+      }
       return await this.#result;
     } finally {
       clearTimeout(timer);
@@ -178,22 +183,13 @@ export class TypstProcess {
     await this.#result;
   }
 
-  async #deliver(input: readonly Buffer[]): Promise<void> {
-    if (this.#textInput.kind === "fifo") {
-      this.#isTextDelivered = await writeFifo(this.#textInput.path, input, this.#program);
-    } else {
-      this.#isTextDelivered = true;
-      await this.#program.write(input);
-    }
-  }
-
   async #followToEnd(): Promise<TypstResult> {
     if (this.#textInput.kind === "fifo") void this.#program.write([Buffer.from(this.#textInput.mainText)]);
     const written = await this.#passOutputOn(await this.#program.output);
     const end = await this.#program.end;
     this.#programEnd = end;
     return {
-      end: this.#endWithOutput(end, written),
+      end: this.#endOf(end, written),
       outputTaken: written.taken,
       outputBytes: Math.max(written.bytes, this.#filesBytes),
       ranOutOfMemory: end.kind !== "failed" && OUT_OF_MEMORY.test(end.diagnostics),
@@ -201,25 +197,20 @@ export class TypstProcess {
     };
   }
 
-  /** A success counts only with its complete output: when a connection breaks, the last bytes may be lost. */
-  #endWithOutput(end: ProgramEnd, { bytes, failure, isCutShort }: WrittenOutput): TypstEnd {
+  #endOf(end: ProgramEnd, { bytes, failure, isCutShort }: WrittenOutput): TypstEnd {
     if (failure !== null) return { kind: "output-lost", cause: failure };
-    const typstEnd = this.#interpretEnd(end);
-    if (!isCutShort || bytes === 0 || typstEnd.kind !== "exited" || typstEnd.exitCode !== 0) return typstEnd;
-    return {
-      kind: "output-lost",
-      cause: new ServiceFailure("the connection of a process broke before its output was complete"),
-    };
-  }
-
-  #interpretEnd(end: ProgramEnd): TypstEnd {
-    const sandboxed = this.#sandbox.interpretEnd(end);
+    const sandboxed = endOfTypst(end, this.#sandbox);
     if (sandboxed.kind !== "sandbox-failed" && this.#stopReason === null && !this.#isTextDelivered) {
       // The program text cannot have been the reason.
       return { kind: "not-started", cause: new ServiceFailure("Typst ended before it had its program text") };
     }
-    // It may have exited just before it was stopped: then its exit counts.
-    if (sandboxed.kind === "exited") return sandboxed;
+    if (sandboxed.kind === "exited") {
+      // A success counts only with its complete output: when a connection breaks, the last bytes may be lost. An exit just before the
+      // process was stopped counts, too.
+      if (!isCutShort || bytes === 0 || sandboxed.exitCode !== 0) return sandboxed;
+      const cause = new ServiceFailure("the connection of a process broke before its output was complete");
+      return { kind: "output-lost", cause };
+    }
     // A program that never ran has not used up its time: its failure to start is the cause.
     const timedOutBeforeStart = this.#stopReason === "render-timeout" && end.kind === "failed";
     if (this.#stopReason !== null && !timedOutBeforeStart) return { kind: "stopped", reason: this.#stopReason };

@@ -3,9 +3,11 @@
  */
 import { dataOf, documentOfLine, type EachDocument, readDocuments } from "../each/documents.ts";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
+import type { LocalSettings } from "../local/compile.ts";
 import { colouredDiagnostics } from "../local/diagnostics.ts";
 import { type LocalRender, renderLocally } from "../local/local-render.ts";
 import { memberHints } from "../local/member-hints.ts";
+import { askedOnce, type CheckedProject, compareWithService, type MissingInWords } from "../local/missing-here.ts";
 import { operatorFolders } from "../local/operator-folders.ts";
 import { findTypst } from "../local/typst.ts";
 import { outputOf } from "../output-options.ts";
@@ -26,7 +28,7 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   const { each } = flags;
   if (each === undefined) throw new Error("--each is missing");
   if (flags.data !== undefined) throw new CommandError("--each provides the data: omit --data.");
-  if (flags.watch || flags.open)
+  if (flags.watch || flags.open || flags.serve)
     throw new CommandError("--watch and --open show one document: use --data, not --each.");
   const output = outputOf(flags);
   // Only to validate the names, which a check needs no pattern for.
@@ -36,6 +38,7 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut, namesData: true });
   await requireValidDocuments(project, each, documents, "compiled");
   const local = { typstPath: await findTypst(flags.typst), url: flags.url, ...operatorFolders(flags) };
+  const capabilities = askedOnce(flags.url, signal);
   const failures = new Map<string, EachDocument[]>();
   const progress = startProgress(progressBar(0, documents.length));
   let failed = 0;
@@ -43,10 +46,14 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   try {
     for (const [index, document] of documents.entries()) {
       const rendered = await renderLocally(project, dataOf(document), output, local, signal);
-      const reason = reasonOf(rendered, document, project);
-      if (flags.json) writeJson({ ...outcomeOf(rendered), line: document.number });
+      const { warnings } = await missingOf(rendered, { project, data: dataOf(document), local, capabilities }, signal);
+      const severity = flags.strict ? "error" : "warning";
+      const inWords = warnings.map((warning) => `${severity}: ${warning}`).join("\n");
+      const failure = reasonOf(rendered, document, project);
+      const reason = failure ?? (inWords === "" ? null : inWords);
+      if (flags.json) writeJson({ ...outcomeOf(rendered), warnings, line: document.number });
+      if (failure !== null || (flags.strict && warnings.length > 0)) failed++;
       if (reason !== null) {
-        failed++;
         const same = failures.get(reason);
         if (same !== undefined) same.push(document);
         else if (failures.size < MAX_SHOWN_REASONS) failures.set(reason, [document]);
@@ -65,10 +72,21 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
       say(printableLine(`${placesInWords(each, rows)}:`));
       process.stderr.write(`${colouredDiagnostics(printable(reason), process.stderr)}\n\n`);
     }
-    if (notShown > 0) say(`… and ${notShown} more that fail for other reasons.`);
+    if (notShown > 0) say(`… and ${notShown} more, for other reasons.`);
     say(`${documents.length - failed} of ${documents.length} documents compile.`);
   }
   return failed === 0 ? EXIT_CODES.success : EXIT_CODES.template;
+}
+
+/** What neither this machine nor the service has for a document. */
+async function missingOf(
+  rendered: LocalRender,
+  { local, ...checked }: Omit<CheckedProject, "compiled" | "local"> & { readonly local: Omit<LocalSettings, "limits"> },
+  signal: AbortSignal,
+): Promise<MissingInWords> {
+  if (rendered.kind === "refused") return { notes: [], warnings: [] };
+  const { compiled, limits } = rendered;
+  return compareWithService({ ...checked, compiled, local: { ...local, limits } }, signal);
 }
 
 /** Why a document cannot be made; null if it can. */

@@ -14,4 +14,6 @@ export interface CheckFlags extends OutputFlags, OperatorFlags {
   readonly json?: true | undefined;
   readonly watch?: true | undefined;
   readonly open?: true | undefined;
+  readonly serve?: true | undefined;
+  readonly strict?: true | undefined;
 }

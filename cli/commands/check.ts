@@ -13,6 +13,7 @@ import type { Compiled } from "../local/compile.ts";
 import { colouredDiagnostics } from "../local/diagnostics.ts";
 import { renderLocally } from "../local/local-render.ts";
 import { memberHints } from "../local/member-hints.ts";
+import { askedOnce, compareWithService, type MissingInWords } from "../local/missing-here.ts";
 import { operatorFolders } from "../local/operator-folders.ts";
 import { findTypst } from "../local/typst.ts";
 import {
@@ -30,16 +31,19 @@ import {
   PDF_VERSION_OPTION,
   PPI_OPTION,
   STANDARDS_OPTION,
+  STRICT_OPTION,
   TYPST_OPTION,
   URL_OPTION,
 } from "../options.ts";
 import { writeOutput, writeWhole } from "../output-file.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
+import { previewPages } from "../preview/pages.ts";
+import { type PreviewServer, startPreviewServer } from "../preview/server.ts";
 import { requireValidData } from "../project/data-schema.ts";
-import { problemDetails } from "../project/problem-details.ts";
+import { leftOutDetails, problemDetails } from "../project/problem-details.ts";
 import { collectProject, type Project } from "../project/project.ts";
-import { type DataText, readData } from "../project/request.ts";
-import { problemOutcome, writeJson, writeProblem } from "../report.ts";
+import { readData } from "../project/request.ts";
+import { problemInWords, problemOutcome, writeJson, writeProblem } from "../report.ts";
 import { printable, printableLine, say } from "../terminal.ts";
 import { watchProject } from "../watch.ts";
 import { checkEach } from "./check-each.ts";
@@ -67,6 +71,8 @@ export function addCheckCommand(program: Command, signal: AbortSignal): void {
     .addOption(PDF_VERSION_OPTION)
     .option("-w, --watch", "check again whenever a file of the project changes")
     .option("--open", "open the document, or its first page, in the system's viewer")
+    .option("--serve", "with --watch: show pages and mistakes in the browser, on a page that reloads itself")
+    .addOption(STRICT_OPTION)
     .addOption(TYPST_OPTION)
     .addOption(FONT_PATH_OPTION)
     .addOption(PACKAGE_PATH_OPTION)
@@ -74,6 +80,7 @@ export function addCheckCommand(program: Command, signal: AbortSignal): void {
     .addOption(JSON_OPTION)
     .action(async (source, flags) => {
       if (flags.line !== undefined && flags.each === undefined) throw new CommandError("--line needs --each.");
+      if (flags.serve && !flags.watch) throw new CommandError("--serve needs --watch.");
       if (flags.each !== undefined) process.exitCode = await checkEach(source, flags, signal);
       else if (flags.watch) process.exitCode = await watch(source, flags, signal);
       else process.exitCode = (await checkProject(source, flags, signal)).exitCode;
@@ -86,8 +93,18 @@ export interface Checked {
   readonly page: string | null;
 }
 
-/** Checks a project once and reports. @throws CommandError when it cannot be read, or there is no Typst */
-export async function checkProject(source: string, flags: CheckFlags, signal: AbortSignal): Promise<Checked> {
+/**
+ * Checks a project once and reports.
+ *
+ * @param preview where the pages are shown as well; null for none.
+ * @throws CommandError when it cannot be read, or there is no Typst
+ */
+export async function checkProject(
+  source: string,
+  flags: CheckFlags,
+  signal: AbortSignal,
+  preview: PreviewServer | null = null,
+): Promise<Checked> {
   const output = outputOf(flags);
   const leaveOut = [flags.output ?? [], flags.data ?? []].flat().filter((path) => path !== STANDARD_OUTPUT);
   const namesData = flags.data !== undefined;
@@ -101,13 +118,35 @@ export async function checkProject(source: string, flags: CheckFlags, signal: Ab
     const details = problemDetails(problem, project, data, request);
     if (flags.json) writeJson(problemOutcome(problem, true, details));
     else writeProblem(problem, true, details);
+    const report = problemInWords(problem, true, details);
+    preview?.show({ name: project.sourceName, status: "Is refused by the rules.", report, pages: null });
     return { exitCode: exitCodeOf(problem), page: null };
   }
-  const { compiled } = rendered;
+  const { compiled, limits } = rendered;
+  const capabilities = askedOnce(flags.url, signal);
+  const missing = await compareWithService(
+    { compiled, project, data, local: { ...local, limits }, capabilities },
+    signal,
+  );
   const page = await keepPages(compiled, project, rendered.output, flags);
-  if (flags.open && !flags.watch && page !== null) await openPage(page);
-  reportCompiled(compiled, project, data, flags);
-  return { exitCode: compiled.ok ? EXIT_CODES.success : EXIT_CODES.template, page };
+  if (flags.open && !flags.watch && page !== null) await openPage(resolve(page));
+  const notes = [
+    ...project.notes,
+    ...(data?.notes ?? []),
+    ...memberHints(compiled.diagnostics, data),
+    ...(compiled.ok ? [] : leftOutDetails(project)),
+  ];
+  const found: Found = { compiled, project, notes, missing };
+  const report = reportOf(found, flags);
+  writeReport(found, report, flags);
+  preview?.show({
+    name: project.sourceName,
+    status: compiled.ok ? "Compiles." : "Does not compile.",
+    report: printable(report),
+    pages: compiled.ok ? await previewPages(project, data, { ...local, limits }, signal) : null,
+  });
+  const isFine = compiled.ok && !(flags.strict && missing.warnings.length > 0);
+  return { exitCode: isFine ? EXIT_CODES.success : EXIT_CODES.template, page };
 }
 
 /** Writes the pages where the caller wants them, or where a viewer can open them. @returns the first */
@@ -139,38 +178,58 @@ async function keepPages(
   return paths[0] ?? null;
 }
 
-function reportCompiled(compiled: Compiled, project: Project, data: DataText | null, flags: CheckFlags): void {
-  const { ok, text, diagnostics, reason } = compiled;
-  const notes = [...project.notes, ...(data?.notes ?? []), ...memberHints(diagnostics, data)];
-  if (flags.json) {
-    writeJson({
-      outcome: ok ? "compiled" : "not-compiled",
-      diagnostics,
-      reason,
-      notes: [...project.warnings, ...notes],
-    });
-    return;
-  }
-  for (const note of [...(!ok || text !== "" ? project.warnings : []), ...notes]) say(`note: ${note}`);
-  if (text !== "") process.stderr.write(`${colouredDiagnostics(printable(text), process.stderr)}\n`);
-  if (reason !== null) say(`error: ${reason}`);
-  if (/package/.test(text) && /@[a-z]+\//.test(project.source.toString("utf8")) && !ok) {
-    say("note: The service fetches no packages. It has only those of its operator: see --package-path.");
-  }
-  if (ok) say(printableLine(`${project.sourceName} compiles${diagnostics.length > 0 ? ", with warnings" : ""}.`));
+/** What a check has found, for people: the report of Typst among notes and warnings of this program. */
+function reportOf(found: Found, { strict }: CheckFlags): string {
+  const { compiled, project, notes, missing } = found;
+  const { ok, text, reason } = compiled;
+  const isPackage = !ok && /package/.test(text) && /@[a-z]+\//.test(project.source.toString("utf8"));
+  return [
+    ...[...(!ok || text !== "" ? project.warnings : []), ...notes].map((note) => `note: ${note}`),
+    ...(text === "" ? [] : [text]),
+    ...(reason === null ? [] : [`error: ${reason}`]),
+    ...(isPackage
+      ? ["note: The service fetches no packages. It has only those of its operator: see --package-path."]
+      : []),
+    ...missing.warnings.map((warning) => `${strict ? "error" : "warning"}: ${warning}`),
+    ...missing.notes.map((note) => `note: ${note}`),
+  ].join("\n");
 }
 
-async function openPage(page: string): Promise<void> {
-  const viewer = await open(resolve(page));
+interface Found {
+  readonly compiled: Compiled;
+  readonly project: Project;
+  readonly notes: readonly string[];
+  readonly missing: MissingInWords;
+}
+
+function writeReport({ compiled, project, notes, missing }: Found, report: string, flags: CheckFlags): void {
+  const { ok, diagnostics, reason } = compiled;
+  const { warnings } = missing;
+  if (flags.json) {
+    const all = [...project.warnings, ...notes, ...missing.notes];
+    writeJson({ outcome: ok ? "compiled" : "not-compiled", diagnostics, reason, notes: all, warnings });
+    return;
+  }
+  if (report !== "") process.stderr.write(`${colouredDiagnostics(printable(report), process.stderr)}\n`);
+  const hasWarnings = diagnostics.length + warnings.length > 0;
+  if (ok) say(printableLine(`${project.sourceName} compiles${hasWarnings ? ", with warnings" : ""}.`));
+}
+
+/** @param place a path or a URL */
+async function openPage(place: string): Promise<void> {
+  const viewer = await open(place);
   // A missing viewer is no reason to stop.
-  viewer.on("error", () => say(printableLine(`No viewer could open ${page}.`)));
+  viewer.on("error", () => say(printableLine(`No viewer could open ${place}.`)));
 }
 
 /** Checks at once and after each change, until it is interrupted. */
 async function watch(source: string, flags: CheckFlags, signal: AbortSignal): Promise<ExitCode> {
   if (flags.data === STANDARD_OUTPUT) throw new CommandError("--watch cannot read data from standard input.");
-  let isOpen = false;
-  await watchProject(
+  const preview = flags.serve ? await startPreviewServer() : null;
+  if (preview !== null) say(`The preview is at ${preview.url} until you press Ctrl+C.`);
+  if (preview !== null && flags.open) await openPage(preview.url);
+  let isOpen = preview !== null;
+  const watching = watchProject(
     {
       source,
       further: flags.data === undefined ? [] : [flags.data],
@@ -179,18 +238,24 @@ async function watch(source: string, flags: CheckFlags, signal: AbortSignal): Pr
     signal,
     async () => {
       try {
-        const { page } = await checkProject(source, flags, signal);
+        const { page } = await checkProject(source, flags, signal, preview);
         // Viewers load a file again that changes; another window each time would be in the way.
         if (flags.open && page !== null && !isOpen) {
           isOpen = true;
-          await openPage(page);
+          await openPage(resolve(page));
         }
       } catch (error) {
         // A file that is being saved, or has a mistake in it, is there again at the next change.
         if (!(error instanceof CommandError)) throw error;
         say(error.message);
+        preview?.show({ name: source, status: "Cannot be checked.", report: printable(error.message), pages: null });
       }
     },
   );
+  try {
+    await watching;
+  } finally {
+    await preview?.close();
+  }
   return EXIT_CODES.interrupted;
 }

@@ -5,6 +5,7 @@ import { dataOf, documentOfLine, type EachDocument, readDocuments, usesNumbers }
 import { writeFailures } from "../each/failures-file.ts";
 import { type EachOutcome, EachRun, summarise } from "../each/run.ts";
 import { CommandError, type ExitCode, exitCodeOf } from "../exit-codes.ts";
+import { findMissingFonts, requireFonts } from "../missing-fonts.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { requireValidDocuments } from "../project/data-schema.ts";
 import { projectFolder, STANDARD_INPUT } from "../project/folder.ts";
@@ -51,6 +52,10 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
       else writeProblem(asked.problem, false, more);
       return exitCodeOf(asked.problem);
     }
+    const rows = documents.map((document) => dataOf(document).text);
+    const fonts = await findMissingFonts(project, rows, service.url, signal);
+    if (flags.strict) requireFonts(fonts, service.url);
+    for (const warning of fonts.warnings) progress.log(`warning: ${warning}`);
     const run = new EachRun({
       service,
       project,

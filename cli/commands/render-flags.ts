@@ -8,6 +8,7 @@ export interface RenderFlags extends OutputFlags, ServiceOptions {
   readonly data?: string | undefined;
   readonly files?: readonly string[] | undefined;
   readonly json?: true | undefined;
+  readonly strict?: true | undefined;
   readonly each?: string | undefined;
   readonly line?: number | undefined;
   /** In seconds. */

@@ -3,6 +3,7 @@
  */
 import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import { CommandError, EXIT_CODES, exitCodeOf } from "../exit-codes.ts";
+import { findMissingFonts, requireFonts } from "../missing-fonts.ts";
 import {
   ARCHIVE_OPTION,
   DATA_OPTION,
@@ -16,6 +17,7 @@ import {
   PDF_VERSION_OPTION,
   PPI_OPTION,
   STANDARDS_OPTION,
+  STRICT_OPTION,
   TOKEN_FILE_OPTION,
   URL_OPTION,
   VERBOSE_OPTION,
@@ -69,6 +71,7 @@ export function addRenderCommand(program: Command, signal: AbortSignal): void {
     )
     .option("--dry-run", "list what would be sent, and send nothing")
     .addOption(VERBOSE_OPTION)
+    .addOption(STRICT_OPTION)
     .addOption(URL_OPTION)
     .addOption(TOKEN_FILE_OPTION)
     .addOption(JSON_OPTION)
@@ -97,16 +100,18 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   await requireValidData(project, data, "sent");
   const json = place === STANDARD_OUTPUT ? process.stderr : process.stdout;
   const timeout = flags.timeout === undefined ? null : AbortSignal.timeout(flags.timeout * 1000);
+  const within = timeout === null ? signal : AbortSignal.any([signal, timeout]);
+  const notes = [...project.warnings, ...project.notes, ...(data?.notes ?? [])];
 
   const progress = startProgress(`Rendering ${project.sourceName}`);
   try {
-    if (!flags.json) {
-      for (const note of [...project.warnings, ...project.notes, ...(data?.notes ?? [])]) progress.log(`note: ${note}`);
-    }
+    if (!flags.json) for (const note of notes) progress.log(`note: ${note}`);
     const service = await openService(flags, {}, progress.log);
+    const asked = findMissingFonts(project, data === null ? [] : [data.text], service.url, within);
+    if (flags.strict) requireFonts(await asked, service.url);
     const result = await service.client
       .render(request, {
-        signal: timeout === null ? signal : AbortSignal.any([signal, timeout]),
+        signal: within,
         onRetry: (event) => {
           throwIfPermanent(event.reason);
           progress.say(retryInWords(event));
@@ -122,8 +127,19 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
         throw error instanceof TypeError ? new CommandError("The connection broke.", EXIT_CODES.unreachable) : error;
       });
       progress.stop();
+      const { warnings } = await asked;
+      if (!flags.json) for (const warning of warnings) say(`warning: ${warning}`);
       const { contentType, requestId } = result;
-      if (flags.json) writeJson({ outcome: "rendered", file: place, bytes: size, contentType, requestId }, json);
+      const rendered = {
+        outcome: "rendered",
+        file: place,
+        bytes: size,
+        contentType,
+        requestId,
+        warnings,
+        notes,
+      } as const;
+      if (flags.json) writeJson(rendered, json);
       else if (place !== STANDARD_OUTPUT) say(printableLine(`${place}: ${sizeInWords(size)}`));
       return EXIT_CODES.success;
     }

@@ -5,7 +5,7 @@ import type { ServiceProblem } from "../../client/client.ts";
 import { checkLocally } from "../../client/local-check.ts";
 import { encodeRequest, type OutputOptions, type RenderRequest } from "../../client/render-request.ts";
 import { constraintsDocument } from "../../rules/constraints.ts";
-import { DEFAULT_LIMITS, publishedLimits } from "../../rules/limits.ts";
+import { DEFAULT_LIMITS, type Limits, publishedLimits } from "../../rules/limits.ts";
 import type { Output } from "../../rules/output-options.ts";
 import { asConstraints } from "../../rules/published-rules.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";
@@ -17,7 +17,7 @@ import { type Compiled, compileLocally, type LocalSettings } from "./compile.ts"
 
 export type LocalRender =
   | { readonly kind: "refused"; readonly problem: ServiceProblem; readonly request: RenderRequest }
-  | { readonly kind: "compiled"; readonly compiled: Compiled; readonly output: Output };
+  | { readonly kind: "compiled"; readonly compiled: Compiled; readonly output: Output; readonly limits: Limits };
 
 /** @throws CommandError when Typst does not run */
 export async function renderLocally(
@@ -40,6 +40,7 @@ export async function renderLocally(
     kind: "compiled",
     compiled: await compileLocally(project, data, output, { ...local, limits }, signal),
     output,
+    limits,
   };
 }
 

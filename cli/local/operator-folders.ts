@@ -1,21 +1,39 @@
 /**
  * What the operator of the service has installed, if this machine has the same folders.
  */
-import { resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 
 export interface OperatorFlags {
   readonly fontPath?: readonly string[] | undefined;
   readonly packagePath?: string | undefined;
 }
 
-/** The folders that the options name, else those of `SERVICE_FONT_PATHS` and `SERVICE_PACKAGE_PATH`. */
+/**
+ * The folders that the options name, else those of `SERVICE_FONT_PATHS` and `SERVICE_PACKAGE_PATH`, else those of a checkout, which
+ * `npm start` uses by itself.
+ */
 export function operatorFolders({ fontPath, packagePath }: OperatorFlags) {
-  const { SERVICE_FONT_PATHS = "", SERVICE_PACKAGE_PATH } = process.env;
-  const fonts = fontPath ?? SERVICE_FONT_PATHS.split(":").filter((folder) => folder !== "");
-  const packages = packagePath ?? SERVICE_PACKAGE_PATH;
+  const { SERVICE_FONT_PATHS, SERVICE_PACKAGE_PATH } = process.env;
+  const fonts = fontPath ?? SERVICE_FONT_PATHS?.split(":").filter((folder) => folder !== "");
+  const packages = packagePath ?? SERVICE_PACKAGE_PATH ?? folderOfCheckout("packages", "packages-lock.json");
   return {
-    fontPaths: fonts.map((folder) => resolve(folder)),
+    fontPaths: (fonts ?? [folderOfCheckout("fonts", "fonts-lock.json")])
+      .filter((folder) => folder !== null)
+      .map((folder) => resolve(folder)),
     /** Null if there is none. */
     packagePath: packages ? resolve(packages) : null,
   };
+}
+
+/** A folder of the checkout that the working directory or this program is in; null if they are in none. */
+function folderOfCheckout(name: string, lockName: string): string | null {
+  for (const start of [process.cwd(), dirname(fileURLToPath(import.meta.url))]) {
+    for (let folder = start; ; folder = dirname(folder)) {
+      if (existsSync(join(folder, name, lockName))) return join(folder, name);
+      if (folder === dirname(folder)) break;
+    }
+  }
+  return null;
 }

@@ -1,41 +1,68 @@
 /**
- * A Worker that serves the static files where there is no Cloudflare: `npm run build:edge` binds it to the edge as `ASSETS`.
- * It answers as Cloudflare's asset server does with `html_handling` and `not_found_handling` set to `none`.
+ * A Worker that serves the static files where there is no Cloudflare: for `npm start`, and bound to the edge as `ASSETS` by
+ * `npm run build:edge`. It answers as Cloudflare does with `html_handling` and `not_found_handling` set to `none`, and sends
+ * the compressed form of a file to who accepts it.
  *
- * Each file is a binding, named by its path. workerd reads the files once, from the folder of its configuration.
+ * Each form of a file is a binding. workerd reads the files once, from the folder of its configuration.
  */
 
 /** What the build knows about a file. */
-export interface AssetDescription {
+export type AssetDescription = {
   readonly contentType: string;
-  /** A strong validator with its quotes. It depends on the content alone, so all edges of one build agree on it. */
+  /** A strong validator without its quotes. It depends on the content alone, so all edges of one build agree on it. */
   readonly entityTag: string;
-}
+  /** Its compressed forms, the smallest first. */
+  readonly encodings: string[];
+};
 
 export type AssetBindings = Readonly<Record<string, unknown>> & {
   readonly DESCRIPTIONS: Readonly<Record<string, AssetDescription>>;
 };
 
+/** The name of a binding: the path, after the encoding if it is compressed. */
+export function assetBinding(path: string, encoding: string | null): string {
+  return encoding === null ? path : `${encoding}:${path}`;
+}
+
 export default {
   fetch(request: Request, bindings: AssetBindings): Response {
     const path = new URL(request.url).pathname;
     const description = Object.hasOwn(bindings.DESCRIPTIONS, path) ? bindings.DESCRIPTIONS[path] : undefined;
-    const content = bindings[path];
-    if (description === undefined || !(content instanceof ArrayBuffer)) return new Response(null, { status: 404 });
+    if (description === undefined) return new Response(null, { status: 404 });
+    const { contentType, entityTag, encodings } = description;
+    const accepted = acceptedCodings(request.headers.get("Accept-Encoding"));
+    const encoding = encodings.find((each) => accepted.has(each)) ?? null;
+    const content = bindings[assetBinding(path, encoding)];
+    if (!(content instanceof ArrayBuffer)) return new Response(null, { status: 404 });
     const headers = {
       "Cache-Control": "public, max-age=0, must-revalidate",
-      "Content-Type": description.contentType,
-      ETag: description.entityTag,
+      "Content-Type": contentType,
+      ETag: quoted(entityTag, encoding),
+      ...(encodings.length > 0 && { Vary: "Accept-Encoding" }),
     };
-    if (isListed(description.entityTag, request.headers.get("If-None-Match"))) {
-      return new Response(null, { status: 304, headers });
-    }
-    return new Response(content, { headers });
+    const tags = [null, ...encodings].map((each) => quoted(entityTag, each));
+    if (isListed(tags, request.headers.get("If-None-Match"))) return new Response(null, { status: 304, headers });
+    if (encoding === null) return new Response(content, { headers });
+    const compressed = { headers: { ...headers, "Content-Encoding": encoding }, encodeBody: "manual" } as const;
+    return new Response(content, compressed);
   },
 };
 
+/** Each form has an entity tag of its own (RFC 9110, section 8.8.3.3). */
+function quoted(entityTag: string, encoding: string | null): string {
+  return encoding === null ? `"${entityTag}"` : `"${entityTag}-${encoding}"`;
+}
+
+/** The codings of an `Accept-Encoding` field whose weight is not zero. */
+function acceptedCodings(field: string | null): ReadonlySet<string> {
+  const parts = (field ?? "").toLowerCase().split(",");
+  return new Set(
+    parts.filter((part) => !/;\s*q=0(?:\.0*)?\s*$/.test(part)).map((part) => part.replace(/;.*/, "").trim()),
+  );
+}
+
 /** The weak comparison of RFC 9110, section 13.1.2. Our entity tags hold no comma. */
-function isListed(entityTag: string, ifNoneMatch: string | null): boolean {
+function isListed(entityTags: readonly string[], ifNoneMatch: string | null): boolean {
   if (ifNoneMatch === null) return false;
-  return ifNoneMatch.split(",").some((part) => ["*", entityTag].includes(part.trim().replace(/^W\//, "")));
+  return ifNoneMatch.split(",").some((part) => ["*", ...entityTags].includes(part.trim().replace(/^W\//, "")));
 }

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const COPIED = [
-  ..."rules protocol compile machine client cli playground edge backend scripts bench test static deploy docs".split(
+  ..."rules protocol compile machine client data-schema e-invoice cli playground edge backend scripts bench test static deploy docs".split(
     " ",
   ),
   ...["examples", "README.md", "package.json", "tsconfig.json", "vitest.config.ts"],
@@ -58,6 +58,8 @@ const ALL_IN_ONE = {
     "compile",
     "machine",
     "client",
+    "data-schema",
+    "e-invoice",
     "cli",
     "playground",
     "backend",
@@ -80,11 +82,17 @@ function namedByGeneratedCheck(): Set<string> {
   return new Set(Array.from(output.matchAll(/^stale: (.+)$/gm), ([, path = ""]) => path.slice(copy.length + 1)));
 }
 
-/** The files in the recipe's tables, by the check that names them. */
-async function recipe(): Promise<Map<string, Set<string>>> {
+/** The recipe, and the part of it for a limit on the request. */
+async function recipe(): Promise<{ whole: string; onRequest: string }> {
   const page = await readFile(join(PROJECT, "docs/architecture.md"), "utf8");
   const [, section = ""] = page.split("\n### A limit\n");
-  const [tables = ""] = section.split("\n### ");
+  const [whole = ""] = section.split("\n### ");
+  const [onRequest = ""] = whole.split("\nA limit on the output:\n");
+  return { whole, onRequest };
+}
+
+/** The files in these tables, by the check that names them. */
+function filesIn(tables: string): Map<string, Set<string>> {
   const files = new Map<string, Set<string>>();
   for (const [, named = "", check = ""] of tables.matchAll(/^\| (`[^|]+`) \|.*\| (?:`([^`]+)`|-) \|$/gm)) {
     const ofCheck = files.get(check) ?? new Set();
@@ -95,12 +103,17 @@ async function recipe(): Promise<Map<string, Set<string>>> {
 }
 
 it("the checks name every file that the recipe says they name, and no other", async () => {
-  const expected = await recipe();
+  const expected = filesIn((await recipe()).whole);
   expect([...expected.keys()].toSorted()).toEqual(["", "check:generated", "tsc"]);
   expect(await namedByTsc()).toEqual(expected.get("tsc"));
   expect(namedByGeneratedCheck()).toEqual(expected.get("check:generated"));
 });
 
 it("the recipe's other files exist", async () => {
-  for (const file of (await recipe()).get("") ?? []) await readFile(join(PROJECT, file));
+  for (const file of filesIn((await recipe()).whole).get("") ?? []) await readFile(join(PROJECT, file));
+});
+
+it("a limit on the request takes at most seven files by hand, and the changelog", async () => {
+  const { tsc = [], "": others = [] } = Object.fromEntries(filesIn((await recipe()).onRequest));
+  expect(new Set([...tsc, ...others]).size).toBeLessThanOrEqual(7);
 });

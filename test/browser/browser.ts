@@ -4,7 +4,7 @@
  */
 import { mkdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { expect, inject, onTestFinished } from "vitest";
 import { launchChromium, type RunningBrowser } from "./chromium.ts";
 
@@ -20,7 +20,7 @@ export async function startBrowser(): Promise<RunningBrowser> {
   return launchChromium(inject("chromiumPath"), inject("bubblewrapPath"));
 }
 
-/** A page at an address, which is closed with the test. Its errors fail the test. */
+/** A page at an address, in a context of its own, which is closed with the test. Its errors fail the test. */
 export async function openPage(
   browser: Browser,
   url: URL | string,
@@ -28,6 +28,12 @@ export async function openPage(
 ): Promise<Page> {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
   context.setDefaultTimeout(ACTION_TIMEOUT_MILLISECONDS);
+  onTestFinished(() => context.close());
+  return openPageIn(context, url);
+}
+
+/** A further tab of a browser in which `openPage` has opened one. Its errors fail the test. */
+export async function openPageIn(context: BrowserContext, url: URL | string): Promise<Page> {
   const page = await context.newPage();
   const errors: string[] = [];
   page.on("pageerror", (error) => errors.push(String(error)));
@@ -37,10 +43,7 @@ export async function openPage(
       errors.push(message.text());
     }
   });
-  onTestFinished(async () => {
-    await context.close();
-    expect(errors).toEqual([]);
-  });
+  onTestFinished(() => expect(errors).toEqual([]));
   await page.goto(url.toString());
   return page;
 }

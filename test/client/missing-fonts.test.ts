@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { EMBEDDED_CODE_POINTS } from "../../backend/typst/embedded-fonts.ts";
-import { type DocumentParts, describeMissing, isComplete, missingFonts } from "../../client/missing-fonts.ts";
+import { type DocumentParts, describeMissing, missingFonts } from "../../client/missing-fonts.ts";
 import type { FontFamily } from "../../protocol/capabilities.ts";
 import { exampleNames, exampleRequest } from "../../scripts/example-request.ts";
 import { liberation, nameTable, withTables } from "../support/fonts.ts";
@@ -148,7 +148,6 @@ describe("characters that no font has", () => {
 describe("the sentences", () => {
   it("name each family, and the first ten characters with their code points", () => {
     expect(describeMissing({ families: [], characters: [] })).toEqual([]);
-    expect(isComplete({ families: [], characters: [] })).toBe(true);
     expect(describeMissing(missingFonts(parts('#text(font: "Nope")[日]'), FONTS))).toEqual([
       'The service has no font family "Nope", and the request brings none: Typst takes another font.',
       "No font of the service or of the request has 日 (U+65E5): Typst shows empty boxes instead.",

@@ -1,18 +1,13 @@
 /** What the playground shows at which field: the verdict is that of the rules. */
 import { describe, expect, it } from "vitest";
-import { type Draft, requestBody } from "../../playground/draft.ts";
+import { type Draft, draftFile, FileContent, requestBody } from "../../playground/draft.ts";
 import { findingsOf, jsonErrorOffset, validateDraft } from "../../playground/findings.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";
 
 const VALID: Draft = { source: "= Hello", data: '{"a": [1]}', files: [], output: { format: "pdf", members: {} } };
 
-const file = (key: string, contentJson = '"x"', size = 1): Draft["files"][number] => ({
-  key,
-  encoding: "text",
-  contentJson,
-  size,
-});
+const file = (key: string, content = "x") => draftFile(key, new FileContent(content));
 
 function findings(draft: Partial<Draft>, limits = DEFAULT_LIMITS) {
   const verdict = validateDraft({ ...VALID, ...draft }, limits);
@@ -21,9 +16,11 @@ function findings(draft: Partial<Draft>, limits = DEFAULT_LIMITS) {
 
 describe("a valid draft", () => {
   it("makes a body that the service accepts, with data as it was written", () => {
-    const verdict = validateDraft({ ...VALID, data: " [9007199254740993, 1.50] \n" }, DEFAULT_LIMITS);
-    expect(verdict.ok && verdict.body).toContain('"data":[9007199254740993, 1.50]');
-    expect(verdict.ok && parseRenderRequest(new TextEncoder().encode(verdict.body), DEFAULT_LIMITS).ok).toBe(true);
+    const draft = { ...VALID, data: " [9007199254740993, 1.50] \n" };
+    const body = requestBody(draft);
+    expect(body).toContain('"data":[9007199254740993, 1.50]');
+    expect(parseRenderRequest(new TextEncoder().encode(body), DEFAULT_LIMITS).ok).toBe(true);
+    expect(validateDraft(draft, DEFAULT_LIMITS).ok).toBe(true);
   });
 
   it("may have no data", () => {
@@ -64,7 +61,7 @@ describe("a finding", () => {
     ["the template", { source: "12345" }, { max_template_source_bytes: 4 }, { field: "source" }],
     [
       "a file",
-      { files: [file("a"), file("b", '"12345"', 5)] },
+      { files: [file("a"), file("b", "12345")] },
       { max_inline_file_bytes: 4 },
       { field: "files", keys: ["b"] },
     ],
@@ -72,6 +69,12 @@ describe("a finding", () => {
       "the number of files",
       { files: [file("a"), file("b")] },
       { effective_max_files: 1 },
+      { field: "files", keys: [] },
+    ],
+    [
+      "the whole request",
+      { files: [file("a", "x".repeat(500))] },
+      { max_request_body_bytes: 500 },
       { field: "files", keys: [] },
     ],
     ["a string in data", { data: '{"a":["12345"]}' }, { max_string_bytes: 4 }, { field: "data", path: ["a", 0] }],

@@ -1,6 +1,4 @@
-/**
- * What `npm run bench` calls worse: by direction and beyond the noise.
- */
+/** What `npm run bench` calls worse: by direction and beyond the noise. */
 import { expect, it } from "vitest";
 import { cellOf, markdown, NOISE, type Table, worsenings } from "../../bench/report.ts";
 
@@ -17,27 +15,27 @@ function tableOf(milliseconds: number, rate: number, better: "lower" | "higher" 
 
 const pageOf = (...tables: Table[]) => `# A page\n\n${tables.map(markdown).join("\n\n")}\n\nText.\n`;
 
-it("calls figures worse that went the wrong way by more than the noise, and no others", () => {
+it("a figure counts as worse only if it went the wrong way by more than the noise", () => {
   const page = pageOf(tableOf(1, 10));
   expect(worsenings(page, [tableOf(1 + NOISE + 0.01, 10)])).toEqual(["small, ms: 1 → 1.21"]);
   expect(worsenings(page, [tableOf(1 + NOISE, 10)])).toEqual([]);
   expect(worsenings(page, [tableOf(0.1, 1)])).toEqual([]);
 });
 
-it("lets a row name its own direction", () => {
+it("a row of a bench page can name its own direction", () => {
   const page = pageOf(tableOf(1, 10, "higher"));
   expect(worsenings(page, [tableOf(1, 8, "higher")])).toEqual(["rate, ms: 10 → 8"]);
   expect(worsenings(page, [tableOf(1, 100, "higher")])).toEqual([]);
 });
 
-it("matches figures by the head of the table and the name of the row, and does not compare what is new or gone", () => {
+it("figures are matched by the head of the table and the name of the row, and new or removed ones are not compared", () => {
   const renamed = { ...tableOf(9, 9), rows: [{ name: "other", cells: [9, 9] }] };
   const elsewhere = { ...tableOf(9, 9), subject: "Elsewhere" };
   expect(worsenings(pageOf(tableOf(1, 1)), [renamed, elsewhere])).toEqual([]);
   expect(worsenings(pageOf(elsewhere, tableOf(1, 1)), [tableOf(9, 1)])).toEqual(["small, ms: 1 → 9"]);
 });
 
-it("writes figures with their digits and units, and finds them again", () => {
+it("figures are written with their digits and units, and found again", () => {
   const table: Table = {
     subject: "",
     columns: [{ title: "ms", digits: 1, unit: " ms" }, { title: "ratio" }],

@@ -31,7 +31,7 @@ it.each([
   ["an example by its name", "invoice", "invoice-TH-2026-0417.pdf"],
   ["a folder with a request.json", "mine", "page.png"],
   ["a folder with a main.typ", "plain", "plain.pdf"],
-])("writes %s below out/", async (_what, name, file) => {
+])("npm run example writes %s below out/", async (_what, name, file) => {
   const folder = await makeTemporaryFolder("example-");
   await writeProject(folder, {
     "mine/request.json": '{"source": {"$file": "a.typ"}, "output": {"format": "png", "filename": "page"}}',
@@ -44,8 +44,11 @@ it.each([
   expect((await readFile(join(folder, "out", file))).length).toBeGreaterThan(500);
 });
 
-it.each([[], ["nothing"], [""]])("names the examples for a folder that is none: %j", async (...names) => {
-  const { exitCode, stderr } = await runExample(await makeTemporaryFolder("example-"), ...names);
-  expect(stderr).toMatch(/^Name an example or a folder with a request\.json or a main\.typ: .*invoice \| /);
-  expect(exitCode).toBe(1);
-});
+it.each([[], ["nothing"], [""]])(
+  "npm run example names the examples if the folder is not one: %j",
+  async (...names) => {
+    const { exitCode, stderr } = await runExample(await makeTemporaryFolder("example-"), ...names);
+    expect(stderr).toMatch(/^Name an example or a folder with a request\.json or a main\.typ: .*invoice \| /);
+    expect(exitCode).toBe(1);
+  },
+);

@@ -147,9 +147,12 @@ describe("a collection", () => {
     expect(sha256(shorter.subarray(24))).toBe(sha256(collection.subarray(24)));
   });
 
-  it.each([Buffer.alloc(0), Buffer.from("ttcf"), Buffer.from("OTTO\0\0\0\0\0\0\0\t")])("is not one: %j", (font) => {
-    expect(withFirstFonts(font, 1)).toBe(font);
-  });
+  it.each([Buffer.alloc(0), Buffer.from("ttcf"), Buffer.from("OTTO\0\0\0\0\0\0\0\t")])(
+    "of fonts is refused if it is not one: %j",
+    (font) => {
+      expect(withFirstFonts(font, 1)).toBe(font);
+    },
+  );
 });
 
 it("the sets take the fonts that documents use, and not those of dead scripts", () => {

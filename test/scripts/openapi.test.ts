@@ -23,7 +23,7 @@ describe("problems", () => {
     }
   });
 
-  it.each(PROBLEM_CODES)("have an example that is one: %s", (code) => {
+  it.each(PROBLEM_CODES)("have a valid example: %s", (code) => {
     const { value } = problemExample(code);
     expect(value).toMatchObject({ code, status: PROBLEMS[code].status });
     const validate = validatorOf(problemSchemaName(code));

@@ -13,7 +13,7 @@ const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const notesOf = (...args: readonly string[]) =>
   execa(process.execPath, ["scripts/release-notes.ts", ...args], { cwd: PROJECT, reject: false });
 
-it("takes its notes from the changelog, with links that lead to the tag", async () => {
+it("a release takes its notes from the changelog, with links that lead to the tag", async () => {
   const { stdout: plain } = await notesOf(`v${VERSION}`);
   const { stdout } = await notesOf(`v${VERSION}`, "https://forge.example/team/service");
   expect(stdout).toContain("### Added\n");
@@ -30,7 +30,7 @@ it.each([[], ["v0.0.1"], [VERSION]])("is refused for a tag that is not the versi
   expect(stderr).toContain(`is not v${VERSION}`);
 });
 
-it("has both packages of this version, with their checksums and the repository of their provenance", async () => {
+it("a release has both packages of this version, with their checksums and the repository of their provenance", async () => {
   const target = await makeTemporaryFolder("release-");
   await execa(process.execPath, ["scripts/build-packages.ts", target], {
     cwd: PROJECT,
@@ -50,7 +50,7 @@ it("has both packages of this version, with their checksums and the repository o
   }
 });
 
-it("and every other workflow pins actions by commit", async () => {
+it("every workflow pins actions by commit", async () => {
   const folder = join(PROJECT, ".github/workflows");
   for (const name of await readdir(folder)) {
     const text = await readFile(join(folder, name), "utf8");

@@ -181,7 +181,7 @@ describe("the set-up", () => {
     expect(await clone.setUp({}, NO_NETWORK)).toEqual({ exitCode: 0, stdout: ready, stderr: "" });
   });
 
-  it("links Typst with static libraries where cc has them, and with shared ones if that fails", async () => {
+  it("links Typst with static libraries if cc has them, and with shared ones if that fails", async () => {
     const host = `[ "$1" = --version ] && printf 'cargo 1.92.0 (of this test)\\nhost: x86_64-unknown-linux-gnu\\n' && exit`;
     const install = `mkdir -p "\${5:?}/bin"; printf '#!/bin/sh\\n${RIGHT_TYPST}\\n' > "$5/bin/typst"; chmod +x "$5/bin/typst"`;
     const fail = "echo 'error: linking with `cc` failed: exit status: 1' >&2; exit 101";
@@ -278,7 +278,7 @@ describe("before it begins, the set-up", () => {
     await expectRefusal(await makeClone(programs), DEFAULT_SANDBOX, message);
   });
 
-  it("refuses SERVICE_SANDBOX=auto only where neither sandbox works", async () => {
+  it("refuses SERVICE_SANDBOX=auto only if neither sandbox works", async () => {
     const programs = { npm: NPM, typst: RIGHT_TYPST, bwrap: BWRAP_WITHOUT_NAMESPACES };
     const message =
       /^set-up: bubblewrap cannot make a sandbox .*The other sandbox .*landlock needs .*there is no setpriv\n$/;

@@ -42,7 +42,7 @@ it("the tables of settings and limits have every setting that the code reads", a
   }
 });
 
-it("tokens are made of as many bytes wherever a file says how", async () => {
+it("every file that says how to make a token makes it of as many bytes", async () => {
   const files = [
     ".env.example",
     "deploy/systemd/edge.env.example",

@@ -256,7 +256,7 @@ const CASES: readonly Case[] = [
     },
   ],
   [
-    "a few slow renders where there are hardly any others",
+    "a few slow renders among few others",
     30,
     {
       ...traffic(1),
@@ -419,7 +419,7 @@ describe("deploy/alerts.yml", () => {
   });
 });
 
-describe("the alerts for", () => {
+describe("exactly the expected alerts fire for", () => {
   // Another deployment that is well hides nothing, and adds nothing.
   const besides = ['job="other"', 'job="edge",namespace="other"'].flatMap((labels) =>
     CASES.filter(([, minutes]) => minutes < LENGTH).map(([name, minutes, series, ...firing]): Case => {

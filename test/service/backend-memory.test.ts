@@ -19,7 +19,7 @@ async function documentedOwnBytes(): Promise<number> {
   return Number(megabytes) * 1e6;
 }
 
-it("is its own, and that of the budgets for bodies and outputs", async () => {
+it("a backend under load takes the memory that docs/operations.md says, plus its budgets for bodies and outputs", async () => {
   const typst = await makeFakeTypst(
     `${VERSION_ANSWER}\ncat > /dev/null; ${waitFor("go")}; head -c ${MEBIBYTE} /dev/zero`,
   );

@@ -103,7 +103,7 @@ describe("the backend does not start", () => {
     await expectRefusedStart({ SERVICE_TYPST_BIN: typst.path }, /Typst 0\.15\.1 .*0\.14\.2/);
   });
 
-  it("with a Typst that is no program", async () => {
+  it("with a Typst that is not executable", async () => {
     await expectRefusedStart({ SERVICE_TYPST_BIN: PROGRAM }, /Typst 0\.15\.1 .*SERVICE_TYPST_BIN/);
   });
 
@@ -114,11 +114,11 @@ describe("the backend does not start", () => {
     await expectRefusedStart({ SERVICE_PORT: port }, new RegExp(`port.*${port}.*SERVICE_PORT`));
   });
 
-  it("where its work directory cannot be made", async () => {
+  it("if its work directory cannot be created", async () => {
     await expectRefusedStart({ SERVICE_WORK_DIRECTORY: "/dev/null/work" }, /./);
   });
 
-  it("a second time, and the first is not troubled by the attempt", async () => {
+  it("in the work directory of a running one, which is not disturbed by the attempt", async () => {
     const typst = await makeFakeTypst(
       `${VERSION_ANSWER}\necho > "$here/started"; ${waitFor("go")}; cat > /dev/null; cat :data.json`,
     );
@@ -136,7 +136,7 @@ describe("the backend does not start", () => {
     expect((await render(first)).status).toBe(200);
   });
 
-  it("and says so to whoever starts it as a part of the service", async () => {
+  it("with an invalid setting, and startBackend says why", async () => {
     const start = startBackend({ ...backendEnvironment(), SERVICE_LOG_LEVEL: "loud" }, await takeFreePort());
     await expect(start).rejects.toThrow(ServiceStartError);
     await expect(start).rejects.toThrow(/SERVICE_LOG_LEVEL/);

@@ -2,8 +2,8 @@
  * The edge on real sockets with origins that fail in every way: who gets a render, when it is tried again, and what the
  * client hears in the end.
  */
+import { once } from "node:events";
 import { createServer } from "node:http";
-import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { LOOPBACK, startConfiguredWorkers, takeFreePort } from "../../scripts/local-service.ts";
 import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
@@ -128,7 +128,7 @@ const FAILURES: readonly (readonly [string, Behaviour])[] = [
 ];
 
 describe("one of two origins", () => {
-  it.each(FAILURES)("%s: no render is lost, and it is soon left alone", async (_what, behaviour) => {
+  it.each(FAILURES)("%s: no render is lost, and it soon gets no more of them", async (_what, behaviour) => {
     const { a, b, renderMany } = await startPair();
     a.behaviour = behaviour;
     const texts = await renderMany(RENDERS, a);
@@ -150,23 +150,12 @@ describe("one of two origins", () => {
     expect(a.requests.length).toBeLessThanOrEqual(2);
   });
 
-  it("is slow, but renders: it is waited for", async () => {
-    const { a, b, render } = await startPair();
-    let answer = () => {};
-    for (const origin of [a, b]) {
-      origin.behaviour = (response) => {
-        answer = () => origin.answer(response);
-      };
-      origin.probeBehaviour = (response) => {
-        origin.answer(response);
-        if (a.probes + b.probes === 3) answer();
-      };
-    }
-    expect((await render()).status).toBe(200);
-    expect(a.requests.length + b.requests.length).toBe(1);
-  });
+  const whenFull = problemAnswer("render_queue_full", { "Retry-After": "1" });
 
-  it("is slow, and so full that it has no slot for a probe: it is waited for", async () => {
+  it.each<[string, number, (origin: ScriptedBackend) => Behaviour]>([
+    ["is slow, but renders", 3, (origin) => (response) => origin.answer(response)],
+    ["is slow, and so full that it has no slot for a probe", 2, () => whenFull],
+  ])("%s: it is waited for", async (_what, probes, probeAnswer) => {
     const { a, b, render } = await startPair();
     let answer = () => {};
     for (const origin of [a, b]) {
@@ -174,8 +163,8 @@ describe("one of two origins", () => {
         answer = () => origin.answer(response);
       };
       origin.probeBehaviour = (response, request) => {
-        problemAnswer("render_queue_full", { "Retry-After": "1" })(response, request);
-        if (a.probes + b.probes === 2) answer();
+        probeAnswer(origin)(response, request);
+        if (a.probes + b.probes === probes) answer();
       };
     }
     expect((await render()).status).toBe(200);
@@ -222,6 +211,7 @@ describe("a render that is tried again", () => {
 
   it("keeps its request id, and tells each origin how long the edge still waits", async () => {
     const { a, b, render } = await startPair({ settings: { SERVICE_BACKEND_TIMEOUT_SECONDS: "53" } });
+    // The time that passes here is what the second origin must not be promised.
     a.behaviour = (response) => void setTimeout(problemAnswer("service_unavailable"), 300, response);
     const ids: (string | null)[] = [];
     while (a.requests.length === 0) ids.push((await render()).headers.get("X-Request-Id"));
@@ -240,15 +230,18 @@ describe("a render that is tried again", () => {
 
   it("is not tried again once an answer has begun", async () => {
     const { origins, url } = await startStage(3);
+    let breakOff: () => void = () => {};
     for (const origin of origins) {
       origin.behaviour = (response) => {
         response.writeHead(200, { "Content-Type": "application/pdf", "Content-Length": "1000" }).write("%PDF");
-        setTimeout(() => response.socket?.resetAndDestroy(), 50);
+        breakOff = () => response.socket?.resetAndDestroy();
       };
     }
     const client = await RawConnection.open(url);
     onTestFinished(() => client.reset());
     await client.write(`${renderHead({ "Content-Length": "14" })}{"source":"x"}`);
+    await once(client.socket.resume(), "data");
+    breakOff();
     expect(await client.closed()).toBe(true);
     expect(origins.flatMap(({ requests }) => requests)).toHaveLength(1);
   });
@@ -314,7 +307,7 @@ describe("an answer that blames the request", () => {
   ];
 
   it.each(refusals)(
-    "%s: it is tried elsewhere, is a fault of the service, and takes no origin from others",
+    "%s: the render is tried elsewhere, fails as a fault of the service, and no origin is avoided for it",
     async (_what, refuse) => {
       const { origins, render, renderMany } = await startStage(3);
       for (const origin of origins) {
@@ -341,7 +334,7 @@ describe("an answer that blames the request", () => {
   });
 });
 
-it("documents that end in 500 take no origin from others", async () => {
+it("an origin is not avoided because documents end in 500", async () => {
   const { a, b, render, renderMany } = await startPair();
   for (const origin of [a, b]) {
     origin.behaviour = (response, request) => {
@@ -354,7 +347,7 @@ it("documents that end in 500 take no origin from others", async () => {
   expect(a.probes + b.probes).toBe(0);
 });
 
-it("renders whose clients reset take no origin from others, nor the probes from an origin that failed", async () => {
+it("an origin is not avoided because clients reset their renders, nor does that end the probes of one that failed", async () => {
   const { a, b, url, renderMany } = await startPair();
   b.behaviour = (response, request) => {
     if (request.body.includes("endless")) return;
@@ -362,17 +355,22 @@ it("renders whose clients reset take no origin from others, nor the probes from 
   };
   a.behaviour = (response) => response.socket?.resetAndDestroy();
   await renderMany(1, a);
-  // Slow enough that its client is gone before the result of the probe that it began.
   a.behaviour = (response) => a.answer(response);
-  a.probeBehaviour = (response) => void setTimeout(() => a.answer(response), 300);
+  // The client that a probe was begun for is gone before its result.
+  const probes: (() => void)[] = [];
+  a.probeBehaviour = (response) => void probes.push(() => a.answer(response));
   const endless = '{"source":"endless"}';
+  const begun = () => [...a.requests, ...b.requests].filter(({ body }) => body.includes("endless")).length;
   let isOver = false;
   const leaving = (async () => {
     while (!isOver) {
       const client = await RawConnection.open(url);
+      const [before, gone] = [begun(), b.abandoned];
       await client.write(`${renderHead({ "Content-Length": String(endless.length) })}${endless}`);
-      await delay(100);
+      await expect.poll(begun).toBeGreaterThan(before);
       client.reset();
+      await expect.poll(() => b.abandoned > gone || isOver).toBe(true);
+      for (const answer of probes.splice(0)) answer();
     }
   })();
   await expect.poll(async () => (await renderMany(1)).includes("%PDF by a")).toBe(true);
@@ -452,7 +450,7 @@ describe("a request without a usable URL", () => {
 
   it.each([
     ["a host with a space", { Host: "a b" }],
-    ["a host with a port that is none", { Host: "edge.example:port" }],
+    ["a host with an invalid port", { Host: "edge.example:port" }],
     ["a host with a path, which would hide the path that is asked for", { Host: "edge.example/v1/render?" }],
     ["a host with a query", { Host: "edge.example?" }],
     ["a host with a user name", { Host: "user@edge.example" }],

@@ -54,7 +54,7 @@ it("a backend whose folder of packages is not complete does not start, and says 
   );
 });
 
-describe("two backends that differ", () => {
+describe("two backends with different fonts and packages", () => {
   let service: TestService;
   let other: Awaited<ReturnType<typeof startBackend>>;
 
@@ -73,7 +73,7 @@ describe("two backends that differ", () => {
 
   const get = (init: RequestInit = {}) => fetch(new URL(CAPABILITIES_PATH, service.edge.url), init);
 
-  it("are published by what both have, to everybody, with validators for caches", async () => {
+  it("are described by what both have, to everyone, with validators for caches", async () => {
     const own: Capabilities = await (await fetch(new URL(CAPABILITIES_PATH, service.backend.url))).json();
     expect(familiesOf(own)).toContain(LIBERATION_FAMILY);
     const answer = await get();
@@ -88,7 +88,7 @@ describe("two backends that differ", () => {
     expect(again.headers.get("Cache-Control")).toBe("public, max-age=60");
   });
 
-  it("show in /metrics that they differ", async () => {
+  it("are shown to differ in /metrics", async () => {
     const metrics = await (await fetch(new URL("/metrics", service.edge.url))).text();
     const digests = [...metrics.matchAll(/^service_capabilities_info\{origin="[^"]+",digest="([0-9a-f]+)"\} 1$/gm)];
     expect(new Set(digests.map(([, digest]) => digest)).size).toBe(2);

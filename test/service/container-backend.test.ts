@@ -113,7 +113,7 @@ describe("a container", () => {
     expect(await stage.metric("service_render_slots")).toBe(1);
   });
 
-  it("is one of several", async () => {
+  it("shares the renders with the others", async () => {
     const stage = await makeStage();
     await stage.deploy({ SERVICE_BACKEND_URLS: "container:BACKENDS/2" });
     await expect
@@ -178,7 +178,7 @@ describe("a container", () => {
   });
 });
 
-describe("at a new deployment", () => {
+describe("after a new deployment", () => {
   it("a container with the same settings goes on, and its token is still known", async () => {
     const stage = await makeStage();
     await stage.deploy();
@@ -201,7 +201,7 @@ describe("at a new deployment", () => {
   });
 });
 
-it("the entry point with containers loads where there are none, and says what is missing", async () => {
+it("the entry point with containers loads without them, and says what is missing", async () => {
   const folder = await makeTemporaryFolder("container-test-");
   const bindings = { SERVICE_API_TOKENS: API_TOKEN, SERVICE_BACKEND_URLS: "container:BACKENDS/1" };
   const worker = await startWorkerFile(ENTRY_POINT, bindings, { classes: { BACKENDS: "BackendContainer" }, folder });

@@ -41,14 +41,14 @@ describe.each(["alerts.yml", "grafana-dashboard.json"])("deploy/%s", (name) => {
       .replace(/([=!][=~]?)"[^"]*"/g, '$1""');
   };
 
-  it("asks for metrics that the edge offers", async () => {
+  it("asks only for metrics that the edge has", async () => {
     const asked = new Set([...(await read()).matchAll(METRIC)].map(([, metric]) => metric));
     expect(asked.size).toBeGreaterThan(5);
     const offered = new Set(samples.map((sample) => sample.name));
     expect([...asked].filter((metric) => metric !== undefined && !offered.has(metric))).toEqual([]);
   });
 
-  it("selects them by labels that they have", async () => {
+  it("selects metrics only by labels that they have", async () => {
     for (const [, metric, selector = ""] of (await read()).matchAll(METRIC)) {
       for (const [label = ""] of selector.matchAll(LABEL)) {
         const bearers = samples.filter((sample) => sample.name === metric);

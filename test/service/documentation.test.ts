@@ -10,6 +10,7 @@ import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { TYPST_RELEASES } from "../../machine/typst-release.mjs";
+import { PROGRAM } from "../support/command-line.ts";
 import { blocksOf } from "../support/markdown-blocks.ts";
 import { readPdf } from "../support/pdf-reader.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
@@ -89,7 +90,7 @@ describe("docs/templates.md", () => {
     expect(mistakesOf(templates).length).toBeGreaterThan(20);
   });
 
-  it("keeps in its snippets what it says of them", async () => {
+  it("has snippets that show what it says they show", async () => {
     const textOf = async (start: string) => {
       const snippet = snippetsOf(templates).find(({ place }) => place.startsWith(start));
       return (await readPdf(await (await service.render(snippet?.request ?? {})).bytes())).pageTexts;
@@ -202,7 +203,7 @@ async function makeCheckout(): Promise<string> {
   );
   await writeFile(
     join(bin, "npx"),
-    `#!/bin/sh\n[ "$1" = document-rendering ] || exit 64\nshift\nexec node ${PROJECT}cli/main.ts "$@"\n`,
+    `#!/bin/sh\n[ "$1" = document-rendering ] || exit 64\nshift\nexec node ${PROGRAM} "$@"\n`,
   );
   for (const name of ["npm", "npx"]) await chmod(join(bin, name), 0o755);
   return folder;
@@ -278,7 +279,7 @@ describe("the commands", () => {
     expect(made === undefined ? run.stdout.length : (await readFile(join(folder, made))).length).toBeGreaterThan(20);
   });
 
-  it("that are not run here exist", async () => {
+  it("that this test does not run exist", async () => {
     const {
       scripts,
       devDependencies,

@@ -42,7 +42,7 @@ function render(token: string): Promise<RawAnswer | null> {
   return sendRaw({ url, head: [...head, `Origin: ${ORIGIN}`, `Content-Length: ${body.length}`], body });
 }
 
-describe("the rate limit of wrangler.toml's kind", () => {
+describe("a rate limit as wrangler.toml configures it", () => {
   it("keeps requests of one caller from the backends, and lets those of another through", async () => {
     const answers: (RawAnswer | null)[] = [];
     // More than two periods allow.
@@ -62,15 +62,15 @@ describe("the rate limit of wrangler.toml's kind", () => {
   });
 });
 
-describe("/metrics with a token", () => {
-  it("refuses others as the interface description says", async () => {
+describe("/metrics that needs a token", () => {
+  it("rejects requests without it as the interface description says", async () => {
     const description = new InterfaceDescription(await (await fetch(new URL("/openapi.json", url))).json());
     const answer = await fetch(new URL("/metrics", url));
     expect(answer.status).toBe(403);
     expect(await description.disagreements("GET", "/metrics", answer)).toEqual([]);
   });
 
-  it("asks no backend for others", async () => {
+  it("asks no backend for a request without it", async () => {
     const { scrapes } = backend;
     for (const field of ["Accept: */*", `X-Service-Api-Token: ${API_TOKEN}`, `Authorization: Bearer ${API_TOKEN}`]) {
       await expectRawProblem(await send("GET /metrics HTTP/1.1", field), "forbidden");

@@ -25,6 +25,7 @@ describe("a body that does not arrive", () => {
     const slow = await stage.open(renderHead(CHUNKED));
     for (const character of SMALL_BODY) {
       await slow.write(chunk(character));
+      // A slow client is what this is about.
       await delay(100);
     }
     await slow.write("0\r\n\r\n");

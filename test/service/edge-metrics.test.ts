@@ -22,9 +22,12 @@ describe("/metrics", () => {
   const KEPT_MILLISECONDS = 5000;
 
   it("asks a backend once for many scrapes, also during the first one, and names it by its position", async () => {
-    const slow = backend.metrics;
-    backend.metrics = (response) => void setTimeout(() => slow(response), 300);
+    const answer = backend.metrics;
+    const { promise: allHaveAsked, resolve: letAnswer } = Promise.withResolvers<void>();
+    backend.metrics = (response) => void allHaveAsked.then(() => answer(response));
     const clients = await Promise.all(Array.from({ length: 16 }, () => open(scrapeHead)));
+    await stage.takenIn();
+    letAnswer();
     const texts = await Promise.all(clients.map(async (client) => (await client.answer())?.body));
     for (const text of texts) expect(text).toContain('up{origin="backend-1"} 1\n');
     await (await open(scrapeHead)).answer();

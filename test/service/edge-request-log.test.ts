@@ -1,7 +1,6 @@
 /**
  * The edge's log lines over real sockets: also for clients that disconnect, after which the code of the Worker no longer runs.
  */
-import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { type EdgeStage, startEdgeStage } from "../support/edge-stage.ts";
 import { tableOfPage } from "../support/page-table.ts";
@@ -32,12 +31,15 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
+/** The lines so far, without those of `takenIn`. */
+const ownLines = () => lines.filter(({ route }) => route !== "/health");
+
 /** The lines of all requests so far: a later one has been logged, so that none of theirs is on its way. */
 async function allLines() {
-  const client = await stage.open("GET /health HTTP/1.1\r\nHost: edge.example\r\n\r\n");
-  await client.answer();
-  await expect.poll(() => lines.some(({ route }) => route === "/health")).toBe(true);
-  return lines.filter(({ route }) => route !== "/health");
+  const before = lines.length - ownLines().length;
+  await stage.takenIn();
+  await expect.poll(() => lines.length - ownLines().length).toBe(before + 1);
+  return ownLines();
 }
 
 describe("the edge logs a request", () => {
@@ -90,11 +92,11 @@ describe("the edge logs a request", () => {
 
   it("once, when its client leaves during the upload", async () => {
     const client = await stage.open(renderHead(CHUNKED), chunk('{"source":'));
-    await delay(100);
+    await stage.takenIn();
     client.reset();
-    await expect.poll(() => lines.length).toBe(1);
-    expect(lines).toMatchObject([{ code: "client_gone", caller: "caller-1" }]);
-    expect(lines[0]).not.toHaveProperty("requestBytes");
+    await expect.poll(() => ownLines().length).toBe(1);
+    expect(ownLines()).toMatchObject([{ code: "client_gone", caller: "caller-1" }]);
+    expect(ownLines()[0]).not.toHaveProperty("requestBytes");
   });
 
   it("with the fields that docs/monitoring.md lists", async () => {
@@ -108,9 +110,9 @@ describe("the edge logs a request", () => {
 
   it("with the problem that it was answering, when its client leaves before that", async () => {
     const client = await stage.open(renderHead({ ...CHUNKED, "X-Service-Api-Token": "wrong" }), chunk("{"));
-    await delay(100);
+    await stage.takenIn();
     client.reset();
-    await expect.poll(() => lines.length).toBe(1);
-    expect(lines).toMatchObject([{ code: "forbidden" }]);
+    await expect.poll(() => ownLines().length).toBe(1);
+    expect(ownLines()).toMatchObject([{ code: "forbidden" }]);
   });
 });

@@ -35,7 +35,7 @@ async function exampleData(name: string): Promise<Record<string, unknown>> {
 const textOf = ({ pageTexts }: PdfContents) => pageTexts.join("").replace(/\s+/g, "");
 const squeezed = (text: unknown) => String(text).replace(/\s+/g, "");
 
-it("covers every example that there is", async () => {
+it("every example has a test here", async () => {
   expect((await exampleNames()).toSorted()).toEqual([
     "accessible-letter",
     "brand-letter",
@@ -185,7 +185,7 @@ describe("the brand letter", () => {
     expect(textOf(pdf)).toContain(squeezed((closing as string[])[1]));
   });
 
-  it("is rejected without them", async () => {
+  it("is rejected without these fonts", async () => {
     const request: { files: Record<string, unknown> } = JSON.parse(await exampleRequest("brand-letter"));
     const files = Object.fromEntries(Object.entries(request.files).filter(([key]) => !key.startsWith("fonts/")));
     const answer = await service.render(JSON.stringify({ ...request, files }));

@@ -40,7 +40,7 @@ async function renderAsDescribed(body: unknown, headers: Readonly<Record<string,
   });
 }
 
-it("is OpenAPI 3.1 of interface version 1.2.0", () => {
+it("the interface description is OpenAPI 3.1 of interface version 1.2.0", () => {
   expect(description.document.openapi).toMatch(/^3\.1\.\d+$/);
   expect(description.document.info.version).toBe("1.2.0");
 });
@@ -105,7 +105,7 @@ describe("problems", () => {
     }
   });
 
-  it("are as described for a Host that is none", async () => {
+  it("are as described for an invalid Host", async () => {
     for (const [path, operations] of Object.entries(description.document.paths)) {
       for (const method of Object.keys(operations).map((name) => name.toUpperCase())) {
         const client = await RawConnection.open(service.edge.url);
@@ -146,7 +146,7 @@ describe("every route", () => {
     }
   });
 
-  it("answers 304 as described to who has its entity tag", async () => {
+  it("answers 304 as described to a client that has its entity tag", async () => {
     let count = 0;
     for (const [path, operations] of Object.entries(description.document.paths)) {
       if (operations.get?.responses["304"] === undefined) continue;
@@ -163,7 +163,7 @@ describe("every route", () => {
 const GENERATED_REQUESTS = 60;
 
 describe("generated requests", () => {
-  it("are answered as described, never by a failure, and refused where the schema refuses them", async () => {
+  it("are answered as described, never by a failure, and rejected if the schema rejects them", async () => {
     const validate = description.validator("/components/schemas/RenderRequest");
     const statuses = new Set<number>();
     await fc.assert(

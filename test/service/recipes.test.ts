@@ -85,7 +85,7 @@ describe.each(LANGUAGES)("the recipe in %s", (language) => {
     expect(document).toBeNull();
   });
 
-  test("asks again while no slot is free", async () => {
+  test("tries again while no slot is free", async () => {
     const server = new ScriptedAnswers();
     const url = await server.start();
     onTestFinished(() => server.stop().then(() => {}));

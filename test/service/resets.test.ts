@@ -54,6 +54,7 @@ it("hundreds of resets at random moments leave room, slots and memory as they we
       void client.write(renderHead(framing));
       const sent = body.slice(0, Math.random() < 0.3 ? Math.floor(Math.random() * body.length) : body.length);
       void client.write(isChunked ? Buffer.concat([chunk(sent), Buffer.from("0\r\n\r\n")]) : sent);
+      // Any moment is the point: most of them are no state that can be seen.
       await delay(Math.random() * LATEST_RESET_MILLISECONDS);
       client.reset();
     }

@@ -35,9 +35,9 @@ type Body = object | string | Uint8Array<ArrayBuffer>;
 
 /** One of each code, and what either platform could decode, quote or measure in its own way. What the rules say is tested with the rules. */
 const REJECTED: readonly (readonly [what: string, code: ContractCode, body: Body])[] = [
-  ["nothing", "invalid_request", ""],
-  ["no UTF-8", "invalid_request", bytes(...encode('{"source":"'), 0xff, ...encode('"}'))],
-  ["UTF-16", "invalid_request", bytes(0xff, 0xfe, 0x7b, 0, 0x7d, 0)],
+  ["an empty body", "invalid_request", ""],
+  ["a body that is not UTF-8", "invalid_request", bytes(...encode('{"source":"'), 0xff, ...encode('"}'))],
+  ["a body in UTF-16", "invalid_request", bytes(0xff, 0xfe, 0x7b, 0, 0x7d, 0)],
   ["a byte order mark", "invalid_request", '\ufeff{"source":"x"}'],
   ["a field of odd characters", "invalid_request", '{"source":"x","\\ud800\\u202e<b>":1}'],
   ["a field with a very long name", "invalid_request", { source: "x", [`${"n".repeat(600)}é`]: 1 }],
@@ -100,7 +100,7 @@ describe("the edge and the backend reject in the same words", () => {
   });
 });
 
-describe("the edge and the backend take the same", () => {
+describe("the edge and the backend both accept", () => {
   it.each([
     ["a source at its limit", { source: "x".repeat(1000) }],
     ["files at their limits", withFiles({ a: text("x".repeat(500)), b: text(""), "c/d": text("") })],

@@ -23,13 +23,13 @@ async function sandboxInUse({ url }: LocalBackend): Promise<unknown> {
   return health.sandbox;
 }
 
-it("bubblewrap is used where it runs", async () => {
+it("bubblewrap is used if it runs", async () => {
   const backend = await startWithAuto(NO_SETPRIV);
   expect(backend.errorText()).toBe("SERVICE_SANDBOX=auto: bubblewrap is used.");
   expect(await sandboxInUse(backend)).toBe("bubblewrap");
 });
 
-it.skipIf(landlockObstacle !== null)("landlock is used where bubblewrap does not run", async () => {
+it.skipIf(landlockObstacle !== null)("landlock is used if bubblewrap does not run", async () => {
   const setpriv = inject("setprivPath") ?? "";
   const backend = await startWithAuto({ ...NO_BUBBLEWRAP, SERVICE_SETPRIV_BIN: setpriv });
   expect(backend.errorText()).toMatch(
@@ -38,7 +38,7 @@ it.skipIf(landlockObstacle !== null)("landlock is used where bubblewrap does not
   expect(await sandboxInUse(backend)).toBe("landlock");
 });
 
-it("a backend does not start where neither runs, and says why of both", async () => {
+it("a backend does not start if neither sandbox runs, and says why for each", async () => {
   await expect(startWithAuto({ ...NO_BUBBLEWRAP, ...NO_SETPRIV })).rejects.toThrow(
     /^Typst does not run in the bubblewrap sandbox\. .+ Typst does not run in the landlock sandbox\. [^\n]+$/,
   );

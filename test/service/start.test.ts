@@ -168,7 +168,7 @@ describe("npm start", () => {
     expect(welcome.split(SECRET)).toHaveLength(3);
   });
 
-  it.each(["SERVICE_EDGE_PORT", "SERVICE_PORT"])("names %s where that port is in use", async (setting) => {
+  it.each(["SERVICE_EDGE_PORT", "SERVICE_PORT"])("names %s if that port is in use", async (setting) => {
     const server = createServer();
     const { port } = await listenOnLoopback(server);
     onTestFinished(() => void server.close());
@@ -208,7 +208,7 @@ describe("npm start", () => {
     expect(await service.ended).toBe(1);
     const lines = service.errors().split("\n");
     expect(lines.filter((line) => !/^$|^WARNING: /.test(line))).toEqual([
-      `The work directory ${workDirectory} has lost "claim": the backend ends. Start it again.`,
+      `"claim" is missing from the work directory ${workDirectory}: the backend stops. Start it again.`,
       "The backend has exited (exit code 1).",
     ]);
     expect(await temporary(service)).toEqual([]);

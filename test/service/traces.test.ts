@@ -85,7 +85,7 @@ describe("a backend with an endpoint for traces", () => {
     for (const { text } of collector.exports) expect(text).not.toMatch(/secret/i);
   });
 
-  it("begins a trace with the digits of the request id where the caller sends none", async () => {
+  it("begins a trace with the digits of the request id if the caller sends none", async () => {
     const collector = await startCollector();
     const backend = await startTracedBackend(collector.url.origin, { OTEL_SERVICE_NAME: "documents" });
     const first = await render(backend, { source: "#panic()" });

@@ -52,7 +52,7 @@ async function endOf({ process, errorText }: LocalBackend): Promise<{ exitCode: 
 
 const lossOf = (name: string, workDirectory: string) => ({
   exitCode: 1,
-  errors: [`The work directory ${workDirectory} has lost "${name}": the backend ends. Start it again.`],
+  errors: [`"${name}" is missing from the work directory ${workDirectory}: the backend stops. Start it again.`],
 });
 
 /** The folder of the root that holds the libraries of Typst; the pinned release is static and has none. */
@@ -75,7 +75,10 @@ describe("a work directory that loses something", () => {
       const backend = await start(workDirectory, { SERVICE_SANDBOX: mode });
       await rm(join(workDirectory, name), { recursive: true });
       const { exitCode, errors } = await endOf(backend);
-      expect([exitCode, errors]).toEqual([1, [expect.stringMatching(/^The work directory .* has lost "[^"]+": /)]]);
+      expect([exitCode, errors]).toEqual([
+        1,
+        [expect.stringMatching(/^"[^"]+" is missing from the work directory .*: /)],
+      ]);
     },
   );
 
@@ -93,7 +96,7 @@ describe("a work directory that loses something", () => {
     expect((await render(next)).status).toBe(200);
   });
 
-  it("lets the renders finish that run, and answers 503 to those that wait or come later", async () => {
+  it("lets running renders finish, and answers 503 to those that wait or come later", async () => {
     const typst = await makeFakeTypst(
       `${VERSION_ANSWER}\necho > "$here/started"; cat > /dev/null; ${waitFor("go")}; printf done`,
     );
@@ -119,7 +122,7 @@ describe("a work directory that loses something", () => {
     expect(await readdir(workDirectory)).toEqual([]);
   });
 
-  it("while a process waits for its request, is no fault of that request's template", async () => {
+  it("while a process waits for its request is not blamed on the template of that request", async () => {
     const workDirectory = await temporaryFolder();
     const backend = await start(workDirectory, { SERVICE_SANDBOX: "bubblewrap", SERVICE_WARM_RENDERS: "1" });
     expect((await render(backend)).status).toBe(200);
@@ -131,7 +134,7 @@ describe("a work directory that loses something", () => {
     expect(await endOf(backend)).toEqual(lossOf("sandbox-root", workDirectory));
   });
 
-  it("serves without the directories that it keeps for the next renders", async () => {
+  it("serves on if that is only the directories that are kept for the next renders", async () => {
     const workDirectory = await temporaryFolder();
     const backend = await start(workDirectory, { SERVICE_SANDBOX: "none" });
     const kept = async () => (await readdir(workDirectory)).filter((name) => name.startsWith("kept-"));
@@ -141,7 +144,7 @@ describe("a work directory that loses something", () => {
     expect((await render(backend)).status).toBe(200);
   });
 
-  it("and belongs to another backend now, is left to it", async () => {
+  it("is left to the other backend that it belongs to by then", async () => {
     const workDirectory = await temporaryFolder();
     const settings = { SERVICE_SANDBOX: "none" };
     const first = await start(workDirectory, settings);

@@ -4,13 +4,13 @@
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { execa } from "execa";
+import { inject } from "vitest";
 import { shellCommand } from "../../backend/launcher/shell.ts";
 import { API_TOKEN } from "./tokens.ts";
 import { typstPath } from "./typst-path.ts";
 
-export const PROGRAM = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
+export const PROGRAM = inject("commandLinePath");
 
 export interface CommandRun {
   readonly exitCode: number | undefined;
@@ -19,14 +19,17 @@ export interface CommandRun {
   readonly bytes: Buffer;
 }
 
+/** What is undefined is not set. */
+type Environment = Readonly<Record<string, string | undefined>>;
+
 export interface CommandOptions {
-  readonly env?: Readonly<Record<string, string>>;
+  readonly env?: Environment;
   readonly input?: string;
   readonly program?: string;
 }
 
 /** What the command finds in its environment. `cwd` holds its cache. */
-export function commandEnvironment(cwd: string, env: Readonly<Record<string, string>> = {}): Record<string, string> {
+export function commandEnvironment(cwd: string, env: Environment = {}): Environment {
   return {
     PATH: process.env.PATH ?? "",
     NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? "",
@@ -35,6 +38,9 @@ export function commandEnvironment(cwd: string, env: Readonly<Record<string, str
     XDG_CACHE_HOME: join(cwd, ".cache"),
     SERVICE_TYPST_BIN: typstPath(),
     SERVICE_API_TOKEN: API_TOKEN,
+    // Not those of this checkout.
+    SERVICE_FONT_PATHS: "",
+    SERVICE_PACKAGE_PATH: "",
     ...env,
   };
 }

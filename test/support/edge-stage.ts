@@ -12,6 +12,8 @@ export interface EdgeStage {
   readonly backend: StandInBackend;
   /** Opens a connection to the edge and writes this. It is reset when the test has finished. */
   open(...writes: readonly (Uint8Array | string)[]): Promise<RawConnection>;
+  /** Waits until the edge has taken in what was sent before: it does one thing after another, and answers a later request. */
+  takenIn(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -35,6 +37,9 @@ export async function startEdgeStage(settings: Readonly<Record<string, string>> 
       onTestFinished(() => client.reset());
       for (const bytes of writes) await client.write(bytes);
       return client;
+    },
+    takenIn: async () => {
+      await (await fetch(new URL("/health", edge.url))).bytes();
     },
     stop: async () => {
       await edge.stop();

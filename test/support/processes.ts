@@ -22,23 +22,47 @@ export function isRunning(pid: number): boolean {
  * no host paths, but the mounts still do.
  */
 export function processesOf(workDirectory: string): number[] {
-  const name = basename(workDirectory);
-  return processIds().filter(
-    (pid) => readProc(`${pid}/cmdline`).includes(name) || readProc(`${pid}/mountinfo`).includes(`${name}/render-`),
-  );
+  return processIds().filter((pid) => isProcessOf(workDirectory, pid));
 }
 
 /** The Typst processes of a work directory, waiting or running. */
 export function typstProcessesOf(workDirectory: string): number[] {
-  return processesOf(workDirectory).filter((pid) => readProc(`${pid}/comm`).trim() === "typst");
+  return processIds().filter((pid) => readProc(`${pid}/comm`).trim() === "typst" && isProcessOf(workDirectory, pid));
 }
 
-/** The fields of /proc/…/status; none if the process has ended. */
-export function processStatus(pid: number): Readonly<Record<string, string>> {
-  const lines = readProc(`${pid}/status`).split("\n");
+function isProcessOf(workDirectory: string, pid: number): boolean {
+  const name = basename(workDirectory);
+  if (readProc(`${pid}/cmdline`).includes(name)) return true;
+  // The kernel takes long to list mounts, and those that we see are in no sandbox.
+  return mountNamespaceOf(pid) !== OWN_MOUNT_NAMESPACE && readProc(`${pid}/mountinfo`).includes(`${name}/render-`);
+}
+
+const OWN_MOUNT_NAMESPACE = mountNamespaceOf("self");
+
+/** Empty if the process has ended or belongs to another user. */
+function mountNamespaceOf(pid: number | "self"): string {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/mnt`);
+  } catch {
+    return "";
+  }
+}
+
+/** The fields of /proc/…/status, of the process or of one of its threads; none if it has ended. */
+export function processStatus(pid: number, thread = String(pid)): Readonly<Record<string, string>> {
+  const lines = readProc(`${pid}/task/${thread}/status`).split("\n");
   return Object.fromEntries(
     lines.map((line) => line.split(":\t")).map(([name = "", value = ""]) => [name, value.trim()]),
   );
+}
+
+/** How long a process has existed. */
+export function ageSeconds(pid: number): number {
+  const stat = readProc(`${pid}/stat`);
+  const startedTicks = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]);
+  const uptimeSeconds = Number.parseFloat(readProc("uptime"));
+  // A tick is a hundredth of a second on every platform that Node runs on.
+  return uptimeSeconds - startedTicks / 100;
 }
 
 /** The resident memory of a process in bytes; 0 if it has ended. */

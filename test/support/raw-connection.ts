@@ -80,9 +80,17 @@ export class RawConnection {
 
   /** Reads one answer with `Content-Length`, or everything until the connection ended; null if nothing came. */
   async answer(timeoutMilliseconds = ANSWER_TIMEOUT_MILLISECONDS): Promise<RawAnswer | null> {
-    const timeout = AbortSignal.timeout(timeoutMilliseconds);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, timeoutMilliseconds);
+    const look = () => {
+      if (this.socket.closed || this.#isWhole()) resolve();
+    };
     this.#read();
-    while (!this.socket.closed && !timeout.aborted && !this.#isWhole()) await delay(5);
+    this.socket.on("data", look).on("close", look);
+    look();
+    await promise;
+    clearTimeout(timer);
+    this.socket.off("data", look).off("close", look);
     return parseAnswer(this.#bytes());
   }
 

@@ -9,6 +9,8 @@ export interface ZipEntry {
   readonly bytes: Buffer;
   /** The compressed size, without headers. */
   readonly packedBytes: number;
+  /** When it was last modified, as the archive says: `1980-01-01 00:00:00`. */
+  readonly modified: string;
 }
 
 const END_SIGNATURE = 0x06054b50;
@@ -40,14 +42,25 @@ export function readZip(archive: Buffer): ZipEntry[] {
 
 function readEntry(archive: Buffer, central: number): Omit<ZipEntry, "name"> {
   const isCompressed = archive.readUInt16LE(central + 10) !== STORED;
+  const [time, date] = [archive.readUInt16LE(central + 12), archive.readUInt16LE(central + 14)];
   const checksum = archive.readUInt32LE(central + 16);
   const compressedSize = archive.readUInt32LE(central + 20);
   const size = archive.readUInt32LE(central + 24);
   const local = archive.readUInt32LE(central + 42);
   if (archive.readUInt32LE(local) !== LOCAL_SIGNATURE) throw new Error("an entry has no local header");
+  if (archive.readUInt16LE(local + 10) !== time || archive.readUInt16LE(local + 12) !== date) {
+    throw new Error("an entry has two times");
+  }
   const start = local + LOCAL_SIZE + archive.readUInt16LE(local + 26) + archive.readUInt16LE(local + 28);
   const packed = archive.subarray(start, start + compressedSize);
   const bytes = isCompressed ? inflateRawSync(packed) : packed;
   if (bytes.length !== size || crc32(bytes) !== checksum) throw new Error("an entry is damaged");
-  return { bytes, packedBytes: packed.length };
+  return { bytes, packedBytes: packed.length, modified: textOfTime(date, time) };
+}
+
+/** Year, month and day from 1980 on in 7, 4 and 5 bits; hours, minutes and pairs of seconds in 5, 6 and 5. */
+function textOfTime(date: number, time: number): string {
+  const two = (number: number) => String(number).padStart(2, "0");
+  const day = `${1980 + (date >> 9)}-${two((date >> 5) & 15)}-${two(date & 31)}`;
+  return `${day} ${two(time >> 11)}:${two((time >> 5) & 63)}:${two((time & 31) * 2)}`;
 }

@@ -217,9 +217,10 @@ describe("clients that go away leave nothing", () => {
     await expectNoLoss(async (backend) => {
       const goneBefore = await gone(backend);
       for (let client = 0; client < CLIENTS; client++) {
+        const arrived = once(backend.server, "request");
         const connection = new RawConnection(backend.url);
         await connection.write(`${backendRenderHead(declared(1000))}${start}`);
-        await delay(20);
+        await arrived;
         connection.socket.destroy();
       }
       await expect.poll(() => gone(backend)).toBe(goneBefore + CLIENTS);
@@ -328,6 +329,7 @@ describe("two hundred clients at once, ten times what can be served or wait", ()
           const { context } = await expectProblem(answer, "render_queue_full");
           expect(answer.headers.get("Retry-After")).toBe(String(context.retry_after));
           count("render_queue_full");
+          // A client that is refused comes back later, so that the processor is left to the renders.
           await delay(100);
         }
       }
@@ -337,6 +339,7 @@ describe("two hundred clients at once, ten times what can be served or wait", ()
       while (!isOver()) {
         expect((await fetch(new URL("/health", backend.url), { headers: { Connection: "close" } })).status).toBe(200);
         healthAnswers++;
+        // As a load balancer asks: now and then.
         await delay(100);
       }
     };

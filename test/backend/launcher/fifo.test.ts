@@ -1,13 +1,10 @@
-/**
- * A text through a FIFO: the reader gets the whole of it or never its end. The readers are real processes.
- */
+/** A text through a FIFO: the reader gets the whole of it or never its end. The readers are real processes. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { setTimeout as delay } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
 import { type FifoReader, writeFifo } from "../../../backend/launcher/fifo.ts";
 import { isRunning } from "../../support/processes.ts";
@@ -58,8 +55,11 @@ it("a text that is larger than a FIFO arrives whole", async () => {
 
 it("a reader that opens late is waited for", async () => {
   const path = await makeFifo();
-  const reader = startReader(path, "sleep 0.3");
-  expect(await writeFifo(path, [Buffer.from("late")], reader)).toBe(true);
+  const reader = startReader(path, `until [ -e "$1.go" ]; do sleep 0.01; done`);
+  // The first try to open is made at once.
+  const written = writeFifo(path, [Buffer.from("late")], reader);
+  await writeFile(`${path}.go`, "");
+  expect(await written).toBe(true);
   expect(await reader.text).toBe("late");
 });
 
@@ -71,10 +71,9 @@ it("a reader that ends without having opened is not waited for", async () => {
 
 it("a reader that stops in the middle never sees an end, and is waited for until it has ended", async () => {
   const path = await makeFifo();
-  const reader = startReader(path, 'exec 3<"$1"; sleep 600 3<&3');
+  const reader = startReader(path, 'exec 3<"$1"; head -c 1 <&3 > "$1.begun"; sleep 600');
   const written = writeFifo(path, [Buffer.alloc(MEBIBYTE, "x")], reader);
-  const state = await Promise.race([written, delay(300, "underway")]);
-  expect(state).toBe("underway");
+  await expect.poll(() => readFile(`${path}.begun`, "utf8").catch(() => "")).toBe("x");
   reader.kill();
   expect(await written).toBe(false);
   expect(await reader.text).toBe("");

@@ -4,7 +4,7 @@
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { EventEmitter, once } from "node:events";
-import { closeSync, constants, openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { closeSync, constants, existsSync, openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -225,12 +225,11 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
   });
 
   it("is reported as killed even if one of its processes still writes, which does not affect the next one", async () => {
-    const { launcher } = await openLauncher({ shellName });
-    const flood =
-      "setsid sh -c 'while :; do echo memory allocation of 9 bytes failed; done >&2' >/dev/null </dev/null &";
+    const { launcher, folder } = await openLauncher({ shellName });
+    const line = "echo memory allocation of 9 bytes failed >&2";
+    const flood = `setsid sh -c '${line}; : > "${folder}/floods"; while :; do ${line}; done' >/dev/null </dev/null &`;
     const launched = launcher.start(shell(`${flood} exec sleep 60`));
-    await launched.ancestorPid;
-    await delay(100);
+    await expect.poll(() => existsSync(join(folder, "floods"))).toBe(true);
     launched.kill();
     expect(await endOf(launched)).toMatchObject(KILLED);
     expect(await endOf(launcher.start(shell("exit 0")))).toEqual(EXITED);
@@ -310,16 +309,18 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
   it("gets its whole input even if a process of the previous program still reads", async () => {
     const { launcher, folder } = await openLauncher({ shellName });
     const stolen = join(folder, "stolen");
-    const thief = 'echo $$ >&2; exec >"$1" 2>/dev/null; while cat; do sleep 0.01; done';
+    const tries = join(folder, "tries");
+    const thief = `echo $$ >&2; exec >"$1" 2>/dev/null; while cat; do echo >> "${tries}"; sleep 0.01; done`;
+    const triedOnceMore = `n=$(wc -l < "${tries}"); until [ $(wc -l < "${tries}") -gt $((n + 1)) ]; do sleep 0.01; done`;
     // In its own session, no signal of the shell reaches it.
-    const script = `exec 4<&0; setsid sh -c '${thief}' sh "$1" <&4 4<&- >/dev/null & sleep 0.3`;
+    const script = `: > "${tries}"; exec 4<&0; setsid sh -c '${thief}' sh "$1" <&4 4<&- >/dev/null & ${triedOnceMore}`;
     const first = launcher.start({ ...shell(script), arguments: ["-c", script, "sh", stolen] });
     await exchange(first);
     const end = await first.end;
     expect(end).toMatchObject({ kind: "exited", diagnostics: expect.stringMatching(/^\d+\n$/) });
     const thiefPid = end.kind === "exited" ? Number(end.diagnostics) : 0;
     onTestFinished(() => void process.kill(thiefPid, "SIGKILL"));
-    expect(await exchange(launcher.start(shell("sleep 0.2; cat")), "somebody else's source")).toBe(
+    expect(await exchange(launcher.start(shell(`${triedOnceMore}; cat`)), "somebody else's source")).toBe(
       "somebody else's source",
     );
     expect(isRunning(thiefPid)).toBe(true);
@@ -408,7 +409,7 @@ describe("a shell that dies", () => {
     for (let round = 0; round < 24; round++) {
       expect((await backend.render({ source: "x" })).status).toBe(200);
       const answers = Array.from({ length: 4 }, () => backend.render({ source: "x" }));
-      // At a different moment of the start each time.
+      // At a different moment of the start each time: there is no state to wait for.
       await delay(1 + (round % 12));
       // Among them may be a child that is about to become another program, or has ended by now.
       for (const pid of shellPids(backend)) killIfThere(pid);

@@ -7,7 +7,6 @@ import { closeSync, constants, openSync, readSync } from "node:fs";
 import { mkdtemp, readdir, rm, stat, unlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { DATA_FILE_NAME } from "../../../compile/file-layout.ts";
 import { startBackend, takeFreePort } from "../../../scripts/local-service.ts";
@@ -15,7 +14,7 @@ import { NO_TIME_LIMIT } from "../../support/bombs.ts";
 import { LIBERATION_FAMILY, liberation } from "../../support/fonts.ts";
 import { readPdf } from "../../support/pdf-reader.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { processesOf, typstProcessesOf } from "../../support/processes.ts";
+import { ageSeconds, processesOf, processStatus, typstProcessesOf } from "../../support/processes.ts";
 import { binaryFile } from "../../support/request-files.ts";
 import { renderInit, startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
 import { SANDBOXES } from "../../support/test-sandbox.ts";
@@ -105,9 +104,13 @@ describe.each(SANDBOXES)("a process that waits for its text in %s", (mode) => {
     await expectProblem(answer, "template_compile_failed");
   });
 
-  it("serves after a long time as well, having used none of its processor time", async () => {
-    const { backend } = await waitingBackend({ ...SANDBOX, SERVICE_RENDER_CPU_SECONDS: "1" });
-    await delay(3000);
+  it("sleeps until then, and serves even if it has waited longer than it may use the processor", async () => {
+    const { backend, waiting } = await waitingBackend({ ...SANDBOX, SERVICE_RENDER_CPU_SECONDS: "1" });
+    const stateOf = (thread: string) => processStatus(waiting.pid, thread).State;
+    const states = async () => new Set((await readdir(`/proc/${waiting.pid}/task`)).map(stateOf));
+    await expect.poll(states).toEqual(new Set(["S (sleeping)"]));
+    await expect.poll(() => ageSeconds(waiting.pid)).toBeGreaterThan(2);
+    expect(await states()).toEqual(new Set(["S (sleeping)"]));
     expect(await renderText(backend, "later")).toEqual(["later"]);
     expect(await backend.metric("service_warm_renders_used_total")).toBe(1);
   });
@@ -118,13 +121,13 @@ describe.each(SANDBOXES)("a process that waits for its text in %s", (mode) => {
     expect(await backend.metric("service_warm_renders_used_total")).toBe(1);
   });
 
-  it("is replaced where somebody has removed its FIFO", async () => {
+  it("is replaced if somebody has removed its FIFO", async () => {
     const { backend, waiting } = await waitingBackend({ ...SANDBOX, ...NO_TIME_LIMIT });
     await unlink(waiting.fifo);
     expect(await renderText(backend, "after")).toEqual(["after"]);
   });
 
-  it("is replaced where it is killed with a part of its text", async () => {
+  it("is replaced if it is killed with a part of its text", async () => {
     const { backend, waiting } = await waitingBackend({ ...SANDBOX, ...NO_TIME_LIMIT });
     const { begun } = jam(waiting);
     const answer = renderText(backend, LONG_TEXT);
@@ -133,7 +136,7 @@ describe.each(SANDBOXES)("a process that waits for its text in %s", (mode) => {
     expect(await answer).toEqual([LONG_TEXT_SHOWS]);
   });
 
-  it("is over in time where it does not take its text", async () => {
+  it("ends in time if it does not take its text", async () => {
     const { backend, waiting } = await waitingBackend({
       ...SANDBOX,
       SERVICE_RENDER_TIMEOUT_SECONDS: "5",

@@ -106,6 +106,7 @@ describe("a process that waits", () => {
     await expectText(backend, "x");
     const [pid = 0] = await waitingPids(backend, 1);
     for (const victim of victims(pid)) killIfThere(victim);
+    // That the backend has noticed it is seen nowhere before the next request.
     await delay(300);
     await expectText(backend, "later");
     await waitingPids(backend, 1);

@@ -25,7 +25,7 @@ async function archiveWithHeader(change: (header: Buffer) => void): Promise<Buff
   return gzipSync(tar);
 }
 
-describe("an archive is taken", () => {
+describe("an archive is accepted", () => {
   it("with its files, folders and long names", async () => {
     const long = `${"folder/".repeat(14)}${"n".repeat(120)}.typ`;
     const files = await unpackEntries([

@@ -1,7 +1,7 @@
 /** How each sandbox reads the end of the program that it has named: as an end of Typst's, or as its own failure. */
 import { describe, expect, it } from "vitest";
 import type { ProgramEnd } from "../../../backend/launcher/program.ts";
-import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
+import { endOfTypst, type SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { openTestSandbox } from "../../support/test-sandbox.ts";
 
 const exited = (exitCode: number, diagnostics = ""): ProgramEnd => ({ kind: "exited", exitCode, diagnostics });
@@ -25,13 +25,13 @@ const ENDS: [SandboxMode, string, ProgramEnd, object][] = [
   ["landlock", "its own complaint", exited(1, "setpriv: landlock"), sandboxFailed("exit code 1")],
   ["none", "a success", exited(0), { kind: "exited", exitCode: 0 }],
   ["none", "a signal", signalled("SIGSEGV"), { kind: "signalled", signal: "SIGSEGV" }],
-  ["none", "what others call a complaint", exited(1, "bwrap: x"), { kind: "exited", exitCode: 1 }],
+  ["none", "an error message that begins with bwrap", exited(1, "bwrap: x"), { kind: "exited", exitCode: 1 }],
   ["none", "a library that is missing", exited(127), sandboxFailed("exit code 127")],
 ];
 
 describe("the end of a program", () => {
   it.each(ENDS)("under %s: %s", async (mode, _what, end, expected) => {
     const { sandbox } = await openTestSandbox(mode);
-    expect(sandbox.interpretEnd(end)).toEqual(expected);
+    expect(endOfTypst(end, sandbox)).toEqual(expected);
   });
 });

@@ -1,0 +1,160 @@
+/**
+ * What a project needs that this machine does not have, and whether the service has it: fonts, characters and packages. `check`
+ * compiles with what is here, so a document may fail here alone, or look different.
+ */
+import { isUtf8 } from "node:buffer";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { charactersInWords } from "../../client/missing-fonts.ts";
+import { importedPackages } from "../../compile/package-imports.ts";
+import type { Capabilities } from "../../protocol/capabilities.ts";
+import { hasCodePoint, parseCodePoints } from "../../protocol/code-points.ts";
+import type { Output } from "../../rules/output-options.ts";
+import { formatPackageSpec, type PackageSpec } from "../../rules/package-spec.ts";
+import type { Project } from "../project/project.ts";
+import type { DataText } from "../project/request.ts";
+import { serviceCapabilities } from "../service-capabilities.ts";
+import { locateService } from "../service-location.ts";
+import { printableLine } from "../terminal.ts";
+import { type Compiled, compileLocally, type LocalSettings } from "./compile.ts";
+import type { Diagnostic } from "./diagnostics.ts";
+
+/** The profile that forbids the least, apart from characters without a font. */
+const PROBE: Output = { format: "pdf", filename: null, version: null, standards: ["a-3b"], pages: null };
+const UNDISPLAYABLE = /the text `"(.*)"` could not be displayed with font/u;
+const UNKNOWN_FAMILY = /^unknown font family: (.*)$/;
+/** What leads to characters beyond ASCII: some, their names, other languages, and packages. All fonts have those of ASCII. */
+const BEYOND_ASCII = /[^\0-\x7f]|\\u|\b(?:emoji|sym|lang)\b|from-unicode|"@/;
+
+interface MissingCharacter {
+  readonly character: string;
+  /** Where it is first shown; null if Typst does not say. */
+  readonly file: string | null;
+  readonly line: number | null;
+}
+
+interface MissingHere {
+  /** As Typst writes them: in lower case. */
+  readonly families: readonly string[];
+  readonly packages: readonly PackageSpec[];
+  readonly characters: readonly MissingCharacter[];
+}
+
+/** What a check has compiled, with what. */
+export interface CheckedProject {
+  readonly compiled: Compiled;
+  readonly project: Project;
+  readonly data: DataText | null;
+  readonly local: LocalSettings;
+  /** Asks the service what it has; null if it does not say. */
+  readonly capabilities: () => Promise<Capabilities | null>;
+}
+
+/** Asks the service that the caller names, when it is first needed. */
+export function askedOnce(url: string | undefined, signal: AbortSignal): () => Promise<Capabilities | null> {
+  let answer: Promise<Capabilities | null> | null = null;
+  return () => {
+    answer ??= locateService({ url }).then((service) => serviceCapabilities(service.url, signal));
+    return answer;
+  };
+}
+
+/** What is missing, in sentences. */
+export interface MissingInWords {
+  /** The service has it, so its document is as it should be; or Typst has said already that it is missing. */
+  readonly notes: readonly string[];
+  /** Nobody has it, or it is not known whether the service does. */
+  readonly warnings: readonly string[];
+}
+
+/** Compares with the service what is missing here. If nothing is, nothing is asked. */
+export async function compareWithService(checked: CheckedProject, signal: AbortSignal): Promise<MissingInWords> {
+  const missing = await findMissingHere(checked, signal);
+  if (Object.values(missing).every((items) => items.length === 0)) return { notes: [], warnings: [] };
+  const { notes, warnings } = inSentences(missing, await checked.capabilities());
+  return { notes: notes.map(printableLine), warnings: warnings.map(printableLine) };
+}
+
+async function findMissingHere(
+  { compiled, project, data, local }: CheckedProject,
+  signal: AbortSignal,
+): Promise<MissingHere> {
+  const families = compiled.diagnostics.flatMap(({ message }) => UNKNOWN_FAMILY.exec(message)?.[1] ?? []);
+  const found = { families: [...new Set(families)], packages: [], characters: [] };
+  if (!compiled.ok) return { ...found, packages: missingPackages(project, local) };
+  if (!mayLackCharacters(project, data)) return found;
+  // Typst shows an empty box in silence, except where PDF/A forbids it.
+  const { diagnostics } = await compileLocally(project, data, PROBE, local, signal);
+  return { ...found, characters: charactersIn(diagnostics) };
+}
+
+function mayLackCharacters({ source, files }: Project, data: DataText | null): boolean {
+  const texts = [source, ...files.map(({ bytes }) => bytes).filter(isUtf8)];
+  return BEYOND_ASCII.test(data?.text ?? "") || texts.some((bytes) => BEYOND_ASCII.test(bytes.toString("latin1")));
+}
+
+function charactersIn(diagnostics: readonly Diagnostic[]): MissingCharacter[] {
+  const found = new Map<string, MissingCharacter>();
+  for (const { message, file, line } of diagnostics) {
+    const [, text = ""] = UNDISPLAYABLE.exec(message) ?? [];
+    const plain = text.replace(/\\u\{([0-9a-f]+)\}/g, (_, hex: string) =>
+      String.fromCodePoint(Number.parseInt(hex, 16)),
+    );
+    for (const character of plain) if (!found.has(character)) found.set(character, { character, file, line });
+  }
+  return [...found.values()];
+}
+
+function missingPackages(project: Project, { packagePath }: LocalSettings): PackageSpec[] {
+  const texts = new Map([
+    ["main.typ", project.source],
+    ...project.files.map(({ key, bytes }) => [key, bytes] as const),
+  ]);
+  return importedPackages(texts, null).filter(({ namespace, name, version }) => {
+    return packagePath === null || !existsSync(join(packagePath, namespace, name, version, "typst.toml"));
+  });
+}
+
+/** @param service what it has; null if it has not said so */
+function inSentences(missing: MissingHere, service: Capabilities | null): MissingInWords {
+  const notes: string[] = [];
+  const warnings: string[] = [];
+  const families = new Set(service?.fonts.map(({ family }) => family.toLowerCase()));
+  for (const family of missing.families) {
+    if (families.has(family)) notes.push(onlyThere(`the font family "${family}"`, "--font-path"));
+    else if (service === null) warnings.push(`This machine has no font family "${family}": Typst takes another font.`);
+    else warnings.push(`Neither the service nor this machine has a font family "${family}": Typst takes another font.`);
+  }
+  const packages = new Set(service?.packages.map(formatPackageSpec));
+  for (const name of missing.packages.map(formatPackageSpec)) {
+    if (packages.has(name)) notes.push(onlyThere(name, "--package-path"));
+    else if (service !== null) notes.push(`Neither the service nor this machine has ${name}.`);
+  }
+  const { there, nowhere, who } = splitByService(missing.characters, service);
+  if (there.length > 0) notes.push(onlyThere(`a font with ${inWords(there)}`, "--font-path"));
+  if (nowhere.length > 0) warnings.push(`No font ${who}has ${inWords(nowhere)}: Typst shows empty boxes instead.`);
+  return { notes, warnings };
+}
+
+/** The characters that the service has, and the others; `who` says whose fonts are known. */
+function splitByService(characters: readonly MissingCharacter[], service: Capabilities | null) {
+  const sets = service?.fonts.map(({ code_points }) => parseCodePoints(code_points ?? "-"));
+  const known = sets?.filter((set) => set !== null) ?? [];
+  const has = ({ character }: MissingCharacter) =>
+    known.some((set) => hasCodePoint(set, character.codePointAt(0) ?? 0));
+  return {
+    there: characters.filter(has),
+    nowhere: characters.filter((character) => !has(character)),
+    who: sets !== undefined && known.length === sets.length ? "" : "of this machine ",
+  };
+}
+
+function onlyThere(what: string, option: string): string {
+  return `The service has ${what}, this machine has not: name a folder with ${option}.`;
+}
+
+function inWords(missing: readonly MissingCharacter[]): string {
+  const [first] = missing;
+  const place = first?.file == null ? "" : `, first in ${first.file}:${first.line}`;
+  return `${charactersInWords(missing.map(({ character }) => character))}${place}`;
+}

@@ -1,0 +1,140 @@
+/**
+ * Finishes e-invoices: checks the invoice that is attached to a PDF/A-3 as XML, and adds the metadata that make the PDF a
+ * Factur-X, ZUGFeRD or XRechnung file (docs/e-invoices.md). Nothing is sent anywhere.
+ */
+import { findAttachment } from "./attachment.ts";
+import { errorAt, type Finding } from "./finding.ts";
+import { invoiceFindings, readInvoice } from "./invoice-xml.ts";
+import { readMetadata } from "./metadata.ts";
+import { PdfFile } from "./pdf-file.ts";
+import { PdfReference, PdfString, PdfSyntaxError } from "./pdf-syntax.ts";
+import type { EInvoiceFormat, ProfileName } from "./profiles.ts";
+
+export type { Finding } from "./finding.ts";
+export type { EInvoiceFormat, ProfileName } from "./profiles.ts";
+
+export interface FinishOptions {
+  /** `factur-x` is also ZUGFeRD: they are the same. */
+  readonly format: EInvoiceFormat;
+  /** The profile that the XML must have; by default any of the format. */
+  readonly profile?: ProfileName;
+}
+
+export type FinishedEInvoice =
+  | {
+      readonly ok: true;
+      /** The PDF as it was, with an update behind it. */
+      readonly pdf: Uint8Array<ArrayBuffer>;
+      readonly profile: ProfileName;
+      /** What a receiver may object to. */
+      readonly warnings: readonly Finding[];
+    }
+  | {
+      readonly ok: false;
+      /** At least one of them is an error. */
+      readonly findings: readonly Finding[];
+    };
+
+/** As much as a program can be expected to hold several times. */
+const MAX_PDF_BYTES = 256 * 1024 ** 2;
+/** XMP of Typst has four kilobytes. */
+const MAX_METADATA_BYTES = 1024 ** 2;
+
+/**
+ * Checks the invoice in a PDF/A-3 and finishes it.
+ *
+ * @param pdf as Typst writes it for the standard `a-3b`, `a-3u` or `a-3a`
+ * @returns the finished file, or what is wrong with it
+ */
+export async function finishEInvoice(pdf: Uint8Array, options: FinishOptions): Promise<FinishedEInvoice> {
+  if (pdf.length > MAX_PDF_BYTES)
+    return refused("pdf-structure", "PDF", `The PDF has more than ${MAX_PDF_BYTES} bytes.`);
+  try {
+    return await finish(new PdfFile(pdf), pdf, options);
+  } catch (error) {
+    if (error instanceof PdfSyntaxError) return refused("pdf-structure", "PDF", error.message);
+    throw error;
+  }
+}
+
+async function finish(
+  file: PdfFile,
+  pdf: Uint8Array,
+  { format, profile: wanted }: FinishOptions,
+): Promise<FinishedEInvoice> {
+  const reference = file.catalog.get("Metadata");
+  const stream = file.stream(reference, MAX_METADATA_BYTES);
+  const metadata = stream === null ? null : readMetadata(stream.data);
+  if (
+    !(reference instanceof PdfReference) ||
+    stream === null ||
+    metadata === null ||
+    !/^3[ABU]$/.test(metadata.pdfA ?? "")
+  ) {
+    const claim = metadata?.pdfA == null ? "claims no PDF/A" : `is PDF/A-${metadata.pdfA.toLowerCase()}`;
+    return refused("pdf-a-3", "metadata", `The PDF ${claim}. Render it with the standard a-3b, a-3u or a-3a.`);
+  }
+  if (metadata.isFinished)
+    return refused("finished-before", "metadata", "The PDF has the metadata of an e-invoice already.");
+
+  const attachment = findAttachment(file, format);
+  if (!attachment.ok) return attachment;
+  const { name, content } = attachment.value;
+  const invoice = readInvoice(content, format, wanted ?? null);
+  if (!invoice.ok) return invoice;
+  const { profile } = invoice.value;
+  const findings = [
+    ...linkFindings(attachment.value, profile.relationships, profile.name),
+    ...(await invoiceFindings(invoice.value)),
+  ];
+  if (findings.some(({ severity }) => severity === "error")) return { ok: false, findings };
+
+  const [first] = file.array(file.trailer.get("ID")) ?? [];
+  if (!(first instanceof PdfString)) return refused("pdf-structure", "PDF", "The PDF has no identifier.");
+  const instanceId = await identifierOf(pdf);
+  const data = metadata.finished(profile, name, instanceId);
+  const { dictionary } = stream;
+  return {
+    ok: true,
+    pdf: file.withChangedStream({ reference, dictionary, data }, [first, new PdfString(instanceId)]),
+    profile: profile.name,
+    warnings: findings,
+  };
+}
+
+/** How the attachment must belong to the PDF. */
+function linkFindings(
+  {
+    name,
+    relationship,
+    mediaType,
+    isAssociated,
+  }: { name: string; relationship: string | null; mediaType: string | null; isAssociated: boolean },
+  relationships: readonly string[],
+  profile: ProfileName,
+): Finding[] {
+  const place = `attachment ${name}`;
+  const findings: Finding[] = [];
+  if (relationship === null || !relationships.includes(relationship)) {
+    const allowed = relationships.map((entry) => `"${entry.toLowerCase()}"`).join(" or ");
+    const message = `Its relationship is ${relationship ?? "missing"}; ${profile} needs ${allowed}.`;
+    findings.push(errorAt("attachment-relationship", place, message));
+  }
+  if (mediaType !== "text/xml") {
+    findings.push(
+      errorAt("attachment-type", place, `Its media type is ${mediaType ?? "missing"}; it must be text/xml.`),
+    );
+  }
+  if (!isAssociated) findings.push(errorAt("attachment-link", place, "It does not belong to the document (/AF)."));
+  return findings;
+}
+
+/** An identifier of the changed file, the same for the same file: like those of Typst, 16 bytes in Base64. */
+async function identifierOf(pdf: Uint8Array): Promise<string> {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new Uint8Array(pdf)));
+  return btoa(String.fromCharCode(...digest.subarray(0, 16)));
+}
+
+function refused(rule: string, place: string, message: string): FinishedEInvoice {
+  return { ok: false, findings: [errorAt(rule, place, message)] };
+}

@@ -1,0 +1,29 @@
+/** What is wrong with an invoice, as a value. */
+
+/** One thing that is wrong, or that a receiver may object to. */
+export interface Finding {
+  /** A rule of the standard, such as `BR-CO-10`, or one of our own, such as `attachment-name`. */
+  readonly rule: string;
+  /** A warning does not keep a file from being finished. */
+  readonly severity: "error" | "warning";
+  /** Where: a path in the XML, or a part of the PDF. */
+  readonly place: string;
+  /** A sentence. It may quote the invoice. */
+  readonly message: string;
+}
+
+/** The most findings that one check returns: more do not help. */
+export const MAX_FINDINGS = 100;
+
+export function errorAt(rule: string, place: string, message: string): Finding {
+  return { rule, severity: "error", place, message };
+}
+
+/** A value that was made, or why it was not. */
+export type Outcome<Value> =
+  | { readonly ok: true; readonly value: Value }
+  | { readonly ok: false; readonly findings: readonly Finding[] };
+
+export function failed(...findings: readonly Finding[]): { readonly ok: false; readonly findings: readonly Finding[] } {
+  return { ok: false, findings };
+}

@@ -1,0 +1,240 @@
+/**
+ * Reads as much of a PDF as an e-invoice needs, and appends changed objects to it (ISO 32000-1, 7.5.6): what was there stays
+ * as it is, byte by byte.
+ *
+ * It reads files with tables of cross-references, as Typst writes them, and refuses what it does not know: streams of
+ * cross-references, encryption, filters other than Flate. Nothing is repaired.
+ */
+import { Unzlib } from "fflate";
+import {
+  type PdfArray,
+  PdfCursor,
+  type PdfDictionary,
+  PdfName,
+  PdfReference,
+  PdfSyntaxError,
+  type PdfValue,
+  written,
+} from "./pdf-syntax.ts";
+
+/** Updates of a file, one after another. */
+const MAX_UPDATES = 32;
+/** As many as PDF/A allows. */
+const MAX_OBJECTS = 8_388_607;
+/** `%%EOF` and the offset before it are in the last kilobyte. */
+const TAIL_BYTES = 1024;
+const ENTRY_BYTES = 20;
+/** Small pieces, because Flate makes up to a thousand bytes of each before they can be counted. */
+const PIECE_BYTES = 16_384;
+
+export interface PdfStream {
+  readonly dictionary: PdfDictionary;
+  readonly data: Uint8Array;
+}
+
+export interface ChangedStream {
+  readonly reference: PdfReference;
+  readonly dictionary: PdfDictionary;
+  readonly data: Uint8Array;
+}
+
+export class PdfFile {
+  readonly #bytes: Uint8Array;
+  /** Where each object begins, by its number. */
+  readonly #offsets: ReadonlyMap<number, { readonly offset: number; readonly generation: number }>;
+  readonly #startOfTable: number;
+  readonly trailer: PdfDictionary;
+
+  /** @throws PdfSyntaxError */
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+    if (String.fromCharCode(...bytes.subarray(0, 5)) !== "%PDF-") unreadable("The file is no PDF.");
+    this.#startOfTable = startOfTable(bytes);
+    const { trailer, offsets } = readTables(bytes, this.#startOfTable);
+    if (trailer.has("Encrypt")) throw new PdfSyntaxError("The file is encrypted.");
+    this.trailer = trailer;
+    this.#offsets = offsets;
+  }
+
+  get catalog(): PdfDictionary {
+    return this.dictionary(this.trailer.get("Root")) ?? unreadable("The file has no catalog.");
+  }
+
+  dictionary(value: PdfValue | undefined): PdfDictionary | null {
+    const resolved = this.resolve(value);
+    return resolved instanceof Map ? resolved : null;
+  }
+
+  array(value: PdfValue | undefined): PdfArray | null {
+    const resolved = this.resolve(value);
+    return Array.isArray(resolved) ? resolved : null;
+  }
+
+  /** What a reference refers to; a value itself. A reference to nothing is null. */
+  resolve(value: PdfValue | undefined): PdfValue {
+    if (!(value instanceof PdfReference)) return value ?? null;
+    const resolved = this.#open(value)?.value() ?? null;
+    // An object is never a mere reference, so there are no chains and no circles of them.
+    return resolved instanceof PdfReference ? unreadable("An object is only a reference.") : resolved;
+  }
+
+  /**
+   * The decoded content of a stream; null if the value refers to none.
+   *
+   * @throws PdfSyntaxError if it is larger than that, or encoded in another way than by Flate
+   */
+  stream(value: PdfValue | undefined, maxBytes: number): PdfStream | null {
+    const cursor = value instanceof PdfReference ? this.#open(value) : null;
+    const dictionary = cursor?.value();
+    if (cursor == null || !(dictionary instanceof Map) || !cursor.take("stream")) return null;
+    const length = this.resolve(dictionary.get("Length"));
+    if (typeof length !== "number" || !Number.isSafeInteger(length) || length < 0)
+      unreadable("A stream has no length.");
+    if (this.#bytes[cursor.offset] === 0x0d) cursor.offset++;
+    if (this.#bytes[cursor.offset] !== 0x0a) unreadable("A stream does not begin on a line of its own.");
+    const start = cursor.offset + 1;
+    const raw = this.#bytes.subarray(start, start + length);
+    new PdfCursor(this.#bytes, start + length).expect("endstream");
+    return { dictionary, data: decoded(raw, this.#filterOf(dictionary), maxBytes) };
+  }
+
+  #filterOf(dictionary: PdfDictionary): string | null {
+    const filter = this.resolve(dictionary.get("Filter"));
+    const filters = Array.isArray(filter)
+      ? filter.map((entry) => this.resolve(entry))
+      : filter === null
+        ? []
+        : [filter];
+    if (this.resolve(dictionary.get("DecodeParms")) !== null) unreadable("A stream is encoded with parameters.");
+    if (filters.length === 0) return null;
+    const [only] = filters;
+    if (filters.length > 1 || !(only instanceof PdfName)) return unreadable("A stream is encoded more than once.");
+    return only.name;
+  }
+
+  #open({ number, generation }: PdfReference): PdfCursor | null {
+    const place = this.#offsets.get(number);
+    if (place === undefined || place.generation !== generation) return null;
+    const cursor = new PdfCursor(this.#bytes, place.offset);
+    if (cursor.integer() !== number || cursor.integer() !== generation)
+      unreadable(`Object ${number} is not where it should be.`);
+    cursor.expect("obj");
+    return cursor;
+  }
+
+  /** The file with a stream changed, by an update behind it. @param id the identifier of the changed file */
+  withChangedStream({ reference, dictionary, data }: ChangedStream, id: PdfArray): Uint8Array<ArrayBuffer> {
+    const { number, generation } = reference;
+    const entries = new Map<string, PdfValue>([...dictionary].filter(([key]) => key !== "Filter"));
+    entries.set("Length", data.length);
+    const startsOnLine = this.#bytes.at(-1) === 0x0a;
+    const head = `${startsOnLine ? "" : "\n"}${number} ${generation} obj\n${written(entries)}\nstream\n`;
+    const tail = "\nendstream\nendobj\n";
+    const offset = this.#bytes.length + (startsOnLine ? 0 : 1);
+    const startOfNewTable = this.#bytes.length + head.length + data.length + tail.length;
+    const trailer = new Map(this.trailer);
+    trailer.set("ID", id);
+    trailer.set("Prev", this.#startOfTable);
+    const table = [
+      "xref",
+      `${number} 1`,
+      // Each line of a table has 20 bytes with its end.
+      `${String(offset).padStart(10, "0")} ${String(generation).padStart(5, "0")} n `,
+      "trailer",
+      written(trailer),
+      "startxref",
+      startOfNewTable,
+      "%%EOF\n",
+    ].join("\n");
+    return joined([this.#bytes, bytesOf(head), data, bytesOf(`${tail}${table}`)]);
+  }
+}
+
+function startOfTable(bytes: Uint8Array): number {
+  const tail = String.fromCharCode(...bytes.subarray(-TAIL_BYTES));
+  const place = tail.lastIndexOf("startxref");
+  if (place < 0) return unreadable("The file has no end: it is cut off, or no PDF.");
+  const cursor = new PdfCursor(bytes, Math.max(0, bytes.length - TAIL_BYTES) + place);
+  cursor.expect("startxref");
+  return cursor.integer();
+}
+
+function readTables(bytes: Uint8Array, start: number) {
+  const offsets = new Map<number, { offset: number; generation: number }>();
+  const seen = new Set<number>();
+  let newest: PdfDictionary | null = null;
+  for (let place: number | null = start; place !== null; ) {
+    if (seen.has(place) || seen.size >= MAX_UPDATES) return unreadable("The tables of cross-references have no end.");
+    seen.add(place);
+    const cursor = new PdfCursor(bytes, place);
+    if (!cursor.take("xref"))
+      return unreadable("The file has a stream of cross-references, which Typst does not write.");
+    while (!cursor.take("trailer")) readSection(cursor, bytes, offsets);
+    const trailer = cursor.value();
+    if (!(trailer instanceof Map)) return unreadable("The file has no trailer.");
+    if (trailer.has("XRefStm"))
+      return unreadable("The file has a stream of cross-references, which Typst does not write.");
+    newest ??= trailer;
+    const previous = trailer.get("Prev");
+    place = typeof previous === "number" ? previous : null;
+  }
+  return { trailer: newest ?? unreadable("The file has no trailer."), offsets };
+}
+
+/** The newest table is read first, so an entry that is there already is newer. */
+function readSection(
+  cursor: PdfCursor,
+  bytes: Uint8Array,
+  offsets: Map<number, { offset: number; generation: number }>,
+) {
+  const first = cursor.integer();
+  const count = cursor.integer();
+  if (first + count > MAX_OBJECTS || count * ENTRY_BYTES > bytes.length)
+    unreadable("A table of cross-references is too long.");
+  for (let number = first; number < first + count; number++) {
+    const offset = cursor.integer();
+    const generation = cursor.integer();
+    const isUsed = cursor.take("n");
+    if (!isUsed) cursor.expect("f");
+    // A removed object must hide an older one of its number: no generation is negative.
+    if (!offsets.has(number)) offsets.set(number, { offset, generation: isUsed ? generation : -1 });
+  }
+}
+
+function decoded(raw: Uint8Array, filter: string | null, maxBytes: number): Uint8Array {
+  if (filter === null) return raw.length <= maxBytes ? raw : unreadable(`A stream has more than ${maxBytes} bytes.`);
+  if (filter !== "FlateDecode") return unreadable("A stream is not encoded by Flate.");
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  const inflater = new Unzlib((piece) => {
+    size += piece.length;
+    if (size > maxBytes) unreadable(`A stream has more than ${maxBytes} bytes.`);
+    pieces.push(piece);
+  });
+  try {
+    for (let start = 0; start < raw.length; start += PIECE_BYTES) {
+      inflater.push(raw.subarray(start, start + PIECE_BYTES), start + PIECE_BYTES >= raw.length);
+    }
+  } catch (error) {
+    throw error instanceof PdfSyntaxError ? error : new PdfSyntaxError("A stream cannot be decoded.", { cause: error });
+  }
+  return joined(pieces);
+}
+
+function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(parts.reduce((size, part) => size + part.length, 0));
+  let offset = 0;
+  for (const part of parts) {
+    whole.set(part, offset);
+    offset += part.length;
+  }
+  return whole;
+}
+
+function bytesOf(text: string): Uint8Array {
+  return Uint8Array.from(text, (character) => character.charCodeAt(0));
+}
+
+function unreadable(message: string): never {
+  throw new PdfSyntaxError(message);
+}

@@ -1,0 +1,95 @@
+/** The profiles of Factur-X and ZUGFeRD, and what each asks of the XML and of the PDF. */
+import type { RuleSet } from "./rule-set.ts";
+import type { SchemaFiles } from "./schema.ts";
+
+/** What a file can be finished as. */
+export type EInvoiceFormat = "factur-x" | "xrechnung";
+
+/** A profile, as it stands in the metadata of a PDF. */
+export type ProfileName = "MINIMUM" | "BASIC WL" | "BASIC" | "EN 16931" | "EXTENDED" | "XRECHNUNG";
+
+export interface Profile {
+  readonly name: ProfileName;
+  readonly format: EInvoiceFormat;
+  /** What the XML names in its guideline parameter. */
+  readonly guideline: string;
+  /** The attachment's relationships that receivers accept. */
+  readonly relationships: readonly string[];
+  /** For `fx:Version`: of Factur-X's XML, or of XRechnung. */
+  readonly version: string;
+  readonly schema: () => Promise<{ readonly default: SchemaFiles }>;
+  readonly rules: () => Promise<readonly { readonly default: RuleSet }[]>;
+}
+
+/** What the attachment must be called. */
+export const ATTACHMENT_NAMES: Readonly<Record<EInvoiceFormat, string>> = {
+  "factur-x": "factur-x.xml",
+  xrechnung: "xrechnung.xml",
+};
+
+/** Without lines of the invoice the XML is no invoice by itself, so it is only data of the PDF. */
+const ONLY_DATA = ["Data"];
+/** Germany wants Alternative. France also takes the others. */
+const ALTERNATIVE = ["Alternative", "Source", "Data"];
+
+export const PROFILES: readonly Profile[] = [
+  {
+    name: "MINIMUM",
+    format: "factur-x",
+    guideline: "urn:factur-x.eu:1p0:minimum",
+    relationships: ONLY_DATA,
+    version: "1.0",
+    schema: () => import("./rules/minimum.schema.json", { with: { type: "json" } }),
+    rules: () => Promise.all([import("./rules/minimum.json", { with: { type: "json" } })]),
+  },
+  {
+    name: "BASIC WL",
+    format: "factur-x",
+    guideline: "urn:factur-x.eu:1p0:basicwl",
+    relationships: ONLY_DATA,
+    version: "1.0",
+    schema: () => import("./rules/basic-wl.schema.json", { with: { type: "json" } }),
+    rules: () => Promise.all([import("./rules/basic-wl.json", { with: { type: "json" } })]),
+  },
+  {
+    name: "BASIC",
+    format: "factur-x",
+    guideline: "urn:cen.eu:en16931:2017#compliant#urn:factur-x.eu:1p0:basic",
+    relationships: ALTERNATIVE,
+    version: "1.0",
+    schema: () => import("./rules/basic.schema.json", { with: { type: "json" } }),
+    rules: () => Promise.all([import("./rules/basic.json", { with: { type: "json" } })]),
+  },
+  {
+    name: "EN 16931",
+    format: "factur-x",
+    guideline: "urn:cen.eu:en16931:2017",
+    relationships: ALTERNATIVE,
+    version: "1.0",
+    schema: () => import("./rules/en16931.schema.json", { with: { type: "json" } }),
+    rules: () => Promise.all([import("./rules/en16931.json", { with: { type: "json" } })]),
+  },
+  {
+    name: "EXTENDED",
+    format: "factur-x",
+    guideline: "urn:cen.eu:en16931:2017#conformant#urn:factur-x.eu:1p0:extended",
+    relationships: ALTERNATIVE,
+    version: "1.0",
+    schema: () => import("./rules/extended.schema.json", { with: { type: "json" } }),
+    rules: () => Promise.all([import("./rules/extended.json", { with: { type: "json" } })]),
+  },
+  {
+    name: "XRECHNUNG",
+    format: "xrechnung",
+    guideline: "urn:cen.eu:en16931:2017#compliant#urn:xeinkauf.de:kosit:xrechnung_3.0",
+    relationships: ALTERNATIVE,
+    version: "3.0",
+    // XRechnung has no schema of its own.
+    schema: () => import("./rules/en16931.schema.json", { with: { type: "json" } }),
+    rules: () =>
+      Promise.all([
+        import("./rules/cen-en16931.json", { with: { type: "json" } }),
+        import("./rules/xrechnung.json", { with: { type: "json" } }),
+      ]),
+  },
+];

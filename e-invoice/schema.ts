@@ -1,0 +1,88 @@
+/** Checks the XML of an invoice against the XML schema of its profile, by libxml2. */
+import {
+  ParseOption,
+  XmlBufferInputProvider,
+  XmlDocument,
+  XmlLibError,
+  XsdValidator,
+  xmlRegisterInputProvider,
+} from "libxml2-wasm";
+import { errorAt, type Finding, MAX_FINDINGS } from "./finding.ts";
+
+/** A schema and the files that it imports, by their names. */
+export interface SchemaFiles {
+  readonly main: string;
+  readonly files: Readonly<Record<string, string | undefined>>;
+}
+
+/** No host has this name: libxml2 asks us for each of its files, and loads nothing else. */
+const BASE = "https://schemas.invalid/";
+/** Nothing is loaded over a network, and no entity is replaced. */
+const OPTIONS = ParseOption.XML_PARSE_NONET | ParseOption.XML_PARSE_NO_XXE;
+
+const registered = new Set<string>();
+
+/** @returns why the text is no XML; none if it is */
+export function syntaxFindings(xml: string): Finding[] {
+  try {
+    XmlDocument.fromString(xml, { option: OPTIONS }).dispose();
+    return [];
+  } catch (error) {
+    return findingsOf(error, "xml-syntax");
+  }
+}
+
+/**
+ * @param xml well-formed, without a document type declaration
+ * @returns one finding for each mistake; none if the XML is valid
+ */
+export function schemaFindings(xml: string, schema: SchemaFiles): Finding[] {
+  const document = XmlDocument.fromString(xml, { option: OPTIONS });
+  try {
+    const validator = validatorOf(schema);
+    try {
+      validator.validate(document);
+      return [];
+    } catch (error) {
+      return findingsOf(error, "schema");
+    } finally {
+      validator.dispose();
+    }
+  } finally {
+    document.dispose();
+  }
+}
+
+function validatorOf({ main, files }: SchemaFiles): XsdValidator {
+  const text = files[main];
+  if (text === undefined) throw new Error(`The schema has no file ${main}`);
+  if (!registered.has(main)) {
+    const encoder = new TextEncoder();
+    const buffers = Object.entries(files).map(
+      ([name, content = ""]) => [BASE + name, encoder.encode(content)] as const,
+    );
+    xmlRegisterInputProvider(new XmlBufferInputProvider(Object.fromEntries(buffers)));
+    registered.add(main);
+  }
+  const schema = XmlDocument.fromString(text, { url: BASE + main, option: OPTIONS });
+  try {
+    return XsdValidator.fromDoc(schema);
+  } finally {
+    schema.dispose();
+  }
+}
+
+function findingsOf(error: unknown, rule: string): Finding[] {
+  if (!(error instanceof XmlLibError)) throw error;
+  const { details } = error;
+  if (details.length === 0) return [errorAt(rule, "XML", sentence(error.message))];
+  return details.slice(0, MAX_FINDINGS).map(({ line, message }) => errorAt(rule, `line ${line}`, sentence(message)));
+}
+
+/** libxml2 writes each namespace before its name; the prefixes of the standard are known to everyone who reads one. */
+function sentence(message: string): string {
+  return message
+    .replaceAll(/\{urn:un:unece:uncefact:data:standard:[^}]*\}/g, "")
+    .replaceAll(/\s+/g, " ")
+    .trim();
+}

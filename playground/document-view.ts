@@ -1,0 +1,127 @@
+/**
+ * Shows a rendered file in place. It is shown as a picture, never as part of the page: an SVG is the work of a template, and only as
+ * the source of an `<img>` it runs and loads nothing.
+ */
+import { unzipSync } from "fflate";
+import { sizeInWords } from "../client/size-in-words.ts";
+import { byId, make, makeButton } from "./elements.ts";
+import type { PdfView } from "./pdf-viewer.ts";
+import type { RenderedDocument } from "./service-call.ts";
+
+export class DocumentView {
+  readonly #host = byId("result-document", HTMLElement);
+  /** Kept from one PDF to the next, with its place and zoom. */
+  #pdf: PdfView | null = null;
+  /** Object URLs of what is shown, to be freed with it. */
+  #urls: string[] = [];
+  /** Counts the files, so that one that is read slowly does not replace a newer one. */
+  #count = 0;
+
+  get isEmpty(): boolean {
+    return this.#host.childElementCount === 0;
+  }
+
+  /**
+   * Shows a file in place of the one before.
+   *
+   * @returns what there is to say about it ("3 pages"), empty if nothing; null if another one has taken its place meanwhile
+   */
+  async show({ bytes, mediaType, fileName }: RenderedDocument): Promise<string | null> {
+    this.#count++;
+    if (mediaType === "application/pdf") return this.#showPdf(bytes);
+    const before = this.#urls;
+    this.#urls = [];
+    this.#pdf?.close();
+    this.#pdf = null;
+    const isArchive = mediaType === "application/zip";
+    const shown = isArchive ? this.#archive(bytes) : { content: this.#picture(this.#url(bytes, mediaType), fileName) };
+    this.#host.replaceChildren(shown.content);
+    for (const url of before) URL.revokeObjectURL(url);
+    return "summary" in shown ? shown.summary : "";
+  }
+
+  async #showPdf(bytes: Uint8Array): Promise<string | null> {
+    const count = this.#count;
+    if (this.#pdf === null) this.#host.replaceChildren(make("p", { class: "phase" }, "Opening the PDF"));
+    try {
+      const { viewer, port } = await loadPdfViewer();
+      if (count !== this.#count) return null;
+      if (this.#pdf === null) {
+        this.#pdf = new viewer.PdfView(port);
+        this.#host.replaceChildren(this.#pdf.element);
+        for (const url of this.#urls.splice(0)) URL.revokeObjectURL(url);
+      }
+      const pageCount = await this.#pdf.show(bytes);
+      return pageCount === null ? null : `${pageCount} page${pageCount === 1 ? "" : "s"}`;
+    } catch {
+      if (count !== this.#count) return null;
+      this.#pdf?.close();
+      this.#pdf = null;
+      this.#host.replaceChildren(
+        make("p", { class: "phase" }, "This browser cannot show the PDF here. Download it instead."),
+      );
+      return "";
+    }
+  }
+
+  /** The entries of an archive as a list; one of them is shown. */
+  #archive(bytes: Uint8Array): { readonly content: HTMLElement; readonly summary: string } {
+    const entries = Object.entries(unzipSync(bytes));
+    const preview = make("div", { class: "sheets" });
+    const items = entries.map(([name, content]) => {
+      const url = this.#url(content.slice(), name.endsWith(".svg") ? "image/svg+xml" : "image/png");
+      const open = makeButton(name, { class: "link-button", "aria-pressed": "false" }, () => {
+        for (const each of list.querySelectorAll("button")) each.setAttribute("aria-pressed", String(each === open));
+        preview.replaceChildren(this.#picture(url, name));
+      });
+      const link = make("a", { href: url, download: name, "aria-label": `Download ${name}` }, "Download");
+      return make("li", {}, open, make("span", { class: "file-size" }, sizeInWords(content.length)), link);
+    });
+    const list = make("ul", { class: "entries" }, ...items);
+    list.querySelector("button")?.click();
+    return { content: make("div", { class: "pictures" }, list, preview), summary: `${entries.length} files` };
+  }
+
+  #picture(url: string, name: string): HTMLElement {
+    const image = make("img", { src: url, alt: `The rendered file ${name}` });
+    return make("div", { class: "pictures" }, make("figure", { class: "sheet picture" }, image));
+  }
+
+  #url(bytes: Uint8Array<ArrayBuffer>, type: string): string {
+    const url = URL.createObjectURL(new Blob([bytes], { type }));
+    this.#urls.push(url);
+    return url;
+  }
+}
+
+interface PdfParts {
+  readonly viewer: typeof import("./pdf-viewer.ts");
+  readonly port: Worker;
+}
+
+let pdfParts: Promise<PdfParts> | undefined;
+
+/**
+ * Loads the viewer and the worker of pdf.js, which are there at once from then on.
+ *
+ * By addresses that the bundler leaves alone: they are bundles of their own. Both at the same time, because each takes seconds on a slow line.
+ */
+export async function loadPdfViewer(): Promise<PdfParts> {
+  const address = "/playground/pdf-viewer.js";
+  pdfParts ??= Promise.all([import(address), startedWorker()]).then(([viewer, port]) => ({ viewer, port }));
+  try {
+    return await pdfParts;
+  } catch (error) {
+    pdfParts = undefined;
+    throw error;
+  }
+}
+
+/** The worker says when it is ready. */
+function startedWorker(): Promise<Worker> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker("/playground/pdf-worker.js", { type: "module" });
+    worker.addEventListener("message", () => resolve(worker), { once: true });
+    worker.addEventListener("error", () => reject(new Error("the worker of pdf.js cannot be loaded")), { once: true });
+  });
+}

@@ -1,0 +1,29 @@
+/**
+ * One tab works on a draft at a time: it holds a lock of the browser, which ends with the tab. Pages that come over plain HTTP from another
+ * host have no locks; there, each tab works on a draft of its own.
+ */
+
+/** A tab that is reloaded may still hold the lock for a moment. */
+const RELOAD_PATIENCE_MILLISECONDS = 1000;
+
+/** Takes a draft for as long as this tab lives. False if another tab has it. */
+export async function takeDraft(id: string, { isReload }: { readonly isReload: boolean }): Promise<boolean> {
+  // Not in insecure contexts, whatever the types say.
+  const locks: LockManager | undefined = navigator.locks;
+  if (locks === undefined) return isReload;
+  if (taken.has(id)) return true;
+  const options: LockOptions = isReload
+    ? { signal: AbortSignal.timeout(RELOAD_PATIENCE_MILLISECONDS) }
+    : { ifAvailable: true };
+  return new Promise((resolve) => {
+    const hold = (lock: Lock | null) => {
+      resolve(lock !== null);
+      if (lock === null) return;
+      taken.add(id);
+      return new Promise<never>(() => {});
+    };
+    locks.request(`draft:${id}`, options, hold).catch(() => resolve(false));
+  });
+}
+
+const taken = new Set<string>();

@@ -1,0 +1,45 @@
+/** The draft that the page shows: the one place that holds it. The panels edit it here, and follow it from here. */
+import type { Draft } from "./draft.ts";
+
+/** `edit`: somebody changed a part of it. `replace`: another draft has taken its place. */
+export type DraftChange = "edit" | "replace";
+
+export class DraftStore {
+  #draft: Draft;
+  #isEdited = false;
+  readonly #listeners: ((change: DraftChange) => void)[] = [];
+
+  constructor(draft: Draft) {
+    this.#draft = draft;
+  }
+
+  get draft(): Draft {
+    return this.#draft;
+  }
+
+  /** Whether it holds work that exists nowhere else. */
+  get isEdited(): boolean {
+    return this.#isEdited;
+  }
+
+  /** Calls `listener` after each change, in the order of the calls. */
+  onChange(listener: (change: DraftChange) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  edit(changed: Partial<Draft>): void {
+    this.#draft = { ...this.#draft, ...changed };
+    this.#isEdited = true;
+    this.#tell("edit");
+  }
+
+  replace(draft: Draft, { isEdited }: { readonly isEdited: boolean }): void {
+    this.#draft = draft;
+    this.#isEdited = isEdited;
+    this.#tell("replace");
+  }
+
+  #tell(change: DraftChange): void {
+    for (const listener of this.#listeners) listener(change);
+  }
+}

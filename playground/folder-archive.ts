@@ -1,0 +1,64 @@
+/** Folders as ZIP archives. An archive may come from anybody: what it unpacks to is bounded while it is unpacked. */
+import { Unzip, type UnzipFile, UnzipInflate, type Zippable, zipSync } from "fflate";
+import { joinedBytes } from "./draft.ts";
+import { belongsToProject, type FolderFile, SOURCE_PATH } from "./project-folder.ts";
+
+export interface ArchiveBounds {
+  readonly maxFiles: number;
+  /** Of all files together, unpacked. */
+  readonly maxBytes: number;
+}
+
+/** Deflate makes a thousand times as much of its input at most: some 16 MiB of each piece, before they are counted. */
+const PIECE_BYTES = 16 * 1024;
+
+/** The oldest date that a ZIP can have: archives of the same folder are the same bytes. */
+const MODIFIED = new Date(1980, 0, 1);
+
+export function archiveOf(folder: readonly FolderFile[]): Uint8Array<ArrayBuffer> {
+  const entries: Zippable = {};
+  for (const { path, bytes } of folder) entries[path] = bytes;
+  return zipSync(entries, { mtime: MODIFIED, level: 6 });
+}
+
+/** The files of an archive that belong to a project; or, as a sentence, why it is not opened. */
+export function folderOfArchive(archive: Uint8Array, { maxFiles, maxBytes }: ArchiveBounds): FolderFile[] | string {
+  const entries: { readonly path: string; readonly pieces: Uint8Array<ArrayBuffer>[] }[] = [];
+  let unpackedBytes = 0;
+  let isBroken = false;
+  const add = (file: UnzipFile) => {
+    if (file.name.endsWith("/") || !belongsToProject(file.name)) return;
+    const entry = { path: file.name, pieces: [] as Uint8Array<ArrayBuffer>[] };
+    entries.push(entry);
+    if (entries.length > maxFiles) return;
+    file.ondata = (error, piece) => {
+      if (error !== null) isBroken = true;
+      unpackedBytes += piece?.length ?? 0;
+      if (piece && unpackedBytes <= maxBytes) entry.pieces.push(new Uint8Array(piece));
+    };
+    file.start();
+  };
+  try {
+    const unzip = new Unzip(add);
+    unzip.register(UnzipInflate);
+    for (let at = 0; at < archive.length && !isBroken; at += PIECE_BYTES) {
+      unzip.push(archive.subarray(at, at + PIECE_BYTES), at + PIECE_BYTES >= archive.length);
+      if (entries.length > maxFiles) return `The ZIP has more files than a request may have: ${maxFiles}.`;
+      if (unpackedBytes > maxBytes) return `The ZIP unpacks to more than a request may have: ${maxBytes} bytes.`;
+    }
+  } catch {
+    isBroken = true;
+  }
+  if (isBroken || entries.length === 0) return "The file is not a ZIP archive that can be read here.";
+  return withoutCommonFolder(
+    entries.map(({ path, pieces }) => ({ path: path.replaceAll("\\", "/"), bytes: joinedBytes(pieces) })),
+  );
+}
+
+/** Many programs put a folder itself into its archive. */
+function withoutCommonFolder(folder: FolderFile[]): FolderFile[] {
+  const [root = ""] = folder[0]?.path.split("/") ?? [];
+  const isInRoot = folder.every(({ path }) => path.startsWith(`${root}/`));
+  if (!isInRoot || folder.some(({ path }) => path === SOURCE_PATH)) return folder;
+  return folder.map(({ path, bytes }) => ({ path: path.slice(root.length + 1), bytes }));
+}

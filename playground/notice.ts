@@ -1,0 +1,21 @@
+/** A line that says what has just happened, with a button that takes it back. */
+import { makeButton } from "./elements.ts";
+
+export class Notice {
+  readonly #element: HTMLElement;
+
+  constructor(element: HTMLElement) {
+    this.#element = element;
+  }
+
+  /** @param undo what the button does; without it there is none */
+  say(text: string, undo?: () => void): void {
+    this.#element.replaceChildren(text);
+    if (undo === undefined) return;
+    const button = makeButton("Undo", { class: "link-button" }, () => {
+      this.#element.replaceChildren("Undone.");
+      undo();
+    });
+    this.#element.append(" ", button);
+  }
+}

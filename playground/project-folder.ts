@@ -1,0 +1,70 @@
+/**
+ * A draft as the folder that the command line renders: `main.typ`, `data.json`, and the other files at their paths. The output options, which
+ * are flags there, are in a hidden file, which the command line never sends.
+ */
+import { type Draft, draftFile, FileContent, outputJson } from "./draft.ts";
+import { draftOutput } from "./examples.ts";
+
+/** A file of a folder or an archive. */
+export interface FolderFile {
+  /** Below the folder, with `/`. */
+  readonly path: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+export const SOURCE_PATH = "main.typ";
+export const DATA_PATH = "data.json";
+const OPTIONS_PATH = ".playground.json";
+
+/** Hidden files and installed packages, which the command line leaves out as well, and what desktops leave in folders. */
+const LEFT_OUT = /(?:^|\/)(?:\.[^/]*|node_modules|__MACOSX|Thumbs\.db|desktop\.ini)(?:\/|$)/i;
+
+/** Whether a file of a folder belongs to its project. */
+export function belongsToProject(path: string): boolean {
+  return path === OPTIONS_PATH || !LEFT_OUT.test(path);
+}
+
+/** The folder of a draft; or, as a sentence, why it cannot be one. */
+export function folderOfDraft({ source, data, files, output }: Draft): readonly FolderFile[] | string {
+  const own = [
+    { path: SOURCE_PATH, text: source },
+    { path: OPTIONS_PATH, text: `${outputJson(output)}\n` },
+    ...(data.trim() === "" ? [] : [{ path: DATA_PATH, text: data }]),
+  ].map(({ path, text }) => ({ path, bytes: new TextEncoder().encode(text) }));
+  const paths = new Set([SOURCE_PATH, DATA_PATH, OPTIONS_PATH]);
+  for (const { key } of files) {
+    if (paths.has(key)) return `Rename the file ${key}: this name is used twice in the folder.`;
+    paths.add(key);
+  }
+  return [...own, ...files.map(({ key, content }) => ({ path: key, bytes: content.bytes() }))];
+}
+
+/** The draft that a folder holds; null if it has no `main.typ` that is text. */
+export function draftOfFolder(folder: readonly FolderFile[]): Draft | null {
+  const source = textAt(folder, SOURCE_PATH);
+  if (source === null) return null;
+  const files = folder.filter(({ path }) => ![SOURCE_PATH, DATA_PATH, OPTIONS_PATH].includes(path));
+  return {
+    source,
+    // What is not JSON is shown in the editor, with its mistake marked.
+    data: (textAt(folder, DATA_PATH) ?? "").replace(/^\ufeff/, ""),
+    files: files.map(({ path, bytes }) => draftFile(path, FileContent.ofBytes(bytes))),
+    output: outputOf(textAt(folder, OPTIONS_PATH)),
+  };
+}
+
+function textAt(folder: readonly FolderFile[], path: string): string | null {
+  const found = folder.find((file) => file.path === path);
+  const { value } = found === undefined ? { value: null } : FileContent.ofBytes(found.bytes);
+  return typeof value === "string" ? value : null;
+}
+
+/** PDF if the folder does not say, or says it in another form. */
+function outputOf(text: string | null): Draft["output"] {
+  try {
+    const output: unknown = JSON.parse(text ?? "{}");
+    return draftOutput(typeof output === "object" && output !== null ? output : {});
+  } catch {
+    return draftOutput({});
+  }
+}

@@ -1,0 +1,33 @@
+/**
+ * The texts of a draft that a closing page has no time to put into the database: browsers write their local storage before the page
+ * is gone. The next page takes them from there.
+ */
+import type { Draft } from "./draft.ts";
+
+type Texts = Pick<Draft, "source" | "data" | "output">;
+
+const PREFIX = "unsaved-draft:";
+
+export function leaveUnsaved(id: string, { source, data, output }: Draft): void {
+  try {
+    const texts: Texts = { source, data, output };
+    localStorage.setItem(PREFIX + id, JSON.stringify(texts));
+  } catch {
+    // Without room, what the database has must do.
+  }
+}
+
+/** Takes what pages have left, by the ids of their drafts. */
+export function takeUnsaved(): readonly { readonly id: string; readonly texts: Texts }[] {
+  const keys = Object.keys(localStorage).filter((key) => key.startsWith(PREFIX));
+  return keys.flatMap((key) => {
+    const text = localStorage.getItem(key) ?? "";
+    localStorage.removeItem(key);
+    try {
+      const texts: Texts = JSON.parse(text);
+      return [{ id: key.slice(PREFIX.length), texts }];
+    } catch {
+      return [];
+    }
+  });
+}

@@ -1,0 +1,71 @@
+/** Files that Maven downloads, each pinned by its hash, in a repository of their own in the user's cache. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { execa } from "execa";
+import { sha256 } from "../compile/content-digest.ts";
+import { cacheFolder } from "../machine/cache-folder.mjs";
+
+const TIMEOUT_SECONDS = 900;
+
+export interface MavenArtifact {
+  readonly group: string;
+  readonly name: string;
+  readonly version: string;
+  readonly sha256: string;
+}
+
+/** Mustang's validator with the schemas and rules that it uses: Factur-X 1.09, XRechnung 3.0, EN 16931. Apache-2.0. */
+export const MUSTANG_RULES: MavenArtifact = {
+  group: "org.mustangproject",
+  name: "validator",
+  version: "2.26.0",
+  sha256: "5eb01741d59ed942812bc338ca0b2a4803c9a61469976e53264054611a49a250",
+};
+
+/** Mustang as a program. Apache-2.0. */
+export const MUSTANG: MavenArtifact = {
+  group: "org.mustangproject",
+  name: "Mustang-CLI",
+  version: "2.26.0",
+  sha256: "42d7868cb68264874a7b8cab4c3587b03b23ccc7cd72373da917f66758bb9736",
+};
+
+/** veraPDF as a program. MPL-2.0 or GPL-3.0. */
+export const VERAPDF: MavenArtifact = {
+  group: "org.verapdf.apps",
+  name: "greenfield-apps",
+  version: "1.28.2",
+  sha256: "687d4d8bcfec48c9f7e931cf78ed061f1eeccfba55d4cdc000ba9b4d8aa46ce6",
+};
+
+/**
+ * The path of an artifact in the cache. Maven downloads it unless it is there.
+ *
+ * @throws Error if Maven fails, or if the file is not the one that is pinned
+ */
+export async function mavenArtifact({ group, name, version, sha256: pinned }: MavenArtifact): Promise<string> {
+  const repository = join(cacheFolder(), "maven");
+  const file = `${name}-${version}.jar`;
+  const path = join(repository, ...group.split("."), name, version, file);
+  if ((await hashOf(path)) === pinned) return path;
+  process.stderr.write(`Downloading ${file}\n`);
+  const goal = ["dependency:get", `-Dartifact=${group}:${name}:${version}`, "-Dtransitive=false"];
+  const { exitCode, all } = await execa("mvn", ["--batch-mode", `-Dmaven.repo.local=${repository}`, ...goal], {
+    all: true,
+    reject: false,
+    timeout: TIMEOUT_SECONDS * 1000,
+  });
+  const hash = await hashOf(path);
+  if (hash === pinned) return path;
+  const lines = (all ?? "").trimEnd().split("\n").slice(-8).join("\n");
+  throw new Error(
+    hash !== null
+      ? `${path} has the SHA-256 ${hash}, not the pinned ${pinned}. Nothing of it was used: remove it, and run the command again.`
+      : `Maven could not download ${group}:${name}:${version} (exit code ${exitCode}). Check the connection, and run the command again.\n${lines}`,
+  );
+}
+
+async function hashOf(path: string): Promise<string | null> {
+  const bytes = await readFile(path).catch(() => null);
+  return bytes === null ? null : sha256(bytes);
+}

@@ -1,0 +1,288 @@
+/** What the playground keeps: drafts over reloads, tabs and archives, in a real browser. */
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { execa } from "execa";
+import { strToU8, unzipSync, zipSync } from "fflate";
+import type { Browser, Page } from "playwright-core";
+import { beforeAll, describe, expect, it } from "vitest";
+import { makeTemporaryFolder } from "../support/temporary-folder.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { API_TOKEN } from "../support/tokens.ts";
+import { expectAccessible } from "./accessibility.ts";
+import { keepPicture, openPage, openPageIn, startBrowser } from "./browser.ts";
+
+let service: TestService;
+let browser: Browser;
+
+beforeAll(async () => {
+  service = await startTestService();
+  const started = await startBrowser();
+  ({ browser } = started);
+  return async () => {
+    await started.stop();
+    await service.stop();
+  };
+});
+
+const address = () => new URL(`/#token=${API_TOKEN}`, service.edge.url);
+const openPlayground = () => openPage(browser, address());
+const template = (page: Page) => page.getByRole("textbox", { name: "Template (Typst)" });
+const templateText = async (page: Page) => ((await template(page).textContent()) ?? "").trim();
+const notice = (page: Page) => page.locator("#notice").textContent();
+const example = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).click();
+const tab = (page: Page, name: string | RegExp) => page.getByRole("tab", { name });
+const kept = (page: Page) => page.getByText("Draft kept in this browser").waitFor();
+
+async function writeTemplate(page: Page, text: string): Promise<void> {
+  await tab(page, "Template").click();
+  await template(page).click();
+  await page.keyboard.press("ControlOrMeta+a");
+  await page.keyboard.insertText(text);
+}
+
+async function addFiles(page: Page, files: Readonly<Record<string, Uint8Array | string>>): Promise<void> {
+  await tab(page, "Files").click();
+  const payloads = Object.entries(files).map(([name, content]) => ({
+    name,
+    mimeType: "application/octet-stream",
+    buffer: Buffer.from(content),
+  }));
+  await page.locator("#files-input").setInputFiles(payloads);
+}
+
+/** A draft with a file that is not text and an option. */
+async function writeDraft(page: Page): Promise<void> {
+  await writeTemplate(page, "Mine");
+  await addFiles(page, { "photo.bin": Uint8Array.of(0xff, 0, 1) });
+  await page.getByLabel("Path of file 1").waitFor();
+  await page.getByLabel("Pages").fill("2");
+}
+
+async function expectDraft(page: Page): Promise<void> {
+  await tab(page, "Template").click();
+  await expect.poll(() => templateText(page)).toBe("Mine");
+  expect(await page.getByLabel("Pages").inputValue()).toBe("2");
+  await tab(page, "Files").click();
+  expect(await page.getByLabel("Path of file 1").inputValue()).toBe("photo.bin");
+  expect(await page.locator("#files-list li").first().textContent()).toContain("binary");
+  expect(await page.locator("#files-list .file-size").first().textContent()).toBe("3 bytes");
+  await tab(page, "Template").click();
+}
+
+describe("a draft", () => {
+  it("survives a reload, and its tab", async () => {
+    const page = await openPlayground();
+    await writeDraft(page);
+    await kept(page);
+    await page.reload();
+    await expectDraft(page);
+    await page.close();
+    await expectDraft(await openPageIn(page.context(), address()));
+  });
+
+  it("survives a reload right after the last key", async () => {
+    const page = await openPlayground();
+    await writeTemplate(page, "The last word");
+    await page.reload();
+    await expect.poll(() => templateText(page)).toBe("The last word");
+  });
+
+  it("is a copy in a second tab, and neither tab overwrites the work of the other", async () => {
+    const first = await openPlayground();
+    await writeTemplate(first, "First");
+    await kept(first);
+    const second = await openPageIn(first.context(), address());
+    await expect.poll(() => templateText(second)).toBe("First");
+    expect(await notice(second)).toContain("open in another tab");
+    await writeTemplate(second, "Second");
+    await kept(second);
+    await first.reload();
+    await second.reload();
+    await expect.poll(() => templateText(first)).toBe("First");
+    await expect.poll(() => templateText(second)).toBe("Second");
+    await second.getByRole("button", { name: "Drafts…" }).click();
+    expect(await second.locator("#drafts-list li").allTextContents()).toEqual([
+      expect.stringMatching(/^Second.*Open in this tab$/),
+      expect.stringMatching(/^First/),
+    ]);
+    await expectAccessible(second);
+    await keepPicture(second, "drafts");
+    await first.close();
+    await second.getByRole("button", { name: "First", exact: true }).click();
+    await expect.poll(() => templateText(second)).toBe("First");
+  });
+
+  it("comes back with its files when the example that took its place is undone", async () => {
+    const page = await openPlayground();
+    await writeDraft(page);
+    await example(page, "Invoice");
+    await expect.poll(() => notice(page)).toContain("Example loaded: Invoice");
+    expect(await templateText(page)).toContain("An invoice");
+    await page.getByRole("button", { name: "Undo" }).click();
+    await expectDraft(page);
+    await kept(page);
+    await page.reload();
+    await expectDraft(page);
+  });
+
+  it("stays among the drafts when an example takes its place and the page is closed", async () => {
+    const page = await openPlayground();
+    await writeDraft(page);
+    await example(page, "Invoice");
+    await kept(page);
+    await page.reload();
+    await expect.poll(() => templateText(page)).toContain("An invoice");
+    await page.getByRole("button", { name: "Drafts…" }).click();
+    await page.getByRole("button", { name: "Mine", exact: true }).click();
+    await expectDraft(page);
+    await page.getByRole("button", { name: "Drafts…" }).click();
+    await page.getByRole("button", { name: /^Delete / }).click();
+    await expect.poll(() => page.locator("#drafts-list li").count()).toBe(1);
+  });
+
+  it("gets a file back that was removed", async () => {
+    const page = await openPlayground();
+    await writeDraft(page);
+    await tab(page, "Files").click();
+    await page.getByRole("button", { name: "Remove photo.bin" }).click();
+    await page.getByRole("button", { name: "Undo" }).click();
+    await expectDraft(page);
+  });
+
+  it("is said not to be kept where the browser keeps nothing", async () => {
+    const page = await openPlayground();
+    await page.addInitScript(() => {
+      IDBFactory.prototype.open = () => {
+        throw new DOMException("No.", "SecurityError");
+      };
+    });
+    await page.reload();
+    await page.getByText("This browser keeps no drafts for this page").waitFor();
+    await example(page, "Certificate");
+    await expect.poll(() => templateText(page)).toContain("certificate");
+  });
+
+  it("is said not to be kept where there is no room", async () => {
+    const page = await openPlayground();
+    await page.evaluate(() => {
+      IDBObjectStore.prototype.put = () => {
+        throw new DOMException("Full.", "QuotaExceededError");
+      };
+    });
+    await writeTemplate(page, "Mine");
+    await page.getByText("no room left for this draft").waitFor();
+    await expectAccessible(page);
+  });
+});
+
+describe("an archive", () => {
+  it("is the folder that the command line renders", async () => {
+    const page = await openPlayground();
+    await writeTemplate(page, '#data.name #read("parts/text.txt")');
+    await tab(page, "Files").click();
+    await page
+      .locator("#files-input")
+      .setInputFiles({ name: "t.txt", mimeType: "text/plain", buffer: Buffer.from("x") });
+    await page.getByLabel("Path of file 1").fill("parts/text.txt");
+    await page.getByLabel("Pages").fill("1");
+    const archive = await savedArchive(page);
+    const entries = unzipSync(archive);
+    expect(Object.keys(entries).sort()).toEqual([".playground.json", "data.json", "main.typ", "parts/text.txt"]);
+    const folder = await makeTemporaryFolder("archive-");
+    await writeFile(join(folder, "draft.zip"), archive);
+    await execa("node", ["-e", UNPACK, join(folder, "draft.zip"), join(folder, "draft")], { cwd: process.cwd() });
+    const { stdout } = await execa(
+      "node",
+      [
+        "cli/main.ts",
+        "render",
+        join(folder, "draft"),
+        "-o",
+        join(folder, "a.pdf"),
+        "--url",
+        service.edge.url.toString(),
+      ],
+      { env: { SERVICE_API_TOKEN: API_TOKEN }, all: true },
+    );
+    expect(stdout).toBeDefined();
+    expect((await readFile(join(folder, "a.pdf"))).subarray(0, 5).toString()).toBe("%PDF-");
+  });
+
+  it("opens as the draft that it was saved from", async () => {
+    const page = await openPlayground();
+    await writeDraft(page);
+    const archive = await savedArchive(page);
+    await writeTemplate(page, "Other");
+    await openArchive(page, archive);
+    await expectDraft(page);
+    await page.getByRole("button", { name: "Undo" }).click();
+    await expect.poll(() => templateText(page)).toBe("Other");
+  });
+
+  it("of a folder opens as that folder's project", async () => {
+    const page = await openPlayground();
+    const archive = zipSync({
+      "letter/main.typ": strToU8("= Letter"),
+      "letter/data.json": strToU8('\ufeff{"a": 1}'),
+      "letter/.git/config": strToU8("x"),
+      "letter/img/logo.png": Uint8Array.of(0x89, 0x50, 0),
+      "__MACOSX/letter/._main.typ": strToU8("x"),
+    });
+    await openArchive(page, archive);
+    await expect.poll(() => templateText(page)).toBe("= Letter");
+    await tab(page, "Data").click();
+    expect(await page.getByRole("textbox", { name: "Data (JSON)" }).textContent()).toBe('{"a": 1}');
+    await tab(page, "Files").click();
+    expect(await page.getByLabel(/^Path of file/).count()).toBe(1);
+    expect(await page.getByLabel("Path of file 1").inputValue()).toBe("img/logo.png");
+  });
+
+  it("that unpacks to more than a request may have is not opened", async () => {
+    const page = await openPlayground();
+    await openArchive(page, zipSync({ "main.typ": new Uint8Array(30 * 1024 ** 2) }, { level: 9 }));
+    await expect
+      .poll(() => page.locator("#files-notice").textContent())
+      .toContain("unpacks to more than a request may have");
+    await openArchive(page, strToU8("no archive"));
+    await expect.poll(() => page.locator("#files-notice").textContent()).toContain("not a ZIP archive");
+  });
+});
+
+describe("a folder", () => {
+  it("with a template and data is a project", async () => {
+    const page = await openPlayground();
+    const folder = await makeTemporaryFolder("project-");
+    await writeFile(join(folder, "main.typ"), "= Project #data.a");
+    await writeFile(join(folder, "data.json"), '{"a": 2}');
+    await writeFile(join(folder, "table.csv"), "a,b");
+    await tab(page, "Files").click();
+    await page.locator("#folder-input").setInputFiles(folder);
+    await expect.poll(() => templateText(page)).toBe("= Project #data.a");
+    await tab(page, "Files").click();
+    expect(await page.getByLabel(/^Path of file/).count()).toBe(1);
+    await tab(page, "Data").click();
+    expect(await page.getByRole("textbox", { name: "Data (JSON)" }).textContent()).toBe('{"a": 2}');
+  });
+});
+
+const UNPACK = `
+  const { unzipSync } = require("fflate"), fs = require("node:fs"), path = require("node:path");
+  const [, archive, folder] = process.argv;
+  for (const [name, bytes] of Object.entries(unzipSync(fs.readFileSync(archive)))) {
+    const target = path.join(folder, name);
+    fs.mkdirSync(path.dirname(target), { recursive: true });
+    fs.writeFileSync(target, bytes);
+  }`;
+
+async function savedArchive(page: Page): Promise<Buffer> {
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: "Save ZIP" }).click(),
+  ]);
+  return readFile(await download.path());
+}
+
+async function openArchive(page: Page, archive: Uint8Array): Promise<void> {
+  const buffer = Buffer.from(archive);
+  await page.locator("#archive-input").setInputFiles({ name: "draft.zip", mimeType: "application/zip", buffer });
+}

@@ -1,0 +1,243 @@
+/** Fonts and characters that are missing, as `render` and `check` report them, with the real service and the real Typst. */
+import { access, cp, mkdir, mkdtemp, readdir, realpath, rm, writeFile } from "node:fs/promises";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { CAPABILITIES_PATH, capabilitiesOf, MAX_CAPABILITIES_BYTES } from "../../protocol/capabilities.ts";
+import { type CommandOptions, runCommand, writeProject } from "../support/command-line.ts";
+import { LIBERATION_FAMILY, LIBERATION_FOLDER, liberation, nameTable, withTables } from "../support/fonts.ts";
+import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
+import { packageManifest } from "../support/package-registry.ts";
+import { makeTemporaryFolder } from "../support/temporary-folder.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+
+const NOWHERE = "http://127.0.0.1:9";
+const BOXES = "Typst shows empty boxes instead.";
+
+let service: TestService;
+let url: string;
+let packages: string;
+let fonts: string;
+
+beforeAll(async () => {
+  packages = await realpath(await mkdtemp(join(tmpdir(), "missing-fonts-test-")));
+  await mkdir(join(packages, "local/chart/1.0.0"), { recursive: true });
+  await writeFile(join(packages, "local/chart/1.0.0/typst.toml"), packageManifest("@local/chart:1.0.0"));
+  await writeFile(join(packages, "local/chart/1.0.0/lib.typ"), "#let chart = [chart]");
+  fonts = join(packages, "fonts");
+  await mkdir(fonts);
+  await cp(LIBERATION_FOLDER, fonts, { recursive: true });
+  await writeFile(join(fonts, "of-the-service.ttf"), await fontWith("Of The Service", "語"));
+  const backendSettings = { SERVICE_FONT_PATHS: fonts, SERVICE_PACKAGE_PATH: packages };
+  service = await startTestService({ backendSettings });
+  url = service.edge.url.origin;
+  return async () => {
+    await service.stop();
+    await rm(packages, { recursive: true });
+  };
+});
+
+type Files = Readonly<Record<string, string | Uint8Array>>;
+
+async function inProject(files: Files, args: readonly string[], options: CommandOptions = {}) {
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, files);
+  const run = await runCommand(folder, args, { ...options, env: { SERVICE_URL: url, ...options.env } });
+  return { folder, ...run };
+}
+
+const LACKING = { "a.typ": '#set text(font: "Libertine")\nGrüße an 山田' };
+const FAMILY_WARNING =
+  'The service has no font family "Libertine", and the request brings none: Typst takes another font.';
+const CHARACTERS_WARNING = `No font of the service or of the request has 山 (U+5C71), 田 (U+7530): ${BOXES}`;
+
+describe("render", () => {
+  it("warns of what neither the service nor the project has, beside the document", async () => {
+    const { folder, stderr, exitCode } = await inProject(LACKING, ["render", "a.typ"]);
+    expect(stderr).toContain(`warning: ${FAMILY_WARNING}\nwarning: ${CHARACTERS_WARNING}\n`);
+    expect(exitCode).toBe(0);
+    await access(join(folder, "a.pdf"));
+  });
+
+  it("with --strict sends nothing, leaves no file and ends with 4", async () => {
+    const { folder, stderr, exitCode } = await inProject(LACKING, ["render", "a.typ", "--strict"]);
+    expect(stderr).toBe(`${FAMILY_WARNING}\n${CHARACTERS_WARNING}\nNothing was sent, because of --strict.\n`);
+    expect(exitCode).toBe(4);
+    expect((await readdir(folder)).filter((name) => !name.startsWith("."))).toEqual(["a.typ"]);
+  });
+
+  it("says it to programs", async () => {
+    const rendered = await inProject(LACKING, ["render", "a.typ", "--json"]);
+    expect(JSON.parse(rendered.stdout)).toMatchObject({ warnings: [FAMILY_WARNING, CHARACTERS_WARNING] });
+    const refused = await inProject(LACKING, ["render", "a.typ", "--json", "--strict"]);
+    expect(JSON.parse(refused.stdout)).toMatchObject({ outcome: "failed", exitCode: 4 });
+  });
+
+  it("says nothing where the service or the project has all of it", async () => {
+    const files = {
+      "a.typ": `#set text(font: ("${LIBERATION_FAMILY}", "Of The Project"))\nΩ “quoted” é`,
+      "fonts/own.ttf": await liberation("Regular"),
+    };
+    const own = files["a.typ"].replace("Of The Project", LIBERATION_FAMILY.toUpperCase());
+    const { stderr, exitCode } = await inProject({ ...files, "a.typ": own }, ["render", "a.typ", "--strict"]);
+    expect(stderr).toMatch(/^a\.pdf: [0-9.]+ KiB\n$/);
+    expect(exitCode).toBe(0);
+  });
+
+  it("finds characters in the data of each document of --each, before anything is sent", async () => {
+    const files = { "a.typ": "#data.name", "people.jsonl": '{"name": "Ada"}\n{"name": "山田"}\n' };
+    const args = ["render", "a.typ", "--each", "people.jsonl", "-o", "out/{#}.pdf"];
+    const { folder, stderr, exitCode } = await inProject(files, [...args, "--strict"]);
+    expect(stderr).toContain(CHARACTERS_WARNING);
+    expect(exitCode).toBe(4);
+    await expect(access(join(folder, "out"))).rejects.toThrow();
+    const lenient = await inProject(files, args);
+    expect(lenient.stderr).toContain(`warning: ${CHARACTERS_WARNING}`);
+    expect(lenient.exitCode).toBe(0);
+  });
+
+  it("renders in silence for a service that does not say what it has, and not at all with --strict", async () => {
+    const silent = await startSaying((response) => response.writeHead(404).end());
+    const env = { SERVICE_URL: silent };
+    expect((await inProject(LACKING, ["render", "a.typ"], { env })).stderr).toMatch(/^a\.pdf: /);
+    const strict = await inProject(LACKING, ["render", "a.typ", "--strict"], { env });
+    expect(strict.stderr).toContain("does not say which fonts it has, so --strict cannot compare them");
+    expect(strict.exitCode).toBe(7);
+  });
+
+  it("names families alone for a service whose version says nothing of characters", async () => {
+    const older = await startSaying((response) => response.end(JSON.stringify(capabilitiesOf("0.15.1", FONTS, []))));
+    const { stderr } = await inProject(LACKING, ["render", "a.typ"], { env: { SERVICE_URL: older } });
+    expect(stderr).toContain(`warning: ${FAMILY_WARNING}\na.pdf: `);
+  });
+
+  it("reads no more of an answer than a document can have", async () => {
+    const body = JSON.stringify(capabilitiesOf("0.15.1", [], []));
+    for (const [size, isRead] of [
+      [MAX_CAPABILITIES_BYTES, true],
+      [MAX_CAPABILITIES_BYTES + 1, false],
+    ] as const) {
+      const large = await startSaying((response) => response.end(body.padEnd(size)));
+      const { stderr } = await inProject(LACKING, ["render", "a.typ"], { env: { SERVICE_URL: large } });
+      expect(stderr.includes(FAMILY_WARNING)).toBe(isRead);
+    }
+  });
+
+  it("asks a service that has answered before by its entity tag alone", async () => {
+    const asked: (string | undefined)[] = [];
+    const origin = await startSaying((response, etag) => {
+      asked.push(etag);
+      if (etag === '"one"') return response.writeHead(304).end();
+      return response.writeHead(200, { ETag: '"one"' }).end(JSON.stringify(capabilitiesOf("0.15.1", [], [])));
+    });
+    const { folder } = await inProject(LACKING, ["render", "a.typ"], { env: { SERVICE_URL: origin } });
+    const again = await runCommand(folder, ["render", "a.typ"], { env: { SERVICE_URL: origin } });
+    expect(again.stderr).toContain(FAMILY_WARNING);
+    expect(asked).toEqual([undefined, '"one"']);
+  });
+});
+
+describe("check", () => {
+  it("warns of characters that no font has, with the line in which the first one is shown", async () => {
+    const files = { "a.typ": "= Title\n\n#data.name #emoji.rocket" };
+    const args = ["check", "a.typ", "--data", "d.json"];
+    const { stderr, exitCode } = await inProject({ ...files, "d.json": '{"name": "\\u5c71"}' }, args);
+    expect(stderr).toBe(
+      `warning: No font has 山 (U+5C71), 🚀 (U+1F680), first in a.typ:3: ${BOXES}\na.typ compiles, with warnings.\n`,
+    );
+    expect(exitCode).toBe(0);
+  });
+
+  it("with --strict ends with 4", async () => {
+    const strict = await inProject({ "a.typ": "山" }, ["check", "a.typ", "--strict"]);
+    expect(strict.stderr).toContain(`error: No font has 山 (U+5C71), first in a.typ:1: ${BOXES}`);
+    expect(strict.exitCode).toBe(4);
+    const family = await inProject({ "a.typ": '#set text(font: "Libertine")\nx' }, ["check", "a.typ", "--strict"]);
+    expect(family.stderr).toContain('Neither the service nor this machine has a font family "libertine"');
+    expect(family.exitCode).toBe(4);
+    expect((await inProject({ "a.typ": "é “x”" }, ["check", "a.typ", "--strict"])).exitCode).toBe(0);
+  });
+
+  it("says what the service has and this machine has not, which no --strict counts", async () => {
+    const files = { "a.typ": '#set text(font: "Of The Service")\n語' };
+    const { stderr, exitCode } = await inProject(files, ["check", "a.typ", "--strict"]);
+    expect(stderr).toContain(
+      `note: The service has the font family "of the service", this machine has not: name a folder with --font-path.
+note: The service has a font with 語 (U+8A9E), first in a.typ:2, this machine has not: name a folder with --font-path.
+`,
+    );
+    expect(exitCode).toBe(0);
+    const here = await inProject(files, ["check", "a.typ", "--strict", "--font-path", fonts]);
+    expect(here.stderr).toBe("a.typ compiles.\n");
+    expect((await inProject(files, ["render", "a.typ", "--strict"])).exitCode).toBe(0);
+  });
+
+  it("tells a package that only this machine lacks from one that nobody has", async () => {
+    const there = await inProject({ "a.typ": '#import "@local/chart:1.0.0": chart\n#chart' }, ["check", "a.typ"]);
+    expect(there.stderr).toContain(
+      "note: The service has @local/chart:1.0.0, this machine has not: name a folder with --package-path.",
+    );
+    expect(there.exitCode).toBe(4);
+    const nowhere = await inProject({ "a.typ": '#import "@local/chart:2.0.0"' }, ["check", "a.typ"]);
+    expect(nowhere.stderr).toContain("note: Neither the service nor this machine has @local/chart:2.0.0.");
+  });
+
+  it("goes by this machine alone while the service cannot be reached", async () => {
+    const { stderr, exitCode } = await inProject(LACKING, ["check", "a.typ"], { env: { SERVICE_URL: NOWHERE } });
+    expect(stderr).toContain('warning: This machine has no font family "libertine": Typst takes another font.');
+    expect(stderr).toContain("warning: No font of this machine has 山 (U+5C71), 田 (U+7530), first in a.typ:2:");
+    expect(exitCode).toBe(0);
+  });
+
+  it("uses the fonts and packages of the checkout that it runs in", async () => {
+    const files = { "fonts/fonts-lock.json": "{}", "packages/packages-lock.json": "{}" };
+    const source = `#set text(font: "${LIBERATION_FAMILY}")\n#import "@local/chart:1.0.0": chart\n#chart`;
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { ...files, "letters/a.typ": source });
+    await cp(packages, join(folder, "packages"), { recursive: true });
+    await writeFile(join(folder, "fonts/regular.ttf"), await liberation("Regular"));
+    const env = { SERVICE_URL: NOWHERE, SERVICE_FONT_PATHS: undefined, SERVICE_PACKAGE_PATH: undefined };
+    const { stderr } = await runCommand(join(folder, "letters"), ["check", "a.typ"], { env });
+    expect(stderr).toBe("a.typ compiles.\n");
+    const named = ["check", "a.typ", "--package-path", packages, "--font-path", join(packages, "local")];
+    expect((await runCommand(join(folder, "letters"), named, { env })).stderr).toContain("unknown font family");
+  });
+});
+
+/** A font in which one character has a glyph: that of a letter. */
+async function fontWith(family: string, character: string): Promise<Buffer> {
+  const codePoint = character.codePointAt(0) ?? 0;
+  const cmap = Buffer.alloc(40);
+  for (const [place, value] of [0, 1, 3, 10, 0, 12, 12, 0].entries()) cmap.writeUInt16BE(value, 2 * place);
+  for (const [place, value] of [28, 0, 1, codePoint, codePoint, 36].entries())
+    cmap.writeUInt32BE(value, 16 + 4 * place);
+  return withTables(await liberation("Regular"), { cmap, name: nameTable(family) });
+}
+
+const REGULAR = { style: "normal", weight: { min: 400, max: 400 }, stretch_percent: { min: 100, max: 100 } } as const;
+const FONTS = [{ family: "Libertinus Serif", variants: [REGULAR] }];
+
+type Answer = (response: ServerResponse, etag: string | undefined) => unknown;
+
+/** The service with an answer of its own for its capabilities. */
+async function startSaying(answer: Answer): Promise<string> {
+  const server = createServer((request, response) => {
+    if (request.url === CAPABILITIES_PATH) {
+      answer(response, request.headers["if-none-match"]);
+      return;
+    }
+    void passOn(request, response);
+  });
+  const { origin } = await listenOnLoopback(server);
+  onTestFinished(() => closeServer(server));
+  return origin;
+}
+
+async function passOn(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { method = "GET", url: path = "/" } = request;
+  const body = method === "GET" ? {} : { body: new Uint8Array(Buffer.concat(await request.toArray())) };
+  const answered = await service.send(path, { method, headers: { "Content-Type": "application/json" }, ...body });
+  response.writeHead(answered.status, { "Content-Type": answered.headers.get("Content-Type") ?? "" });
+  response.end(Buffer.from(await answered.arrayBuffer()));
+}

@@ -1,0 +1,16 @@
+/** `npm run test:pdf`: e-invoices by the validators that receivers use. Apart from `npm test`, because it needs Java and Maven. */
+import { defineConfig } from "vitest/config";
+
+const TEST_TIMEOUT_MILLISECONDS = 3_600_000;
+
+export default defineConfig({
+  test: {
+    name: "pdf",
+    // Node loads it as it is; Vitest would take it apart for minutes.
+    server: { deps: { external: [/fontoxpath/] } },
+    include: ["test/pdf/**/*.test.ts"],
+    globalSetup: "./test/provide-typst.ts",
+    testTimeout: TEST_TIMEOUT_MILLISECONDS,
+    hookTimeout: TEST_TIMEOUT_MILLISECONDS,
+  },
+});
