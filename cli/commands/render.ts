@@ -2,6 +2,7 @@
  * `render`: sends a project to the service and writes the document that comes back.
  */
 import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
+import { documentFinisher, E_INVOICE_OPTION, PROFILE_OPTION, withEInvoiceOutput } from "../e-invoice.ts";
 import { CommandError, EXIT_CODES, exitCodeOf } from "../exit-codes.ts";
 import { findMissingFonts, requireFonts } from "../missing-fonts.ts";
 import {
@@ -60,6 +61,8 @@ export function addRenderCommand(program: Command, signal: AbortSignal): void {
     .addOption(STANDARDS_OPTION)
     .addOption(PDF_VERSION_OPTION)
     .option("--filename <name>", "the file name that the service suggests for the download")
+    .addOption(E_INVOICE_OPTION)
+    .addOption(PROFILE_OPTION)
     .addOption(EACH_OPTION)
     .addOption(LINE_OPTION)
     .option("--jobs <number>", `with --each: requests at the same time; by default ${DEFAULT_JOBS}`, wholeNumber(1, 64))
@@ -87,7 +90,8 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   for (const name of ["jobs", "overwrite", "line"] as const) {
     if (flags[name] !== undefined) throw new CommandError(`--${name} needs --each.`);
   }
-  const output = outputOf(flags);
+  const output = outputOf(withEInvoiceOutput(flags));
+  const finish = await documentFinisher(flags);
   const place = flags.output ?? `${await projectName(source)}.${extensionOf(output)}`;
   const project = await collectProject(source, {
     patterns: flags.files ?? [],
@@ -123,7 +127,8 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
       });
     if (result.ok) {
       progress.say(`Receiving ${place}`);
-      const size = await deliver(result.body, place).catch((error: unknown) => {
+      const body = finish === null ? result.body : await finish(result.body, (line) => progress.log(`note: ${line}`));
+      const size = await deliver(body, place).catch((error: unknown) => {
         throw error instanceof TypeError ? new CommandError("The connection broke.", EXIT_CODES.unreachable) : error;
       });
       progress.stop();
