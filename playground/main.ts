@@ -19,6 +19,7 @@ import { connectFilesPanel, mergedFiles } from "./files-panel.ts";
 import { type Finding, findingsOf, type ProblemReport, type Verdict, validateDraft } from "./findings.ts";
 import { FIRST_DRAFT } from "./first-draft.ts";
 import { archiveOf } from "./folder-archive.ts";
+import { fontWarnings } from "./font-warnings.ts";
 import { jsonLanguage } from "./languages.ts";
 import { Notice } from "./notice.ts";
 import { connectOutputPanel } from "./output-panel.ts";
@@ -44,6 +45,8 @@ const RENDERS_WHILE_TYPING_KEY = "render-while-typing";
 
 let limits: Limits = DEFAULT_LIMITS;
 let pendingValidation: ReturnType<typeof setTimeout> | undefined;
+/** The last draft that was rendered. */
+let renderedDraft: Draft | null = null;
 
 // While people write. The first render finds it there, or waits for the rest of it.
 const viewerLoaded = loadPdfViewer().then(
@@ -188,6 +191,7 @@ function onOutcome(outcome: SettledOutcome, draft: Draft, elapsedSeconds: number
   switch (outcome.kind) {
     case "document":
       void result.showDocument(outcome.document, elapsedSeconds);
+      void warnOfFonts(draft);
       if (draft !== store.draft) result.markOutdated();
       break;
     case "problem": {
@@ -216,6 +220,13 @@ function onOutcome(outcome: SettledOutcome, draft: Draft, elapsedSeconds: number
         result.showMessage("The service cannot be reached", "Check the connection, then render again.");
       }
   }
+}
+
+async function warnOfFonts(draft: Draft): Promise<void> {
+  renderedDraft = draft;
+  const warnings = await fontWarnings(draft);
+  // Another one may have been rendered meanwhile.
+  if (renderedDraft === draft) result.showWarnings(warnings);
 }
 
 function showProblem(problem: ProblemReport, findings: readonly Finding[]): void {

@@ -16,6 +16,7 @@ const BUNDLES = [
   { in: "playground/main.ts", out: "playground" },
   { in: "playground/pdf-viewer.ts", out: "pdf-viewer" },
   { in: "playground/pdf-viewer.css", out: "pdf-viewer" },
+  { in: "playground/missing-fonts.ts", out: "missing-fonts" },
   { in: "playground/playground.css", out: "playground" },
 ];
 /** The files that are served as they are. */
