@@ -3,7 +3,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
+import { build, type Plugin } from "esbuild";
 import type { ExampleEntry } from "../playground/example-entry.ts";
 import { exampleNames, exampleRequest } from "./example-request.ts";
 import { provideStaticFile } from "./static-file.mjs";
@@ -27,6 +27,44 @@ export async function providePlayground(): Promise<void> {
   await Promise.all([provideBundles(), provideCopies(), provideExamples(), providePdfWorker()]);
 }
 
+/** What the page shows of pdf.js's style sheet. The rest is of the tools by which PDFs are edited. */
+const USED_RULES = /^(?::root|\.(?:textLayer|annotationLayer|canvasWrapper|pdfViewer)\b|\[data-main-rotation)/;
+
+/**
+ * Leaves out what the page does not use of pdf.js's components: most of their style sheet, and the object by which scripts without modules
+ * reach all of them. On a slow line that is half a second before the first page.
+ */
+const withoutUnusedViewerParts: Plugin = {
+  name: "without-unused-viewer-parts",
+  setup: ({ onLoad }) => {
+    onLoad({ filter: /pdfjs-dist\/web\/pdf_viewer\.css$/ }, async ({ path }) => ({
+      contents: topLevelRules(await readFile(path, "utf8"))
+        .filter((rule) => USED_RULES.test(rule))
+        .join("\n"),
+      loader: "css",
+    }));
+    onLoad({ filter: /pdfjs-dist\/web\/pdf_viewer\.mjs$/ }, async ({ path }) => ({
+      contents: (await readFile(path, "utf8")).replace(/^globalThis\.pdfjsViewer = \{[^}]*\};$/m, ""),
+      loader: "js",
+    }));
+  },
+};
+
+/** The rules of a style sheet without its comments; what is nested in a rule is part of it. No string in it may hold a brace. */
+function topLevelRules(styles: string): string[] {
+  const rules: string[] = [];
+  let depth = 0;
+  let rule = "";
+  for (const part of styles.replace(/\/\*[\s\S]*?\*\//g, "").split(/(?<=[{}])/)) {
+    rule += part;
+    depth += part.endsWith("{") ? 1 : -1;
+    if (depth > 0) continue;
+    rules.push(rule.trim());
+    rule = "";
+  }
+  return rules;
+}
+
 /** Bundles the page's scripts and its style sheet. The size of each is in docs/playground.md. */
 async function provideBundles(): Promise<void> {
   const { outputFiles } = await build({
@@ -43,6 +81,7 @@ async function provideBundles(): Promise<void> {
     legalComments: "eof",
     // The pictures of pdf.js's editors, which the page does not use.
     external: ["images/*"],
+    plugins: [withoutUnusedViewerParts],
     define: { EXAMPLE_TITLES: JSON.stringify((await exampleNames()).map((name) => ({ name, title: titleOf(name) }))) },
     logLevel: "silent",
   });

@@ -71,7 +71,7 @@ it.each(HALVES)(
     const shown = stderr.trimEnd().split("\n");
     expect(shown.slice(0, -1).map((line) => line.replace(/^(people\.jsonl:\d+):\d+/, "$1"))).toEqual(told);
     expect(shown.at(-1)).toBe(
-      `Nothing was sent: ${mistakes.length} of ${lines.length} lines of people.jsonl do not fit data.schema.json.`,
+      `Nothing was sent: ${mistakes.length} of ${lines.length} rows of people.jsonl do not fit data.schema.json.`,
     );
     expect(exitCode).toBe(3);
     expect(requests).toEqual([]);
