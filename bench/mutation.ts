@@ -4,7 +4,8 @@
  *     npm run mutation -- --write                                  every change; writes bench/mutation.md
  *     npm run mutation -- --percent 20 backend/http edge/backends  a random sample of the changes in these folders or files
  *
- * Results add up in out/mutation-results/. A change is tried again when its code, or a test that reaches it, has changed.
+ * Results add up in out/mutation-results/, also those of a run that is interrupted. A change is tried again when its code, or a test that
+ * reaches it, has changed.
  */
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -188,11 +189,9 @@ async function tryChanges(part: Part, files: readonly string[]): Promise<void> {
 
 /** Every change of a part, and what became of it in this run or an earlier one. */
 function changesOf(part: Part): Change[] {
-  return Object.entries(readResults(part)?.files ?? {}).flatMap(([file, { source, mutants }]) => {
-    // What was measured on other code says nothing.
-    if (!existsSync(file) || readFileSync(file, "utf8") !== source) return [];
-    return mutants.flatMap((mutant) => changeOf(file, source, mutant));
-  });
+  return Object.entries(readResults(part)?.files ?? {}).flatMap(([file, { source, mutants }]) =>
+    mutants.flatMap((mutant) => changeOf(file, source, mutant)),
+  );
 }
 
 function changeOf(file: string, source: string, { status, location, replacement = "" }: Mutant): Change[] {
@@ -222,8 +221,8 @@ function report(): void {
 
 ${describeMachine()}. \`npm run mutation -- --write\` makes this page: [Stryker](https://stryker-mutator.io) changes the code in small ways, and the tests
 of the folder should notice. The goal is ${GOAL_PERCENT} % of the changes that were tried and are not equivalent. Not all of them are tried every time: results add
-up from one run to the next, and a run may try a random sample, file by file, for as long as there is time. Files that have changed since
-are not counted. String literals are not changed, nor code that runs once when a file is loaded or before the tests that share it.
+up from one run to the next, and a run may try a random sample, file by file, for as long as there is time. A change that survived counts until it is
+tried again, even if there is a test for it by now. String literals are not changed, nor code that runs once when a file is loaded or before the tests that share it.
 
 | Folder | Changes | Tried | Caught | Survived | Not reached | Equivalent | Score |
 | --- | --- | --- | --- | --- | --- | --- | --- |
