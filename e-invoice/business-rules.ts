@@ -14,7 +14,7 @@ import {
   registerXQueryModule,
 } from "fontoxpath/dist/fontoxpath.esm.js";
 import type { Document, Node } from "slimdom";
-import { type Finding, MAX_FINDINGS } from "./finding.ts";
+import { type Finding, MAX_FINDINGS, shortened } from "./finding.ts";
 import { EXPRESSION_FUNCTIONS, type Rule, type RuleSet, type RuleTest } from "./rule-set.ts";
 
 const SCHEMA_TYPES = "http://www.w3.org/2001/XMLSchema";
@@ -91,7 +91,7 @@ function brokenAt(node: Node, rule: Rule, outer: Variables, evaluator: Evaluator
       rule: test.id,
       severity: test.warning ? "warning" : "error",
       place: placeOf(node),
-      message: messageOf(test, node, variables, evaluator),
+      message: shortened(messageOf(test, node, variables, evaluator)),
     }));
 }
 

@@ -15,8 +15,15 @@ export interface Finding {
 /** The most findings that one check returns: more do not help. */
 export const MAX_FINDINGS = 100;
 
+/** A message may quote a text of the invoice, which may have megabytes. */
+const MAX_MESSAGE_CHARACTERS = 1000;
+
 export function errorAt(rule: string, place: string, message: string): Finding {
-  return { rule, severity: "error", place, message };
+  return { rule, severity: "error", place, message: shortened(message) };
+}
+
+export function shortened(message: string): string {
+  return message.length <= MAX_MESSAGE_CHARACTERS ? message : `${message.slice(0, MAX_MESSAGE_CHARACTERS - 1)}…`;
 }
 
 /** A value that was made, or why it was not. */

@@ -1,9 +1,10 @@
 /** Checks the XML of an invoice: that it is safe to read, of the wanted profile, and as schema and rules say. */
-import { type Document, parseXmlDocument } from "slimdom";
+import type { Document } from "slimdom";
 import { ruleFindings } from "./business-rules.ts";
 import { errorAt, type Finding, failed, type Outcome } from "./finding.ts";
 import { type EInvoiceFormat, PROFILES, type Profile, type ProfileName } from "./profiles.ts";
-import { schemaFindings, syntaxFindings } from "./schema.ts";
+import { schemaFindings } from "./schema.ts";
+import { readXml } from "./xml-document.ts";
 
 const INVOICE = "urn:un:unece:uncefact:data:standard:CrossIndustryInvoice:100";
 const AGGREGATE = "urn:un:unece:uncefact:data:standard:ReusableAggregateBusinessInformationEntity:100";
@@ -28,13 +29,9 @@ export function readInvoice(
 ): Outcome<ReadInvoice> {
   const xml = decoded(content);
   if (xml === null) return failed(errorAt("xml-encoding", "XML", "The XML is not encoded as UTF-8."));
-  // Without one there are no entities either, neither external ones nor such that grow.
-  if (xml.includes("<!DOCTYPE")) {
-    return failed(errorAt("xml-doctype", "XML", "The XML has a document type declaration, which no invoice needs."));
-  }
-  const broken = syntaxFindings(xml);
-  if (broken.length > 0) return failed(...broken);
-  const document = parseXmlDocument(xml);
+  const read = readXml(xml);
+  if (!read.ok) return read;
+  const document = read.value;
   const root = document.documentElement;
   if (root === null || root.namespaceURI !== INVOICE || root.localName !== "CrossIndustryInvoice") {
     const name = root?.nodeName ?? "nothing";

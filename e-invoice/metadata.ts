@@ -1,6 +1,7 @@
 /** The XMP metadata of a PDF: reads what it claims, and adds what makes it an e-invoice (Factur-X 1.09, 6.2). */
 import { type Document, type Element, parseXmlDocument, serializeToWellFormedString } from "slimdom";
 import type { Profile } from "./profiles.ts";
+import { readXml } from "./xml-document.ts";
 
 const RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#";
 const PDFA_ID = "http://www.aiim.org/pdfa/ns/id/";
@@ -45,8 +46,8 @@ export function readMetadata(packet: Uint8Array): Metadata | null {
 
 function parsed(packet: Uint8Array): Document | null {
   try {
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(packet);
-    return text.includes("<!DOCTYPE") ? null : parseXmlDocument(text);
+    const read = readXml(new TextDecoder("utf-8", { fatal: true }).decode(packet));
+    return read.ok ? read.value : null;
   } catch {
     return null;
   }

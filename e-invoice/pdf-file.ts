@@ -19,11 +19,14 @@ import {
 
 /** Updates of a file, one after another. */
 const MAX_UPDATES = 32;
-/** As many as PDF/A allows. */
-const MAX_OBJECTS = 8_388_607;
+/** In all tables together: far more than a document with an invoice has. */
+const MAX_OBJECTS = 1_000_000;
+/** Far more than a dictionary or array of any file that is finished here: contents of pages are in streams. */
+const MAX_OBJECT_BYTES = 1024 ** 2;
+/** All objects together, each as often as it is read: a file can refer to a large one a million times. */
+const MAX_READ_BYTES = 32 * 1024 ** 2;
 /** `%%EOF` and the offset before it are in the last kilobyte. */
 const TAIL_BYTES = 1024;
-const ENTRY_BYTES = 20;
 /** Small pieces, because Flate makes up to a thousand bytes of each before they can be counted. */
 const PIECE_BYTES = 16_384;
 
@@ -43,6 +46,7 @@ export class PdfFile {
   /** Where each object begins, by its number. */
   readonly #offsets: ReadonlyMap<number, { readonly offset: number; readonly generation: number }>;
   readonly #startOfTable: number;
+  #readBytes = 0;
   readonly trailer: PdfDictionary;
 
   /** @throws PdfSyntaxError */
@@ -73,7 +77,8 @@ export class PdfFile {
   /** What a reference refers to; a value itself. A reference to nothing is null. */
   resolve(value: PdfValue | undefined): PdfValue {
     if (!(value instanceof PdfReference)) return value ?? null;
-    const resolved = this.#open(value)?.value() ?? null;
+    const cursor = this.#open(value);
+    const resolved = cursor === null ? null : this.#valueAt(cursor);
     // An object is never a mere reference, so there are no chains and no circles of them.
     return resolved instanceof PdfReference ? unreadable("An object is only a reference.") : resolved;
   }
@@ -85,8 +90,9 @@ export class PdfFile {
    */
   stream(value: PdfValue | undefined, maxBytes: number): PdfStream | null {
     const cursor = value instanceof PdfReference ? this.#open(value) : null;
-    const dictionary = cursor?.value();
-    if (cursor == null || !(dictionary instanceof Map) || !cursor.take("stream")) return null;
+    if (cursor === null) return null;
+    const dictionary = this.#valueAt(cursor);
+    if (!(dictionary instanceof Map) || !cursor.take("stream")) return null;
     const length = this.resolve(dictionary.get("Length"));
     if (typeof length !== "number" || !Number.isSafeInteger(length) || length < 0)
       unreadable("A stream has no length.");
@@ -115,11 +121,19 @@ export class PdfFile {
   #open({ number, generation }: PdfReference): PdfCursor | null {
     const place = this.#offsets.get(number);
     if (place === undefined || place.generation !== generation) return null;
-    const cursor = new PdfCursor(this.#bytes, place.offset);
+    const cursor = objectCursor(this.#bytes, place.offset);
     if (cursor.integer() !== number || cursor.integer() !== generation)
       unreadable(`Object ${number} is not where it should be.`);
     cursor.expect("obj");
     return cursor;
+  }
+
+  #valueAt(cursor: PdfCursor): PdfValue {
+    const start = cursor.offset;
+    const value = cursor.value();
+    this.#readBytes += cursor.offset - start;
+    if (this.#readBytes > MAX_READ_BYTES) unreadable("The file refers to large objects too often.");
+    return value;
   }
 
   /** The file with a stream changed, by an update behind it. @param id the identifier of the changed file */
@@ -150,6 +164,10 @@ export class PdfFile {
   }
 }
 
+function objectCursor(bytes: Uint8Array, offset: number): PdfCursor {
+  return new PdfCursor(bytes.subarray(0, offset + MAX_OBJECT_BYTES), offset);
+}
+
 function startOfTable(bytes: Uint8Array): number {
   const tail = String.fromCharCode(...bytes.subarray(-TAIL_BYTES));
   const place = tail.lastIndexOf("startxref");
@@ -163,14 +181,15 @@ function readTables(bytes: Uint8Array, start: number) {
   const offsets = new Map<number, { offset: number; generation: number }>();
   const seen = new Set<number>();
   let newest: PdfDictionary | null = null;
+  let objectsLeft = MAX_OBJECTS;
   for (let place: number | null = start; place !== null; ) {
     if (seen.has(place) || seen.size >= MAX_UPDATES) return unreadable("The tables of cross-references have no end.");
     seen.add(place);
     const cursor = new PdfCursor(bytes, place);
     if (!cursor.take("xref"))
       return unreadable("The file has a stream of cross-references, which Typst does not write.");
-    while (!cursor.take("trailer")) readSection(cursor, bytes, offsets);
-    const trailer = cursor.value();
+    while (!cursor.take("trailer")) objectsLeft -= readSection(cursor, objectsLeft, offsets);
+    const trailer = objectCursor(bytes, cursor.offset).value();
     if (!(trailer instanceof Map)) return unreadable("The file has no trailer.");
     if (trailer.has("XRefStm"))
       return unreadable("The file has a stream of cross-references, which Typst does not write.");
@@ -181,16 +200,15 @@ function readTables(bytes: Uint8Array, start: number) {
   return { trailer: newest ?? unreadable("The file has no trailer."), offsets };
 }
 
-/** The newest table is read first, so an entry that is there already is newer. */
+/** The newest table is read first, so an entry that is there already is newer. @returns how many entries it has */
 function readSection(
   cursor: PdfCursor,
-  bytes: Uint8Array,
+  maxEntries: number,
   offsets: Map<number, { offset: number; generation: number }>,
-) {
+): number {
   const first = cursor.integer();
   const count = cursor.integer();
-  if (first + count > MAX_OBJECTS || count * ENTRY_BYTES > bytes.length)
-    unreadable("A table of cross-references is too long.");
+  if (count > maxEntries) unreadable(`The file has more than ${MAX_OBJECTS} objects.`);
   for (let number = first; number < first + count; number++) {
     const offset = cursor.integer();
     const generation = cursor.integer();
@@ -199,6 +217,7 @@ function readSection(
     // A removed object must hide an older one of its number: no generation is negative.
     if (!offsets.has(number)) offsets.set(number, { offset, generation: isUsed ? generation : -1 });
   }
+  return count;
 }
 
 function decoded(raw: Uint8Array, filter: string | null, maxBytes: number): Uint8Array {

@@ -17,16 +17,26 @@ export interface SchemaFiles {
 
 /** No host has this name: libxml2 asks us for each of its files, and loads nothing else. */
 const BASE = "https://schemas.invalid/";
+/** Those of about 4,000 lines. The rules compare lines with each other, so more would take them minutes. */
+const MAX_NODES = 200_000;
+/** Far more than an element of an invoice has. Each is compared with the others. */
+const MAX_ATTRIBUTES = 64;
 /** Nothing is loaded over a network, and no entity is replaced. */
 const OPTIONS = ParseOption.XML_PARSE_NONET | ParseOption.XML_PARSE_NO_XXE;
 
 const registered = new Set<string>();
 
-/** @returns why the text is no XML; none if it is */
+/** @returns why the text is no XML, or too large; none if it is */
 export function syntaxFindings(xml: string): Finding[] {
   try {
-    XmlDocument.fromString(xml, { option: OPTIONS }).dispose();
-    return [];
+    const document = XmlDocument.fromString(xml, { option: OPTIONS });
+    try {
+      const isTooLarge = document.eval(`count(//node()) > ${MAX_NODES} or //*[count(@*) > ${MAX_ATTRIBUTES}]`);
+      const message = `The XML has more than ${MAX_NODES} nodes, or ${MAX_ATTRIBUTES} attributes at an element.`;
+      return isTooLarge === true ? [errorAt("xml-size", "XML", message)] : [];
+    } finally {
+      document.dispose();
+    }
   } catch (error) {
     return findingsOf(error, "xml-syntax");
   }

@@ -2,7 +2,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { type FinishOptions, finishEInvoice } from "../../e-invoice/e-invoice.ts";
 import { readInvoice } from "../../e-invoice/invoice-xml.ts";
+import { readMetadata } from "../../e-invoice/metadata.ts";
 import { PdfFile } from "../../e-invoice/pdf-file.ts";
+import { PdfReference } from "../../e-invoice/pdf-syntax.ts";
 import { exampleRequest } from "../../scripts/example-request.ts";
 import { Random } from "../pdf/random.ts";
 import { readPdf } from "../support/pdf-reader.ts";
@@ -108,6 +110,8 @@ describe("an e-invoice is refused", () => {
   });
 });
 
+const attributes = (count: number) => Array.from({ length: count }, (_, index) => ` a${index}=""`).join("");
+
 describe("a file that is made to harm", () => {
   const edited = (from: string, to: string) => {
     const text = Buffer.from(pdf).toString("latin1");
@@ -140,10 +144,52 @@ describe("a file that is made to harm", () => {
     }
   });
 
-  it("is refused when its XML is nested without end", () => {
-    const xml = `${"<a>".repeat(100_000)}${"</a>".repeat(100_000)}`;
-    const read = readInvoice(Buffer.from(xml), "factur-x", null);
-    expect(read).toMatchObject({ ok: false, findings: [{ rule: "xml-syntax" }] });
+  /** A file with one object. */
+  const withObject = (object: string, table = "0 2\n0000000000 65535 f \n0000000000 00000 n \n") =>
+    Buffer.from(
+      `%PDF-1.7\n${object}\nxref\n${table.replace("0000000000 00000", "0000000009 00000")}trailer\n<</Root 1 0 R>>\nstartxref\n${10 + object.length}\n%%EOF\n`,
+    );
+
+  it("is refused when an object is too large, or large ones are read too often", () => {
+    const ofSize = (bytes: number) => new PdfFile(withObject(`1 0 obj<<${" ".repeat(bytes - 11)}>>`));
+    const MEBIBYTE = 1024 ** 2;
+    expect(() => ofSize(MEBIBYTE).catalog).not.toThrow();
+    expect(() => ofSize(MEBIBYTE + 1).catalog).toThrow(`missing at byte ${MEBIBYTE + 8}`);
+    // Seven bytes come before the value.
+    const file = ofSize(MEBIBYTE / 2 + 7);
+    for (let time = 0; time < 64; time++) file.resolve(new PdfReference(1, 0));
+    expect(() => file.catalog).toThrow("too often");
+  });
+
+  it("is refused when it has too many objects", () => {
+    expect(() => new PdfFile(withObject("", "0 1000000\n"))).toThrow("A whole number is missing");
+    expect(() => new PdfFile(withObject("", "0 1000001\n"))).toThrow("more than 1000000 objects");
+  });
+
+  it.each([
+    ["nesting without end", `${"<a>".repeat(100_000)}${"</a>".repeat(100_000)}`, "xml-syntax"],
+    ["200,000 nodes, which are read", `<a>${"<b/>".repeat(199_999)}</a>`, "profile"],
+    ["one node more", `<a>${"<b/>".repeat(200_000)}</a>`, "xml-size"],
+    ["64 attributes, which are read", `<a${attributes(64)}/>`, "profile"],
+    ["one attribute more", `<a${attributes(65)}/>`, "xml-size"],
+  ])("is refused when its XML is made to harm: %s", (_, xml, rule) => {
+    expect(readInvoice(Buffer.from(xml), "factur-x", null)).toMatchObject({ ok: false, findings: [{ rule }] });
+  });
+
+  it("is refused when its metadata are nested without end", () => {
+    const nested = (depth: number) =>
+      readMetadata(
+        Buffer.from(
+          `<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">${"<a>".repeat(depth)}${"</a>".repeat(depth)}</rdf:RDF>`,
+        ),
+      );
+    expect(nested(100)).toMatchObject({ pdfA: null });
+    expect(nested(100_000)).toBeNull();
+  });
+
+  it("is not quoted at length", () => {
+    const read = readInvoice(Buffer.from(`<${"a".repeat(10_000)}/>`), "factur-x", null);
+    expect(!read.ok && read.findings[0]?.message).toHaveLength(1000);
   });
 
   it("is decoded up to the limit, and no further", () => {
