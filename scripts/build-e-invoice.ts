@@ -43,6 +43,8 @@ const { metafile } = await build({
 });
 await writeFile(new URL("THIRD-PARTY-LICENSES.txt", TARGET), await licencesOfPackages(Object.keys(metafile.inputs)));
 await cp(new URL("e-invoice/rules/LICENSES.md", ROOT), new URL("LICENSES-OF-RULES.md", TARGET));
+for (const text of ["Apache-2.0.txt", "EUPL-1.2.txt"])
+  await cp(new URL(`e-invoice/rules/${text}`, ROOT), new URL(text, TARGET));
 await cp(new URL("LICENSE", ROOT), new URL("LICENSE", TARGET));
 await cp(new URL("docs/e-invoices.md", ROOT), new URL("README.md", TARGET));
 await writeFile(
@@ -52,7 +54,8 @@ await writeFile(
       name: "document-rendering-e-invoice",
       version: project.version,
       description: "Checks the XML in a PDF/A-3 and finishes it as a Factur-X, ZUGFeRD or XRechnung invoice",
-      license: project.license,
+      // Of the program, and of the rules (LICENSES-OF-RULES.md).
+      license: `${project.license} AND Apache-2.0 AND EUPL-1.2`,
       type: "module",
       engines: { node: `>=${MIN_NODE}` },
       exports: {

@@ -1,0 +1,25 @@
+/** The package that finishes e-invoices, as `npm run build:e-invoice` makes it. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { execa } from "execa";
+import { expect, it } from "vitest";
+import { makeTemporaryFolder } from "../support/temporary-folder.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+
+it("has no dependencies, and brings the licences of all that is in it", async () => {
+  const folder = join(await makeTemporaryFolder("package-"), "e-invoice");
+  await execa("node", ["scripts/build-e-invoice.ts", folder], { cwd: ROOT, preferLocal: true });
+  const text = (name: string) => readFile(join(folder, name), "utf8");
+  const manifest = JSON.parse(await text("package.json"));
+  expect(manifest).toMatchObject({ license: "MIT AND Apache-2.0 AND EUPL-1.2" });
+  expect(manifest).not.toHaveProperty("dependencies");
+  const packages = await text("THIRD-PARTY-LICENSES.txt");
+  expect(packages.match(/^\S+ \d+\.\d+\.\d+$/gm)).toContain("libxml2-wasm 0.7.2");
+  // libxml2 itself, which is in the WebAssembly of that package.
+  expect(packages).toContain("Daniel Veillard");
+  const rules = await text("LICENSES-OF-RULES.md");
+  for (const [, file = ""] of rules.matchAll(/\]\(([^)]+)\)/g))
+    expect((await text(file)).length).toBeGreaterThan(10_000);
+});
