@@ -65,7 +65,13 @@ export function withEInvoiceOutput<Flags extends OutputFlags & EInvoiceFlags>(fl
   if (flags.eInvoice === "xrechnung" && flags.profile !== undefined) {
     throw new CommandError("--profile needs --e-invoice factur-x: XRechnung is one profile.");
   }
-  return { ...flags, format: flags.format ?? "pdf", standards: flags.standards ?? ["a-3b"] };
+  if (flags.format !== undefined && flags.format !== "pdf") {
+    throw new CommandError(`An e-invoice is a PDF: --e-invoice does not apply to ${flags.format}.`);
+  }
+  if (flags.standards !== undefined && !flags.standards.some((standard) => standard.startsWith("a-3"))) {
+    throw new CommandError("--e-invoice needs a-3b, a-3u or a-3a among --standards. Without --standards it is a-3b.");
+  }
+  return { ...flags, format: "pdf", standards: flags.standards ?? ["a-3b"] };
 }
 
 /**

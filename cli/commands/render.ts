@@ -127,8 +127,9 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
       });
     if (result.ok) {
       progress.say(`Receiving ${place}`);
-      const body = finish === null ? result.body : await finish(result.body, (line) => progress.log(`note: ${line}`));
-      const size = await deliver(body, place).catch((error: unknown) => {
+      const note = (line: string) => (flags.json ? void notes.push(line) : progress.log(`note: ${line}`));
+      const write = async () => deliver(finish === null ? result.body : await finish(result.body, note), place);
+      const size = await write().catch((error: unknown) => {
         throw error instanceof TypeError ? new CommandError("The connection broke.", EXIT_CODES.unreachable) : error;
       });
       progress.stop();

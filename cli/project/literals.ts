@@ -16,8 +16,9 @@ export interface ReadLiteral {
 /** Longer strings are text. */
 const MAX_PATH_LENGTH = 1024;
 
+/** `pdf.attach` with a second argument that has no name takes the content from there, and reads no file. */
 const READING =
-  /(?:\b(?:import|include)\s+|\b(?:image|read|json|csv|toml|yaml|xml|cbor|bibliography|plugin|attach)\s*\(\s*)"((?:[^"\\\n]|\\.)+)"(?!\s*\+)/g;
+  /(?:\b(?:import|include)\s+|\b(?:image|read|json|csv|toml|yaml|xml|cbor|bibliography|plugin|attach(?!\s*\(\s*"[^"\n]*"\s*,\s*(?![\s)]|\.\.|[\w-]+\s*:)))\s*\(\s*)"((?:[^"\\\n]|\\.)+)"(?!\s*\+)/g;
 
 /**
  * Every text between two double quotes of one line that could be a path, without duplicates.

@@ -286,6 +286,18 @@ describe("did you mean", () => {
     expect(stderr).toContain('a.typ:2 reads "pht.jpg", which does not exist. Did you mean pht.jpeg?');
   });
 
+  it("is said for an attachment that has no content of its own", async () => {
+    const { run } = await begin({
+      "a.typ":
+        '#pdf.attach("a.xml", bytes("x"), mime-type: "text/xml")\n#pdf.attach("b.xml", mime-type: "text/xml")\n#pdf.attach(\n  "c.xml",\n)',
+    });
+    const { stderr } = await run("render", "a.typ");
+    expect(stderr.match(/\w\.xml", which does not exist/g)).toEqual([
+      'b.xml", which does not exist',
+      'c.xml", which does not exist',
+    ]);
+  });
+
   it("is said for a member of the data that the template misspells", async () => {
     const { run } = await begin({ "a.typ": "#data.address.ctiy", "d.json": '{"address": {"city": "x"}}' });
     const { stderr, exitCode } = await run("check", "a.typ", "-d", "d.json");
