@@ -37,9 +37,9 @@ const { metafile } = await build({
   banner: {
     js: 'import { createRequire as createRequireOfBundle } from "node:module"; const require = createRequireOfBundle(import.meta.url);',
   },
-  plugins: [WITHOUT_UNUSED_FORMATS],
   logLevel: "warning",
   plugins: [
+    WITHOUT_UNUSED_FORMATS,
     {
       // A package of its own, which only `render --e-invoice` asks for: it is larger than the command.
       name: "e-invoice-apart",
@@ -52,6 +52,8 @@ const { metafile } = await build({
   ],
 });
 
+// The package `open` looks for it beside itself: not every Linux machine has one.
+await cp(new URL("node_modules/open/xdg-open", ROOT), new URL("xdg-open", TARGET));
 await cp(new URL("LICENSE", ROOT), new URL("LICENSE", TARGET));
 await cp(new URL("docs/command-line.md", ROOT), new URL("README.md", TARGET));
 await writeFile(new URL("LICENSES-OF-PACKAGES.txt", TARGET), await licencesOfPackages(Object.keys(metafile.inputs)));
