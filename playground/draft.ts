@@ -2,6 +2,7 @@
  * What people work on: the template, the data, the files and the output options, and the request that they make. Drafts and all that
  * is in them are values: an edit makes new ones, so that what has not changed is not encoded, validated or stored again.
  */
+import { SCHEMA_FILE } from "../data-schema/schema-file.ts";
 import type { OutputField, OutputFormat } from "../rules/output-options.ts";
 import type { Encoding } from "../rules/render-request.ts";
 
@@ -78,10 +79,12 @@ export function draftFile(key: string, content: FileContent): DraftFile {
  * The body of the request as text, so that `data` reaches the service as it was typed and no number is rounded. `data` must be one JSON
  * value, or it could close the object that it is put into.
  */
-export function requestBody({ source, data, files, output }: Draft): string {
+export function requestBody(draft: Draft): string {
+  const { source, data, output } = draft;
   const members = [`"source":${JSON.stringify(source)}`];
-  if (files.length > 0) {
-    const entries = files.map(
+  const sent = sentFiles(draft);
+  if (sent.length > 0) {
+    const entries = sent.map(
       ({ key, content }) =>
         `${JSON.stringify(key)}:{"encoding":"${content.encoding}","content":${JSON.stringify(content.encoded)}}`,
     );
@@ -90,6 +93,11 @@ export function requestBody({ source, data, files, output }: Draft): string {
   if (data.trim() !== "") members.push(`"data":${data.trim()}`);
   members.push(`"output":${outputJson(output)}`);
   return `{${members.join(",")}}`;
+}
+
+/** The files that are sent: the schema of the data only if the template names it, as the command line does it. */
+export function sentFiles({ source, files }: Draft): readonly DraftFile[] {
+  return source.includes(SCHEMA_FILE) ? files : files.filter(({ key }) => key !== SCHEMA_FILE);
 }
 
 /** `output` as a JSON text. */

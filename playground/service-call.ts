@@ -8,7 +8,7 @@ import {
   UnexpectedResponseError,
 } from "../client/client.ts";
 import { type Limits, publishedLimits } from "../rules/limits.ts";
-import { type Draft, outputJson } from "./draft.ts";
+import { type Draft, outputJson, sentFiles } from "./draft.ts";
 
 /** Why a request is not sent at once. */
 export type WaitReason = "busy" | "unreachable" | "offline";
@@ -80,7 +80,7 @@ function requestOf(draft: Draft): RenderRequest {
   return {
     source: draft.source,
     files: Object.fromEntries(
-      draft.files.map(({ key, content }) => [key, { encoding: content.encoding, content: content.encoded }]),
+      sentFiles(draft).map(({ key, content }) => [key, { encoding: content.encoding, content: content.encoded }]),
     ),
     // Unchanged, so that no number loses digits.
     data: draft.data.trim() === "" ? undefined : jsonText(draft.data),
