@@ -132,7 +132,6 @@ export default {
       name: "choice-of-backends-does-no-io",
       comment:
         "What decides about backends gets its clock, its random numbers and whatever talks to a backend passed in, so that the simulation runs it. biome.json denies it the globals.",
-      severity: "error",
       from: DECIDING_ON_BACKENDS,
       to: {
         path: "^(edge/|node_modules/)",
@@ -142,7 +141,6 @@ export default {
     {
       name: "choice-of-backends-gets-its-clock",
       comment: "The same files know the type of a clock, and no clock.",
-      severity: "error",
       from: DECIDING_ON_BACKENDS,
       to: { path: "^edge/clock\\.ts$", dependencyTypesNot: ["type-only"] },
     },

@@ -68,6 +68,8 @@ export type Outcome =
       readonly bytes: number;
       readonly contentType: string;
       readonly requestId: string | null;
+      /** What the caller should know of what was sent: one sentence each. */
+      readonly notes: readonly string[];
     }
   | {
       readonly outcome: "problem";

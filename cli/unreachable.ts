@@ -15,6 +15,9 @@ const CERTIFICATE_CODES: ReadonlySet<string> = new Set([
   "CERT_SIGNATURE_FAILURE",
 ]);
 
+/** What the parser of `fetch` calls an answer that is not HTTP, if it has no code of its own. */
+const NOT_HTTP = "HPE_INVALID_CONSTANT";
+
 /** What another attempt would not change. */
 const PERMANENT = /^ENOTFOUND$|CERT|^UNABLE_TO_|^ERR_TLS_|^ERR_SSL_|^EPROTO$|^HPE_/;
 
@@ -96,7 +99,7 @@ function inItsWords(code: string, message: string): string {
 function proxyInWords(proxy: ProxyServer | null): string {
   if (proxy === null) return "";
   if (proxy.isUsed)
-    return ` It was asked by the proxy ${proxy.url} of ${proxy.variable}; NO_PROXY names hosts without it.`;
+    return ` The request went to the proxy ${proxy.url} of ${proxy.variable}; NO_PROXY names the hosts that need none.`;
   return ` ${proxy.variable} names a proxy, which this Node uses only if NODE_USE_ENV_PROXY=1 is set too (Node 22.21 or newer).`;
 }
 
@@ -113,7 +116,8 @@ function causeOf(error: ServiceUnreachableError): Cause {
 }
 
 function partsOf(error: Error): Cause {
-  const code = "code" in error && typeof error.code === "string" ? error.code : "";
+  const own = "code" in error && typeof error.code === "string" ? error.code : "";
+  const code = own === "" && error.name === "HTTPParserError" ? NOT_HTTP : own;
   const port = "port" in error && typeof error.port === "number" ? `:${error.port}` : "";
   const host = firstText("address" in error && error.address, "hostname" in error && error.hostname);
   return { code, message: error.message, place: host === null ? null : `${host}${port}` };

@@ -32,6 +32,27 @@ const ONLY_DATA = ["Data"];
 /** Germany wants Alternative. France also takes the others. */
 const ALTERNATIVE = ["Alternative", "Source", "Data"];
 
+/** The published rules of MINIMUM compare no amounts. This is BR-CO-15 of EN 16931, which has the same three. */
+const TOTAL_OF_MINIMUM: RuleSet = {
+  namespaces: { ram: "urn:un:unece:uncefact:data:standard:ReusableAggregateBusinessInformationEntity:100" },
+  variables: [],
+  patterns: [
+    [
+      {
+        context: "//ram:SpecifiedTradeSettlementHeaderMonetarySummation",
+        tests: [
+          {
+            id: "BR-CO-15",
+            test: "xs:decimal(ram:GrandTotalAmount) = e:n(xs:decimal(ram:TaxBasisTotalAmount) + e:sum(ram:TaxTotalAmount[not(@currencyID) or @currencyID = ../../ram:InvoiceCurrencyCode]/xs:decimal(.)))",
+            message:
+              "Invoice total amount with VAT (BT-112) = Invoice total amount without VAT (BT-109) + Invoice total VAT amount (BT-110).",
+          },
+        ],
+      },
+    ],
+  ],
+};
+
 export const PROFILES: readonly Profile[] = [
   {
     name: "MINIMUM",
@@ -40,7 +61,8 @@ export const PROFILES: readonly Profile[] = [
     relationships: ONLY_DATA,
     version: "1.0",
     schema: () => import("./rules/minimum.schema.json", { with: { type: "json" } }),
-    rules: () => Promise.all([import("./rules/minimum.json", { with: { type: "json" } })]),
+    rules: () =>
+      Promise.all([import("./rules/minimum.json", { with: { type: "json" } }), { default: TOTAL_OF_MINIMUM }]),
   },
   {
     name: "BASIC WL",

@@ -1,6 +1,4 @@
-/**
- * The edge's HTTP application: its routes, and the one place where exceptions become `service_unavailable`.
- */
+/** The edge's HTTP application: its routes, and the one place where exceptions become `service_unavailable`. */
 import { type Handler, Hono, type MiddlewareHandler } from "hono";
 import { etag, RETAINED_304_HEADERS } from "hono/etag";
 import { CAPABILITIES_PATH } from "../protocol/capabilities.ts";

@@ -1,6 +1,4 @@
-/**
- * The clock of everything at the edge that waits. The simulation runs the same code on its own clock.
- */
+/** The clock of everything at the edge that waits. The simulation runs the same code on its own clock. */
 
 export interface WallClock {
   /** Milliseconds since 1970. */

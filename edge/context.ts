@@ -1,6 +1,4 @@
-/**
- * The context of a request: bindings, variables and the state of the isolate.
- */
+/** The context of a request: bindings, variables and the state of the isolate. */
 import type { Context } from "hono";
 import { limitsFingerprint } from "../rules/limits.ts";
 import { type Backend, openBackend } from "./backends/backend.ts";

@@ -1,6 +1,4 @@
-/**
- * Problems as responses of the edge.
- */
+/** Problems as responses of the edge. */
 import { NOT_STORED_HEADERS } from "../protocol/headers.ts";
 import { causeField } from "../rules/causes.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS, type Problem, problemDocument, problemInstance } from "../rules/problem.ts";

@@ -1,6 +1,4 @@
-/**
- * The edge's settings: the only reader of the Worker's bindings. They are parsed once per isolate and frozen.
- */
+/** The edge's settings: the only reader of the Worker's bindings. They are parsed once per isolate and frozen. */
 import { type NamedToken, parseNamedTokens, parseTokens } from "../protocol/authentication.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
 import { BACKEND_TIMEOUT_SETTING, type RenderTime, readRenderTime } from "../rules/render-time.ts";
@@ -35,7 +33,7 @@ export const EDGE_INTEGER_SETTINGS = {
 /** Who may read `/metrics`. */
 export type MetricsAccess =
   | { readonly kind: "open" }
-  /** Whoever sends one of these tokens, of which there is at least one. */
+  /** Clients that send one of these tokens, of which there is at least one. */
   | { readonly kind: "token"; readonly tokens: readonly string[] }
   /** Nobody: there is no such route. */
   | { readonly kind: "off" };
@@ -105,7 +103,7 @@ function readAccessToken({ SERVICE_ACCESS_CLIENT_ID, SERVICE_ACCESS_CLIENT_SECRE
 /** @throws SettingError when the setting has another value, or requires a token and there is none. */
 export function readMetricsAccess({ SERVICE_METRICS_ACCESS, SERVICE_METRICS_TOKENS }: Environment): MetricsAccess {
   const tokens = parseTokens("SERVICE_METRICS_TOKENS", SERVICE_METRICS_TOKENS);
-  // Whoever sets tokens wants them to be asked for.
+  // Tokens that are set are required.
   const kind = SERVICE_METRICS_ACCESS?.trim() || (tokens.length > 0 ? "token" : "open");
   switch (kind) {
     case "open":

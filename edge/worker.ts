@@ -1,6 +1,4 @@
-/**
- * The entry point of the Worker.
- */
+/** The entry point of the Worker. */
 import { app } from "./app.ts";
 
 export default app;

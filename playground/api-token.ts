@@ -1,6 +1,7 @@
 /**
  * The API token of the tab: kept in its session storage alone, so that it is gone with the tab.
  */
+import { readStored, writeStored } from "./browser-storage.ts";
 import { byId } from "./elements.ts";
 
 const STORAGE_KEY = "api-token";
@@ -35,8 +36,7 @@ export function connectToken(onChange: () => void) {
     save(input.value.trim());
   });
   const save = (token: string) => {
-    if (token === "") sessionStorage.removeItem(STORAGE_KEY);
-    else sessionStorage.setItem(STORAGE_KEY, token);
+    writeStored("session", STORAGE_KEY, token === "" ? null : token);
     dialog.close();
     show();
     onChange();
@@ -58,14 +58,14 @@ export function connectToken(onChange: () => void) {
 
 /** The token, or an empty string. */
 export function readToken(): string {
-  return sessionStorage.getItem(STORAGE_KEY) ?? "";
+  return readStored("session", STORAGE_KEY) ?? "";
 }
 
 /** Moves a token from the fragment of the address into the session, so that it is not copied with the address. */
 function adoptFragment(): boolean {
   const [, token] = FRAGMENT.exec(location.hash) ?? [];
   if (token === undefined) return false;
-  sessionStorage.setItem(STORAGE_KEY, safelyDecoded(token));
+  writeStored("session", STORAGE_KEY, safelyDecoded(token));
   history.replaceState(null, "", location.pathname + location.search);
   return true;
 }

@@ -117,6 +117,10 @@ export function createCodeEditor(host: HTMLElement, options: CodeEditorOptions):
       });
     });
   }
+  // The search panel reads its fields when a key is released: not what is pasted by mouse or comes from an input method.
+  root.addEventListener("input", ({ target }) => {
+    if (target instanceof Element && target.closest(".cm-search") !== null) target.dispatchEvent(new Event("change"));
+  });
   return {
     get state() {
       return view.state;

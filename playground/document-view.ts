@@ -44,10 +44,10 @@ export class DocumentView {
     const count = this.#count;
     if (this.#pdf === null) this.#host.replaceChildren(make("p", { class: "phase" }, "Opening the PDF"));
     try {
-      const viewer = await loadPdfViewer();
+      const { viewer, port } = await loadPdfViewer();
       if (count !== this.#count) return null;
       if (this.#pdf === null) {
-        this.#pdf = new viewer.PdfView();
+        this.#pdf = new viewer.PdfView(port);
         this.#host.replaceChildren(this.#pdf.element);
         for (const url of this.#urls.splice(0)) URL.revokeObjectURL(url);
       }
@@ -94,8 +94,34 @@ export class DocumentView {
   }
 }
 
-/** Loads the viewer, which is there at once from then on. By an address that the bundler leaves alone: it is a bundle of its own. */
-export function loadPdfViewer(): Promise<typeof import("./pdf-viewer.ts")> {
+interface PdfParts {
+  readonly viewer: typeof import("./pdf-viewer.ts");
+  readonly port: Worker;
+}
+
+let pdfParts: Promise<PdfParts> | undefined;
+
+/**
+ * Loads the viewer and the worker of pdf.js, which are there at once from then on.
+ *
+ * By addresses that the bundler leaves alone: they are bundles of their own. Both at the same time, because each takes seconds on a slow line.
+ */
+export async function loadPdfViewer(): Promise<PdfParts> {
   const address = "/playground/pdf-viewer.js";
-  return import(address);
+  pdfParts ??= Promise.all([import(address), startedWorker()]).then(([viewer, port]) => ({ viewer, port }));
+  try {
+    return await pdfParts;
+  } catch (error) {
+    pdfParts = undefined;
+    throw error;
+  }
+}
+
+/** The worker says when it is ready. */
+function startedWorker(): Promise<Worker> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker("/playground/pdf-worker.js", { type: "module" });
+    worker.addEventListener("message", () => resolve(worker), { once: true });
+    worker.addEventListener("error", () => reject(new Error("the worker of pdf.js cannot be loaded")), { once: true });
+  });
 }

@@ -3,6 +3,7 @@
  * works on gets a copy, so that no tab overwrites the work of another. An example or a project does not overwrite a draft
  * either: it becomes the next one.
  */
+import { readStored, writeStored } from "./browser-storage.ts";
 import type { Draft } from "./draft.ts";
 import { takeDraft } from "./draft-lock.ts";
 import type { DraftStore } from "./draft-store.ts";
@@ -121,7 +122,7 @@ export class DraftKeeper {
       const files = (await kept.read(id))?.files ?? [];
       await kept.save(id, { ...texts, files });
     }
-    const ownId = sessionStorage.getItem(STORAGE_KEY);
+    const ownId = readStored("session", STORAGE_KEY);
     const own = ownId === null ? null : await kept.read(ownId);
     const id = own === null ? (await kept.list())[0]?.id : ownId;
     const draft = own ?? (id === undefined || id === null ? null : await kept.read(id));
@@ -138,7 +139,7 @@ export class DraftKeeper {
 
   async #use(id: string): Promise<void> {
     this.#id = id;
-    sessionStorage.setItem(STORAGE_KEY, id);
+    writeStored("session", STORAGE_KEY, id);
     await takeDraft(id, { isReload: false });
   }
 

@@ -10,6 +10,7 @@ import type { Encoding } from "../rules/render-request.ts";
 export class FileContent {
   readonly value: string | Uint8Array<ArrayBuffer>;
   #encoded: string | undefined;
+  #json: Uint8Array | undefined;
   #size: number | undefined;
 
   constructor(value: string | Uint8Array<ArrayBuffer>) {
@@ -34,6 +35,12 @@ export class FileContent {
   get encoded(): string {
     this.#encoded ??= typeof this.value === "string" ? this.value : this.value.toBase64();
     return this.#encoded;
+  }
+
+  /** The entry of `files` as JSON in UTF-8. */
+  get json(): Uint8Array {
+    this.#json ??= new TextEncoder().encode(entryJson(this));
+    return this.#json;
   }
 
   /** In bytes, after decoding. */
@@ -84,11 +91,9 @@ export function requestBody(draft: Draft): string {
   const members = [`"source":${JSON.stringify(source)}`];
   const sent = sentFiles(draft);
   if (sent.length > 0) {
-    const entries = sent.map(
-      ({ key, content }) =>
-        `${JSON.stringify(key)}:{"encoding":"${content.encoding}","content":${JSON.stringify(content.encoded)}}`,
+    members.push(
+      `"files":{${sent.map(({ key, content }) => `${JSON.stringify(key)}:${entryJson(content)}`).join(",")}}`,
     );
-    members.push(`"files":{${entries.join(",")}}`);
   }
   if (data.trim() !== "") members.push(`"data":${data.trim()}`);
   members.push(`"output":${outputJson(output)}`);
@@ -98,6 +103,32 @@ export function requestBody(draft: Draft): string {
 /** The files that are sent: the schema of the data only if the template names it, as the command line does it. */
 export function sentFiles({ source, files }: Draft): readonly DraftFile[] {
   return source.includes(SCHEMA_FILE) ? files : files.filter(({ key }) => key !== SCHEMA_FILE);
+}
+
+/** The same in UTF-8. What the files add is encoded once: it may be megabytes, and rendering goes on while people type. */
+export function requestBytes(draft: Draft): Uint8Array<ArrayBuffer> {
+  const encoder = new TextEncoder();
+  const rest = requestBody({ ...draft, files: [] });
+  const parts: Uint8Array[] = [encoder.encode('{"files":{')];
+  for (const [index, { key, content }] of sentFiles(draft).entries()) {
+    parts.push(encoder.encode(`${index === 0 ? "" : ","}${JSON.stringify(key)}:`), content.json);
+  }
+  parts.push(encoder.encode(`},${rest.slice(1)}`));
+  return joinedBytes(parts);
+}
+
+export function joinedBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+function entryJson({ encoding, encoded }: FileContent): string {
+  return `{"encoding":"${encoding}","content":${JSON.stringify(encoded)}}`;
 }
 
 /** `output` as a JSON text. */

@@ -11,7 +11,7 @@ import { OUTPUT_FIELDS, type OutputField } from "../rules/output-options.ts";
 import { OUTPUT_RULES } from "../rules/output-rules.ts";
 import type { Problem, ValidationError } from "../rules/problem.ts";
 import { parseRenderRequest } from "../rules/render-request.ts";
-import { type Draft, type DraftFile, FileContent, requestBody } from "./draft.ts";
+import { type Draft, type DraftFile, FileContent, requestBody, requestBytes } from "./draft.ts";
 
 /** Where a message belongs. */
 export type Place =
@@ -90,7 +90,7 @@ function contentProblem(file: DraftFile, limits: Limits): Problem | null {
   const known = contentVerdicts.get(file.content);
   if (known?.key === key && known.limits === limits) return known.problem;
   const draft: Draft = { source: "x", data: "", files: [{ ...file, key }], output: { format: "pdf", members: {} } };
-  const parsed = parseRenderRequest(encode(requestBody(draft)), { ...limits, effective_max_files: 1 });
+  const parsed = parseRenderRequest(requestBytes(draft), { ...limits, effective_max_files: 1 });
   const problem = parsed.ok ? null : parsed.problem;
   contentVerdicts.set(file.content, { key, limits, problem });
   return problem;

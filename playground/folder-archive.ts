@@ -1,5 +1,6 @@
 /** Folders as ZIP archives. An archive may come from anybody: what it unpacks to is bounded while it is unpacked. */
 import { Unzip, type UnzipFile, UnzipInflate, type Zippable, zipSync } from "fflate";
+import { joinedBytes } from "./draft.ts";
 import { belongsToProject, type FolderFile, SOURCE_PATH } from "./project-folder.ts";
 
 export interface ArchiveBounds {
@@ -50,7 +51,7 @@ export function folderOfArchive(archive: Uint8Array, { maxFiles, maxBytes }: Arc
   }
   if (isBroken || entries.length === 0) return "The file is not a ZIP archive that can be read here.";
   return withoutCommonFolder(
-    entries.map(({ path, pieces }) => ({ path: path.replaceAll("\\", "/"), bytes: joined(pieces) })),
+    entries.map(({ path, pieces }) => ({ path: path.replaceAll("\\", "/"), bytes: joinedBytes(pieces) })),
   );
 }
 
@@ -60,14 +61,4 @@ function withoutCommonFolder(folder: FolderFile[]): FolderFile[] {
   const isInRoot = folder.every(({ path }) => path.startsWith(`${root}/`));
   if (!isInRoot || folder.some(({ path }) => path === SOURCE_PATH)) return folder;
   return folder.map(({ path, bytes }) => ({ path: path.slice(root.length + 1), bytes }));
-}
-
-function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
 }

@@ -2,6 +2,7 @@
 import { DEFAULT_LIMITS, type Limits } from "../rules/limits.ts";
 import { PROBLEMS } from "../rules/problem.ts";
 import { connectToken, readToken } from "./api-token.ts";
+import { readStored, writeStored } from "./browser-storage.ts";
 import { createCodeEditor } from "./code-editor.ts";
 import { completionsFor } from "./completions.ts";
 import { connectCurlDialog } from "./curl-dialog.ts";
@@ -18,6 +19,7 @@ import { connectFilesPanel, mergedFiles } from "./files-panel.ts";
 import { type Finding, findingsOf, type ProblemReport, type Verdict, validateDraft } from "./findings.ts";
 import { FIRST_DRAFT } from "./first-draft.ts";
 import { archiveOf } from "./folder-archive.ts";
+import { fontWarnings } from "./font-warnings.ts";
 import { jsonLanguage } from "./languages.ts";
 import { Notice } from "./notice.ts";
 import { connectOutputPanel } from "./output-panel.ts";
@@ -45,7 +47,14 @@ const RENDERS_WHILE_TYPING_KEY = "render-while-typing";
 
 let limits: Limits = DEFAULT_LIMITS;
 let pendingValidation: ReturnType<typeof setTimeout> | undefined;
+/** The last draft that was rendered. */
+let renderedDraft: Draft | null = null;
 
+// While people write. The first render finds it there, or waits for the rest of it.
+const viewerLoaded = loadPdfViewer().then(
+  () => {},
+  () => {},
+);
 const store = new DraftStore(FIRST_DRAFT);
 const keeper = new DraftKeeper(store, showKeepState);
 const restored = await keeper.start();
@@ -107,10 +116,9 @@ showTexts();
 validate();
 result.showMessage("Nothing rendered yet", "Choose an example or write a template, then press Render.");
 if (restored === "copy") notice.say(COPY_NOTICE);
-void updateLimits();
-// What the first render needs, and then what an example needs, are loaded while people write.
-void loadPdfViewer()
-  .catch(() => {})
+// On a slow line, what shows the first render comes before what can wait.
+void viewerLoaded
+  .then(updateLimits)
   .then(fetchExamples)
   .catch(() => {});
 
@@ -200,6 +208,7 @@ function onOutcome(outcome: SettledOutcome, draft: Draft, elapsedSeconds: number
   switch (outcome.kind) {
     case "document":
       void result.showDocument(outcome.document, elapsedSeconds);
+      void warnOfFonts(draft);
       if (draft !== store.draft) result.markOutdated();
       break;
     case "problem": {
@@ -228,6 +237,13 @@ function onOutcome(outcome: SettledOutcome, draft: Draft, elapsedSeconds: number
         result.showMessage("The service cannot be reached", "Check the connection, then render again.");
       }
   }
+}
+
+async function warnOfFonts(draft: Draft): Promise<void> {
+  renderedDraft = draft;
+  const warnings = await fontWarnings(draft);
+  // Another one may have been rendered meanwhile.
+  if (renderedDraft === draft) result.showWarnings(warnings);
 }
 
 function showProblem(problem: ProblemReport, findings: readonly Finding[]): void {
@@ -311,10 +327,10 @@ function rendersWhileTyping(): boolean {
 
 function connectRenderWhileTyping(): void {
   const box = byId("render-while-typing", HTMLInputElement);
-  box.checked = readSetting(RENDERS_WHILE_TYPING_KEY) === "on";
+  box.checked = readStored("local", RENDERS_WHILE_TYPING_KEY) === "on";
   session.rendersWhileTyping = box.checked;
   box.addEventListener("change", () => {
-    writeSetting(RENDERS_WHILE_TYPING_KEY, box.checked ? "on" : "off");
+    writeStored("local", RENDERS_WHILE_TYPING_KEY, box.checked ? "on" : "off");
     session.rendersWhileTyping = box.checked;
   });
 }
@@ -328,21 +344,4 @@ function showKeepState(state: KeepState): void {
     kept: "Draft kept in this browser",
     "not kept": state.kind === "not kept" ? state.reason : "",
   }[state.kind];
-}
-
-/** Browsers that store nothing for a page throw. */
-function readSetting(key: string): string | null {
-  try {
-    return localStorage.getItem(key);
-  } catch {
-    return null;
-  }
-}
-
-function writeSetting(key: string, value: string): void {
-  try {
-    localStorage.setItem(key, value);
-  } catch {
-    // It lasts as long as the page then.
-  }
 }

@@ -2,13 +2,10 @@
  * Shows PDFs by the viewer components of pdf.js: pages as they come into view, a text layer, links, zoom and page numbers. A bundle of its own, which
  * the page loads when it has nothing else to load: it is larger than everything else together.
  */
-import { AnnotationMode, GlobalWorkerOptions, getDocument, type PDFDocumentLoadingTask, PDFWorker } from "pdfjs-dist";
+import { AnnotationMode, getDocument, type PDFDocumentLoadingTask, PDFWorker } from "pdfjs-dist";
 import { EventBus, LinkTarget, PDFLinkService, PDFViewer } from "pdfjs-dist/web/pdf_viewer.mjs";
 import { make, makeButton } from "./elements.ts";
 
-GlobalWorkerOptions.workerSrc = "/playground/pdf-worker.js";
-/** Started at once, so that it is there when the first PDF comes. All PDFs share it. */
-const worker = PDFWorker.create({ name: "pdf" });
 const styles = loadStyles();
 
 /** `auto` is the width of the frame, but no more than 125 %. */
@@ -30,6 +27,7 @@ interface ShownPdf {
 /** Shows one PDF after the other, each at the place and the zoom of the one before. */
 export class PdfView {
   readonly element: HTMLElement;
+  readonly #worker: PDFWorker;
   readonly #frame = make("div", { class: "pdf-frame" });
   readonly #pageInput = make("input", {
     type: "text",
@@ -46,7 +44,9 @@ export class PdfView {
   #shown: ShownPdf | null = null;
   #loading: ShownPdf | null = null;
 
-  constructor() {
+  /** @param port the worker of pdf.js, which all PDFs share */
+  constructor(port: Worker) {
+    this.#worker = PDFWorker.create({ port });
     const toolbar = make(
       "div",
       { class: "pdf-toolbar", role: "toolbar", "aria-label": "PDF" },
@@ -79,7 +79,13 @@ export class PdfView {
   async show(bytes: Uint8Array): Promise<number | null> {
     await styles;
     // pdf.js takes the buffer over. Its WebAssembly modules decode JPEG 2000 and ICC profiles; the page's policy has none.
-    const task = getDocument({ data: bytes.slice(), worker, useWasm: false, useWorkerFetch: false, enableXfa: false });
+    const task = getDocument({
+      data: bytes.slice(),
+      worker: this.#worker,
+      useWasm: false,
+      useWorkerFetch: false,
+      enableXfa: false,
+    });
     const { pdf, isAsked } = await this.#load(task);
     if (!isAsked || pdf === null) return null;
     const place = this.#place();

@@ -68,19 +68,17 @@ export class ResultView {
     this.#progress.show(progress);
   }
 
-  /**
-   * Shows a file in place and offers it for download.
-   *
-   * @param warnings what its author should know although it was rendered: one sentence each
-   */
-  async showDocument(
-    document: RenderedDocument,
-    elapsedSeconds: number,
-    warnings: readonly string[] = [],
-  ): Promise<void> {
+  /** What the author of the file should know although it was rendered: one sentence each. */
+  showWarnings(warnings: readonly string[]): void {
+    this.#warnings.replaceChildren(...warnings.map((warning) => make("li", {}, warning)));
+    if (warnings.length > 0) this.#announce(`Warning: ${warnings.join(" ")}`);
+  }
+
+  /** Shows a file in place and offers it for download. */
+  async showDocument(document: RenderedDocument, elapsedSeconds: number): Promise<void> {
     this.#showState();
     this.#showOutdated(false);
-    this.#warnings.replaceChildren(...warnings.map((warning) => make("li", {}, warning)));
+    this.showWarnings([]);
     const { bytes, mediaType, fileName } = document;
     this.#download.onclick = () => {
       const url = URL.createObjectURL(new Blob([bytes], { type: mediaType }));

@@ -1,14 +1,12 @@
 /** Calls the service that serves this page, by the client that other programs use. */
 import {
-  jsonText,
-  type RenderRequest,
   ServiceClient,
   type ServiceProblem,
   ServiceUnreachableError,
   UnexpectedResponseError,
 } from "../client/client.ts";
 import { type Limits, publishedLimits } from "../rules/limits.ts";
-import { type Draft, outputJson, sentFiles } from "./draft.ts";
+import { type Draft, requestBytes } from "./draft.ts";
 
 /** Why a request is not sent at once. */
 export type WaitReason = "busy" | "unreachable" | "offline";
@@ -40,13 +38,16 @@ export async function callRender(
   onProgress: (progress: Progress) => void,
 ): Promise<RenderOutcome> {
   try {
-    const result = await clientFor(token).render(requestOf(draft), {
-      signal,
-      onRetry: ({ waitSeconds, reason }) => {
-        const untilMilliseconds = performance.now() + waitSeconds * 1000;
-        onProgress({ phase: "waiting", reason: waitReason(reason), untilMilliseconds });
+    const result = await clientFor(token, requestBytes(draft)).render(
+      { source: draft.source },
+      {
+        signal,
+        onRetry: ({ waitSeconds, reason }) => {
+          const untilMilliseconds = performance.now() + waitSeconds * 1000;
+          onProgress({ phase: "waiting", reason: waitReason(reason), untilMilliseconds });
+        },
       },
-    });
+    );
     if (!result.ok) return { kind: "problem", problem: result.problem };
     const chunks: Uint8Array<ArrayBuffer>[] = [];
     let receivedBytes = 0;
@@ -75,19 +76,6 @@ export function unreachableReason(): "unreachable" | "offline" {
   return navigator.onLine ? "unreachable" : "offline";
 }
 
-function requestOf(draft: Draft): RenderRequest {
-  const { output }: Pick<RenderRequest, "output"> = JSON.parse(`{"output":${outputJson(draft.output)}}`);
-  return {
-    source: draft.source,
-    files: Object.fromEntries(
-      sentFiles(draft).map(({ key, content }) => [key, { encoding: content.encoding, content: content.encoded }]),
-    ),
-    // Unchanged, so that no number loses digits.
-    data: draft.data.trim() === "" ? undefined : jsonText(draft.data),
-    output,
-  };
-}
-
 /** What a deployment says to a token: its limits, that the token is wrong, or nothing that can be used. */
 export type LimitsOutcome =
   | { readonly kind: "limits"; readonly limits: Limits }
@@ -106,9 +94,18 @@ export async function fetchLimits(token: string): Promise<LimitsOutcome> {
   }
 }
 
-/** The page has validated the request already, by the same rules. */
-function clientFor(token: string): ServiceClient {
-  return new ServiceClient({ url: location.origin, token, checkBeforeSending: false });
+/**
+ * The page has validated the request already, by the same rules.
+ *
+ * @param body is sent in place of the one that the client makes of its request, so that megabytes are not encoded anew for each render
+ */
+function clientFor(token: string, body?: Uint8Array<ArrayBuffer>): ServiceClient {
+  return new ServiceClient({
+    url: location.origin,
+    token,
+    checkBeforeSending: false,
+    ...(body !== undefined && { fetch: (input, init) => fetch(input, { ...init, body }) }),
+  });
 }
 
 /** Browsers report a body that breaks off as a `TypeError`. */

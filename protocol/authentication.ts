@@ -1,6 +1,4 @@
-/**
- * Authentication by tokens: reading them from a setting, and comparing a candidate with them in constant time.
- */
+/** Authentication by tokens: reading them from a setting, and comparing a candidate with them in constant time. */
 import { type Problem, problem, serviceUnavailable } from "../rules/problem.ts";
 import { listEntries, SettingError } from "../rules/settings.ts";
 import { API_TOKEN_HEADER, CALLER_NAME_PATTERN, PROBE_CALLER } from "./headers.ts";

@@ -1,6 +1,4 @@
-/**
- * Collects the chunks of a body up to the size limit, for edge and backend alike.
- */
+/** Collects the chunks of a body up to the size limit, for edge and backend alike. */
 import { type DeclaredLength, declaredSize, requestTooLarge } from "../rules/declared-size.ts";
 import type { Limits } from "../rules/limits.ts";
 import type { Problem } from "../rules/problem.ts";

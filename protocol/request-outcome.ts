@@ -1,6 +1,4 @@
-/**
- * How a request ended, as edge and backend log and count it.
- */
+/** How a request ended, as edge and backend log and count it. */
 import { type Origin, PROBLEMS, type ProblemCode } from "../rules/problem.ts";
 
 /** `ok`, the code of the problem that was answered, or `client_gone` if the client did not wait. */

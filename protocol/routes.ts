@@ -55,6 +55,7 @@ export const PLAYGROUND_ROUTES: readonly Route[] = [
     "icon.svg",
     "playground.css",
     "playground.js",
+    "missing-fonts.js",
     "pdf-viewer.css",
     "pdf-viewer.js",
     "schema-worker.js",

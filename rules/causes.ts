@@ -12,7 +12,7 @@ export const CAUSES = {
   },
   render_queue_full: {
     // Decided by the edge.
-    rate_limit: "The caller sends requests faster than it may.",
+    rate_limit: "The caller exceeds its rate limit.",
     uploads: "The caller has too many uploads in progress.",
     edge_memory: "No memory for the body became free at the edge in time.",
     edge_memory_share: "Other requests of the caller hold its share of the edge's memory for bodies.",

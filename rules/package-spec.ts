@@ -1,6 +1,4 @@
-/**
- * Typst packages by name and version, as an import writes them: `@preview/cetz:0.3.4`.
- */
+/** Typst packages by name and version, as an import writes them: `@preview/cetz:0.3.4`. */
 
 export interface PackageSpec {
   readonly namespace: string;

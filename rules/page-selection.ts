@@ -1,6 +1,4 @@
-/**
- * Page selections such as `1,3-5,8-`: their grammar and the number of pages that they select.
- */
+/** Page selections such as `1,3-5,8-`: their grammar and the number of pages that they select. */
 
 export const PAGE_SELECTION = {
   max_length: 256,

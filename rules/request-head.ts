@@ -1,6 +1,4 @@
-/**
- * Validates the media type and the codings of a render request, which are checked before its JSON.
- */
+/** Validates the media type and the codings of a render request, which are checked before its JSON. */
 import { parse as parseContentType } from "content-type";
 import type { DeclaredLength } from "./declared-size.ts";
 import { type Problem, problem } from "./problem.ts";

@@ -7,11 +7,12 @@
  * of those packages ask for a newer Node than the client does.
  */
 import { execFileSync } from "node:child_process";
-import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, readFile, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import { licencesOfPackages } from "./licences-of-packages.ts";
+import { removeUnreachableTypes } from "./reachable-types.ts";
 
 const ROOT = new URL("../", import.meta.url);
 /** An argument names another folder, for the packages of a release. */
@@ -23,7 +24,7 @@ const project: { version: string; license: string } = JSON.parse(await readFile(
 await rm(TARGET, { recursive: true, force: true });
 const types = ["--outDir", fileURLToPath(new URL("types", TARGET))];
 execFileSync("tsc", ["-p", fileURLToPath(new URL("client/tsconfig.build.json", ROOT)), ...types], { stdio: "inherit" });
-await removeUnreachableTypes(["client/client.d.ts", "rules/published-rules.d.ts"]);
+await removeUnreachableTypes(new URL("types/", TARGET), ["client/client.d.ts", "rules/published-rules.d.ts"]);
 const { metafile } = await build({
   absWorkingDir: fileURLToPath(ROOT),
   entryPoints: { client: "client/client.ts", rules: "rules/published-rules.ts" },
@@ -63,19 +64,3 @@ await writeFile(
   )}\n`,
 );
 process.stdout.write("dist/client is ready\n");
-
-/** Removes the type declarations that no entry point imports: `tsc` writes one for each file that it has read. */
-async function removeUnreachableTypes(entryPoints: readonly string[]): Promise<void> {
-  const types = new URL("types/", TARGET);
-  const reachable = new Set(entryPoints.map((path) => new URL(path, types).href));
-  for (const href of reachable) {
-    const text = await readFile(new URL(href), "utf8");
-    for (const [, path = ""] of text.matchAll(/(?:from |import\()"(\.[^"]+)\.ts"/g)) {
-      reachable.add(new URL(`${path}.d.ts`, href).href);
-    }
-  }
-  for (const path of await readdir(types, { recursive: true })) {
-    const file = new URL(path, types);
-    if (path.endsWith(".d.ts") && !reachable.has(file.href)) await rm(file);
-  }
-}

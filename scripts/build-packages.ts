@@ -1,5 +1,5 @@
 /**
- * `npm run build:packages`: packs client and command line as they are published, with their checksums, into `dist/packages`.
+ * `npm run build:packages`: packs client, command line and e-invoices as they are published, with their checksums, into `dist/packages`.
  * `PACKAGE_REPOSITORY` is the URL of the repository: npm compares it with the provenance of a package.
  */
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -15,7 +15,7 @@ const { PACKAGE_REPOSITORY: repositoryUrl } = process.env;
 
 await rm(TARGET, { recursive: true, force: true });
 await mkdir(TARGET, { recursive: true });
-for (const part of ["client", "cli"]) {
+for (const part of ["client", "cli", "e-invoice"]) {
   const built = join(TARGET, part);
   await execa(process.execPath, [`scripts/build-${part}.ts`, built], { cwd: ROOT });
   if (repositoryUrl) await addRepository(join(built, "package.json"), repositoryUrl);

@@ -1,6 +1,4 @@
-/**
- * The characters of the fonts that are part of Typst, read from its binary, which has their files in it.
- */
+/** The characters of the fonts that are part of Typst, read from its binary, which has their files in it. */
 import { readFile } from "node:fs/promises";
 import { locateTypst } from "../machine/typst-location.mjs";
 import { TYPST_VERSION } from "../machine/typst-release.mjs";

@@ -1,6 +1,4 @@
-/**
- * The API token of the service on this machine: from the environment, or generated once and stored outside git.
- */
+/** The API token of the service on this machine: from the environment, or generated once and stored outside git. */
 import { randomBytes } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";

@@ -1,6 +1,4 @@
-/**
- * `npm run packages`: vendors Typst packages for `SERVICE_PACKAGE_PATH` (docs/packages-and-fonts.md).
- */
+/** `npm run packages`: vendors Typst packages for `SERVICE_PACKAGE_PATH` (docs/packages-and-fonts.md). */
 import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import { readPackagesLock } from "../backend/typst/vendored-packages.ts";
 import { type PackageSpec, parsePackageSpec } from "../rules/package-spec.ts";

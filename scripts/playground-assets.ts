@@ -3,7 +3,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
+import { build, type Plugin } from "esbuild";
 import { SCHEMA_FILE } from "../data-schema/schema-file.ts";
 import type { ExampleEntry } from "../playground/example-entry.ts";
 import { BROWSER_ALIASES, WITHOUT_UNUSED_FORMATS } from "./bundle-validator.ts";
@@ -19,6 +19,7 @@ const BUNDLES = [
   { in: "playground/pdf-viewer.ts", out: "pdf-viewer" },
   { in: "playground/pdf-viewer.css", out: "pdf-viewer" },
   { in: "playground/schema-worker.ts", out: "schema-worker" },
+  { in: "playground/missing-fonts.ts", out: "missing-fonts" },
   { in: "playground/playground.css", out: "playground" },
 ];
 /** The files that are served as they are. */
@@ -27,6 +28,44 @@ const COPIED = ["index.html", "icon.svg"];
 /** Puts the built files of the playground where they are served. */
 export async function providePlayground(): Promise<void> {
   await Promise.all([provideBundles(), provideCopies(), provideExamples(), providePdfWorker()]);
+}
+
+/** What the page shows of pdf.js's style sheet. The rest is of the tools by which PDFs are edited. */
+const USED_RULES = /^(?::root|\.(?:textLayer|annotationLayer|canvasWrapper|pdfViewer)\b|\[data-main-rotation)/;
+
+/**
+ * Leaves out what the page does not use of pdf.js's components: most of their style sheet, and the object by which scripts without modules
+ * reach all of them. On a slow line that is half a second before the first page.
+ */
+const withoutUnusedViewerParts: Plugin = {
+  name: "without-unused-viewer-parts",
+  setup: ({ onLoad }) => {
+    onLoad({ filter: /pdfjs-dist\/web\/pdf_viewer\.css$/ }, async ({ path }) => ({
+      contents: topLevelRules(await readFile(path, "utf8"))
+        .filter((rule) => USED_RULES.test(rule))
+        .join("\n"),
+      loader: "css",
+    }));
+    onLoad({ filter: /pdfjs-dist\/web\/pdf_viewer\.mjs$/ }, async ({ path }) => ({
+      contents: (await readFile(path, "utf8")).replace(/^globalThis\.pdfjsViewer = \{[^}]*\};$/m, ""),
+      loader: "js",
+    }));
+  },
+};
+
+/** The rules of a style sheet without its comments; what is nested in a rule is part of it. No string in it may hold a brace. */
+function topLevelRules(styles: string): string[] {
+  const rules: string[] = [];
+  let depth = 0;
+  let rule = "";
+  for (const part of styles.replace(/\/\*[\s\S]*?\*\//g, "").split(/(?<=[{}])/)) {
+    rule += part;
+    depth += part.endsWith("{") ? 1 : -1;
+    if (depth > 0) continue;
+    rules.push(rule.trim());
+    rule = "";
+  }
+  return rules;
 }
 
 /** Bundles the page's scripts and its style sheet. The size of each is in docs/playground.md. */
@@ -42,11 +81,11 @@ async function provideBundles(): Promise<void> {
     target: "es2024",
     platform: "browser",
     alias: BROWSER_ALIASES,
-    plugins: [WITHOUT_UNUSED_FORMATS],
     // The licences of what is bundled, at the end of the bundle.
     legalComments: "eof",
     // The pictures of pdf.js's editors, which the page does not use.
     external: ["images/*"],
+    plugins: [withoutUnusedViewerParts, WITHOUT_UNUSED_FORMATS],
     define: { EXAMPLE_TITLES: JSON.stringify((await exampleNames()).map((name) => ({ name, title: titleOf(name) }))) },
     logLevel: "silent",
   });

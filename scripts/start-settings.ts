@@ -1,6 +1,4 @@
-/**
- * The settings that only `npm start` reads.
- */
+/** The settings that only `npm start` reads. */
 import type { IntegerSetting } from "../rules/settings.ts";
 
 export const START_INTEGER_SETTINGS = {

@@ -1,6 +1,4 @@
-/**
- * `npm test`: runs vitest with its own temporary folder, and fails if anything is left behind when it has ended.
- */
+/** `npm test`: runs vitest with its own temporary folder, and fails if anything is left behind when it has ended. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, realpath, rm } from "node:fs/promises";

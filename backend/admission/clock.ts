@@ -1,6 +1,4 @@
-/**
- * The clock of the render queue. Tests pass in a clock on which hours take milliseconds.
- */
+/** The clock of the render queue. Tests pass in a clock on which hours take milliseconds. */
 
 export const MILLISECONDS_PER_SECOND = 1000;
 

@@ -118,7 +118,7 @@ export function buildBackend(
     logController: new LogController({ disableRequestLogging: true }),
     // The edge passes on the scheme and host of the client's request, for `instance`.
     trustProxy: true,
-    // A request that never ends must not hold its connection for ever.
+    // A request that never ends must not hold its connection forever.
     requestTimeout: REQUEST_TIMEOUT_MILLISECONDS,
     clientErrorHandler: (_error: Error, socket: Socket) => answerMalformedHttp(socket, pendingAnswers.of(socket)),
     childLoggerFactory: (logger, bindings, options, { headers }) => {

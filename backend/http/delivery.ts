@@ -1,5 +1,5 @@
 /**
- * Delivers a rendered file to its client, with deadlines: a client that stops reading must not hold the file for ever.
+ * Delivers a rendered file to its client, with deadlines: a client that stops reading must not hold the file forever.
  */
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";

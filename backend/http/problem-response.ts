@@ -1,6 +1,4 @@
-/**
- * Problems as responses of a backend, and the answer to a request without a route.
- */
+/** Problems as responses of a backend, and the answer to a request without a route. */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import {
   COMMON_HEADERS,

@@ -1,6 +1,4 @@
-/**
- * Reads a request's body within a size limit, a memory budget and a deadline.
- */
+/** Reads a request's body within a size limit, a memory budget and a deadline. */
 import type { IncomingMessage } from "node:http";
 import { BodyCollector } from "../../protocol/body-collector.ts";
 import { declaredSize, validateDeclaredSize } from "../../rules/declared-size.ts";

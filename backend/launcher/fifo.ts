@@ -1,6 +1,4 @@
-/**
- * Delivers a program text through a FIFO, to a process that waits there in the middle of its evaluation.
- */
+/** Delivers a program text through a FIFO, to a process that waits there in the middle of its evaluation. */
 import { closeSync, constants, openSync, writeSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { errorCode } from "../observe/error-log.ts";

@@ -1,6 +1,4 @@
-/**
- * A program that a shell runs: what it needs to start, how it ended, and what its shell reports of both.
- */
+/** A program that a shell runs: what it needs to start, how it ended, and what its shell reports of both. */
 import { constants } from "node:os";
 
 /** A program to start. */

@@ -61,10 +61,10 @@ export class Shell {
     this.ended = new Promise((resolve) => {
       const onEnd = (reason: string) => {
         this.#isUsable = false;
-        // Nobody listens any more to what it has left behind.
+        // Nothing reads the output of what it has left behind.
         this.#child.stdout?.destroy();
         this.#ready.resolve();
-        // While they are still open: a program that is being started opens them at once or fails, and never waits for ever.
+        // While they are still open: a program that is being started opens them at once or fails, and never waits forever.
         for (const path of [this.#input, this.#output]) rmSync(path, { force: true });
         this.#run?.abandon(reason);
         resolve();
@@ -192,7 +192,7 @@ export class Run {
     this.#inputPath = inputPath;
     this.#inputDescriptor = inputDescriptor;
     this.#directory = directory;
-    // Whoever reads the output gets the error.
+    // The reader of the output gets the error.
     output.on("error", () => {});
     output.on("end", () => this.finish());
     output.on("close", () => this.#settleIfOver());

@@ -1,6 +1,4 @@
-/**
- * The backend's metrics, in Prometheus terms: base units in the names, labels from closed or bounded sets only.
- */
+/** The backend's metrics, in Prometheus terms: base units in the names, labels from closed or bounded sets only. */
 import { statfs } from "node:fs/promises";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { type OutcomeClass, outcomeClass, type RequestOutcome } from "../../protocol/request-outcome.ts";
@@ -118,6 +116,8 @@ export class BackendMetrics {
     collectDefaultMetrics({ register: this.#registry });
     const counter = <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
       new Counter({ name, help, labelNames, registers });
+    const histogram = <Label extends string>(name: string, help: string, buckets: number[], ...labelNames: Label[]) =>
+      new Histogram({ name, help, labelNames, buckets, registers });
     this.#renders = counter(
       "service_render_requests_total",
       "Render requests by output format and outcome; format is none if the request was rejected before it was known.",
@@ -166,35 +166,31 @@ export class BackendMetrics {
       }
     }
     for (const failure of Object.keys(ATTEMPT_FAILURES)) this.#edgeFailures.inc({ failure }, 0);
-    this.#durationSeconds = new Histogram({
-      name: "service_render_duration_seconds",
-      help: "Seconds of whole render requests, from their head to the last byte of the answer, by how they ended: ok, client_gone, or the origin of the problem: request, template, capacity or service.",
-      labelNames: ["class"],
-      buckets: SECONDS_BUCKETS,
-      registers,
-    });
+    this.#durationSeconds = histogram(
+      "service_render_duration_seconds",
+      "Seconds of whole render requests, from their head to the last byte of the answer, by how they ended: ok, client_gone, or the origin of the problem: request, template, capacity or service.",
+      SECONDS_BUCKETS,
+      "class",
+    );
     for (const outcome of OUTCOME_CLASSES) this.#durationSeconds.zero({ class: outcome });
-    this.#phaseSeconds = new Histogram({
-      name: "service_render_phase_seconds",
-      help: "Seconds of each phase of a render: receive, until the body is read and validated; queue; start, until a waiting process is taken or a new one is requested; files, until those of the request are written; compile; archive; probe, a second compile that asks for a page; delivery to the client.",
-      labelNames: ["phase"],
-      buckets: SECONDS_BUCKETS,
-      registers,
-    });
-    this.#outputBytes = new Histogram({
-      name: "service_render_output_bytes",
-      help: "Size of rendered files in bytes.",
-      labelNames: ["format"],
-      buckets: [1e3, 1e4, 1e5, 1e6, 1e7, 1e8],
-      registers,
-    });
-    this.#peakMemoryBytes = new Histogram({
-      name: "service_render_peak_memory_bytes",
-      help: "Peak resident memory of a render's Typst process, as last read before its end; renders that end before the first reading are not counted.",
-      labelNames: ["format"],
-      buckets: [32, 64, 128, 256, 512, 1024, 2048, 4096].map((mebibytes) => mebibytes * 1024 ** 2),
-      registers,
-    });
+    this.#phaseSeconds = histogram(
+      "service_render_phase_seconds",
+      "Seconds of each phase of a render: receive, until the body is read and validated; queue; start, until a waiting process is taken or a new one is requested; files, until those of the request are written; compile; archive; probe, a second compile that asks for a page; delivery to the client.",
+      SECONDS_BUCKETS,
+      "phase",
+    );
+    this.#outputBytes = histogram(
+      "service_render_output_bytes",
+      "Size of rendered files in bytes.",
+      [1e3, 1e4, 1e5, 1e6, 1e7, 1e8],
+      "format",
+    );
+    this.#peakMemoryBytes = histogram(
+      "service_render_peak_memory_bytes",
+      "Peak resident memory of a render's Typst process, as last read before its end; renders that end before the first reading are not counted.",
+      [32, 64, 128, 256, 512, 1024, 2048, 4096].map((mebibytes) => mebibytes * 1024 ** 2),
+      "format",
+    );
     this.#deliveries = counter(
       "service_deliveries_total",
       "Outputs by how their delivery ended: client_gone, silent and timed_out were not read to the end.",

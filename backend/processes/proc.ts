@@ -1,6 +1,4 @@
-/**
- * Other processes: reading /proc, and killing.
- */
+/** Other processes: reading /proc, and killing. */
 import { readdirSync, readFileSync } from "node:fs";
 
 /** All process ids; none on systems without /proc. */

@@ -1,6 +1,4 @@
-/**
- * The pages that Typst has written as files: checked against the limits, then packed into a ZIP.
- */
+/** The pages that Typst has written as files: checked against the limits, then packed into a ZIP. */
 import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { Output } from "../../rules/output-options.ts";

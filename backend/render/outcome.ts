@@ -1,6 +1,4 @@
-/**
- * The outcome of a render: the one place that decides which problem the end of a Typst process is.
- */
+/** The outcome of a render: the one place that decides which problem the end of a Typst process is. */
 import type { FileExtension } from "../../protocol/rendered-file.ts";
 import type { TimeoutCause } from "../../rules/causes.ts";
 import type { Output } from "../../rules/output-options.ts";

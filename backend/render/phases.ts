@@ -1,6 +1,4 @@
-/**
- * How long each phase of a render takes.
- */
+/** How long each phase of a render takes. */
 
 /**
  * `start`: until a waiting process is taken or a new one is requested. `files`: writing the files of the request, while a

@@ -1,6 +1,4 @@
-/**
- * How long one render may go on: until its client goes away or its time is used up.
- */
+/** How long one render may go on: until its client goes away or its time is used up. */
 import type { BackendSettings } from "../start/settings.ts";
 import { CLIENT_GONE, MAX_FILL_SECONDS, type RenderFailure, timedOut } from "./outcome.ts";
 

@@ -59,11 +59,11 @@ function namespaceObstacle(facts: BubblewrapFacts, complaint: string): string {
     return "/proc is masked: bubblewrap must read /proc/sys. Mount a whole /proc, or set SERVICE_SANDBOX=landlock.";
   }
   if (facts.maxUserNamespaces === 0) {
-    return "User namespaces are closed by sysctl user.max_user_namespaces=0. Raise it, or set SERVICE_SANDBOX=landlock.";
+    return "User namespaces are disabled by sysctl user.max_user_namespaces=0. Raise it, or set SERVICE_SANDBOX=landlock.";
   }
   if (facts.unprivilegedUserNamespaces === 0 && !facts.isSuperuser) {
     return (
-      "User namespaces are closed to ordinary users by sysctl kernel.unprivileged_userns_clone=0. Set it to 1, or set " +
+      "User namespaces are disabled for ordinary users by sysctl kernel.unprivileged_userns_clone=0. Set it to 1, or set " +
       "SERVICE_SANDBOX=landlock."
     );
   }
@@ -83,20 +83,20 @@ function namespaceObstacle(facts: BubblewrapFacts, complaint: string): string {
   // Before AppArmor: a container sees the host's AppArmor setting, but its filter takes effect first.
   if (facts.isFiltered && complaint.includes("new namespace")) {
     return (
-      "A filter of system calls binds this process and closes user namespaces, as Docker's default seccomp profile does. " +
+      "A system call filter blocks user namespaces in this process, as Docker's default seccomp profile does. " +
       "Set SERVICE_SANDBOX=landlock, or run the container with a seccomp profile that allows them."
     );
   }
   if (facts.apparmorRestriction === 1 && !facts.isSuperuser) {
     return (
-      "User namespaces are closed by AppArmor (sysctl kernel.apparmor_restrict_unprivileged_userns=1, as on Ubuntu 24.04). " +
+      "User namespaces are blocked by AppArmor (sysctl kernel.apparmor_restrict_unprivileged_userns=1, as on Ubuntu 24.04). " +
       "Install deploy/apparmor-bubblewrap, or set SERVICE_SANDBOX=landlock."
     );
   }
   if (facts.isFiltered) {
     return "A seccomp filter refuses something that bubblewrap needs. Allow it, or set SERVICE_SANDBOX=landlock.";
   }
-  return "Namespaces cannot be made here, and no usual cause was found. SERVICE_SANDBOX=landlock needs none.";
+  return "Namespaces cannot be created here, and no usual cause was found. SERVICE_SANDBOX=landlock needs none.";
 }
 
 /** An integer setting in /proc/sys; null if the kernel has no such setting. */

@@ -1,6 +1,4 @@
-/**
- * Opens a sandbox of a given mode.
- */
+/** Opens a sandbox of a given mode. */
 import type { Launcher } from "../launcher/launcher.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import { openBubblewrap } from "./bubblewrap.ts";

@@ -1,6 +1,4 @@
-/**
- * The rules on system calls as a seccomp filter in the kernel's own form (classic BPF), for each processor.
- */
+/** The rules on system calls as a seccomp filter in the kernel's own form (classic BPF), for each processor. */
 import { writeFile } from "node:fs/promises";
 import { SettingError } from "../../rules/settings.ts";
 import type { BackendSettings } from "../start/settings.ts";

@@ -1,6 +1,4 @@
-/**
- * Which files a program needs besides itself: its shared libraries and their loader.
- */
+/** Which files a program needs besides itself: its shared libraries and their loader. */
 import { execa } from "execa";
 
 const ANSWER_TIMEOUT_MILLISECONDS = 10_000;

@@ -23,7 +23,7 @@ const CLOSE_MILLISECONDS = 2000;
 
 let isStopping = false;
 
-/** Tells a parent that is interested, such as `npm start`, what the start is about to do. */
+/** Tells the parent process, such as `npm start`, which step comes next. */
 function announceStep(step: string): void {
   process.send?.(step);
 }
@@ -73,7 +73,7 @@ async function start(): Promise<void> {
     void backend.workDirectoryLost.then((name) => {
       const { workDirectory } = settings;
       process.stderr.write(
-        `The work directory ${workDirectory} has lost "${name}": the backend ends. Start it again.\n`,
+        `"${name}" is missing from the work directory ${workDirectory}: the backend stops. Start it again.\n`,
       );
       void drain(backend, settings, release, 1);
     });

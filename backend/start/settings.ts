@@ -1,6 +1,4 @@
-/**
- * The backend's settings: the one place where its environment is read, parsed and checked against ranges.
- */
+/** The backend's settings: the one place where its environment is read, parsed and checked against ranges. */
 import { availableParallelism } from "node:os";
 import { findOnPath } from "../../machine/programs.mjs";
 import { parseSandboxChoice, SANDBOX_ADVICE, type SandboxChoice } from "../../machine/sandbox-modes.mjs";

@@ -27,7 +27,7 @@ export async function chooseSandbox(settings: BackendSettings, launcher: Launche
   if (sandbox.mode === "none") {
     return {
       sandbox,
-      message: "WARNING: SERVICE_SANDBOX=none: a flaw in Typst would open this machine to every caller.",
+      message: "WARNING: SERVICE_SANDBOX=none: a flaw in Typst would expose this machine to every caller.",
     };
   }
   const fault = await findFault(settings, sandbox, launcher);

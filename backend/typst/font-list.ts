@@ -1,6 +1,4 @@
-/**
- * The fonts that every render finds: those that `typst fonts` lists in the sandbox, with the options of a render.
- */
+/** The fonts that every render finds: those that `typst fonts` lists in the sandbox, with the options of a render. */
 import { fontListArguments } from "../../compile/command-line.ts";
 import type { FontFamily, FontVariant } from "../../protocol/capabilities.ts";
 import { ServiceFailure } from "../observe/error-log.ts";

@@ -1,6 +1,4 @@
-/**
- * The directories that contain the files of a render.
- */
+/** The directories that contain the files of a render. */
 import { dirname } from "node:path";
 
 /** All directories that contain these relative paths, parents first. */

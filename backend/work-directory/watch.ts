@@ -41,7 +41,7 @@ export class WorkDirectoryWatch {
    */
   async expectWhole(): Promise<void> {
     await this.#look();
-    if (this.#lostName !== null) throw new ServiceFailure("the work directory is no longer whole");
+    if (this.#lostName !== null) throw new ServiceFailure("a file is missing from the work directory");
   }
 
   stop(): void {

@@ -40,7 +40,7 @@ import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { previewPages } from "../preview/pages.ts";
 import { type PreviewServer, startPreviewServer } from "../preview/server.ts";
 import { requireValidData } from "../project/data-schema.ts";
-import { problemDetails } from "../project/problem-details.ts";
+import { leftOutDetails, problemDetails } from "../project/problem-details.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import { readData } from "../project/request.ts";
 import { problemInWords, problemOutcome, writeJson, writeProblem } from "../report.ts";
@@ -130,7 +130,12 @@ export async function checkProject(
   );
   const page = await keepPages(compiled, project, rendered.output, flags);
   if (flags.open && !flags.watch && page !== null) await openPage(resolve(page));
-  const notes = [...project.notes, ...(data?.notes ?? []), ...memberHints(compiled.diagnostics, data)];
+  const notes = [
+    ...project.notes,
+    ...(data?.notes ?? []),
+    ...memberHints(compiled.diagnostics, data),
+    ...(compiled.ok ? [] : leftOutDetails(project)),
+  ];
   const found: Found = { compiled, project, notes, missing };
   const report = reportOf(found, flags);
   writeReport(found, report, flags);
@@ -247,6 +252,10 @@ async function watch(source: string, flags: CheckFlags, signal: AbortSignal): Pr
       }
     },
   );
-  await watching.finally(() => preview?.close());
+  try {
+    await watching;
+  } finally {
+    await preview?.close();
+  }
   return EXIT_CODES.interrupted;
 }

@@ -1,6 +1,8 @@
 /**
  * `render --each`: one template, a document for each row of data.
  */
+
+import { documentFinisher, withEInvoiceOutput } from "../e-invoice.ts";
 import { dataOf, documentOfLine, type EachDocument, readDocuments, usesNumbers } from "../each/documents.ts";
 import { writeFailures } from "../each/failures-file.ts";
 import { type EachOutcome, EachRun, summarise } from "../each/run.ts";
@@ -26,7 +28,8 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
   if (template === undefined || template === STANDARD_OUTPUT) {
     throw new CommandError("--each needs a pattern for file names: --output 'letters/{name}.pdf'.");
   }
-  const output = outputOf(flags);
+  const output = outputOf(withEInvoiceOutput(flags));
+  const finish = await documentFinisher(flags);
   const all = await readDocuments(each, await projectFolder(source), template);
   const documents = flags.line === undefined ? all : [documentOfLine(all, flags.line)];
   const leaveOut = [...(each === STANDARD_INPUT ? [] : [each]), ...all.map(({ path }) => path)];
@@ -65,6 +68,7 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
       overwrite: flags.overwrite === true,
       json: flags.json === true,
       timeoutSeconds: flags.timeout ?? null,
+      finish,
       progress,
       signal,
     });

@@ -1,10 +1,11 @@
 /**
  * The options of `render`, with and without `--each`.
  */
+import type { EInvoiceFlags } from "../e-invoice.ts";
 import type { OutputFlags } from "../output-options.ts";
 import type { ServiceOptions } from "../service-location.ts";
 
-export interface RenderFlags extends OutputFlags, ServiceOptions {
+export interface RenderFlags extends OutputFlags, EInvoiceFlags, ServiceOptions {
   readonly data?: string | undefined;
   readonly files?: readonly string[] | undefined;
   readonly json?: true | undefined;

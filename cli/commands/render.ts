@@ -2,6 +2,7 @@
  * `render`: sends a project to the service and writes the document that comes back.
  */
 import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
+import { documentFinisher, E_INVOICE_OPTION, PROFILE_OPTION, withEInvoiceOutput } from "../e-invoice.ts";
 import { CommandError, EXIT_CODES, exitCodeOf } from "../exit-codes.ts";
 import { findMissingFonts, requireFonts } from "../missing-fonts.ts";
 import {
@@ -60,6 +61,8 @@ export function addRenderCommand(program: Command, signal: AbortSignal): void {
     .addOption(STANDARDS_OPTION)
     .addOption(PDF_VERSION_OPTION)
     .option("--filename <name>", "the file name that the service suggests for the download")
+    .addOption(E_INVOICE_OPTION)
+    .addOption(PROFILE_OPTION)
     .addOption(EACH_OPTION)
     .addOption(LINE_OPTION)
     .option("--jobs <number>", `with --each: requests at the same time; by default ${DEFAULT_JOBS}`, wholeNumber(1, 64))
@@ -87,7 +90,8 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   for (const name of ["jobs", "overwrite", "line"] as const) {
     if (flags[name] !== undefined) throw new CommandError(`--${name} needs --each.`);
   }
-  const output = outputOf(flags);
+  const output = outputOf(withEInvoiceOutput(flags));
+  const finish = await documentFinisher(flags);
   const place = flags.output ?? `${await projectName(source)}.${extensionOf(output)}`;
   const project = await collectProject(source, {
     patterns: flags.files ?? [],
@@ -100,18 +104,18 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   await requireValidData(project, data, "sent");
   const json = place === STANDARD_OUTPUT ? process.stderr : process.stdout;
   const timeout = flags.timeout === undefined ? null : AbortSignal.timeout(flags.timeout * 1000);
+  const within = timeout === null ? signal : AbortSignal.any([signal, timeout]);
+  const notes = [...project.warnings, ...project.notes, ...(data?.notes ?? [])];
 
   const progress = startProgress(`Rendering ${project.sourceName}`);
   try {
-    if (!flags.json) {
-      for (const note of [...project.warnings, ...project.notes, ...(data?.notes ?? [])]) progress.log(`note: ${note}`);
-    }
+    if (!flags.json) for (const note of notes) progress.log(`note: ${note}`);
     const service = await openService(flags, {}, progress.log);
-    const asked = findMissingFonts(project, data === null ? [] : [data.text], service.url, signal);
+    const asked = findMissingFonts(project, data === null ? [] : [data.text], service.url, within);
     if (flags.strict) requireFonts(await asked, service.url);
     const result = await service.client
       .render(request, {
-        signal: timeout === null ? signal : AbortSignal.any([signal, timeout]),
+        signal: within,
         onRetry: (event) => {
           throwIfPermanent(event.reason);
           progress.say(retryInWords(event));
@@ -123,14 +127,23 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
       });
     if (result.ok) {
       progress.say(`Receiving ${place}`);
-      const size = await deliver(result.body, place).catch((error: unknown) => {
+      const body = finish === null ? result.body : await finish(result.body, (line) => progress.log(`note: ${line}`));
+      const size = await deliver(body, place).catch((error: unknown) => {
         throw error instanceof TypeError ? new CommandError("The connection broke.", EXIT_CODES.unreachable) : error;
       });
       progress.stop();
       const { warnings } = await asked;
       if (!flags.json) for (const warning of warnings) say(`warning: ${warning}`);
       const { contentType, requestId } = result;
-      const rendered = { outcome: "rendered", file: place, bytes: size, contentType, requestId, warnings } as const;
+      const rendered = {
+        outcome: "rendered",
+        file: place,
+        bytes: size,
+        contentType,
+        requestId,
+        warnings,
+        notes,
+      } as const;
       if (flags.json) writeJson(rendered, json);
       else if (place !== STANDARD_OUTPUT) say(printableLine(`${place}: ${sizeInWords(size)}`));
       return EXIT_CODES.success;

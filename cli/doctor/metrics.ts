@@ -102,7 +102,7 @@ export const METRICS = group("Origins, by the edge's metrics", "metrics", [
   }),
   check("sandboxes", "all origins render in a sandbox", {
     faults: {
-      off: failure`Nothing but Typst itself confines templates there. → Set SERVICE_SANDBOX (docs/operations.md).`,
+      off: failure`Only Typst itself confines templates there. → Set SERVICE_SANDBOX (docs/operations.md).`,
     },
     run(_edge, examination) {
       const infos = samplesOf(examination, "service_backend_info");

@@ -51,10 +51,10 @@ export const ORIGINS = group("Origins, asked directly", null, [
   check("origin-token", "it accepts the backend token, and rejects a wrong one", {
     needs: ["origin-health"],
     faults: {
-      open: failure`The backend renders for anybody: a proxy adds the token. → Let nothing but the edge add it.`,
+      open: failure`The backend renders for everyone: a proxy adds the token. → Let nothing but the edge add it.`,
       rejected: failure`The token of --backend-token-file is not among SERVICE_BACKEND_TOKENS of this backend.
         → Compare it with the edge's SERVICE_BACKEND_TOKEN: if that one is rejected too, all its renders fail.`,
-      "no-tokens": failure`Without SERVICE_BACKEND_TOKENS, it rejects everybody. → Set them, and restart it.`,
+      "no-tokens": failure`Without SERVICE_BACKEND_TOKENS, it rejects every request. → Set them, and restart it.`,
     },
     outcomes: { 200: "open", service_unavailable: "no-tokens" },
     async run(origin, { target }) {

@@ -66,7 +66,7 @@ export const REJECTIONS = group("Rejections", "token", [
   }),
   check("unknown-path", "an unknown path gets a 404 problem (RFC 9457)", {
     needs: ["health"],
-    faults: { "not-routed": warning`Only some paths lead to the service. → Route all below the base URL to it.` },
+    faults: { "not-routed": warning`Only some paths reach the service. → Route all paths below the base URL to it.` },
     async run(edge) {
       const exchange = await edge.get("v1/nothing-of-the-doctor");
       if (outcomeOf(exchange) === "not_found") return ok("404 not_found");

@@ -56,7 +56,7 @@ export const RESPONSE_HEADERS = group("Header fields", "health", [
   }),
   check("request-id", "each answer has its own X-Request-Id, as its problem", {
     faults: {
-      missing: failure`${PROXY_CAUSE} → Let it pass on X-Request-Id, by which requests are found in logs.`,
+      missing: failure`${PROXY_CAUSE} → Let it pass on X-Request-Id, the key to the logs.`,
       repeated: failure`Two requests have the same id: a cache answers. → Exclude /v1/ and /health from it.`,
       "not-in-problem": failure`A proxy replaces X-Request-Id, so the id that callers report is not in the logs.
         → Let the proxy keep the field as the service sends it.`,

@@ -104,7 +104,7 @@ export const RULES = group("Limits and rules", "token", [
   check("capabilities", "capabilities.json has one Typst, this program's", {
     needs: ["health"],
     faults: {
-      "no-origin": failure`No origin has told the edge what it has. → See origins-up, and SERVICE_BACKEND_URLS.`,
+      "no-origin": failure`No origin has reported its capabilities to the edge. → See origins-up, and SERVICE_BACKEND_URLS.`,
       "several-typst": warning`${MIXED_RELEASES}`,
       "other-typst": OTHER_RELEASE,
     },

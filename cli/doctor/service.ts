@@ -20,7 +20,7 @@ export const SERVICE = group("Service and token", "health", [
     needs: ["http"],
     faults: {
       settings: failure`The edge cannot use one of its settings. → Read which in its log (${EDGE_LOG}).`,
-      backend: failure`This URL leads to a backend. → Give the edge's URL, and close the backend's port to others.`,
+      backend: failure`This is the URL of a backend. → Give the edge's URL, and close the backend's port to others.`,
     },
     outcomes: { service_unavailable: "settings", not_found: "wrong-path" },
     async run(edge) {
@@ -34,14 +34,14 @@ export const SERVICE = group("Service and token", "health", [
     faults: {
       open: failure`Anybody can use the service: a proxy in front adds the token, or answers from its cache.
         → Let the proxy pass on X-Service-Api-Token unchanged, and cache nothing below /v1/.`,
-      "no-tokens": failure`The edge rejects everybody: SERVICE_API_TOKENS is not set. → Set it: ${EDGE_SECRETS}.`,
+      "no-tokens": failure`The edge rejects every request: SERVICE_API_TOKENS is not set. → Set it: ${EDGE_SECRETS}.`,
     },
     outcomes: { service_unavailable: "no-tokens" },
     async run(edge) {
       for (const send of [() => edge.get("v1/constraints"), () => edge.render({ source: "x" }, {})]) {
         const exchange = await send();
         if (outcomeOf(exchange) === "forbidden") continue;
-        // A page of somebody else has status 200 as well.
+        // A page of another service has status 200, too.
         const isServed = isOk(exchange) && /^application\/(?:json|pdf)$/.test(mediaType(exchange.headers));
         return isServed ? found("open", `200 ${mediaType(exchange.headers)}`) : exchange;
       }

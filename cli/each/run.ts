@@ -8,6 +8,7 @@ import type { ServiceProblem } from "../../client/client.ts";
 import { ServiceUnreachableError } from "../../client/client.ts";
 import type { OutputOptions, RenderRequest } from "../../client/render-request.ts";
 import { wait } from "../../client/retry.ts";
+import { type FinishDocument, InvalidEInvoiceError } from "../e-invoice.ts";
 import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
 import { writeOutput } from "../output-file.ts";
 import { problemDetails } from "../project/problem-details.ts";
@@ -45,6 +46,8 @@ export interface EachRunParts {
   readonly json: boolean;
   /** For each request; null for no limit. */
   readonly timeoutSeconds: number | null;
+  /** For each document that the service has made; null leaves it as it is. */
+  readonly finish: FinishDocument | null;
   readonly progress: Progress;
   readonly signal: AbortSignal;
 }
@@ -133,7 +136,7 @@ export class EachRun {
 
   /** @param isLast whether a 503 counts as a failure now */
   async #attempt(document: EachDocument, attempt: number, isLast: boolean): Promise<void> {
-    const { service, project, output, json, timeoutSeconds } = this.#parts;
+    const { service, project, output, json, timeoutSeconds, finish, progress } = this.#parts;
     if (this.#signal.aborted) return;
     if (this.#isHolding && !isLast) {
       this.#held.push(document);
@@ -146,7 +149,9 @@ export class EachRun {
       const result = await service.client.render(request, { signal });
       if (!result.ok)
         return this.#rejected({ document, attempt, isLast, request }, result.problem, result.checkedLocally);
-      const bytes = await writeOutput(document.path, result.body);
+      const note = (line: string) => progress.log(`note: line ${document.number}: ${line}`);
+      const body = finish === null ? result.body : await finish(result.body, note);
+      const bytes = await writeOutput(document.path, body);
       this.#made++;
       this.#pace.succeeded();
       const { contentType, requestId } = result;
@@ -162,6 +167,20 @@ export class EachRun {
           writeJson({ outcome: "failed", exitCode: EXIT_CODES.unreachable, message: reason, line, file });
         }
         this.#failed({ document, reason, problem: null, details: [] }, EXIT_CODES.unreachable);
+        return;
+      }
+      if (error instanceof InvalidEInvoiceError) {
+        const { message: reason, exitCode, details } = error;
+        if (json)
+          writeJson({
+            outcome: "failed",
+            exitCode,
+            message: reason,
+            line: document.number,
+            file: document.path,
+            ...details,
+          });
+        this.#failed({ document, reason, problem: null, details: [] }, exitCode);
         return;
       }
       // A connection that breaks while the document comes is a TypeError of fetch.

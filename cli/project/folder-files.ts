@@ -86,19 +86,23 @@ export async function readFolderFiles(
   }
   const leaveOut = `To leave it out, name it in ${IGNORE_FILE}.`;
   const notes = [
-    noteOn(moved, "is not sent: render or check wrote a file of the same content. To send it, name it by --files."),
-    noteOn(replaced, `is sent, because it has changed since render or check wrote it. ${leaveOut}`),
-    noteOn(similar, `is sent, but looks like an earlier output. ${leaveOut}`),
+    noteOn(
+      "Not sent, because render or check wrote a file of the same content",
+      moved,
+      "To send it, name it by --files.",
+    ),
+    noteOn("Sent, because it has changed since render or check wrote it", replaced, leaveOut),
+    noteOn("Sent, although it looks like an earlier output", similar, leaveOut),
   ].flat();
   return { files, written, notes };
 }
 
 /** One note for all files of which the same is to be said. */
-function noteOn(keys: readonly string[], what: string): string[] {
+function noteOn(what: string, keys: readonly string[], advice: string): string[] {
   if (keys.length === 0) return [];
   const more = keys.length - MAX_NAMED;
   const names = `${keys.slice(0, MAX_NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-  return [`${names}: ${what}`];
+  return [`${what}: ${names}. ${advice}`];
 }
 
 /** A pattern below the root. @throws CommandError when it leads out */

@@ -8,6 +8,8 @@ import type { Project } from "./project.ts";
 import type { DataText } from "./request.ts";
 import { sizeDetails } from "./request-size.ts";
 
+const MAX_NAMED = 5;
+
 /** One line each. */
 export function problemDetails(
   problem: ServiceProblem,
@@ -16,5 +18,14 @@ export function problemDetails(
   request: RenderRequest,
 ): string[] {
   const keys = project.files.map(({ key }) => key);
-  return [...nameDetails(problem, keys), ...sizeDetails(problem, project, data, request)];
+  const leftOut = problem.code === "template_compile_failed" ? leftOutDetails(project) : [];
+  return [...nameDetails(problem, keys), ...sizeDetails(problem, project, data, request), ...leftOut];
+}
+
+/** A template may read by a computed path what was taken for an output. */
+export function leftOutDetails({ leftOut }: Project): string[] {
+  if (leftOut.length === 0) return [];
+  const more = leftOut.length > MAX_NAMED ? ` and ${leftOut.length - MAX_NAMED} more` : "";
+  const names = leftOut.slice(0, MAX_NAMED).join(", ");
+  return [`Left out, because render or check wrote it: ${names}${more}. If the template reads it, name it by --files.`];
 }

@@ -87,9 +87,7 @@ export async function collectProject(path: string, options: ProjectOptions): Pro
   }
   for (const key of written) {
     if (files.has(key))
-      sourceNotes.push(
-        `${key} is part of the request although it was written by render or check: the source names it.`,
-      );
+      sourceNotes.push(`Sent, although render or check wrote it, because the source names it: ${key}.`);
   }
   return {
     root,

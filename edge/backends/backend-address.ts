@@ -50,7 +50,7 @@ export function parseBackendAddresses(text: string | undefined): readonly Backen
   }
   if (addresses.length > MAX_BACKENDS) throw new SettingError(`${SETTING} may name at most ${MAX_BACKENDS} backends.`);
   if (new Set(addresses.map(({ name }) => name)).size < addresses.length) {
-    throw new SettingError(`${SETTING} gives one name to two backends.`);
+    throw new SettingError(`${SETTING} gives two backends the same name.`);
   }
   return addresses;
 }

@@ -1,6 +1,4 @@
-/**
- * Fetches a small document from a backend, bounded in size and time.
- */
+/** Fetches a small document from a backend, bounded in size and time. */
 import { inTime } from "../clock.ts";
 import type { Backend } from "./backend.ts";
 

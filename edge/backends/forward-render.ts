@@ -1,6 +1,4 @@
-/**
- * Forwards a validated render to the backends by HTTP. `try-backends.ts` decides which of them, when and how often.
- */
+/** Forwards a validated render to the backends by HTTP. `try-backends.ts` decides which of them, when and how often. */
 import {
   BACKEND_TOKEN_HEADER,
   CALLER_HEADER,

@@ -1,6 +1,4 @@
-/**
- * Reads the body of a request within the size limit, the time limits and the memory for bodies.
- */
+/** Reads the body of a request within the size limit, the time limits and the memory for bodies. */
 import { BodyCollector } from "../../protocol/body-collector.ts";
 import type { Limits } from "../../rules/limits.ts";
 import { type Problem, problem, renderQueueFull } from "../../rules/problem.ts";

@@ -1,6 +1,4 @@
-/**
- * Who calls, before a byte of the body is read: the caller's token, and how often it may call.
- */
+/** Who calls, before a byte of the body is read: the caller's token, and how often it may call. */
 import { createMiddleware } from "hono/factory";
 import { authenticateCaller } from "../../protocol/authentication.ts";
 import { API_TOKEN_HEADER } from "../../protocol/headers.ts";

@@ -57,7 +57,7 @@ export function writeAnalytics(dataset: unknown, line: RequestLine): void {
       doubles: ANALYTICS_DOUBLES.map(([, read]) => read(line) ?? -1),
     });
   } catch (error) {
-    if (!hasFailed) console.error({ message: `${ANALYTICS_BINDING} takes no data points`, error: String(error) });
+    if (!hasFailed) console.error({ message: `${ANALYTICS_BINDING} rejects data points`, error: String(error) });
     hasFailed = true;
   }
 }

@@ -1,6 +1,4 @@
-/**
- * Writes the edge's log lines: one for each request at its end, and one for each failure.
- */
+/** Writes the edge's log lines: one for each request at its end, and one for each failure. */
 import { deploymentOf, type EdgeContext, settingsOf } from "../context.ts";
 import { parseLogRequests, type RequestLogging } from "../settings.ts";
 import { ANALYTICS_BINDING, writeAnalytics } from "./analytics.ts";

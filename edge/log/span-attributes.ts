@@ -1,11 +1,11 @@
 /**
  * What the platform's span of a request says of it, where Workers traces are on (docs/monitoring.md). The platform makes the spans
- * and exports them, and does not pass its trace on to other services, so `render.trace_id` leads to the backend's spans.
+ * and exports them, and does not pass its trace on to other services, so `render.trace_id` is how to find the backend's spans.
  */
 import { tracing } from "cloudflare:workers";
 import type { RequestLine } from "./request-record.ts";
 
-/** The span of the request; null if it is not traced. workerd by itself traces nothing. */
+/** The span of the request; null if it is not traced. workerd alone traces nothing. */
 export function tracedSpan(): Span | null {
   const span = tracing.getActiveSpan();
   return span?.isTraced ? span : null;

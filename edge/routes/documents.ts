@@ -1,6 +1,4 @@
-/**
- * The documents that the edge makes of its settings and of what its backends say.
- */
+/** The documents that the edge makes of its settings and of what its backends say. */
 import { constraintsDocument } from "../../rules/constraints.ts";
 import { serviceUnavailable } from "../../rules/problem.ts";
 import { deploymentOf, type EdgeContext } from "../context.ts";

@@ -1,6 +1,4 @@
-/**
- * Recognises known field names from the bytes of the body, without making a string of them.
- */
+/** Recognises known field names from the bytes of the body, without making a string of them. */
 import { decodeJsonString, type StringSpan } from "./string.ts";
 
 export class KnownNames<Name extends string> {

@@ -1,6 +1,4 @@
-/**
- * Adds sets of fonts to a folder and removes them. A lock file says from which Debian packages they come.
- */
+/** Adds sets of fonts to a folder and removes them. A lock file says from which Debian packages they come. */
 import { copyFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { execa } from "execa";

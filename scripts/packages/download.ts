@@ -1,6 +1,4 @@
-/**
- * Downloads packages with everything that they import, validates them, and writes each to a folder.
- */
+/** Downloads packages with everything that they import, validates them, and writes each to a folder. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type LockedPackage, packagePathIn } from "../../backend/typst/vendored-packages.ts";

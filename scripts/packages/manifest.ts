@@ -1,6 +1,4 @@
-/**
- * The manifest of a package, `typst.toml`, as far as it decides whether the package can be used here.
- */
+/** The manifest of a package, `typst.toml`, as far as it decides whether the package can be used here. */
 import { parse as parseToml } from "smol-toml";
 import * as v from "valibot";
 import { PACKAGE_MANIFEST_NAME } from "../../backend/typst/vendored-packages.ts";

@@ -1,6 +1,4 @@
-/**
- * Adds packages to a folder and removes them, and updates its lock file: completely or not at all.
- */
+/** Adds packages to a folder and removes them, and updates its lock file: completely or not at all. */
 import { existsSync } from "node:fs";
 import {
   installedPackages,

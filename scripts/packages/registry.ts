@@ -1,6 +1,4 @@
-/**
- * Downloads the archives of packages from a registry, which has them below /NAMESPACE/NAME-VERSION.tar.gz.
- */
+/** Downloads the archives of packages from a registry, which has them below /NAMESPACE/NAME-VERSION.tar.gz. */
 import { formatPackageSpec, type PackageSpec } from "../../rules/package-spec.ts";
 import { VendoringError } from "../vendoring/vendoring-error.ts";
 import type { ArchiveLimits } from "./archive.ts";

@@ -1,6 +1,4 @@
-/**
- * Builds Typst from source with `cargo install`, for machines that cannot download the official release or run it.
- */
+/** Builds Typst from source with `cargo install`, for machines that cannot download the official release or run it. */
 import { existsSync } from "node:fs";
 import { realpath, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";

@@ -1,6 +1,4 @@
-/**
- * The folders of the project that `npm run packages` and `npm run fonts` fill. `npm start` and the image use them.
- */
+/** The folders of the project that `npm run packages` and `npm run fonts` fill. `npm start` and the image use them. */
 import { fileURLToPath } from "node:url";
 
 export const PACKAGES_FOLDER = fileURLToPath(new URL("../../packages", import.meta.url));

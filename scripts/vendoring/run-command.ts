@@ -1,6 +1,4 @@
-/**
- * What `npm run packages` and `npm run fonts` have in common: how they report, and how they fail.
- */
+/** What `npm run packages` and `npm run fonts` have in common: how they report, and how they fail. */
 import type { Command } from "@commander-js/extra-typings";
 import { PackageFolderError } from "../../backend/typst/vendored-packages.ts";
 import { SetUpError } from "../set-up/report.mjs";

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const COPIED = [
-  ..."rules protocol compile machine client cli playground edge backend scripts bench test static deploy docs".split(
+  ..."rules protocol compile machine client data-schema e-invoice cli playground edge backend scripts bench test static deploy docs".split(
     " ",
   ),
   ...["examples", "README.md", "package.json", "tsconfig.json", "vitest.config.ts"],
@@ -58,6 +58,8 @@ const ALL_IN_ONE = {
     "compile",
     "machine",
     "client",
+    "data-schema",
+    "e-invoice",
     "cli",
     "playground",
     "backend",

@@ -150,7 +150,9 @@ describe("rendering", () => {
     await problem.waitFor();
     const text = (await problem.textContent()) ?? "";
     expect(text).toContain("Template compile failed");
-    expect(text).toContain("npx document-rendering check");
+    // Without npx: it would run whatever a registry has under this name.
+    expect(text).toContain("machine: document-rendering check");
+    expect(text).not.toContain("npx");
     expect(text).toMatch(/request [0-9a-f-]{36}/);
     expect(await page.locator("#source-message").textContent()).not.toBe("");
     await expectAccessible(page);

@@ -1,6 +1,6 @@
 /** Fonts and characters that are missing, as `render` and `check` report them, with the real service and the real Typst. */
 import { access, cp, mkdir, mkdtemp, readdir, realpath, rm, writeFile } from "node:fs/promises";
-import { createServer, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -227,18 +227,17 @@ async function startSaying(answer: Answer): Promise<string> {
       answer(response, request.headers["if-none-match"]);
       return;
     }
-    const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.once("end", async () => {
-      const { method = "GET" } = request;
-      const headers = { "Content-Type": "application/json" };
-      const body = method === "GET" ? {} : { body: Buffer.concat(chunks) };
-      const answered = await service.send(request.url ?? "/", { method, headers, ...body });
-      response.writeHead(answered.status, { "Content-Type": answered.headers.get("Content-Type") ?? "" });
-      response.end(Buffer.from(await answered.arrayBuffer()));
-    });
+    void passOn(request, response);
   });
   const { origin } = await listenOnLoopback(server);
   onTestFinished(() => closeServer(server));
   return origin;
+}
+
+async function passOn(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { method = "GET", url: path = "/" } = request;
+  const body = method === "GET" ? {} : { body: new Uint8Array(Buffer.concat(await request.toArray())) };
+  const answered = await service.send(path, { method, headers: { "Content-Type": "application/json" }, ...body });
+  response.writeHead(answered.status, { "Content-Type": answered.headers.get("Content-Type") ?? "" });
+  response.end(Buffer.from(await answered.arrayBuffer()));
 }

@@ -1,13 +1,15 @@
 /** The package of the command line client, installed in a fresh project without a network. */
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { transform } from "esbuild";
 import { execa } from "execa";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { commandEnvironment, writeProject } from "../support/command-line.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
+const MAX_PACKAGE_BYTES = 400_000;
 /** npm would keep compiled code in the temporary folder. */
 const NO_COMPILE_CACHE = { NODE_DISABLE_COMPILE_CACHE: "1" };
 
@@ -41,11 +43,38 @@ it("installs without dependencies and runs: an error has its line, and its files
       extendEnv: false,
       reject: false,
     });
+  expect((await stat(join(folder, archive))).size).toBeLessThan(MAX_PACKAGE_BYTES);
   const { version } = JSON.parse(await readFile(join(PROJECT, "package.json"), "utf8"));
   expect((await command("--version")).stdout).toBe(version);
   const checked = await command("check", "a.typ");
   expect(checked.stderr).toContain("a.typ:12:1");
   expect(checked.exitCode).toBe(4);
+});
+
+describe("on a Node that is too old", () => {
+  it("says so in one sentence", async () => {
+    const folder = await makeTemporaryFolder("packed-");
+    await execa(process.execPath, [join(PROJECT, "scripts/build-cli.ts"), join(folder, "built")], { cwd: PROJECT });
+    const old = 'data:text/javascript,Object.defineProperty(process.versions, "node", { value: "20.19.0" });';
+    for (const entry of [join(folder, "built/main.js"), join(PROJECT, "cli/start.mjs")]) {
+      const run = await execa(process.execPath, ["--import", old, entry, "--version"], { reject: false });
+      expect(run.stderr).toBe(
+        "document-rendering needs Node 22.12 or newer, and this is Node 20.19.0: install a newer one from https://nodejs.org.",
+      );
+      expect(run.stdout).toBe("");
+      expect(run.exitCode).toBe(2);
+    }
+  });
+
+  it("loads nothing first that an old Node cannot read", async () => {
+    const text = await readFile(join(PROJECT, "cli/start.mjs"), "utf8");
+    expect(text).not.toMatch(/^import /m);
+    // The syntax of Node 14 is written as it is.
+    const [asItIs, forNode14] = await Promise.all(
+      ["esnext", "node14"].map((target) => transform(text, { target, minify: true })),
+    );
+    expect(forNode14?.code).toBe(asItIs?.code);
+  });
 });
 
 it("runs in a checkout by npx", async () => {

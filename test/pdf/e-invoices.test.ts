@@ -16,7 +16,9 @@ import {
 } from "./validators.ts";
 
 const PROFILES: readonly ProfileName[] = ["MINIMUM", "BASIC WL", "BASIC", "EN 16931", "EXTENDED", "XRECHNUNG"];
-const INVOICES_PER_PROFILE = 4;
+/** Mustang gives notice of these for other profiles too, because most invoices in Germany follow them. */
+const OF_XRECHNUNG = /^(BR-DE-|PEPPOL-)/;
+const INVOICES_PER_PROFILE = 30;
 const SEEDS = Array.from({ length: INVOICES_PER_PROFILE }, (_, seed) => seed);
 
 let folder: string;
@@ -88,7 +90,50 @@ describe("thirty invoices of each profile, rendered by the service and finished"
   it.each(PROFILES)("are valid for Mustang, the PDF and the XML, by no rule complained of: %s", (profile) => {
     const expected = files.filter((file) => file.profile === profile);
     expect(expected).toHaveLength(INVOICES_PER_PROFILE);
-    for (const { name } of expected)
-      expect([name, byMustang.get(name)]).toEqual([name, { pdf: "valid", xml: "valid", rules: [] }]);
+    for (const { name } of expected) {
+      const { pdf, xml, rules } = byMustang.get(name) ?? {};
+      expect([name, pdf, xml, rules?.filter((rule) => profile === "XRECHNUNG" || !OF_XRECHNUNG.test(rule))]).toEqual([
+        name,
+        "valid",
+        "valid",
+        [],
+      ]);
+    }
+  });
+});
+
+describe("an invoice that is damaged", () => {
+  const everySixth = SEEDS.filter((seed) => seed % 6 === 0);
+
+  it.each(PROFILES)("is refused when a total is a cent too high: %s", async (profile) => {
+    for (const seed of everySixth) {
+      const invoice = generatedInvoice(profile, seed);
+      const pdf = await rendered(profile, seed, invoiceXml({ ...invoice, gross: invoice.gross + 1n }));
+      const finished = await finishEInvoice(pdf, { format: formatOf(profile), profile });
+      const rules = finished.ok ? [] : finished.findings.map(({ rule }) => rule);
+      expect(rules.filter((rule) => /^BR-(FXEXT-)?CO-1[56]$/.test(rule))).not.toEqual([]);
+    }
+  });
+
+  it.each(PROFILES)("is refused when no attachment has the right name: %s", async (profile) => {
+    for (const name of ["invoice.xml", "zugferd-invoice.xml", "ZUGFeRD-invoice.xml", "Factur-X.xml"]) {
+      const xml = invoiceXml(generatedInvoice(profile, 1));
+      const finished = await finishEInvoice(await rendered(profile, 1, xml, { name }), { format: formatOf(profile) });
+      expect(finished).toMatchObject({ ok: false, findings: [{ rule: "attachment-name" }] });
+    }
+  });
+
+  it.each(PROFILES)("is refused when the XML has another profile than is wanted: %s", async (profile) => {
+    const pdf = await rendered(profile, 2, invoiceXml(generatedInvoice(profile, 2)));
+    for (const wanted of PROFILES.filter((other) => other !== profile && formatOf(other) === formatOf(profile))) {
+      const finished = await finishEInvoice(pdf, { format: formatOf(profile), profile: wanted });
+      expect(finished).toMatchObject({ ok: false, findings: [{ rule: "profile" }] });
+    }
+    const xml = invoiceXml(generatedInvoice(profile, 2)).replace(
+      /urn:[^<]+(?=<\/ram:ID><\/ram:Guideline)/,
+      "urn:cen.eu:en16931:2018",
+    );
+    const unknown = await finishEInvoice(await rendered(profile, 2, xml), { format: formatOf(profile) });
+    expect(unknown).toMatchObject({ ok: false, findings: [{ rule: "profile" }] });
   });
 });

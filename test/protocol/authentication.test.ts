@@ -1,6 +1,4 @@
-/**
- * API tokens: which settings are valid, and which candidates match.
- */
+/** API tokens: which settings are valid, and which candidates match. */
 import { describe, expect, it } from "vitest";
 import { authenticateCaller, parseNamedTokens, parseTokens, validateToken } from "../../protocol/authentication.ts";
 import { SettingError } from "../../rules/settings.ts";

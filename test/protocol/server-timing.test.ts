@@ -1,6 +1,4 @@
-/**
- * `Server-Timing`: how phases are written, and which fields of a backend are passed on.
- */
+/** `Server-Timing`: how phases are written, and which fields of a backend are passed on. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { joinServerTimings, parseServerTiming, serverTiming } from "../../protocol/server-timing.ts";

@@ -1,6 +1,4 @@
-/**
- * W3C Trace Context: what of `traceparent` and `tracestate` is accepted, and what is passed on.
- */
+/** W3C Trace Context: what of `traceparent` and `tracestate` is accepted, and what is passed on. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {

@@ -1,6 +1,4 @@
-/**
- * Objects that Typst would turn into dates: they are rejected if and only if the slow validator rejects them.
- */
+/** Objects that Typst would turn into dates: they are rejected if and only if the slow validator rejects them. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";

@@ -1,6 +1,4 @@
-/**
- * The published key pattern in other engines, adapted as docs/client.md describes.
- */
+/** The published key pattern in other engines, adapted as docs/client.md describes. */
 import { spawnSync } from "node:child_process";
 import fc from "fast-check";
 import { expect, it } from "vitest";

@@ -1,6 +1,4 @@
-/**
- * Text of the caller in a response: always encodable, never long.
- */
+/** Text of the caller in a response: always encodable, never long. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { escapeLoneSurrogates, quote, shorten, shortenPath } from "../../rules/quote.ts";

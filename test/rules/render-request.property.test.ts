@@ -1,6 +1,4 @@
-/**
- * The request parser against the slow validator: the same verdict on generated, mutated, cut and random bodies.
- */
+/** The request parser against the slow validator: the same verdict on generated, mutated, cut and random bodies. */
 import fc, { type Arbitrary } from "fast-check";
 import { describe, expect, it } from "vitest";
 import { DEFAULT_LIMITS, type Limits } from "../../rules/limits.ts";

@@ -1,6 +1,4 @@
-/**
- * What is checked before the JSON: the declared length, the media type, and the size of the body as it arrives.
- */
+/** What is checked before the JSON: the declared length, the media type, and the size of the body as it arrives. */
 import { describe, expect, it } from "vitest";
 import { BodyCollector } from "../../protocol/body-collector.ts";
 import { declaredSize, validateDeclaredSize } from "../../rules/declared-size.ts";

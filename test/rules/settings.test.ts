@@ -1,6 +1,4 @@
-/**
- * Integer settings, and the limits that are read as such.
- */
+/** Integer settings, and the limits that are read as such. */
 import { describe, expect, it } from "vitest";
 import { DEFAULT_LIMITS, LIMIT_SETTINGS, limitsFingerprint, limitsFrom, MAX_KEYS } from "../../rules/limits.ts";
 import { PROBLEMS } from "../../rules/problem.ts";

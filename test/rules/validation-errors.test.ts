@@ -1,6 +1,4 @@
-/**
- * The field errors of a request: each type, their order, their number, their prose, and the code of the problem.
- */
+/** The field errors of a request: each type, their order, their number, their prose, and the code of the problem. */
 import { describe, expect, it } from "vitest";
 import { ERROR_TYPES, type ErrorType } from "../../rules/validation-errors.ts";
 import { bodyOf, errorsOf, problemOf } from "../support/rules/bodies.ts";

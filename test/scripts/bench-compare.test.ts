@@ -1,6 +1,4 @@
-/**
- * What `npm run bench` calls worse: by direction and beyond the noise.
- */
+/** What `npm run bench` calls worse: by direction and beyond the noise. */
 import { expect, it } from "vitest";
 import { cellOf, markdown, NOISE, type Table, worsenings } from "../../bench/report.ts";
 

@@ -30,13 +30,14 @@ it.each([[], ["v0.0.1"], [VERSION]])("is refused for a tag that is not the versi
   expect(stderr).toContain(`is not v${VERSION}`);
 });
 
-it("a release has both packages of this version, with their checksums and the repository of their provenance", async () => {
+it("a release has the packages of this version, with their checksums and the repository of their provenance", async () => {
   const target = await makeTemporaryFolder("release-");
   await execa(process.execPath, ["scripts/build-packages.ts", target], {
     cwd: PROJECT,
     env: { PACKAGE_REPOSITORY: "git+https://forge.example/team/service.git", NODE_DISABLE_COMPILE_CACHE: "1" },
   });
-  const archives = [`document-rendering-${VERSION}.tgz`, `document-rendering-client-${VERSION}.tgz`];
+  const names = ["document-rendering", "document-rendering-client", "document-rendering-e-invoice"];
+  const archives = names.map((name) => `${name}-${VERSION}.tgz`);
   expect((await readdir(target)).toSorted()).toEqual(["SHA256SUMS", ...archives]);
   const sums = await readFile(join(target, "SHA256SUMS"), "utf8");
   for (const archive of archives) {

@@ -44,8 +44,8 @@ beforeAll(async () => {
 /** Everything of an answer that does not differ from one to the next. */
 async function answerOf(edge: { readonly url: URL }, path: string, init: RequestInit = {}) {
   const response = await fetch(new URL(path, edge.url), init);
-  // The entity tags of `npm start` depend on the time of the file. The others are of Miniflare or differ by request.
-  const omitted = ["etag", "cf-cache-status", "x-request-id", "date", "connection"];
+  // Of Miniflare, or different for each request.
+  const omitted = ["cf-cache-status", "x-request-id", "date", "connection"];
   return {
     status: response.status,
     headers: Object.fromEntries([...response.headers].filter(([name]) => !omitted.includes(name))),
@@ -55,7 +55,7 @@ async function answerOf(edge: { readonly url: URL }, path: string, init: Request
 
 async function staticPaths(): Promise<string[]> {
   const entries = await readdir(STATIC, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile() && !entry.name.endsWith(".tmp"));
+  const files = entries.filter((entry) => entry.isFile() && !/^\.|\.(?:tmp|br|gz)$/.test(entry.name));
   return files.map((entry) => join(entry.parentPath, entry.name).slice(STATIC.pathname.length));
 }
 
@@ -75,6 +75,21 @@ describe("the edge in workerd alone", () => {
         expect(one.body.equals(other.body), path).toBe(true);
       }
     }
+  });
+
+  it("sends text in the smallest form that is accepted, with an entity tag of its own", async () => {
+    const path = "/playground/playground.js";
+    const answers = ["br, gzip", "gzip;q=0.5", "br;q=0, identity", ""].map(async (accepted) => {
+      const answer = await fetch(new URL(path, built.url), { headers: { "Accept-Encoding": accepted } });
+      const { headers } = answer;
+      return [headers.get("Content-Encoding"), headers.get("ETag"), headers.get("Vary"), await answer.text()];
+    });
+    const [brotli, gzip, refused, plain] = await Promise.all(answers);
+    const text = await readFile(join(STATIC.pathname, path), "utf8");
+    expect(brotli).toEqual(["br", expect.stringMatching(/^"\w+-br"$/), "Accept-Encoding", text]);
+    expect(gzip).toEqual(["gzip", expect.stringMatching(/^"\w+-gzip"$/), "Accept-Encoding", text]);
+    expect(refused).toEqual([null, expect.stringMatching(/^"\w+"$/), "Accept-Encoding", text]);
+    expect(plain).toEqual(refused);
   });
 
   it("answers 304 to the entity tag that it gave, alone or in a list, weak or strong", async () => {

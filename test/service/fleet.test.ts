@@ -28,8 +28,16 @@ async function occupied(url: string): Promise<number> {
 }
 
 describe("under load", () => {
+  /** Two backends that each of these tests leaves as it has found them. */
+  let pair: TestFleet;
+
+  beforeAll(async () => {
+    pair = await TestFleet.start({ backends: 2, backendSettings: backendEnvironment() });
+    return () => pair.stop();
+  });
+
   it("one of two backends can be killed and come back, again and again", async () => {
-    const fleet = await startFleet(2);
+    const fleet = pair;
     const load = new Load(CLIENTS, () => fleet.edge.url);
     for (const index of [0, 1, 0]) {
       await load.more(RENDERS_BETWEEN);
@@ -100,7 +108,7 @@ describe("under load", () => {
   });
 
   it("the token of a caller can be replaced", async () => {
-    const fleet = await startFleet(1);
+    const fleet = pair;
     let edge = fleet.edge;
     let token = API_TOKEN;
     const load = new Load(
@@ -124,7 +132,7 @@ describe("under load", () => {
   });
 
   it("a client that reads slowly and one that sends slowly delay no others", async () => {
-    const fleet = await startFleet(2);
+    const fleet = pair;
     const squares =
       '{"source":"#for n in range(12000) { place(dx: calc.rem(n, 90) * 1pt, square(size: 1pt)) }","output":{"format":"svg"}}';
     const open = async (head: Readonly<Record<string, string>>, body: string) => {

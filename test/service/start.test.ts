@@ -208,7 +208,7 @@ describe("npm start", () => {
     expect(await service.ended).toBe(1);
     const lines = service.errors().split("\n");
     expect(lines.filter((line) => !/^$|^WARNING: /.test(line))).toEqual([
-      `The work directory ${workDirectory} has lost "claim": the backend ends. Start it again.`,
+      `"claim" is missing from the work directory ${workDirectory}: the backend stops. Start it again.`,
       "The backend has exited (exit code 1).",
     ]);
     expect(await temporary(service)).toEqual([]);

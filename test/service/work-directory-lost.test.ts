@@ -52,7 +52,7 @@ async function endOf({ process, errorText }: LocalBackend): Promise<{ exitCode: 
 
 const lossOf = (name: string, workDirectory: string) => ({
   exitCode: 1,
-  errors: [`The work directory ${workDirectory} has lost "${name}": the backend ends. Start it again.`],
+  errors: [`"${name}" is missing from the work directory ${workDirectory}: the backend stops. Start it again.`],
 });
 
 /** The folder of the root that holds the libraries of Typst; the pinned release is static and has none. */
@@ -75,7 +75,10 @@ describe("a work directory that loses something", () => {
       const backend = await start(workDirectory, { SERVICE_SANDBOX: mode });
       await rm(join(workDirectory, name), { recursive: true });
       const { exitCode, errors } = await endOf(backend);
-      expect([exitCode, errors]).toEqual([1, [expect.stringMatching(/^The work directory .* has lost "[^"]+": /)]]);
+      expect([exitCode, errors]).toEqual([
+        1,
+        [expect.stringMatching(/^"[^"]+" is missing from the work directory .*: /)],
+      ]);
     },
   );
 

@@ -1,6 +1,4 @@
-/**
- * What must be true of every schedule, one function each. A function returns what is wrong, or null.
- */
+/** What must be true of every schedule, one function each. A function returns what is wrong, or null. */
 import {
   MIN_ATTEMPT_MILLISECONDS,
   PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS,

@@ -1,6 +1,4 @@
-/**
- * `npm run simulate`: carries out schedules, one seed after another, until an invariant is broken.
- */
+/** `npm run simulate`: carries out schedules, one seed after another, until an invariant is broken. */
 import { parseArgs } from "node:util";
 import { makeSchedule } from "./schedule.ts";
 import { shrink } from "./shrink.ts";

@@ -1,6 +1,4 @@
-/**
- * One schedule carried out: edges, backends and the network between them, in virtual time.
- */
+/** One schedule carried out: edges, backends and the network between them, in virtual time. */
 import { Disturbances, type RequestFacts } from "./facts.ts";
 import { AT_THE_END, OF_A_PROCESS, OF_A_REQUEST, OF_AN_EDGE } from "./invariants.ts";
 import { Link } from "./network.ts";

@@ -1,6 +1,4 @@
-/**
- * Templates and files that are small when sent, and large or endless when processed.
- */
+/** Templates and files that are small when sent, and large or endless when processed. */
 import { crc32, deflateSync, gzipSync } from "node:zlib";
 
 /** Runs longer than any test, in constant memory (79 MB after 2 s and after 8 s). */

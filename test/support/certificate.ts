@@ -1,6 +1,4 @@
-/**
- * Makes self-signed certificates (RFC 5280) with any dates and names, for tests of clients that must check both.
- */
+/** Makes self-signed certificates (RFC 5280) with any dates and names, for tests of clients that must check both. */
 import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
 
 export interface TestCertificate {

@@ -1,6 +1,4 @@
-/**
- * The link to a server, which a test can disturb. The server keeps running and knows nothing of it.
- */
+/** The link to a server, which a test can disturb. The server keeps running and knows nothing of it. */
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { LOOPBACK } from "../../scripts/local-service.ts";
 import { listenOnLoopback } from "./loopback-server.ts";

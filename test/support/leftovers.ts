@@ -1,6 +1,4 @@
-/**
- * The check that renders leave nothing behind: no processes, render directories, slots or temporary space.
- */
+/** The check that renders leave nothing behind: no processes, render directories, slots or temporary space. */
 import { expect } from "vitest";
 import { processesOf } from "./processes.ts";
 import type { TestBackend } from "./test-backend.ts";

@@ -1,6 +1,4 @@
-/**
- * A parser of the Prometheus text format 0.0.4, stricter than a scraper: everything unknown is an error.
- */
+/** A parser of the Prometheus text format 0.0.4, stricter than a scraper: everything unknown is an error. */
 
 export interface MetricSample {
   readonly name: string;

@@ -1,6 +1,4 @@
-/**
- * A registry of Typst packages on the loopback interface, with real archives made by the tests.
- */
+/** A registry of Typst packages on the loopback interface, with real archives made by the tests. */
 import { createServer, type ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import { packTar, type TarEntry } from "modern-tar";

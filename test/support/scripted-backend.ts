@@ -1,6 +1,4 @@
-/**
- * An origin that a test scripts: what it does with a render once the whole body is there.
- */
+/** An origin that a test scripts: what it does with a render once the whole body is there. */
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
 import { CALLER_HEADER, PROBE_CALLER } from "../../protocol/headers.ts";
 import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";

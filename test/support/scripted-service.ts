@@ -12,6 +12,15 @@ import { closeServer, listenOnLoopback } from "./loopback-server.ts";
 export interface ScriptedService {
   readonly url: string;
   readonly requests: IncomingMessage[];
+  /** Of the render requests, in the order in which they were complete. */
+  readonly bodies: SentRequest[];
+}
+
+/** What a render request carries, as far as tests look at it. */
+export interface SentRequest {
+  readonly source: string;
+  readonly files: Readonly<Record<string, { readonly encoding: string; readonly content: string }>>;
+  readonly data?: unknown;
 }
 
 const ETAG = '"of-a-test"';
@@ -21,6 +30,7 @@ export async function startScriptedService(
   answer: (response: ServerResponse, count: number) => void,
 ): Promise<ScriptedService> {
   const requests: IncomingMessage[] = [];
+  const bodies: SentRequest[] = [];
   let renders = 0;
   const server = createServer((request, response) => {
     // As a service of a version that does not say what it has.
@@ -35,11 +45,16 @@ export async function startScriptedService(
       return;
     }
     request.on("error", () => {});
-    request.resume().once("end", () => answer(response, ++renders));
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.once("end", () => {
+      bodies.push(JSON.parse(Buffer.concat(chunks).toString("utf8")));
+      answer(response, ++renders);
+    });
   });
   const { origin } = await listenOnLoopback(server);
   onTestFinished(() => closeServer(server));
-  return { url: origin, requests };
+  return { url: origin, requests, bodies };
 }
 
 export function sendPdf(response: ServerResponse): void {

@@ -1,6 +1,4 @@
-/**
- * A backend that a test controls: it reads bodies, answers when the test tells it to, and counts.
- */
+/** A backend that a test controls: it reads bodies, answers when the test tells it to, and counts. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { closeServer, listenOnLoopback } from "./loopback-server.ts";
 

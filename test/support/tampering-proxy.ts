@@ -1,6 +1,4 @@
-/**
- * A proxy in front of a service that changes answers, as misconfigured ones do, by HTTP or by TLS.
- */
+/** A proxy in front of a service that changes answers, as misconfigured ones do, by HTTP or by TLS. */
 import {
   createServer,
   type IncomingHttpHeaders,

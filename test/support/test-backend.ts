@@ -29,6 +29,7 @@ export interface TestBackend {
   readonly url: URL;
   readonly workDirectory: string;
   readonly server: Server;
+  announceStop(): void;
   startDraining(): void;
   findCapabilities(): Promise<void>;
   /** Sends a render request as the edge does. */
@@ -81,7 +82,12 @@ export async function startTestBackend(
   });
   if (settings.sandboxChoice === "auto") throw new Error("a test names its sandbox");
   const sandbox = await openSandbox(settings, settings.sandboxChoice, launcher);
-  const { app, startDraining, findCapabilities }: Backend = buildBackend(settings, "0.15.1", sandbox, launcher);
+  const { app, announceStop, startDraining, findCapabilities }: Backend = buildBackend(
+    settings,
+    "0.15.1",
+    sandbox,
+    launcher,
+  );
   const logged: object[] = [];
   const child = app.log.child.bind(app.log);
   app.log.child = (...options: Parameters<typeof child>) => {
@@ -97,6 +103,7 @@ export async function startTestBackend(
     url,
     workDirectory,
     server: app.server,
+    announceStop,
     startDraining,
     findCapabilities,
     render,

@@ -196,8 +196,11 @@ export interface LoadResult {
 /** A page of a size that no other request has, so that an answer for another request is noticed. */
 const SOURCE = "#set page(width: data.width * 1pt, height: data.height * 1pt, margin: 0pt)\n#data.width";
 
-/** After each render of a client, or starting backends would wait for the processor behind renders that show nothing more. */
-const PAUSE_MILLISECONDS = 50;
+/**
+ * After each render, its client pauses for this long and at least for as long as the render took. Otherwise starting backends would
+ * wait for the processor behind renders that show nothing more.
+ */
+const MIN_PAUSE_MILLISECONDS = 100;
 
 /** Clients that render one document after another until they are told to stop. */
 export class Load {
@@ -217,9 +220,10 @@ export class Load {
     this.#ended = Array.from({ length: clients }, () => 0);
     this.#running = this.#ended.map(async (_none, client) => {
       while (!this.#isOver) {
+        const began = performance.now();
         await this.#renderOne(token());
         this.#ended[client] = (this.#ended[client] ?? 0) + 1;
-        await delay(PAUSE_MILLISECONDS);
+        await delay(Math.max(MIN_PAUSE_MILLISECONDS, performance.now() - began));
       }
     });
   }

@@ -1,6 +1,4 @@
-/**
- * A sandbox for a test, without a backend, to observe Typst inside it from the host.
- */
+/** A sandbox for a test, without a backend, to observe Typst inside it from the host. */
 import { inject, onTestFinished } from "vitest";
 import { Launcher } from "../../backend/launcher/launcher.ts";
 import { findEmptyNetwork } from "../../backend/sandbox/empty-network.ts";

@@ -1,6 +1,4 @@
-/**
- * The whole service for a test: the backend as its own process and the edge in workerd, over real sockets.
- */
+/** The whole service for a test: the backend as its own process and the edge in workerd, over real sockets. */
 import { inject } from "vitest";
 import {
   type LocalBackend,

@@ -1,6 +1,4 @@
-/**
- * A collector of OpenTelemetry traces: takes OTLP over HTTP in JSON, as a real one does, and keeps the spans.
- */
+/** A collector of OpenTelemetry traces: takes OTLP over HTTP in JSON, as a real one does, and keeps the spans. */
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import { json } from "node:stream/consumers";
 import { array, looseObject, number, optional, parse, string, union } from "valibot";

@@ -1,6 +1,4 @@
-/**
- * SVG as Typst itself writes it, without the service.
- */
+/** SVG as Typst itself writes it, without the service. */
 import { execFile } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

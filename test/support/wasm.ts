@@ -1,6 +1,4 @@
-/**
- * WASM plugins, byte by byte: the smallest modules that Typst loads, with one function `run` that never returns.
- */
+/** WASM plugins, byte by byte: the smallest modules that Typst loads, with one function `run` that never returns. */
 
 /** Opcodes and value types of the WebAssembly core specification. */
 const I32 = 0x7f;

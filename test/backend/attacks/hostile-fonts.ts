@@ -1,6 +1,4 @@
-/**
- * Fonts that lie, and fonts that are too much: made of a sound one, table by table.
- */
+/** Fonts that lie, and fonts that are too much: made of a sound one, table by table. */
 import { collectionHeader, fontAt, fontOf, tablesOf, withTables } from "../../support/fonts.ts";
 
 /** What the largest unsigned numbers of 16 and 32 bits are to a parser: a count, a length or an offset without an end. */

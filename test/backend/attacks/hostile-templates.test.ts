@@ -5,7 +5,7 @@
  * smaller than in production, so each attack takes seconds. What stops each attack is known, and so is its error code.
  */
 import { existsSync } from "node:fs";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import {
   anchorBomb,
   compressedSpaces,
@@ -22,7 +22,7 @@ import { expectNothingLeft } from "../../support/leftovers.ts";
 import { readPdf } from "../../support/pdf-reader.ts";
 import { type ContractCode, expectProblem } from "../../support/problems.ts";
 import { binaryFile, type SentFile, textFile } from "../../support/request-files.ts";
-import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
+import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
 import { growingPlugin, loopingPlugin } from "../../support/wasm.ts";
 
 /** Much longer than an ordinary render takes, even on a busy machine. */
@@ -52,8 +52,17 @@ interface Attack extends Template {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-function startLimitedBackend(settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
-  return startTemporaryBackend({ ...LIMITS, ...settings });
+/** By their settings. Tests share them, because none leaves anything behind. */
+const backends = new Map<string, Promise<TestBackend>>();
+afterAll(async () => {
+  for (const backend of backends.values()) await (await backend).close();
+});
+
+function limitedBackend(settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
+  const key = JSON.stringify(settings);
+  const backend = backends.get(key) ?? startTestBackend({ ...LIMITS, ...settings });
+  backends.set(key, backend);
+  return backend;
 }
 
 async function expectOrdinaryRender(backend: TestBackend): Promise<void> {
@@ -64,7 +73,7 @@ async function expectOrdinaryRender(backend: TestBackend): Promise<void> {
 /** Runs an attack beside an ordinary render; expects the code, not before its time, and nothing left. */
 async function expectStopped(attack: Attack, code: ContractCode): Promise<void> {
   const { control, settings = {}, ...body } = attack;
-  const backend = await startLimitedBackend(settings);
+  const backend = await limitedBackend(settings);
   expect((await backend.render({ ...body, ...control })).status).toBe(200);
   const started = performance.now();
   const [{ problem, seconds }] = await Promise.all([
@@ -180,7 +189,7 @@ describe("a template does not read", () => {
   ])("%s", (_what, attack) => expectPatientlyStopped(attack, "template_compile_failed"));
 
   it("the directory of another render, even if it knows the path", async () => {
-    const backend = await startLimitedBackend();
+    const backend = await limitedBackend();
     const victim = backend.render({ source: ENDLESS, files: { "secret.txt": textFile("the secret") } });
     await expect.poll(() => backend.projects()).toHaveLength(1);
     const [directory = ""] = await backend.projects();
@@ -194,7 +203,7 @@ describe("a template does not read", () => {
   });
 
   it("anything but its own files, which it can read", async () => {
-    const backend = await startLimitedBackend();
+    const backend = await limitedBackend();
     const source = '#assert.eq(read("/etc/passwd"), "mine")\n#assert.eq(read("etc/passwd"), "mine")';
     await backend.rendered({ source, files: { "etc/passwd": textFile("mine") } });
   });
@@ -379,7 +388,7 @@ describe("a template that makes too much is stopped by the limits of its output"
   });
 
   it("and 64 large pages within the limits are rendered", async () => {
-    const backend = await startLimitedBackend(PATIENT);
+    const backend = await limitedBackend(PATIENT);
     const source = "#set page(width: 1500pt, height: 1500pt)\n#for i in range(64) { [#i]; pagebreak(weak: true) }";
     const [answer] = await Promise.all([backend.render({ source, output: ZIP_OF_PNG }), expectOrdinaryRender(backend)]);
     expect(answer.status).toBe(200);

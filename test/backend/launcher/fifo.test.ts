@@ -1,6 +1,4 @@
-/**
- * A text through a FIFO: the reader gets the whole of it or never its end. The readers are real processes.
- */
+/** A text through a FIFO: the reader gets the whole of it or never its end. The readers are real processes. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";

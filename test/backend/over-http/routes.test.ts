@@ -272,10 +272,15 @@ describe("operators", () => {
     expect(await answer.json()).toEqual({ status: "ok", typst: "0.15.1", sandbox: "bubblewrap" });
   });
 
-  it("see readiness until draining begins", async () => {
+  it("see readiness until the backend is about to stop, and that it still renders until it drains", async () => {
     const draining = await startTemporaryBackend();
-    expect((await draining.fetch("/ready")).status).toBe(200);
+    expect(await (await draining.fetch("/ready")).json()).toEqual({ status: "ready" });
+    draining.announceStop();
+    await expectProblem(await draining.fetch("/ready"), "service_unavailable");
+    const answer = await draining.render({ source: "x" });
+    expect([answer.status, answer.headers.get("X-Service-Load")?.endsWith(",draining")]).toEqual([200, true]);
     draining.startDraining();
+    draining.announceStop();
     await expectProblem(await draining.fetch("/ready"), "service_unavailable");
     await expectProblem(await draining.render({ source: "x" }), "service_unavailable");
     expect((await draining.fetch("/health")).status).toBe(200);

@@ -25,7 +25,7 @@ const ENDS: [SandboxMode, string, ProgramEnd, object][] = [
   ["landlock", "its own complaint", exited(1, "setpriv: landlock"), sandboxFailed("exit code 1")],
   ["none", "a success", exited(0), { kind: "exited", exitCode: 0 }],
   ["none", "a signal", signalled("SIGSEGV"), { kind: "signalled", signal: "SIGSEGV" }],
-  ["none", "what others call a complaint", exited(1, "bwrap: x"), { kind: "exited", exitCode: 1 }],
+  ["none", "an error message that begins with bwrap", exited(1, "bwrap: x"), { kind: "exited", exitCode: 1 }],
   ["none", "a library that is missing", exited(127), sandboxFailed("exit code 127")],
 ];
 

@@ -331,6 +331,16 @@ describe("a sandbox tells Typst of an output directory", () => {
   });
 });
 
+it("what works is not named as the obstacle", async () => {
+  const { sandbox } = await openTestSandbox("bubblewrap");
+  expect(await sandbox.findObstacle()).toMatch(/^bubblewrap works, so the cause is elsewhere/);
+});
+
+it("the root of a sandbox is among the files that a render needs", async () => {
+  const { settings, sandbox } = await openTestSandbox("bubblewrap");
+  expect(sandbox.workFiles).toContain(join(settings.workDirectory, "sandbox-root"));
+});
+
 it.each([
   ["the superuser with all capabilities", "000001ffffffffff", true, true],
   ["the superuser that may not empty it, so that it does not serve", "0000000000000001", true, true],
@@ -367,6 +377,14 @@ describe("the limits of a render", () => {
 
   it("are the same by ulimit and, where the shell has none, by prlimit", async () => {
     expect(await limitsUnder("/bin/false")).toBe(await limitsUnder("/bin/sh"));
+  });
+
+  it.each(["-v", "-S -t", "-H -t", "-f", "-n"])("are set by prlimit if the shell ignores ulimit %s", async (option) => {
+    const shell = join(await makeTemporaryFolder("shell-test-"), "sh");
+    const script = `exec /bin/sh -c "$(printf '%s' "$2" | sed 's/ulimit ${option} [0-9]* && //')"`;
+    await writeFile(shell, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    const { shellCommands, prefix } = await chooseResourceLimits(settings, shell);
+    expect([shellCommands, prefix[0]]).toEqual([[], settings.prlimitPath]);
   });
 
   it("must be set by something", async () => {

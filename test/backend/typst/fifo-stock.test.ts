@@ -1,6 +1,4 @@
-/**
- * The stock of FIFOs, with the real launcher and the real mkfifo.
- */
+/** The stock of FIFOs, with the real launcher and the real mkfifo. */
 import { mkdir, mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,6 +1,4 @@
-/**
- * The directories of renders: which ones serve another render, and which ones never do.
- */
+/** The directories of renders: which ones serve another render, and which ones never do. */
 import { describe, expect, it, onTestFinished } from "vitest";
 import { DISCARD_OUTPUT, type TypstProcess } from "../../../backend/typst/process.ts";
 import { TypstSupervisor } from "../../../backend/typst/supervisor.ts";

@@ -60,6 +60,15 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
+const lateBody = () =>
+  new ReadableStream({
+    async pull(controller) {
+      await scheduler.wait(10);
+      controller.enqueue(new Uint8Array(1));
+      controller.close();
+    },
+  });
+
 const isProbe = ({ headers }: Sent) => headers.get("X-Service-Caller") === "edge-probe";
 
 describe("a render", () => {
@@ -127,6 +136,7 @@ describe("a probe", () => {
 
   it.each([
     ["an answer of as many bytes as a probe may have", () => pdf("x".repeat(65_536)), []],
+    ["an answer whose body comes later than its head", () => pdf(lateBody()), []],
     ["an answer without a body", () => new Response(null, { headers: { "Content-Type": "application/pdf" } }), []],
     ["an answer that is too long", () => pdf("x".repeat(65_537)), ["probe: Error: the answer is too long or too slow"]],
     ["none", unreachable, ["probe: Error: connection refused"]],

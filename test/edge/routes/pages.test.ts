@@ -17,6 +17,7 @@ const PAGES = [
       ["/playground/icon.svg", "image/svg+xml"],
       ["/playground/playground.css", STYLE],
       ["/playground/playground.js", SCRIPT],
+      ["/playground/missing-fonts.js", SCRIPT],
       ["/playground/pdf-viewer.css", STYLE],
       ["/playground/pdf-viewer.js", SCRIPT],
       ["/playground/schema-worker.js", SCRIPT],

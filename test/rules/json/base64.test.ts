@@ -1,6 +1,4 @@
-/**
- * Base64: text is accepted if and only if decoding and encoding it returns the same text.
- */
+/** Base64: text is accepted if and only if decoding and encoding it returns the same text. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { base64DecodedSize } from "../../../rules/json/base64.ts";

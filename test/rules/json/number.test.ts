@@ -1,6 +1,4 @@
-/**
- * Numbers that Typst rejects, found without parsing them, compared with arithmetic on big integers.
- */
+/** Numbers that Typst rejects, found without parsing them, compared with arithmetic on big integers. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isReadByTypst } from "../../../rules/json/number.ts";

@@ -1,6 +1,4 @@
-/**
- * What the rules assume about Typst's JSON parser, compared with Typst itself on thousands of texts.
- */
+/** What the rules assume about Typst's JSON parser, compared with Typst itself on thousands of texts. */
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { errorsOf, problemOf } from "../../support/rules/bodies.ts";

@@ -1,6 +1,4 @@
-/**
- * UTF-8: the validator against the platform's decoder, and invalid UTF-8 in every part of a request.
- */
+/** UTF-8: the validator against the platform's decoder, and invalid UTF-8 in every part of a request. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { JsonCursor } from "../../../rules/json/cursor.ts";

@@ -1,6 +1,4 @@
-/**
- * Bodies for the tests: text as bytes, and bytes at any alignment in memory.
- */
+/** Bodies for the tests: text as bytes, and bytes at any alignment in memory. */
 import { DEFAULT_LIMITS, type Limits } from "../../../rules/limits.ts";
 import type { Problem } from "../../../rules/problem.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";

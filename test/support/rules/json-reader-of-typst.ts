@@ -1,6 +1,4 @@
-/**
- * Runs Typst's JSON parser on many texts at once.
- */
+/** Runs Typst's JSON parser on many texts at once. */
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,6 +1,4 @@
-/**
- * A real PCRE engine: GNU grep's `-P`.
- */
+/** A real PCRE engine: GNU grep's `-P`. */
 import { spawnSync } from "node:child_process";
 
 /**

@@ -1,6 +1,4 @@
-/**
- * Bodies with every kind of field, by name: an accepted one, one with field errors, one over the size limits.
- */
+/** Bodies with every kind of field, by name: an accepted one, one with field errors, one over the size limits. */
 
 const DEEP = `${'{"k":['.repeat(63)}"\u{1f600}"${"]}".repeat(63)}`;
 

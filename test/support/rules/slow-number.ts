@@ -1,6 +1,4 @@
-/**
- * Which numbers Typst's JSON parser rejects, computed with big integers: every step of its arithmetic is explicit.
- */
+/** Which numbers Typst's JSON parser rejects, computed with big integers: every step of its arithmetic is explicit. */
 
 const MAX_UINT64 = 2n ** 64n - 1n;
 /** The least integer that rounds to infinity: half a unit in the last place above the largest double. */

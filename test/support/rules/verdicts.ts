@@ -1,6 +1,4 @@
-/**
- * The verdicts of the fast and of the slow parser side by side.
- */
+/** The verdicts of the fast and of the slow parser side by side. */
 import { isDeepStrictEqual } from "node:util";
 import type { StringSpan } from "../../../rules/json/string.ts";
 import type { Limits } from "../../../rules/limits.ts";

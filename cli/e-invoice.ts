@@ -1,0 +1,105 @@
+/**
+ * `--e-invoice`: finishes the document that the service has made, by the package of docs/e-invoices.md, which is loaded only
+ * then. It is a package of its own: validators and rules are larger than the command itself.
+ */
+import { Option } from "@commander-js/extra-typings";
+import type { EInvoiceFormat, Finding, ProfileName } from "../e-invoice/e-invoice.ts";
+import { CommandError, EXIT_CODES } from "./exit-codes.ts";
+import type { OutputFlags } from "./output-options.ts";
+import { printableLine } from "./terminal.ts";
+import { VERSION } from "./version.ts";
+
+const FORMATS = ["factur-x", "xrechnung"] as const satisfies readonly EInvoiceFormat[];
+const PROFILES = {
+  minimum: "MINIMUM",
+  "basic-wl": "BASIC WL",
+  basic: "BASIC",
+  en16931: "EN 16931",
+  extended: "EXTENDED",
+} as const satisfies Record<string, ProfileName>;
+const PROFILE_NAMES = [
+  "minimum",
+  "basic-wl",
+  "basic",
+  "en16931",
+  "extended",
+] as const satisfies readonly (keyof typeof PROFILES)[];
+
+export const E_INVOICE_OPTION = new Option(
+  "--e-invoice <format>",
+  "check the attached XML, and finish the PDF as an e-invoice; factur-x is also ZUGFeRD",
+).choices(FORMATS);
+export const PROFILE_OPTION = new Option(
+  "--profile <name>",
+  "with --e-invoice factur-x: the profile that it must have",
+).choices(PROFILE_NAMES);
+
+export interface EInvoiceFlags {
+  readonly eInvoice?: EInvoiceFormat | undefined;
+  readonly profile?: keyof typeof PROFILES | undefined;
+}
+
+/** Makes the finished document of one that the service has made. @throws InvalidEInvoiceError */
+export type FinishDocument = (
+  body: ReadableStream<Uint8Array>,
+  note: (line: string) => void,
+) => Promise<ReadableStream<Uint8Array>>;
+
+/** What the service has made is no valid e-invoice. */
+export class InvalidEInvoiceError extends CommandError {
+  constructor(findings: readonly Finding[]) {
+    const lines = [
+      "The e-invoice is not valid, so it was not written:",
+      ...findings.map((finding) => `  ${inWords(finding)}`),
+    ];
+    super(lines.map(printableLine).join("\n"), EXIT_CODES.template, { findings });
+  }
+}
+
+/** The flags of a document that can become an e-invoice: a PDF/A-3, unless they say which. */
+export function withEInvoiceOutput<Flags extends OutputFlags & EInvoiceFlags>(flags: Flags): Flags {
+  if (flags.eInvoice === undefined) {
+    if (flags.profile !== undefined) throw new CommandError("--profile needs --e-invoice factur-x.");
+    return flags;
+  }
+  if (flags.eInvoice === "xrechnung" && flags.profile !== undefined) {
+    throw new CommandError("--profile needs --e-invoice factur-x: XRechnung is one profile.");
+  }
+  return { ...flags, format: flags.format ?? "pdf", standards: flags.standards ?? ["a-3b"] };
+}
+
+/**
+ * Loads what finishes e-invoices; null without `--e-invoice`.
+ *
+ * @throws CommandError that says what to install
+ */
+export async function documentFinisher({ eInvoice: format, profile }: EInvoiceFlags): Promise<FinishDocument | null> {
+  if (format === undefined) return null;
+  const { finishEInvoice } = await loadPackage();
+  return async (body, note) => {
+    const pdf = new Uint8Array(await new Response(body).arrayBuffer());
+    const finished = await finishEInvoice(pdf, {
+      format,
+      ...(profile !== undefined && { profile: PROFILES[profile] }),
+    });
+    if (!finished.ok) throw new InvalidEInvoiceError(finished.findings);
+    for (const warning of finished.warnings) note(printableLine(inWords(warning)));
+    return new Blob([finished.pdf]).stream();
+  };
+}
+
+async function loadPackage(): Promise<typeof import("../e-invoice/e-invoice.ts")> {
+  try {
+    // The built command has the name of the package here (scripts/build-cli.ts).
+    return await import("../e-invoice/e-invoice.ts");
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND")) throw error;
+    throw new CommandError(
+      `--e-invoice needs the package document-rendering-e-invoice beside this one: npm install document-rendering-e-invoice@${VERSION}`,
+    );
+  }
+}
+
+function inWords({ rule, severity, place, message }: Finding): string {
+  return `${severity === "warning" ? "warning, " : ""}${rule}: ${message} (${place})`;
+}

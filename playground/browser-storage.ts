@@ -1,0 +1,30 @@
+/** Small texts that the browser keeps for the page. Where it keeps none, they last as long as the page. */
+
+/** `session`: until the tab is closed. `local`: from then on. */
+export type StorageKind = "session" | "local";
+
+const memory = new Map<string, string>();
+
+export function readStored(kind: StorageKind, key: string): string | null {
+  try {
+    return storageOf(kind).getItem(key);
+  } catch {
+    return memory.get(`${kind}:${key}`) ?? null;
+  }
+}
+
+/** @param text null removes it */
+export function writeStored(kind: StorageKind, key: string, text: string | null): void {
+  try {
+    if (text === null) storageOf(kind).removeItem(key);
+    else storageOf(kind).setItem(key, text);
+  } catch {
+    if (text === null) memory.delete(`${kind}:${key}`);
+    else memory.set(`${kind}:${key}`, text);
+  }
+}
+
+/** @throws where the browser has none */
+function storageOf(kind: StorageKind): Storage {
+  return kind === "session" ? sessionStorage : localStorage;
+}

@@ -1,0 +1,13 @@
+/** Loads the bundle that warns of missing fonts, when a document is there. */
+import type { Draft } from "./draft.ts";
+
+/** The sentences to show; none without a connection. Never rejects. */
+export async function fontWarnings(draft: Draft): Promise<readonly string[]> {
+  const address = "/playground/missing-fonts.js";
+  try {
+    const { missingFontWarnings }: typeof import("./missing-fonts.ts") = await import(address);
+    return await missingFontWarnings(draft);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,16 @@
+/**
+ * What a draft needs that neither it nor the deployment has: fonts and characters. A bundle of its own, which the page loads after the
+ * first document: nothing that is typed waits for it.
+ */
+import { describeMissing, missingFonts } from "../client/missing-fonts.ts";
+import { CAPABILITIES_PATH, parseCapabilities } from "../protocol/capabilities.ts";
+import type { Draft } from "./draft.ts";
+
+/** One sentence for each family, and one for all characters; none if the deployment does not say what it has. */
+export async function missingFontWarnings({ source, data, files }: Draft): Promise<string[]> {
+  const response = await fetch(CAPABILITIES_PATH);
+  const capabilities = response.ok ? parseCapabilities(await response.text()) : null;
+  if (capabilities === null) return [];
+  const parts = files.map(({ key, content }) => ({ key, bytes: content.bytes() }));
+  return describeMissing(missingFonts({ source, files: parts, data: data === "" ? null : data }, capabilities.fonts));
+}

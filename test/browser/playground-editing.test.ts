@@ -1,0 +1,189 @@
+/** Editing in the playground: files in tabs, names, search and completion, in a real browser. */
+import type { Browser, Page } from "playwright-core";
+import { beforeAll, describe, expect, it } from "vitest";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { expectAccessible } from "./accessibility.ts";
+import { keepPicture, openPage, startBrowser } from "./browser.ts";
+
+let service: TestService;
+let browser: Browser;
+
+beforeAll(async () => {
+  service = await startTestService();
+  const started = await startBrowser();
+  ({ browser } = started);
+  return async () => {
+    await started.stop();
+    await service.stop();
+  };
+});
+
+const openPlayground = () => openPage(browser, service.edge.url);
+const editor = (page: Page, name = "Template (Typst)") => page.getByRole("textbox", { name });
+const tab = (page: Page, name: string) => page.getByRole("tab", { name });
+const completions = (page: Page) => page.locator(".cm-tooltip-autocomplete .cm-completionLabel").allTextContents();
+
+async function addFiles(page: Page, files: Readonly<Record<string, string | Uint8Array>>): Promise<void> {
+  await tab(page, "Files").click();
+  const payloads = Object.entries(files).map(([name, content]) => {
+    return { name, mimeType: "application/octet-stream", buffer: Buffer.from(content) };
+  });
+  await page.locator("#files-input").setInputFiles(payloads);
+}
+
+const SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="10"><rect width="20" height="10"/></svg>';
+const PNG = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);
+
+describe("a file", () => {
+  it("that is text opens in a tab, and what is written there is sent and kept", async () => {
+    const page = await openPlayground();
+    await addFiles(page, { "table.csv": "a,b" });
+    await page.getByRole("button", { name: "Open table.csv" }).click();
+    await editor(page, "File table.csv").click();
+    await page.keyboard.press("ControlOrMeta+a");
+    await page.keyboard.type("c,d,e");
+    await expectAccessible(page);
+    await page.getByText("Draft kept in this browser").waitFor();
+    await page.reload();
+    await tab(page, "Files").click();
+    await expect.poll(() => page.locator("#files-list .file-size").textContent()).toBe("5 bytes");
+    await page.getByRole("button", { name: "Open table.csv" }).click();
+    expect(await editor(page, "File table.csv").textContent()).toBe("c,d,e");
+  });
+
+  it("that is an image is shown; an SVG can be edited beside its picture", async () => {
+    const page = await openPlayground();
+    await addFiles(page, { "logo.svg": SVG, "dot.png": PNG, "font.bin": Uint8Array.of(0, 1) });
+    for (const [key, width] of [
+      ["logo.svg", 20],
+      ["dot.png", 1],
+    ] as const) {
+      await tab(page, "Files").click();
+      await page.getByRole("button", { name: `Open ${key}` }).click();
+      const picture = page.getByAltText(`The file ${key}`);
+      await expect.poll(() => picture.evaluate((image: HTMLImageElement) => image.naturalWidth)).toBe(width);
+    }
+    await tab(page, "logo.svg").click();
+    await editor(page, "File logo.svg").click();
+    await page.keyboard.press("ControlOrMeta+a");
+    await page.keyboard.insertText(SVG.replace('width="20"', 'width="30"'));
+    const picture = page.getByAltText("The file logo.svg");
+    await expect.poll(() => picture.evaluate((image: HTMLImageElement) => image.naturalWidth)).toBe(30);
+    await tab(page, "Files").click();
+    await page.getByRole("button", { name: "Open font.bin" }).click();
+    await page.getByText("This file is not text").waitFor();
+  });
+
+  it("keeps its tab when it is renamed, and loses it when it is removed", async () => {
+    const page = await openPlayground();
+    await tab(page, "Files").click();
+    await page.getByRole("button", { name: "New file" }).click();
+    await editor(page, "File new.typ").click();
+    await page.keyboard.type("#let x = 1");
+    await tab(page, "Files").click();
+    await page.getByLabel("Path of file 1").fill("lib/x.typ");
+    await tab(page, "lib/x.typ").click();
+    expect(await editor(page, "File lib/x.typ").textContent()).toBe("#let x = 1");
+    await page.keyboard.press("Delete");
+    await expect.poll(() => page.getByRole("tab").count()).toBe(3);
+    await tab(page, "Files").click();
+    await page.getByRole("button", { name: "Open lib/x.typ" }).click();
+    await tab(page, "Files").click();
+    await page.getByRole("button", { name: "Remove lib/x.typ" }).click();
+    await expect.poll(() => page.getByRole("tab").count()).toBe(3);
+  });
+
+  it("whose name the rules refuse gets a better one by one click", async () => {
+    const page = await openPlayground();
+    await addFiles(page, { "größe (1).csv": "a", "groesse-1.csv": "b" });
+    await page.getByRole("button", { name: "Rename to groesse-1-2.csv" }).click();
+    expect(await page.getByLabel("Path of file 1").inputValue()).toBe("groesse-1-2.csv");
+    await expect.poll(() => page.locator("#validation").textContent()).toBe("Valid request");
+  });
+});
+
+describe("an editor", () => {
+  it("finds and replaces, and goes to a line", async () => {
+    const page = await openPlayground();
+    await editor(page).click();
+    await page.keyboard.press("Control+f");
+    await page.getByRole("textbox", { name: "Find" }).fill("items");
+    await expect.poll(() => page.locator(".cm-searchMatch").count()).toBe(3);
+    await expectAccessible(page);
+    await keepPicture(page, "find");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Control+g");
+    await page.getByLabel("Go to line").fill("5");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => page.locator(".cm-activeLineGutter").first().textContent()).toBe("5");
+    await page.keyboard.type("Here: ");
+    expect(await editor(page).textContent()).toContain("Here: ");
+  });
+
+  it("completes members of the data, of its elements in a loop, and names of files", async () => {
+    const page = await openPlayground();
+    await addFiles(page, { "logo.svg": SVG });
+    await tab(page, "Template").click();
+    await editor(page).click();
+    await page.keyboard.press("Control+End");
+    await page.keyboard.type("\n#data.");
+    await expect.poll(() => completions(page)).toEqual(["items", "name"]);
+    await page.keyboard.press("Escape");
+    await page.keyboard.type("name\n#for entry in data.items [#entry.");
+    await expect.poll(() => completions(page)).toEqual(["name", "price"]);
+    await page.keyboard.press("Escape");
+    await page.keyboard.type('name]\n#image("lo');
+    await expect.poll(() => completions(page)).toEqual(["logo.svg"]);
+    await keepPicture(page, "completion");
+  });
+
+  it("takes what is typed over a selection without a word from the page's policy", async () => {
+    const page = await openPlayground();
+    await editor(page).click();
+    await page.keyboard.press("ControlOrMeta+a");
+    await page.keyboard.type("a *b* #let c = 1");
+    expect(await editor(page).textContent()).toBe("a *b* #let c = 1");
+    await page.keyboard.press("Shift+Home");
+    await page.keyboard.type("(");
+    expect(await editor(page).textContent()).toBe("(a *b* #let c = 1)");
+    await page.keyboard.press("ControlOrMeta+z");
+    await page.keyboard.press("ControlOrMeta+a");
+    await page.keyboard.insertText("über");
+    expect(await editor(page).textContent()).toBe("über");
+  });
+});
+
+describe("typing", () => {
+  it("validates, encodes and stores no file that it does not change", async () => {
+    const page = await openPlayground();
+    const files = Array.from({ length: 64 }, (_, index) => [`f${index}.csv`, "a,b\n".repeat(20_000)] as const);
+    await addFiles(page, Object.fromEntries(files));
+    await page.getByLabel("Path of file 64").waitFor();
+    await page.getByText("Draft kept in this browser").waitFor();
+    await tab(page, "Template").click();
+    // What handles the files would be text or bytes of their size.
+    await page.evaluate(() => {
+      const large: string[] = [];
+      Reflect.set(window, "large", large);
+      const encode = TextEncoder.prototype.encode;
+      TextEncoder.prototype.encode = function (text) {
+        if ((text ?? "").length > 50_000) large.push("encode");
+        return encode.call(this, text);
+      };
+      const put = IDBObjectStore.prototype.put;
+      IDBObjectStore.prototype.put = function (...values) {
+        if (this.name === "contents") large.push("put");
+        return put.apply(this, values);
+      };
+    });
+    await editor(page).click();
+    await page.keyboard.type("Some words.");
+    await page.getByText("Saving…").waitFor({ state: "detached" });
+    await expect.poll(() => page.locator("#validation").textContent()).toBe("Valid request");
+    await page.getByText("Draft kept in this browser").waitFor();
+    expect(await page.evaluate("large")).toEqual([]);
+  });
+});

@@ -1,0 +1,223 @@
+/** Rendering in the playground: the viewer, rendering while typing, and what happens without a service, in a real browser. */
+import type { Browser, Page, Request } from "playwright-core";
+import { beforeAll, describe, expect, it } from "vitest";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { API_TOKEN } from "../support/tokens.ts";
+import { expectAccessible } from "./accessibility.ts";
+import { keepPicture, openPage, startBrowser } from "./browser.ts";
+
+let service: TestService;
+let browser: Browser;
+
+beforeAll(async () => {
+  service = await startTestService();
+  const started = await startBrowser();
+  ({ browser } = started);
+  return async () => {
+    await started.stop();
+    await service.stop();
+  };
+});
+
+const address = () => new URL(`/#token=${API_TOKEN}`, service.edge.url);
+const openPlayground = () => openPage(browser, address());
+const template = (page: Page) => page.getByRole("textbox", { name: "Template (Typst)" });
+const render = (page: Page) => page.getByRole("button", { name: "Render" }).click();
+const drawnPage = (page: Page, number: number) =>
+  page.locator(`.pdf-pages:not(.is-loading) .page[data-page-number="${number}"][data-loaded="true"]`);
+const outdated = (page: Page) => page.getByText("Outdated", { exact: true });
+const whileTyping = (page: Page) => page.getByLabel("Render while typing");
+const phase = (page: Page) => page.locator(".phase").textContent();
+
+async function writeTemplate(page: Page, text: string): Promise<void> {
+  await template(page).click();
+  await page.keyboard.press("ControlOrMeta+a");
+  await page.keyboard.insertText(text);
+}
+
+/** The bodies of the renders that a page sends, and how many were under way at once. */
+function recordRenders(page: Page) {
+  const record = { bodies: [] as string[], underWay: 0, most: 0 };
+  const isRender = (url: string) => url.endsWith("/v1/render");
+  page.on("request", (request) => {
+    if (!isRender(request.url())) return;
+    record.bodies.push(request.postData() ?? "");
+    record.underWay++;
+    record.most = Math.max(record.most, record.underWay);
+  });
+  const end = (request: Request) => {
+    if (isRender(request.url())) record.underWay--;
+  };
+  page.on("requestfinished", end);
+  page.on("requestfailed", end);
+  return record;
+}
+
+describe("the viewer", () => {
+  it("has all of 300 pages, and draws those that come into view", async () => {
+    const page = await openPlayground();
+    const pages = "#for number in range(1, 300) [\n= Page #number\n#pagebreak()]\n= The last page <end>";
+    await writeTemplate(page, `#set page(width: 100mm, height: 60mm)\n#link(<end>)[to the end]\n${pages}`);
+    await render(page);
+    await drawnPage(page, 1).waitFor();
+    expect(await page.locator(".pdfViewer .page").count()).toBe(300);
+    expect(await page.locator('.page[data-loaded="true"]').count()).toBeLessThan(20);
+    await page.getByRole("textbox", { name: "Page", exact: true }).fill("150");
+    await page.keyboard.press("Enter");
+    await drawnPage(page, 150).waitFor();
+    await expect.poll(() => drawnPage(page, 150).locator(".textLayer").textContent()).toContain("Page 150");
+    await page.getByRole("textbox", { name: "Page", exact: true }).fill("1");
+    await page.keyboard.press("Enter");
+    await page.locator('.annotationLayer a[href^="#"]').first().click();
+    await drawnPage(page, 300).waitFor();
+    await expect.poll(() => page.getByRole("textbox", { name: "Page", exact: true }).inputValue()).toBe("300");
+    await expectAccessible(page);
+  });
+
+  it("opens links in a tab of their own that cannot reach this one", async () => {
+    const page = await openPlayground();
+    await writeTemplate(page, '#link("https://example.com/")[elsewhere]');
+    await render(page);
+    const link = page.locator('.annotationLayer a[href="https://example.com/"]');
+    await link.waitFor();
+    expect(await link.getAttribute("target")).toBe("_blank");
+    expect((await link.getAttribute("rel"))?.split(" ")).toContain("noopener");
+  });
+
+  it("zooms, and keeps the zoom and the place in the next render", async () => {
+    const page = await openPlayground();
+    await writeTemplate(page, "#for number in range(1, 6) [\n= Page #number\n#pagebreak()]");
+    await render(page);
+    await drawnPage(page, 1).waitFor();
+    await page.getByLabel("Zoom", { exact: true }).selectOption("0.5");
+    await page.getByRole("button", { name: "Zoom in" }).click();
+    await expect.poll(() => page.getByLabel("Zoom", { exact: true }).inputValue()).toBe("0.6");
+    await page.getByRole("textbox", { name: "Page", exact: true }).fill("3");
+    await page.keyboard.press("Enter");
+    await drawnPage(page, 3).waitFor();
+    const scrollTop = () =>
+      page.locator(".pdf-pages:not(.is-loading)").evaluate((pages) => Math.round(pages.scrollTop));
+    const before = await scrollTop();
+    await page.locator(".pdf-pages").evaluate((pages) => pages.classList.add("is-first"));
+    await render(page);
+    await page.locator(".pdf-pages:not(.is-first, .is-loading)").waitFor();
+    expect(await scrollTop()).toBe(before);
+    expect(await page.getByLabel("Zoom", { exact: true }).inputValue()).toBe("0.6");
+  });
+});
+
+describe("the last good pages", () => {
+  it("stay after an edit and after an error, marked as outdated", async () => {
+    const page = await openPlayground();
+    await render(page);
+    await drawnPage(page, 1).waitFor();
+    expect(await outdated(page).isVisible()).toBe(false);
+    await template(page).click();
+    await page.keyboard.type("x");
+    await outdated(page).waitFor();
+    await writeTemplate(page, "#unknown-function()");
+    await render(page);
+    await page.locator(".problem").waitFor();
+    expect(await drawnPage(page, 1).isVisible()).toBe(true);
+    expect(await outdated(page).isVisible()).toBe(true);
+    await expectAccessible(page);
+    await keepPicture(page, "outdated");
+    await writeTemplate(page, "Good");
+    await render(page);
+    await page.locator(".problem").waitFor({ state: "detached" });
+    await outdated(page).waitFor({ state: "hidden" });
+  });
+});
+
+describe("rendering while typing", () => {
+  it("sends one request at a time, and what was written last in the end", async () => {
+    const page = await openPlayground();
+    const renders = recordRenders(page);
+    await whileTyping(page).check();
+    await drawnPage(page, 1).waitFor();
+    await writeTemplate(page, "#for i in range(60000) { let x = calc.pow(i, 2) }\nWords:");
+    for (const word of ["one", "two", "three"]) {
+      await page.keyboard.type(` ${word}`);
+      const { length } = renders.bodies;
+      await expect.poll(() => renders.bodies.length).toBeGreaterThan(length);
+    }
+    await page.keyboard.type(" end");
+    await expect.poll(() => page.locator(".textLayer").first().textContent()).toContain("Words: one two three end");
+    await outdated(page).waitFor({ state: "hidden" });
+    expect(renders.most).toBe(1);
+    expect(renders.bodies.at(-1)).toContain("three end");
+    await page.reload();
+    expect(await whileTyping(page).isChecked()).toBe(true);
+  });
+
+  it("waits as long as a busy service says, counts down, and sends the latest draft then", async () => {
+    const page = await openPlayground();
+    await whileTyping(page).check();
+    await drawnPage(page, 1).waitFor();
+    const renders = recordRenders(page);
+    const times: number[] = [];
+    await page.route("**/v1/render", async (route) => {
+      times.push(Date.now());
+      if (times.length === 1) await route.fulfill(BUSY);
+      else await route.fallback();
+    });
+    await template(page).click();
+    await page.keyboard.press("Control+End");
+    await page.keyboard.type("first");
+    await expect.poll(() => phase(page)).toContain("The service is busy: next attempt in");
+    await page.keyboard.type(" latest");
+    await expect.poll(() => phase(page)).toBe("The service is busy: next attempt in 2 s");
+    await expect.poll(() => phase(page)).toBe("The service is busy: next attempt in 1 s");
+    await expect.poll(() => page.locator(".textLayer").first().textContent()).toContain("first latest");
+    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(RETRY_AFTER_SECONDS * 1000);
+    expect(renders.bodies.length).toBe(2);
+  });
+
+  it("goes on by itself when the connection is back", async () => {
+    const page = await openPlayground();
+    await whileTyping(page).check();
+    await drawnPage(page, 1).waitFor();
+    await page.context().setOffline(true);
+    const renders = recordRenders(page);
+    await template(page).click();
+    await page.keyboard.press("Control+End");
+    await page.keyboard.type("again");
+    await page.getByRole("heading", { name: "You are offline" }).waitFor();
+    expect(await page.locator("#result").textContent()).not.toContain("busy");
+    expect(renders.bodies).toEqual([]);
+    await page.context().setOffline(false);
+    await expect.poll(() => page.locator(".textLayer").first().textContent()).toContain("again");
+    await page.getByRole("heading", { name: "You are offline" }).waitFor({ state: "detached" });
+  });
+});
+
+describe("a slow line", () => {
+  it("carries nothing before the first page that can wait", async () => {
+    const page = await openPage(browser, "about:blank");
+    const loaded: string[] = [];
+    page.on("requestfinished", (request) => loaded.push(new URL(request.url()).pathname));
+    await page.goto(address().toString());
+    await expect.poll(() => loaded).toContain("/playground/examples.json");
+    const scripts = loaded.filter((path) => /\.(?:js|json)$|constraints/.test(path));
+    expect(scripts[0]).toBe("/playground/playground.js");
+    expect(scripts.slice(1, 3).sort()).toEqual(["/playground/pdf-viewer.js", "/playground/pdf-worker.js"]);
+    expect(scripts.slice(3)).toEqual(["/v1/constraints", "/playground/examples.json"]);
+  });
+});
+
+const RETRY_AFTER_SECONDS = 3;
+
+const BUSY = {
+  status: 429,
+  headers: { "Retry-After": String(RETRY_AFTER_SECONDS), "Content-Type": "application/problem+json" },
+  body: JSON.stringify({
+    type: "about:blank",
+    title: "Render queue full",
+    status: 429,
+    detail: "Busy.",
+    instance: "https://example.com/v1/render#1",
+    code: "render_queue_full",
+    origin: "capacity",
+    context: { retry_after: RETRY_AFTER_SECONDS },
+  }),
+};

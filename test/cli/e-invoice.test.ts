@@ -1,0 +1,86 @@
+/** `render --e-invoice` against the running service. */
+import { access, cp, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { beforeAll, expect, it } from "vitest";
+import { runCommand } from "../support/command-line.ts";
+import { readPdf } from "../support/pdf-reader.ts";
+import { makeTemporaryFolder } from "../support/temporary-folder.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+
+const EXAMPLE = fileURLToPath(new URL("../../examples/e-invoice", import.meta.url));
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+  return () => service.stop();
+});
+
+/** Runs `render` on a copy of the example. */
+async function render(args: readonly string[], change: (folder: string) => Promise<void> = async () => {}) {
+  const folder = await makeTemporaryFolder("command-");
+  await cp(EXAMPLE, join(folder, "invoice"), { recursive: true });
+  await change(join(folder, "invoice"));
+  const options = { env: { SERVICE_URL: service.edge.url.origin } };
+  return { folder, ...(await runCommand(folder, ["render", "invoice", ...args], options)) };
+}
+
+const withWrongTotal = async (folder: string) => {
+  const path = join(folder, "lib/cii.typ");
+  const text = await readFile(path, "utf8");
+  await writeFile(path, text.replace('"ram:DuePayableAmount", amount(sums.gross)', '"ram:DuePayableAmount", "1.00"'));
+};
+
+it("writes a finished e-invoice, as PDF/A-3 without being asked", async () => {
+  const { folder, exitCode, stderr } = await render(["--e-invoice", "factur-x", "--profile", "en16931", "-o", "a.pdf"]);
+  expect([exitCode, stderr]).toEqual([0, expect.stringMatching(/^a\.pdf: [0-9.]+ KiB\n$/m)]);
+  const pdf = await readFile(join(folder, "a.pdf"));
+  expect((await readPdf(pdf)).claims).toMatchObject({ "pdfaid:part": "3" });
+  expect(pdf.toString("latin1")).toContain("<fx:ConformanceLevel>EN 16931</fx:ConformanceLevel>");
+});
+
+it("writes no invalid one, and says which rule is broken where", async () => {
+  const { folder, exitCode, stderr } = await render(["--e-invoice", "factur-x", "-o", "a.pdf"], withWrongTotal);
+  expect(exitCode).toBe(4);
+  expect(stderr).toMatch(
+    /^The e-invoice is not valid, so it was not written:\n {2}BR-CO-16: .* \(\/rsm:CrossIndustryInvoice\/.*\)\n$/m,
+  );
+  await expect(access(join(folder, "a.pdf"))).rejects.toThrow("ENOENT");
+});
+
+it("has the findings in JSON", async () => {
+  const { stdout } = await render(["--e-invoice", "factur-x", "--json", "-o", "a.pdf"], withWrongTotal);
+  expect(JSON.parse(stdout)).toMatchObject({
+    outcome: "failed",
+    exitCode: 4,
+    findings: [{ rule: "BR-CO-16", severity: "error" }],
+  });
+});
+
+it("finishes each document, and counts those that are not valid as failed", async () => {
+  const { folder, exitCode, stderr } = await render(
+    ["--e-invoice", "factur-x", "--each", "invoices.jsonl", "-o", "{number}.pdf"],
+    async (invoice) => {
+      const data = JSON.parse(await readFile(join(invoice, "data.json"), "utf8"));
+      const lines = [
+        { ...data, number: "1" },
+        { ...data, number: "2", currency: "XXY" },
+      ];
+      await writeFile(join(invoice, "../invoices.jsonl"), lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    },
+  );
+  expect([exitCode, stderr]).toEqual([8, expect.stringContaining("The e-invoice is not valid")]);
+  expect(await readFile(join(folder, "1.pdf"), "latin1")).toContain("<fx:Version>1.0</fx:Version>");
+  await expect(access(join(folder, "2.pdf"))).rejects.toThrow("ENOENT");
+});
+
+it.each([
+  [["--profile", "basic"], "--profile needs --e-invoice factur-x."],
+  [
+    ["--e-invoice", "xrechnung", "--profile", "basic"],
+    "--profile needs --e-invoice factur-x: XRechnung is one profile.",
+  ],
+  [["--e-invoice", "factur-x", "-o", "a.png", "--format", "png"], "--standards"],
+])("refuses %j", async (args, words) => {
+  const { exitCode, stderr } = await render(args);
+  expect([exitCode, stderr]).toEqual([2, expect.stringContaining(words)]);
+});

@@ -1,0 +1,245 @@
+/** What the command says when it does not get an answer of the service, and what --verbose says of one that it gets. */
+import { createServer as createHttpServer, request as httpRequest, type Server } from "node:http";
+import { createServer as createHttpsServer } from "node:https";
+import { createServer, type Socket } from "node:net";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { problem, renderQueueFull } from "../../rules/problem.ts";
+import { makeCertificate } from "../support/certificate.ts";
+import { type CommandOptions, runCommand, writeProject } from "../support/command-line.ts";
+import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
+import { sendPdf, sendProblem, startScriptedService } from "../support/scripted-service.ts";
+import { makeTemporaryFolder } from "../support/temporary-folder.ts";
+
+async function render(url: string, options: CommandOptions = {}, ...args: string[]) {
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, { "a.typ": "x", "token.txt": "token-of-the-file\n" });
+  return runCommand(folder, ["render", "a.typ", "--url", url, ...args], options);
+}
+
+async function listen(server: Server): Promise<URL> {
+  const url = await listenOnLoopback(server);
+  onTestFinished(() => closeServer(server));
+  return url;
+}
+
+/** A server that answers each connection with a text that is not HTTP, or with nothing. */
+async function listenRaw(answer: string | null): Promise<URL> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("error", () => {});
+    if (answer !== null) socket.end(answer);
+  });
+  const url = await listenOnLoopback(server);
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return url;
+}
+
+async function listenByTls(fromDays: number, toDays: number, name: string, issuer?: string): Promise<string> {
+  const certificate = makeCertificate({ fromDays, toDays }, [name], issuer);
+  const server = createHttpsServer(certificate, (_, response) => response.end());
+  const { port } = await listenOnLoopback(server);
+  onTestFinished(() => closeServer(server));
+  return `https://localhost:${port}`;
+}
+
+describe("a service that cannot be reached: exit code 7, one cause and what to do about it", () => {
+  const freePort = async () => {
+    const server = createHttpServer();
+    const url = await listenOnLoopback(server);
+    await closeServer(server);
+    return url.origin;
+  };
+
+  it.each<[string, () => Promise<string>, RegExp]>([
+    [
+      "the host name",
+      async () => "http://no-such-host.invalid",
+      /The host name no-such-host\.invalid was not found\. Check its spelling/,
+    ],
+    [
+      "nothing listens",
+      freePort,
+      /The connection to 127\.0\.0\.1:[0-9]+ was refused: nothing listens there\. Is it running\?/,
+    ],
+    [
+      "an unknown authority",
+      () => listenByTls(-1, 1, "localhost", "Nobody"),
+      /is not trusted \(UNABLE_TO_VERIFY_LEAF_SIGNATURE\)\. .*set NODE_EXTRA_CA_CERTS/,
+    ],
+    [
+      "a self-signed certificate",
+      () => listenByTls(-1, 1, "localhost"),
+      /is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\)\. .*set NODE_EXTRA_CA_CERTS/,
+    ],
+    [
+      "no TLS",
+      async () => `https://${(await listen(createHttpServer())).host}`,
+      /does not speak TLS \(ERR_SSL_WRONG_VERSION_NUMBER\).*http:\/\//,
+    ],
+    ["another protocol", async () => (await listenRaw("SSH-2.0-OpenSSH_9\r\n")).origin, /does not speak HTTP/],
+    [
+      "another program",
+      async () => (await listen(createHttpServer((_, response) => response.end("<html>")))).origin,
+      /Something else answers there: check the URL/,
+    ],
+    [
+      "a port of TLS without it",
+      async () => (await listenByTls(-1, 1, "localhost")).replace("https", "http"),
+      /closed the connection before it answered/,
+    ],
+  ])("%s", async (_what, start, words) => {
+    const { stderr, exitCode } = await render(await start());
+    expect(stderr).toMatch(words);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+    expect(exitCode).toBe(7);
+  });
+
+  it.each([
+    ["has expired", -3, -1, /has expired \(CERT_HAS_EXPIRED\)/, "localhost"],
+    [
+      "is for another name",
+      -1,
+      1,
+      /is for another name than localhost \(ERR_TLS_CERT_ALTNAME_INVALID\)/,
+      "other.example",
+    ],
+  ])("a trusted certificate that %s", async (_what, fromDays, toDays, words, name) => {
+    const certificate = makeCertificate({ fromDays, toDays }, [name]);
+    const server = createHttpsServer(certificate, (_, response) => response.end());
+    const { port } = await listenOnLoopback(server);
+    onTestFinished(() => closeServer(server));
+    const folder = await makeTemporaryFolder("authority-");
+    await writeProject(folder, { "ca.pem": certificate.cert });
+    const env = { NODE_EXTRA_CA_CERTS: join(folder, "ca.pem") };
+    expect((await render(`https://localhost:${port}`, { env })).stderr).toMatch(words);
+  });
+
+  it("what lasts longer than --timeout, tries included", async () => {
+    const { origin } = await listenRaw(null);
+    const { stderr, exitCode } = await render(origin, {}, "--timeout", "1");
+    expect(stderr).toBe("The document was not there within 1 s (--timeout).\n");
+    expect(exitCode).toBe(7);
+  });
+
+  it.each(["0", "-1", "x", "3601"])("but --timeout %s is refused", async (value) => {
+    expect((await render("http://127.0.0.1:1", {}, `--timeout=${value}`)).exitCode).toBe(2);
+  });
+});
+
+describe("a proxy of the environment", () => {
+  /** A proxy that passes all requests on to one service, whatever their host. */
+  async function startProxy(service: string) {
+    const asked: string[] = [];
+    const server = createHttpServer((request, response) => {
+      asked.push(request.url ?? "");
+      const { pathname } = new URL(request.url ?? "");
+      const { method, headers } = request;
+      request.pipe(
+        httpRequest(new URL(pathname, service), { method, headers }, (answer) => {
+          response.writeHead(answer.statusCode ?? 500, answer.headers);
+          answer.pipe(response);
+        }),
+      );
+    });
+    server.on("connect", (request, socket: Socket) => {
+      asked.push(request.url ?? "");
+      socket.end("HTTP/1.1 403 Forbidden\r\n\r\n");
+    });
+    const url = await listen(server);
+    return { url: url.href, asked };
+  }
+
+  it.each(["HTTP_PROXY", "http_proxy"])("%s is used", async (variable) => {
+    const service = await startScriptedService(sendPdf);
+    const proxy = await startProxy(service.url);
+    const { stderr } = await render("http://render.example", { env: { [variable]: proxy.url } });
+    expect(stderr).toMatch(/^a\.pdf: /);
+    expect(proxy.asked).toContain("http://render.example/v1/constraints");
+    expect(proxy.asked).toContain("http://render.example/v1/render");
+  });
+
+  it("is not used for the hosts of NO_PROXY", async () => {
+    const service = await startScriptedService(sendPdf);
+    const proxy = await startProxy(service.url);
+    const env = { HTTP_PROXY: proxy.url, NO_PROXY: "localhost, 127.0.0.1" };
+    expect((await render(service.url, { env })).exitCode).toBe(0);
+    expect(proxy.asked).toEqual([]);
+  });
+
+  it("is named when it lets nothing through or cannot be reached, without its password", async () => {
+    const proxy = new URL((await startProxy("http://127.0.0.1:1")).url);
+    proxy.username = "user";
+    proxy.password = "secret";
+    const refused = await render("https://render.example", { env: { HTTPS_PROXY: proxy.href } });
+    expect(refused.stderr).toContain("403");
+    expect(refused.stderr).toContain(`The request went to the proxy ${proxy.origin} of HTTPS_PROXY`);
+    expect(refused.stderr).not.toContain("secret");
+    expect(refused.exitCode).toBe(7);
+  });
+
+  it("that is no URL is refused", async () => {
+    const { stderr, exitCode } = await render("http://render.example", { env: { HTTP_PROXY: "no url" } });
+    expect(stderr).toMatch(/^HTTP_PROXY or HTTPS_PROXY is not the URL of a proxy/);
+    expect(exitCode).toBe(2);
+  });
+});
+
+describe("a token that is refused", () => {
+  it.each<[string, Record<string, string>, string[], string]>([
+    ["the variable", { SERVICE_API_TOKEN: "token-of-the-variable" }, [], "the variable SERVICE_API_TOKEN"],
+    ["the option", {}, ["--token-file", "token.txt"], "the file token.txt (--token-file)"],
+  ])("is said to be that of %s, and not shown", async (_what, env, args, origin) => {
+    const service = await startScriptedService((response) =>
+      sendProblem(response, 403, problem("forbidden", "No.", {})),
+    );
+    const { stderr, exitCode } = await render(service.url, { env }, ...args);
+    expect(stderr).toContain(`The token came from ${origin}.`);
+    expect(stderr).not.toContain("token-of");
+    expect(exitCode).toBe(3);
+  });
+
+  it("is said to be that of the checkout", async () => {
+    const service = await startScriptedService((response) =>
+      sendProblem(response, 403, problem("forbidden", "No.", {})),
+    );
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { "a.typ": "x", ".local/api-token": "token-of-the-checkout" });
+    const env = { SERVICE_API_TOKEN: "" };
+    const { stderr } = await runCommand(folder, ["render", "a.typ", "--url", service.url], { env });
+    expect(stderr).toContain(`The token came from the file ${join(folder, ".local/api-token")} of the checkout.`);
+  });
+
+  it("before anything is sent, when no header can hold it", async () => {
+    const { stderr, exitCode } = await render("http://127.0.0.1:1", { env: { SERVICE_API_TOKEN: "schlüssel" } });
+    expect(stderr).toBe("The token of the variable SERVICE_API_TOKEN must be one line of visible ASCII.\n");
+    expect(exitCode).toBe(2);
+  });
+});
+
+it("--verbose says of each request its try, its id and the way it took, and where the token came from", async () => {
+  const service = await startScriptedService((response, count) => {
+    if (count === 1) return sendProblem(response, 429, renderQueueFull("slots_busy", 1), { "Retry-After": "1" });
+    response.setHeader("X-Request-Id", "an-id");
+    response.setHeader("Server-Timing", "receive;dur=1.5");
+    response.setHeader("Via", "1.1 gateway");
+    return sendPdf(response);
+  });
+  const { stderr, exitCode } = await render(service.url, {}, "--verbose");
+  const lines = stderr.split("\n");
+  expect(lines[0]).toMatch(
+    /^document-rendering .* on Node .*: http:.*, with the token of the variable SERVICE_API_TOKEN$/,
+  );
+  expect(lines[1]).toMatch(/^try 1, GET http:.*\/v1\/constraints: 200 after [0-9]+ ms/);
+  expect(lines[2]).toMatch(
+    /^try 1, POST http:.*\/v1\/render with [0-9]+ bytes: 429 after [0-9]+ ms; .*Retry-After: 1$/,
+  );
+  expect(lines[3]).toMatch(
+    /^try 2, POST .*: 200 after [0-9]+ ms; request id an-id; Server-Timing: receive;dur=1\.5; Via: 1\.1 gateway$/,
+  );
+  expect(exitCode).toBe(0);
+});

@@ -1,0 +1,295 @@
+/** What `render` sends, and what it says about it: never its own documents, and every name and size that is wrong at once. */
+import { cp, readFile, rename } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { DEFAULT_LIMITS } from "../../rules/limits.ts";
+import { problem } from "../../rules/problem.ts";
+import { runCommand, startCommand, writeProject } from "../support/command-line.ts";
+import { type ScriptedService, sendPdf, sendProblem, startScriptedService } from "../support/scripted-service.ts";
+import { makeTemporaryFolder } from "../support/temporary-folder.ts";
+
+type Files = Readonly<Record<string, string | Uint8Array>>;
+
+async function begin(files: Files, answer: Parameters<typeof startScriptedService>[0] = sendPdf) {
+  const service = await startScriptedService(answer);
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, files);
+  const run = (...args: string[]) => runCommand(folder, args, { env: { SERVICE_URL: service.url } });
+  return { service, folder, run };
+}
+
+const sentFiles = ({ bodies }: ScriptedService) => bodies.map(({ files }) => Object.keys(files));
+
+/** Of another content each time, as real documents are, which hold the time. */
+function sendNumberedPdf(response: Parameters<typeof sendPdf>[0], count: number): void {
+  response.writeHead(200, { "Content-Type": "application/pdf" }).end(`%PDF-1.7 ${count}`);
+}
+
+describe("a folder does not send what the command wrote there", () => {
+  const LETTER = { "letter/main.typ": "x", "letter/note.txt": "note" };
+
+  it("by default, by --output, by --each or by check, in any later run, wherever the folder has been moved", async () => {
+    const { service, folder, run } = await begin(
+      { ...LETTER, "letter/people.jsonl": '{"id":"a"}\n{"id":"b"}\n', "letter/.renderignore": "*.jsonl" },
+      sendNumberedPdf,
+    );
+    const inside = (...args: string[]) =>
+      runCommand(join(folder, "letter"), args, {
+        env: { SERVICE_URL: service.url, XDG_CACHE_HOME: join(folder, ".cache") },
+      });
+    await inside("render", ".");
+    await run("render", "letter", "-o", "letter/one.pdf");
+    await run("render", "letter", "-o", "letter/deep/two.png");
+    await run("render", "letter", "--each", "letter/people.jsonl", "-o", "letter/out/{id}.pdf");
+    await run("check", "letter", "-o", "letter/checked.png");
+    await rename(join(folder, "letter"), join(folder, "post"));
+    const moved = await run("render", "post");
+    expect(moved.stderr).toContain(
+      "note: Not sent, because render or check wrote a file of the same content: checked.png, deep/two.png",
+    );
+    await cp(join(folder, "post/one.pdf"), join(folder, "post/copy of one.pdf"));
+    expect((await run("render", "post")).exitCode).toBe(0);
+    expect(new Set(sentFiles(service).map(String))).toEqual(new Set(["note.txt"]));
+    expect(service.bodies).toHaveLength(7);
+  });
+
+  it("also not after a run that was killed", async () => {
+    let isAnswering = true;
+    const { service, folder, run } = await begin(LETTER, (response, count) => {
+      if (isAnswering) sendNumberedPdf(response, count);
+      else response.writeHead(200, { "Content-Type": "application/pdf" }).write("%PDF-1.7");
+    });
+    await run("render", "letter", "-o", "letter/a.pdf");
+    isAnswering = false;
+    const running = startCommand(folder, ["render", "letter", "-o", "letter/b.pdf"], {
+      env: { SERVICE_URL: service.url },
+    });
+    await expect.poll(() => service.bodies.length).toBe(2);
+    running.kill("SIGKILL");
+    await running;
+    isAnswering = true;
+    await run("render", "letter", "-o", "c.pdf");
+    expect(sentFiles(service)).toEqual([["note.txt"], ["note.txt"], ["note.txt"]]);
+  });
+
+  it("but sends what the user has put in its place, and says so", async () => {
+    const { service, folder, run } = await begin(LETTER);
+    await run("render", "letter", "-o", "letter/a.pdf");
+    await writeProject(folder, { "letter/a.pdf": "%PDF-1.4 my own" });
+    const { stderr } = await run("render", "letter");
+    expect(stderr).toContain("note: Sent, because it has changed since render or check wrote it: a.pdf.");
+    expect(sentFiles(service)[1]).toEqual(["a.pdf", "note.txt"]);
+  });
+
+  it("but sends what --files or the source names", async () => {
+    const { service, folder, run } = await begin(LETTER);
+    await run("render", "letter", "-o", "letter/a.pdf");
+    await run("render", "letter", "--files", "a.pdf");
+    await run("render", "letter", "--files", ".");
+    await writeProject(folder, { "letter/main.typ": '#image("a.pdf")' });
+    const { stderr } = await run("render", "letter");
+    expect(stderr).toContain("Sent, although render or check wrote it, because the source names it: a.pdf.");
+    expect(sentFiles(service).slice(1)).toEqual([["a.pdf", "note.txt"], ["note.txt"], ["a.pdf", "note.txt"]]);
+  });
+
+  it("and names what looks like an earlier output when the memory is gone", async () => {
+    const { folder, run } = await begin(LETTER);
+    await writeProject(folder, {
+      "letter/old.pdf": "%PDF-1.7\n/Creator (Typst 0.15.1)",
+      "letter/page.svg": '<svg class="typst-doc" viewBox="0 0 1 1"></svg>',
+      "letter/own.svg": "<svg></svg>",
+    });
+    const { stderr } = await run("render", "letter");
+    expect(stderr).toContain("note: Sent, although it looks like an earlier output: old.pdf, page.svg.");
+  });
+});
+
+it("a folder makes a document of its own name, and a source one of its name", async () => {
+  const { folder, run } = await begin({ "letter/main.typ": "x", "other.typ": "x" });
+  expect((await run("render", "letter/")).stderr).toMatch(/^letter\.pdf: /);
+  expect((await run("render", "other.typ", "--format", "svg", "--archive")).stderr).toMatch(/^other\.zip: /);
+  expect(await readFile(join(folder, "letter.pdf"), "utf8")).toBe("%PDF-");
+});
+
+describe("data.json", () => {
+  it.each(["letter", "letter/main.typ"])("is the data of %s", async (source) => {
+    const { service, run } = await begin({ "letter/main.typ": "#data", "letter/data.json": '{"a": 1}' });
+    await run("render", source);
+    expect(service.bodies).toMatchObject([{ data: { a: 1 }, files: {} }]);
+    expect(JSON.parse((await run("manifest", source)).stdout).data).toMatchObject({ path: "data.json" });
+  });
+
+  it("beside another source that reads data is not used, and a note says so", async () => {
+    const { service, run } = await begin({ "post/a.typ": "#data.a", "post/data.json": "{}", "post/b.typ": "x" });
+    const { stderr } = await run("render", "post/a.typ");
+    expect(stderr).toContain("note: post/data.json is not used, because the source is not main.typ: to use it, add");
+    expect((await run("render", "post/b.typ")).stderr).not.toContain("note");
+    expect((await run("render", "post/a.typ", "--data", "post/data.json")).stderr).not.toContain("note");
+    expect(service.bodies.map(({ data }) => data)).toEqual([undefined, undefined, {}]);
+  });
+});
+
+describe("a byte order mark", () => {
+  it("of source and data is named and not sent", async () => {
+    const { service, run } = await begin({ "main.typ": "\ufeff= x", "data.json": '\ufeff{"a": 1}' });
+    const { stderr } = await run("render", "main.typ");
+    expect(stderr).toContain("note: main.typ begins with a byte order mark, which is not sent.");
+    expect(stderr).toContain("note: data.json begins with a byte order mark, which is not sent.");
+    expect(service.bodies).toMatchObject([{ source: "= x", data: { a: 1 } }]);
+  });
+
+  it("of UTF-16 is named as what is wrong", async () => {
+    const { run } = await begin({
+      "a.typ": Buffer.from("\ufeff= x", "utf16le"),
+      "b.typ": "x",
+      "d.json": Buffer.from("\ufeff{}", "utf16le"),
+    });
+    expect((await run("render", "a.typ")).stderr).toBe(
+      "a.typ begins with the byte order mark of UTF-16: save it as UTF-8.\n",
+    );
+    expect((await run("render", "b.typ", "-d", "d.json")).stderr).toContain("d.json begins with the byte order mark");
+  });
+});
+
+describe("--dry-run", () => {
+  const FILES = { "letter/main.typ": "= x", "letter/data.json": "{}", "letter/a.bin": new Uint8Array([0, 255]) };
+
+  it("lists path, size and encoding of what would be sent, and sends nothing", async () => {
+    const { service, run } = await begin(FILES);
+    const { stdout, exitCode } = await run("render", "letter", "--pages", "1", "--dry-run");
+    expect(stdout).toMatch(/source {2}text +3 bytes {2}letter\/main\.typ/);
+    expect(stdout).toMatch(/data +json +2 bytes {2}letter\/data\.json/);
+    expect(stdout).toMatch(/file +base64 +2 bytes {2}a\.bin/);
+    expect(stdout).toMatch(/Body: [0-9]+ bytes\nOutput: \{"format":"pdf","pages":"1"\}, to letter\.pdf\n/);
+    expect(service.requests).toHaveLength(0);
+    expect(exitCode).toBe(0);
+  });
+
+  it("is the body that is sent then, to the byte, and needs no token", async () => {
+    const { service, folder, run } = await begin(FILES);
+    const options = { env: { SERVICE_URL: service.url, SERVICE_API_TOKEN: "" } };
+    const planned = JSON.parse((await runCommand(folder, ["render", "letter", "--dry-run", "--json"], options)).stdout);
+    await run("render", "letter");
+    const sent = service.requests.find(({ url }) => url === "/v1/render");
+    expect(planned).toMatchObject({ outcome: "planned", file: "letter.pdf", leftOut: [] });
+    expect(String(planned.bodyBytes)).toBe(sent?.headers["content-length"]);
+  });
+
+  it("shows the first document of --each, and how many more there are", async () => {
+    const { service, run } = await begin({ "a.typ": "x", "p.jsonl": '{"id":1}\n{"id":2}\n' });
+    const { stdout } = await run("render", "a.typ", "--each", "p.jsonl", "-o", "{id}.pdf", "--dry-run");
+    expect(stdout).toContain("to 1.pdf, and 1 more document");
+    expect(service.requests).toHaveLength(0);
+  });
+});
+
+describe("a request that is too large", () => {
+  const sized = (names: readonly string[], bytes: number): Files =>
+    Object.fromEntries(names.map((name, index) => [`big/${name}`, "x".repeat(bytes - index)]));
+  const NAMES = ["a.txt", "b.txt", "c.txt", "d.txt", "e.txt", "f.txt"];
+  const SIX = { "big/main.typ": "x", ...sized(NAMES, 1000) };
+
+  const FIVE_LARGEST =
+    /The 5 largest of its 7 files:\n {4}a\.txt: 1000 bytes.*\n {4}b\.txt: .*\n {4}c\.txt: .*\n {4}d\.txt: .*\n {4}e\.txt: .*\n/;
+
+  it("is named with its size, the limit and the five largest files when the service answers it", async () => {
+    const { run } = await begin(SIX, (response) =>
+      sendProblem(response, 413, problem("request_too_large", "Too large.", { limit: 2048 })),
+    );
+    const { stderr, exitCode } = await run("render", "big");
+    expect(stderr).toMatch(
+      /The request has 6\.[0-9] KiB \(6,[0-9]{3} bytes\); the limit is 2\.0 KiB \(2,048 bytes\)\./,
+    );
+    expect(stderr).toMatch(FIVE_LARGEST);
+    expect(exitCode).toBe(3);
+  });
+
+  it("is named so when a server in front of the service answers it", async () => {
+    const { run } = await begin(SIX, (response) => response.writeHead(413).end("too large"));
+    const { stderr, exitCode } = await run("render", "big");
+    expect(stderr).toContain("a server in front of the service answered 413");
+    expect(stderr).toMatch(FIVE_LARGEST);
+    expect(exitCode).toBe(3);
+  });
+
+  it("is named so before it is sent, and a single file too", async () => {
+    const { service, run } = await begin({
+      "big/main.typ": "x",
+      ...sized(NAMES.slice(0, 5), DEFAULT_LIMITS.max_inline_file_bytes),
+      "big/f.txt": "x".repeat(DEFAULT_LIMITS.max_inline_file_bytes + 1),
+    });
+    const { stderr, stdout, exitCode } = await run("render", "big", "--json");
+    expect(stderr).toBe("");
+    const { problem: found, details } = JSON.parse(stdout);
+    expect(found.code).toBe("template_file_too_large");
+    expect(details.slice(1, 3)).toEqual(
+      ["The 5 largest of its 7 files:", "  f.txt: 1.0 MiB"].map((line) => expect.stringContaining(line)),
+    );
+    expect(exitCode).toBe(4);
+    expect(service.bodies).toHaveLength(0);
+  });
+
+  it("is named so before files are read that no service takes", async () => {
+    const { service, run } = await begin({ "big/main.typ": "x", "big/a.bin": new Uint8Array(64 * 1024 ** 2 + 1) });
+    const { stderr, exitCode } = await run("render", "big");
+    expect(stderr).toMatch(/^request_too_large: the files of the project have 64\.0 MiB; no service takes/);
+    expect(stderr).toContain("a.bin: 64.0 MiB");
+    expect(exitCode).toBe(3);
+    expect(service.requests).toHaveLength(0);
+  });
+});
+
+it("names all file names that the rules refuse at once, each with a better one", async () => {
+  const { run } = await begin({
+    "post/main.typ": "x",
+    "post/my photo.png": "x",
+    "post/größe.txt": "x",
+    "post/Logo.svg": "x",
+    "post/logo.SVG": "x",
+    "post/fine.txt": "x",
+  });
+  const { stderr, exitCode } = await run("render", "post");
+  expect(stderr).toContain("invalid_template_path");
+  expect(stderr).toContain('"my photo.png": rename it to my-photo.png');
+  expect(stderr).toContain('"größe.txt": rename it to groesse.txt');
+  expect(stderr).toContain('"logo.SVG": rename it to logo-2.SVG');
+  expect(stderr).not.toContain("fine.txt");
+  expect(exitCode).toBe(3);
+});
+
+describe("did you mean", () => {
+  const FILES = { "letter/main.typ": "x", "letter.typ": "x", "data.json": "{}", "post/letter.typ": "x" };
+
+  it.each([
+    [["render", "lettr.typ"], "lettr.typ does not exist. Did you mean letter.typ?"],
+    [["check", "post/leter.typ"], "post/leter.typ does not exist. Did you mean post/letter.typ?"],
+    [["render", "letter.typ", "-d", "dta.json"], "dta.json does not exist. Did you mean data.json?"],
+    [["render", "letter.typ", "--each", "Data.jsn", "-o", "{#}.pdf"], "Did you mean data.json?"],
+    [["render", "post"], "post/main.typ does not exist. Did you mean post/letter.typ?"],
+    [["render", "nothing-like-it.typ"], "nothing-like-it.typ does not exist.\n"],
+    [["render", "letter.typ", "--dryrun"], "Did you mean --dry-run?"],
+  ])("is said for %s", async (args, words) => {
+    const { run } = await begin(FILES);
+    const { stderr, exitCode } = await run(...args);
+    expect(stderr).toContain(words);
+    expect(exitCode).toBe(2);
+  });
+
+  it("is said for a file that the source reads, in another folder or with another ending", async () => {
+    const { run } = await begin({
+      "a.typ": '#image("logo.png")\n#image("pht.jpg")',
+      "assets/logo.png": "x",
+      "pht.jpeg": "x",
+    });
+    const { stderr } = await run("render", "a.typ");
+    expect(stderr).toContain('a.typ:1 reads "logo.png", which does not exist. Did you mean assets/logo.png?');
+    expect(stderr).toContain('a.typ:2 reads "pht.jpg", which does not exist. Did you mean pht.jpeg?');
+  });
+
+  it("is said for a member of the data that the template misspells", async () => {
+    const { run } = await begin({ "a.typ": "#data.address.ctiy", "d.json": '{"address": {"city": "x"}}' });
+    const { stderr, exitCode } = await run("check", "a.typ", "-d", "d.json");
+    expect(stderr).toContain('note: The data has no member "ctiy". Did you mean "city"?');
+    expect(exitCode).toBe(4);
+  });
+});
