@@ -71,6 +71,12 @@ const EQUIVALENT: readonly (readonly [file: string, code: string, replacement: s
     "They differ.",
   ],
   [
+    "backend/admission/render-queue.ts",
+    "usedMore < 0",
+    "usedMore <= 0",
+    "It is not 0: it is more than a second, either way.",
+  ],
+  [
     "backend/http/read-body.ts",
     "collector.free();",
     ";",
@@ -85,6 +91,12 @@ const EQUIVALENT: readonly (readonly [file: string, code: string, replacement: s
   ["edge/backends/backend-address.ts", "equals > 0", "equals >= 0", "An empty text is no name."],
   ["edge/backends/backend-address.ts", "url !== null", "true", "It tells the compiler what `isHttp` implies."],
   ["edge/backends/backend-choice.ts", "load !== null", "true", "A load that was never told is not fresh."],
+  [
+    "edge/backends/forward-render.ts",
+    "at < body.length",
+    "at <= body.length",
+    "A last chunk of no bytes adds nothing.",
+  ],
 ];
 
 /** What Stryker keeps of one change, in the file of its results. */

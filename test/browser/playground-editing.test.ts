@@ -153,6 +153,12 @@ describe("an editor", () => {
     await page.keyboard.press("ControlOrMeta+a");
     await page.keyboard.insertText("über");
     expect(await editor(page).textContent()).toBe("über");
+    // An input method: its events cannot be prevented.
+    await page.keyboard.press("ControlOrMeta+a");
+    const devTools = await page.context().newCDPSession(page);
+    await devTools.send("Input.imeSetComposition", { text: "にほ", selectionStart: 2, selectionEnd: 2 });
+    await devTools.send("Input.insertText", { text: "日本" });
+    await expect.poll(() => editor(page).textContent()).toBe("日本");
   });
 });
 

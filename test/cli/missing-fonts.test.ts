@@ -183,6 +183,18 @@ note: The service has a font with 語 (U+8A9E), first in a.typ:2, this machine h
     expect(nowhere.stderr).toContain("note: Neither the service nor this machine has @local/chart:2.0.0.");
   });
 
+  it("names the documents of --each that lack a character, which fail with --strict", async () => {
+    const files = { "a.typ": "#data.name", "people.jsonl": '{"name": "Ada"}\n{"name": "山"}\n' };
+    const args = ["check", "a.typ", "--each", "people.jsonl"];
+    const lenient = await inProject(files, args);
+    expect(lenient.stderr).toContain(`line 2:\nwarning: No font has 山 (U+5C71), first in a.typ:1: ${BOXES}`);
+    expect(lenient.stderr).toContain("2 of 2 documents compile.");
+    expect(lenient.exitCode).toBe(0);
+    const strict = await inProject(files, [...args, "--strict"]);
+    expect(strict.stderr).toContain(`error: No font has 山 (U+5C71), first in a.typ:1: ${BOXES}`);
+    expect(strict.exitCode).toBe(4);
+  });
+
   it("goes by this machine alone while the service cannot be reached", async () => {
     const { stderr, exitCode } = await inProject(LACKING, ["check", "a.typ"], { env: { SERVICE_URL: NOWHERE } });
     expect(stderr).toContain('warning: This machine has no font family "libertine": Typst takes another font.');

@@ -86,6 +86,15 @@ describe("slots", () => {
     expect(renders.running(expected)).toBe(1);
   });
 
+  it("go to the one that has used clearly less slot time, also if it was known first", async () => {
+    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 1 });
+    await renderOnce(renders, "less", 0);
+    await renderOnce(renders, "more", CLEAR_USE_SECONDS + 0.1);
+    await ask(renders, "holder", "more", "less");
+    await renders.end("holder");
+    expect(renders.running("less")).toBe(1);
+  });
+
   it("go to a caller again when what it has used is long ago", async () => {
     const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 1 });
     await renderOnce(renders, "more", 4);
