@@ -63,6 +63,19 @@ it("has the findings in JSON", async () => {
   });
 });
 
+it("has the warnings of a finished one in JSON, and nothing beside it", async () => {
+  const { stdout, stderr } = await render(["--e-invoice", "factur-x", "--json", "-o", "a.pdf"], async (folder) => {
+    const path = join(folder, "lib/cii.typ");
+    const text = await readFile(path, "utf8");
+    await writeFile(path, text.replace('"ram:BuyerReference", data.buyer_reference', '"ram:BuyerReference", ""'));
+  });
+  expect(JSON.parse(stdout)).toMatchObject({
+    outcome: "rendered",
+    notes: [expect.stringMatching(/^warning, PEPPOL-EN16931-R008: /)],
+  });
+  expect(stderr).toBe("");
+});
+
 it("finishes each document, and counts those that are not valid as failed", async () => {
   const { folder, exitCode, stderr } = await render(
     ["--e-invoice", "factur-x", "--each", "invoices.jsonl", "-o", "{number}.pdf"],
