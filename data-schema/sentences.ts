@@ -62,7 +62,7 @@ const FORMATS: { readonly [format: string]: string } = {
   ipv4: "an IPv4 address",
   ipv6: "an IPv6 address",
   uri: "a URL with its scheme, such as https://example.com/",
-  "uri-reference": "a URL or a part of one",
+  "uri-reference": "a URL or a part of one, in ASCII",
   iri: "a URL with its scheme, such as https://example.com/",
   "iri-reference": "a URL or a part of one",
   uuid: "a UUID such as 123e4567-e89b-42d3-a456-426614174000",

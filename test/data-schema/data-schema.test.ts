@@ -127,6 +127,11 @@ describe("a schema that is wrong is told with its own place", () => {
       '1:10: $ref: leads to "#/$defs/a", which does not exist in the schema',
     ],
     [
+      "with a reference that is not escaped",
+      '{"$ref": "#/$defs/ß", "$defs": {"ß": {}}}',
+      '1:10: $ref: must be a URL or a part of one, in ASCII, not the string "#/$defs/ß"',
+    ],
+    [
       "with a reference to a name that no schema has",
       '{"$ref": "#a", "$defs": {"a": {"$anchor": "b"}}}',
       '1:10: $ref: leads to "#a", which does not exist in the schema',
@@ -164,6 +169,12 @@ it("follows references within the schema, by pointer, anchor and identifier", as
     prefixItems: [{ $ref: "#/$defs/a" }, { $ref: "#b" }, { $ref: "c.json" }],
   };
   expect(await judge(schema, "[1, 2, 3]")).toHaveLength(3);
+});
+
+it("follows references with escaped letters", async () => {
+  const schema = { $ref: "#/$defs/Stra%C3%9Fe%25", $defs: { "Straße%": { type: "string" } } };
+  expect(await judge(schema, "1")).toHaveLength(1);
+  expect(await judge(schema, '"a"')).toEqual([]);
 });
 
 it("is not changed for others by a schema that calls itself the meta-schema", async () => {
