@@ -70,7 +70,7 @@ async function readJson(text: string, compiledMetaSchema: CompiledSchema) {
     node,
     message: "has more digits than the validator can keep",
   }));
-  const value: SchemaFragment = JSON.parse(text);
+  const value: SchemaFragment = JSON.parse(text, asValidatorReads);
   const mistakes = [
     ...inexact,
     ...mistakesIn(root, compiledMetaSchema, { text, schema: null }),
@@ -89,6 +89,17 @@ async function readJson(text: string, compiledMetaSchema: CompiledSchema) {
     return judgement([{ node: root, message }], text);
   } finally {
     unregisterSchema(uri);
+  }
+}
+
+/** The validator misreads escaped letters in a reference, such as `#/$defs/Stra%C3%9Fe`, and reads the letters themselves. */
+function asValidatorReads(name: string, value: unknown): unknown {
+  if (typeof value !== "string" || (name !== "$ref" && name !== "$dynamicRef")) return value;
+  try {
+    return value.replace(/(?:%[89a-f][\da-f])+/gi, decodeURIComponent);
+  } catch {
+    // Not UTF-8: it leads to nothing, which is told.
+    return value;
   }
 }
 

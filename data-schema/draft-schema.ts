@@ -11,13 +11,16 @@ interface Draft {
 }
 
 /** Formats that are told by all strings of a member, the narrowest first. */
-const FORMATS: readonly (readonly [format: string, pattern: RegExp])[] = [
-  ["date", /^\d{4}-\d\d-\d\d$/],
-  ["date-time", /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/],
-  ["uuid", /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i],
-  ["email", /^[\w.+-]+@[\w-]+(?:\.[\w-]+)+$/],
-  ["uri", /^https?:\/\/[^\s"<>\\^`{|}]+$/],
+const FORMATS: readonly (readonly [format: string, isOfIt: (text: string) => boolean])[] = [
+  ["date", isDay],
+  ["date-time", (text) => isDay(text.slice(0, 10)) && TIME.test(text.slice(10))],
+  ["uuid", (text) => /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)],
+  ["email", (text) => /^[\w+-]+(?:\.[\w+-]+)*@[a-z\d]+(?:-+[a-z\d]+)*(?:\.[a-z\d]+(?:-+[a-z\d]+)*)+$/i.test(text)],
+  ["uri", (text) => URI.test(text)],
 ];
+const URI_PART = "(?:[\\w.~!$&'()*+,;=:@/?-]|%[\\da-f]{2})*";
+const URI = new RegExp(`^https?://[\\w.-]+(?::\\d+)?(?:[/?]${URI_PART})?(?:#${URI_PART})?$`, "i");
+const TIME = /^T(?:[01]\d|2[0-3])(?::[0-5]\d){2}(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
 /**
  * A schema that all values fit. Members that are in each of them are required, and others than those that are there are not
@@ -35,7 +38,7 @@ function draftOf(values: readonly unknown[]): Draft {
   if (only === undefined) return {};
   const draft: Draft = { type: types.size === 1 ? only : [...types].sort() };
   const strings = values.filter((value) => typeof value === "string");
-  const format = FORMATS.find(([, pattern]) => strings.length > 0 && strings.every((text) => pattern.test(text)));
+  const format = FORMATS.find(([, isOfIt]) => strings.length > 0 && strings.every(isOfIt));
   if (format !== undefined) [draft.format] = format;
   const objects = values.filter(isObject);
   if (objects.length > 0) addMembers(draft, objects);
@@ -57,6 +60,12 @@ function addMembers(draft: Draft, objects: readonly object[]): void {
   const required = [...valuesOf].filter(([, values]) => values.length === objects.length).map(([name]) => name);
   if (required.length > 0) draft.required = required;
   draft.additionalProperties = false;
+}
+
+/** A day that there is: not February 30. */
+function isDay(text: string): boolean {
+  const time = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN;
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
 }
 
 function typeOf(value: unknown): string {

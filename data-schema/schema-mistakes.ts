@@ -2,6 +2,7 @@
  * What a schema must not have beside what its meta-schema forbids: references that lead out of it, and keywords that would change how the validator works for other schemas.
  */
 import * as Instance from "@hyperjump/json-schema/instance/experimental";
+import { nodesOf } from "./exact-numbers.ts";
 import { DIALECT } from "./schema-file.ts";
 import { unescaped } from "./schema-value.ts";
 import type { Mistake } from "./sentences.ts";
@@ -61,9 +62,10 @@ export function mistakesInSchema(root: JsonNode): Mistake[] {
   const mistakes: Mistake[] = [];
   const schemas = [...schemasOf(root)];
   const documents = new Set([DIALECT, ...schemas.map(({ base }) => base)]);
+  const anchors = new Set([...nodesOf(root)].flatMap(anchorsOf));
   for (const { node, base } of schemas) {
     for (const [name, value] of Instance.entries(node)) {
-      const message = mistakeOf(Instance.value<string>(name), value, { root, base, documents });
+      const message = mistakeOf(Instance.value<string>(name), value, { root, base, documents, anchors });
       if (message !== null) mistakes.push({ node: value, message });
     }
   }
@@ -75,6 +77,7 @@ interface Surroundings {
   readonly base: string;
   /** All that are part of the schema. */
   readonly documents: ReadonlySet<string>;
+  readonly anchors: ReadonlySet<string>;
 }
 
 function mistakeOf(keyword: string, value: JsonNode, around: Surroundings): string | null {
@@ -94,15 +97,25 @@ function mistakeOf(keyword: string, value: JsonNode, around: Surroundings): stri
   }
 }
 
-function referenceMistake(reference: string, { root, base, documents }: Surroundings): string | null {
+function referenceMistake(reference: string, { root, base, documents, anchors }: Surroundings): string | null {
   const shown = JSON.stringify(reference);
   if (!documents.has(resolved(reference, base))) {
     return `leads to ${shown}, which is another document. Nothing is fetched: copy what it needs to "$defs"`;
   }
-  const isPointer = reference.startsWith("#/") && base === BASE;
-  return isPointer && nodeAt(root, reference.slice(1)) === null
-    ? `leads to ${shown}, which does not exist in the schema`
-    : null;
+  const [, anchor] = /^#([a-z_][\w.-]*)$/i.exec(reference) ?? [];
+  const isMissing =
+    (reference.startsWith("#/") && nodeAt(root, reference.slice(1)) === null) ||
+    (anchor !== undefined && !anchors.has(anchor));
+  return isMissing && base === BASE ? `leads to ${shown}, which does not exist in the schema` : null;
+}
+
+/** The names that a schema has for references. */
+function anchorsOf(node: JsonNode): string[] {
+  if (node.type !== "object") return [];
+  return ["$anchor", "$dynamicAnchor"].flatMap((keyword) => {
+    const anchor = memberOf(node, keyword);
+    return anchor?.type === "string" ? [Instance.value<string>(anchor)] : [];
+  });
 }
 
 /** A URI without its fragment. */

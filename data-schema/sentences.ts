@@ -46,6 +46,7 @@ const APPLICATORS = new Set([
   "unevaluatedItems",
   "unevaluatedProperties",
 ]);
+const UNEVALUATED = /^unevaluated/;
 const MAX_SHOWN_VALUES = 8;
 const MAX_SHOWN_LENGTH = 60;
 
@@ -61,7 +62,7 @@ const FORMATS: { readonly [format: string]: string } = {
   ipv4: "an IPv4 address",
   ipv6: "an IPv6 address",
   uri: "a URL with its scheme, such as https://example.com/",
-  "uri-reference": "a URL or a part of one",
+  "uri-reference": "a URL or a part of one, in ASCII",
   iri: "a URL with its scheme, such as https://example.com/",
   "iri-reference": "a URL or a part of one",
   uuid: "a UUID such as 123e4567-e89b-42d3-a456-426614174000",
@@ -73,7 +74,7 @@ const FORMATS: { readonly [format: string]: string } = {
 
 /** The mistakes that failures stand for, in the order of the text, each once. */
 export function mistakesOf(failures: readonly Failure[], subject: Subject): Mistake[] {
-  const all = failures.flatMap((failure) => explain(failure, subject));
+  const all = explainAll(failures, subject);
   // A misspelt name is one mistake, not an unknown member and a missing one.
   const misspelt = new Set(all.map(({ node, meant }) => `${node.parent?.parent?.offset} ${meant}`));
   const known = new Set<string>();
@@ -84,6 +85,19 @@ export function mistakesOf(failures: readonly Failure[], subject: Subject): Mist
       return !known.has(identity) && known.add(identity);
     })
     .sort((left, right) => (left.node.offset ?? 0) - (right.node.offset ?? 0));
+}
+
+/** What several keywords of one schema found. */
+function explainAll(failures: readonly Failure[], subject: Subject): Mistake[] {
+  const hasReason = failures.some(({ keyword }) => !UNEVALUATED.test(keyword));
+  return failures.flatMap((failure) => {
+    const mistakes = explain(failure, subject);
+    if (!hasReason || !UNEVALUATED.test(failure.keyword)) return mistakes;
+    // A subschema that fails evaluates nothing: members that it describes, or items, only seem to be too many.
+    if (failure.keyword === "unevaluatedItems") return [];
+    const known = new Set(knownNames(parentSchema(failure, subject), subject));
+    return mistakes.filter(({ node }) => node.type !== "string" || !known.has(Instance.value<string>(node)));
+  });
 }
 
 function explain(failure: Failure, subject: Subject): Mistake[] {
@@ -98,7 +112,7 @@ function explain(failure: Failure, subject: Subject): Mistake[] {
 }
 
 function explainBranch(failure: Failure, branch: Branch, subject: Subject): Mistake[] {
-  if (branch.failures.length > 0) return branch.failures.flatMap((inner) => explain(inner, subject));
+  if (branch.failures.length > 0) return explainAll(branch.failures, subject);
   // The schema is `false`.
   const { instance } = branch;
   const isMember = instance.parent?.type === "property";
@@ -119,7 +133,7 @@ function explainBranch(failure: Failure, branch: Branch, subject: Subject): Mist
 }
 
 function explainName({ instance, failures }: Branch, subject: Subject): Mistake[] {
-  const reasons = failures.flatMap((failure) => explain(failure, subject)).map(({ message }) => message);
+  const reasons = explainAll(failures, subject).map(({ message }) => message);
   return [
     { node: instance, message: `has a name that is not allowed: the name ${reasons.join("; ") || "must not be here"}` },
   ];
@@ -189,7 +203,7 @@ function explainChoice({ keyword, instance, branches, value }: Failure, subject:
   const told = ofType.filter(({ leaves }) => !leaves.some(tells));
   const meant = told.length > 0 ? told : ofType;
   const [only] = meant;
-  if (meant.length === 1 && only !== undefined) return only.leaves.flatMap((leaf) => explain(leaf, subject));
+  if (meant.length === 1 && only !== undefined) return explainAll(only.leaves, subject);
   const values = meant.map(({ leaves }) => leaves.filter(({ keyword: name }) => name === "const" || name === "enum"));
   const places = new Set(values.flat().map((leaf) => leaf.instance));
   const [place] = places;
@@ -197,7 +211,7 @@ function explainChoice({ keyword, instance, branches, value }: Failure, subject:
     const allowed = values.flat().flatMap((leaf) => [leaf.value].flat().map(String));
     return [{ node: place, message: wrongValue([...new Set(allowed)], place, subject) }];
   }
-  const sentences = meant.map(({ leaves }) => leaves.flatMap((leaf) => explain(leaf, subject)));
+  const sentences = meant.map(({ leaves }) => explainAll(leaves, subject));
   if (sentences.every((found) => found.length === 1 && found[0]?.node === instance)) {
     const said = [...new Set(sentences.flat().map(({ message }) => message))];
     return [{ node: instance, message: said.join("; or ") }];

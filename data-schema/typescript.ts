@@ -2,7 +2,7 @@
  * TypeScript types of the data that a schema describes. Types cannot say all that a schema does: limits and patterns are left
  * out, and keywords that would change the type but cannot be written as one are named in a comment at the top.
  */
-import { itemsOf, type Members, membersOf, schemaAt, stringsOf } from "./schema-value.ts";
+import { itemsOf, type Members, membersOf, schemaAt, stringsOf, unescaped } from "./schema-value.ts";
 
 /** Of the whole data. */
 const ROOT_NAME = "Data";
@@ -111,7 +111,7 @@ class Declarations {
     const names = new Set([...Object.keys(described), ...needed]);
     const lines = [...names].map((name) => {
       const schema = Object.hasOwn(described, name) ? described[name] : true;
-      const key = /^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(name) ? name : JSON.stringify(name);
+      const key = /^[\p{ID_Start}_$][\p{ID_Continue}_$]*$/u.test(name) ? name : JSON.stringify(name);
       const optional = needed.has(name) ? "" : "?";
       return `${comment(schema, inner)}${inner}${key}${optional}: ${this.#typeOf(schema, inner)};\n`;
     });
@@ -120,7 +120,7 @@ class Declarations {
       const other = lines.length > 0 ? "unknown" : this.#typeOf(additionalProperties ?? true, inner);
       lines.push(`${inner}[name: string]: ${other};\n`);
     }
-    return lines.length === 0 ? "Record<string, never>" : `{\n${lines.join("")}${indent}}`;
+    return lines.length === 0 ? "{ [name: string]: never }" : `{\n${lines.join("")}${indent}}`;
   }
 
   /** The name of the type that a reference leads to. */
@@ -131,9 +131,9 @@ class Declarations {
     }
     const known = this.#names.get(reference);
     if (known !== undefined) return known;
-    const words = (reference.split("/").at(-1) ?? "").match(/[\p{L}\p{N}]+/gu) ?? [];
+    const words = unescaped(reference.split("/").at(-1) ?? "").match(/\p{ID_Continue}+/gu) ?? [];
     const base = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");
-    const stem = /^\p{L}/u.test(base) ? base : `Type${base}`;
+    const stem = /^\p{ID_Start}/u.test(base) ? base : `Type${base}`;
     const taken = new Set(this.#names.values());
     let name = stem;
     for (let number = 2; taken.has(name); number++) name = `${stem}${number}`;

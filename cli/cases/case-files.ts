@@ -2,11 +2,13 @@
  * The cases of a template, beside its source: `cases/invoice.json` is data, and `cases/invoice.expected/1.png` the first page
  * that it is expected to give.
  */
-import { mkdir, readdir, readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { lstat, mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { CommandError } from "../exit-codes.ts";
 import { writeWhole } from "../output-file.ts";
+import { readNamed } from "../project/folder.ts";
 import { type Project, shownPath } from "../project/project.ts";
+import { printableLine } from "../terminal.ts";
 
 const FOLDER = "cases";
 const DATA = /^(.+)\.json$/;
@@ -22,6 +24,8 @@ export interface TemplateCase {
   /** Null if there are only expected pages. */
   readonly dataPath: string | null;
   readonly expectedFolder: string;
+  /** Of the project. */
+  readonly root: string;
 }
 
 /** The cases in a project's folder, by their names. @throws CommandError if there are none */
@@ -34,7 +38,8 @@ export async function readCases({ root, sourceName }: Project): Promise<Template
     if (name !== undefined) names.set(name, null);
   }
   for (const entry of entries) {
-    const name = entry.isFile() ? DATA.exec(entry.name)?.[1] : undefined;
+    // Where a link leads is validated when it is read.
+    const name = entry.isFile() || entry.isSymbolicLink() ? DATA.exec(entry.name)?.[1] : undefined;
     if (name !== undefined) names.set(name, join(folder, entry.name));
   }
   if (names.size === 0) {
@@ -43,21 +48,36 @@ export async function readCases({ root, sourceName }: Project): Promise<Template
   if (names.size > MAX_CASES) throw new CommandError(`${folder} has more than ${MAX_CASES} cases.`);
   return [...names]
     .sort(([left], [right]) => (left < right ? -1 : 1))
-    .map(([name, dataPath]) => ({ name, dataPath, expectedFolder: join(folder, `${name}.expected`) }));
+    .map(([name, dataPath]) => ({ name, dataPath, expectedFolder: join(folder, `${name}.expected`), root }));
 }
 
-/** The expected pages in their order; those that are missing before the last one are null. */
-export async function readExpected({ expectedFolder }: TemplateCase): Promise<(Buffer | null)[]> {
-  const numbers = await numbersIn(expectedFolder);
-  return Promise.all(
-    Array.from({ length: Math.max(0, ...numbers) }, async (_, index) =>
-      numbers.includes(index + 1) ? readFile(join(expectedFolder, `${index + 1}.png`)) : null,
-    ),
-  );
+/**
+ * The expected pages in their order; those that are missing before the last one are null.
+ *
+ * @throws CommandError when one is no file of the project: a report shows it.
+ */
+export async function readExpected({ expectedFolder, root }: TemplateCase): Promise<(Buffer | null)[]> {
+  const numbers = new Set(await numbersIn(expectedFolder));
+  const pages: (Buffer | null)[] = [];
+  for (let number = 1; number <= Math.max(0, ...numbers); number++) {
+    const path = join(expectedFolder, `${number}.png`);
+    pages.push(numbers.has(number) ? await readNamed(path, path, root) : null);
+  }
+  return pages;
 }
 
-/** Makes pages the expected ones. @returns how many files are new, changed or gone */
+/**
+ * Makes pages the expected ones.
+ *
+ * @returns how many files are new, changed or gone
+ * @throws CommandError when their folder is a link: what it leads to is not of the project.
+ */
 export async function writeExpected({ expectedFolder }: TemplateCase, pages: readonly Buffer[]): Promise<number> {
+  for (const folder of [dirname(expectedFolder), expectedFolder]) {
+    const found = await lstat(folder).catch(() => null);
+    if (found?.isSymbolicLink())
+      throw new CommandError(`${printableLine(folder)} is a link: nothing is written there.`);
+  }
   await mkdir(expectedFolder, { recursive: true });
   let changes = 0;
   for (const [index, page] of pages.entries()) {

@@ -11,7 +11,7 @@ import { findMissingFonts, requireFonts } from "../missing-fonts.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { requireValidDocuments } from "../project/data-schema.ts";
 import { projectFolder, STANDARD_INPUT } from "../project/folder.ts";
-import { collectProject } from "../project/project.ts";
+import { collectProject, type Project } from "../project/project.ts";
 import { requestOf } from "../project/request.ts";
 import { problemOutcome, writeJson, writeProblem } from "../report.ts";
 import { asCommandError, openService } from "../service.ts";
@@ -74,7 +74,7 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
     });
     const outcome = await run.perform();
     progress.stop();
-    await reportOutcome(outcome, documents, source, { ...flags, each, output: template });
+    await reportOutcome(outcome, documents, project, { ...flags, source, each, output: template });
     return outcome.exitCode;
   } finally {
     progress.stop();
@@ -82,6 +82,7 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
 }
 
 interface EachFlags extends RenderFlags {
+  readonly source: string;
   readonly each: string;
   readonly output: string;
 }
@@ -89,7 +90,7 @@ interface EachFlags extends RenderFlags {
 async function reportOutcome(
   outcome: EachOutcome,
   documents: readonly EachDocument[],
-  source: string,
+  { notes }: Project,
   flags: EachFlags,
 ): Promise<void> {
   const { made, present, left, failures, fatal } = outcome;
@@ -97,12 +98,12 @@ async function reportOutcome(
   const failuresFile = failed.length === 0 ? null : await writeFailures(flags.each, failed, usesNumbers(flags.output));
   if (flags.json) {
     const counts = { documents: documents.length, made, present, failed: failed.length, left };
-    writeJson({ outcome: "summary", ...counts, ...(failuresFile !== null && { failuresFile }) });
+    writeJson({ outcome: "summary", ...counts, ...(failuresFile !== null && { failuresFile }), notes });
     if (fatal !== null) say(fatal.message);
     return;
   }
   summarise(outcome, documents.length, failuresFile);
   const notCompiled = failures.find(({ problem }) => problem?.code === "template_compile_failed");
   if (notCompiled === undefined || flags.each === STANDARD_INPUT) return;
-  say(`To see the error: ${checkCommand(source, { ...flags, line: notCompiled.document.number })}`);
+  say(`To see the error: ${checkCommand(flags.source, { ...flags, line: notCompiled.document.number })}`);
 }

@@ -1,11 +1,10 @@
 /**
  * `schema`: drafts a `data.schema.json` from data that there is.
  */
-import { isUtf8 } from "node:buffer";
 import { dirname, resolve } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
 import { draftSchema } from "../../data-schema/draft-schema.ts";
-import { CommandError } from "../exit-codes.ts";
+import { utf8Text } from "../project/byte-order-mark.ts";
 import { readNamed } from "../project/folder.ts";
 import { validJson } from "../project/request.ts";
 import { printable, printableLine } from "../terminal.ts";
@@ -27,8 +26,7 @@ export function addSchemaCommand(program: Command): void {
 async function readValues(path: string): Promise<unknown[]> {
   const bytes = await readNamed(path, path, dirname(resolve(path)));
   if (!/\.(?:jsonl|ndjson)$/i.test(path)) return [JSON.parse(validJson(bytes, printableLine(path)))];
-  if (!isUtf8(bytes)) throw new CommandError(`${printableLine(path)} is not UTF-8.`);
-  const lines = bytes.toString("utf8").split("\n");
+  const lines = utf8Text(bytes, printableLine(path)).split("\n");
   return lines.flatMap((line, index) =>
     line.trim() === "" ? [] : [JSON.parse(validJson(Buffer.from(line), printableLine(path), index + 1))],
   );

@@ -5,7 +5,7 @@
  * exactly one part of a path: it can lead to no other folder, and no two rows write one file.
  */
 import { resolve } from "node:path";
-import { closestName } from "../closest.ts";
+import { similarName } from "../../data-schema/similar-name.ts";
 import { CommandError } from "../exit-codes.ts";
 import { readInput } from "../project/folder.ts";
 import type { DataText } from "../project/request.ts";
@@ -115,7 +115,7 @@ function rowMistake(value: unknown, names: readonly string[]): string | null {
     if (NUMBER.test(name)) continue;
     const text = memberOf(value, name.split("."));
     if (text === null) {
-      const closest = closestName(name, memberNames(value));
+      const closest = similarName(name, memberNames(value));
       return `there is no text or number for {${name}}${closest === null ? "" : `; did you mean {${closest}}?`}`;
     }
     const mistake = unsafeName(text, name);
@@ -154,7 +154,7 @@ function memberNames(value: unknown, prefix = "", depth = 1): string[] {
 
 function noSuchMember(file: string, name: string, value: unknown): CommandError {
   const members = memberNames(value);
-  const closest = closestName(name, members);
+  const closest = similarName(name, members);
   const sentence = `--output: no document of ${file} has a text or number for {${name}}.`;
   return new CommandError(
     printableLine(closest === null ? `${sentence}${known(members)}` : `${sentence} Did you mean {${closest}}?`),

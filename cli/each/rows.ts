@@ -11,8 +11,10 @@ import { arrayItems } from "../project/json-text.ts";
 export interface Row {
   /** What `{#}` and `--line` mean: the line of JSON Lines, the item of an array, the row of CSV below its header. From one. */
   readonly number: number;
-  /** Of JSON Lines, where the JSON text is this line of the file; otherwise null. */
-  readonly line: number | null;
+  /** Where the row begins in the file, counted from one. */
+  readonly line: number;
+  /** The same; null for CSV, where the JSON text is not that of the file. */
+  readonly column: number | null;
   /** The same for people. */
   readonly place: string;
   /** The same with the name of the file. */
@@ -86,7 +88,7 @@ function jsonLines(text: string, name: string): Row[] {
   for (const [index, line] of text.split(/\r?\n/, MAX_LINES).entries()) {
     const number = index + 1;
     if (line.trim() !== "")
-      rows.push({ number, line: number, place: `line ${number}`, where: `${name}:${number}`, data: line });
+      rows.push({ number, line: number, column: 1, place: `line ${number}`, where: `${name}:${number}`, data: line });
   }
   return rows;
 }
@@ -97,9 +99,9 @@ const MAX_LINES = 10 * MAX_ROWS;
 function arrayRows(text: string, name: string): Row[] {
   const read = arrayItems(text, MAX_ROWS);
   if (!("items" in read)) throw new CommandError(`${name}:${read.line}:${read.column} is not JSON.`);
-  return read.items.map((data, index) => {
+  return read.items.map(({ text: data, line, column }, index) => {
     const place = `item ${index + 1}`;
-    return { number: index + 1, line: null, place, where: `${name}, ${place}`, data };
+    return { number: index + 1, line, column, place, where: `${name}, ${place}`, data };
   });
 }
 
@@ -120,9 +122,10 @@ function csvRows(text: string, name: string): Row[] {
   }
   return records.slice(1).map(({ record, info }, index) => {
     const breaks = record.join("").split("\n").length - 1;
-    const place = `row ${index + 1} (line ${info.lines - breaks})`;
+    const line = info.lines - breaks;
+    const place = `row ${index + 1} (line ${line})`;
     const data = JSON.stringify(Object.fromEntries(record.map((value, column) => [names[column], value])));
-    return { number: index + 1, line: null, place, where: `${name}, ${place}`, data };
+    return { number: index + 1, line, column: null, place, where: `${name}, ${place}`, data };
   });
 }
 

@@ -1,7 +1,7 @@
 /**
  * "Did you mean" for members of the data that a template reads and the data does not have.
  */
-import { closestName } from "../closest.ts";
+import { similarName } from "../../data-schema/similar-name.ts";
 import type { DataText } from "../project/request.ts";
 import { printableLine } from "../terminal.ts";
 import type { Diagnostic } from "./diagnostics.ts";
@@ -18,7 +18,7 @@ export function memberHints(diagnostics: readonly Diagnostic[], data: DataText |
   if (wrong.length === 0) return [];
   const members = memberNames(JSON.parse(data.text));
   return wrong.flatMap((name) => {
-    const closest = closestName(name, members);
+    const closest = similarName(name, members);
     return closest === null ? [] : [printableLine(`The data has no member "${name}". Did you mean "${closest}"?`)];
   });
 }

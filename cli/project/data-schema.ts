@@ -1,7 +1,6 @@
 /**
  * The data of a project against the `data.schema.json` beside its source, before anything is sent or compiled.
  */
-import { isUtf8 } from "node:buffer";
 import { basename, dirname, join, resolve } from "node:path";
 import type { DataSchema, Judgement } from "../../data-schema/data-schema.ts";
 import { findingInWords, MAX_FINDINGS, type SchemaFinding } from "../../data-schema/finding.ts";
@@ -9,6 +8,7 @@ import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import type { EachDocument } from "../each/documents.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
+import { utf8Text } from "./byte-order-mark.ts";
 import { isFile, readNamed, STANDARD_INPUT } from "./folder.ts";
 import { type Project, shownPath } from "./project.ts";
 import type { DataText } from "./request.ts";
@@ -51,11 +51,11 @@ export async function requireValidDocuments(
   const found: Located[] = [];
   let total = 0;
   let wrongRows = 0;
-  for (const { line, place, data } of documents) {
-    const { findings, count } = limited(() => schema.judge(data), schemaName(project));
+  for (const document of documents) {
+    const { findings, count } = limited(() => schema.judge(document.data), schemaName(project));
     total += count;
     if (count > 0) wrongRows++;
-    found.push(...findings.map((finding) => located(finding, shownName(each), line, place)));
+    found.push(...findings.map((finding) => located(finding, shownName(each), document)));
     if (found.length > MAX_FINDINGS) found.length = MAX_FINDINGS;
   }
   if (total === 0) return;
@@ -63,9 +63,11 @@ export async function requireValidDocuments(
   throw invalidData(found, total, `Nothing was ${doing}: ${rows} do not fit ${schemaName(project)}.`);
 }
 
-/** A finding in a row: by the line of JSON Lines, or by the row itself where its JSON is not the text of the file. */
-function located(finding: SchemaFinding, file: string, line: number | null, place: string): Located {
-  return line === null ? { ...finding, file: `${file}, ${place}` } : { ...finding, file, line };
+/** A finding in a row by its place in the file; in CSV by where the row begins. */
+function located(finding: SchemaFinding, file: string, { line, column }: EachDocument): Located {
+  if (column === null) return { ...finding, file, line, column: 1 };
+  const before = finding.line === 1 ? column - 1 : 0;
+  return { ...finding, file, line: line + finding.line - 1, column: before + finding.column };
 }
 
 /** The schema of a project; null if it has none. @throws CommandError when it is not a schema */
@@ -83,8 +85,7 @@ async function schemaOf({ root, sourceName }: Project): Promise<DataSchema | nul
 export async function readSchemaFile(path: string, name = path): Promise<{ schema: DataSchema; value: unknown }> {
   const bytes = await readNamed(path, name, dirname(resolve(path)));
   const shown = printableLine(name);
-  if (!isUtf8(bytes)) throw new CommandError(`${shown} is not UTF-8.`);
-  const text = bytes.toString("utf8").replace(/^\ufeff/, "");
+  const text = utf8Text(bytes, shown);
   // The validator is loaded only where there is a schema.
   const { readSchema } = await import("../../data-schema/data-schema.ts");
   const read = await readSchema(text);

@@ -4,7 +4,8 @@
  */
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
-import { closestName, didYouMean } from "../closest.ts";
+import { similarName } from "../../data-schema/similar-name.ts";
+import { didYouMean } from "../closest.ts";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 
@@ -64,7 +65,7 @@ export async function readNamed(path: string, name: string, folder: string): Pro
 /** Says that a file does not exist, and which one beside it may be meant. */
 async function missing(path: string, name: string): Promise<CommandError> {
   const names = await readdir(dirname(resolve(path))).catch(() => []);
-  const closest = closestName(basename(path), names);
+  const closest = similarName(basename(path), names);
   const meant = closest === null ? null : join(dirname(name), closest);
   return new CommandError(printableLine(`${name} does not exist.${didYouMean(meant)}`));
 }

@@ -4,7 +4,7 @@
 import { JsonCursor } from "../../rules/json/cursor.ts";
 
 /** Where a text stops being JSON, counted from one; null if it is JSON. The service's own reader: messages of JSON.parse often have no position. */
-export function jsonMistake(text: string): { readonly line: number; readonly column: number } | null {
+export function jsonMistake(text: string): Place | null {
   const body = Buffer.from(text);
   const cursor = new JsonCursor(body);
   cursor.skipWhitespace();
@@ -13,26 +13,43 @@ export function jsonMistake(text: string): { readonly line: number; readonly col
   return mistakeOf(cursor, body);
 }
 
-/** The texts of the items of an array; or where the text stops being one. */
-export function arrayItems(
-  text: string,
-  maxItems: number,
-): { readonly items: readonly string[] } | { readonly line: number; readonly column: number } {
+/** Where something is in a text, both counted from one, the column in UTF-16 code units. */
+interface Place {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** JSON text of an item of an array, and where it begins. */
+export interface ArrayItem extends Place {
+  readonly text: string;
+}
+
+/** The items of an array; or where the text stops being one. */
+export function arrayItems(text: string, maxItems: number): { readonly items: readonly ArrayItem[] } | Place {
   const body = Buffer.from(text);
   const cursor = new JsonCursor(body);
-  const items: string[] = [];
+  const items: ArrayItem[] = [];
+  let at = 0;
+  let place: Place = { line: 1, column: 1 };
   cursor.skipWhitespace();
   for (let hasItem = cursor.enterArray(); hasItem && items.length <= maxItems; hasItem = cursor.nextItem()) {
     const start = cursor.position;
     cursor.skipValue(null);
-    items.push(body.subarray(start, cursor.position).toString("utf8"));
+    place = placeAfter(place, body.subarray(at, start).toString("utf8"));
+    at = start;
+    items.push({ ...place, text: body.subarray(start, cursor.position).toString("utf8") });
   }
   if (items.length <= maxItems) cursor.expectEnd();
   return mistakeOf(cursor, body) ?? { items };
 }
 
-function mistakeOf(cursor: JsonCursor, body: Buffer) {
+function mistakeOf(cursor: JsonCursor, body: Buffer): Place | null {
   if (!cursor.isMalformed) return null;
-  const before = body.subarray(0, cursor.malformedAt).toString("utf8").split("\n");
-  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+  return placeAfter({ line: 1, column: 1 }, body.subarray(0, cursor.malformedAt).toString("utf8"));
+}
+
+function placeAfter({ line, column }: Place, text: string): Place {
+  const lines = text.split("\n");
+  const length = lines.at(-1)?.length ?? 0;
+  return { line: line + lines.length - 1, column: lines.length === 1 ? column + length : length + 1 };
 }

@@ -1,6 +1,7 @@
 /** Data and its schema on the command line: nothing is sent or compiled before all of the data fits. */
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -78,6 +79,18 @@ it.each(HALVES)(
   },
 );
 
+it.each([
+  ["p.json", '[{"id": "a"},\n  {\n"id": 1}, {"id": 2}]', ["p.json:3:7: id: ", "p.json:3:18: id: "]],
+  ["p.csv", 'id,x\n\na,"1\n2"\nbc,3\n', ["p.csv:5:1: id: "]],
+])("tells the mistakes in a row of %s by the line of the file", async (name, text, told) => {
+  const schema = '{"properties": {"id": {"type": "string", "maxLength": 1}}}';
+  const folder = await makeProject({ [name]: text, "data.schema.json": schema });
+  const args = ["render", "letter.typ", "--each", name, "-o", "{#}.pdf"];
+  const { stderr } = await runCommand(folder, args, { env });
+  expect(stderr.trimEnd().split("\n").slice(0, -1)).toEqual(told.map((place) => expect.stringContaining(place)));
+  expect(requests).toEqual([]);
+});
+
 it("tells programs each mistake with path, pointer, line and column", async () => {
   const schema = '{"properties": {"items": {"items": {"properties": {"a/b": {"type": "string"}}}}}}';
   const folder = await makeProject({ "d.json": '{"items": [\n  {"a/b": 1}]}', "data.schema.json": schema });
@@ -131,7 +144,38 @@ it("ends a regular expression that would run for ever", async () => {
   expect(withinSeconds(60, () => schema.judge('"aaa"').count)).toBe(0);
 });
 
+it("reads a schema that begins with a byte order mark, and says how to save one in another encoding", async () => {
+  const schema = '\ufeff{"required": ["name"]}';
+  const folder = await makeProject({ "data.schema.json": schema, "data.json": "{}" });
+  const check = () => runCommand(folder, ["check", "letter.typ", "--data", "data.json"]);
+  expect((await check()).stderr).toContain('data.json:1:1: "name" is missing');
+  await writeFile(join(folder, "data.schema.json"), Buffer.from(schema, "utf16le"));
+  expect((await check()).stderr).toBe(
+    "data.schema.json begins with the byte order mark of UTF-16: save it as UTF-8.\n",
+  );
+});
+
 describe("schema", () => {
+  it("claims a format only for strings that have it", async () => {
+    const folder = await makeTemporaryFolder("command-");
+    const strings = {
+      date: ["2024-02-29", "2026-02-30"],
+      "date-time": ["2026-01-31T23:59:59.5+02:00", "2026-01-31T24:00:00Z"],
+      email: ["ada.b+c@mail.example.com", "ada.@example.com"],
+      uri: ["https://example.com:8080/a?b=%20#c", "http://[x"],
+    };
+    for (const [format, [right, wrong]] of Object.entries(strings)) {
+      await writeProject(folder, { "a.jsonl": `\ufeff${JSON.stringify(right)}\n`, "b.json": JSON.stringify(wrong) });
+      const draft = async (file: string) => JSON.parse((await runCommand(folder, ["schema", file])).stdout);
+      expect(await draft("a.jsonl")).toMatchObject({ type: "string", format });
+      expect(await draft("b.json")).not.toHaveProperty("format");
+      const read = await readSchema(JSON.stringify({ format }));
+      expect("schema" in read && [right, wrong].map((text) => read.schema.judge(JSON.stringify(text)).count)).toEqual([
+        0, 1,
+      ]);
+    }
+  });
+
   it("drafts one that all given data fits, with the members that all have as required", async () => {
     const folder = await makeTemporaryFolder("command-");
     await writeProject(folder, {
@@ -192,6 +236,8 @@ describe("types", () => {
           description: "A tree */ of names",
           properties: {
             "first name": { type: ["string", "null"] },
+            "m²": { type: "number" },
+            empty: { $ref: "#/$defs/record" },
             kind: { enum: ["a", 1, null] },
             pair: { type: "array", prefixItems: [{ type: "string" }, { type: "number" }], items: false },
             children: { type: "array", items: { $ref: "#/$defs/tree" } },
@@ -201,6 +247,7 @@ describe("types", () => {
           required: ["kind"],
           not: { required: ["x"] },
         },
+        record: { type: "object", additionalProperties: false },
       },
     };
     await writeProject(folder, { "tree.json": JSON.stringify(schema) });
@@ -208,7 +255,7 @@ describe("types", () => {
     expect(stdout).toContain("// The schema says more than these types: not is not in them.");
     files["tree.ts"] = `${stdout}
 export const right: Data[] = [
-  { kind: 1, children: [{ kind: "a" }], "first name": null, pair: ["a", 1], others: { x: true }, choice: { a: 1, b: 2 } },
+  { kind: 1, children: [{ kind: "a" }], "first name": null, "m²": 4, empty: {}, pair: ["a", 1], others: { x: true }, choice: { a: 1, b: 2 } },
 ];
 // @ts-expect-error: a word that is not allowed.
 export const kind: Data = { kind: "b" };

@@ -116,9 +116,10 @@ it("stops where the service goes away, and says how many are left", async () => 
   expect(exitCode).toBe(7);
 });
 
-it("reports in JSON by line, with a summary at the end", async () => {
+it("reports in JSON by line, with a summary at the end, and with what it knows of the folder", async () => {
   const service = await startScriptedService(sendPdf);
   const folder = await makeFolder(people(2));
+  await writeProject(folder, { "letter.typ": "\ufeffDear #data.name," });
   const { stdout } = await runCommand(folder, [...EACH, "--json"], { env: { SERVICE_URL: service.url } });
   const lines = stdout
     .trim()
@@ -126,7 +127,15 @@ it("reports in JSON by line, with a summary at the end", async () => {
     .map((line): unknown => JSON.parse(line));
   expect(lines).toHaveLength(3);
   expect(lines[0]).toMatchObject({ outcome: "rendered", bytes: 5 });
-  expect(lines[2]).toEqual({ outcome: "summary", documents: 2, made: 2, present: 0, failed: 0, left: 0 });
+  expect(lines[2]).toEqual({
+    outcome: "summary",
+    documents: 2,
+    made: 2,
+    present: 0,
+    failed: 0,
+    left: 0,
+    notes: ["letter.typ begins with a byte order mark, which is not sent."],
+  });
 });
 
 it("shows a bar in a terminal", async () => {

@@ -1,5 +1,5 @@
 /** `test` with the real Typst: what changes in the pages of a template is seen, and shown. */
-import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { XMLParser } from "fast-xml-parser";
@@ -166,6 +166,47 @@ describe("a template", () => {
       await writeFile(path, PNG.sync.write(page));
       expect(await testIn(folder, "."), `${grey}`).toMatchObject({ exitCode });
     }
+  });
+
+  it("finds that an expected page is no picture of this size before it is unpacked", async () => {
+    const folder = await makeTemplate({ first: ["a"] });
+    await testIn(folder, ".", "--update");
+    const path = join(folder, "cases/first.expected/1.png");
+    const page = await readFile(path);
+    const damaged = async (offset: number, bytes: readonly number[]) => {
+      const copy = Buffer.from(page);
+      copy.set(bytes, offset);
+      await writeFile(path, copy);
+      return (await testIn(folder, ".")).cases[0]?.failure;
+    };
+    const notPng = "The expected page 1 is not a PNG as Typst writes it: run the command with --update.";
+    // The width and height are 2 ** 31 - 1.
+    const large = [0x7f, 0xff, 0xff, 0xff];
+    expect(await damaged(16, [...large, ...large])).toMatch(/^Page 1 has 57 × 57 pixels, not 2147483647 × 2147483647:/);
+    expect(await damaged(28, [1])).toBe(notPng);
+    expect(await damaged(0, [0, 0])).toBe(notPng);
+  });
+
+  it("reads cases through links within its folder, and nothing outside of it", async () => {
+    const folder = await makeTemplate({ first: ["a"] });
+    await writeFile(join(folder, "data.json"), '{"pages": ["b"]}');
+    await symlink("../data.json", join(folder, "cases/linked.json"));
+    expect(await testIn(folder, ".", "--update")).toMatchObject({ exitCode: 0, cases: [{}, { case: "linked" }] });
+
+    const outside = await makeTemporaryFolder("outside-");
+    await writeFile(join(outside, "secret"), "secret");
+    const page = join(folder, "cases/first.expected/1.png");
+    await rm(page);
+    await symlink(join(outside, "secret"), page);
+    const read = await testIn(folder, ".", "--report", "report.html");
+    expect(read.cases[0]?.failure).toContain("1.png is not sent: a link leads out of the folder");
+    expect(await readFile(join(folder, "report.html"), "utf8")).not.toContain(btoa("secret"));
+
+    await rm(join(folder, "cases/first.expected"), { recursive: true });
+    await symlink(outside, join(folder, "cases/first.expected"));
+    const written = await testIn(folder, ".", "--update");
+    expect(written.cases[0]?.failure).toBe("cases/first.expected is a link: nothing is written there.");
+    expect(await readdir(outside)).toEqual(["secret"]);
   });
 
   it("is rendered by a deployment with --url, with the same pages", async () => {

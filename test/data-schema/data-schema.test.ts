@@ -35,6 +35,22 @@ it("asks whether another member is meant where the schema allows any", async () 
   ]);
 });
 
+it("does not call members or items unknown because of another mistake in them", async () => {
+  const schema = {
+    $ref: "#/$defs/head",
+    properties: { total: { type: "number" } },
+    unevaluatedProperties: false,
+    $defs: { head: { properties: { id: { type: "string" }, day: { type: "string" } } } },
+  };
+  expect(await judge(schema, '{"id": 1, "day": "x", "dya": 1}')).toEqual([
+    "1:8: id: must be a string, not the number 1: put it in quotes",
+    "1:23: dya: is not a known member",
+  ]);
+  expect(await judge({ allOf: [{ prefixItems: [{ type: "string" }] }], unevaluatedItems: false }, "[1]")).toEqual([
+    "1:2: [0]: must be a string, not the number 1: put it in quotes",
+  ]);
+});
+
 it("compares numbers by their digits: one at the limit fits, and one past it does not", async () => {
   const limit = "9007199254740992";
   for (const [keyword, fits, past] of [
@@ -111,6 +127,16 @@ describe("a schema that is wrong is told with its own place", () => {
       '1:10: $ref: leads to "#/$defs/a", which does not exist in the schema',
     ],
     [
+      "with a reference that is not escaped",
+      '{"$ref": "#/$defs/ß", "$defs": {"ß": {}}}',
+      '1:10: $ref: must be a URL or a part of one, in ASCII, not the string "#/$defs/ß"',
+    ],
+    [
+      "with a reference to a name that no schema has",
+      '{"$ref": "#a", "$defs": {"a": {"$anchor": "b"}}}',
+      '1:10: $ref: leads to "#a", which does not exist in the schema',
+    ],
+    [
       "with a reference to another document",
       '{"$ref": "https://example.com/a.json"}',
       '1:10: $ref: leads to "https://example.com/a.json", which is another document. Nothing is fetched: copy what it needs to "$defs"',
@@ -143,6 +169,12 @@ it("follows references within the schema, by pointer, anchor and identifier", as
     prefixItems: [{ $ref: "#/$defs/a" }, { $ref: "#b" }, { $ref: "c.json" }],
   };
   expect(await judge(schema, "[1, 2, 3]")).toHaveLength(3);
+});
+
+it("follows references with escaped letters", async () => {
+  const schema = { $ref: "#/$defs/Stra%C3%9Fe%25", $defs: { "Straße%": { type: "string" } } };
+  expect(await judge(schema, "1")).toHaveLength(1);
+  expect(await judge(schema, '"a"')).toEqual([]);
 });
 
 it("is not changed for others by a schema that calls itself the meta-schema", async () => {
