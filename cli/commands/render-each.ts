@@ -3,7 +3,7 @@
  */
 
 import { documentFinisher, withEInvoiceOutput } from "../e-invoice.ts";
-import { dataOf, documentOfLine, type EachDocument, readDocuments, usesNumbers } from "../each/documents.ts";
+import { dataOf, type EachDocument, readDocuments, usesNumbers } from "../each/documents.ts";
 import { writeFailures } from "../each/failures-file.ts";
 import { type EachOutcome, EachRun, summarise } from "../each/run.ts";
 import { CommandError, type ExitCode, exitCodeOf } from "../exit-codes.ts";
@@ -30,9 +30,8 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
   }
   const output = outputOf(withEInvoiceOutput(flags));
   const finish = await documentFinisher(flags);
-  const all = await readDocuments(each, await projectFolder(source), template);
-  const documents = flags.line === undefined ? all : [documentOfLine(all, flags.line)];
-  const leaveOut = [...(each === STANDARD_INPUT ? [] : [each]), ...all.map(({ path }) => path)];
+  const documents = await readDocuments(each, await projectFolder(source), template, flags.line);
+  const leaveOut = [...(each === STANDARD_INPUT ? [] : [each]), ...documents.map(({ path }) => path)];
   const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut, namesData: true });
   const first = documents[0];
   if (flags.dryRun && first !== undefined) {

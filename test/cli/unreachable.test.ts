@@ -88,6 +88,11 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
       /Something else answers there: check the URL/,
     ],
     [
+      "a port that fetch does not use",
+      async () => "http://127.0.0.1:1",
+      /The connection was refused by Node itself: no HTTP client may use port 1,/,
+    ],
+    [
       "a port of TLS without it",
       async () => (await listenByTls(-1, 1, "localhost")).replace("https", "http"),
       /closed the connection before it answered/,
@@ -124,6 +129,19 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
     const { stderr, exitCode } = await render(origin, {}, "--timeout", "1");
     expect(stderr).toBe("The document was not there within 1 s (--timeout).\n");
     expect(exitCode).toBe(7);
+  });
+
+  it("also when --timeout ends the tries: the reason of the last one is said", async () => {
+    const refused = await render(await freePort(), {}, "--timeout", "3");
+    expect(refused.stderr).toMatch(
+      /^The document was not there within 3 s \(--timeout\)\. .* was refused: nothing listens/,
+    );
+    expect(refused.exitCode).toBe(7);
+    const service = await startScriptedService((response) =>
+      sendProblem(response, 429, renderQueueFull("slots_busy", 30), { "Retry-After": "30" }),
+    );
+    const busy = await render(service.url, {}, "--timeout", "3");
+    expect(busy.stderr).toMatch(/^The document was not there within 3 s \(--timeout\)\. render_queue_full: /);
   });
 
   it.each(["0", "-1", "x", "3601"])("but --timeout %s is refused", async (value) => {
@@ -176,7 +194,7 @@ describe("a proxy of the environment", () => {
     proxy.username = "user";
     proxy.password = "secret";
     const refused = await render("https://render.example", { env: { HTTPS_PROXY: proxy.href } });
-    expect(refused.stderr).toContain("403");
+    expect(refused.stderr).toMatch(/The proxy did not let the request through \(.*403.*\)\. The request went to/);
     expect(refused.stderr).toContain(`The request went to the proxy ${proxy.origin} of HTTPS_PROXY`);
     expect(refused.stderr).not.toContain("secret");
     expect(refused.exitCode).toBe(7);
