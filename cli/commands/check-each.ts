@@ -30,7 +30,7 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   if (each === undefined) throw new Error("--each is missing");
   if (flags.data !== undefined) throw new CommandError("--each provides the data: omit --data.");
   if (flags.watch || flags.open || flags.serve)
-    throw new CommandError("--watch and --open show one document: use --data, not --each.");
+    throw new CommandError("--watch, --serve and --open show one document: use --data, not --each.");
   const output = outputOf(flags);
   // Only to validate the names, which a check needs no pattern for.
   const documents = await readDocuments(each, await projectFolder(source), flags.output ?? "{#}", flags.line);
@@ -80,7 +80,9 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
       process.stderr.write(`${colouredDiagnostics(printable(reason), process.stderr)}\n\n`);
     }
     if (notShown > 0) say(`… and ${notShown} more, for other reasons.`);
-    say(`${documents.length - failed} of ${documents.length} documents compile.`);
+    say(
+      `${documents.length - failed} of ${documents.length} documents compile${flags.strict ? " with all fonts and characters" : ""}.`,
+    );
   }
   return failed === 0 ? EXIT_CODES.success : EXIT_CODES.template;
 }

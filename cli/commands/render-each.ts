@@ -42,7 +42,8 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
   await requireValidDocuments(project, each, documents, "sent");
   const progress = startProgress("Fetching the constraints");
   try {
-    if (!flags.json) for (const note of project.notes) progress.log(`note: ${note}`);
+    const notes = [...project.warnings, ...project.notes];
+    if (!flags.json) for (const note of notes) progress.log(`note: ${note}`);
     const service = await openService(flags, { retry: false }, progress.log);
     const asked = await service.client.constraints({ signal }).catch((error: unknown) => {
       throw asCommandError(error, service.url);
@@ -57,7 +58,7 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
     const rows = documents.map((document) => dataOf(document).text);
     const fonts = await findMissingFonts(project, rows, service.url, signal);
     if (flags.strict) requireFonts(fonts, service.url);
-    for (const warning of fonts.warnings) progress.log(`warning: ${warning}`);
+    if (!flags.json) for (const warning of fonts.warnings) progress.log(`warning: ${warning}`);
     const run = new EachRun({
       service,
       project,
@@ -73,7 +74,8 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
     });
     const outcome = await run.perform();
     progress.stop();
-    await reportOutcome(outcome, documents, source, { ...flags, each, output: template });
+    const said = { warnings: fonts.warnings, notes };
+    await reportOutcome(outcome, documents, said, source, { ...flags, each, output: template });
     return outcome.exitCode;
   } finally {
     progress.stop();
@@ -88,6 +90,7 @@ interface EachFlags extends RenderFlags {
 async function reportOutcome(
   outcome: EachOutcome,
   documents: readonly EachDocument[],
+  said: { readonly warnings: readonly string[]; readonly notes: readonly string[] },
   source: string,
   flags: EachFlags,
 ): Promise<void> {
@@ -96,7 +99,14 @@ async function reportOutcome(
   const failuresFile = failed.length === 0 ? null : await writeFailures(flags.each, failed, usesNumbers(flags.output));
   if (flags.json) {
     const counts = { documents: documents.length, made, present, failed: failed.length, left };
-    writeJson({ outcome: "summary", ...counts, ...(failuresFile !== null && { failuresFile }) });
+    const { warnings, notes } = said;
+    writeJson({
+      outcome: "summary",
+      ...counts,
+      ...(warnings.length > 0 && { warnings }),
+      ...(notes.length > 0 && { notes }),
+      ...(failuresFile !== null && { failuresFile }),
+    });
     if (fatal !== null) say(fatal.message);
     return;
   }

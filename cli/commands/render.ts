@@ -110,7 +110,7 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   if (flags.dryRun) return showRequest({ project, data, request, place }, flags);
   await requireValidData(project, data, "sent");
   const json = place === STANDARD_OUTPUT ? process.stderr : process.stdout;
-  const timeout = flags.timeout === undefined ? null : AbortSignal.timeout(flags.timeout * 1000);
+  const timeout = flags.timeout === undefined ? null : AbortSignal.timeout(Math.ceil(flags.timeout * 1000));
   const within = timeout === null ? signal : AbortSignal.any([signal, timeout]);
   const notes = [...project.warnings, ...project.notes, ...(data?.notes ?? [])];
 

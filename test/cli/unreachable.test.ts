@@ -88,6 +88,21 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
       /Something else answers there: check the URL/,
     ],
     [
+      "another program that never stops answering",
+      async () => {
+        const chunk = Buffer.alloc(64 * 1024, "x");
+        const server = createHttpServer((_, response) => {
+          const more = () => {
+            while (response.write(chunk));
+            response.once("drain", more);
+          };
+          more();
+        });
+        return (await listen(server)).origin;
+      },
+      /Something else answers there: check the URL/,
+    ],
+    [
       "a port that fetch does not use",
       async () => "http://127.0.0.1:1",
       /The connection was refused by Node itself: no HTTP client may use port 1,/,
@@ -142,6 +157,13 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
     );
     const busy = await render(service.url, {}, "--timeout", "3");
     expect(busy.stderr).toMatch(/^The document was not there within 3 s \(--timeout\)\. render_queue_full: /);
+  });
+
+  it.each(["0.0001", "1.0011"])("also when --timeout is a fraction: %s", async (value) => {
+    const { origin } = await listenRaw(null);
+    const { stderr, exitCode } = await render(origin, {}, "--timeout", value);
+    expect(stderr).toBe(`The document was not there within ${value} s (--timeout).\n`);
+    expect(exitCode).toBe(7);
   });
 
   it.each(["0", "-1", "x", "3601"])("but --timeout %s is refused", async (value) => {
