@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 /**
  * `document-rendering`: the command line client of the service (docs/command-line.md).
  */

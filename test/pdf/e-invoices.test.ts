@@ -3,10 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { finishEInvoice, type ProfileName } from "../../e-invoice/e-invoice.ts";
+import { invoiceFindings, readInvoice } from "../../e-invoice/invoice-xml.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
 import { generatedInvoice } from "./invoice.ts";
 import { type AttachmentOptions, invoiceRequest } from "./invoice-request.ts";
 import { invoiceXml } from "./invoice-xml.ts";
+import { Random } from "./random.ts";
 import {
   fetchValidators,
   type MustangVerdict,
@@ -137,3 +139,65 @@ describe("an invoice that is damaged", () => {
     expect(unknown).toMatchObject({ ok: false, findings: [{ rule: "profile" }] });
   });
 });
+
+describe("a rule", () => {
+  /** 25 of each profile, each with one thing changed. */
+  const DAMAGED_PER_PROFILE = 25;
+
+  it("is found broken exactly where Mustang finds it broken, in invoices that are damaged in many ways", async () => {
+    const damagedFolder = join(folder, "damaged");
+    await mkdir(damagedFolder);
+    const ours = new Map<string, string[]>();
+    for (const profile of PROFILES) {
+      for (let seed = 0; seed < DAMAGED_PER_PROFILE; seed++) {
+        const xml = damaged(invoiceXml(generatedInvoice(profile, seed)), seed);
+        const read = readInvoice(Buffer.from(xml), formatOf(profile), null);
+        // Without its guideline an invoice has no profile, and none of its rules is looked at.
+        if (!read.ok) continue;
+        const findings = await invoiceFindings(read.value);
+        const name = `${profile.replace(" ", "-")}-${seed}.xml`;
+        await writeFile(join(damagedFolder, name), xml);
+        ours.set(name, [...new Set(findings.map(({ rule }) => rule))].toSorted());
+      }
+    }
+    const theirs = await verdictsOfMustang(validators, damagedFolder);
+    expect(theirs.size).toBe(ours.size);
+    for (const [name, rules] of ours) {
+      const { xml, rules: all = [] } = theirs.get(name) ?? {};
+      // Where the schema does not hold, we say only that; Mustang goes on to the rules.
+      if (rules.includes("schema")) expect([name, xml]).toEqual([name, "invalid"]);
+      else {
+        const known = all.filter((rule) => name.startsWith("XRECHNUNG") || !OF_XRECHNUNG.test(rule));
+        // The one rule that MINIMUM has of us.
+        const published = rules.filter((rule) => !(name.startsWith("MINIMUM") && rule === "BR-CO-15"));
+        expect([name, published]).toEqual([name, [...new Set(known)].toSorted()]);
+      }
+    }
+  });
+});
+
+/** What is changed, one after another: amounts twice, a member that is missing, a code, an attribute. */
+const DAMAGES: readonly {
+  readonly place: RegExp;
+  readonly change: (random: Random, found: RegExpExecArray) => string;
+}[] = [
+  { place: /(<ram:\w*(?:Amount|Percent|Quantity)[^>]*>)(-?[\d.]+)/g, change: changedAmount },
+  { place: /(<ram:\w*(?:Amount|Percent|Quantity)[^>]*>)(-?[\d.]+)/g, change: changedAmount },
+  { place: /<(ram:\w+)[^>]*>[^<]*<\/\1>/g, change: () => "" },
+  {
+    place: /(<ram:(?:CategoryCode|TypeCode|InvoiceCurrencyCode|CountryID|ExemptionReasonCode)>)[^<]*/g,
+    change: (random, [, start]) => `${start}${random.pick(["S", "XX", "AE", "E", "K", "999"])}`,
+  },
+  { place: /(schemeID|unitCode|currencyID|format)="[^"]*"/g, change: (_, [, name]) => `${name}="QQ"` },
+];
+
+function changedAmount(random: Random, [, start, amount]: RegExpExecArray): string {
+  return `${start}${(Number(amount) + random.pick([0.01, 1, 100])).toFixed(2)}`;
+}
+
+function damaged(xml: string, seed: number): string {
+  const random = new Random(seed * 31 + xml.length);
+  const { place, change } = DAMAGES[seed % DAMAGES.length] ?? { place: /$/g, change: () => "" };
+  const found = random.pick([...xml.matchAll(place)]);
+  return xml.slice(0, found.index) + change(random, found) + xml.slice(found.index + found[0].length);
+}
