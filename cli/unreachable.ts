@@ -87,7 +87,7 @@ function sentenceOf({ code, message, place }: Cause, url: URL, proxy: ProxyServe
     case "EPIPE":
       return `${target} closed the connection before it answered. Try again; if it goes on, check the port and that the URL begins with ${url.protocol === "https:" ? "http:// or https://" : "https:// if it needs TLS"}.`;
     case FORBIDDEN_PORT:
-      return `The connection was refused by Node itself: no HTTP client may use port ${url.port}, which belongs to another protocol. Check the port.`;
+      return `The connection to ${target} was refused by Node itself: port ${url.port} is reserved for another protocol. Is it running? If it is, use another port.`;
     case "UND_ERR_ABORTED":
       return proxy === null ? inItsWords(code, message) : `The proxy did not let the request through (${message}).`;
     default:

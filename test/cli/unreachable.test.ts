@@ -105,7 +105,7 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
     [
       "a port that fetch does not use",
       async () => "http://127.0.0.1:1",
-      /The connection was refused by Node itself: no HTTP client may use port 1,/,
+      /The connection to 127\.0\.0\.1:1 was refused by Node itself: port 1 is reserved for another protocol\./,
     ],
     [
       "a port of TLS without it",
