@@ -8,7 +8,7 @@ import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import { printableLine } from "./terminal.ts";
-import { placeOf, rememberWritten } from "./written-files.ts";
+import { placeOf, rememberWritten, UNKNOWN_PLACE } from "./written-files.ts";
 
 /** Writes what the command has made, and remembers it (written-files.ts). @returns as `writeWhole` does */
 export function writeOutput(path: string, bytes: AsyncIterable<Uint8Array> | Uint8Array): Promise<number> {
@@ -55,11 +55,27 @@ export async function writeWhole(
   }
 }
 
-/** Writes to standard output, as fast as its reader takes it. A reader that has gone away is no failure. */
-export async function writeToStandardOutput(bytes: AsyncIterable<Uint8Array>): Promise<void> {
+/**
+ * Writes to standard output, as fast as its reader takes it, and remembers the content: the shell may write it into the folder. A
+ * reader that has gone away is no failure.
+ *
+ * @returns the number of bytes
+ */
+export async function writeToStandardOutput(bytes: AsyncIterable<Uint8Array>): Promise<number> {
+  let size = 0;
+  const digest = createHash("sha256");
+  async function* counted() {
+    for await (const chunk of bytes) {
+      size += chunk.length;
+      digest.update(chunk);
+      yield chunk;
+    }
+  }
   try {
-    await pipeline(bytes, process.stdout, { end: false });
+    await pipeline(counted(), process.stdout, { end: false });
+    await rememberWritten({ path: UNKNOWN_PLACE, bytes: size, sha256: digest.digest("hex") });
   } catch (error) {
     if (!(error instanceof Error && "code" in error && error.code === "EPIPE")) throw error;
   }
+  return size;
 }

@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { readText } from "../client/transport.ts";
 import { cacheFolder } from "../machine/cache-folder.mjs";
 import {
   CAPABILITIES_PATH,
@@ -36,7 +37,8 @@ export async function serviceCapabilities(url: string, signal: AbortSignal): Pro
       signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MILLISECONDS)]),
     });
     if (response.status === 304) return kept;
-    const text = await readText(response);
+    const text = response.status === 200 ? await readText(response, MAX_CAPABILITIES_BYTES) : null;
+    if (response.status !== 200) await response.body?.cancel();
     const capabilities = text === null ? null : parseCapabilities(text);
     const newEtag = response.headers.get("ETag");
     // A cache that cannot be written only costs a transfer each time.
@@ -47,21 +49,4 @@ export async function serviceCapabilities(url: string, signal: AbortSignal): Pro
   } catch {
     return null;
   }
-}
-
-/** Null if it is no document, or too large for one. */
-async function readText(response: Response): Promise<string | null> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  if (response.status === 200 && response.body !== null) {
-    for await (const chunk of response.body) {
-      chunks.push(chunk);
-      size += chunk.length;
-      // Leaving the loop ends the transfer.
-      if (size > MAX_CAPABILITIES_BYTES) return null;
-    }
-    return Buffer.concat(chunks).toString("utf8");
-  }
-  await response.body?.cancel();
-  return null;
 }

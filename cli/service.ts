@@ -83,6 +83,11 @@ export function tooLargeForGateway(url: string, sizes: readonly string[]): Comma
   );
 }
 
+/** Why an attempt failed that another one follows. */
+export function failureInWords(reason: ServiceProblem | ServiceUnreachableError, url: string): string {
+  return reason instanceof ServiceUnreachableError ? whyUnreachable(reason, url) : `${reason.code}: ${reason.detail}`;
+}
+
 /** Ends the waiting for a service that another attempt would not reach either. */
 export function throwIfPermanent(reason: ServiceProblem | ServiceUnreachableError): void {
   if (reason instanceof ServiceUnreachableError && isPermanent(reason)) throw reason;

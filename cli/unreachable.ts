@@ -18,8 +18,11 @@ const CERTIFICATE_CODES: ReadonlySet<string> = new Set([
 /** What the parser of `fetch` calls an answer that is not HTTP, if it has no code of its own. */
 const NOT_HTTP = "HPE_INVALID_CONSTANT";
 
+/** What `fetch` says, without a code, of a port that the Fetch standard forbids. */
+const FORBIDDEN_PORT = "bad port";
+
 /** What another attempt would not change. */
-const PERMANENT = /^ENOTFOUND$|CERT|^UNABLE_TO_|^ERR_TLS_|^ERR_SSL_|^EPROTO$|^HPE_/;
+const PERMANENT = /^ENOTFOUND$|CERT|^UNABLE_TO_|^ERR_TLS_|^ERR_SSL_|^EPROTO$|^HPE_|^bad port$/;
 
 /** Whether another attempt would end the same way. */
 export function isPermanent(error: ServiceUnreachableError): boolean {
@@ -83,8 +86,10 @@ function sentenceOf({ code, message, place }: Cause, url: URL, proxy: ProxyServe
     case "ECONNRESET":
     case "EPIPE":
       return `${target} closed the connection before it answered. Try again; if it goes on, check the port and that the URL begins with ${url.protocol === "https:" ? "http:// or https://" : "https:// if it needs TLS"}.`;
+    case FORBIDDEN_PORT:
+      return `The connection to ${target} was refused by Node itself: port ${url.port} is reserved for another protocol. Is it running? If it is, use another port.`;
     case "UND_ERR_ABORTED":
-      return proxy === null ? inItsWords(code, message) : `The proxy did not let it through: ${message}`;
+      return proxy === null ? inItsWords(code, message) : `The proxy did not let the request through (${message}).`;
     default:
       return code.startsWith("HPE_")
         ? `What answers at ${target} does not speak HTTP (${code}): check host and port, and whether the URL must begin with https://.`
@@ -117,10 +122,16 @@ function causeOf(error: ServiceUnreachableError): Cause {
 
 function partsOf(error: Error): Cause {
   const own = "code" in error && typeof error.code === "string" ? error.code : "";
-  const code = own === "" && error.name === "HTTPParserError" ? NOT_HTTP : own;
+  const code = own === "" ? codeOf(error) : own;
   const port = "port" in error && typeof error.port === "number" ? `:${error.port}` : "";
   const host = firstText("address" in error && error.address, "hostname" in error && error.hostname);
   return { code, message: error.message, place: host === null ? null : `${host}${port}` };
+}
+
+/** Of errors that have none. */
+function codeOf({ name, message }: Error): string {
+  if (name === "HTTPParserError") return NOT_HTTP;
+  return message === FORBIDDEN_PORT ? FORBIDDEN_PORT : "";
 }
 
 function firstText(...values: readonly unknown[]): string | null {

@@ -8,11 +8,14 @@ import { basename, dirname, join, resolve } from "node:path";
 import { cacheFolder } from "../machine/cache-folder.mjs";
 
 export interface WrittenFile {
-  /** Absolute, without links in its folder. */
+  /** Absolute, without links in its folder; or `UNKNOWN_PLACE`. */
   readonly path: string;
   readonly bytes: number;
   readonly sha256: string;
 }
+
+/** Of what went to standard output. */
+export const UNKNOWN_PLACE = "";
 
 /** One line each. Beyond this size the older half is forgotten. */
 const FILE_NAME = "written-files.jsonl";
@@ -51,7 +54,8 @@ export function digestOf(bytes: Uint8Array): string {
 /** What is remembered. */
 export class WrittenFiles {
   readonly #placeOfDigest = new Map<string, string>();
-  readonly #sizesOfPlace = new Map<string, Set<number>>();
+  readonly #places = new Set<string>();
+  readonly #namesWithSize = new Set<string>();
 
   static async load(): Promise<WrittenFiles> {
     const text = await readFile(join(cacheFolder(), FILE_NAME), "utf8").catch(() => "");
@@ -61,22 +65,26 @@ export class WrittenFiles {
   constructor(files: readonly WrittenFile[]) {
     for (const { path, bytes, sha256 } of files) {
       this.#placeOfDigest.set(sha256, path);
-      const sizes = this.#sizesOfPlace.get(path) ?? new Set();
-      this.#sizesOfPlace.set(path, sizes.add(bytes));
+      this.#places.add(path);
+      this.#namesWithSize.add(nameWithSize(path, bytes));
     }
   }
 
-  /** Whether a file of this size has been written to this place: it is most likely there still. */
+  /** Whether a file of this name and size has been written, here or where the folder was before: most likely this is it. */
   isLikely(place: string, bytes: number): boolean {
-    return this.#sizesOfPlace.get(place)?.has(bytes) ?? false;
+    return this.#namesWithSize.has(nameWithSize(place, bytes));
   }
 
   /** `own` where it was written, `moved` with its content in another place, `replaced` by another content; null if not known. */
   whatIs(place: string, bytes: Uint8Array): "own" | "moved" | "replaced" | null {
     const writtenTo = this.#placeOfDigest.get(digestOf(bytes));
-    if (writtenTo !== undefined) return writtenTo === place || this.#sizesOfPlace.has(place) ? "own" : "moved";
-    return this.#sizesOfPlace.has(place) ? "replaced" : null;
+    if (writtenTo !== undefined) return writtenTo === place || this.#places.has(place) ? "own" : "moved";
+    return this.#places.has(place) ? "replaced" : null;
   }
+}
+
+function nameWithSize(path: string, bytes: number): string {
+  return `${bytes} ${basename(path)}`;
 }
 
 function asWrittenFile(line: string): WrittenFile | null {

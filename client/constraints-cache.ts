@@ -6,7 +6,7 @@
 import type { PublishedConstraints } from "../rules/published-rules.ts";
 import { UnexpectedResponseError } from "./errors.ts";
 import type { Answer, ServiceRequest } from "./transport.ts";
-import { parseJson } from "./transport.ts";
+import { parseJson, readText } from "./transport.ts";
 
 /** The constraints with the entity tag under which the service published them. */
 export interface StoredConstraints {
@@ -26,6 +26,8 @@ export interface ConstraintsStore {
 
 /** How long constraints are used without asking whether they are still valid. A deployment rarely changes. */
 const MAX_AGE_SECONDS = 300;
+/** They have 90 KB with their conformance vectors. */
+const MAX_CONSTRAINTS_BYTES = 4 * 1024 * 1024;
 
 interface Kept {
   readonly constraints: PublishedConstraints;
@@ -68,7 +70,7 @@ export class ConstraintsCache {
       kept.validUntilMilliseconds = performance.now() + MAX_AGE_SECONDS * 1000;
       return success(kept);
     }
-    const document = parseJson(await response.text());
+    const document = parseJson((await readText(response, MAX_CONSTRAINTS_BYTES)) ?? "");
     const etag = response.headers.get("ETag");
     const fetched = await keep(document, etag, MAX_AGE_SECONDS);
     if (fetched === null) throw new UnexpectedResponseError("The response has no constraints.", response.status);

@@ -31,6 +31,9 @@ export type Answer =
 /** The statuses by which a proxy or gateway in front of the service says that it could not pass the request on. */
 const GATEWAY_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
+/** A problem of the service has a few KiB. */
+const MAX_PROBLEM_BYTES = 1024 * 1024;
+
 export class Transport {
   readonly #url: URL;
   readonly #token: string;
@@ -79,8 +82,8 @@ async function sort(response: Response): Promise<Answer> {
   const { headers, status } = response;
   if (response.ok || status === 304) return { kind: "response", response };
   if (mediaType(headers) === PROBLEM_MEDIA_TYPE) {
-    const text = await response.text();
-    const problem = asServiceProblem(parseJson(text));
+    const text = await readText(response, MAX_PROBLEM_BYTES);
+    const problem = text === null ? null : asServiceProblem(parseJson(text));
     if (problem === null) throw new UnexpectedResponseError("The response is a problem from another service.", status);
     const seconds = problem.code === "render_queue_full" ? problem.context.retry_after : null;
     return { kind: "problem", problem, retryAfterSeconds: retryAfterSeconds(headers.get("Retry-After")) ?? seconds };
@@ -97,6 +100,24 @@ async function sort(response: Response): Promise<Answer> {
       : `The ${status} response did not come from this service.`,
     status,
   );
+}
+
+/** The text of a response; null if it has more bytes than these, which ends the transfer. */
+export async function readText({ body }: Response, maxBytes: number): Promise<string | null> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let size = 0;
+  // Not every browser iterates over a stream.
+  const reader = body?.getReader();
+  for (let part = await reader?.read(); part?.value !== undefined; part = await reader?.read()) {
+    size += part.value.length;
+    if (size > maxBytes) {
+      await reader?.cancel();
+      return null;
+    }
+    text += decoder.decode(part.value, { stream: true });
+  }
+  return text + decoder.decode();
 }
 
 /** The media type of a response without its parameters. */

@@ -82,5 +82,5 @@ async function searchCandidates({ name, cachedPath }, env) {
 /** @param {Program} program @param {readonly string[]} rejected */
 function notFoundMessage(program, rejected) {
   const found = rejected.length > 0 ? ` (${rejected.join("; ")})` : "";
-  return `${program.title} is not installed${found}. Run \`node scripts/set-up.mjs\` to install it.`;
+  return `${program.title} is not installed${found}. Run \`node scripts/set-up.mjs\` in the checkout to install it.`;
 }

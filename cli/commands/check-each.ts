@@ -1,7 +1,7 @@
 /**
  * `check --each`: compiles the template with each row of data on this machine, and shows why some fail, in Typst's words.
  */
-import { dataOf, documentOfLine, type EachDocument, readDocuments } from "../each/documents.ts";
+import { dataOf, type EachDocument, readDocuments } from "../each/documents.ts";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import type { LocalSettings } from "../local/compile.ts";
 import { colouredDiagnostics } from "../local/diagnostics.ts";
@@ -22,6 +22,7 @@ import type { CheckFlags } from "./check-flags.ts";
 /** Rows that fail for the same reason are shown once; of the others, these many. */
 const MAX_SHOWN_REASONS = 20;
 const MAX_SHOWN_PLACES = 10;
+const MAX_NOTES = 20;
 
 /** Checks all rows, or that of `--line`. Nothing is written. @returns the exit code */
 export async function checkEach(source: string, flags: CheckFlags, signal: AbortSignal): Promise<ExitCode> {
@@ -29,29 +30,34 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   if (each === undefined) throw new Error("--each is missing");
   if (flags.data !== undefined) throw new CommandError("--each provides the data: omit --data.");
   if (flags.watch || flags.open || flags.serve)
-    throw new CommandError("--watch and --open show one document: use --data, not --each.");
+    throw new CommandError("--watch, --serve and --open show one document: use --data, not --each.");
   const output = outputOf(flags);
   // Only to validate the names, which a check needs no pattern for.
-  const all = await readDocuments(each, await projectFolder(source), flags.output ?? "{#}");
-  const documents = flags.line === undefined ? all : [documentOfLine(all, flags.line)];
-  const leaveOut = [...(each === STANDARD_INPUT ? [] : [each]), ...all.map(({ path }) => path)];
+  const documents = await readDocuments(each, await projectFolder(source), flags.output ?? "{#}", flags.line);
+  const leaveOut = [...(each === STANDARD_INPUT ? [] : [each]), ...documents.map(({ path }) => path)];
   const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut, namesData: true });
   await requireValidDocuments(project, each, documents, "compiled");
   const local = { typstPath: await findTypst(flags.typst), url: flags.url, ...operatorFolders(flags) };
   const capabilities = askedOnce(flags.url, signal);
   const failures = new Map<string, EachDocument[]>();
+  const notesOfRows = new Set<string>();
   const progress = startProgress(progressBar(0, documents.length));
   let failed = 0;
   let notShown = 0;
   try {
     for (const [index, document] of documents.entries()) {
       const rendered = await renderLocally(project, dataOf(document), output, local, signal);
-      const { warnings } = await missingOf(rendered, { project, data: dataOf(document), local, capabilities }, signal);
+      const { warnings, notes } = await missingOf(
+        rendered,
+        { project, data: dataOf(document), local, capabilities },
+        signal,
+      );
+      for (const note of notes) if (notesOfRows.size < MAX_NOTES) notesOfRows.add(note);
       const severity = flags.strict ? "error" : "warning";
       const inWords = warnings.map((warning) => `${severity}: ${warning}`).join("\n");
       const failure = reasonOf(rendered, document, project);
       const reason = failure ?? (inWords === "" ? null : inWords);
-      if (flags.json) writeJson({ ...outcomeOf(rendered), warnings, line: document.number });
+      if (flags.json) writeJson({ ...outcomeOf(rendered, document, notes), warnings, line: document.number });
       if (failure !== null || (flags.strict && warnings.length > 0)) failed++;
       if (reason !== null) {
         const same = failures.get(reason);
@@ -67,13 +73,16 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   if (flags.json) {
     writeJson({ outcome: "summary", documents: documents.length, compiled: documents.length - failed, failed });
   } else {
-    for (const note of [...(failed > 0 ? project.warnings : []), ...project.notes]) say(`note: ${note}`);
+    for (const note of [...(failed > 0 ? project.warnings : []), ...project.notes, ...notesOfRows])
+      say(`note: ${note}`);
     for (const [reason, rows] of failures) {
       say(printableLine(`${placesInWords(each, rows)}:`));
       process.stderr.write(`${colouredDiagnostics(printable(reason), process.stderr)}\n\n`);
     }
     if (notShown > 0) say(`… and ${notShown} more, for other reasons.`);
-    say(`${documents.length - failed} of ${documents.length} documents compile.`);
+    say(
+      `${documents.length - failed} of ${documents.length} documents compile${flags.strict ? " with all fonts and characters" : ""}.`,
+    );
   }
   return failed === 0 ? EXIT_CODES.success : EXIT_CODES.template;
 }
@@ -101,10 +110,11 @@ function reasonOf(rendered: LocalRender, document: EachDocument, project: Projec
   return [...(text === "" ? [] : [text]), ...(reason === null ? [] : [`error: ${reason}`]), ...hints].join("\n");
 }
 
-function outcomeOf(rendered: LocalRender): object {
+function outcomeOf(rendered: LocalRender, document: EachDocument, missing: readonly string[]): object {
   if (rendered.kind === "refused") return problemOutcome(rendered.problem, true);
   const { ok, diagnostics, reason } = rendered.compiled;
-  return { outcome: ok ? "compiled" : "not-compiled", diagnostics, reason };
+  const notes = [...memberHints(diagnostics, dataOf(document)), ...missing];
+  return { outcome: ok ? "compiled" : "not-compiled", diagnostics, reason, notes };
 }
 
 function placesInWords(file: string, documents: readonly EachDocument[]): string {

@@ -3,7 +3,7 @@
  */
 
 import { documentFinisher, withEInvoiceOutput } from "../e-invoice.ts";
-import { dataOf, documentOfLine, type EachDocument, readDocuments, usesNumbers } from "../each/documents.ts";
+import { dataOf, type EachDocument, readDocuments, usesNumbers } from "../each/documents.ts";
 import { writeFailures } from "../each/failures-file.ts";
 import { type EachOutcome, EachRun, summarise } from "../each/run.ts";
 import { CommandError, type ExitCode, exitCodeOf } from "../exit-codes.ts";
@@ -30,9 +30,8 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
   }
   const output = outputOf(withEInvoiceOutput(flags));
   const finish = await documentFinisher(flags);
-  const all = await readDocuments(each, await projectFolder(source), template);
-  const documents = flags.line === undefined ? all : [documentOfLine(all, flags.line)];
-  const leaveOut = [...(each === STANDARD_INPUT ? [] : [each]), ...all.map(({ path }) => path)];
+  const documents = await readDocuments(each, await projectFolder(source), template, flags.line);
+  const leaveOut = [...(each === STANDARD_INPUT ? [] : [each]), ...documents.map(({ path }) => path)];
   const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut, namesData: true });
   const first = documents[0];
   if (flags.dryRun && first !== undefined) {
@@ -43,7 +42,8 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
   await requireValidDocuments(project, each, documents, "sent");
   const progress = startProgress("Fetching the constraints");
   try {
-    if (!flags.json) for (const note of project.notes) progress.log(`note: ${note}`);
+    const notes = [...project.warnings, ...project.notes];
+    if (!flags.json) for (const note of notes) progress.log(`note: ${note}`);
     const service = await openService(flags, { retry: false }, progress.log);
     const asked = await service.client.constraints({ signal }).catch((error: unknown) => {
       throw asCommandError(error, service.url);
@@ -58,7 +58,7 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
     const rows = documents.map((document) => dataOf(document).text);
     const fonts = await findMissingFonts(project, rows, service.url, signal);
     if (flags.strict) requireFonts(fonts, service.url);
-    for (const warning of fonts.warnings) progress.log(`warning: ${warning}`);
+    if (!flags.json) for (const warning of fonts.warnings) progress.log(`warning: ${warning}`);
     const run = new EachRun({
       service,
       project,
@@ -74,7 +74,8 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
     });
     const outcome = await run.perform();
     progress.stop();
-    await reportOutcome(outcome, documents, project, { ...flags, source, each, output: template });
+    const said = { warnings: fonts.warnings, notes };
+    await reportOutcome(outcome, documents, said, { ...flags, source, each, output: template });
     return outcome.exitCode;
   } finally {
     progress.stop();
@@ -90,7 +91,7 @@ interface EachFlags extends RenderFlags {
 async function reportOutcome(
   outcome: EachOutcome,
   documents: readonly EachDocument[],
-  { notes }: Project,
+  said: { readonly warnings: readonly string[]; readonly notes: readonly string[] },
   flags: EachFlags,
 ): Promise<void> {
   const { made, present, left, failures, fatal } = outcome;
@@ -98,7 +99,14 @@ async function reportOutcome(
   const failuresFile = failed.length === 0 ? null : await writeFailures(flags.each, failed, usesNumbers(flags.output));
   if (flags.json) {
     const counts = { documents: documents.length, made, present, failed: failed.length, left };
-    writeJson({ outcome: "summary", ...counts, ...(failuresFile !== null && { failuresFile }), notes });
+    const { warnings, notes } = said;
+    writeJson({
+      outcome: "summary",
+      ...counts,
+      ...(warnings.length > 0 && { warnings }),
+      ...(notes.length > 0 && { notes }),
+      ...(failuresFile !== null && { failuresFile }),
+    });
     if (fatal !== null) say(fatal.message);
     return;
   }

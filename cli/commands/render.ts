@@ -32,7 +32,14 @@ import { collectProject, projectName } from "../project/project.ts";
 import { readData, requestOf } from "../project/request.ts";
 import { sizeInLines } from "../project/request-size.ts";
 import { problemOutcome, retryInWords, writeJson, writeProblem } from "../report.ts";
-import { asCommandError, isTooLargeForGateway, openService, throwIfPermanent, tooLargeForGateway } from "../service.ts";
+import {
+  asCommandError,
+  failureInWords,
+  isTooLargeForGateway,
+  openService,
+  throwIfPermanent,
+  tooLargeForGateway,
+} from "../service.ts";
 import { confirm, printableLine, say, sizeInWords, startProgress } from "../terminal.ts";
 import { checkProject } from "./check.ts";
 import { checkCommand } from "./check-command.ts";
@@ -103,10 +110,11 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   if (flags.dryRun) return showRequest({ project, data, request, place }, flags);
   await requireValidData(project, data, "sent");
   const json = place === STANDARD_OUTPUT ? process.stderr : process.stdout;
-  const timeout = flags.timeout === undefined ? null : AbortSignal.timeout(flags.timeout * 1000);
+  const timeout = flags.timeout === undefined ? null : AbortSignal.timeout(Math.ceil(flags.timeout * 1000));
   const within = timeout === null ? signal : AbortSignal.any([signal, timeout]);
   const notes = [...project.warnings, ...project.notes, ...(data?.notes ?? [])];
 
+  let lastFailure = "";
   const progress = startProgress(`Rendering ${project.sourceName}`);
   try {
     if (!flags.json) for (const note of notes) progress.log(`note: ${note}`);
@@ -118,6 +126,7 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
         signal: within,
         onRetry: (event) => {
           throwIfPermanent(event.reason);
+          lastFailure = ` ${failureInWords(event.reason, service.url)}`;
           progress.say(retryInWords(event));
         },
       })
@@ -158,24 +167,15 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
     return exitCodeOf(problem);
   } catch (error) {
     if (!timeout?.aborted || signal.aborted) throw error;
-    throw new CommandError(`The document was not there within ${flags.timeout} s (--timeout).`, EXIT_CODES.unreachable);
+    const message = `The document was not there within ${flags.timeout} s (--timeout).${lastFailure}`;
+    throw new CommandError(message, EXIT_CODES.unreachable);
   } finally {
     progress.stop();
   }
 }
 
-async function deliver(body: ReadableStream<Uint8Array>, place: string): Promise<number> {
-  if (place !== STANDARD_OUTPUT) return writeOutput(place, body);
-  let size = 0;
-  await writeToStandardOutput(
-    (async function* counted() {
-      for await (const chunk of body) {
-        size += chunk.length;
-        yield chunk;
-      }
-    })(),
-  );
-  return size;
+function deliver(body: ReadableStream<Uint8Array>, place: string): Promise<number> {
+  return place === STANDARD_OUTPUT ? writeToStandardOutput(body) : writeOutput(place, body);
 }
 
 /** The way to Typst's own words, which the service never passes on. */

@@ -36,11 +36,18 @@ const RESERVED_ON_WINDOWS = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)/i;
  *
  * @param folder of the project
  * @param template such as `letters/{name}.pdf`; `{address.city}` goes deeper, `{#}` is the number of the row, `{#:03}` with zeros.
+ * @param line the number of the one row that counts; undefined for all
  * @throws CommandError that names every row which has no safe file name of its own.
  */
-export async function readDocuments(file: string, folder: string, template: string): Promise<EachDocument[]> {
+export async function readDocuments(
+  file: string,
+  folder: string,
+  template: string,
+  line: number | undefined,
+): Promise<EachDocument[]> {
   const { bytes, shown } = await readInput(file, file, folder);
-  const rows = readRows(bytes, shown);
+  const all = readRows(bytes, shown);
+  const rows = line === undefined ? all : [rowOfLine(all, line)];
   const names = placeholders(template);
   const documents: EachDocument[] = [];
   const mistakes: string[] = [];
@@ -77,11 +84,11 @@ export function dataOf({ data, place }: EachDocument): DataText {
   return { text: data, name: place, notes: [] };
 }
 
-/** The document of `--line`. @throws CommandError when there is none */
-export function documentOfLine(documents: readonly EachDocument[], line: number): EachDocument {
-  const found = documents.find(({ number }) => number === line);
+/** The row of `--line`. @throws CommandError when there is none */
+function rowOfLine(rows: readonly Row[], line: number): Row {
+  const found = rows.find(({ number }) => number === line);
   if (found !== undefined) return found;
-  const numbers = documents.map(({ number }) => number);
+  const numbers = rows.map(({ number }) => number);
   throw new CommandError(`--line ${line}: there is no data for it, only from ${numbers[0]} to ${numbers.at(-1)}.`);
 }
 

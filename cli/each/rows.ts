@@ -143,7 +143,24 @@ function csvRecords(text: string, name: string): CsvRecord[] {
     return records.filter(isCsvRecord);
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
-    throw new CommandError(`${name} cannot be read as CSV: ${error.message}.`);
+    throw new CommandError(csvMistake(error, name));
+  }
+}
+
+/** The usual mistakes in words of this program, the others in those of the parser. */
+function csvMistake({ code, message, lines, record }: CsvError, name: string): string {
+  switch (code) {
+    case "CSV_RECORD_INCONSISTENT_FIELDS_LENGTH": {
+      const count = Array.isArray(record) ? record.length : 0;
+      return `${name}:${lines}: the row has ${count} ${count === 1 ? "value" : "values"}, and the header row has another number of names. A value that contains the delimiter must be in quotes.`;
+    }
+    case "CSV_QUOTE_NOT_CLOSED":
+      return `${name}: a value begins with a quote (") and does not end with one.`;
+    case "INVALID_OPENING_QUOTE":
+    case "CSV_INVALID_CLOSING_QUOTE":
+      return `${name}:${lines}: a value that contains a quote (") must be in quotes, with each quote in it written twice.`;
+    default:
+      return `${name} cannot be read as CSV: ${message}.`;
   }
 }
 

@@ -142,7 +142,7 @@ export class EachRun {
       this.#held.push(document);
       return;
     }
-    const timeout = timeoutSeconds === null ? null : AbortSignal.timeout(timeoutSeconds * 1000);
+    const timeout = timeoutSeconds === null ? null : AbortSignal.timeout(Math.ceil(timeoutSeconds * 1000));
     const signal = timeout === null ? this.#signal : AbortSignal.any([this.#signal, timeout]);
     try {
       const request = requestOf(project, dataOf(document), output);

@@ -14,14 +14,15 @@ export function utf8Text(bytes: Buffer, name: string): string {
     throw new CommandError(`${name} begins with the byte order mark of UTF-16: save it as UTF-8.`);
   }
   if (!isUtf8(bytes)) throw new CommandError(`${name} is not UTF-8: save it as UTF-8.`);
-  return (hasMark(bytes) ? bytes.subarray(UTF_8_MARK.length) : bytes).toString("utf8");
+  return (hasByteOrderMark(bytes) ? bytes.subarray(UTF_8_MARK.length) : bytes).toString("utf8");
 }
 
 /** A note if there is one. */
 export function byteOrderMarkNote(bytes: Buffer, name: string): string[] {
-  return hasMark(bytes) ? [`${name} begins with a byte order mark, which is not sent.`] : [];
+  return hasByteOrderMark(bytes) ? [`${name} begins with a byte order mark, which is not sent.`] : [];
 }
 
-function hasMark(bytes: Buffer): boolean {
+/** Whether bytes begin with the mark of UTF-8. */
+export function hasByteOrderMark(bytes: Buffer): boolean {
   return bytes.subarray(0, UTF_8_MARK.length).equals(UTF_8_MARK);
 }

@@ -3,13 +3,16 @@
  * no request grows by the documents of those before.
  */
 import { realpath } from "node:fs/promises";
-import { isAbsolute, join, relative, sep } from "node:path";
+import { isAbsolute, join, posix, relative, sep } from "node:path";
 import { globby } from "globby";
+import { closestPath, didYouMean } from "../closest.ts";
 import { CommandError } from "../exit-codes.ts";
+import { printableLine } from "../terminal.ts";
 import { WrittenFiles } from "../written-files.ts";
 import { CollectedFiles, MAX_FILES, tooManyFiles } from "./collected-files.ts";
 import { readNamed, sizeOf } from "./folder.ts";
 import { looksWritten } from "./looks-written.ts";
+import { nearbyFiles } from "./nearby-files.ts";
 
 /** What files to leave out, beside `.gitignore`: in the same syntax. */
 export const IGNORE_FILE = ".renderignore";
@@ -51,7 +54,10 @@ export async function readFolderFiles(
   for (const [index, pattern] of asked.entries()) {
     const matching = await matchingKeys(root, [pattern], []);
     if (matching.length === 0) {
-      throw new CommandError(`--files ${fromCaller[index]} matches no file in ${root} that is not ignored.`);
+      const meant = didYouMean(closestPath(pattern, await nearbyPaths(root)));
+      throw new CommandError(
+        printableLine(`--files ${fromCaller[index]} matches no file in ${root} that is not ignored.${meant}`),
+      );
     }
     for (const key of matching) keys.add(key);
   }
@@ -95,6 +101,12 @@ export async function readFolderFiles(
     noteOn("Sent, although it looks like an earlier output", similar, leaveOut),
   ].flat();
   return { files, written, notes };
+}
+
+/** The files that `--files` may mean, and their folders. */
+async function nearbyPaths(root: string): Promise<string[]> {
+  const files = await nearbyFiles(root);
+  return [...files, ...new Set(files.map((file) => posix.dirname(file)).filter((folder) => folder !== "."))];
 }
 
 /** One note for all files of which the same is to be said. */

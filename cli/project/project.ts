@@ -9,7 +9,7 @@ import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import { closestPath, didYouMean } from "../closest.ts";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
-import { byteOrderMarkNote } from "./byte-order-mark.ts";
+import { byteOrderMarkNote, hasByteOrderMark } from "./byte-order-mark.ts";
 import type { CollectedFiles } from "./collected-files.ts";
 import { isFile, isFolder, projectFolder, readNamed } from "./folder.ts";
 import { readFolderFiles } from "./folder-files.ts";
@@ -22,6 +22,8 @@ const DATA_FILE = "data.json";
 const FONT_FILES = "fonts/**/*.{ttf,otf,ttc,otc,TTF,OTF,TTC,OTC}";
 /** What belongs to a template and not to its documents: sent only if the source or the caller names it. */
 const NOT_SENT = [SCHEMA_FILE, "cases/*.json", "cases/*.expected/**"];
+/** In one note. */
+const MAX_NAMED = 5;
 /** What a source is likely to read the data by. */
 const READS_DATA = /\b(?:data|request)\b/;
 
@@ -80,7 +82,7 @@ export async function collectProject(path: string, options: ProjectOptions): Pro
   const own = { globs: [isWhole ? "**" : FONT_FILES], except: NOT_SENT };
   const { files, written, notes } = await readFolderFiles(root, own, patterns, excluded);
   const warnings = await followLiterals({ root, sourceName, source, files });
-  const sourceNotes = byteOrderMarkNote(source, sourceName);
+  const sourceNotes = [...byteOrderMarkNote(source, sourceName), ...sentByteOrderMarks(files)];
   if (hasDataFile && dataPath === null && !namesData && READS_DATA.test(source.toString("utf8"))) {
     const file = shownPath(root, sourceName, DATA_FILE);
     sourceNotes.push(`${file} is not used, because the source is not ${MAIN_FILE}: to use it, add --data ${file}.`);
@@ -100,6 +102,15 @@ export async function collectProject(path: string, options: ProjectOptions): Pro
     notes: [...sourceNotes, ...notes].map(printableLine),
     warnings: warnings.map(printableLine),
   };
+}
+
+/** Typst ignores the mark of its own sources alone: it is a mistake in JSON, and a part of the first name in CSV. */
+function sentByteOrderMarks(files: CollectedFiles): string[] {
+  const marked = [...files].filter(([key, bytes]) => !isTypst(key) && hasByteOrderMark(bytes)).map(([key]) => key);
+  if (marked.length === 0) return [];
+  const more = marked.length > MAX_NAMED ? ` and ${marked.length - MAX_NAMED} more` : "";
+  const names = `${marked.slice(0, MAX_NAMED).join(", ")}${more}`;
+  return [`Sent with a byte order mark, which Typst reads as text: ${names}. Save without it what the template reads.`];
 }
 
 /** What a document is called, without its extension: as the folder, or as the source. */

@@ -101,7 +101,10 @@ describe("--each refuses in one sentence, and nothing is sent,", () => {
       /^p\.csv begins with the byte order mark of UTF-16/,
     ],
     ["an array with a mistake", "p.json", '[{"a": 1},\n {"b" 2}]', /^p\.json:2:7 is not JSON\./],
-    ["a row with too few columns", "p.csv", "a,b\n1,2\n3\n", /^p\.csv cannot be read as CSV: .*line 3/],
+    ["a row with too few columns", "p.csv", "a,b\n1,2\n3\n", /^p\.csv:3: the row has 1 value, and the header row/],
+    ["a row with too many columns", "p.csv", "a,b\n1,2,3\n", /^p\.csv:2: the row has 3 values, and the header row/],
+    ["a quote that is not closed", "p.csv", 'a,b\n1,"2\n', /^p\.csv: a value begins with a quote/],
+    ["a quote in a value", "p.csv", 'a,b\n1,"2" x\n', /^p\.csv:2: a value that contains a quote/],
     ["two columns of one name", "p.csv", "a,a\n1,2\n", /^p\.csv:1: two columns have the name "a"\./],
     ["a column without a name", "p.csv", "a,\n1,2\n", /^p\.csv:1: column 2 has no name/],
     ["a header alone", "p.csv", "a,b\n", /^p\.csv contains no data\./],
@@ -145,6 +148,23 @@ describe("a file name", () => {
     expect(csv.stderr).toContain("p.csv, row 2 (line 3): {name} is empty");
     const array = await renderEach("p.json", '[{"name": "a"}, {"nam": "b"}]', { output: "{name}.pdf" });
     expect(array.stderr).toContain("p.json, item 2: there is no text or number for {name}; did you mean {nam}?");
+  });
+});
+
+describe("--line", () => {
+  const rows = '{"name":"Ada"}\nno JSON\n{"name":"Ben"}\n';
+
+  it("makes one document, whatever is wrong with the other rows, under any name", async () => {
+    const { stderr, folder, data } = await renderEach("p.jsonl", rows, { output: "ben.pdf", args: ["--line", "3"] });
+    expect(stderr).toBe("1 of 1 documents rendered.\n");
+    expect(data).toEqual([{ name: "Ben" }]);
+    expect(await readFile(join(folder, "ben.pdf"), "utf8")).toBe("%PDF-");
+  });
+
+  it("of a row that is wrong says what is", async () => {
+    const { stderr, exitCode } = await renderEach("p.jsonl", rows, { output: "{name}.pdf", args: ["--line", "2"] });
+    expect(stderr).toBe("Nothing was sent:\np.jsonl:2: the line is not JSON\n");
+    expect(exitCode).toBe(2);
   });
 });
 
@@ -273,6 +293,15 @@ describe("check --each", () => {
     const bad = await runCommand(folder, ["check", "a.typ", "--each", "q.csv"]);
     expect(bad.stderr).toContain("q.csv, row 1 (line 2), row 2 (line 3):\nerror: dictionary does not contain key");
     expect(bad.stderr).toContain("0 of 2 documents compile.");
+  });
+
+  it("has the name that was meant in JSON too", async () => {
+    const { stdout } = await check("--each", "all.jsonl", "--line", "37", "--json");
+    expect(JSON.parse(stdout.split("\n", 1)[0] ?? "")).toMatchObject({
+      outcome: "not-compiled",
+      line: 37,
+      notes: ['The data has no member "name". Did you mean "nam"?'],
+    });
   });
 
   it("says which lines there are for one that there is not", async () => {

@@ -138,6 +138,17 @@ it("reports in JSON by line, with a summary at the end, and with what it knows o
   });
 });
 
+it("says what the source reads and is not there, in JSON in its summary", async () => {
+  const service = await startScriptedService(sendPdf);
+  const folder = await makeFolder(people(2));
+  await writeProject(folder, { "letter.typ": '#image("lgo.png")', "logo.png": "x" });
+  const run = (...args: string[]) => runCommand(folder, [...EACH, ...args], { env: { SERVICE_URL: service.url } });
+  const note = 'letter.typ:1 reads "lgo.png", which does not exist. Did you mean logo.png?';
+  expect((await run()).stderr).toContain(`note: ${note}`);
+  const { stdout } = await run("--json", "--overwrite");
+  expect(JSON.parse(stdout.trim().split("\n").at(-1) ?? "")).toMatchObject({ outcome: "summary", notes: [note] });
+});
+
 it("shows a bar in a terminal", async () => {
   const service = await startScriptedService(sendPdf);
   const folder = await makeFolder(people(3));

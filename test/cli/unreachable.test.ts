@@ -88,6 +88,26 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
       /Something else answers there: check the URL/,
     ],
     [
+      "another program that never stops answering",
+      async () => {
+        const chunk = Buffer.alloc(64 * 1024, "x");
+        const server = createHttpServer((_, response) => {
+          const more = () => {
+            while (response.write(chunk));
+            response.once("drain", more);
+          };
+          more();
+        });
+        return (await listen(server)).origin;
+      },
+      /Something else answers there: check the URL/,
+    ],
+    [
+      "a port that fetch does not use",
+      async () => "http://127.0.0.1:1",
+      /The connection to 127\.0\.0\.1:1 was refused by Node itself: port 1 is reserved for another protocol\./,
+    ],
+    [
       "a port of TLS without it",
       async () => (await listenByTls(-1, 1, "localhost")).replace("https", "http"),
       /closed the connection before it answered/,
@@ -123,6 +143,26 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
     const { origin } = await listenRaw(null);
     const { stderr, exitCode } = await render(origin, {}, "--timeout", "1");
     expect(stderr).toBe("The document was not there within 1 s (--timeout).\n");
+    expect(exitCode).toBe(7);
+  });
+
+  it("also when --timeout ends the tries: the reason of the last one is said", async () => {
+    const refused = await render(await freePort(), {}, "--timeout", "3");
+    expect(refused.stderr).toMatch(
+      /^The document was not there within 3 s \(--timeout\)\. .* was refused: nothing listens/,
+    );
+    expect(refused.exitCode).toBe(7);
+    const service = await startScriptedService((response) =>
+      sendProblem(response, 429, renderQueueFull("slots_busy", 30), { "Retry-After": "30" }),
+    );
+    const busy = await render(service.url, {}, "--timeout", "3");
+    expect(busy.stderr).toMatch(/^The document was not there within 3 s \(--timeout\)\. render_queue_full: /);
+  });
+
+  it.each(["0.0001", "1.0011"])("also when --timeout is a fraction: %s", async (value) => {
+    const { origin } = await listenRaw(null);
+    const { stderr, exitCode } = await render(origin, {}, "--timeout", value);
+    expect(stderr).toBe(`The document was not there within ${value} s (--timeout).\n`);
     expect(exitCode).toBe(7);
   });
 
@@ -176,7 +216,7 @@ describe("a proxy of the environment", () => {
     proxy.username = "user";
     proxy.password = "secret";
     const refused = await render("https://render.example", { env: { HTTPS_PROXY: proxy.href } });
-    expect(refused.stderr).toContain("403");
+    expect(refused.stderr).toMatch(/The proxy did not let the request through \(.*403.*\)\. The request went to/);
     expect(refused.stderr).toContain(`The request went to the proxy ${proxy.origin} of HTTPS_PROXY`);
     expect(refused.stderr).not.toContain("secret");
     expect(refused.exitCode).toBe(7);

@@ -53,6 +53,25 @@ describe("a folder does not send what the command wrote there", () => {
     expect(service.bodies).toHaveLength(7);
   });
 
+  it("through standard output", async () => {
+    const { service, folder, run } = await begin(LETTER, sendNumberedPdf);
+    const { bytes } = await run("render", "letter", "-o", "-");
+    await writeProject(folder, { "letter/by-the-shell.pdf": bytes });
+    expect((await run("render", "letter")).stderr).toContain("by-the-shell.pdf");
+    expect(sentFiles(service)).toEqual([["note.txt"], ["note.txt"]]);
+  });
+
+  it("even if it is more than any service takes, and the folder has been moved", async () => {
+    const { service, folder, run } = await begin(LETTER, (response) =>
+      response.writeHead(200, { "Content-Type": "application/pdf" }).end(Buffer.alloc(40 * 1024 ** 2)),
+    );
+    await run("render", "letter", "-o", "letter/one.pdf");
+    await run("render", "letter", "-o", "letter/two.pdf");
+    await rename(join(folder, "letter"), join(folder, "post"));
+    expect((await run("render", "post", "-o", "three.pdf")).exitCode).toBe(0);
+    expect(sentFiles(service)).toEqual([["note.txt"], ["note.txt"], ["note.txt"]]);
+  });
+
   it("also not after a run that was killed", async () => {
     let isAnswering = true;
     const { service, folder, run } = await begin(LETTER, (response, count) => {
@@ -136,6 +155,17 @@ describe("a byte order mark", () => {
     expect(stderr).toContain("note: main.typ begins with a byte order mark, which is not sent.");
     expect(stderr).toContain("note: data.json begins with a byte order mark, which is not sent.");
     expect(service.bodies).toMatchObject([{ source: "= x", data: { a: 1 } }]);
+  });
+
+  it("of other files is named, but for Typst's own, where it does no harm", async () => {
+    const { run } = await begin({
+      "post/main.typ": "x",
+      "post/a.csv": "\ufeffa,b",
+      "post/b.json": "\ufeff{}",
+      "post/c.typ": "\ufeffx",
+    });
+    const { stderr } = await run("render", "post");
+    expect(stderr).toContain("note: Sent with a byte order mark, which Typst reads as text: a.csv, b.json. Save");
   });
 
   it("of UTF-16 is named as what is wrong", async () => {
@@ -266,6 +296,8 @@ describe("did you mean", () => {
     [["render", "letter.typ", "-d", "dta.json"], "dta.json does not exist. Did you mean data.json?"],
     [["render", "letter.typ", "--each", "Data.jsn", "-o", "{#}.pdf"], "Did you mean data.json?"],
     [["render", "post"], "post/main.typ does not exist. Did you mean post/letter.typ?"],
+    [["render", "letter.typ", "--files", "lettr/main.typ"], "Did you mean letter/main.typ?"],
+    [["render", "letter.typ", "--files", "pst"], "that is not ignored. Did you mean post?"],
     [["render", "nothing-like-it.typ"], "nothing-like-it.typ does not exist.\n"],
     [["render", "letter.typ", "--dryrun"], "Did you mean --dry-run?"],
   ])("is said for %s", async (args, words) => {
