@@ -210,15 +210,13 @@ function onOutcome(outcome: SettledOutcome, draft: Draft, elapsedSeconds: number
       break;
     case "unreachable":
       if (outcome.reason === "offline") {
-        result.showMessage(
-          "You are offline",
-          rendersWhileTyping()
-            ? "The page renders again when the connection is back."
-            : "Render again when the connection is back.",
-        );
+        result.showMessage("You are offline", "The page renders again when the connection is back.");
       } else {
         result.showMessage("The service cannot be reached", "Check the connection, then render again.");
       }
+      break;
+    case "not sent":
+      result.showMessage("Not rendered", "The page no longer waits for the service.");
   }
 }
 
@@ -302,10 +300,6 @@ function connectArchive(): void {
     void files.add(chosenFiles(picker.files ?? []));
     picker.value = "";
   });
-}
-
-function rendersWhileTyping(): boolean {
-  return byId("render-while-typing", HTMLInputElement).checked;
 }
 
 function connectRenderWhileTyping(): void {
