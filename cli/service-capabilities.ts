@@ -14,7 +14,8 @@ import {
 } from "../protocol/capabilities.ts";
 import { writeWhole } from "./output-file.ts";
 
-const TIMEOUT_MILLISECONDS = 5000;
+/** The edge answers within five seconds; the rest is for slow lines and busy machines. */
+const TIMEOUT_MILLISECONDS = 30_000;
 
 /**
  * The capabilities; null if the service does not say them: it may be of an older version, or cannot be reached. Whoever sends it

@@ -2,6 +2,7 @@
  * What people work on: the template, the data, the files and the output options, and the request that they make. Drafts and all that
  * is in them are values: an edit makes new ones, so that what has not changed is not encoded, validated or stored again.
  */
+import { SCHEMA_FILE } from "../data-schema/schema-file.ts";
 import type { OutputField, OutputFormat } from "../rules/output-options.ts";
 import type { Encoding } from "../rules/render-request.ts";
 
@@ -85,11 +86,13 @@ export function draftFile(key: string, content: FileContent): DraftFile {
  * The body of the request as text, so that `data` reaches the service as it was typed and no number is rounded. `data` must be one JSON
  * value, or it could close the object that it is put into.
  */
-export function requestBody({ source, data, files, output }: Draft): string {
+export function requestBody(draft: Draft): string {
+  const { source, data, output } = draft;
   const members = [`"source":${JSON.stringify(source)}`];
-  if (files.length > 0) {
+  const sent = sentFiles(draft);
+  if (sent.length > 0) {
     members.push(
-      `"files":{${files.map(({ key, content }) => `${JSON.stringify(key)}:${entryJson(content)}`).join(",")}}`,
+      `"files":{${sent.map(({ key, content }) => `${JSON.stringify(key)}:${entryJson(content)}`).join(",")}}`,
     );
   }
   if (data.trim() !== "") members.push(`"data":${data.trim()}`);
@@ -97,12 +100,17 @@ export function requestBody({ source, data, files, output }: Draft): string {
   return `{${members.join(",")}}`;
 }
 
+/** The files that are sent: the schema of the data only if the template names it, as the command line does it. */
+export function sentFiles({ source, files }: Draft): readonly DraftFile[] {
+  return source.includes(SCHEMA_FILE) ? files : files.filter(({ key }) => key !== SCHEMA_FILE);
+}
+
 /** The same in UTF-8. What the files add is encoded once: it may be megabytes, and rendering goes on while people type. */
 export function requestBytes(draft: Draft): Uint8Array<ArrayBuffer> {
   const encoder = new TextEncoder();
   const rest = requestBody({ ...draft, files: [] });
   const parts: Uint8Array[] = [encoder.encode('{"files":{')];
-  for (const [index, { key, content }] of draft.files.entries()) {
+  for (const [index, { key, content }] of sentFiles(draft).entries()) {
     parts.push(encoder.encode(`${index === 0 ? "" : ","}${JSON.stringify(key)}:`), content.json);
   }
   parts.push(encoder.encode(`},${rest.slice(1)}`));

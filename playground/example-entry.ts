@@ -4,4 +4,6 @@ export interface ExampleEntry {
   readonly title: string;
   /** The body of the request. */
   readonly body: string;
+  /** The text of its `data.schema.json`. */
+  readonly schema: string;
 }

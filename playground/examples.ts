@@ -1,4 +1,5 @@
 /** The examples of the project as drafts: each is a request body, made from `examples/` when the page is built. */
+import { SCHEMA_FILE } from "../data-schema/schema-file.ts";
 import { DEFAULT_LIMITS } from "../rules/limits.ts";
 import { isOutputFormat, OUTPUT_FIELDS } from "../rules/output-options.ts";
 import { parseRenderRequest } from "../rules/render-request.ts";
@@ -19,6 +20,12 @@ export async function fetchExamples(): Promise<readonly ExampleEntry[]> {
     fetched = undefined;
     throw error;
   }
+}
+
+/** An example as a draft: its request, and the schema of its data, which is not sent. */
+export function draftOfExample({ body, schema }: ExampleEntry): Draft {
+  const draft = draftOfBody(body);
+  return { ...draft, files: [...draft.files, draftFile(SCHEMA_FILE, new FileContent(schema))] };
 }
 
 /**

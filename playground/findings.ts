@@ -16,8 +16,13 @@ import { type Draft, type DraftFile, FileContent, requestBody, requestBytes } fr
 /** Where a message belongs. */
 export type Place =
   | { readonly field: "source" }
-  /** `offset` is that of a syntax error, in UTF-16 code units; `path` leads to a value. */
-  | { readonly field: "data"; readonly offset?: number; readonly path?: readonly (string | number)[] }
+  /** `offset` and `length` are those of a mistake in the text, in UTF-16 code units; `path` leads to a value. */
+  | {
+      readonly field: "data";
+      readonly offset?: number;
+      readonly length?: number;
+      readonly path?: readonly (string | number)[];
+    }
   /** The keys that are concerned; none when it is about all files. */
   | { readonly field: "files"; readonly keys: readonly string[] }
   | { readonly field: OutputField };

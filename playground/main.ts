@@ -13,7 +13,7 @@ import { DraftStore } from "./draft-store.ts";
 import { connectDraftsDialog } from "./drafts-dialog.ts";
 import { chosenFiles, type ReadFiles } from "./dropped-files.ts";
 import { byId, makeButton, saveFile } from "./elements.ts";
-import { draftOfBody, fetchExamples } from "./examples.ts";
+import { draftOfExample, fetchExamples } from "./examples.ts";
 import { connectFileTabs } from "./file-tabs.ts";
 import { connectFilesPanel, mergedFiles } from "./files-panel.ts";
 import { type Finding, findingsOf, type ProblemReport, type Verdict, validateDraft } from "./findings.ts";
@@ -27,6 +27,8 @@ import { DATA_PATH, draftOfFolder, folderOfDraft, SOURCE_PATH } from "./project-
 import { type RenderCause, RenderSession, type SettledOutcome } from "./render-session.ts";
 import { dataRange, markFindings, type RequestFields } from "./request-findings.ts";
 import { ResultView } from "./result-view.ts";
+import { SchemaCheck, schemaOf, withSchemaVerdict } from "./schema-check.ts";
+import { schemaCompletions } from "./schema-completions.ts";
 import { fetchLimits } from "./service-call.ts";
 import { connectTabs } from "./tabs.ts";
 import { typstLanguage } from "./typst-language.ts";
@@ -71,6 +73,7 @@ const source = createCodeEditor(byId("source-editor", HTMLElement), {
 const data = createCodeEditor(byId("data-editor", HTMLElement), {
   label: "Data (JSON)",
   language: jsonLanguage,
+  completions: [schemaCompletions(() => schemaOf(store.draft))],
   onChange: (text) => store.edit({ data: text }),
 });
 const openFile = connectFileTabs(store, tabs, byId("editor-card", HTMLElement));
@@ -80,6 +83,9 @@ const fields: RequestFields = { source, data, files, output };
 const result = new ResultView(goTo);
 const token = connectToken(() => void updateLimits());
 const renderButton = byId("render", HTMLButtonElement);
+const schemaCheck = new SchemaCheck(onSchemaVerdict);
+/** A render that waits until the data is judged by its schema. */
+let awaitedRender: RenderCause | null = null;
 const session = new RenderSession({ draft: () => store.draft, prepare, onProgress, onOutcome });
 
 store.onChange((change) => {
@@ -128,7 +134,7 @@ function scheduleValidation(): void {
 
 function validate(): Verdict {
   clearTimeout(pendingValidation);
-  const verdict = validateDraft(store.draft, limits);
+  const verdict = withSchemaVerdict(validateDraft(store.draft, limits), schemaCheck.verdictOn(store.draft));
   const findings = verdict.ok ? [] : verdict.findings;
   markFindings(fields, findings);
   const unplaced = !verdict.ok && findings.length === 0 ? (verdict.problem?.detail ?? "") : "";
@@ -179,8 +185,19 @@ function prepare(cause: RenderCause) {
     if (isAsked) token.open();
     return null;
   }
+  if (schemaCheck.verdictOn(store.draft) === null) {
+    awaitedRender = cause;
+    return null;
+  }
   if (isAsked) result.scrollIntoView();
   return { draft: store.draft, token: readToken() };
+}
+
+function onSchemaVerdict(): void {
+  validate();
+  const cause = awaitedRender;
+  awaitedRender = null;
+  if (cause !== null) session.request(cause);
 }
 
 function onProgress(progress: Parameters<ResultView["showProgress"]>[0]): void {
@@ -276,7 +293,7 @@ function showExamples(): void {
       makeButton(title, { class: "chip" }, async () => {
         const example = (await fetchExamples().catch(() => [])).find((each) => each.name === name);
         if (example === undefined) notice.say("The examples cannot be loaded. Check the connection, then try again.");
-        else await begin(draftOfBody(example.body), `Example loaded: ${title}.`, { isEdited: false });
+        else await begin(draftOfExample(example), `Example loaded: ${title}.`, { isEdited: false });
       }),
     ),
   );

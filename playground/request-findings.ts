@@ -52,8 +52,8 @@ export function markFindings({ source, data, files, output }: RequestFields, fin
 /** Where a finding is in the text of the data; null if it is about all of it. */
 export function dataRange(data: CodeEditor, { place }: Finding) {
   if (place.field !== "data") return null;
-  const { offset, path } = place;
-  if (offset !== undefined) return { from: offset, to: offset + 1 };
+  const { offset, length = 1, path } = place;
+  if (offset !== undefined) return { from: offset, to: offset + length };
   return path === undefined ? null : rangeOfPath(data.state, path);
 }
 

@@ -58,6 +58,7 @@ export const PLAYGROUND_ROUTES: readonly Route[] = [
     "missing-fonts.js",
     "pdf-viewer.css",
     "pdf-viewer.js",
+    "schema-worker.js",
     "pdf-worker.js",
     "examples.json",
   ].map((file) => `${PLAYGROUND_FILES_PATH}/${file}`),

@@ -52,6 +52,8 @@ const { metafile } = await build({
   ],
 });
 
+// The package `open` looks for it beside itself: not every Linux machine has one.
+await cp(new URL("node_modules/open/xdg-open", ROOT), new URL("xdg-open", TARGET));
 await cp(new URL("LICENSE", ROOT), new URL("LICENSE", TARGET));
 await cp(new URL("docs/command-line.md", ROOT), new URL("README.md", TARGET));
 await writeFile(new URL("LICENSES-OF-PACKAGES.txt", TARGET), await licencesOfPackages(Object.keys(metafile.inputs)));

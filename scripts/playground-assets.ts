@@ -4,7 +4,9 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { build, type Plugin } from "esbuild";
+import { SCHEMA_FILE } from "../data-schema/schema-file.ts";
 import type { ExampleEntry } from "../playground/example-entry.ts";
+import { BROWSER_ALIASES, WITHOUT_UNUSED_FORMATS } from "./bundle-validator.ts";
 import { exampleNames, exampleRequest } from "./example-request.ts";
 import { provideStaticFile } from "./static-file.mjs";
 
@@ -16,6 +18,7 @@ const BUNDLES = [
   { in: "playground/main.ts", out: "playground" },
   { in: "playground/pdf-viewer.ts", out: "pdf-viewer" },
   { in: "playground/pdf-viewer.css", out: "pdf-viewer" },
+  { in: "playground/schema-worker.ts", out: "schema-worker" },
   { in: "playground/missing-fonts.ts", out: "missing-fonts" },
   { in: "playground/playground.css", out: "playground" },
 ];
@@ -77,11 +80,12 @@ async function provideBundles(): Promise<void> {
     format: "esm",
     target: "es2024",
     platform: "browser",
+    alias: BROWSER_ALIASES,
     // The licences of what is bundled, at the end of the bundle.
     legalComments: "eof",
     // The pictures of pdf.js's editors, which the page does not use.
     external: ["images/*"],
-    plugins: [withoutUnusedViewerParts],
+    plugins: [withoutUnusedViewerParts, WITHOUT_UNUSED_FORMATS],
     define: { EXAMPLE_TITLES: JSON.stringify((await exampleNames()).map((name) => ({ name, title: titleOf(name) }))) },
     logLevel: "silent",
   });
@@ -137,9 +141,13 @@ async function providePdfWorker(): Promise<void> {
 /** All in one file, which the page fetches after it is shown: 80 KB on the wire. Each body is text, unchanged. */
 async function provideExamples(): Promise<void> {
   const entries = (await exampleNames()).map(async (name): Promise<ExampleEntry> => {
-    return { name, title: titleOf(name), body: await exampleRequest(name) };
+    return { name, title: titleOf(name), body: await exampleRequest(name), schema: await schemaOf(name) };
   });
   await provideStaticFile("playground/examples.json", Buffer.from(JSON.stringify(await Promise.all(entries))));
+}
+
+function schemaOf(name: string): Promise<string> {
+  return readFile(new URL(`examples/${name}/${SCHEMA_FILE}`, PROJECT), "utf8");
 }
 
 /** "accessible-letter" becomes "Accessible letter". */

@@ -3,12 +3,14 @@ import { access, cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, expect, it } from "vitest";
-import { runCommand } from "../support/command-line.ts";
+import { PROGRAM, runCommand } from "../support/command-line.ts";
 import { readPdf } from "../support/pdf-reader.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
 
 const EXAMPLE = fileURLToPath(new URL("../../examples/e-invoice", import.meta.url));
+/** As it runs in a checkout, where it finds e-invoice/; the built command wants a package. */
+const SOURCE = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
 let service: TestService;
 beforeAll(async () => {
   service = await startTestService();
@@ -16,11 +18,15 @@ beforeAll(async () => {
 });
 
 /** Runs `render` on a copy of the example. */
-async function render(args: readonly string[], change: (folder: string) => Promise<void> = async () => {}) {
+async function render(
+  args: readonly string[],
+  change: (folder: string) => Promise<void> = async () => {},
+  program = SOURCE,
+) {
   const folder = await makeTemporaryFolder("command-");
   await cp(EXAMPLE, join(folder, "invoice"), { recursive: true });
   await change(join(folder, "invoice"));
-  const options = { env: { SERVICE_URL: service.edge.url.origin } };
+  const options = { env: { SERVICE_URL: service.edge.url.origin }, program };
   return { folder, ...(await runCommand(folder, ["render", "invoice", ...args], options)) };
 }
 
@@ -83,4 +89,12 @@ it.each([
 ])("refuses %j", async (args, words) => {
   const { exitCode, stderr } = await render(args);
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining(words)]);
+});
+
+it("says which package to install where there is none", async () => {
+  const { exitCode, stderr } = await render(["--e-invoice", "factur-x"], async () => {}, PROGRAM);
+  expect([exitCode, stderr]).toEqual([
+    2,
+    expect.stringMatching(/: npm install document-rendering-e-invoice@\d+\.\d+\.\d+\n$/),
+  ]);
 });

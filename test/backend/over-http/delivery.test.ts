@@ -140,7 +140,7 @@ describe("an output that is read", () => {
     const answer = await backend.render({ source: "x" });
     expect(answer.headers.get("Content-Length")).toBe(String(bytes));
     expect(answer.headers.get("Content-Type")).toBe("application/pdf");
-    expect(answer.headers.get("Content-Disposition")).toBe('inline; filename="document.pdf"');
+    expect(answer.headers.get("Content-Disposition")).toBe("inline; filename=document.pdf");
     const received = Buffer.from(await answer.bytes());
     expect(received.equals(Buffer.alloc(bytes))).toBe(true);
     await expect.poll(() => held(backend)).toEqual([0, 0, 0]);

@@ -20,6 +20,7 @@ const PAGES = [
       ["/playground/missing-fonts.js", SCRIPT],
       ["/playground/pdf-viewer.css", STYLE],
       ["/playground/pdf-viewer.js", SCRIPT],
+      ["/playground/schema-worker.js", SCRIPT],
       ["/playground/pdf-worker.js", SCRIPT],
       ["/playground/examples.json", "application/json"],
     ],

@@ -1,0 +1,81 @@
+/** What may stand at a place of the data by its schema, for editors that complete what people write. */
+import { itemsOf, type Members, membersOf, schemaAt, stringsOf } from "./schema-value.ts";
+
+export interface SuggestedMember {
+  readonly name: string;
+  readonly description: string | null;
+  readonly isRequired: boolean;
+}
+
+/** References and combinations within each other beyond this are not followed: a schema may lead to itself. */
+const MAX_DEPTH = 16;
+/** More would be no help. */
+const MAX_SCHEMAS = 200;
+
+/** The members that the object at a path may have, in the order of the schema. */
+export function suggestedMembers(schema: unknown, path: readonly (string | number)[]): SuggestedMember[] {
+  const found = new Map<string, SuggestedMember>();
+  const schemas = schemasAt(schema, path);
+  const required = new Set(schemas.flatMap((members) => stringsOf(members.required)));
+  for (const { properties } of schemas) {
+    for (const [name, member] of Object.entries(membersOf(properties))) {
+      const { description } = membersOf(member);
+      if (found.has(name)) continue;
+      found.set(name, {
+        name,
+        description: typeof description === "string" ? description : null,
+        isRequired: required.has(name),
+      });
+    }
+  }
+  return [...found.values()];
+}
+
+/** The values that a place may have where there are few, as JSON. */
+export function suggestedValues(schema: unknown, path: readonly (string | number)[]): string[] {
+  const values = schemasAt(schema, path).flatMap((members) => {
+    const { enum: allowed, const: only, type, default: usual, examples } = members;
+    const texts = [...itemsOf(allowed), only, usual, ...itemsOf(examples)]
+      .filter((value) => value !== undefined)
+      .map((value) => JSON.stringify(value));
+    const types = stringsOf(type);
+    if (types.includes("boolean")) texts.push("true", "false");
+    if (types.includes("null")) texts.push("null");
+    return texts;
+  });
+  return [...new Set(values)];
+}
+
+/** The schemas that apply at a path, or may. */
+function schemasAt(schema: unknown, path: readonly (string | number)[]): Members[] {
+  let found = expanded([schema], schema);
+  for (const segment of path) {
+    found = expanded(
+      found.flatMap((members) => below(members, segment)),
+      schema,
+    );
+  }
+  return found;
+}
+
+function below({ properties, additionalProperties, prefixItems, items }: Members, segment: string | number): unknown[] {
+  if (typeof segment === "number") return [itemsOf(prefixItems)[segment] ?? items];
+  return [Object.hasOwn(membersOf(properties), segment) ? membersOf(properties)[segment] : additionalProperties];
+}
+
+/** Schemas with those that they refer to and combine. */
+function expanded(schemas: readonly unknown[], root: unknown): Members[] {
+  const found: Members[] = [];
+  const open = schemas.map((schema) => ({ schema, depth: 0 }));
+  for (let next = open.shift(); next !== undefined && found.length < MAX_SCHEMAS; next = open.shift()) {
+    const { schema, depth } = next;
+    const members = membersOf(schema);
+    found.push(members);
+    if (depth === MAX_DEPTH) continue;
+    const { $ref, allOf, anyOf, oneOf, then, else: otherwise } = members;
+    const inner = [allOf, anyOf, oneOf].flatMap(itemsOf).concat(then, otherwise);
+    if (typeof $ref === "string") inner.push(schemaAt($ref, root));
+    open.push(...inner.filter((one) => one !== undefined).map((one) => ({ schema: one, depth: depth + 1 })));
+  }
+  return found;
+}

@@ -1,0 +1,120 @@
+/** Data and its schema in the playground: the mistakes that the command line finds, in the same words, before anything is sent. */
+import type { Browser, Page } from "playwright-core";
+import { beforeAll, expect, it } from "vitest";
+import { DATA_MISTAKES, dataWith, memberOf, SCHEMA_OF_MISTAKES } from "../support/data-mistakes.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { API_TOKEN } from "../support/tokens.ts";
+import { keepPicture, openPage, startBrowser } from "./browser.ts";
+
+let service: TestService;
+let browser: Browser;
+
+beforeAll(async () => {
+  service = await startTestService();
+  const started = await startBrowser();
+  ({ browser } = started);
+  return async () => {
+    await started.stop();
+    await service.stop();
+  };
+});
+
+/** The playground with a schema among the files of the draft. `renders` are the bodies that it sends. */
+async function openWithSchema(schema: string) {
+  const page = await openPage(browser, new URL(`/#token=${API_TOKEN}`, service.edge.url));
+  const renders: string[] = [];
+  page.on("request", (request) => {
+    if (request.url().endsWith("/v1/render")) renders.push(request.postData() ?? "");
+  });
+  await write(page, "Template (Typst)", "Hello");
+  await page.getByRole("tab", { name: /^Files/ }).click();
+  await page
+    .locator("#files-input")
+    .setInputFiles({ name: "data.schema.json", mimeType: "application/json", buffer: Buffer.from(schema) });
+  await page.getByLabel("Path of file 1").waitFor();
+  await page.getByRole("tab", { name: /^Data/ }).click();
+  return { page, renders };
+}
+
+async function write(page: Page, label: "Template (Typst)" | "Data (JSON)", text: string): Promise<void> {
+  await page.getByRole("tab", { name: label === "Data (JSON)" ? /^Data/ : /^Template/ }).click();
+  await page.getByRole("textbox", { name: label }).click();
+  await page.keyboard.press("ControlOrMeta+a");
+  await page.keyboard.press("Delete");
+  await page.keyboard.insertText(text);
+}
+
+const render = (page: Page) => page.getByRole("button", { name: "Render" }).click();
+
+it("tells every mistake with its path before anything is sent, and goes to its line", async () => {
+  const { page, renders } = await openWithSchema(SCHEMA_OF_MISTAKES);
+  for (const mistakes of [DATA_MISTAKES.slice(0, 20), DATA_MISTAKES.slice(20)]) {
+    const { text } = dataWith(mistakes);
+    await write(page, "Data (JSON)", text);
+    await render(page);
+    const found = page.locator(".problem li");
+    const told = mistakes.map((mistake) => `${memberOf(mistake)}${mistake.path}: ${mistake.message}.`);
+    await expect.poll(() => found.allTextContents()).toEqual(told.map((message) => expect.stringContaining(message)));
+    expect(await page.locator("#data-message").textContent()).toBe(told[0]);
+    const lastMember = told.at(-1)?.match(/^m\d+/)?.[0];
+    // The last one: the cursor is in its line.
+    await found.last().getByRole("button").click();
+    const line = text.split("\n").findIndex((each) => each.includes(`"${lastMember}"`)) + 1;
+    await expect.poll(() => page.locator("#data-editor .cm-activeLineGutter").textContent()).toBe(`${line}`);
+  }
+  await keepPicture(page, "data-schema");
+  expect(renders).toEqual([]);
+});
+
+it("renders data that fits, and does not send the schema", async () => {
+  const { page, renders } = await openWithSchema('{"required": ["name"]}');
+  await write(page, "Data (JSON)", '{"name": "Ada"}');
+  await render(page);
+  await expect.poll(() => page.locator("#result-summary").textContent()).toContain("1 page");
+  expect(renders.map((body) => JSON.parse(body))).toEqual([
+    expect.objectContaining({ data: { name: "Ada" }, files: {} }),
+  ]);
+});
+
+it("names the place of a mistake in the schema", async () => {
+  const { page, renders } = await openWithSchema('{\n  "type": "text"\n}');
+  await render(page);
+  const found = page.locator(".problem li");
+  await expect
+    .poll(() => found.allTextContents())
+    .toEqual([expect.stringContaining("Line 2, column 11: type: must be")]);
+  expect(renders).toEqual([]);
+});
+
+it("goes on while a schema would run for ever, and says so", async () => {
+  const { page, renders } = await openWithSchema('{"pattern": "^(a+)+$"}');
+  await write(page, "Data (JSON)", `"${"a".repeat(60)}!"`);
+  await render(page);
+  await expect.poll(() => page.locator(".problem").textContent()).toContain("took too long for the data");
+  expect(renders).toEqual([]);
+  await write(page, "Data (JSON)", '"aaa"');
+  await render(page);
+  await expect.poll(() => page.locator("#result-summary").textContent()).toContain("1 page");
+});
+
+it("completes the names and values of the schema", async () => {
+  const schema = {
+    properties: { currency: { enum: ["EUR", "USD"] }, total: { type: "string" } },
+    required: ["currency"],
+  };
+  const { page } = await openWithSchema(JSON.stringify(schema));
+  await write(page, "Data (JSON)", '{"total": "1", ');
+  await page.keyboard.type('"c');
+  const options = page.locator("#data-editor .cm-tooltip-autocomplete li");
+  await expect.poll(() => options.allTextContents()).toEqual(['"currency"required']);
+  // By mouse: for a moment after the list has come, the editor takes Enter for a new line.
+  await options.first().click();
+  await page.keyboard.type('"US');
+  await expect.poll(() => options.allTextContents()).toEqual([expect.stringContaining('"USD"')]);
+  // By mouse: for a moment after the list has come, the editor takes Enter for a new line.
+  await options.first().click();
+  await page.keyboard.type("}");
+  await expect
+    .poll(() => page.locator("#data-editor .cm-content").textContent())
+    .toBe('{"total": "1", "currency": "USD"}');
+});
