@@ -129,7 +129,10 @@ function showTexts(): void {
 
 function scheduleValidation(): void {
   clearTimeout(pendingValidation);
-  pendingValidation = setTimeout(validate, VALIDATION_DELAY_MILLISECONDS);
+  pendingValidation = setTimeout(() => {
+    validate();
+    sendAwaitedRender();
+  }, VALIDATION_DELAY_MILLISECONDS);
 }
 
 function validate(): Verdict {
@@ -186,7 +189,8 @@ function prepare(cause: RenderCause) {
     return null;
   }
   if (schemaCheck.verdictOn(store.draft) === null) {
-    awaitedRender = cause;
+    awaitedRender = awaitedRender === "asked" ? "asked" : cause;
+    if (isAsked) onProgress({ phase: "rendering" });
     return null;
   }
   if (isAsked) result.scrollIntoView();
@@ -195,13 +199,21 @@ function prepare(cause: RenderCause) {
 
 function onSchemaVerdict(): void {
   validate();
+  sendAwaitedRender();
+}
+
+function sendAwaitedRender(): void {
+  if (schemaCheck.verdictOn(store.draft) === null) return;
   const cause = awaitedRender;
   awaitedRender = null;
   if (cause !== null) session.request(cause);
 }
 
 function onProgress(progress: Parameters<ResultView["showProgress"]>[0]): void {
-  result.showProgress(progress, () => session.cancel());
+  result.showProgress(progress, () => {
+    awaitedRender = null;
+    session.cancel();
+  });
 }
 
 function onOutcome(outcome: SettledOutcome, draft: Draft, elapsedSeconds: number): void {
