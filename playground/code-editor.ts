@@ -62,6 +62,7 @@ export function createCodeEditor(host: HTMLElement, options: CodeEditorOptions):
   root.append(frame, description);
   let { label } = options;
   let hasError = false;
+  let lineEnd: "\n" | "\r\n" = "\n";
   const attributes = new Compartment();
   const language = new Compartment();
   let currentLanguage = options.language;
@@ -74,6 +75,7 @@ export function createCodeEditor(host: HTMLElement, options: CodeEditorOptions):
       autocapitalize: "off",
       spellcheck: "false",
     });
+  const textOf = ({ doc }: EditorState) => doc.sliceString(0, doc.length, lineEnd);
   const extensions = () => [
     lineNumbers(),
     highlightSpecialChars(),
@@ -104,7 +106,7 @@ export function createCodeEditor(host: HTMLElement, options: CodeEditorOptions):
     syntaxHighlighting(editorHighlighting),
     attributes.of(contentAttributes()),
     EditorView.updateListener.of((update) => {
-      if (update.docChanged) options.onChange(update.state.doc.toString());
+      if (update.docChanged) options.onChange(textOf(update.state));
     }),
   ];
   const view = new EditorView({ root, parent: frame, state: EditorState.create({ extensions: extensions() }) });
@@ -125,10 +127,12 @@ export function createCodeEditor(host: HTMLElement, options: CodeEditorOptions):
     get state() {
       return view.state;
     },
-    text: () => view.state.doc.toString(),
+    text: () => textOf(view.state),
     replace: (text) => {
       hasError = false;
       description.textContent = "";
+      // CodeMirror itself has one kind of line ends.
+      lineEnd = text.includes("\r\n") && !/(?<!\r)\n/.test(text) ? "\r\n" : "\n";
       // A new state, so that "undo" does not lead into the previous document.
       view.setState(EditorState.create({ doc: text, extensions: extensions() }));
     },

@@ -99,7 +99,10 @@ interface PdfParts {
   readonly port: Worker;
 }
 
+const PDF_VIEWER_ADDRESS = "/playground/pdf-viewer.js";
 let pdfParts: Promise<PdfParts> | undefined;
+/** Browsers remember that a module could not be loaded, so the next attempt has another address. */
+let pdfFailures = 0;
 
 /**
  * Loads the viewer and the worker of pdf.js, which are there at once from then on.
@@ -107,12 +110,13 @@ let pdfParts: Promise<PdfParts> | undefined;
  * By addresses that the bundler leaves alone: they are bundles of their own. Both at the same time, because each takes seconds on a slow line.
  */
 export async function loadPdfViewer(): Promise<PdfParts> {
-  const address = "/playground/pdf-viewer.js";
+  const address = pdfFailures === 0 ? PDF_VIEWER_ADDRESS : `${PDF_VIEWER_ADDRESS}?${pdfFailures}`;
   pdfParts ??= Promise.all([import(address), startedWorker()]).then(([viewer, port]) => ({ viewer, port }));
   try {
     return await pdfParts;
   } catch (error) {
     pdfParts = undefined;
+    pdfFailures++;
     throw error;
   }
 }

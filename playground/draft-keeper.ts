@@ -5,7 +5,7 @@
  */
 import { readStored, writeStored } from "./browser-storage.ts";
 import type { Draft } from "./draft.ts";
-import { takeDraft } from "./draft-lock.ts";
+import { draftsOfOtherTabs, takeDraft } from "./draft-lock.ts";
 import type { DraftStore } from "./draft-store.ts";
 import { type KeptDraft, KeptDrafts, MAX_KEPT_DRAFTS } from "./kept-drafts.ts";
 import { leaveUnsaved, takeUnsaved } from "./unsaved-texts.ts";
@@ -16,6 +16,9 @@ export type KeepState =
   | { readonly kind: "kept" }
   /** `reason` is a sentence. */
   | { readonly kind: "not kept"; readonly reason: string };
+
+/** A kept draft, and the tab that works on it. */
+export type ListedDraft = KeptDraft & { readonly openIn: "this tab" | "another tab" | null };
 
 /** How the page began. */
 export type Restored = "nothing" | "draft" | "copy";
@@ -38,11 +41,14 @@ export class DraftKeeper {
   #id = newId();
   #state: KeepState = { kind: "nothing to keep" };
   #pending: ReturnType<typeof setTimeout> | undefined;
+  /** What the database has, or need not have. */
+  #savedDraft: Draft;
   /** Saves follow each other. */
   #lastSave: Promise<void> = Promise.resolve();
 
   constructor(store: DraftStore, onState: (state: KeepState) => void) {
     this.#store = store;
+    this.#savedDraft = store.draft;
     this.#onState = onState;
   }
 
@@ -55,7 +61,8 @@ export class DraftKeeper {
       if (change === "edit") this.#scheduleSave();
     });
     addEventListener("pagehide", () => {
-      if (this.#pending !== undefined) leaveUnsaved(this.#id, this.#store.draft);
+      // A save that has begun may be cut off.
+      if (this.#kept !== null && this.#store.draft !== this.#savedDraft) leaveUnsaved(this.#id, this.#store.draft);
       this.#saveNow();
     });
     document.addEventListener("visibilitychange", () => {
@@ -85,8 +92,9 @@ export class DraftKeeper {
     return async () => {
       this.#saveNow();
       const abandoned = this.#id;
-      const isWorthKeeping = this.#store.isEdited && !isEdited;
-      await this.#use(previous.id);
+      // Somebody has worked on what is taken back.
+      const isWorthKeeping = this.#store.draft !== draft;
+      await this.#use(isWorthKeeping && abandoned === previous.id ? newId() : previous.id);
       this.#store.replace(previous.draft, previous);
       this.#scheduleSave();
       if (!isWorthKeeping && abandoned !== previous.id) await this.delete(abandoned);
@@ -94,11 +102,12 @@ export class DraftKeeper {
   }
 
   /** The drafts of this browser, that of this tab included. */
-  async list(): Promise<readonly (KeptDraft & { readonly isCurrent: boolean })[]> {
+  async list(): Promise<readonly ListedDraft[]> {
     this.#saveNow();
     await this.#lastSave;
     const kept = (await this.#kept?.list().catch(() => [])) ?? [];
-    return kept.map((each) => ({ ...each, isCurrent: each.id === this.#id }));
+    const others = await draftsOfOtherTabs();
+    return kept.map((each) => ({ ...each, openIn: openIn(each.id, this.#id, others) }));
   }
 
   /** Shows a kept draft, or a copy of it if another tab works on it. */
@@ -109,21 +118,32 @@ export class DraftKeeper {
     const isFree = await takeDraft(id, { isReload: false });
     await this.#use(isFree ? id : newId());
     this.#store.replace(draft, { isEdited: isFree });
+    this.#savedDraft = draft;
     return isFree ? "draft" : "copy";
   }
 
+  /** Deletes a kept draft, unless another tab works on it. */
   async delete(id: string): Promise<void> {
     await this.#lastSave;
+    if ((await draftsOfOtherTabs()).has(id)) return;
     await this.#kept?.delete(id).catch(() => {});
   }
 
   async #restore(kept: KeptDrafts): Promise<Restored> {
-    for (const { id, texts } of takeUnsaved()) {
-      const files = (await kept.read(id))?.files ?? [];
-      await kept.save(id, { ...texts, files });
-    }
     const ownId = readStored("session", STORAGE_KEY);
-    const own = ownId === null ? null : await kept.read(ownId);
+    let own: Draft | null = null;
+    let hasRoom = true;
+    for (const { id, texts } of takeUnsaved()) {
+      const draft: Draft = { ...texts, files: (await kept.read(id))?.files ?? [] };
+      try {
+        await kept.save(id, draft);
+      } catch {
+        leaveUnsaved(id, draft);
+        if (id === ownId) own = draft;
+        hasRoom = false;
+      }
+    }
+    if (ownId !== null) own ??= await kept.read(ownId);
     const id = own === null ? (await kept.list())[0]?.id : ownId;
     const draft = own ?? (id === undefined || id === null ? null : await kept.read(id));
     if (draft === null || id === undefined || id === null) {
@@ -133,7 +153,9 @@ export class DraftKeeper {
     const isFree = await takeDraft(id, { isReload: own !== null && isReload() });
     await this.#use(isFree ? id : newId());
     this.#store.replace(draft, { isEdited: isFree });
-    if (isFree) this.#setState({ kind: "kept" });
+    this.#savedDraft = draft;
+    if (!hasRoom) this.#setState({ kind: "not kept", reason: NO_ROOM });
+    else if (isFree) this.#setState({ kind: "kept" });
     return isFree ? "draft" : "copy";
   }
 
@@ -161,6 +183,7 @@ export class DraftKeeper {
     if (kept === null) return;
     try {
       await kept.save(id, draft);
+      if (draft === this.#store.draft) this.#savedDraft = draft;
       if (this.#pending === undefined) this.#setState({ kind: "kept" });
     } catch {
       this.#setState({ kind: "not kept", reason: NO_ROOM });
@@ -169,9 +192,8 @@ export class DraftKeeper {
 
   /** Makes room for one more. */
   async #prune(): Promise<void> {
-    for (const { id } of ((await this.#kept?.list()) ?? []).slice(MAX_KEPT_DRAFTS - 1)) {
-      if (await takeDraft(id, { isReload: false })) await this.#kept?.delete(id);
-    }
+    const kept = (await this.#kept?.list()) ?? [];
+    for (const { id } of kept.slice(MAX_KEPT_DRAFTS - 1)) await this.delete(id);
   }
 
   #setState(state: KeepState): void {
@@ -184,6 +206,11 @@ export class DraftKeeper {
 async function openWithin(milliseconds: number): Promise<KeptDrafts | null> {
   const timeout = new Promise<null>((resolve) => setTimeout(() => resolve(null), milliseconds));
   return Promise.race([KeptDrafts.open().catch(() => null), timeout]);
+}
+
+function openIn(id: string, ownId: string, others: ReadonlySet<string>): ListedDraft["openIn"] {
+  if (id === ownId) return "this tab";
+  return others.has(id) ? "another tab" : null;
 }
 
 function isReload(): boolean {

@@ -22,8 +22,17 @@ export async function takeDraft(id: string, { isReload }: { readonly isReload: b
       taken.add(id);
       return new Promise<never>(() => {});
     };
-    locks.request(`draft:${id}`, options, hold).catch(() => resolve(false));
+    locks.request(LOCK_PREFIX + id, options, hold).catch(() => resolve(false));
   });
 }
 
+/** The ids of the drafts that other tabs have taken; none where there are no locks. */
+export async function draftsOfOtherTabs(): Promise<ReadonlySet<string>> {
+  const locks: LockManager | undefined = navigator.locks;
+  const { held = [] } = (await locks?.query()) ?? {};
+  const ids = held.flatMap(({ name }) => (name?.startsWith(LOCK_PREFIX) ? [name.slice(LOCK_PREFIX.length)] : []));
+  return new Set(ids.filter((id) => !taken.has(id)));
+}
+
+const LOCK_PREFIX = "draft:";
 const taken = new Set<string>();

@@ -13,15 +13,18 @@ export function connectDraftsDialog(keeper: DraftKeeper, onOpened: (isCopy: bool
     const drafts = await keeper.list();
     none.hidden = drafts.length > 0;
     list.replaceChildren(
-      ...drafts.map(({ id, title, fileCount, savedAt, isCurrent }) => {
+      ...drafts.map(({ id, title, fileCount, savedAt, openIn }) => {
         const files = fileCount === 0 ? "" : ` · ${fileCount} file${fileCount === 1 ? "" : "s"}`;
         const facts = make("span", { class: "draft-facts" }, `${dates.format(savedAt)}${files}`);
-        if (isCurrent) return make("li", {}, make("span", {}, title), facts, make("span", {}, "Open in this tab"));
+        if (openIn === "this tab") {
+          return make("li", {}, make("span", {}, title), facts, make("span", {}, "Open in this tab"));
+        }
         const open = makeButton(title, { class: "link-button" }, async () => {
           const opened = await keeper.open(id);
           dialog.close();
           if (opened !== "nothing") onOpened(opened === "copy");
         });
+        if (openIn === "another tab") return make("li", {}, open, facts, make("span", {}, "Open in another tab"));
         const remove = makeButton("Delete", { class: "link-button", "aria-label": `Delete ${title}` }, async () => {
           await keeper.delete(id);
           await show();

@@ -51,7 +51,14 @@ export function connectFilesPanel({ store, limits, onOpen, onProject }: FilesPan
   const fileOf = (id: number) => store.draft.files.find((file) => file.id === id);
   const rename = (id: number, key: string) =>
     store.edit({ files: store.draft.files.map((file) => (file.id === id ? { ...file, key } : file)) });
-  const undoTo = (files: readonly DraftFile[]) => () => store.edit({ files });
+  /** Takes back what was added or removed in one go. What has been done to other files since stays. */
+  const undo = (before: readonly DraftFile[], after: readonly DraftFile[]) => () => {
+    const current = new Map(store.draft.files.map((file) => [file.id, file]));
+    const kept = new Set(after.map(({ id }) => id));
+    const restored = before.flatMap((file) => current.get(file.id) ?? (kept.has(file.id) ? [] : file));
+    const known = new Set([...before, ...after].map(({ id }) => id));
+    store.edit({ files: [...restored, ...store.draft.files.filter(({ id }) => !known.has(id))] });
+  };
 
   const add = async (added: AddedFiles) => {
     if (added.files.length === 0) return;
@@ -65,7 +72,7 @@ export function connectFilesPanel({ store, limits, onOpen, onProject }: FilesPan
     if (read.files.length > 0) store.edit({ files });
     const summary =
       read.files.length === 0 ? [] : [`${read.files.length} file${read.files.length === 1 ? "" : "s"} added.`];
-    notice.say([...summary, ...read.skipped].join(" "), read.files.length === 0 ? undefined : undoTo(before));
+    notice.say([...summary, ...read.skipped].join(" "), read.files.length === 0 ? undefined : undo(before, files));
   };
 
   const makeRow = (id: number): Row => {
@@ -79,9 +86,9 @@ export function connectFilesPanel({ store, limits, onOpen, onProject }: FilesPan
       const before = store.draft.files;
       const index = before.findIndex((file) => file.id === id);
       const key = before[index]?.key ?? "";
-      store.edit({ files: before.filter((file) => file.id !== id) });
-      notice.say(`${key} removed.`, undoTo(before));
-      const { files } = store.draft;
+      const files = before.filter((file) => file.id !== id);
+      store.edit({ files });
+      notice.say(`${key} removed.`, undo(before, files));
       const next = files[Math.min(index, files.length - 1)];
       ((next && rows.get(next.id)?.input) ?? addButton).focus();
     });

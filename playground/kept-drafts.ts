@@ -109,6 +109,8 @@ export class KeptDrafts {
     const files = draft.files.map(({ key, content }) => ({ key, contentId: stored.get(content) ?? 0 }));
     const { source, data, output } = draft;
     writes.push(transaction.objectStore("drafts").put({ id, savedAt: Date.now(), source, data, output, files }));
+    // Without waiting for the answers, which a page that is being closed never gets.
+    transaction.commit();
     await Promise.all([...writes, transaction.done]);
     this.#contentIds.set(id, stored);
   }

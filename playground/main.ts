@@ -129,7 +129,10 @@ function showTexts(): void {
 
 function scheduleValidation(): void {
   clearTimeout(pendingValidation);
-  pendingValidation = setTimeout(validate, VALIDATION_DELAY_MILLISECONDS);
+  pendingValidation = setTimeout(() => {
+    validate();
+    sendAwaitedRender();
+  }, VALIDATION_DELAY_MILLISECONDS);
 }
 
 function validate(): Verdict {
@@ -186,7 +189,8 @@ function prepare(cause: RenderCause) {
     return null;
   }
   if (schemaCheck.verdictOn(store.draft) === null) {
-    awaitedRender = cause;
+    awaitedRender = awaitedRender === "asked" ? "asked" : cause;
+    if (isAsked) onProgress({ phase: "rendering" });
     return null;
   }
   if (isAsked) result.scrollIntoView();
@@ -195,13 +199,21 @@ function prepare(cause: RenderCause) {
 
 function onSchemaVerdict(): void {
   validate();
+  sendAwaitedRender();
+}
+
+function sendAwaitedRender(): void {
+  if (schemaCheck.verdictOn(store.draft) === null) return;
   const cause = awaitedRender;
   awaitedRender = null;
   if (cause !== null) session.request(cause);
 }
 
 function onProgress(progress: Parameters<ResultView["showProgress"]>[0]): void {
-  result.showProgress(progress, () => session.cancel());
+  result.showProgress(progress, () => {
+    awaitedRender = null;
+    session.cancel();
+  });
 }
 
 function onOutcome(outcome: SettledOutcome, draft: Draft, elapsedSeconds: number): void {
@@ -227,15 +239,13 @@ function onOutcome(outcome: SettledOutcome, draft: Draft, elapsedSeconds: number
       break;
     case "unreachable":
       if (outcome.reason === "offline") {
-        result.showMessage(
-          "You are offline",
-          rendersWhileTyping()
-            ? "The page renders again when the connection is back."
-            : "Render again when the connection is back.",
-        );
+        result.showMessage("You are offline", "The page renders again when the connection is back.");
       } else {
         result.showMessage("The service cannot be reached", "Check the connection, then render again.");
       }
+      break;
+    case "not sent":
+      result.showMessage("Not rendered", "The page no longer waits for the service.");
   }
 }
 
@@ -319,10 +329,6 @@ function connectArchive(): void {
     void files.add(chosenFiles(picker.files ?? []));
     picker.value = "";
   });
-}
-
-function rendersWhileTyping(): boolean {
-  return byId("render-while-typing", HTMLInputElement).checked;
 }
 
 function connectRenderWhileTyping(): void {

@@ -34,6 +34,7 @@ export function folderOfDraft({ source, data, files, output }: Draft): readonly 
   const paths = new Set([SOURCE_PATH, DATA_PATH, OPTIONS_PATH]);
   for (const { key } of files) {
     if (paths.has(key)) return `Rename the file ${key}: this name is used twice in the folder.`;
+    if (!belongsToProject(key)) return `Rename the file ${key}: a folder is read without its hidden files.`;
     paths.add(key);
   }
   return [...own, ...files.map(({ key, content }) => ({ path: key, bytes: content.bytes() }))];
@@ -41,16 +42,21 @@ export function folderOfDraft({ source, data, files, output }: Draft): readonly 
 
 /** The draft that a folder holds; null if it has no `main.typ` that is text. */
 export function draftOfFolder(folder: readonly FolderFile[]): Draft | null {
-  const source = textAt(folder, SOURCE_PATH);
+  const source = linesAt(folder, SOURCE_PATH);
   if (source === null) return null;
   const files = folder.filter(({ path }) => ![SOURCE_PATH, DATA_PATH, OPTIONS_PATH].includes(path));
   return {
     source,
     // What is not JSON is shown in the editor, with its mistake marked.
-    data: (textAt(folder, DATA_PATH) ?? "").replace(/^\ufeff/, ""),
+    data: (linesAt(folder, DATA_PATH) ?? "").replace(/^\ufeff/, ""),
     files: files.map(({ path, bytes }) => draftFile(path, FileContent.ofBytes(bytes))),
     output: outputOf(textAt(folder, OPTIONS_PATH)),
   };
+}
+
+/** With the line ends of the editors, by whose offsets mistakes are marked. Neither Typst code nor JSON tells them apart. */
+function linesAt(folder: readonly FolderFile[], path: string): string | null {
+  return textAt(folder, path)?.replaceAll("\r\n", "\n") ?? null;
 }
 
 function textAt(folder: readonly FolderFile[], path: string): string | null {

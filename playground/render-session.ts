@@ -3,7 +3,7 @@
  * written last is rendered last, and no request is sent before the time that the service has named.
  */
 import type { Draft } from "./draft.ts";
-import { callRender, type Progress, type RenderOutcome, unreachableReason } from "./service-call.ts";
+import { callRender, type Progress, type RenderOutcome, unreachableReason, type WaitReason } from "./service-call.ts";
 
 /** `asked`: by a person. `typing`: because the draft has changed. */
 export type RenderCause = "asked" | "typing";
@@ -21,7 +21,9 @@ export interface RenderPage {
 export type SettledOutcome =
   | Exclude<RenderOutcome, { readonly kind: "unreachable" }>
   /** No further attempt follows by itself. */
-  | { readonly kind: "unreachable"; readonly reason: "unreachable" | "offline" };
+  | { readonly kind: "unreachable"; readonly reason: "unreachable" | "offline" }
+  /** The page has stopped waiting, and sends nothing: typing no longer renders, or the draft has a problem. */
+  | { readonly kind: "not sent" };
 
 /** Rendering while typing waits for a pause this long. */
 const TYPING_PAUSE_MILLISECONDS = 600;
@@ -45,23 +47,22 @@ export class RenderSession {
   /** No request is sent before. By the clock of `performance.now()`. */
   #notBeforeMilliseconds = 0;
   #lastDraft: Draft | null = null;
+  /** Whether the page shows that it waits. */
+  #showsWait = false;
+  /** The last render has failed for want of a connection. */
+  #waitsForConnection = false;
 
   constructor(page: RenderPage) {
     this.#page = page;
     addEventListener("online", () => {
-      this.#notBeforeMilliseconds = 0;
-      if (this.#rendersWhileTyping && this.#run === null) this.request("typing");
+      if (this.#waitsForConnection && this.#run === null) this.request("typing");
     });
-  }
-
-  get isUnderWay(): boolean {
-    return this.#run !== null;
   }
 
   set rendersWhileTyping(value: boolean) {
     this.#rendersWhileTyping = value;
     if (value) this.draftChanged();
-    else if (this.#run === null) this.#clearTimer();
+    else if (this.#run === null) this.#stopWaiting();
   }
 
   draftChanged(): void {
@@ -75,7 +76,7 @@ export class RenderSession {
     const run = this.#run;
     if (run === null) {
       const pause = this.#notBeforeMilliseconds - performance.now();
-      if (pause > 0) this.#schedule(cause, pause);
+      if (pause > 0) this.#wait(cause, "busy", this.#notBeforeMilliseconds);
       else void this.#start(cause);
       return;
     }
@@ -88,16 +89,25 @@ export class RenderSession {
   cancel(): void {
     this.#next = null;
     this.#clearTimer();
+    this.#showsWait = false;
     if (this.#run !== null) this.#run.controller.abort();
     else this.#page.onOutcome({ kind: "cancelled" }, this.#page.draft(), 0);
   }
 
   async #start(cause: RenderCause): Promise<void> {
     const prepared = this.#page.prepare(cause);
-    if (prepared === null) return;
+    if (prepared === null) {
+      this.#stopWaiting();
+      return;
+    }
     const { draft, token } = prepared;
-    if (cause === "typing" && draft === this.#lastDraft) return;
+    if (cause === "typing" && draft === this.#lastDraft) {
+      this.#stopWaiting();
+      return;
+    }
     this.#lastDraft = draft;
+    this.#showsWait = false;
+    this.#waitsForConnection = false;
     if (!navigator.onLine) {
       this.#unreachable(draft, 0);
       return;
@@ -108,7 +118,9 @@ export class RenderSession {
     this.#page.onProgress({ phase: "rendering" });
     const outcome = await callRender(draft, token, run.controller.signal, (progress) => {
       run.isWaiting = progress.phase === "waiting";
-      if (progress.phase === "waiting") this.#notBeforeMilliseconds = progress.untilMilliseconds;
+      if (progress.phase === "waiting" && progress.reason === "busy") {
+        this.#notBeforeMilliseconds = progress.untilMilliseconds;
+      }
       this.#page.onProgress(progress);
       if (run.isWaiting && this.#next !== null) run.controller.abort(SUPERSEDED);
     });
@@ -120,22 +132,38 @@ export class RenderSession {
       this.#notBeforeMilliseconds = performance.now() + outcome.problem.context.retry_after * 1000;
     }
     const elapsedSeconds = (performance.now() - started) / 1000;
-    if (run.controller.signal.reason !== SUPERSEDED) {
+    if (run.controller.signal.reason === SUPERSEDED) {
+      this.#showsWait = true;
+    } else {
       if (outcome.kind === "unreachable") this.#unreachable(draft, elapsedSeconds);
       else this.#page.onOutcome(outcome, draft, elapsedSeconds);
     }
     if (next !== null) this.request(next);
+    else if (outcome.kind === "cancelled") this.#stopWaiting();
   }
 
   /** While typing renders, the page tries again by itself. */
   #unreachable(draft: Draft, elapsedSeconds: number): void {
     this.#lastDraft = null;
     const reason = unreachableReason();
+    this.#waitsForConnection = true;
     this.#page.onOutcome({ kind: "unreachable", reason }, draft, elapsedSeconds);
     if (!this.#rendersWhileTyping || reason === "offline") return;
-    const untilMilliseconds = performance.now() + UNREACHABLE_PAUSE_MILLISECONDS;
+    this.#wait("typing", reason, performance.now() + UNREACHABLE_PAUSE_MILLISECONDS);
+  }
+
+  /** Renders later, and shows until when. */
+  #wait(cause: RenderCause, reason: WaitReason, untilMilliseconds: number): void {
+    this.#showsWait = true;
     this.#page.onProgress({ phase: "waiting", reason, untilMilliseconds });
-    this.#schedule("typing", UNREACHABLE_PAUSE_MILLISECONDS);
+    this.#schedule(cause, untilMilliseconds - performance.now());
+  }
+
+  #stopWaiting(): void {
+    this.#clearTimer();
+    if (!this.#showsWait) return;
+    this.#showsWait = false;
+    this.#page.onOutcome({ kind: "not sent" }, this.#page.draft(), 0);
   }
 
   #schedule(cause: RenderCause, pauseMilliseconds: number): void {

@@ -5,7 +5,7 @@
 import { SCHEMA_FILE } from "../data-schema/schema-file.ts";
 import type { Draft } from "./draft.ts";
 import type { Finding, Verdict } from "./findings.ts";
-import type { JudgeAnswer, JudgeRequest, SchemaVerdict } from "./schema-messages.ts";
+import type { JudgeRequest, SchemaVerdict, WorkerMessage } from "./schema-messages.ts";
 
 /** Far above what any data takes: what takes longer never ends. */
 const MAX_JUDGE_MILLISECONDS = 5_000;
@@ -53,6 +53,7 @@ export function withSchemaVerdict(verdict: Verdict, judged: SchemaVerdict | null
 export class SchemaCheck {
   readonly #onVerdict: () => void;
   #worker: Worker | null = null;
+  #isReady = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #asked: JudgeRequest = { id: 0, schema: "", data: "" };
   /** On what was asked last; null until it is there. */
@@ -70,7 +71,7 @@ export class SchemaCheck {
     const data = draft.data.trim() === "" ? "{}" : draft.data;
     if (schema === this.#asked.schema && data === this.#asked.data) return this.#verdict;
     // A worker that is still at the last one would answer both late.
-    if (this.#verdict === null) this.#end();
+    if (this.#verdict === null && this.#isReady) this.#end();
     this.#ask({ id: this.#asked.id + 1, schema, data });
     return null;
   }
@@ -80,6 +81,10 @@ export class SchemaCheck {
     this.#verdict = null;
     this.#worker ??= this.#start();
     this.#worker.postMessage(request);
+    if (this.#isReady) this.#startTimer();
+  }
+
+  #startTimer(): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       this.#end();
@@ -89,8 +94,11 @@ export class SchemaCheck {
 
   #start(): Worker {
     const worker = new Worker("/playground/schema-worker.js", { type: "module" });
-    worker.addEventListener("message", ({ data }: MessageEvent<JudgeAnswer>) => {
-      if (data.id === this.#asked.id) this.#settle(data.verdict);
+    worker.addEventListener("message", ({ data }: MessageEvent<WorkerMessage>) => {
+      if (data === "ready") {
+        this.#isReady = true;
+        this.#startTimer();
+      } else if (data.id === this.#asked.id) this.#settle(data.verdict);
     });
     // It could not be loaded: the service judges the request without it.
     worker.addEventListener("error", () => {
@@ -110,5 +118,6 @@ export class SchemaCheck {
     clearTimeout(this.#timer);
     this.#worker?.terminate();
     this.#worker = null;
+    this.#isReady = false;
   }
 }

@@ -12,6 +12,9 @@ export interface JudgeAnswer {
   readonly verdict: SchemaVerdict;
 }
 
+/** The worker says once that it is loaded, which takes long on a slow line. */
+export type WorkerMessage = "ready" | JudgeAnswer;
+
 /** Mistakes in the data, or in the schema itself. */
 export interface SchemaVerdict {
   readonly of: "data" | "schema";

@@ -3,13 +3,17 @@
  * a schema may take for ever.
  */
 import { readSchema } from "../data-schema/data-schema.ts";
-import type { JudgeAnswer, JudgeRequest, SchemaVerdict } from "./schema-messages.ts";
+import type { JudgeRequest, SchemaVerdict, WorkerMessage } from "./schema-messages.ts";
 
 addEventListener("message", ({ data }: MessageEvent<JudgeRequest>) => void answer(data));
+say("ready");
 
 async function answer(request: JudgeRequest): Promise<void> {
-  const verdict: JudgeAnswer = { id: request.id, verdict: await verdictOn(request) };
-  postMessage(verdict);
+  say({ id: request.id, verdict: await verdictOn(request) });
+}
+
+function say(message: WorkerMessage): void {
+  postMessage(message);
 }
 
 async function verdictOn({ schema, data }: JudgeRequest): Promise<SchemaVerdict> {

@@ -11,7 +11,7 @@ import { exampleNames, exampleRequest } from "./example-request.ts";
 import { provideStaticFile } from "./static-file.mjs";
 
 const PROJECT = new URL("../", import.meta.url);
-const PDF_WORKER = new URL("node_modules/pdfjs-dist/build/pdf.worker.min.mjs", PROJECT);
+const PDF_WORKER = new URL("node_modules/pdfjs-dist/build/pdf.worker.mjs", PROJECT);
 
 /** The bundles by the file that each begins with. */
 const BUNDLES = [
@@ -102,8 +102,40 @@ async function provideCopies(): Promise<void> {
   );
 }
 
+/**
+ * Modules of pdf.js's worker that the page does not use, and what stands in for each: forms of XFA, which the page switches off, and a
+ * writer of PDFs. On a slow line they are most of a second before the first page.
+ */
+const UNUSED_WORKER_MODULES: readonly (readonly [RegExp, string])[] = [
+  [/^core\/xfa\/factory\.js$/, "class XFAFactory { static getRichTextAsHtml() { return null; } }"],
+  [/^core\/xfa\//, ""],
+  [/^core\/editor\/pdf_editor\.js$/, "class PDFEditor {}"],
+];
+
 async function providePdfWorker(): Promise<void> {
-  await provideStaticFile("playground/pdf-worker.js", await readFile(PDF_WORKER));
+  const modules = (await readFile(PDF_WORKER, "utf8")).split(/^(?=;\/\/ \.\/)/m);
+  const used = new Set<RegExp>();
+  const contents = modules.map((module) => {
+    const [, path = ""] = /^;\/\/ \.\/src\/(\S+)/.exec(module) ?? [];
+    const [pattern, replacement] = UNUSED_WORKER_MODULES.find(([unused]) => unused.test(path)) ?? [];
+    if (pattern === undefined) return module;
+    used.add(pattern);
+    return `;${replacement}\n`;
+  });
+  if (used.size < UNUSED_WORKER_MODULES.length) throw new Error("pdf.js's worker has other modules than expected");
+  const { outputFiles } = await build({
+    // For scripts without modules: it would keep what nothing else uses.
+    stdin: { contents: contents.join("").replace(/^globalThis\.pdfjsWorker = \{[^}]*\};$/m, "") },
+    bundle: true,
+    write: false,
+    minify: true,
+    format: "esm",
+    target: "es2024",
+    legalComments: "eof",
+    logLevel: "silent",
+  });
+  const [worker] = outputFiles;
+  if (worker !== undefined) await provideStaticFile("playground/pdf-worker.js", worker.contents);
 }
 
 /** All in one file, which the page fetches after it is shown: 80 KB on the wire. Each body is text, unchanged. */

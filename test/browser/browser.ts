@@ -14,6 +14,9 @@ const PICTURES = fileURLToPath(new URL("../../out/browser/", import.meta.url));
 /** Longer than anything takes on a busy machine. */
 const ACTION_TIMEOUT_MILLISECONDS = 120_000;
 
+const EXPECTED_ERROR =
+  /the server responded with a status|^Failed to load resource: net::ERR_(?:INTERNET_DISCONNECTED|FAILED)$/;
+
 /** Starts a Chromium with a home folder of its own, which is removed with it. */
 export async function startBrowser(): Promise<RunningBrowser> {
   await mkdir(PICTURES, { recursive: true });
@@ -38,8 +41,8 @@ export async function openPageIn(context: BrowserContext, url: URL | string): Pr
   const errors: string[] = [];
   page.on("pageerror", (error) => errors.push(String(error)));
   page.on("console", (message) => {
-    // A status that is an error is reported as one, and is what some tests want.
-    if (message.type() === "error" && !message.text().includes("the server responded with a status")) {
+    // A status that is an error and a lost connection are reported as errors, and are what some tests want.
+    if (message.type() === "error" && !EXPECTED_ERROR.test(message.text())) {
       errors.push(message.text());
     }
   });

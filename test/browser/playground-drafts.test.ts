@@ -50,6 +50,9 @@ async function addFiles(page: Page, files: Readonly<Record<string, Uint8Array | 
   await page.locator("#files-input").setInputFiles(payloads);
 }
 
+const fileKeys = (page: Page) =>
+  page.getByLabel(/^Path of file/).evaluateAll((inputs: HTMLInputElement[]) => inputs.map(({ value }) => value));
+
 /** A draft with a file that is not text and an option. */
 async function writeDraft(page: Page): Promise<void> {
   await writeTemplate(page, "Mine");
@@ -83,6 +86,32 @@ describe("a draft", () => {
   it("survives a reload right after the last key", async () => {
     const page = await openPlayground();
     await writeTemplate(page, "The last word");
+    await page.reload();
+    await expect.poll(() => templateText(page)).toBe("The last word");
+  });
+
+  it("survives a reload right after the last key in one of its files", async () => {
+    const page = await openPlayground();
+    await addFiles(page, { "table.csv": "a", "photo.bin": Uint8Array.of(0xff, 0, 1) });
+    await page.getByRole("button", { name: "Open table.csv" }).click();
+    await page.getByRole("textbox", { name: "File table.csv" }).click();
+    await page.keyboard.type("bcd");
+    await page.reload();
+    await tab(page, "Files").click();
+    await expect.poll(() => fileKeys(page)).toEqual(["table.csv", "photo.bin"]);
+    expect(await page.locator("#files-list .file-size").allTextContents()).toEqual(["4 bytes", "3 bytes"]);
+  });
+
+  it("survives a reload although the database has not taken it", async () => {
+    const page = await openPlayground();
+    await page.evaluate(() => {
+      IDBTransaction.prototype.commit = function () {
+        this.abort();
+      };
+    });
+    await writeTemplate(page, "The last word");
+    await page.getByText("no room left for this draft").waitFor();
+    page.on("dialog", (dialog) => void dialog.accept());
     await page.reload();
     await expect.poll(() => templateText(page)).toBe("The last word");
   });
@@ -147,6 +176,53 @@ describe("a draft", () => {
     await page.getByRole("button", { name: "Remove photo.bin" }).click();
     await page.getByRole("button", { name: "Undo" }).click();
     await expectDraft(page);
+  });
+
+  it("is restored by an undo that keeps the edits of other files since", async () => {
+    const page = await openPlayground();
+    await addFiles(page, { "a.csv": "a", "b.csv": "b" });
+    await page.getByRole("button", { name: "Remove a.csv" }).click();
+    await page.getByLabel("Path of file 1").fill("c.csv");
+    await page.getByRole("button", { name: "Undo" }).click();
+    await expect.poll(() => fileKeys(page)).toEqual(["a.csv", "c.csv"]);
+    await addFiles(page, { "d.csv": "d", "a.csv": "new" });
+    await expect.poll(() => fileKeys(page)).toEqual(["c.csv", "d.csv", "a.csv"]);
+    await page.getByLabel("Path of file 1").fill("e.csv");
+    await page.getByRole("button", { name: "Undo" }).click();
+    await expect.poll(() => fileKeys(page)).toEqual(["a.csv", "e.csv"]);
+  });
+
+  it("stays among the drafts when it is edited and what it took the place of is brought back", async () => {
+    const page = await openPlayground();
+    // Nothing of one's own yet, so the example takes its place in the browser too.
+    await example(page, "Invoice");
+    await expect.poll(() => notice(page)).toContain("Example loaded: Invoice");
+    await writeTemplate(page, "Edited example");
+    await page.getByRole("button", { name: "Undo" }).click();
+    await expect.poll(() => templateText(page)).toContain("Hello");
+    await openArchive(page, zipSync({ "main.typ": strToU8("Project") }));
+    await expect.poll(() => templateText(page)).toBe("Project");
+    await writeTemplate(page, "Edited project");
+    await page.getByRole("button", { name: "Undo" }).click();
+    await expect.poll(() => templateText(page)).toContain("Hello");
+    await page.getByRole("button", { name: "Drafts…" }).click();
+    await page.getByRole("button", { name: "Edited project", exact: true }).waitFor();
+    await page.getByRole("button", { name: "Edited example", exact: true }).waitFor();
+  });
+
+  it("cannot be deleted while another tab works on it", async () => {
+    const first = await openPlayground();
+    await writeDraft(first);
+    await kept(first);
+    const second = await openPageIn(first.context(), address());
+    await second.getByRole("button", { name: "Drafts…" }).click();
+    await second.getByText("Open in another tab", { exact: true }).waitFor();
+    expect(await second.getByRole("button", { name: "Delete Mine" }).count()).toBe(0);
+    await first.close();
+    await second.getByRole("button", { name: "Close", exact: true }).click();
+    await second.getByRole("button", { name: "Drafts…" }).click();
+    await second.getByRole("button", { name: "Delete Mine" }).click();
+    await expect.poll(() => second.getByRole("button", { name: "Mine", exact: true }).count()).toBe(0);
   });
 
   it("is said not to be kept where the browser keeps nothing", async () => {
@@ -235,6 +311,35 @@ describe("an archive", () => {
     await tab(page, "Files").click();
     expect(await page.getByLabel(/^Path of file/).count()).toBe(1);
     expect(await page.getByLabel("Path of file 1").inputValue()).toBe("img/logo.png");
+  });
+
+  it("is not saved with a file that neither the command line nor the playground would read", async () => {
+    const page = await openPlayground();
+    await addFiles(page, { "a.csv": "a" });
+    await page.getByLabel("Path of file 1").fill("parts/.a.csv");
+    await page.getByRole("button", { name: "Save ZIP" }).click();
+    await expect.poll(() => notice(page)).toContain("Rename the file parts/.a.csv");
+  });
+
+  it("keeps the line ends of its files, and mistakes in its data are marked where they are", async () => {
+    const page = await openPlayground();
+    await openArchive(
+      page,
+      zipSync({
+        "main.typ": strToU8("One\r\nTwo"),
+        "data.json": strToU8('{\r\n"a": 1,\r\n"b": oops\r\n}'),
+        "table.csv": strToU8("a\r\nb\r\n"),
+      }),
+    );
+    await tab(page, "Data").click();
+    await expect.poll(() => page.locator("#data-editor .cm-lintRange").textContent()).toBe("o");
+    await tab(page, "Files").click();
+    await page.getByRole("button", { name: "Open table.csv" }).click();
+    await page.getByRole("textbox", { name: "File table.csv" }).click();
+    await page.keyboard.press("Control+End");
+    await page.keyboard.type("c\nd");
+    const entries = unzipSync(await savedArchive(page));
+    expect(Buffer.from(entries["table.csv"] ?? "").toString()).toBe("a\r\nb\r\nc\r\nd");
   });
 
   it("that unpacks to more than a request may have is not opened", async () => {

@@ -158,7 +158,7 @@ describe("rendering while typing", () => {
     const times: number[] = [];
     await page.route("**/v1/render", async (route) => {
       times.push(Date.now());
-      if (times.length === 1) await route.fulfill(BUSY);
+      if (times.length === 1) await route.fulfill(busy(RETRY_AFTER_SECONDS));
       else await route.fallback();
     });
     await template(page).click();
@@ -191,6 +191,75 @@ describe("rendering while typing", () => {
   });
 });
 
+describe("a render that somebody asks for", () => {
+  it("waits until a busy service has said, also when the one before was cancelled", async () => {
+    const page = await openPlayground();
+    const times: number[] = [];
+    await page.route("**/v1/render", async (route) => {
+      times.push(Date.now());
+      if (times.length === 1) await route.fulfill(busy(RETRY_AFTER_SECONDS));
+      else await route.fallback();
+    });
+    await render(page);
+    await expect.poll(() => phase(page)).toContain("The service is busy: next attempt in");
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("heading", { name: "Cancelled" }).waitFor();
+    await render(page);
+    await expect.poll(() => phase(page)).toContain("The service is busy: next attempt in");
+    await drawnPage(page, 1).waitFor();
+    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(RETRY_AFTER_SECONDS * 1000);
+  });
+
+  it("follows by itself when the connection is back, and so does the viewer", async () => {
+    const page = await openPage(browser, "about:blank");
+    await page.route("**/playground/pdf-*.js", (route) => route.abort(), { times: 2 });
+    await page.goto(address().toString());
+    await page.getByRole("button", { name: "Render" }).waitFor();
+    await page.context().setOffline(true);
+    await render(page);
+    await page.getByRole("heading", { name: "You are offline" }).waitFor();
+    await page.context().setOffline(false);
+    await drawnPage(page, 1).waitFor();
+  });
+
+  it("is tried again at once when somebody asks while the service cannot be reached", async () => {
+    const page = await openPlayground();
+    let isReachable = false;
+    await page.route("**/v1/render", (route) => (isReachable ? route.fallback() : route.abort()));
+    await whileTyping(page).check();
+    await expect.poll(() => phase(page)).toContain("The service cannot be reached: next attempt in");
+    isReachable = true;
+    await render(page);
+    await drawnPage(page, 1).waitFor();
+  });
+});
+
+describe("a wait", () => {
+  it("ends when typing no longer renders", async () => {
+    const page = await openPlayground();
+    await page.route("**/v1/render", (route) => route.fulfill(busy(30)));
+    await whileTyping(page).check();
+    await expect.poll(() => phase(page)).toContain("The service is busy: next attempt in");
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await render(page);
+    await expect.poll(() => phase(page)).toContain("The service is busy: next attempt in");
+    await whileTyping(page).uncheck();
+    await page.getByRole("heading", { name: "Not rendered" }).waitFor();
+  });
+
+  it("ends with nothing sent when the draft has a problem by then", async () => {
+    const page = await openPlayground();
+    const renders = recordRenders(page);
+    await page.route("**/v1/render", (route) => route.fulfill(busy(6)));
+    await whileTyping(page).check();
+    await expect.poll(() => phase(page)).toContain("The service is busy: next attempt in");
+    await page.getByLabel("Pages").fill("no pages");
+    await page.getByRole("heading", { name: "Not rendered" }).waitFor();
+    expect(await page.locator(".phase").count()).toBe(0);
+    expect(renders.bodies.length).toBe(1);
+  });
+});
+
 describe("a slow line", () => {
   it("carries nothing before the first page that can wait", async () => {
     const page = await openPage(browser, "about:blank");
@@ -207,9 +276,9 @@ describe("a slow line", () => {
 
 const RETRY_AFTER_SECONDS = 3;
 
-const BUSY = {
+const busy = (retryAfterSeconds: number) => ({
   status: 429,
-  headers: { "Retry-After": String(RETRY_AFTER_SECONDS), "Content-Type": "application/problem+json" },
+  headers: { "Retry-After": String(retryAfterSeconds), "Content-Type": "application/problem+json" },
   body: JSON.stringify({
     type: "about:blank",
     title: "Render queue full",
@@ -218,6 +287,6 @@ const BUSY = {
     instance: "https://example.com/v1/render#1",
     code: "render_queue_full",
     origin: "capacity",
-    context: { retry_after: RETRY_AFTER_SECONDS },
+    context: { retry_after: retryAfterSeconds },
   }),
-};
+});

@@ -46,6 +46,31 @@ async function write(page: Page, label: "Template (Typst)" | "Data (JSON)", text
 
 const render = (page: Page) => page.getByRole("button", { name: "Render" }).click();
 
+it("waits for what judges by the schema on a slow line, and a render waits with it", async () => {
+  const page = await openPage(browser, "about:blank");
+  const arrived = Promise.withResolvers<void>();
+  const requested: string[] = [];
+  await page.route("**/playground/schema-worker.js", async (route) => {
+    requested.push(route.request().url());
+    await arrived.promise;
+    await route.fallback();
+  });
+  await page.clock.install();
+  await page.goto(new URL(`/#token=${API_TOKEN}`, service.edge.url).toString());
+  await page.getByRole("tab", { name: /^Files/ }).click();
+  const schema = { name: "data.schema.json", mimeType: "application/json", buffer: Buffer.from("{}") };
+  await page.locator("#files-input").setInputFiles(schema);
+  await page.getByLabel("Path of file 1").waitFor();
+  await write(page, "Data (JSON)", '{"name": "x", "items": []}');
+  await render(page);
+  await page.getByRole("button", { name: "Cancel" }).waitFor();
+  await page.clock.fastForward(60_000);
+  expect(await page.locator("#validation").textContent()).toBe("Valid request");
+  arrived.resolve();
+  await expect.poll(() => page.locator("#result-summary").textContent()).toContain("1 page");
+  expect(requested.length).toBe(1);
+});
+
 it("tells every mistake with its path before anything is sent, and goes to its line", async () => {
   const { page, renders } = await openWithSchema(SCHEMA_OF_MISTAKES);
   for (const mistakes of [DATA_MISTAKES.slice(0, 20), DATA_MISTAKES.slice(20)]) {
