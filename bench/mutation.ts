@@ -26,7 +26,7 @@ const PARTS = [
   },
   {
     folders: ["backend/render"],
-    tests: "backend/{render,over-http}/{archive,*failures,failed-renders,formats,outcome,page-*,svg-*,time-*,delivery}",
+    tests: "backend/{render/*,over-http/{archive,*failures,failed-renders,formats,page-*},typst/warm-starts}",
   },
   { folders: ["backend/sandbox"], tests: "backend/sandbox/*" },
 ] as const;
@@ -81,6 +81,36 @@ const EQUIVALENT: readonly (readonly [file: string, code: string, replacement: s
     "collector.free();",
     ";",
     "The memory is free at the next garbage collection at the latest.",
+  ],
+  [
+    "backend/http/read-body.ts",
+    'reading.kind !== "body"',
+    "false",
+    "The memory is free at the next garbage collection at the latest.",
+  ],
+  ["backend/http/render-route.ts", "reply.raw.destroy();", ";", "The connection is closed already."],
+  ["backend/render/archive.ts", "error !== null", "false", "fflate knows no error in what it is given."],
+  ["backend/render/archive.ts", "bytesRead < READ_BYTES", "false", "A stream makes the same archive, more slowly."],
+  [
+    "backend/render/archive.ts",
+    "entry.ondata?.(null, compressed, isLast)",
+    "entry.ondata(null, compressed, isLast)",
+    "Adding the entry has set it.",
+  ],
+  [
+    "backend/render/archive.ts",
+    "{ start: 0, highWaterMark: READ_BYTES }",
+    "{}",
+    "The file is still at its beginning, and pieces of another size make the same archive.",
+  ],
+  ["backend/render/archive.ts", "others.length === 0", "false", "A copy has the same bytes."],
+  ["backend/render/page-probe.ts", 'wanted.format !== "pdf"', "true", "A PDF has no `archive` that could be null."],
+  ["backend/render/page-probe.ts", 'end.kind === "exited"', "true", "Only a process that exits has an exit code."],
+  [
+    "backend/render/spool.ts",
+    "searched.length - text.length + 1",
+    "searched.length - text.length - 1",
+    "Two bytes more are searched again.",
   ],
   [
     "edge/backends/backend-address.ts",

@@ -231,15 +231,12 @@ function senderOf(request: FastifyRequest, tokens: readonly string[]): Sender {
   return { caller: isNamed ? name : UNNAMED_CALLER, forbidden, timeBudgetMilliseconds };
 }
 
-/** Aborted when the connection closes before the answer is complete. */
+/** Aborted when the connection closes before the response does. */
 function clientGoneSignal({ socket }: IncomingMessage, response: ServerResponse): AbortSignal {
   const gone = new AbortController();
   const abort = () => gone.abort();
   // A response that waits behind another on the same connection does not notice that the connection has closed.
   socket.once("close", abort);
-  response.once("close", () => {
-    socket.off("close", abort);
-    if (!response.writableFinished) gone.abort();
-  });
+  response.once("close", () => socket.off("close", abort));
   return gone.signal;
 }

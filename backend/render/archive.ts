@@ -111,8 +111,7 @@ class Packer {
     if (result !== "kept") return result;
     this.pageBytes += entry.size;
     if (this.pageBytes > this.#maxPageBytes) return "too-large";
-    entry.ondata?.(null, new Uint8Array(0), true);
-    return this.#flush();
+    return this.#write(entry, new Uint8Array(0), true);
   }
 
   async #addWhole(page: Buffer, entry: ZipInputFile): Promise<AppendResult | "stopped"> {
@@ -121,21 +120,19 @@ class Packer {
     measure(content, entry);
     // The whole output fits into one chunk. The default chunk would be far larger than a tiny page.
     const chunkSize = content.length + DEFLATE_OVERHEAD_BYTES;
-    entry.ondata?.(null, await deflateAtOnce(content, { level: this.#level, chunkSize }), false);
-    return this.#flush();
+    return this.#write(entry, await deflateAtOnce(content, { level: this.#level, chunkSize }), false);
   }
 
   async #stream(file: FileHandle, entry: ZipInputFile): Promise<AppendResult | "stopped"> {
     let result: AppendResult = "kept";
     try {
       await pipeline(
-        file.createReadStream({ start: 0, highWaterMark: READ_BYTES, autoClose: false }),
+        file.createReadStream({ start: 0, highWaterMark: READ_BYTES }),
         (pieces: AsyncIterable<Buffer>) => measured(this.#isSvg ? escapeSvg(pieces) : pieces, entry),
         createDeflateRaw({ level: this.#level, chunkSize: READ_BYTES }),
         async (pieces: AsyncIterable<Buffer<ArrayBuffer>>) => {
           for await (const { buffer, byteOffset, byteLength } of pieces) {
-            entry.ondata?.(null, new Uint8Array(buffer, byteOffset, byteLength), false);
-            result = await this.#flush();
+            result = await this.#write(entry, new Uint8Array(buffer, byteOffset, byteLength), false);
             if (result !== "kept") return;
           }
         },
@@ -147,6 +144,12 @@ class Packer {
       if (result === "kept") throw error;
     }
     return result;
+  }
+
+  /** Writes compressed bytes of an entry. */
+  #write(entry: ZipInputFile, compressed: Uint8Array<ArrayBuffer>, isLast: boolean): Promise<AppendResult> {
+    entry.ondata?.(null, compressed, isLast);
+    return this.#flush();
   }
 
   end(): Promise<AppendResult> {

@@ -82,12 +82,6 @@ export class SvgEscaper {
   #held: Buffer = NOTHING;
   /** The buffer in which every chunk is rewritten: allocating one per chunk would cost more than the rewriting. */
   #scratch: Buffer = NOTHING;
-  #hasChanged = false;
-
-  /** Whether any byte has been escaped so far. */
-  get hasChanged(): boolean {
-    return this.#hasChanged;
-  }
 
   /**
    * Takes the next chunk and returns what is ready, in pieces: at most five times as many bytes. Up to 17 bytes are kept
@@ -155,7 +149,6 @@ export class SvgEscaper {
         }
       }
     }
-    this.#hasChanged ||= rewritten.hasChanged;
     return rewritten.upTo(input.length - this.#held.length);
   }
 
@@ -203,10 +196,6 @@ class RewrittenBytes {
   constructor(input: Buffer, takeScratch: (bytes: number) => Buffer) {
     this.input = input;
     this.#takeScratch = takeScratch;
-  }
-
-  get hasChanged(): boolean {
-    return this.#scratch !== null;
   }
 
   replace(start: number, end: number, replacement: Buffer): void {

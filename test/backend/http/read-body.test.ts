@@ -4,7 +4,7 @@ import { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
-import { drainBody, readBody } from "../../../backend/http/read-body.ts";
+import { drainBody, readBody, requestHead } from "../../../backend/http/read-body.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 
 const MEBIBYTE = 1024 ** 2;
@@ -35,18 +35,47 @@ async function pushEvery(milliseconds: number, count: number, message: IncomingM
   }
 }
 
+function budgetOf(maxBytes: number, maxBytesPerRequest = maxBytes): ByteBudget {
+  return new ByteBudget({ maxBytes, maxBytesPerRequest });
+}
+
 /** What the promise has resolved with, or "pending". */
 async function now<Result>(promise: Promise<Result>): Promise<Result | "pending"> {
   await vi.advanceTimersByTimeAsync(0);
   return Promise.race([promise, Promise.resolve("pending" as const)]);
 }
 
+/** That nothing of a request is read or waited for any more. */
+function expectLeftAlone(message: IncomingMessage): void {
+  expect([vi.getTimerCount(), message.isPaused()]).toEqual([0, true]);
+  expect(["data", "end", "close", "error"].map((event) => message.listenerCount(event))).toEqual([0, 0, 0, 0]);
+}
+
+describe("the head of a request", () => {
+  it("is what its header fields say, and null for each that is missing", () => {
+    const message = new IncomingMessage(new Socket());
+    const missing = { contentLength: null, contentType: null, contentEncoding: null, transferEncoding: null };
+    expect(requestHead(message)).toEqual(missing);
+    message.headers = {
+      "content-length": "5",
+      "content-type": "application/json",
+      "content-encoding": "gzip",
+      "transfer-encoding": "chunked",
+    };
+    expect(requestHead(message)).toEqual({
+      contentLength: "5",
+      contentType: "application/json",
+      contentEncoding: "gzip",
+      transferEncoding: "chunked",
+    });
+  });
+});
+
 describe("reading a body", () => {
   const TOO_SLOW = { kind: "refused", problem: { code: "invalid_request" } };
 
-  function read(message: IncomingMessage) {
-    const memory = new ByteBudget({ maxBytes: MEBIBYTE, maxBytesPerRequest: MEBIBYTE }).open("slow");
-    return readBody(message, DEFAULT_LIMITS, memory);
+  function read(message: IncomingMessage, { limits = DEFAULT_LIMITS, budget = budgetOf(MEBIBYTE) } = {}) {
+    return readBody(message, limits, budget.open("slow"));
   }
 
   it("gives the body, which stays as it is after the deadlines", async () => {
@@ -67,6 +96,48 @@ describe("reading a body", () => {
     expect(await now(reading)).toBe("pending");
     await vi.advanceTimersByTimeAsync(100);
     expect(await now(reading)).toMatchObject(TOO_SLOW);
+    expectLeftAlone(message);
+  });
+
+  it("ends at once if the body declares more than the limit, and with the piece that exceeds it", async () => {
+    const limits = { ...DEFAULT_LIMITS, max_request_body_bytes: 100 };
+    const tooLarge = { kind: "refused", problem: { code: "request_too_large" } };
+    expect(await now(read(messageOf("101"), { limits }))).toMatchObject(tooLarge);
+    const message = messageOf();
+    message.headers = { "transfer-encoding": "chunked" };
+    const reading = read(message, { limits });
+    message.push("x".repeat(100));
+    expect(await now(reading)).toBe("pending");
+    message.push("x");
+    expect(await now(reading)).toMatchObject(tooLarge);
+    expectLeftAlone(message);
+  });
+
+  it("ends with the piece for which there is no memory, and says whether the caller's share is used up", async () => {
+    const [full, shared] = [budgetOf(2 * MEBIBYTE), budgetOf(2 * MEBIBYTE, MEBIBYTE)];
+    full.open("other").resize(2 * MEBIBYTE - 50);
+    shared.open("slow").resize(MEBIBYTE - 50);
+    for (const [budget, cause] of [
+      [full, "body_memory"],
+      [shared, "body_memory_share"],
+    ] as const) {
+      const message = messageOf();
+      const reading = read(message, { budget });
+      message.push("x".repeat(100));
+      const problem = { code: "render_queue_full", cause, context: { retry_after: 2 } };
+      expect(await now(reading)).toMatchObject({ kind: "refused", problem });
+      expectLeftAlone(message);
+    }
+  });
+
+  it("ends when the connection closes", async () => {
+    const message = messageOf();
+    const reading = read(message);
+    message.push("x");
+    expect(await now(reading)).toBe("pending");
+    message.destroy();
+    await once(message, "close");
+    expect(await now(reading)).toEqual({ kind: "aborted" });
   });
 
   it("ends after a minute, however steadily the pieces arrive", async () => {
@@ -102,6 +173,18 @@ describe("draining the body of a refused request", () => {
     expect(await now(draining)).toBe("pending");
     await vi.advanceTimersByTimeAsync(1);
     expect(await now(draining)).toBe(false);
+    expectLeftAlone(message);
+  });
+
+  it("goes on where reading has stopped", async () => {
+    const message = messageOf();
+    message.pause();
+    const draining = drainBody(message);
+    message.complete = true;
+    message.push("x");
+    message.push(null);
+    expect(await now(draining)).toBe(true);
+    expectLeftAlone(message);
   });
 
   it("ends after five seconds, however steadily the pieces arrive", async () => {

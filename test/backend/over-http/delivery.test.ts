@@ -1,7 +1,7 @@
 /** Delivery of outputs to clients that read slowly or not at all: what it holds, for how long, and whom it affects. */
 import { tmpdir } from "node:os";
 import Fastify from "fastify";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
 import { Deliveries } from "../../../backend/http/delivery.ts";
 import { Spool } from "../../../backend/render/spool.ts";
@@ -115,6 +115,27 @@ describe("an output that is ready when its connection has closed", () => {
     await expect.poll(() => ends).toEqual(["client_gone", "client_gone"]);
     expect([deliveries.underWay, memory.reservedBytes]).toEqual([0, 0]);
   });
+});
+
+it("a delivery that has ended leaves no deadline behind", async () => {
+  const memory = new ByteBudget({ maxBytes: MEBIBYTE, maxBytesPerRequest: MEBIBYTE });
+  const deliveries = new Deliveries({ silenceMilliseconds: 3_600_000, totalMilliseconds: 3_600_000 });
+  const app = Fastify();
+  onTestFinished(() => app.close());
+  app.get("/", async (_request, reply) => {
+    const output = new Spool({ directory: tmpdir(), maxOutputBytes: MEBIBYTE, memory, disk: memory }, "caller");
+    await output.append(Buffer.from("an output"));
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { end } = await deliveries.deliver(reply, { output, extension: "pdf" }, null);
+    ended.resolve([end, vi.getTimerCount()]);
+    return reply;
+  });
+  const ended = Promise.withResolvers<[string, number]>();
+  const connection = new RawConnection(new URL(await app.listen({ host: LOOPBACK, port: 0 })));
+  await connection.write("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  expect((await connection.readBody()).toString()).toBe("an output");
+  expect(await ended.promise).toEqual(["delivered", 0]);
 });
 
 describe("an output that breaks off between Typst and the backend", () => {

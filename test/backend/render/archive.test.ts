@@ -23,19 +23,27 @@ beforeAll(async () => {
 async function pack(
   contents: readonly Buffer[],
   extension: "png" | "svg",
-  { maxPageBytes = 64 * MEBIBYTE, signal = new AbortController().signal } = {},
+  {
+    maxPageBytes = 64 * MEBIBYTE,
+    maxOutputBytes = 64 * MEBIBYTE,
+    memoryBytes = 64 * MEBIBYTE,
+    directory = folder,
+    signal = new AbortController().signal,
+    numbers = contents.map((_content, index) => index + 1),
+  } = {},
 ) {
-  const pages = contents.map((content, index) => ({
-    number: index + 1,
-    path: join(folder, String(index + 1)),
-    content,
-  }));
+  const pages = contents.map((content, index) => {
+    const number = numbers[index] ?? 0;
+    return { number, path: join(folder, String(number)), content };
+  });
   for (const { path, content } of pages) await writeFile(path, content);
-  const budget = new ByteBudget({ maxBytes: 64 * MEBIBYTE, maxBytesPerRequest: 64 * MEBIBYTE });
-  const spool = new Spool({ directory: folder, maxOutputBytes: 64 * MEBIBYTE, memory: budget, disk: budget }, "caller");
+  const memory = new ByteBudget({ maxBytes: memoryBytes, maxBytesPerRequest: memoryBytes });
+  const disk = new ByteBudget({ maxBytes: 64 * MEBIBYTE, maxBytesPerRequest: 64 * MEBIBYTE });
+  const spool = new Spool({ directory, maxOutputBytes, memory, disk }, "caller");
   try {
     const packed = await packPages(pages, extension, spool, maxPageBytes, signal);
-    return { ...packed, archive: Buffer.concat(await Array.fromAsync(spool.read())) };
+    const pieces = packed.result === "kept" ? await Array.fromAsync(spool.read()) : [];
+    return { ...packed, size: spool.size, archive: Buffer.concat(pieces) };
   } finally {
     await spool.close();
   }
@@ -51,6 +59,34 @@ describe("packPages", () => {
     expect(entries.every(({ bytes }, index) => bytes.equals(contents[index] ?? Buffer.from("none")))).toBe(true);
     expect(pageBytes).toBe(SIZES.reduce((sum, size) => sum + size, 0));
     for (const { bytes, packedBytes } of entries) expect(packedBytes).toBeLessThan(bytes.length * 1.001 + 16);
+  });
+
+  it("compresses SVG, but not PNG, which is compressed already", async () => {
+    const contents = SIZES.map((size) => Buffer.alloc(size, "x"));
+    for (const { bytes, packedBytes } of readZip((await pack(contents, "png")).archive)) {
+      expect(packedBytes).toBeGreaterThanOrEqual(bytes.length);
+    }
+    for (const { bytes, packedBytes } of readZip((await pack(contents, "svg")).archive)) {
+      expect(packedBytes).toBeLessThan(bytes.length / 50 + 16);
+    }
+  });
+
+  it("names pages by their numbers, in their order, with as many digits as the largest needs", async () => {
+    const namesOf = async (numbers: number[]) => {
+      const { archive } = await pack(
+        numbers.map((number) => Buffer.from(`page ${number}`)),
+        "png",
+        { numbers },
+      );
+      return readZip(archive).map(({ name, bytes }) => `${name}: ${bytes}`);
+    };
+    expect(await namesOf([2, 1])).toEqual(["page-01.png: page 1", "page-02.png: page 2"]);
+    expect(await namesOf([9, 100, 11])).toEqual([
+      "page-009.png: page 9",
+      "page-011.png: page 11",
+      "page-100.png: page 100",
+    ]);
+    expect(await namesOf([])).toEqual([]);
   });
 
   it("escapes SVG of all sizes", async () => {
@@ -73,6 +109,18 @@ describe("packPages", () => {
     expect(result).toBe("too-large");
     expect(pageBytes).toBe(3 * size);
     expect((await pack(contents, "png", { maxPageBytes: 4 * size })).result).toBe("kept");
+  });
+
+  it.each([1000, 3 * MEBIBYTE])("stops at the limit on the archive: pages of %i bytes", async (size) => {
+    const contents = Array.from({ length: 4 }, () => randomBytes(size));
+    const { result, size: packedBytes } = await pack(contents, "png", { maxOutputBytes: size / 2 });
+    expect(result).toBe("too-large");
+    expect(packedBytes).toBeLessThan(size / 2 + 257 * KIBIBYTE);
+  });
+
+  it.each([1000, 300 * KIBIBYTE])("fails if the archive cannot be written: pages of %i bytes", async (size) => {
+    const nowhere = { directory: join(folder, "gone"), memoryBytes: 0 };
+    await expect(pack([randomBytes(size)], "png", nowhere)).rejects.toThrow("ENOENT");
   });
 
   it.each([1000, 300 * KIBIBYTE])("stops when the render is over: pages of %i bytes", async (size) => {

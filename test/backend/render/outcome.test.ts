@@ -6,6 +6,7 @@ import {
   compileFailed,
   noPageWritten,
   noTemporarySpace,
+  notRendered,
   outcomeOfEnd,
   renderFailed,
   timedOut,
@@ -56,7 +57,8 @@ describe("a timeout", () => {
 describe("a process that exits", () => {
   it("with 0 has succeeded, and with any other code the template has failed", () => {
     expect(outcome(SUCCESS)).toBeNull();
-    for (const exitCode of [1, 2, 101]) expect(outcome({ kind: "exited", exitCode })).toMatchObject(refused);
+    const failed = compileFailed({ kind: "refused-by-typst" });
+    for (const exitCode of [1, 2, 101]) expect(outcome({ kind: "exited", exitCode })).toEqual(failed);
   });
 
   it("with 0 has succeeded up to the last byte of the limit, and not with one more", () => {
@@ -78,6 +80,7 @@ describe("a process that is stopped", () => {
     expect(outcome(stopped("render-timeout"))).toMatchObject({ code: "render_timeout", context: { timeout_secs: 31 } });
     expect(outcome(stopped("output-too-large"), { outputBytes: 9000 })).toMatchObject(tooLarge(9000));
     expect(outcome(stopped("output-too-large"))).toMatchObject(tooLarge(LIMIT + 1));
+    expect(outcome(stopped("too-many-files"))).toEqual(tooManyOutputFiles(SETTINGS));
     expect(outcome(stopped("no-room"))).toMatchObject({ code: "render_queue_full" });
     expect(() => outcome(stopped("not-needed"))).toThrow("discarded");
   });
@@ -110,6 +113,11 @@ describe("a process that is killed by a signal", () => {
 it.each(["not-started", "output-lost"] as const)("a broken machine has no outcome: %s", (kind) => {
   const cause = new Error("the machine");
   expect(() => outcome({ kind, cause })).toThrow(cause);
+});
+
+it("a render without an output is refused with its problem, unless its client has left", () => {
+  expect(notRendered(renderFailed())).toEqual({ kind: "refused", problem: renderFailed() });
+  expect(notRendered(CLIENT_GONE)).toEqual({ kind: CLIENT_GONE });
 });
 
 describe("a success without a page", () => {

@@ -1,0 +1,100 @@
+/** Pages as Typst has written them, checked against the limits and packed. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
+import { archiveOutcome, throwIfDiskIsFull } from "../../../backend/render/archived-output.ts";
+import {
+  CLIENT_GONE,
+  noPageWritten,
+  noTemporarySpace,
+  notRendered,
+  tooManyOutputFiles,
+} from "../../../backend/render/outcome.ts";
+import { Spool } from "../../../backend/render/spool.ts";
+import { TimeLimit } from "../../../backend/render/time-limit.ts";
+import { readBackendSettings } from "../../../backend/start/settings.ts";
+import type { Output } from "../../../rules/output-options.ts";
+import { outputTooLarge } from "../../../rules/problem.ts";
+import { readZip } from "../../support/zip-reader.ts";
+
+const LIMIT = 3000;
+const MAX_FILES = 3;
+const settingsOf = (workDirectory: string) =>
+  readBackendSettings({
+    SERVICE_MAX_OUTPUT_BYTES: String(LIMIT),
+    SERVICE_MAX_OUTPUT_FILES: String(MAX_FILES),
+    SERVICE_WORK_DIRECTORY: workDirectory,
+  });
+const SETTINGS = settingsOf(tmpdir());
+const WANTED: Output = { format: "svg", filename: null, page: null, pages: null, archive: "zip" };
+
+let directory: string;
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "pages-"));
+  return () => rm(directory, { recursive: true });
+});
+
+/** The outcome of pages with these contents, and its archive. */
+async function outcomeOf(
+  pages: readonly string[],
+  { wanted = WANTED, roomBytes = LIMIT, diskBytes = LIMIT, clientGone = new AbortController().signal } = {},
+) {
+  for (const [index, content] of pages.entries()) await writeFile(join(directory, String(index + 1)), content);
+  const memory = new ByteBudget({ maxBytes: 0, maxBytesPerRequest: 0 });
+  const disk = new ByteBudget({ maxBytes: diskBytes, maxBytesPerRequest: diskBytes });
+  const archive = new Spool({ directory: tmpdir(), maxOutputBytes: LIMIT, memory, disk }, "caller");
+  onTestFinished(() => archive.close());
+  const hasRoomFor = (bytes: number) => bytes <= roomBytes;
+  const time = new TimeLimit(SETTINGS, clientGone);
+  const outcome = await archiveOutcome(SETTINGS, { directory, wanted, hasRoomFor }, archive, time);
+  return { outcome, archive };
+}
+
+const svgOf = (bytes: number) => "<svg></svg>".padEnd(bytes);
+
+describe("the pages of an archive", () => {
+  it.each(["svg", "png"] as const)("are packed as %s, up to the limit on files", async (format) => {
+    const wanted: Output = format === "png" ? { ...WANTED, format, ppi: 144 } : WANTED;
+    const { outcome, archive } = await outcomeOf(["<svg>1", "<svg>2", "<svg>3"], { wanted });
+    expect(outcome).toEqual({ kind: "rendered", file: { output: archive, extension: "zip" } });
+    expect(readZip(Buffer.concat(await Array.fromAsync(archive.read()))).map(({ name }) => name)).toEqual(
+      [1, 2, 3].map((number) => `page-0${number}.${format}`),
+    );
+  });
+
+  it("are refused if there is one more than the limit, and if there is none", async () => {
+    expect((await outcomeOf([])).outcome).toEqual(notRendered(noPageWritten(WANTED)));
+    expect((await outcomeOf(["1", "2", "3", "4"])).outcome).toEqual(notRendered(tooManyOutputFiles(SETTINGS)));
+  });
+
+  it("are packed up to the limit on bytes, and refused with one more", async () => {
+    expect((await outcomeOf([svgOf(LIMIT - 20), svgOf(20)])).outcome.kind).toBe("rendered");
+    const { outcome } = await outcomeOf([svgOf(LIMIT - 20), svgOf(21)]);
+    expect(outcome).toEqual(notRendered(outputTooLarge(LIMIT + 1, LIMIT)));
+  });
+
+  it("are refused if escaping makes them too large, with the size that they would have", async () => {
+    const { outcome } = await outcomeOf([`<a href="${"&".repeat(1000)}">`]);
+    expect(outcome).toEqual(notRendered(outputTooLarge('<a href="">'.length + 5000, LIMIT)));
+  });
+
+  it("need room for themselves and for the archive", async () => {
+    expect((await outcomeOf([svgOf(500)], { roomBytes: 500 })).outcome.kind).toBe("rendered");
+    expect((await outcomeOf([svgOf(500)], { roomBytes: 499 })).outcome).toEqual(notRendered(noTemporarySpace()));
+    expect((await outcomeOf([svgOf(500)], { diskBytes: 50 })).outcome).toEqual(notRendered(noTemporarySpace()));
+  });
+
+  it("are not packed for a client that has left", async () => {
+    const { outcome } = await outcomeOf([svgOf(500)], { clientGone: AbortSignal.abort() });
+    expect(outcome).toEqual({ kind: CLIENT_GONE });
+  });
+});
+
+it("a disk is full that has no blocks left", async () => {
+  await throwIfDiskIsFull(SETTINGS);
+  // A file system without blocks of its own.
+  await expect(throwIfDiskIsFull(settingsOf("/proc"))).rejects.toThrow("the disk of the work directory is full");
+});
