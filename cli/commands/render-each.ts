@@ -11,7 +11,7 @@ import { findMissingFonts, requireFonts } from "../missing-fonts.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { requireValidDocuments } from "../project/data-schema.ts";
 import { projectFolder, STANDARD_INPUT } from "../project/folder.ts";
-import { collectProject, type Project } from "../project/project.ts";
+import { collectProject } from "../project/project.ts";
 import { requestOf } from "../project/request.ts";
 import { problemOutcome, writeJson, writeProblem } from "../report.ts";
 import { asCommandError, openService } from "../service.ts";
