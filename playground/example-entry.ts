@@ -1,7 +1,5 @@
-/** An example: its title is in the bundle of the page, all of it in `/playground/examples.json`, which is an array of them. */
+/** What the file of an example holds. Its title is in the bundle of the page. */
 export interface ExampleEntry {
-  readonly name: string;
-  readonly title: string;
   /** The body of the request. */
   readonly body: string;
   /** The text of its `data.schema.json`. */

@@ -1,25 +1,17 @@
-/** The examples of the project as drafts: each is a request body, made from `examples/` when the page is built. */
+/** The examples of the project as drafts: each is a file with a request body, made from `examples/` when the page is built. */
 import { SCHEMA_FILE } from "../data-schema/schema-file.ts";
+import { examplePath } from "../protocol/routes.ts";
 import { DEFAULT_LIMITS } from "../rules/limits.ts";
 import { isOutputFormat, OUTPUT_FIELDS } from "../rules/output-options.ts";
 import { parseRenderRequest } from "../rules/render-request.ts";
 import { type Draft, type DraftOutput, draftFile, FileContent } from "./draft.ts";
 import type { ExampleEntry } from "./example-entry.ts";
 
-let fetched: Promise<readonly ExampleEntry[]> | undefined;
-
-/** All examples, fetched once. */
-export async function fetchExamples(): Promise<readonly ExampleEntry[]> {
-  fetched ??= fetch("/playground/examples.json").then(async (answer) => {
-    if (!answer.ok) throw new Error(`the examples answered ${answer.status}`);
-    return answer.json();
-  });
-  try {
-    return await fetched;
-  } catch (error) {
-    fetched = undefined;
-    throw error;
-  }
+/** Fetches an example. @throws when it cannot be had */
+export async function fetchExample(name: string): Promise<ExampleEntry> {
+  const answer = await fetch(examplePath(name));
+  if (!answer.ok) throw new Error(`the example answered ${answer.status}`);
+  return answer.json();
 }
 
 /** An example as a draft: its request, and the schema of its data, which is not sent. */

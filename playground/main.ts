@@ -13,7 +13,7 @@ import { DraftStore } from "./draft-store.ts";
 import { connectDraftsDialog } from "./drafts-dialog.ts";
 import { chosenFiles, type ReadFiles } from "./dropped-files.ts";
 import { byId, makeButton, saveFile } from "./elements.ts";
-import { draftOfExample, fetchExamples } from "./examples.ts";
+import { draftOfExample, fetchExample } from "./examples.ts";
 import { connectFileTabs } from "./file-tabs.ts";
 import { connectFilesPanel, mergedFiles } from "./files-panel.ts";
 import { type Finding, findingsOf, type ProblemReport, type Verdict, validateDraft } from "./findings.ts";
@@ -117,10 +117,7 @@ validate();
 result.showMessage("Nothing rendered yet", "Choose an example or write a template, then press Render.");
 if (restored === "copy") notice.say(COPY_NOTICE);
 // On a slow line, what shows the first render comes before what can wait.
-void viewerLoaded
-  .then(updateLimits)
-  .then(fetchExamples)
-  .catch(() => {});
+void viewerLoaded.then(updateLimits);
 
 function showTexts(): void {
   source.replace(store.draft.source);
@@ -303,8 +300,8 @@ function showExamples(): void {
   list.append(
     ...EXAMPLE_TITLES.map(({ name, title }) =>
       makeButton(title, { class: "chip" }, async () => {
-        const example = (await fetchExamples().catch(() => [])).find((each) => each.name === name);
-        if (example === undefined) notice.say("The examples cannot be loaded. Check the connection, then try again.");
+        const example = await fetchExample(name).catch(() => null);
+        if (example === null) notice.say("The example cannot be loaded. Check the connection, then try again.");
         else await begin(draftOfExample(example), `Example loaded: ${title}.`, { isEdited: false });
       }),
     ),

@@ -34,6 +34,22 @@ export const STATIC_ROUTES: readonly Route[] = [...Object.keys(STATIC_DOCUMENTS)
 /** The page that shows the interface description to people. Its files are below its path. */
 export const REFERENCE_PATH = "/reference";
 
+/** The examples that the page offers, each a file of its own: the folders of `examples/`. */
+export const EXAMPLE_NAMES = [
+  "accessible-letter",
+  "brand-letter",
+  "certificate",
+  "e-invoice",
+  "invoice",
+  "report",
+  "slides",
+] as const;
+
+/** The path of an example's file. */
+export function examplePath(name: string): string {
+  return `${PLAYGROUND_FILES_PATH}/example-${name}.json`;
+}
+
 /** The edge's routes for that page. */
 export const REFERENCE_ROUTES: readonly Route[] = [
   "",
@@ -60,8 +76,8 @@ export const PLAYGROUND_ROUTES: readonly Route[] = [
     "pdf-viewer.js",
     "schema-worker.js",
     "pdf-worker.js",
-    "examples.json",
   ].map((file) => `${PLAYGROUND_FILES_PATH}/${file}`),
+  ...EXAMPLE_NAMES.map(examplePath),
 ].map((path) => ({ path, method: "GET" }));
 
 /** Every route of the edge. */

@@ -6,8 +6,9 @@ import { fileURLToPath } from "node:url";
 import { build, type Plugin } from "esbuild";
 import { SCHEMA_FILE } from "../data-schema/schema-file.ts";
 import type { ExampleEntry } from "../playground/example-entry.ts";
+import { EXAMPLE_NAMES, examplePath } from "../protocol/routes.ts";
 import { BROWSER_ALIASES, WITHOUT_UNUSED_FORMATS } from "./bundle-validator.ts";
-import { exampleNames, exampleRequest } from "./example-request.ts";
+import { exampleRequest } from "./example-request.ts";
 import { provideStaticFile } from "./static-file.mjs";
 
 const PROJECT = new URL("../", import.meta.url);
@@ -86,7 +87,7 @@ async function provideBundles(): Promise<void> {
     // The pictures of pdf.js's editors, which the page does not use.
     external: ["images/*"],
     plugins: [withoutUnusedViewerParts, WITHOUT_UNUSED_FORMATS],
-    define: { EXAMPLE_TITLES: JSON.stringify((await exampleNames()).map((name) => ({ name, title: titleOf(name) }))) },
+    define: { EXAMPLE_TITLES: JSON.stringify(EXAMPLE_NAMES.map((name) => ({ name, title: titleOf(name) }))) },
     logLevel: "silent",
   });
   await Promise.all(
@@ -138,12 +139,14 @@ async function providePdfWorker(): Promise<void> {
   if (worker !== undefined) await provideStaticFile("playground/pdf-worker.js", worker.contents);
 }
 
-/** All in one file, which the page fetches after it is shown: 80 KB on the wire. Each body is text, unchanged. */
+/** Each in a file of its own, which the page fetches when it is chosen. The body is text, unchanged. */
 async function provideExamples(): Promise<void> {
-  const entries = (await exampleNames()).map(async (name): Promise<ExampleEntry> => {
-    return { name, title: titleOf(name), body: await exampleRequest(name), schema: await schemaOf(name) };
-  });
-  await provideStaticFile("playground/examples.json", Buffer.from(JSON.stringify(await Promise.all(entries))));
+  await Promise.all(
+    EXAMPLE_NAMES.map(async (name) => {
+      const entry: ExampleEntry = { body: await exampleRequest(name), schema: await schemaOf(name) };
+      await provideStaticFile(examplePath(name).slice(1), Buffer.from(JSON.stringify(entry)));
+    }),
+  );
 }
 
 function schemaOf(name: string): Promise<string> {

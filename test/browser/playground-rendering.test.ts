@@ -266,11 +266,11 @@ describe("a slow line", () => {
     const loaded: string[] = [];
     page.on("requestfinished", (request) => loaded.push(new URL(request.url()).pathname));
     await page.goto(address().toString());
-    await expect.poll(() => loaded).toContain("/playground/examples.json");
+    await expect.poll(() => loaded).toContain("/v1/constraints");
     const scripts = loaded.filter((path) => /\.(?:js|json)$|constraints/.test(path));
     expect(scripts[0]).toBe("/playground/playground.js");
     expect(scripts.slice(1, 3).sort()).toEqual(["/playground/pdf-viewer.js", "/playground/pdf-worker.js"]);
-    expect(scripts.slice(3)).toEqual(["/v1/constraints", "/playground/examples.json"]);
+    expect(scripts.slice(3)).toEqual(["/v1/constraints"]);
   });
 });
 

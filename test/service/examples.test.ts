@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { XMLParser } from "fast-xml-parser";
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
+import { EXAMPLE_NAMES } from "../../protocol/routes.ts";
 import { exampleNames, exampleRequest } from "../../scripts/example-request.ts";
 import { readDisposition } from "../support/content-disposition.ts";
 import { fontNamesOf } from "../support/fonts.ts";
@@ -35,8 +36,9 @@ async function exampleData(name: string): Promise<Record<string, unknown>> {
 const textOf = ({ pageTexts }: PdfContents) => pageTexts.join("").replace(/\s+/g, "");
 const squeezed = (text: unknown) => String(text).replace(/\s+/g, "");
 
-it("every example has a test here", async () => {
-  expect((await exampleNames()).toSorted()).toEqual([
+it("every example has a test here, and a file for the playground", async () => {
+  expect((await exampleNames()).toSorted()).toEqual(EXAMPLE_NAMES);
+  expect(EXAMPLE_NAMES).toEqual([
     "accessible-letter",
     "brand-letter",
     "certificate",

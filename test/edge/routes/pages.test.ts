@@ -1,6 +1,6 @@
 /** The pages for people, inside workerd: what they are made of, and that they can run and ask nothing else. */
 import { describe, expect, it } from "vitest";
-import { PLAYGROUND_ROUTES, REFERENCE_ROUTES } from "../../../protocol/routes.ts";
+import { EXAMPLE_NAMES, PLAYGROUND_ROUTES, REFERENCE_ROUTES } from "../../../protocol/routes.ts";
 import { expectProblem, send } from "../send.ts";
 
 const HTML = "text/html; charset=utf-8";
@@ -22,7 +22,7 @@ const PAGES = [
       ["/playground/pdf-viewer.js", SCRIPT],
       ["/playground/schema-worker.js", SCRIPT],
       ["/playground/pdf-worker.js", SCRIPT],
-      ["/playground/examples.json", "application/json"],
+      ...EXAMPLE_NAMES.map((name) => [`/playground/example-${name}.json`, "application/json"] as const),
     ],
     script: "/playground/playground.js",
     links: ["/reference", "/openapi.json", "#result"],
