@@ -76,6 +76,14 @@ export function createCodeEditor(host: HTMLElement, options: CodeEditorOptions):
       spellcheck: "false",
     });
   const textOf = ({ doc }: EditorState) => doc.sliceString(0, doc.length, lineEnd);
+  let hasDialog = false;
+  /** Gives the focus back when a dialog closes, before the next key: CodeMirror's own way back does not know shadow roots. */
+  const focusAfterDialog = (view: EditorView) => {
+    const hadDialog = hasDialog;
+    hasDialog = view.dom.querySelector(".cm-dialog") !== null;
+    if (hadDialog && !hasDialog && root.activeElement === null && document.activeElement === document.body)
+      view.focus();
+  };
   const extensions = () => [
     lineNumbers(),
     highlightSpecialChars(),
@@ -107,18 +115,10 @@ export function createCodeEditor(host: HTMLElement, options: CodeEditorOptions):
     attributes.of(contentAttributes()),
     EditorView.updateListener.of((update) => {
       if (update.docChanged) options.onChange(textOf(update.state));
+      focusAfterDialog(update.view);
     }),
   ];
   const view = new EditorView({ root, parent: frame, state: EditorState.create({ extensions: extensions() }) });
-  // CodeMirror's own way back from a dialog does not know shadow roots.
-  for (const type of ["keydown", "click"]) {
-    root.addEventListener(type, ({ target }) => {
-      if (!(target instanceof Element) || target.closest(".cm-dialog") === null) return;
-      setTimeout(() => {
-        if (root.activeElement === null) view.focus();
-      });
-    });
-  }
   // The search panel reads its fields when a key is released: not what is pasted by mouse or comes from an input method.
   root.addEventListener("input", ({ target }) => {
     if (target instanceof Element && target.closest(".cm-search") !== null) target.dispatchEvent(new Event("change"));

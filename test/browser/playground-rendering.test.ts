@@ -147,7 +147,7 @@ describe("rendering while typing", () => {
     expect(renders.most).toBe(1);
     expect(renders.bodies.at(-1)).toContain("three end");
     await page.reload();
-    expect(await whileTyping(page).isChecked()).toBe(true);
+    await expect.poll(() => whileTyping(page).isChecked()).toBe(true);
   });
 
   it("waits as long as a busy service says, counts down, and sends the latest draft then", async () => {
