@@ -2,7 +2,7 @@
  * A Chromium for the browser tests and `npm run bench:peers`: `SERVICE_CHROMIUM`, a program on `PATH`, or Debian's package,
  * which is fetched into the user's cache with all that it needs. The machine stays as it is, and no rights are needed.
  */
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
@@ -19,13 +19,15 @@ export interface RunningBrowser {
 const PROGRAM_NAMES = ["chromium", "chromium-browser", "google-chrome"] as const;
 
 /**
- * Runs the fetched Chromium in its own root, because it needs the libraries of its own Debian. `TMPDIR` is where
+ * Runs the fetched Chromium in its own root, because it needs the libraries of its own Debian. The temporary folder is where
  * playwright puts the profile; file descriptors, by which it talks to the browser, are passed on.
  */
 const LAUNCHER = `#!/bin/sh
 folder=$(dirname "$0")
+# An older version of the tests names it TMPDIR.
+shared=\${SERVICE_TEMPORARY_FOLDER:-$TMPDIR}
 exec "$SERVICE_BUBBLEWRAP_BIN" --die-with-parent --bind "$folder/root" / --dev /dev --proc /proc --bind /tmp /tmp \\
-  --bind "$TMPDIR" "$TMPDIR" /usr/lib/chromium/chromium "$@"
+  --bind "$shared" "$shared" /usr/lib/chromium/chromium "$@"
 `;
 
 /** Starts a Chromium with a home folder of its own, which is removed with it. */
@@ -36,8 +38,10 @@ export async function launchChromium(executablePath: string, bubblewrapPath: str
     env: {
       PATH: process.env.PATH,
       HOME: home,
-      TMPDIR: process.env.TMPDIR ?? tmpdir(),
+      // Its processes leave files of shared memory when they are ended at the wrong moment.
+      TMPDIR: home,
       // For the launcher of a fetched Chromium.
+      SERVICE_TEMPORARY_FOLDER: tmpdir(),
       SERVICE_BUBBLEWRAP_BIN: bubblewrapPath,
     },
   });
@@ -64,7 +68,11 @@ export async function locateChromium(): Promise<string> {
     const advice = "install it (Debian: apt-get install chromium) or set SERVICE_CHROMIUM";
     throw new Error(`There is no Chromium, and none can be fetched: ${advice}.`, { cause });
   });
-  return join(target, "chromium");
+  const launcher = join(target, "chromium");
+  // The launcher in the cache may be that of an older version.
+  if ((await readFile(launcher, "utf8").catch(() => null)) !== LAUNCHER)
+    await writeFile(launcher, LAUNCHER, { mode: 0o755 });
+  return launcher;
 }
 
 /** Some 210 packages: 207 MB to download, 770 MB in the cache. */
@@ -74,5 +82,4 @@ async function fetchChromium(made: string, rest: string): Promise<void> {
   for (const archive of await downloadWithDependencies(rest, ["chromium"])) {
     await execa("dpkg-deb", ["--extract", archive, root], { stdin: "ignore" });
   }
-  await writeFile(join(made, "chromium"), LAUNCHER, { mode: 0o755 });
 }
