@@ -1,12 +1,13 @@
 /**
  * The cases of a template, beside its source: `cases/invoice.json` is data, and `cases/invoice.expected/1.png` the first page
- * that it is expected to give.
+ * that it is expected to give. `options.json` beside the pages says how they were made, if not by the defaults.
  */
 import { lstat, mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import * as v from "valibot";
 import { CommandError } from "../exit-codes.ts";
 import { writeWhole } from "../output-file.ts";
-import { readNamed } from "../project/folder.ts";
+import { isFile, readNamed } from "../project/folder.ts";
 import { type Project, shownPath } from "../project/project.ts";
 import { printableLine } from "../terminal.ts";
 
@@ -18,6 +19,21 @@ const PAGE = /^([1-9][0-9]*)\.png$/;
 const MAX_CASES = 1000;
 /** More than any document of a service has. */
 const MAX_PAGES = 10_000;
+
+const OPTIONS_FILE = "options.json";
+export const MIN_PPI = 10;
+export const MAX_PPI = 600;
+
+/** Which pages of a case are compared, and at which resolution. */
+export interface PageOptions {
+  readonly ppi?: number | undefined;
+  readonly pages?: string | undefined;
+}
+
+const PAGE_OPTIONS = v.strictObject({
+  ppi: v.optional(v.pipe(v.number(), v.integer(), v.minValue(MIN_PPI), v.maxValue(MAX_PPI))),
+  pages: v.optional(v.string()),
+});
 
 export interface TemplateCase {
   readonly name: string;
@@ -66,19 +82,40 @@ export async function readExpected({ expectedFolder, root }: TemplateCase): Prom
   return pages;
 }
 
+/** How the expected pages were made; nothing for the defaults. @throws CommandError when the file says something else */
+export async function readPageOptions({ expectedFolder, root }: TemplateCase): Promise<PageOptions> {
+  const path = join(expectedFolder, OPTIONS_FILE);
+  if (!(await isFile(path))) return {};
+  const text = (await readNamed(path, path, root)).toString("utf8");
+  try {
+    return v.parse(PAGE_OPTIONS, JSON.parse(text));
+  } catch {
+    throw new CommandError(
+      `${printableLine(path)} must have "ppi", from ${MIN_PPI} to ${MAX_PPI}, "pages", such as "1-2", or both.`,
+    );
+  }
+}
+
 /**
  * Makes pages the expected ones.
  *
  * @returns how many files are new, changed or gone
  * @throws CommandError when their folder is a link: what it leads to is not of the project.
  */
-export async function writeExpected({ expectedFolder }: TemplateCase, pages: readonly Buffer[]): Promise<number> {
+export async function writeExpected(
+  { expectedFolder }: TemplateCase,
+  pages: readonly Buffer[],
+  options: PageOptions,
+): Promise<number> {
   for (const folder of [dirname(expectedFolder), expectedFolder]) {
     const found = await lstat(folder).catch(() => null);
     if (found?.isSymbolicLink())
       throw new CommandError(`${printableLine(folder)} is a link: nothing is written there.`);
   }
   await mkdir(expectedFolder, { recursive: true });
+  const optionsPath = join(expectedFolder, OPTIONS_FILE);
+  if (options.ppi === undefined && options.pages === undefined) await rm(optionsPath, { force: true });
+  else await writeWhole(optionsPath, Buffer.from(`${JSON.stringify(options)}\n`));
   let changes = 0;
   for (const [index, page] of pages.entries()) {
     const path = join(expectedFolder, `${index + 1}.png`);

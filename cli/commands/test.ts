@@ -10,7 +10,16 @@ import { encodeRequest } from "../../client/render-request.ts";
 import { cacheFolder } from "../../machine/cache-folder.mjs";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";
-import { readCases, readExpected, type TemplateCase, writeExpected } from "../cases/case-files.ts";
+import {
+  MAX_PPI,
+  MIN_PPI,
+  type PageOptions,
+  readCases,
+  readExpected,
+  readPageOptions,
+  type TemplateCase,
+  writeExpected,
+} from "../cases/case-files.ts";
 import { comparePages } from "../cases/compare-pages.ts";
 import { type CaseResult, htmlReport, junitReport } from "../cases/test-report.ts";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
@@ -35,14 +44,12 @@ import { problemInWords, writeJson } from "../report.ts";
 import { asCommandError, openService, type Service } from "../service.ts";
 import { printable, printableLine, say, startProgress } from "../terminal.ts";
 
-interface TestFlags extends OperatorFlags {
+interface TestFlags extends OperatorFlags, PageOptions {
   readonly update?: true | undefined;
   readonly url?: string | undefined;
   readonly tokenFile?: string | undefined;
   readonly files?: readonly string[] | undefined;
   readonly typst?: string | undefined;
-  readonly pages?: string | undefined;
-  readonly ppi?: number | undefined;
   readonly report?: string | undefined;
   readonly junit?: string | undefined;
   readonly json?: true | undefined;
@@ -64,7 +71,11 @@ export function addTestCommand(program: Command, signal: AbortSignal): void {
     .addOption(TOKEN_FILE_OPTION)
     .addOption(FILES_OPTION)
     .addOption(PAGES_OPTION)
-    .option("--ppi <number>", `resolution of the pages; by default ${DEFAULT_PPI}`, wholeNumber(10, 600))
+    .option(
+      "--ppi <number>",
+      `resolution of the pages; by default that of the expected pages, or ${DEFAULT_PPI}`,
+      wholeNumber(MIN_PPI, MAX_PPI),
+    )
     .addOption(TYPST_OPTION)
     .addOption(FONT_PATH_OPTION)
     .addOption(PACKAGE_PATH_OPTION)
@@ -79,7 +90,7 @@ export function addTestCommand(program: Command, signal: AbortSignal): void {
 }
 
 /** Gives the pages of data, or throws a `CommandError` that says why there are none. */
-type Renderer = (data: DataText) => Promise<readonly Buffer[]>;
+type Renderer = (data: DataText, options: PageOptions) => Promise<readonly Buffer[]>;
 
 async function testTemplate(source: string, flags: TestFlags, signal: AbortSignal): Promise<CaseResult[]> {
   const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut: [], namesData: true });
@@ -87,7 +98,7 @@ async function testTemplate(source: string, flags: TestFlags, signal: AbortSigna
   const render =
     flags.url === undefined
       ? await localRenderer(project, flags, signal)
-      : remoteRenderer(project, flags, await openService(flags), signal);
+      : remoteRenderer(project, await openService(flags), signal);
   const progress = startProgress("");
   const results: CaseResult[] = [];
   try {
@@ -102,12 +113,7 @@ async function testTemplate(source: string, flags: TestFlags, signal: AbortSigna
   return results;
 }
 
-async function runCase(
-  one: TemplateCase,
-  project: Project,
-  render: Renderer,
-  { update }: TestFlags,
-): Promise<CaseResult> {
+async function runCase(one: TemplateCase, project: Project, render: Renderer, flags: TestFlags): Promise<CaseResult> {
   const started = performance.now();
   const ended = (failure: string | null, pages = 0, differences: CaseResult["differences"] = []): CaseResult => {
     return {
@@ -124,9 +130,11 @@ async function runCase(
     const data = await readData(project, one.dataPath);
     if (data === null) throw new Error("a case has data");
     await requireValidData(project, data, "compiled");
-    const pages = await render(data);
-    if (update) {
-      await writeExpected(one, pages);
+    const present = await readPageOptions(one);
+    const options = { ppi: flags.ppi ?? present.ppi, pages: flags.pages ?? present.pages };
+    const pages = await render(data, options);
+    if (flags.update) {
+      await writeExpected(one, pages, options);
       return ended(null, pages.length);
     }
     const expected = await readExpected(one);
@@ -145,8 +153,8 @@ async function runCase(
 async function localRenderer(project: Project, flags: TestFlags, signal: AbortSignal): Promise<Renderer> {
   const typstPath = flags.typst === undefined ? await findTypst(undefined) : resolve(flags.typst);
   const settings = { typstPath, limits: DEFAULT_LIMITS, ...operatorFolders(flags) };
-  return async (data) => {
-    const body = encodeRequest(requestOf(project, data, outputOf(flags)));
+  return async (data, options) => {
+    const body = encodeRequest(requestOf(project, data, outputOf(options)));
     const parsed = parseRenderRequest(body, DEFAULT_LIMITS);
     if (!parsed.ok) throw new CommandError(parsed.problem.detail, EXIT_CODES.request);
     const { ok, text, reason, pages } = await compileLocally(project, data, parsed.request.output, settings, signal);
@@ -155,10 +163,10 @@ async function localRenderer(project: Project, flags: TestFlags, signal: AbortSi
   };
 }
 
-function remoteRenderer(project: Project, flags: TestFlags, service: Service, signal: AbortSignal): Renderer {
-  return async (data) => {
+function remoteRenderer(project: Project, service: Service, signal: AbortSignal): Renderer {
+  return async (data, options) => {
     const result = await service.client
-      .render(requestOf(project, data, outputOf(flags)), { signal })
+      .render(requestOf(project, data, outputOf(options)), { signal })
       .catch((error: unknown) => {
         throw asCommandError(error, service.url);
       });
@@ -170,7 +178,7 @@ function remoteRenderer(project: Project, flags: TestFlags, service: Service, si
   };
 }
 
-function outputOf({ pages, ppi = DEFAULT_PPI }: TestFlags) {
+function outputOf({ pages, ppi = DEFAULT_PPI }: PageOptions) {
   return { format: "png", archive: "zip", ppi, pages } as const;
 }
 

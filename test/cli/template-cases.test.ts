@@ -13,8 +13,6 @@ import { startTestService } from "../support/test-service.ts";
 import { typstPath } from "../support/typst-path.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../../examples", import.meta.url));
-/** As examples/README.md says how the pages are made. */
-const EXAMPLE_FLAGS = ["--ppi", "40", "--pages", "1-2"];
 
 async function testIn(folder: string, ...args: string[]) {
   const { exitCode, stdout, stderr } = await runCommand(folder, ["test", ...args, "--json"]);
@@ -34,7 +32,7 @@ describe("the examples", () => {
   });
 
   it("all have cases, and their pages are as expected", async () => {
-    const { exitCode, cases } = await testIn(EXAMPLES, ...names, ...EXAMPLE_FLAGS);
+    const { exitCode, cases } = await testIn(EXAMPLES, ...names);
     expect(cases.map(({ failure }) => failure)).toEqual(cases.map(() => null));
     expect(cases.map(({ template }) => template)).toEqual(names.map((name) => join(name, "main.typ")));
     expect(exitCode).toBe(0);
@@ -54,7 +52,7 @@ describe("the examples", () => {
 
   /** That each of them failed, with a picture of the difference. */
   async function expectAllDiffer(folder: string, ...args: string[]) {
-    const { exitCode, cases } = await testIn(folder, ...names, ...EXAMPLE_FLAGS, "--report", "report.html", ...args);
+    const { exitCode, cases } = await testIn(folder, ...names, "--report", "report.html", ...args);
     expect(cases.map(({ failure }) => failure)).toEqual(
       names.map(() => expect.stringMatching(/^Page [12] differs in [0-9]+ pixels/)),
     );
@@ -150,6 +148,20 @@ describe("a template", () => {
     await run("--update");
     expect(await readdir(join(folder, "cases/first.expected"))).toEqual(["1.png"]);
     expect((await run()).stderr).toBe("ok   main.typ: first: 1 page as expected\n1 of 1 cases passed.\n");
+  });
+
+  it("compares the pages, and at the resolution, that the expected ones were made with", async () => {
+    const folder = await makeTemplate({ first: ["a", "b", "c"] });
+    await testIn(folder, ".", "--update", "--ppi", "40", "--pages", "2-3");
+    expect(await testIn(folder, ".")).toMatchObject({ exitCode: 0, cases: [{ pages: 2 }] });
+    expect(await testIn(folder, ".", "--pages", "1-3")).toMatchObject({ exitCode: 1, cases: [{ pages: 3 }] });
+    await testIn(folder, ".", "--update");
+    expect(await testIn(folder, ".")).toMatchObject({ exitCode: 0, cases: [{ pages: 2 }] });
+    await writeFile(join(folder, "cases/first.expected/options.json"), '{"ppi": 9}');
+    const [{ failure } = {}] = (await testIn(folder, ".")).cases;
+    expect(failure).toBe(
+      'cases/first.expected/options.json must have "ppi", from 10 to 600, "pages", such as "1-2", or both.',
+    );
   });
 
   it("finds a change of a single pixel that can be seen, and none in a shade that cannot", async () => {
