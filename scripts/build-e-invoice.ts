@@ -3,29 +3,23 @@
  * JavaScript with types and without dependencies. `npm pack ./dist/e-invoice` makes a file that any project can install.
  */
 import { execFileSync } from "node:child_process";
-import { cp, readFile, rm, writeFile } from "node:fs/promises";
-import { resolve } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { cp } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { licencesOfPackages } from "./licences-of-packages.ts";
+import { emptyPackageFolder, license, PROJECT, version, writePackageFiles } from "./package-folder.ts";
 import { removeUnreachableTypes } from "./reachable-types.ts";
 
-const ROOT = new URL("../", import.meta.url);
-/** An argument names another folder, for the packages of a release. */
-const TARGET = pathToFileURL(`${resolve(process.argv[2] ?? fileURLToPath(new URL("dist/e-invoice", ROOT)))}/`);
 /** The oldest that has all that is used here. */
 const MIN_NODE = "20";
 
-const project: { version: string; license: string } = JSON.parse(await readFile(new URL("package.json", ROOT), "utf8"));
-
-await rm(TARGET, { recursive: true, force: true });
+const TARGET = await emptyPackageFolder("e-invoice");
 const types = ["--outDir", fileURLToPath(new URL("types", TARGET))];
-execFileSync("tsc", ["-p", fileURLToPath(new URL("e-invoice/tsconfig.build.json", ROOT)), ...types], {
+execFileSync("tsc", ["-p", fileURLToPath(new URL("e-invoice/tsconfig.build.json", PROJECT)), ...types], {
   stdio: "inherit",
 });
 await removeUnreachableTypes(new URL("types/", TARGET), ["e-invoice.d.ts"]);
 const { metafile } = await build({
-  absWorkingDir: fileURLToPath(ROOT),
+  absWorkingDir: fileURLToPath(PROJECT),
   entryPoints: { "e-invoice": "e-invoice/e-invoice.ts" },
   outdir: fileURLToPath(TARGET),
   bundle: true,
@@ -41,30 +35,25 @@ const { metafile } = await build({
   metafile: true,
   logLevel: "warning",
 });
-await writeFile(new URL("THIRD-PARTY-LICENSES.txt", TARGET), await licencesOfPackages(Object.keys(metafile.inputs)));
-await cp(new URL("e-invoice/rules/LICENSES.md", ROOT), new URL("LICENSES-OF-RULES.md", TARGET));
+await cp(new URL("e-invoice/rules/LICENSES.md", PROJECT), new URL("LICENSES-OF-RULES.md", TARGET));
 for (const text of ["Apache-2.0.txt", "EUPL-1.2.txt"])
-  await cp(new URL(`e-invoice/rules/${text}`, ROOT), new URL(text, TARGET));
-await cp(new URL("LICENSE", ROOT), new URL("LICENSE", TARGET));
-await cp(new URL("docs/e-invoices.md", ROOT), new URL("README.md", TARGET));
-await writeFile(
-  new URL("package.json", TARGET),
-  `${JSON.stringify(
-    {
-      name: "document-rendering-e-invoice",
-      version: project.version,
-      description: "Checks the XML in a PDF/A-3 and finishes it as a Factur-X, ZUGFeRD or XRechnung invoice",
-      // Of the program, and of the rules (LICENSES-OF-RULES.md).
-      license: `${project.license} AND Apache-2.0 AND EUPL-1.2`,
-      type: "module",
-      engines: { node: `>=${MIN_NODE}` },
-      exports: {
-        ".": { types: "./types/e-invoice.d.ts", default: "./e-invoice.js" },
-        "./package.json": "./package.json",
-      },
+  await cp(new URL(`e-invoice/rules/${text}`, PROJECT), new URL(text, TARGET));
+await writePackageFiles(TARGET, {
+  inputs: Object.keys(metafile.inputs),
+  licencesFile: "THIRD-PARTY-LICENSES.txt",
+  page: "e-invoices.md",
+  manifest: {
+    name: "document-rendering-e-invoice",
+    version,
+    description: "Checks the XML in a PDF/A-3 and finishes it as a Factur-X, ZUGFeRD or XRechnung invoice",
+    // Of the program, and of the rules (LICENSES-OF-RULES.md).
+    license: `${license} AND Apache-2.0 AND EUPL-1.2`,
+    type: "module",
+    engines: { node: `>=${MIN_NODE}` },
+    exports: {
+      ".": { types: "./types/e-invoice.d.ts", default: "./e-invoice.js" },
+      "./package.json": "./package.json",
     },
-    null,
-    2,
-  )}\n`,
-);
+  },
+});
 process.stdout.write("dist/e-invoice is ready\n");
