@@ -5,6 +5,7 @@
 import { lstat, mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import * as v from "valibot";
+import { PPI } from "../../rules/output-options.ts";
 import { CommandError } from "../exit-codes.ts";
 import { writeWhole } from "../output-file.ts";
 import { isFile, readNamed } from "../project/folder.ts";
@@ -21,8 +22,8 @@ const MAX_CASES = 1000;
 const MAX_PAGES = 10_000;
 
 const OPTIONS_FILE = "options.json";
+/** Of a lower resolution, differences cannot be seen. */
 export const MIN_PPI = 10;
-export const MAX_PPI = 600;
 
 /** Which pages of a case are compared, and at which resolution. */
 export interface PageOptions {
@@ -31,7 +32,7 @@ export interface PageOptions {
 }
 
 const PAGE_OPTIONS = v.strictObject({
-  ppi: v.optional(v.pipe(v.number(), v.integer(), v.minValue(MIN_PPI), v.maxValue(MAX_PPI))),
+  ppi: v.optional(v.pipe(v.number(), v.integer(), v.minValue(MIN_PPI), v.maxValue(PPI.max_ppi))),
   pages: v.optional(v.string()),
 });
 
@@ -91,7 +92,7 @@ export async function readPageOptions({ expectedFolder, root }: TemplateCase): P
     return v.parse(PAGE_OPTIONS, JSON.parse(text));
   } catch {
     throw new CommandError(
-      `${printableLine(path)} must have "ppi", from ${MIN_PPI} to ${MAX_PPI}, "pages", such as "1-2", or both.`,
+      `${printableLine(path)} must have "ppi", from ${MIN_PPI} to ${PPI.max_ppi}, "pages", such as "1-2", or both.`,
     );
   }
 }

@@ -9,9 +9,9 @@ import { unzipSync } from "fflate";
 import { encodeRequest } from "../../client/render-request.ts";
 import { cacheFolder } from "../../machine/cache-folder.mjs";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
+import { PPI } from "../../rules/output-options.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";
 import {
-  MAX_PPI,
   MIN_PPI,
   type PageOptions,
   readCases,
@@ -74,7 +74,7 @@ export function addTestCommand(program: Command, signal: AbortSignal): void {
     .option(
       "--ppi <number>",
       `resolution of the pages; by default that of the expected pages, or ${DEFAULT_PPI}`,
-      wholeNumber(MIN_PPI, MAX_PPI),
+      wholeNumber(MIN_PPI, PPI.max_ppi),
     )
     .addOption(TYPST_OPTION)
     .addOption(FONT_PATH_OPTION)

@@ -160,7 +160,7 @@ describe("a template", () => {
     await writeFile(join(folder, "cases/first.expected/options.json"), '{"ppi": 9}');
     const [{ failure } = {}] = (await testIn(folder, ".")).cases;
     expect(failure).toBe(
-      'cases/first.expected/options.json must have "ppi", from 10 to 600, "pages", such as "1-2", or both.',
+      'cases/first.expected/options.json must have "ppi", from 10 to 300, "pages", such as "1-2", or both.',
     );
   });
 
