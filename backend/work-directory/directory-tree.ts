@@ -2,15 +2,15 @@
  * Makes and removes the directories below one render directory, and removes a directory of files: a few on the main thread,
  * many on a separate thread.
  */
-import { mkdir, rmdir } from "node:fs/promises";
+import { mkdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { describeError, ServiceFailure } from "../observe/error-log.ts";
 import { countNamedDirectories, directoriesOf } from "./directory-paths.ts";
 import type { DirectoryAnswer, DirectoryJob } from "./directory-thread.ts";
 
-/** For up to this many directories, starting the thread is not worth it. */
-const MAX_WITHOUT_THREAD = 16;
+/** Up to this many directories are made and removed at once: neither our thread nor those of Node are worth it. */
+export const FEW_DIRECTORIES = 16;
 
 const NEVER = new AbortController().signal;
 
@@ -61,12 +61,13 @@ async function work(
   files: readonly string[],
   signal: AbortSignal,
 ): Promise<void> {
-  if (countNamedDirectories(files) > MAX_WITHOUT_THREAD) return onThread(kind, root, files, signal);
+  if (countNamedDirectories(files) > FEW_DIRECTORIES) return onThread(kind, root, files, signal);
   const directories = directoriesOf(files);
   for (const directory of kind === "make" ? directories : directories.reverse()) {
     if (signal.aborted) return;
     try {
-      await (kind === "make" ? mkdir(join(root, directory)) : rmdir(join(root, directory)));
+      if (kind === "make") mkdirSync(join(root, directory));
+      else rmdirSync(join(root, directory));
     } catch (error) {
       const { code } = describeError(error);
       // If the job that made the directories was stopped, some do not exist.

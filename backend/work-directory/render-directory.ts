@@ -6,7 +6,7 @@
  * source is never written to disk: Typst reads it from its standard input or a FIFO.
  */
 import { randomUUID } from "node:crypto";
-import { readdirSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
+import { readdirSync, renameSync, rmdirSync, unlinkSync, writeFileSync } from "node:fs";
 import { link, mkdir, mkdtemp, rm, rmdir, unlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { DATA_FILE_NAME, fontLinkName } from "../../compile/file-layout.ts";
@@ -14,8 +14,8 @@ import type { StringSpan } from "../../rules/json/string.ts";
 import { type Problem, problem } from "../../rules/problem.ts";
 import { quote } from "../../rules/quote.ts";
 import type { RenderFile, RenderRequest } from "../../rules/render-request.ts";
-import { countNamedDirectories, neededDirectoryBytes } from "./directory-paths.ts";
-import { DirectoryError, makeDirectories, removeDirectories } from "./directory-tree.ts";
+import { countNamedDirectories, directoriesOf, neededDirectoryBytes } from "./directory-paths.ts";
+import { DirectoryError, FEW_DIRECTORIES, makeDirectories, removeDirectories } from "./directory-tree.ts";
 import { removeOutputFiles } from "./output-files.ts";
 
 /** The stock of FIFOs. */
@@ -120,7 +120,7 @@ export class RenderDirectory {
   async fill(body: Uint8Array, { data, files }: RenderRequest, signal: AbortSignal): Promise<Problem | null> {
     await this.#writeData(data === null ? null : body.subarray(data.start, data.end));
     this.#keys = files.map(({ key }) => key);
-    this.#isLarge ||= countNamedDirectories(this.#keys) > 0;
+    this.#isLarge ||= countNamedDirectories(this.#keys) > FEW_DIRECTORIES;
     try {
       await makeDirectories(this.root, this.#keys, signal);
     } catch (error) {
@@ -155,6 +155,8 @@ export class RenderDirectory {
     if (this.outputDirectory !== null || this.#isLarge || this.#files.length > MAX_FILES_TO_CLEAR) return false;
     try {
       for (const file of this.#files.splice(0)) unlinkSync(join(this.root, file));
+      for (const directory of directoriesOf(this.#keys).reverse()) rmdirSync(join(this.root, directory));
+      this.#keys = [];
       if (this.#fifo !== null) this.#fifo.source.takeBack(join(this.root, this.#fifo.name));
       this.#fifo = null;
       const expected = this.#hasEmptyData ? [DATA_FILE_NAME] : [];

@@ -1,10 +1,16 @@
 /** The directories of renders: which ones serve another render, and which ones never do. */
+import { readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { DISCARD_OUTPUT, type TypstProcess } from "../../../backend/typst/process.ts";
 import { TypstSupervisor } from "../../../backend/typst/supervisor.ts";
+import type { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import type { RenderCommand } from "../../../compile/command-line.ts";
+import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
+import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { ENDLESS } from "../../support/bombs.ts";
 import { typstProcessesOf } from "../../support/processes.ts";
+import { textFile } from "../../support/request-files.ts";
 import { openTestSandbox, PDF, SANDBOXES } from "../../support/test-sandbox.ts";
 
 const COMMAND: RenderCommand = { output: PDF, bringsFonts: false };
@@ -17,6 +23,15 @@ function perform(process: TypstProcess, source = "Hello") {
     output: DISCARD_OUTPUT,
     files: null,
   });
+}
+
+/** Writes files with these keys, and the data. */
+function fill(directory: RenderDirectory, keys: readonly string[]) {
+  const files = Object.fromEntries(keys.map((key) => [key, textFile("text")]));
+  const body = Buffer.from(JSON.stringify({ source: "x", data: { a: 1 }, files }));
+  const parsed = parseRenderRequest(body, DEFAULT_LIMITS);
+  if (!parsed.ok) throw new Error(parsed.problem.detail);
+  return directory.fill(body, parsed.request, new AbortController().signal);
 }
 
 describe.each([...SANDBOXES, "none"] as const)("in %s, a render directory", (mode) => {
@@ -34,6 +49,33 @@ describe.each([...SANDBOXES, "none"] as const)("in %s, a render directory", (mod
     await perform(first.process);
     await supervisor.discard(first);
     expect((await start()).renderDirectory).toBe(first.renderDirectory);
+  });
+
+  it("serves the next render without the files and folders of this one", async () => {
+    const { supervisor, start } = await openSupervisor();
+    const first = await start();
+    await fill(first.renderDirectory, ["a.txt", "lib/a.txt", "lib/deep/b.txt", "fonts/c.otf"]);
+    await perform(first.process, '#read("lib/deep/b.txt")');
+    await supervisor.discard(first);
+    const { renderDirectory } = await start();
+    expect(renderDirectory).toBe(first.renderDirectory);
+    expect(await readdir(renderDirectory.root)).toEqual([]);
+    expect(await fill(renderDirectory, ["a.txt", "lib/a.txt", "lib/deep/b.txt", "fonts/c.otf"])).toBe(null);
+  });
+
+  it.each([
+    ["there are more than a few folders in it", [`${"a/".repeat(17)}a.txt`], ""],
+    ["a folder of it has a file that nobody has put there", ["lib/a.txt"], "lib/planted.txt"],
+  ])("serves no other render when %s", async (_case, keys, planted) => {
+    const { supervisor, start } = await openSupervisor();
+    const first = await start();
+    const { root } = first.renderDirectory;
+    await fill(first.renderDirectory, keys);
+    if (planted !== "") await writeFile(join(root, planted), "");
+    await perform(first.process);
+    await supervisor.discard(first);
+    expect((await start()).renderDirectory).not.toBe(first.renderDirectory);
+    await expect(readdir(root)).rejects.toThrow("ENOENT");
   });
 
   it.each(["now", "ahead"] as const)(
