@@ -1,6 +1,6 @@
 /**
- * The texts of a draft that a closing page has no time to put into the database: browsers write their local storage before the page
- * is gone. The next page takes them from there.
+ * The texts of a draft that a closing page has no time to put into the database. They go to local storage, which browsers write
+ * before the page is gone, and the next page takes them from there.
  */
 import type { Draft } from "./draft.ts";
 
@@ -13,11 +13,11 @@ export function leaveUnsaved(id: string, { source, data, output }: Draft): void 
     const texts: Texts = { source, data, output };
     localStorage.setItem(PREFIX + id, JSON.stringify(texts));
   } catch {
-    // Without room, what the database has must do.
+    // Without room, the version in the database has to do.
   }
 }
 
-/** Takes what pages have left, by the ids of their drafts. */
+/** Takes the texts that earlier pages have left, with the ids of their drafts. */
 export function takeUnsaved(): readonly { readonly id: string; readonly texts: Texts }[] {
   const keys = Object.keys(localStorage).filter((key) => key.startsWith(PREFIX));
   return keys.flatMap((key) => {
