@@ -1,6 +1,6 @@
 /**
- * A browser for a test file, and pages in it that fail the test when the page reports an error: an exception, a message of
- * `console.error`, or something that its policy has stopped.
+ * A browser for a test file, and pages in it that fail the test if they report an error: an exception, a message of
+ * `console.error`, or something that their policy has blocked.
  */
 import { mkdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -8,7 +8,7 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playw
 import { expect, inject, onTestFinished } from "vitest";
 import { launchChromium, type RunningBrowser } from "./chromium.ts";
 
-/** Where pictures of the pages are kept, to be looked at. Not checked in. */
+/** The folder of screenshots, for people to look at. It is not checked in. */
 const PICTURES = fileURLToPath(new URL("../../out/browser/", import.meta.url));
 
 /** Longer than anything takes on a busy machine. */
@@ -23,7 +23,7 @@ export async function startBrowser(): Promise<RunningBrowser> {
   return launchChromium(inject("chromiumPath"), inject("bubblewrapPath"));
 }
 
-/** A page at an address, in a context of its own, which is closed with the test. Its errors fail the test. */
+/** A page at a URL, in its own context, which is closed with the test. Its errors fail the test. */
 export async function openPage(
   browser: Browser,
   url: URL | string,
@@ -41,7 +41,7 @@ export async function openPageIn(context: BrowserContext, url: URL | string): Pr
   const errors: string[] = [];
   page.on("pageerror", (error) => errors.push(String(error)));
   page.on("console", (message) => {
-    // A status that is an error and a lost connection are reported as errors, and are what some tests want.
+    // Error statuses and lost connections are reported as errors, too, but some tests cause them on purpose.
     if (message.type() === "error" && !EXPECTED_ERROR.test(message.text())) {
       errors.push(message.text());
     }
@@ -51,7 +51,7 @@ export async function openPageIn(context: BrowserContext, url: URL | string): Pr
   return page;
 }
 
-/** Keeps a picture of what the page shows. */
+/** Keeps a screenshot of the page. */
 export async function keepPicture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: `${PICTURES}${name}.png` });
 }

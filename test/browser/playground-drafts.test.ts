@@ -73,7 +73,7 @@ async function expectDraft(page: Page): Promise<void> {
 }
 
 describe("a draft", () => {
-  it("survives a reload, and its tab", async () => {
+  it("survives a reload, and the end of its tab", async () => {
     const page = await openPlayground();
     await writeDraft(page);
     await kept(page);
@@ -102,7 +102,7 @@ describe("a draft", () => {
     expect(await page.locator("#files-list .file-size").allTextContents()).toEqual(["4 bytes", "3 bytes"]);
   });
 
-  it("survives a reload although the database has not taken it", async () => {
+  it("survives a reload although the database has not stored it", async () => {
     const page = await openPlayground();
     await page.evaluate(() => {
       IDBTransaction.prototype.commit = function () {
@@ -141,7 +141,7 @@ describe("a draft", () => {
     await expect.poll(() => templateText(second)).toBe("First");
   });
 
-  it("comes back with its files when the example that took its place is undone", async () => {
+  it("comes back with its files when the example that replaced it is undone", async () => {
     const page = await openPlayground();
     await writeDraft(page);
     await example(page, "Invoice");
@@ -154,7 +154,7 @@ describe("a draft", () => {
     await expectDraft(page);
   });
 
-  it("stays among the drafts when an example takes its place and the page is closed", async () => {
+  it("stays among the drafts when an example replaces it and the page is closed", async () => {
     const page = await openPlayground();
     await writeDraft(page);
     await example(page, "Invoice");
@@ -192,9 +192,9 @@ describe("a draft", () => {
     await expect.poll(() => fileKeys(page)).toEqual(["a.csv", "e.csv"]);
   });
 
-  it("stays among the drafts when it is edited and what it took the place of is brought back", async () => {
+  it("stays among the drafts when it is edited and the draft that it replaced is brought back", async () => {
     const page = await openPlayground();
-    // Nothing of one's own yet, so the example takes its place in the browser too.
+    // The first draft has no edits, so the example also replaces it in the browser's storage.
     await example(page, "Invoice");
     await expect.poll(() => notice(page)).toContain("Example loaded: Invoice");
     await writeTemplate(page, "Edited example");
@@ -225,7 +225,7 @@ describe("a draft", () => {
     await expect.poll(() => second.getByRole("button", { name: "Mine", exact: true }).count()).toBe(0);
   });
 
-  it("is said not to be kept where the browser keeps nothing", async () => {
+  it("is reported as not kept if the browser keeps nothing", async () => {
     const page = await openPlayground();
     await page.addInitScript(() => {
       IDBFactory.prototype.open = () => {
@@ -238,7 +238,7 @@ describe("a draft", () => {
     await expect.poll(() => templateText(page)).toContain("certificate");
   });
 
-  it("is said not to be kept where there is no room", async () => {
+  it("is reported as not kept if there is no room", async () => {
     const page = await openPlayground();
     await page.evaluate(() => {
       IDBObjectStore.prototype.put = () => {
@@ -284,7 +284,7 @@ describe("an archive", () => {
     expect((await readFile(join(folder, "a.pdf"))).subarray(0, 5).toString()).toBe("%PDF-");
   });
 
-  it("opens as the draft that it was saved from", async () => {
+  it("opens as the draft from which it was saved", async () => {
     const page = await openPlayground();
     await writeDraft(page);
     const archive = await savedArchive(page);
@@ -321,7 +321,7 @@ describe("an archive", () => {
     await expect.poll(() => notice(page)).toContain("Rename the file parts/.a.csv");
   });
 
-  it("keeps the line ends of its files, and mistakes in its data are marked where they are", async () => {
+  it("keeps the line ends of its files, and mistakes in its data are marked at the right place", async () => {
     const page = await openPlayground();
     await openArchive(
       page,

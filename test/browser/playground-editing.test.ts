@@ -38,7 +38,7 @@ const PNG = Buffer.from(
 );
 
 describe("a file", () => {
-  it("that is text opens in a tab, and what is written there is sent and kept", async () => {
+  it("that is text opens in a tab, and edits there are sent and kept", async () => {
     const page = await openPlayground();
     await addFiles(page, { "table.csv": "a,b" });
     await page.getByRole("button", { name: "Open table.csv" }).click();
@@ -96,7 +96,7 @@ describe("a file", () => {
     await expect.poll(() => page.getByRole("tab").count()).toBe(3);
   });
 
-  it("whose name the rules refuse gets a better one by one click", async () => {
+  it("whose name the rules reject gets a better one with one click", async () => {
     const page = await openPlayground();
     await addFiles(page, { "größe (1).csv": "a", "groesse-1.csv": "b" });
     await page.getByRole("button", { name: "Rename to groesse-1-2.csv" }).click();
@@ -106,7 +106,7 @@ describe("a file", () => {
 });
 
 describe("an editor", () => {
-  it("finds and replaces, and goes to a line", async () => {
+  it("can find, replace and go to a line", async () => {
     const page = await openPlayground();
     await editor(page).click();
     await page.keyboard.press("Control+f");
@@ -140,7 +140,7 @@ describe("an editor", () => {
     await keepPicture(page, "completion");
   });
 
-  it("takes what is typed over a selection without a word from the page's policy", async () => {
+  it("accepts text typed over a selection without a violation of the page's policy", async () => {
     const page = await openPlayground();
     await editor(page).click();
     await page.keyboard.press("ControlOrMeta+a");
@@ -170,7 +170,7 @@ describe("typing", () => {
     await page.getByLabel("Path of file 64").waitFor();
     await page.getByText("Draft kept in this browser").waitFor();
     await tab(page, "Template").click();
-    // What handles the files would be text or bytes of their size.
+    // Code that handles the files would use text or bytes of their size.
     await page.evaluate(() => {
       const large: string[] = [];
       Reflect.set(window, "large", large);

@@ -1,4 +1,4 @@
-/** Data and its schema in the playground: the mistakes that the command line finds, in the same words, before anything is sent. */
+/** Data and its schema in the playground: the same mistakes and messages as in the command line, before anything is sent. */
 import type { Browser, Page } from "playwright-core";
 import { beforeAll, expect, it } from "vitest";
 import { DATA_MISTAKES, dataWith, memberOf, SCHEMA_OF_MISTAKES } from "../support/data-mistakes.ts";
@@ -46,7 +46,7 @@ async function write(page: Page, label: "Template (Typst)" | "Data (JSON)", text
 
 const render = (page: Page) => page.getByRole("button", { name: "Render" }).click();
 
-it("waits for what judges by the schema on a slow line, and a render waits with it", async () => {
+it("waits on a slow line until the validator is loaded, and so does a render", async () => {
   const page = await openPage(browser, "about:blank");
   const arrived = Promise.withResolvers<void>();
   const requested: string[] = [];
@@ -71,7 +71,7 @@ it("waits for what judges by the schema on a slow line, and a render waits with 
   expect(requested.length).toBe(1);
 });
 
-it("tells every mistake with its path before anything is sent, and goes to its line", async () => {
+it("reports every mistake with its path before anything is sent, and goes to its line", async () => {
   const { page, renders } = await openWithSchema(SCHEMA_OF_MISTAKES);
   for (const mistakes of [DATA_MISTAKES.slice(0, 20), DATA_MISTAKES.slice(20)]) {
     const { text } = dataWith(mistakes);
@@ -101,7 +101,7 @@ it("renders data that fits, and does not send the schema", async () => {
   ]);
 });
 
-it("names the place of a mistake in the schema", async () => {
+it("reports the place of a mistake in the schema", async () => {
   const { page, renders } = await openWithSchema('{\n  "type": "text"\n}');
   await render(page);
   const found = page.locator(".problem li");
@@ -111,7 +111,7 @@ it("names the place of a mistake in the schema", async () => {
   expect(renders).toEqual([]);
 });
 
-it("goes on while a schema would run for ever, and says so", async () => {
+it("stays usable while a schema runs forever, and reports that", async () => {
   const { page, renders } = await openWithSchema('{"pattern": "^(a+)+$"}');
   await write(page, "Data (JSON)", `"${"a".repeat(60)}!"`);
   await render(page);

@@ -34,13 +34,13 @@ async function openPlayground(options: BrowserContextOptions = {}): Promise<Page
 
 const render = (page: Page) => page.getByRole("button", { name: "Render" }).click();
 const example = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).click();
-/** A page of a PDF that is drawn. */
+/** A page of a PDF that has been drawn. */
 const PDF_PAGE = '.pdf-pages:not(.is-loading) .page[data-loaded="true"]';
 /** The text that can be selected on the first page of the PDF. */
 const pdfText = (page: Page) => page.locator(".textLayer").first().textContent();
 const summary = (page: Page) => page.locator("#result-summary").textContent();
 
-/** Puts a text into an editor, in place of what it holds. */
+/** Replaces the text of an editor. */
 async function write(page: Page, label: "Template (Typst)" | "Data (JSON)", text: string): Promise<void> {
   await page.getByRole("textbox", { name: label }).click();
   await page.keyboard.press("ControlOrMeta+a");
@@ -48,7 +48,7 @@ async function write(page: Page, label: "Template (Typst)" | "Data (JSON)", text
 }
 
 describe("rendering", () => {
-  it("leads from an example to a picture of the invoice, and to the file", async () => {
+  it("turns an example into a picture of the invoice, and a file", async () => {
     const page = await openPlayground();
     await example(page, "Invoice");
     await render(page);
@@ -88,7 +88,7 @@ describe("rendering", () => {
     await keepPicture(page, name.toLowerCase().replace(" ", "-"));
   });
 
-  it("lists an archive, shows each of its pages and offers each as a file", async () => {
+  it("lists the entries of an archive, shows each page and offers each as a file", async () => {
     const page = await openPlayground();
     await example(page, "Slides");
     await render(page);
@@ -119,7 +119,7 @@ describe("rendering", () => {
     expect(await page.locator("#result svg").count()).toBe(0);
   });
 
-  it("sends data as it was written: no digit is lost", async () => {
+  it("sends data exactly as written, without losing a digit", async () => {
     const page = await openPlayground();
     await write(page, "Template (Typst)", "#data.number");
     await page.getByRole("tab", { name: "Data" }).click();
@@ -142,7 +142,7 @@ describe("rendering", () => {
     await page.locator(".sheet img").waitFor();
   });
 
-  it("says what to do about each problem, and names the request to the operator", async () => {
+  it("says what to do about each problem, and shows the request id for the operator", async () => {
     const page = await openPlayground();
     await write(page, "Template (Typst)", "#unknown-function()");
     await render(page);
@@ -150,7 +150,7 @@ describe("rendering", () => {
     await problem.waitFor();
     const text = (await problem.textContent()) ?? "";
     expect(text).toContain("Template compile failed");
-    // Without npx: it would run whatever a registry has under this name.
+    // Without npx, which would run any package that a registry has under this name.
     expect(text).toContain("machine: document-rendering check");
     expect(text).not.toContain("npx");
     expect(text).toMatch(/request [0-9a-f-]{36}/);
@@ -175,7 +175,7 @@ function longestRun({ width, height, data }: PNG, matches: (pixel: [number, numb
 }
 
 describe("validation", () => {
-  it("shows a rejected request at its field before it is sent, and moves the focus there", async () => {
+  it("shows at the field why a request would be rejected before it is sent, and moves the focus there", async () => {
     const page = await openPlayground();
     const sent: string[] = [];
     page.on("request", (request) => sent.push(request.url()));
@@ -273,7 +273,7 @@ describe("the token", () => {
     await page.locator(PDF_PAGE).waitFor();
   });
 
-  it("is a variable in the command, which makes the same document", async () => {
+  it("is a variable in the curl command, which makes the same document", async () => {
     const page = await openPlayground();
     await page.getByRole("button", { name: "Copy as curl" }).click();
     await keepPicture(page, "curl");
@@ -285,7 +285,7 @@ describe("the token", () => {
     expect(pageTexts[0]).toContain("Hello, world!");
   });
 
-  it("is a variable in the command of a long request too, whose body is a file", async () => {
+  it("is a variable even in the curl command of a long request, whose body is a file", async () => {
     const page = await openPlayground();
     await example(page, "Invoice");
     await page.getByRole("button", { name: "Copy as curl" }).click();
@@ -317,7 +317,7 @@ describe("the page", () => {
     await tabTo('document.activeElement.id === "source-tab"');
     await page.keyboard.press("ArrowRight");
     expect(await page.getByRole("tab", { selected: true }).textContent()).toContain("Data");
-    // Through the editor, which keeps no Tab for itself.
+    // Through the editor, which does not use Tab for itself.
     await tabTo('document.activeElement.id === "data-editor"');
     await tabTo('document.activeElement.name === "format"');
     await page.keyboard.press("ArrowRight");
@@ -354,7 +354,7 @@ describe("the page", () => {
     await keepPicture(page, `report-${colorScheme}`);
   });
 
-  it("fits on a phone and shows the result when it comes", async () => {
+  it("fits on a phone and scrolls to the result when it arrives", async () => {
     const page = await openPlayground({
       viewport: { width: 360, height: 740 },
       isMobile: true,

@@ -1,4 +1,4 @@
-/** What people see of missing fonts, in the playground, and of their mistakes, on the page of `check --watch --serve`. */
+/** Warnings of missing fonts in the playground, and mistakes on the page of `check --watch --serve`. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -32,7 +32,7 @@ describe("the playground", () => {
     await page.getByRole("button", { name: "Render" }).click();
   }
 
-  it("names missing families and characters beside the document, until they are there", async () => {
+  it("names missing families and characters above the document until they are there", async () => {
     const page = await openPage(browser, new URL(`/#token=${API_TOKEN}`, service.edge.url));
     const warnings = page.locator("#result-warnings li");
     await renderSource(page, '#set text(font: "Libertine")\nGrüße an 山田');
@@ -48,7 +48,7 @@ describe("the playground", () => {
     await expect.poll(() => warnings.count()).toBe(0);
   });
 
-  it("loads what it warns with only when a document is there", async () => {
+  it("loads the code for warnings only when there is a document", async () => {
     const page = await openPage(browser, new URL(`/#token=${API_TOKEN}`, service.edge.url));
     const loaded: string[] = [];
     page.on("request", (request) => loaded.push(new URL(request.url()).pathname));
@@ -63,7 +63,7 @@ describe("the playground", () => {
 });
 
 describe("the page of check --watch --serve", () => {
-  it("shows pages and mistakes, and loads them again by itself", async () => {
+  it("shows pages and mistakes, and reloads them by itself", async () => {
     const folder = await makeTemporaryFolder("command-");
     await writeProject(folder, { "letter.typ": "One #pagebreak() Two" });
     const env = { SERVICE_URL: service.edge.url.origin };

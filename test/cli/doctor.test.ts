@@ -1,6 +1,6 @@
 /**
- * The doctor, against a real deployment with two backends and against deployments that are broken in one way or another: each
- * fault must be found by the check that is there for it.
+ * The doctor, against a real deployment with two backends and against deployments that are broken in different ways. Each fault must
+ * be found by the check that is meant to find it.
  */
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
@@ -34,9 +34,9 @@ import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { backendEnvironment, startTestService, type TestService } from "../support/test-service.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../support/tokens.ts";
 
-/** Bounds what hangs by design. */
+/** A short limit, for servers that hang on purpose. */
 const SHORT_MILLISECONDS = 800;
-/** Bounds nothing that a busy machine needs. */
+/** A limit longer than anything takes on a busy machine. */
 const LONG_MILLISECONDS = 60_000;
 
 let service: TestService;
@@ -77,8 +77,8 @@ async function examineTarget(
 }
 
 /**
- * What is not well, as `check: fault`, with the origin that was asked directly; without what is only slow, as it may be on the
- * machine of a test.
+ * The faults as `check: fault`, with the origin that was asked directly. Slowness is left out, because the machine of a test may be
+ * slow.
  */
 function faultsOf({ checks }: ExaminationReport): string[] {
   return checks
@@ -181,7 +181,7 @@ describe("a healthy deployment", () => {
     const { screen } = await runInTerminal(folder, ["doctor", dead], null);
     expect(screen).toContain("\u001b[31m✗");
     const quiet = await runCommand(folder, ["doctor", service.edge.url.href, "--quiet"]);
-    // On a busy machine renders may be slow, which is all that may be said.
+    // On a busy machine, renders may be slow. No other warning may be shown.
     const withoutLatency = quiet.stdout.replace(/^\nLatency\n(?:! .*\n {4}.*\n {4}.*\n)+/, "");
     expect([quiet.exitCode, withoutLatency, quiet.stderr]).toEqual([0, "", ""]);
   });
@@ -260,7 +260,7 @@ describe("reaching the host", () => {
 describe("TLS", () => {
   const [VALID, NAMES] = [{ fromDays: -30, toDays: 60 }, ["localhost"]];
 
-  /** A proxy with this certificate; trusted as an operator would by NODE_EXTRA_CA_CERTS, or not. */
+  /** A proxy with this certificate, trusted or not: an operator would trust it by NODE_EXTRA_CA_CERTS. */
   async function startTls(certificate: ReturnType<typeof makeCertificate>, isTrusted: boolean): Promise<URL> {
     const own = getCACertificates("default");
     if (isTrusted) setDefaultCACertificates([...own, certificate.cert]);
@@ -279,11 +279,11 @@ describe("TLS", () => {
     const url = await startTls(makeCertificate(dates, names, issuer), isTrusted);
     const report = await examineTarget(targetOf(url));
     expect(faultsOf(report)).toEqual([`tls: ${fault}`]);
-    // The token goes nowhere.
+    // The token is not sent.
     expect(report.requests).toBe(0);
   });
 
-  it("warns before a certificate ends, and goes on", async () => {
+  it("warns before a certificate expires, and goes on", async () => {
     const url = await startTls(makeCertificate({ fromDays: -85, toDays: 5 }, NAMES), true);
     const report = await examineTarget(targetOf(url, { token: "wrong-one" }));
     expect(faultsOf(report)).toEqual(["tls: ends-soon", "token: rejected"]);
@@ -291,7 +291,7 @@ describe("TLS", () => {
   });
 
   it("is expected unless the service is on this machine, and also checked for origins", async () => {
-    // Another name of this machine that does not look like one.
+    // A name of this machine that the doctor does not recognise as such.
     const url = new URL(service.edge.url.href.replace("127.0.0.1", "0.0.0.0"));
     const origins = [{ name: "a", url: await startTls(makeCertificate(VALID, NAMES), false) }];
     const report = await examineTarget(targetOf(url, { origins, token: "wrong-one" }));
@@ -375,7 +375,7 @@ describe("tokens", () => {
     const run = await runCommand(folder, ["doctor", service.edge.url.href.replace("127.0.0.1", "localhost")], {
       env: { SERVICE_API_TOKEN: "" },
     });
-    // On this machine the token of the checkout is taken, if it has one: it is another one.
+    // On this machine, the token of the checkout is used if there is one, and it is a different one.
     expect(run.stdout).toMatch(/✗ the token is accepted +(?:no token|403 forbidden)/);
     expect(run.exitCode).toBe(1);
   });
@@ -491,7 +491,7 @@ describe("what is published", () => {
           limits: { ...Object(limits), max_template_source_bytes: 100_000, max_inline_file_bytes: undefined },
         }));
       }
-      // A stand-in that renders whatever comes.
+      // A stand-in that renders every request.
       if (answer.path === "/v1/render" && answer.status === 400) {
         Object.assign(answer, { status: 200, headers: { "content-type": "application/pdf" } });
       }
