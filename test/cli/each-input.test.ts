@@ -90,7 +90,7 @@ describe("--each refuses in one sentence, and nothing is sent,", () => {
       "one JSON object",
       "p.json",
       '{\n "a": 1\n}',
-      /^p\.json is a single JSON object, which makes one document: pass it by --data\./,
+      /^p\.json is a single JSON object, which makes one document: pass it with --data\./,
     ],
     ["text", "p.txt", "hello\nworld", /^p\.txt is not a list of data\. --each takes JSON Lines, a JSON array, or CSV/],
     ["another encoding", "p.csv", Buffer.from([0x6e, 0x2c, 0xe4, 0x0a]), /^p\.csv is not UTF-8: save it as UTF-8\./],
@@ -184,7 +184,7 @@ describe("a document that fails", () => {
     const { run, fix } = failing([2, 4]);
     const { folder, stderr, exitCode, run: again, service } = await run;
     expect(stderr).toContain("row 2 (line 3), b.pdf: template_compile_failed: No.");
-    expect(stderr).toContain("The data of what failed is in p.failed.jsonl: --each takes it again.");
+    expect(stderr).toContain("The data of the failed documents is in p.failed.jsonl, which --each can read.");
     expect(stderr).toContain("To see the error: document-rendering check a.typ --each p.csv --line 2");
     expect(exitCode).toBe(8);
     expect(await readFile(join(folder, "p.failed.jsonl"), "utf8")).toBe('{"id":"b"}\n{"id":"d"}\n');
