@@ -259,10 +259,10 @@ describe("a request that is too large", () => {
     expect(service.bodies).toHaveLength(0);
   });
 
-  it("is named so before files are read that no service takes", async () => {
+  it("is named in the same way before files are read that no service accepts", async () => {
     const { service, run } = await begin({ "big/main.typ": "x", "big/a.bin": new Uint8Array(64 * 1024 ** 2 + 1) });
     const { stderr, exitCode } = await run("render", "big");
-    expect(stderr).toMatch(/^request_too_large: the files of the project have 64\.0 MiB; no service takes/);
+    expect(stderr).toMatch(/^request_too_large: the files of the project have 64\.0 MiB; no service accepts/);
     expect(stderr).toContain("a.bin: 64.0 MiB");
     expect(exitCode).toBe(3);
     expect(service.requests).toHaveLength(0);
@@ -318,7 +318,7 @@ describe("did you mean", () => {
     expect(stderr).toContain('a.typ:2 reads "pht.jpg", which does not exist. Did you mean pht.jpeg?');
   });
 
-  it("is said for an attachment that has no content of its own", async () => {
+  it("is said for an attachment without content in the source", async () => {
     const { run } = await begin({
       "a.typ":
         '#pdf.attach("a.xml", bytes("x"), mime-type: "text/xml")\n#pdf.attach("b.xml", mime-type: "text/xml")\n#pdf.attach(\n  "c.xml",\n)',

@@ -28,7 +28,7 @@ const familiesOf = (...request: Parameters<typeof parts>) => missingFonts(parts(
 const charactersOf = (...request: Parameters<typeof parts>) =>
   missingFonts(parts(...request), FONTS).characters.join("");
 
-describe("families that are asked for and not there", () => {
+describe("requested families that are missing", () => {
   it.each([
     ['#set text(font: "Nope")', ["Nope"]],
     ['#text(\n  font :\n "Nope")[x]', ["Nope"]],
@@ -120,7 +120,7 @@ describe("characters that no font has", () => {
     expect(charactersOf("", { "strings.json": '"\\u65e5"' })).toBe("日");
   });
 
-  it("in other texts count only if the template or the data names the file, and never in what is no text", () => {
+  it("in other files count only if the template or the data names the file, and never in files that are not text", () => {
     expect(charactersOf("", { "README.md": "日", "OFL.txt": "本" })).toBe("");
     expect(charactersOf('#read("story.txt")', { "texts/story.txt": "日" })).toBe("日");
     expect(charactersOf("", { data: '{"text": "story.txt"}', "story.txt": "日" })).toBe("日");
