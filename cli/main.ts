@@ -11,7 +11,7 @@ import { VERSION } from "./version.ts";
 const interruption = new AbortController();
 process.once("SIGINT", () => interruption.abort());
 process.once("SIGTERM", () => interruption.abort());
-// The reader of our output may stop reading: `| head` is not a failure.
+// Whatever reads our output may stop early: `| head` is not a failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
 });
@@ -56,13 +56,13 @@ try {
   process.exitCode = report(error);
 }
 
-/** Says what went wrong. @returns the exit code */
+/** Reports an error. @returns the exit code */
 function report(error: unknown): number {
   if (interruption.signal.aborted) {
     process.stderr.write("Interrupted.\n");
     return EXIT_CODES.interrupted;
   }
-  // Commander has said it already.
+  // Commander has already reported it.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.success : EXIT_CODES.usage;
   if (error instanceof CommandError) {
     if (process.argv.includes("--json")) writeJson(failedOutcome(error));

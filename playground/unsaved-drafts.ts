@@ -1,6 +1,6 @@
 /**
- * The draft that a closing page has no time to put into the database: browsers write their local storage before the page is gone. The
- * next page takes it from there.
+ * The draft that a closing page has no time to put into the database. It goes to local storage, which browsers write before the page is
+ * gone, and the next page takes it from there.
  */
 import type { Encoding } from "../rules/render-request.ts";
 import { type Draft, type DraftFile, draftFile, FileContent } from "./draft.ts";
@@ -14,7 +14,7 @@ type LeftFile = { readonly key: string } & Partial<Readonly<Record<Encoding, str
 
 const PREFIX = "unsaved-draft:";
 
-/** Leaves as much of it as there is room for: without room for its files, the database has most of them. */
+/** Leaves as much of the draft as there is room for. If its files do not fit, those in the database have to do. */
 export function leaveUnsaved(id: string, { source, data, output, files }: Draft): void {
   const candidates: readonly (() => readonly LeftFile[])[] = [
     () => files.map(({ key, content }) => ({ key, [content.encoding]: content.encoded })),
@@ -34,9 +34,9 @@ export function leaveUnsaved(id: string, { source, data, output, files }: Draft)
 }
 
 /**
- * Takes what pages have left, by the ids of their drafts.
+ * Takes the drafts that earlier pages have left, with their ids.
  *
- * @returns drafts to complete with the files that the database has
+ * @returns `complete` adds the files that had no room, from the version in the database.
  */
 export function takeUnsaved(): readonly { readonly id: string; complete(kept: Draft | null): Draft }[] {
   const keys = Object.keys(localStorage).filter((key) => key.startsWith(PREFIX));
@@ -56,7 +56,7 @@ export function takeUnsaved(): readonly { readonly id: string; complete(kept: Dr
   });
 }
 
-/** Null if its content is nowhere. */
+/** Null if neither has its content. */
 function withContent({ key, text, base64 }: LeftFile, kept: Draft | null): DraftFile | null {
   if (text !== undefined) return draftFile(key, new FileContent(text));
   if (base64 !== undefined) return draftFile(key, new FileContent(Uint8Array.fromBase64(base64)));

@@ -25,7 +25,7 @@ describe("the playground", () => {
     await expect
       .poll(() => warnings.allTextContents())
       .toEqual([
-        'The service has no font family "Libertine", and the request brings none: Typst takes another font.',
+        'The service has no font family "Libertine", and the request brings none: Typst uses another font.',
         "No font of the service or of the request has 山 (U+5C71), 田 (U+7530): Typst shows empty boxes instead.",
       ]);
     await expectAccessible(page);

@@ -149,7 +149,7 @@ describe("the sentences", () => {
   it("name each family, and the first ten characters with their code points", () => {
     expect(describeMissing({ families: [], characters: [] })).toEqual([]);
     expect(describeMissing(missingFonts(parts('#text(font: "Nope")[日]'), FONTS))).toEqual([
-      'The service has no font family "Nope", and the request brings none: Typst takes another font.',
+      'The service has no font family "Nope", and the request brings none: Typst uses another font.',
       "No font of the service or of the request has 日 (U+65E5): Typst shows empty boxes instead.",
     ]);
     const [sentence = ""] = describeMissing(missingFonts(parts("零一二三四五六七八九十"), FONTS));

@@ -31,7 +31,7 @@ it("tells a misspelt name of a required member as one mistake", async () => {
 it("asks whether another member is meant where the schema allows any", async () => {
   const schema = { properties: { unit_price: {} }, required: ["unit_price"] };
   expect(await judge(schema, '{"unitPrice": 1}')).toEqual([
-    '1:1: "unit_price" is missing. Is "unitPrice" meant to be it?',
+    '1:1: "unit_price" is missing. Is "unitPrice" a misspelling of it?',
   ]);
 });
 
@@ -149,12 +149,12 @@ describe("a schema that is wrong is told with its own place", () => {
     [
       "of an older version",
       '{"$schema": "http://json-schema.org/draft-07/schema#"}',
-      '1:13: $schema: must be "https://json-schema.org/draft/2020-12/schema": other versions of JSON Schema are not read',
+      '1:13: $schema: must be "https://json-schema.org/draft/2020-12/schema": other versions of JSON Schema are not supported',
     ],
     [
       "with a number that a double cannot hold",
       '{"maximum": 9007199254740993}',
-      "1:13: maximum: has more digits than the validator can keep",
+      "1:13: maximum: has more digits than the validator can hold",
     ],
     ["that is no schema", "[]", "1:1: must be an object or true or false, not an array"],
   ])("%s", async (_what, schema, told) => {
