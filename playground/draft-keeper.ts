@@ -8,7 +8,7 @@ import type { Draft } from "./draft.ts";
 import { draftsOfOtherTabs, takeDraft } from "./draft-lock.ts";
 import type { DraftStore } from "./draft-store.ts";
 import { type KeptDraft, KeptDrafts, MAX_KEPT_DRAFTS } from "./kept-drafts.ts";
-import { leaveUnsaved, takeUnsaved } from "./unsaved-texts.ts";
+import { leaveUnsaved, takeUnsaved } from "./unsaved-drafts.ts";
 
 export type KeepState =
   | { readonly kind: "nothing to keep" }
@@ -133,8 +133,8 @@ export class DraftKeeper {
     const ownId = readStored("session", STORAGE_KEY);
     let own: Draft | null = null;
     let hasRoom = true;
-    for (const { id, texts } of takeUnsaved()) {
-      const draft: Draft = { ...texts, files: (await kept.read(id))?.files ?? [] };
+    for (const { id, complete } of takeUnsaved()) {
+      const draft = complete(await kept.read(id));
       try {
         await kept.save(id, draft);
       } catch {

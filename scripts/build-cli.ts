@@ -1,6 +1,6 @@
 /**
  * `npm run build:cli`: builds the command line client as a package without dependencies, so that it starts at once and installs
- * offline. Its entry point stands alone, so that an old Node can read it and say so; what few commands need is loaded by them. `npm pack ./dist/cli` makes a file that any project can install.
+ * offline. Its entry point stands alone, so that an old Node can read it and say so; each command is loaded when it is asked for. `npm pack ./dist/cli` makes a file that any project can install.
  */
 import { cp } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -27,10 +27,8 @@ const { metafile } = await build({
   format: "esm",
   target: `node${MIN_NODE}`,
   define: { PACKAGE_VERSION: JSON.stringify(version) },
-  // Some of the packages are CommonJS and require modules of Node.
-  banner: {
-    js: 'import { createRequire as createRequireOfBundle } from "node:module"; const require = createRequireOfBundle(import.meta.url);',
-  },
+  // Some of the packages are CommonJS and require modules of Node, but nothing else.
+  banner: { js: "const require = process.getBuiltinModule;" },
   logLevel: "warning",
   plugins: [
     WITHOUT_UNUSED_FORMATS,

@@ -122,7 +122,7 @@ async function setsLimits(
   });
   const limits = new Map(
     stdout.split("\n").map((line) => {
-      const [, name = "", soft, hard] = /^(.+?) {2,}(\S+) +(\S+)/.exec(line) ?? [];
+      const [, name = "", soft, hard] = /(.+?) {2,}(\S+) +(\S+)/.exec(line) ?? [];
       return [name, `${soft} ${hard}`];
     }),
   );

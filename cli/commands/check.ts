@@ -5,7 +5,6 @@
 import { createHash } from "node:crypto";
 import { basename, extname, join, resolve } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
-import open from "open";
 import { cacheFolder } from "../../machine/cache-folder.mjs";
 import type { Output } from "../../rules/output-options.ts";
 import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
@@ -38,15 +37,13 @@ import {
 import { writeOutput, writeWhole } from "../output-file.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { previewPages } from "../preview/pages.ts";
-import { type PreviewServer, startPreviewServer } from "../preview/server.ts";
+import type { PreviewServer } from "../preview/server.ts";
 import { requireValidData } from "../project/data-schema.ts";
 import { leftOutDetails, problemDetails } from "../project/problem-details.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import { readData } from "../project/request.ts";
 import { problemInWords, problemOutcome, writeJson, writeProblem } from "../report.ts";
 import { printable, printableLine, say } from "../terminal.ts";
-import { watchProject } from "../watch.ts";
-import { checkEach } from "./check-each.ts";
 import type { CheckFlags } from "./check-flags.ts";
 
 export function addCheckCommand(program: Command, signal: AbortSignal): void {
@@ -81,8 +78,10 @@ export function addCheckCommand(program: Command, signal: AbortSignal): void {
     .action(async (source, flags) => {
       if (flags.line !== undefined && flags.each === undefined) throw new CommandError("--line needs --each.");
       if (flags.serve && !flags.watch) throw new CommandError("--serve needs --watch.");
-      if (flags.each !== undefined) process.exitCode = await checkEach(source, flags, signal);
-      else if (flags.watch) process.exitCode = await watch(source, flags, signal);
+      if (flags.each !== undefined) {
+        const { checkEach } = await import("./check-each.ts");
+        process.exitCode = await checkEach(source, flags, signal);
+      } else if (flags.watch) process.exitCode = await watch(source, flags, signal);
       else process.exitCode = (await checkProject(source, flags, signal)).exitCode;
     });
 }
@@ -217,6 +216,7 @@ function writeReport({ compiled, project, notes, missing }: Found, report: strin
 
 /** @param place a path or a URL */
 async function openPage(place: string): Promise<void> {
+  const { default: open } = await import("open");
   const viewer = await open(place);
   // A missing viewer is no reason to stop.
   viewer.on("error", () => say(printableLine(`No viewer could open ${place}.`)));
@@ -225,7 +225,8 @@ async function openPage(place: string): Promise<void> {
 /** Checks at once and after each change, until it is interrupted. */
 async function watch(source: string, flags: CheckFlags, signal: AbortSignal): Promise<ExitCode> {
   if (flags.data === STANDARD_OUTPUT) throw new CommandError("--watch cannot read data from standard input.");
-  const preview = flags.serve ? await startPreviewServer() : null;
+  const { watchProject } = await import("../watch.ts");
+  const preview = flags.serve ? await (await import("../preview/server.ts")).startPreviewServer() : null;
   if (preview !== null) say(`The preview is at ${preview.url} until you press Ctrl+C.`);
   if (preview !== null && flags.open) await openPage(preview.url);
   let isOpen = preview !== null;

@@ -4,7 +4,6 @@
 import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import type { ExaminationTarget, NamedUrl } from "../doctor/examination.ts";
 import { isHealthy, reportForPrograms, startTable, summaryInWords } from "../doctor/report.ts";
-import { examine, maxRequests } from "../doctor/runner.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { JSON_OPTION, TOKEN_FILE_OPTION, TYPST_OPTION, URL_OPTION } from "../options.ts";
 import { writeJson } from "../report.ts";
@@ -35,6 +34,7 @@ export function addDoctorCommand(program: Command, signal: AbortSignal): void {
     .action(async (url, flags) => {
       if (url !== undefined && flags.url !== undefined) throw new CommandError("Give the URL once.");
       const target = await targetOf({ ...flags, url: url ?? flags.url });
+      const { examine, maxRequests } = await import("../doctor/runner.ts");
       const isTable = flags.json !== true;
       const isQuiet = flags.quiet === true;
       const addToTable = startTable(isQuiet);

@@ -41,10 +41,8 @@ import {
   tooLargeForGateway,
 } from "../service.ts";
 import { confirm, printableLine, say, sizeInWords, startProgress } from "../terminal.ts";
-import { checkProject } from "./check.ts";
 import { checkCommand } from "./check-command.ts";
 import { showRequest } from "./dry-run.ts";
-import { renderEach } from "./render-each.ts";
 import { DEFAULT_JOBS, type RenderFlags } from "./render-flags.ts";
 
 const MAX_TIMEOUT_SECONDS = 3600;
@@ -89,9 +87,12 @@ export function addRenderCommand(program: Command, signal: AbortSignal): void {
     .addOption(TOKEN_FILE_OPTION)
     .addOption(JSON_OPTION)
     .action(async (source, flags) => {
-      const exitCode =
-        flags.each === undefined ? await render(source, flags, signal) : await renderEach(source, flags, signal);
-      process.exitCode = exitCode;
+      if (flags.each === undefined) {
+        process.exitCode = await render(source, flags, signal);
+      } else {
+        const { renderEach } = await import("./render-each.ts");
+        process.exitCode = await renderEach(source, flags, signal);
+      }
     });
 }
 
@@ -184,6 +185,7 @@ function deliver(body: ReadableStream<Uint8Array>, place: string): Promise<numbe
 /** Offers a way to see Typst's own message, which the service never passes on. */
 async function offerCheck(source: string, flags: RenderFlags, signal: AbortSignal): Promise<void> {
   if (flags.data !== STANDARD_OUTPUT && (await confirm("Compile it on this machine to see the error?"))) {
+    const { checkProject } = await import("./check.ts");
     await checkProject(source, flags, signal);
     return;
   }

@@ -3,29 +3,17 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { strToU8, unzipSync, zipSync } from "fflate";
-import type { Browser, Page } from "playwright-core";
-import { beforeAll, describe, expect, it } from "vitest";
+import type { Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
-import { startTestService, type TestService } from "../support/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 import { expectAccessible } from "./accessibility.ts";
-import { keepPicture, openPage, openPageIn, startBrowser } from "./browser.ts";
+import { addFiles, browserStage, keepPicture, openPage, openPageIn, writeInto } from "./browser.ts";
 
-let service: TestService;
-let browser: Browser;
+const stage = browserStage();
 
-beforeAll(async () => {
-  service = await startTestService();
-  const started = await startBrowser();
-  ({ browser } = started);
-  return async () => {
-    await started.stop();
-    await service.stop();
-  };
-});
-
-const address = () => new URL(`/#token=${API_TOKEN}`, service.edge.url);
-const openPlayground = () => openPage(browser, address());
+const address = () => new URL(`/#token=${API_TOKEN}`, stage.service.edge.url);
+const openPlayground = () => openPage(stage.browser, address());
 const template = (page: Page) => page.getByRole("textbox", { name: "Template (Typst)" });
 const templateText = async (page: Page) => ((await template(page).textContent()) ?? "").trim();
 const notice = (page: Page) => page.locator("#notice").textContent();
@@ -35,19 +23,7 @@ const kept = (page: Page) => page.getByText("Draft kept in this browser").waitFo
 
 async function writeTemplate(page: Page, text: string): Promise<void> {
   await tab(page, "Template").click();
-  await template(page).click();
-  await page.keyboard.press("ControlOrMeta+a");
-  await page.keyboard.insertText(text);
-}
-
-async function addFiles(page: Page, files: Readonly<Record<string, Uint8Array | string>>): Promise<void> {
-  await tab(page, "Files").click();
-  const payloads = Object.entries(files).map(([name, content]) => ({
-    name,
-    mimeType: "application/octet-stream",
-    buffer: Buffer.from(content),
-  }));
-  await page.locator("#files-input").setInputFiles(payloads);
+  await writeInto(page, "Template (Typst)", text);
 }
 
 const fileKeys = (page: Page) =>
@@ -102,18 +78,22 @@ describe("a draft", () => {
     expect(await page.locator("#files-list .file-size").allTextContents()).toEqual(["4 bytes", "3 bytes"]);
   });
 
-  it("survives a reload although the database has not stored it", async () => {
+  it("survives a reload with its files although the database has not stored it", async () => {
     const page = await openPlayground();
     await page.evaluate(() => {
       IDBTransaction.prototype.commit = function () {
         this.abort();
       };
     });
+    await addFiles(page, { "table.csv": "a;b", "photo.bin": Uint8Array.of(0xff, 0, 1) });
     await writeTemplate(page, "The last word");
     await page.getByText("no room left for this draft").waitFor();
     page.on("dialog", (dialog) => void dialog.accept());
     await page.reload();
     await expect.poll(() => templateText(page)).toBe("The last word");
+    await tab(page, "Files").click();
+    expect(await fileKeys(page)).toEqual(["table.csv", "photo.bin"]);
+    expect(await page.locator("#files-list .file-size").allTextContents()).toEqual(["3 bytes", "3 bytes"]);
   });
 
   it("is a copy in a second tab, and neither tab overwrites the work of the other", async () => {
@@ -276,7 +256,7 @@ describe("an archive", () => {
         "-o",
         join(folder, "a.pdf"),
         "--url",
-        service.edge.url.toString(),
+        stage.service.edge.url.toString(),
       ],
       { env: { SERVICE_API_TOKEN: API_TOKEN }, all: true },
     );

@@ -1,35 +1,15 @@
 /** Editing in the playground: files in tabs, names, search and completion, in a real browser. */
-import type { Browser, Page } from "playwright-core";
-import { beforeAll, describe, expect, it } from "vitest";
-import { startTestService, type TestService } from "../support/test-service.ts";
+import type { Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
 import { expectAccessible } from "./accessibility.ts";
-import { keepPicture, openPage, startBrowser } from "./browser.ts";
+import { addFiles, browserStage, keepPicture, openPage } from "./browser.ts";
 
-let service: TestService;
-let browser: Browser;
+const stage = browserStage();
 
-beforeAll(async () => {
-  service = await startTestService();
-  const started = await startBrowser();
-  ({ browser } = started);
-  return async () => {
-    await started.stop();
-    await service.stop();
-  };
-});
-
-const openPlayground = () => openPage(browser, service.edge.url);
+const openPlayground = () => openPage(stage.browser, stage.service.edge.url);
 const editor = (page: Page, name = "Template (Typst)") => page.getByRole("textbox", { name });
 const tab = (page: Page, name: string) => page.getByRole("tab", { name });
 const completions = (page: Page) => page.locator(".cm-tooltip-autocomplete .cm-completionLabel").allTextContents();
-
-async function addFiles(page: Page, files: Readonly<Record<string, string | Uint8Array>>): Promise<void> {
-  await tab(page, "Files").click();
-  const payloads = Object.entries(files).map(([name, content]) => {
-    return { name, mimeType: "application/octet-stream", buffer: Buffer.from(content) };
-  });
-  await page.locator("#files-input").setInputFiles(payloads);
-}
 
 const SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="10"><rect width="20" height="10"/></svg>';
 const PNG = Buffer.from(

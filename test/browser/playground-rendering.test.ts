@@ -1,26 +1,14 @@
 /** Rendering in the playground: the viewer, rendering while typing, and what happens without a service, in a real browser. */
-import type { Browser, Page, Request } from "playwright-core";
-import { beforeAll, describe, expect, it } from "vitest";
-import { startTestService, type TestService } from "../support/test-service.ts";
+import type { Page, Request } from "playwright-core";
+import { describe, expect, it } from "vitest";
 import { API_TOKEN } from "../support/tokens.ts";
 import { expectAccessible } from "./accessibility.ts";
-import { keepPicture, openPage, startBrowser } from "./browser.ts";
+import { browserStage, keepPicture, openPage, writeInto } from "./browser.ts";
 
-let service: TestService;
-let browser: Browser;
+const stage = browserStage();
 
-beforeAll(async () => {
-  service = await startTestService();
-  const started = await startBrowser();
-  ({ browser } = started);
-  return async () => {
-    await started.stop();
-    await service.stop();
-  };
-});
-
-const address = () => new URL(`/#token=${API_TOKEN}`, service.edge.url);
-const openPlayground = () => openPage(browser, address());
+const address = () => new URL(`/#token=${API_TOKEN}`, stage.service.edge.url);
+const openPlayground = () => openPage(stage.browser, address());
 const template = (page: Page) => page.getByRole("textbox", { name: "Template (Typst)" });
 const render = (page: Page) => page.getByRole("button", { name: "Render" }).click();
 const drawnPage = (page: Page, number: number) =>
@@ -29,11 +17,7 @@ const outdated = (page: Page) => page.getByText("Outdated", { exact: true });
 const whileTyping = (page: Page) => page.getByLabel("Render while typing");
 const phase = (page: Page) => page.locator(".phase").textContent();
 
-async function writeTemplate(page: Page, text: string): Promise<void> {
-  await template(page).click();
-  await page.keyboard.press("ControlOrMeta+a");
-  await page.keyboard.insertText(text);
-}
+const writeTemplate = (page: Page, text: string) => writeInto(page, "Template (Typst)", text);
 
 /** The bodies of the renders that a page sends, and how many were under way at once. */
 function recordRenders(page: Page) {
@@ -211,7 +195,7 @@ describe("a render that the user asks for", () => {
   });
 
   it("is sent by itself when the connection is back, and the viewer is loaded too", async () => {
-    const page = await openPage(browser, "about:blank");
+    const page = await openPage(stage.browser, "about:blank");
     await page.route("**/playground/pdf-*.js", (route) => route.abort(), { times: 2 });
     await page.goto(address().toString());
     await page.getByRole("button", { name: "Render" }).waitFor();
@@ -262,7 +246,7 @@ describe("a wait", () => {
 
 describe("a slow line", () => {
   it("carries the viewer before anything that can wait", async () => {
-    const page = await openPage(browser, "about:blank");
+    const page = await openPage(stage.browser, "about:blank");
     const loaded: string[] = [];
     page.on("requestfinished", (request) => loaded.push(new URL(request.url()).pathname));
     await page.goto(address().toString());

@@ -1,27 +1,15 @@
 /** Data and its schema in the playground: the same mistakes and messages as in the command line, before anything is sent. */
-import type { Browser, Page } from "playwright-core";
-import { beforeAll, expect, it } from "vitest";
+import type { Page } from "playwright-core";
+import { expect, it } from "vitest";
 import { DATA_MISTAKES, dataWith, memberOf, SCHEMA_OF_MISTAKES } from "../support/data-mistakes.ts";
-import { startTestService, type TestService } from "../support/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
-import { keepPicture, openPage, startBrowser } from "./browser.ts";
+import { browserStage, keepPicture, openPage } from "./browser.ts";
 
-let service: TestService;
-let browser: Browser;
-
-beforeAll(async () => {
-  service = await startTestService();
-  const started = await startBrowser();
-  ({ browser } = started);
-  return async () => {
-    await started.stop();
-    await service.stop();
-  };
-});
+const stage = browserStage();
 
 /** The playground with a schema among the files of the draft. `renders` are the bodies that it sends. */
 async function openWithSchema(schema: string) {
-  const page = await openPage(browser, new URL(`/#token=${API_TOKEN}`, service.edge.url));
+  const page = await openPage(stage.browser, new URL(`/#token=${API_TOKEN}`, stage.service.edge.url));
   const renders: string[] = [];
   page.on("request", (request) => {
     if (request.url().endsWith("/v1/render")) renders.push(request.postData() ?? "");
@@ -47,7 +35,7 @@ async function write(page: Page, label: "Template (Typst)" | "Data (JSON)", text
 const render = (page: Page) => page.getByRole("button", { name: "Render" }).click();
 
 it("waits on a slow line until the validator is loaded, and so does a render", async () => {
-  const page = await openPage(browser, "about:blank");
+  const page = await openPage(stage.browser, "about:blank");
   const arrived = Promise.withResolvers<void>();
   const requested: string[] = [];
   await page.route("**/playground/schema-worker.js", async (route) => {
@@ -56,7 +44,7 @@ it("waits on a slow line until the validator is loaded, and so does a render", a
     await route.fallback();
   });
   await page.clock.install();
-  await page.goto(new URL(`/#token=${API_TOKEN}`, service.edge.url).toString());
+  await page.goto(new URL(`/#token=${API_TOKEN}`, stage.service.edge.url).toString());
   await page.getByRole("tab", { name: /^Files/ }).click();
   const schema = { name: "data.schema.json", mimeType: "application/json", buffer: Buffer.from("{}") };
   await page.locator("#files-input").setInputFiles(schema);

@@ -32,6 +32,7 @@ export async function runWrangler(
     extendEnv: false,
     env: {
       PATH: `${join(PROJECT, "node_modules/.bin")}:${dirname(process.execPath)}:/usr/bin:/bin`,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? "",
       HOME: folder,
       TMPDIR: folder,
       WRANGLER_LOG_PATH: folder,
