@@ -24,7 +24,7 @@ const program = new Command("document-rendering")
   .configureOutput({ writeErr: (text) => process.stderr.write(printable(text)) })
   .exitOverride();
 
-/** How each command is added. It is loaded only if it is asked for: of the whole program, a command needs a small part. */
+/** How each command is added. Its code is loaded only when it is used, because a command needs only a small part of the program. */
 const COMMANDS = new Map<string, () => Promise<void>>([
   ["render", async () => (await import("./commands/render.ts")).addRenderCommand(program, interruption.signal)],
   ["check", async () => (await import("./commands/check.ts")).addCheckCommand(program, interruption.signal)],
@@ -47,7 +47,7 @@ try {
   if (asked !== undefined) {
     await asked();
   } else if (first !== "--version") {
-    // For the list of all commands, for what is similar to a misspelt one, and for completion.
+    // All commands are needed for the list of commands, for suggestions after a misspelt one, and for completion.
     for (const add of COMMANDS.values()) await add();
     (await import("./commands/completion.ts")).addCompletionCommand(program);
   }

@@ -9,12 +9,12 @@ interface LeftDraft extends Pick<Draft, "source" | "data" | "output"> {
   readonly files: readonly LeftFile[];
 }
 
-/** As in a request; without its content if there was no room for it. */
+/** A file as in a request; without its content if there was no room for it. */
 type LeftFile = { readonly key: string } & Partial<Readonly<Record<Encoding, string>>>;
 
 const PREFIX = "unsaved-draft:";
 
-/** Leaves as much of the draft as there is room for. If its files do not fit, those in the database have to do. */
+/** Stores as much of the draft as there is room for. If its files do not fit, those in the database have to do. */
 export function leaveUnsaved(id: string, { source, data, output, files }: Draft): void {
   const candidates: readonly (() => readonly LeftFile[])[] = [
     () => files.map(({ key, content }) => ({ key, [content.encoding]: content.encoded })),
@@ -28,7 +28,7 @@ export function leaveUnsaved(id: string, { source, data, output, files }: Draft)
       );
       return;
     } catch {
-      // No room.
+      // There is no room.
     }
   }
 }
@@ -36,7 +36,7 @@ export function leaveUnsaved(id: string, { source, data, output, files }: Draft)
 /**
  * Takes the drafts that earlier pages have left, with their ids.
  *
- * @returns `complete` adds the files that had no room, from the version in the database.
+ * @returns `complete` adds the contents that had no room, from the version in the database.
  */
 export function takeUnsaved(): readonly { readonly id: string; complete(kept: Draft | null): Draft }[] {
   const keys = Object.keys(localStorage).filter((key) => key.startsWith(PREFIX));
@@ -56,7 +56,7 @@ export function takeUnsaved(): readonly { readonly id: string; complete(kept: Dr
   });
 }
 
-/** Null if neither has its content. */
+/** Null if neither version has the content of the file. */
 function withContent({ key, text, base64 }: LeftFile, kept: Draft | null): DraftFile | null {
   if (text !== undefined) return draftFile(key, new FileContent(text));
   if (base64 !== undefined) return draftFile(key, new FileContent(Uint8Array.fromBase64(base64)));
