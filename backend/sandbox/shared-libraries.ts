@@ -1,4 +1,4 @@
-/** Which files a program needs besides itself: its shared libraries and their loader. */
+/** Finds the files that a program needs besides itself: its shared libraries and their loader. */
 import { execa } from "execa";
 
 const ANSWER_TIMEOUT_MILLISECONDS = 10_000;

@@ -159,7 +159,7 @@ async function told(edge: Edge, answer: Response) {
   return { detail, code, line };
 }
 
-it.each(Object.entries(PROVOCATIONS))("says why it refuses a request: %s", async (cause, provoke) => {
+it.each(Object.entries(PROVOCATIONS))("says why it rejects a request: %s", async (cause, provoke) => {
   standIn(unreachable);
   const [edge, answer] = await provoke();
   const { code, detail, line } = await told(edge, answer);

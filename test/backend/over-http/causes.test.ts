@@ -165,7 +165,7 @@ it("names the header field of the token that it refuses", async () => {
   expect((await expectProblem(wrong, "forbidden")).detail).toContain("X-Service-Backend-Token");
 });
 
-it("counts what an edge reports of its own refusals, and nothing else that the report says", async () => {
+it("counts the refusals that an edge reports, and ignores everything else in the report", async () => {
   const backend = await startTemporaryBackend();
   const counts = "rate_limit=3&no_tokens=1&unreachable=2&nonsense=9&uploads=-1&uploads=1e9&full=";
   const report = (token: string) =>

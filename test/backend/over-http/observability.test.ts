@@ -27,7 +27,7 @@ describe("Server-Timing", () => {
     expect(phasesOf(severalPages)).toEqual(["queue", "start", "files", "compile", "probe"]);
   });
 
-  it("is not sent where nothing was rendered, nor to whoever has no token", async () => {
+  it("is not sent if nothing was rendered, nor to clients without a token", async () => {
     const backend = await startTemporaryBackend();
     expect(phasesOf(await backend.render({ source: "" }))).toEqual([]);
     const stranger = await backend.render({ source: "x" }, { headers: { "X-Service-Backend-Token": "wrong" } });

@@ -168,7 +168,7 @@ describe("a backend that does not answer", () => {
     return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
   };
 
-  it("is given the time that a backend may take by its own deadlines; the rest of the time budget is for another one", async () => {
+  it("gets as much time as its own deadlines allow; the rest of the time budget is for another backend", async () => {
     const timeBudgets: number[] = [];
     const watched =
       (script: Script): Script =>
@@ -187,7 +187,7 @@ describe("a backend that does not answer", () => {
   });
 });
 
-it("remembers an attempt for a second after its deadline, in which a late answer may still come", async () => {
+it("remembers an attempt for a second after its deadline, because a late answer may still arrive", async () => {
   const { choice, begun } = await forward([file], [], 60_000, 200);
   expect(begun.map(({ beganAt, expiresAt }) => expiresAt - beganAt)).toEqual([1200]);
   expect(choice.underWay(Date.now())).toBe(0);

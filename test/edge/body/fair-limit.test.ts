@@ -25,13 +25,13 @@ it("an upload counts for as long as its body may take, and ten seconds more", ()
 });
 
 describe("a fair limit", () => {
-  it("gives one caller half of all, and the next ones half of what is left", () => {
+  it("gives one caller half of all, and each further one half of the rest", () => {
     const limit = new FairLimit(64, LIFETIME_MILLISECONDS);
     expect(["a", "b", "c", "d"].map((owner) => acquireAll(limit, owner).length)).toEqual([32, 16, 8, 4]);
     expect(limit.held).toBe(60);
   });
 
-  it("gives callers that come together equal shares", () => {
+  it("gives equal shares to callers that come at the same time", () => {
     const limit = new FairLimit(64, LIFETIME_MILLISECONDS);
     const counts = { a: 0, b: 0, c: 0 };
     for (let round = 0; round < 64; round++) {

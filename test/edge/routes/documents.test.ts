@@ -71,7 +71,7 @@ describe("the document of the edge", () => {
     });
   });
 
-  it("has what all backends have, and the log names the rest once", async () => {
+  it("has what all backends have in common, and the log names the rest once", async () => {
     const one = origin("a", WITH("chart", "letter"));
     const other = origin("b", WITH("chart", "axes"));
     const capabilities = new CommonCapabilities([one, other]);
@@ -93,7 +93,7 @@ describe("the document of the edge", () => {
     expect(warnings).toHaveLength(1);
   });
 
-  it("has the characters that a family has everywhere, and none beside a backend of an older version", async () => {
+  it("has the characters that a family has on all backends, and none if one of them has an older version", async () => {
     const regular = {
       style: "normal",
       weight: { min: 400, max: 400 },
@@ -115,7 +115,7 @@ describe("the document of the edge", () => {
     expect(warnings).toMatchObject([{ notEverywhere: ["font Inter"] }]);
   });
 
-  it("names twenty differences and counts all", async () => {
+  it("names twenty differences and gives the number of all", async () => {
     const many = Array.from({ length: 30 }, (_, index) => `p${index}`);
     await packagesOf(new CommonCapabilities([origin("a", WITH()), origin("b", WITH(...many))]));
     expect(warnings).toMatchObject([{ notEverywhereCount: 30 }]);
@@ -179,7 +179,7 @@ describe("a gathering that never ends, because its client has left", () => {
     expect(times).toEqual([0, 1000]);
   });
 
-  it("is waited for until its timeout when it was the client of an earlier one that left", async () => {
+  it("is waited for until its timeout if only the client of an earlier one has left", async () => {
     const times = await askedAt([true, false, true], async (capabilities) => {
       const client = new AbortController();
       await capabilities.answer(() => client.signal);
@@ -208,7 +208,7 @@ describe("a backend that does not answer", () => {
     expect(await packagesOf(capabilities)).toEqual(["chart"]);
   });
 
-  it("is asked again after five seconds, and does not keep the others from answering", async () => {
+  it("is asked again after five seconds, and does not hold up the others", async () => {
     const one = origin("a", WITH("chart"));
     const other = origin("b", WITH());
     other.answer = DOWN;
@@ -268,7 +268,7 @@ describe("an answer that is not a document", () => {
     expect(cancel).toHaveBeenCalledOnce();
   });
 
-  it("is told from a document of exactly the size limit", async () => {
+  it("is distinguished from a document of exactly the size limit", async () => {
     const one = origin("a", WITH());
     one.answer = () => new Response(valid.padEnd(MAX_CAPABILITIES_BYTES));
     expect(await packagesOf(new CommonCapabilities([one]))).toEqual(["letter"]);
