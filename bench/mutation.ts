@@ -285,6 +285,7 @@ ${describeMachine()}. \`npm run mutation -- --write\` makes this page: [Stryker]
 of the folder should notice. The goal is ${GOAL_PERCENT} % of the changes that were tried and are not equivalent. Not all of them are tried every time: results add
 up from one run to the next, and a run may try a random sample, file by file, for as long as there is time. A change that survived counts until it is
 tried again, even if there is a test for it by now. String literals are not changed, nor code that runs once when a file is loaded or before the tests that share it.
+Changes that an interrupted run did not come to are not in the table.
 
 | Folder | Changes | Tried | Caught | Survived | Not reached | Equivalent | Score |
 | --- | --- | --- | --- | --- | --- | --- | --- |
