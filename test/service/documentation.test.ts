@@ -90,7 +90,7 @@ describe("docs/templates.md", () => {
     expect(mistakesOf(templates).length).toBeGreaterThan(20);
   });
 
-  it("has snippets that show what it says they show", async () => {
+  it("has snippets that show what the text claims", async () => {
     const textOf = async (start: string) => {
       const snippet = snippetsOf(templates).find(({ place }) => place.startsWith(start));
       return (await readPdf(await (await service.render(snippet?.request ?? {})).bytes())).pageTexts;
