@@ -12,7 +12,7 @@ const MEBIBYTE = 1024 * 1024;
 const RESETS = 200;
 const AT_ONCE = 12;
 /** Each of them takes a second of the processor. While one newcomer is served, two of them end at most. */
-const LEAVING = 8;
+const LEAVING = 10;
 const LATEST_RESET_MILLISECONDS = 400;
 /** More than an isolate may hold. What the runtime keeps beside it has been 60 MiB at most. */
 const MAX_GROWTH_BYTES = 128 * MEBIBYTE;
