@@ -141,6 +141,12 @@ const EQUIVALENT: readonly (readonly [file: string, code: string, replacement: s
     "at <= body.length",
     "A last chunk of no bytes adds nothing.",
   ],
+  [
+    "edge/body/read-body.ts",
+    "buffer.byteLength < READ_BYTES",
+    "buffer.byteLength <= READ_BYTES",
+    "Another buffer of the same size.",
+  ],
 ];
 
 /** One change in Stryker's file of results. */

@@ -20,7 +20,6 @@ import {
   type TemplateCase,
   writeExpected,
 } from "../cases/case-files.ts";
-import { comparePages } from "../cases/compare-pages.ts";
 import { type CaseResult, htmlReport, junitReport } from "../cases/test-report.ts";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import { compileLocally } from "../local/compile.ts";
@@ -139,6 +138,7 @@ async function runCase(one: TemplateCase, project: Project, render: Renderer, fl
     }
     const expected = await readExpected(one);
     if (expected.length === 0) return ended("It has no expected pages: run the command with --update.");
+    const { comparePages } = await import("../cases/compare-pages.ts");
     const differences = comparePages(expected, pages);
     const failure = differences.map(({ message }) => message).join("\n");
     return ended(differences.length === 0 ? null : failure, pages.length, differences);

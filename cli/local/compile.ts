@@ -6,7 +6,6 @@
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { execa } from "execa";
 import {
   isArchive,
   lowestPage,
@@ -165,6 +164,7 @@ class LocalRun {
 
   async #start(typstArguments: readonly string[]) {
     const { project, paths, local, signal } = this.#parts;
+    const { execa } = await import("execa");
     const ended = await execa(local.typstPath, typstArguments, {
       cwd: paths.root,
       env: UNCONFINED_ENVIRONMENT,

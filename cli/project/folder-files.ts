@@ -4,7 +4,6 @@
  */
 import { realpath } from "node:fs/promises";
 import { isAbsolute, join, posix, relative, sep } from "node:path";
-import { globby } from "globby";
 import { closestPath, didYouMean } from "../closest.ts";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
@@ -129,6 +128,7 @@ function inside(root: string, pattern: string): string {
 
 /** The files in a root that globs and folders match, without those that the ignore files name. */
 async function matchingKeys(root: string, globs: readonly string[], except: readonly string[]): Promise<string[]> {
+  const { globby } = await import("globby");
   return globby([...globs], {
     cwd: root,
     gitignore: true,

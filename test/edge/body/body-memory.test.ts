@@ -124,11 +124,14 @@ describe("the memory for bodies", () => {
   });
 
   it("is freed at the end of the lifetime of a reservation that is never released", async () => {
-    const memory = memoryFor(100, 30);
+    let now = 0;
+    const memory = new BodyMemory(30, 100, { now: () => now, wait: async () => {}, after: () => () => {} });
     for (let index = 0; index < 2; index++) await memory.reserve("a", 50).growTo(30);
-    await scheduler.wait(60);
-    expect(await growth(reserve(memory), 30)).toBe(true);
-    expect(memory.reservedBytes).toBe(30);
+    const next = reserve(memory);
+    now = 49;
+    expect(memory.tryGrow(next, 30)).toBe(false);
+    now = 50;
+    expect([memory.tryGrow(next, 30), memory.reservedBytes]).toEqual([true, 30]);
   });
 
   it.each([

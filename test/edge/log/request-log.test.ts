@@ -317,6 +317,7 @@ describe("a data point of Analytics Engine", () => {
     for (let round = 0; round < 3; round++) expect((await ask("/health", {}, { EDGE_ANALYTICS })).status).toBe(200);
     expect(error).toHaveBeenCalledTimes(1);
     expect(logged()).toHaveLength(3);
+    expect((await ask("/health", {}, { EDGE_ANALYTICS: "requests" })).status).toBe(200);
   });
 
   it("is accepted by the binding of the platform", async () => {
@@ -353,7 +354,9 @@ describe("the platform's span of a request", () => {
     const spy = vi.spyOn(tracing, "getActiveSpan");
     vi.mocked(spy, { partial: true }).mockReturnValue({ isTraced, setAttributes });
     const headers = { traceparent: TRACEPARENT };
-    expect((await ask("/health", { headers }, { SERVICE_LOG_REQUESTS: "none" })).status).toBe(200);
+    expect(
+      (await ask("/health", { headers }, { SERVICE_LOG_REQUESTS: "none", EDGE_ANALYTICS: undefined })).status,
+    ).toBe(200);
     spy.mockRestore();
     return setAttributes.mock.calls.flat();
   }

@@ -1,5 +1,8 @@
 /** What the edge makes of the documents of its backends, inside workerd, and backends that do not answer as they should. */
+import { createExecutionContext } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { app } from "../../../edge/app.ts";
 import type { Backend } from "../../../edge/backends/backend.ts";
 import { CommonCapabilities } from "../../../edge/gathered/common-capabilities.ts";
 import {
@@ -8,7 +11,7 @@ import {
   capabilitiesOf,
   MAX_CAPABILITIES_BYTES,
 } from "../../../protocol/capabilities.ts";
-import { expectProblem, send } from "../send.ts";
+import { BASE_URL, expectProblem, send } from "../send.ts";
 
 const MINUTE = 60_000;
 const pack = (name: string) => ({ namespace: "preview", name, version: "1.0.0" });
@@ -46,6 +49,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   vi.restoreAllMocks();
+  vi.unstubAllGlobals();
 });
 
 async function packagesOf(capabilities: CommonCapabilities): Promise<string[] | null> {
@@ -56,6 +60,17 @@ async function packagesOf(capabilities: CommonCapabilities): Promise<string[] | 
 }
 
 describe("the document of the edge", () => {
+  it("may be kept for a minute, and has an entity tag", async () => {
+    vi.stubGlobal("fetch", async () => Response.json(WITH("chart")));
+    const request = new Request(`${BASE_URL}${CAPABILITIES_PATH}`);
+    const answer = await app.fetch(request, { ...env }, createExecutionContext());
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      "cache-control": "public, max-age=60",
+      "content-type": "application/json",
+      etag: expect.stringMatching(/^"[^"]+"$/),
+    });
+  });
+
   it("has what all backends have in common, and the log names the rest once", async () => {
     const one = origin("a", WITH("chart", "letter"));
     const other = origin("b", WITH("chart", "axes"));
