@@ -11,7 +11,7 @@ import { VERSION } from "./version.ts";
 const interruption = new AbortController();
 process.once("SIGINT", () => interruption.abort());
 process.once("SIGTERM", () => interruption.abort());
-// The reader of our output may stop reading: `| head` is not a failure.
+// Whatever reads our output may stop early: `| head` is not a failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
 });
@@ -24,7 +24,7 @@ const program = new Command("document-rendering")
   .configureOutput({ writeErr: (text) => process.stderr.write(printable(text)) })
   .exitOverride();
 
-/** How each command is added. It is loaded only if it is asked for: of the whole program, a command needs a small part. */
+/** How each command is added. Its code is loaded only when it is used, because a command needs only a small part of the program. */
 const COMMANDS = new Map<string, () => Promise<void>>([
   ["render", async () => (await import("./commands/render.ts")).addRenderCommand(program, interruption.signal)],
   ["check", async () => (await import("./commands/check.ts")).addCheckCommand(program, interruption.signal)],
@@ -47,7 +47,7 @@ try {
   if (asked !== undefined) {
     await asked();
   } else if (first !== "--version") {
-    // For the list of all commands, for what is similar to a misspelt one, and for completion.
+    // All commands are needed for the list of commands, for suggestions after a misspelt one, and for completion.
     for (const add of COMMANDS.values()) await add();
     (await import("./commands/completion.ts")).addCompletionCommand(program);
   }
@@ -56,13 +56,13 @@ try {
   process.exitCode = report(error);
 }
 
-/** Says what went wrong. @returns the exit code */
+/** Reports an error. @returns the exit code */
 function report(error: unknown): number {
   if (interruption.signal.aborted) {
     process.stderr.write("Interrupted.\n");
     return EXIT_CODES.interrupted;
   }
-  // Commander has said it already.
+  // Commander has already reported it.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.success : EXIT_CODES.usage;
   if (error instanceof CommandError) {
     if (process.argv.includes("--json")) writeJson(failedOutcome(error));

@@ -1,4 +1,4 @@
-/** Which files a program needs besides itself: its shared libraries and their loader. */
+/** Finds the files that a program needs besides itself: its shared libraries and their loader. */
 import { execa } from "execa";
 
 const ANSWER_TIMEOUT_MILLISECONDS = 10_000;
@@ -15,5 +15,5 @@ export async function sharedLibraries(program: string): Promise<string[]> {
     timeout: ANSWER_TIMEOUT_MILLISECONDS,
   });
   const lines = (stdout ?? "").split("\n");
-  return lines.flatMap((line) => /^\s+(?:\S+ => )?(\/\S+) \(0x[0-9a-f]+\)$/.exec(line)?.[1] ?? []);
+  return lines.flatMap((line) => /^\t(?:\S+ => )?(\/\S+) \(0x[0-9a-f]+\)$/.exec(line)?.[1] ?? []);
 }

@@ -1,6 +1,6 @@
 /**
- * Examines a machine on which a sandbox does not start: runs its programs by themselves and reads what the kernel reports. No
- * data of a caller is involved. The `*-obstacle.ts` file of each sandbox explains the findings.
+ * Examines a machine on which a sandbox does not start: runs the sandbox's programs by themselves and reads the kernel's
+ * reports. No caller's data is involved. The `*-obstacle.ts` file of each sandbox explains the findings.
  */
 import { execa } from "execa";
 import { readProc } from "../processes/proc.ts";
@@ -20,7 +20,7 @@ export interface MachineFacts {
 }
 
 const TRIAL_TIMEOUT_MILLISECONDS = 10_000;
-/** Long enough for every error message of these programs; a series of warnings is cut. */
+/** Long enough for every error message of these programs. A series of warnings is cut off. */
 const MAX_COMPLAINT_LENGTH = 300;
 
 export function findMachineFacts(): MachineFacts {

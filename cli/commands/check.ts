@@ -95,8 +95,8 @@ export interface Checked {
 /**
  * Checks a project once and reports.
  *
- * @param preview where the pages are shown as well; null for none.
- * @throws CommandError when it cannot be read, or there is no Typst
+ * @param preview also shows the pages; null for none.
+ * @throws CommandError when the project cannot be read, or there is no Typst
  */
 export async function checkProject(
   source: string,
@@ -118,7 +118,7 @@ export async function checkProject(
     if (flags.json) writeJson(problemOutcome(problem, true, details));
     else writeProblem(problem, true, details);
     const report = problemInWords(problem, true, details);
-    preview?.show({ name: project.sourceName, status: "Is refused by the rules.", report, pages: null });
+    preview?.show({ name: project.sourceName, status: "Rejected by the rules of the service.", report, pages: null });
     return { exitCode: exitCodeOf(problem), page: null };
   }
   const { compiled, limits } = rendered;
@@ -148,7 +148,7 @@ export async function checkProject(
   return { exitCode: isFine ? EXIT_CODES.success : EXIT_CODES.template, page };
 }
 
-/** Writes the pages where the caller wants them, or where a viewer can open them. @returns the first */
+/** Writes the pages where the caller wants them, or where a viewer can open them. @returns the path of the first */
 async function keepPages(
   compiled: Compiled,
   project: Project,
@@ -177,7 +177,7 @@ async function keepPages(
   return paths[0] ?? null;
 }
 
-/** What a check has found, for people: the report of Typst among notes and warnings of this program. */
+/** What a check has found, as text: Typst's report, with the notes and warnings of this program. */
 function reportOf(found: Found, { strict }: CheckFlags): string {
   const { compiled, project, notes, missing } = found;
   const { ok, text, reason } = compiled;
@@ -187,7 +187,7 @@ function reportOf(found: Found, { strict }: CheckFlags): string {
     ...(text === "" ? [] : [text]),
     ...(reason === null ? [] : [`error: ${reason}`]),
     ...(isPackage
-      ? ["note: The service fetches no packages. It has only those of its operator: see --package-path."]
+      ? ["note: The service downloads no packages. It has only those that its operator installed: see --package-path."]
       : []),
     ...missing.warnings.map((warning) => `${strict ? "error" : "warning"}: ${warning}`),
     ...missing.notes.map((note) => `note: ${note}`),
@@ -240,13 +240,13 @@ async function watch(source: string, flags: CheckFlags, signal: AbortSignal): Pr
     async () => {
       try {
         const { page } = await checkProject(source, flags, signal, preview);
-        // Viewers load a file again that changes; another window each time would be in the way.
+        // Viewers reload a file that changes. A new window each time would be in the way.
         if (flags.open && page !== null && !isOpen) {
           isOpen = true;
           await openPage(resolve(page));
         }
       } catch (error) {
-        // A file that is being saved, or has a mistake in it, is there again at the next change.
+        // A file may be half saved, or have a mistake in it: the next change starts another check.
         if (!(error instanceof CommandError)) throw error;
         say(error.message);
         preview?.show({ name: source, status: "Cannot be checked.", report: printable(error.message), pages: null });

@@ -9,7 +9,7 @@ import { JSON_OPTION, TOKEN_FILE_OPTION, TYPST_OPTION, URL_OPTION } from "../opt
 import { writeJson } from "../report.ts";
 import { locateService, type ServiceOptions, tokenFrom } from "../service-location.ts";
 
-/** Above what a render may wait and take in a deployment of the default settings. */
+/** Longer than a render may wait and take in a deployment with the default settings. */
 const DEFAULT_TIMEOUT_SECONDS = 60;
 const MAX_TIMEOUT_SECONDS = 300;
 const MAX_ORIGINS = 16;
@@ -79,7 +79,7 @@ function secretFrom(file: string | undefined, inEnvironment = ""): string | Prom
   return file === undefined ? inEnvironment.trim() : tokenFrom(file);
 }
 
-/** As `--origin` gives them, one after the other. */
+/** Adds the value of one `--origin` to those of the earlier ones. */
 function addOrigin(value: string, previous: readonly NamedUrl[] | undefined): readonly NamedUrl[] {
   const [, name, address] = /^([A-Za-z0-9][A-Za-z0-9._-]{0,63})=(.+)$/.exec(value) ?? [];
   const url = address !== undefined && URL.canParse(address) ? new URL(address) : null;

@@ -55,7 +55,10 @@ export function addRenderCommand(program: Command, signal: AbortSignal): void {
       "Sends a Typst source with the files that it reads to the service and writes the document. In a folder, main.typ is the source, data.json is the data, and all other files are sent unless the ignore files exclude them.",
     )
     .argument("<source>", "a Typst source, or a folder")
-    .option("-o, --output <file>", "where the document goes; - is standard output; by default the name of the source")
+    .option(
+      "-o, --output <file>",
+      "where to write the document; - is standard output; by default a file named after the source",
+    )
     .addOption(DATA_OPTION)
     .addOption(FILES_OPTION)
     .addOption(FORMAT_OPTION)
@@ -168,7 +171,7 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
     return exitCodeOf(problem);
   } catch (error) {
     if (!timeout?.aborted || signal.aborted) throw error;
-    const message = `The document was not there within ${flags.timeout} s (--timeout).${lastFailure}`;
+    const message = `The document did not arrive within ${flags.timeout} s (--timeout).${lastFailure}`;
     throw new CommandError(message, EXIT_CODES.unreachable);
   } finally {
     progress.stop();
@@ -179,7 +182,7 @@ function deliver(body: ReadableStream<Uint8Array>, place: string): Promise<numbe
   return place === STANDARD_OUTPUT ? writeToStandardOutput(body) : writeOutput(place, body);
 }
 
-/** The way to Typst's own words, which the service never passes on. */
+/** Offers a way to see Typst's own message, which the service never passes on. */
 async function offerCheck(source: string, flags: RenderFlags, signal: AbortSignal): Promise<void> {
   if (flags.data !== STANDARD_OUTPUT && (await confirm("Compile it on this machine to see the error?"))) {
     const { checkProject } = await import("./check.ts");

@@ -13,7 +13,7 @@ const MAX_PACKAGE_BYTES = 400_000;
 /** npm would keep compiled code in the temporary folder. */
 const NO_COMPILE_CACHE = { NODE_DISABLE_COMPILE_CACHE: "1" };
 
-it("installs without dependencies and runs: an error has its line, and its files are its own", async () => {
+it("installs without dependencies and runs, reports an error with its line, and contains all files that it needs", async () => {
   const folder = await makeTemporaryFolder("packed-");
   const npm = (cwd: string, ...args: string[]) =>
     execa("npm", args, {
@@ -63,7 +63,7 @@ describe("on a Node that is too old", () => {
     }
   });
 
-  it("loads nothing first that an old Node cannot read", async () => {
+  it("loads nothing that an old Node cannot parse before it checks the version", async () => {
     const text = await readFile(join(PROJECT, "cli/start.mjs"), "utf8");
     expect(text).not.toMatch(/^import /m);
     // The syntax of Node 14 is written as it is.

@@ -159,7 +159,7 @@ async function told(edge: Edge, answer: Response) {
   return { detail, code, line };
 }
 
-it.each(Object.entries(PROVOCATIONS))("says why it refuses a request: %s", async (cause, provoke) => {
+it.each(Object.entries(PROVOCATIONS))("says why it rejects a request: %s", async (cause, provoke) => {
   standIn(unreachable);
   const [edge, answer] = await provoke();
   const { code, detail, line } = await told(edge, answer);
@@ -219,4 +219,24 @@ it("reports again what no backend has acknowledged", async () => {
   standIn(unreachable);
   await edge.ask("/metrics");
   expect(reported.get("no_backend_answered")).toBe("2");
+  // What has been acknowledged is not.
+  const repeated = new Set<string | null>();
+  standIn(async (init) => {
+    repeated.add(new Headers(init.headers).get(COUNTS));
+    return new Response("%PDF-", { headers: { "Content-Type": "application/pdf", "Content-Length": "5" } });
+  });
+  expect((await edge.render()).status).toBe(200);
+  expect(repeated).toEqual(new Set([null]));
+});
+
+it("reports how attempts failed even if another backend has answered the request", async () => {
+  standIn(async (_init, url) =>
+    url.host === "a"
+      ? new Response("<html>", { status: 502 })
+      : new Response("%PDF-", { headers: { "Content-Type": "application/pdf", "Content-Length": "5" } }),
+  );
+  const edge = new Edge({ SERVICE_BACKEND_URLS: "http://a http://b" });
+  for (let count = 0; count < 20; count++) await edge.render();
+  await edge.ask("/metrics");
+  expect([...reported.keys()]).toEqual(["foreign"]);
 });

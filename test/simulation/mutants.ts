@@ -1,6 +1,6 @@
 /**
  * Broken variants of the code under test: mutants.diff. The simulation must find every one of them, which shows that the invariants can
- * be broken. As a worker, this file is sent one after the other, and runs schedules with it in place.
+ * be broken. As a worker thread, this file receives one mutant after the other and runs schedules with it in place.
  */
 import { readFileSync } from "node:fs";
 import { registerHooks, stripTypeScriptTypes } from "node:module";
@@ -35,24 +35,25 @@ export function mutated(source: string, { mistake, from, to }: Mutant): string {
   return parts.join(to);
 }
 
-/** The code of this project without its types, by its URL. */
+/** The code of this project without types, by URL. */
 const sources = new Map<string, string>();
 let mutantsRun = 0;
 
 if (!isMainThread) {
   // Thousands of connections break, and their stack traces are never read.
   Error.stackTraceLimit = 0;
-  parentPort?.on("message", async (mutant: unknown) => {
+  parentPort?.on("message", (mutant: unknown) => {
     if (!isMutant(mutant)) throw new TypeError("not a mutant");
-    // An error as text is none of the invariants, and leaves the thread to the others.
-    parentPort?.postMessage(await firstBroken(mutant).catch(String));
+    // The text of an error equals no invariant, and the thread goes on with the next mutant.
+    const answer = firstBroken(mutant).catch(String);
+    void answer.then((invariant) => parentPort?.postMessage(invariant));
   });
 }
 
 /**
  * The invariant that is broken by the first schedule that breaks one; undefined if none does. For one mutant at a time.
  *
- * Each has all modules of the simulation for itself, under URLs of their own. A thread for each would read them all again.
+ * Each mutant gets its own copy of the simulation's modules, under URLs of their own. A thread per mutant would read all files again.
  */
 async function firstBroken(mutant: Mutant): Promise<string | undefined> {
   const suffix = `?mutant=${++mutantsRun}`;

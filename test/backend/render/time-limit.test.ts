@@ -30,7 +30,7 @@ it("is shorter for writing the files of a request, and says so", async () => {
   expect(time.failure()).toMatchObject({ cause: "writing_files", context: { timeout_secs: 600 } });
 });
 
-it("ends when the client goes away, of which nobody is told", () => {
+it("ends when the client goes away, without a problem for anyone", () => {
   const client = new AbortController();
   const time = new TimeLimit(settingsOf("600", "300"), client.signal);
   client.abort();

@@ -11,6 +11,7 @@ import { findEmptyNetwork } from "../../../backend/sandbox/empty-network.ts";
 import { boundingSetOption } from "../../../backend/sandbox/landlock.ts";
 import { chooseResourceLimits } from "../../../backend/sandbox/resource-limits.ts";
 import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
+import { sharedLibraries } from "../../../backend/sandbox/shared-libraries.ts";
 import { readBackendSettings } from "../../../backend/start/settings.ts";
 import { DISCARD_OUTPUT, type TypstEnd, TypstProcess } from "../../../backend/typst/process.ts";
 import { probeSandbox } from "../../../backend/typst/sandbox-probe.ts";
@@ -331,14 +332,33 @@ describe("a sandbox tells Typst of an output directory", () => {
   });
 });
 
-it("what works is not named as the obstacle", async () => {
-  const { sandbox } = await openTestSandbox("bubblewrap");
-  expect(await sandbox.findObstacle()).toMatch(/^bubblewrap works, so the cause is elsewhere/);
+it.each([
+  ["bubblewrap", /^bubblewrap works, so the cause is elsewhere/],
+  ["none", /^Does SERVICE_TYPST_BIN run/],
+] as const)("what works is not named as the obstacle: %s", async (mode, explanation) => {
+  const { sandbox } = await openTestSandbox(mode);
+  expect(await sandbox.findObstacle()).toMatch(explanation);
 });
 
-it("the root of a sandbox is among the files that a render needs", async () => {
-  const { settings, sandbox } = await openTestSandbox("bubblewrap");
-  expect(sandbox.workFiles).toContain(join(settings.workDirectory, "sandbox-root"));
+it.each([
+  ["bubblewrap", ["seccomp.bpf", "sandbox-root"]],
+  ["landlock", ["seccomp.bpf", "no-packages"]],
+  ["none", ["no-packages"]],
+] as const)(
+  "what a sandbox has put into the work directory is among the files that a render needs: %s",
+  async (mode, names) => {
+    const { settings, sandbox } = await openTestSandbox(mode);
+    const paths = names.map((name) => join(settings.workDirectory, name));
+    expect(sandbox.workFiles).toEqual(expect.arrayContaining(paths));
+  },
+);
+
+it("the libraries of Typst are not those that the backend was started with", async () => {
+  const shell = await sharedLibraries("/bin/sh");
+  const other = (await sharedLibraries(process.execPath)).find((library) => !shell.includes(library));
+  vi.stubEnv("LD_PRELOAD", other);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  expect([other, await sharedLibraries("/bin/sh")]).toEqual([expect.stringMatching(/^\//), shell]);
 });
 
 it.each([
@@ -352,6 +372,7 @@ it.each([
   const option = isEmptied ? ["--bounding-set=-all"] : [];
   expect(boundingSetOption(`CapInh:\t0\nCapPrm:\t${permitted}\nCapEff:\t0\n`, isSuperuser)).toEqual(option);
   expect(boundingSetOption("", isSuperuser)).toEqual([]);
+  expect(boundingSetOption("Name:\tCapPrm:\t000001ffffffffff\n", isSuperuser)).toEqual([]);
 });
 
 it("an empty network is used only for renders in bubblewrap", async () => {
