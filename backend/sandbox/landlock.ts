@@ -79,7 +79,7 @@ const CAP_SETPCAP = 8n;
  * @param status of this process, as /proc shows it
  */
 export function boundingSetOption(status: string, isSuperuser: boolean): readonly string[] {
-  const permitted = BigInt(`0x${/^CapPrm:\t([0-9a-f]+)$/m.exec(status)?.[1] ?? "0"}`);
+  const permitted = BigInt(`0x${/^CapPrm:\t([0-9a-f]+)/m.exec(status)?.[1] ?? "0"}`);
   const mayEmpty = ((permitted >> CAP_SETPCAP) & 1n) === 1n;
   const hasRightsToLose = isSuperuser && permitted !== 0n;
   return mayEmpty || hasRightsToLose ? ["--bounding-set=-all"] : [];

@@ -15,5 +15,5 @@ export async function sharedLibraries(program: string): Promise<string[]> {
     timeout: ANSWER_TIMEOUT_MILLISECONDS,
   });
   const lines = (stdout ?? "").split("\n");
-  return lines.flatMap((line) => /^\t(?:\S+ => )?(\/\S+) \(0x[0-9a-f]+\)$/.exec(line)?.[1] ?? []);
+  return lines.flatMap((line) => /\t(?:\S+ => )?(\/\S+) \(0x/.exec(line)?.[1] ?? []);
 }

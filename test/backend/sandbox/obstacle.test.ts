@@ -103,6 +103,7 @@ describe("the explanation for Landlock", () => {
       { knowsLandlock: false, setprivVersion: "util-linux 2.38.1", setpriv: { kind: "fails", complaint: "usage" } },
       "setpriv is too old (this is util-linux 2.38.1): util-linux 2.41",
     ],
+    ["setpriv is so old that it has no version", { knowsLandlock: false, setprivVersion: null }, "too old: util-linux"],
     ["the kernel has none", { setpriv: complaint("Function not implemented") }, "The kernel has no Landlock"],
     ["the kernel's is off", { setpriv: complaint("Operation not supported") }, "not switched on"],
     [
