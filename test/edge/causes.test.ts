@@ -11,6 +11,7 @@ import { ATTEMPT_FAILURES, type AttemptFailure, CAUSES } from "../../rules/cause
 import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
 import { BACKEND_CAPACITY_CAUSES, BACKEND_CAUSES, REFUSALS } from "../support/causes.ts";
 import type { ReceivedProblem } from "../support/problems.ts";
+import { BACKEND_TOKEN } from "../support/tokens.ts";
 import { BASE_URL } from "./send.ts";
 
 const COUNTS = "X-Service-Edge-Counts";
@@ -74,7 +75,9 @@ class Edge {
 function standIn(answer: Answer): void {
   vi.stubGlobal("fetch", async (url: URL, init: RequestInit) => {
     if (url.pathname !== "/metrics") return answer(init, url);
-    const counts = new Headers(init.headers).get(COUNTS) ?? "";
+    const headers = new Headers(init.headers);
+    // A backend believes only an edge.
+    const counts = headers.get("X-Service-Backend-Token") === BACKEND_TOKEN ? (headers.get(COUNTS) ?? "") : "";
     for (const [name, count] of new URLSearchParams(counts)) reported.set(name, count);
     return new Response("", { headers: { [COUNTS]: counts } });
   });
