@@ -1,4 +1,4 @@
-/** What the validator found, as a tree: each keyword that failed, with the subschemas of it that failed, and so on. */
+/** What the validator found, as a tree: each failed keyword with its failed subschemas, and their failed keywords in turn. */
 import type { EvaluationPlugin, ValidationContext } from "@hyperjump/json-schema/experimental";
 import type { JsonNode } from "@hyperjump/json-schema/instance/experimental";
 

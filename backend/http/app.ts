@@ -72,7 +72,7 @@ export function buildBackend(
     deadlineMilliseconds: settings.queueDeadlineSeconds * 1000,
   });
   const supervisor = new TypstSupervisor(settings, sandbox, launcher);
-  const warmPool = new WarmPool(supervisor, settings.warmRenders, () => queue.running >= settings.maxConcurrentRenders);
+  const warmPool = new WarmPool(supervisor, settings.warmRenders, settings.maxConcurrentRenders, () => queue.running);
   const workDirectoryWatch = new WorkDirectoryWatch([
     workDirectoryPath(settings.workDirectory, "claim"),
     workDirectoryPath(settings.workDirectory, "launcher"),

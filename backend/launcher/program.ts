@@ -59,11 +59,11 @@ export class ShellReport {
   /** How the program ended; null until that is reported under `word`. */
   endUnder(word: string): ProgramEnd | null {
     // Of a sandbox that was killed, something may go on writing for a moment.
-    const report = new RegExp(`${word} (\\d+)\n`).exec(this.#tail);
-    if (report === null) return null;
-    const status = Number(report[1]);
+    const [before = "", report = ""] = this.#tail.split(`${word} `);
+    const status = Number(/^\d+(?=\n)/.exec(report) ?? Number.NaN);
+    if (Number.isNaN(status)) return null;
     if (!this.hasStarted) return { kind: "failed", reason: "the program was not started" };
-    const diagnostics = this.#head.slice(STARTED.length, this.#length - this.#tail.length + report.index);
+    const diagnostics = this.#head.slice(STARTED.length, this.#length - this.#tail.length + before.length);
     const signal = SIGNAL_NAMES.get(status - SIGNAL_STATUS_BASE);
     if (signal !== undefined) return { kind: "signalled", signal, diagnostics };
     return { kind: "exited", exitCode: status, diagnostics };

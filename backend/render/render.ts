@@ -159,11 +159,10 @@ class RenderJob {
     this.#prepared = prepared;
     const { body, request } = this.#valid;
     const { renderDirectory } = prepared;
-    const fillOver = this.#time.fillOver();
-    const layoutProblem = await this.phases.time("files", () => renderDirectory.fill(body, request, fillOver));
-    if (layoutProblem !== null) return notRendered(layoutProblem);
-    // With files missing, the template would fail for a reason that is not its fault.
-    if (fillOver.aborted) return notRendered(this.#time.failure());
+    const failure = await this.phases.time("files", () =>
+      this.#time.limitFill((over) => renderDirectory.fill(body, request, over)),
+    );
+    if (failure !== null) return notRendered(failure);
     const result = await this.phases.time("compile", () => this.#feed(prepared, output));
     return { kind: "compiled", prepared, result };
   }

@@ -1,20 +1,29 @@
 /** How long one render may go on: until its client goes away or its time is used up. */
+import type { TimeoutCause } from "../../rules/causes.ts";
+import type { Problem } from "../../rules/problem.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import { CLIENT_GONE, MAX_FILL_SECONDS, type RenderFailure, timedOut } from "./outcome.ts";
 
 export class TimeLimit {
   /** Aborted when the client goes away. */
   readonly clientGone: AbortSignal;
-  /** Aborted when the client goes away or the render timeout has passed. */
-  readonly over: AbortSignal;
   readonly #settings: BackendSettings;
   readonly #started = performance.now();
+  #over: AbortSignal | null = null;
 
   /** The time runs from here on. */
   constructor(settings: BackendSettings, clientGone: AbortSignal) {
     this.#settings = settings;
     this.clientGone = clientGone;
-    this.over = AbortSignal.any([clientGone, AbortSignal.timeout(settings.renderTimeoutSeconds * 1000)]);
+  }
+
+  /**
+   * Aborted when the client goes away or the render timeout has passed. Made only for a render that needs it: such a signal is
+   * aborted long after the render has ended, which takes 0.1 ms.
+   */
+  get over(): AbortSignal {
+    this.#over ??= AbortSignal.any([this.clientGone, AbortSignal.timeout(Math.ceil(this.millisecondsLeft))]);
+    return this.#over;
   }
 
   /** What is left of the render timeout; at least 1. */
@@ -22,14 +31,33 @@ export class TimeLimit {
     return Math.max(1, this.#started + this.#settings.renderTimeoutSeconds * 1000 - performance.now());
   }
 
-  /** Aborted when the files of the request must be written: `MAX_FILL_SECONDS` from now, or when the render is over. */
-  fillOver(): AbortSignal {
-    return AbortSignal.any([this.over, AbortSignal.timeout(MAX_FILL_SECONDS * 1000)]);
+  /**
+   * Writes the files of the request.
+   *
+   * @param fill returns a problem or null. It stops when `over` is aborted: `MAX_FILL_SECONDS` from now, or when the render is over.
+   * @returns why not all of them are written; null if they are. With files missing, the template would fail for a reason that
+   *   is not its fault.
+   */
+  async limitFill(fill: (over: AbortSignal) => Promise<Problem | null>): Promise<RenderFailure | null> {
+    const controller = new AbortController();
+    const stop = () => controller.abort();
+    const fillMilliseconds = MAX_FILL_SECONDS * 1000;
+    const { millisecondsLeft } = this;
+    const timer = setTimeout(stop, Math.min(millisecondsLeft, fillMilliseconds));
+    this.clientGone.addEventListener("abort", stop, { once: true });
+    if (this.clientGone.aborted) stop();
+    try {
+      const problem = await fill(controller.signal);
+      if (problem !== null || !controller.signal.aborted) return problem;
+      return this.failure(millisecondsLeft < fillMilliseconds ? "wall_clock" : "writing_files");
+    } finally {
+      clearTimeout(timer);
+      this.clientGone.removeEventListener("abort", stop);
+    }
   }
 
-  /** Why a render was stopped by `over`, or by `fillOver` before. */
-  failure(): RenderFailure {
-    if (this.clientGone.aborted) return CLIENT_GONE;
-    return timedOut(this.over.aborted ? "wall_clock" : "writing_files", this.#settings);
+  /** Why a render was stopped. */
+  failure(cause: TimeoutCause = "wall_clock"): RenderFailure {
+    return this.clientGone.aborted ? CLIENT_GONE : timedOut(cause, this.#settings);
   }
 }

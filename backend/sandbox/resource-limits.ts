@@ -2,8 +2,8 @@
  * Resource limits of one Typst process. The shell that starts it sets them by `ulimit`, which costs nothing; where its
  * `ulimit` cannot set all of them, prlimit(1) does, before anything else runs.
  */
-import { execa } from "execa";
 import { SettingError } from "../../rules/settings.ts";
+import { runProgram } from "../processes/run-program.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import { tryProgram } from "./trial.ts";
 
@@ -114,12 +114,7 @@ async function setsLimits(
   expected: ReadonlyMap<string, string>,
 ): Promise<boolean> {
   const script = [...commands, 'while read -r line; do echo "$line"; done </proc/self/limits'].join(" && ");
-  const { stdout = "" } = await execa(shell, ["-c", script], {
-    env: {},
-    extendEnv: false,
-    stdin: "ignore",
-    reject: false,
-  });
+  const { stdout } = await runProgram(shell, ["-c", script], {});
   const limits = new Map(
     stdout.split("\n").map((line) => {
       const [, name = "", soft, hard] = /(.+?) {2,}(\S+) +(\S+)/.exec(line) ?? [];

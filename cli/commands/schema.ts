@@ -14,7 +14,7 @@ export function addSchemaCommand(program: Command): void {
     .command("schema")
     .summary("draft a JSON Schema from data")
     .description(
-      "Prints a JSON Schema that all of the given data fits, to be saved as data.schema.json beside the template and completed by hand. Members that all of the data has are required; members that none of it has are not allowed.",
+      "Prints a JSON Schema that all of the given data fits, to be saved as data.schema.json beside the template and completed by hand. Members present in all of the data are required; members that occur in none of it are not allowed.",
     )
     .argument("<data...>", "JSON files; each line of a .jsonl file is the data of one document")
     .action(async (paths) => {

@@ -57,7 +57,7 @@ describe.each([
 });
 
 it.each(HALVES)(
-  "render --each tells the mistakes of all lines before the first is sent (%s)",
+  "render --each reports the mistakes of all lines before the first is sent (%s)",
   async (_which, mistakes) => {
     const lines = [dataWith([]).text, ...mistakes.map((mistake) => dataWith([mistake]).text)];
     const told = mistakes.map((mistake, index) => {

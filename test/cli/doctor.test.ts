@@ -249,10 +249,10 @@ describe("reaching the host", () => {
   });
 
   it("ends as soon as it is interrupted", async () => {
-    const url = await startRawServer(() => {});
     const interruption = new AbortController();
+    // While it waits for the answer to its first request.
+    const url = await startRawServer((socket) => socket.once("data", () => interruption.abort()));
     const examining = examine(targetOf(url), { requestMilliseconds: LONG_MILLISECONDS, signal: interruption.signal });
-    setTimeout(() => interruption.abort(), 50);
     await expect(examining).rejects.toThrow(/abort/i);
   });
 });

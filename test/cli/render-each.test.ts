@@ -63,6 +63,7 @@ it("sends fewer requests at once to a busy service, waits for its Retry-After, a
     most = Math.max(most, ++open);
     // Two slots and no queue.
     const isBusy = open > 2;
+    // How many are open at the same time is what is tested: each takes a moment.
     setTimeout(() => {
       open--;
       if (isBusy) sendProblem(response, 429, renderQueueFull("slots_busy", 1), { "Retry-After": "1" });

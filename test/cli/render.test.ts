@@ -1,5 +1,6 @@
 /** `render` against the running service, in a pipe and in a pseudo terminal. */
 import { mkdir, readdir, readFile, stat, symlink } from "node:fs/promises";
+import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -326,13 +327,20 @@ describe("the exit code is", () => {
   });
 
   it("7 for a connection that breaks in mid-document, of which no file is left", async () => {
+    const answers: ServerResponse[] = [];
     const broken = await startScriptedService((response) => {
+      answers.push(response);
       response.writeHead(200, { "Content-Type": "application/pdf", "Content-Length": "1000" }).write("%PDF-");
-      setTimeout(() => response.destroy(), 100);
     });
-    const { exitCode, folder } = await inProject(source, ["render", "a.typ", "--url", broken.url]);
-    expect(exitCode).toBe(7);
-    expect((await readdir(folder)).filter((name) => name.includes("pdf"))).toEqual([]);
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, source);
+    const running = startCommand(folder, ["render", "a.typ", "--url", broken.url]);
+    const documents = async () => (await readdir(folder)).filter((name) => name.includes("pdf"));
+    // It has begun to write the document.
+    await expect.poll(documents).toHaveLength(1);
+    for (const response of answers) response.destroy();
+    expect((await running).exitCode).toBe(7);
+    expect(await documents()).toEqual([]);
   });
 
   it("130 for an interruption", async () => {

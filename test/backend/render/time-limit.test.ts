@@ -1,11 +1,19 @@
 /** How long a render may go on, and what it is answered when it may not. */
+import { once } from "node:events";
 import { expect, it } from "vitest";
 import { CLIENT_GONE } from "../../../backend/render/outcome.ts";
 import { TimeLimit } from "../../../backend/render/time-limit.ts";
 import { readBackendSettings } from "../../../backend/start/settings.ts";
+import { problem } from "../../../rules/problem.ts";
 
 const settingsOf = (timeoutSeconds: string, cpuSeconds: string) =>
   readBackendSettings({ SERVICE_RENDER_TIMEOUT_SECONDS: timeoutSeconds, SERVICE_RENDER_CPU_SECONDS: cpuSeconds });
+
+/** Writes files without end. */
+async function untilStopped(over: AbortSignal): Promise<null> {
+  if (!over.aborted) await once(over, "abort");
+  return null;
+}
 
 it("is the render timeout, from the start", () => {
   const time = new TimeLimit(settingsOf("600", "300"), new AbortController().signal);
@@ -23,11 +31,31 @@ it("ends after the render timeout, with a problem", async () => {
 
 it("is shorter for writing the files of a request, and says so", async () => {
   const time = new TimeLimit(settingsOf("600", "300"), new AbortController().signal);
-  const fillOver = time.fillOver();
-  expect(fillOver.aborted).toBe(false);
-  await expect.poll(() => fillOver.aborted).toBe(true);
+  const failure = await time.limitFill(untilStopped);
   expect(time.over.aborted).toBe(false);
-  expect(time.failure()).toMatchObject({ cause: "writing_files", context: { timeout_secs: 600 } });
+  expect(failure).toMatchObject({ cause: "writing_files", context: { timeout_secs: 600 } });
+});
+
+it("stops the writing of files when the render timeout has passed", async () => {
+  const time = new TimeLimit(settingsOf("1", "1"), new AbortController().signal);
+  const failure = await time.limitFill(untilStopped);
+  expect(failure).toMatchObject({ cause: "wall_clock", context: { timeout_secs: 1 } });
+});
+
+it("stops the writing of files when the client goes away, before it begins or meanwhile", async () => {
+  const client = new AbortController();
+  const time = new TimeLimit(settingsOf("600", "300"), client.signal);
+  const meanwhile = time.limitFill(untilStopped);
+  client.abort();
+  expect(await meanwhile).toBe(CLIENT_GONE);
+  expect(await time.limitFill(untilStopped)).toBe(CLIENT_GONE);
+});
+
+it("changes nothing about what the writing of files finds", async () => {
+  const time = new TimeLimit(settingsOf("600", "300"), new AbortController().signal);
+  const found = problem("invalid_file_data", "It cannot be written.", { key: "a" });
+  expect(await time.limitFill(async () => null)).toBe(null);
+  expect(await time.limitFill(async () => found)).toBe(found);
 });
 
 it("ends when the client goes away, without a problem for anyone", () => {
