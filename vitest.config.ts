@@ -9,8 +9,8 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { API_TOKEN, BACKEND_TOKEN, UNREACHABLE_BACKEND_URL } from "./test/support/tokens.ts";
 
 /**
- * `npm run mutation` runs each test hundreds of times, until one fails. It can afford no process per file, runs quick files first, and
- * takes what does not come within a minute for something that never comes.
+ * `npm run mutation` runs each test hundreds of times, until one fails. It runs quick files first, and takes what does not come within
+ * a minute for something that never comes.
  */
 const isMutation = process.env.TESTS_OF_MUTATIONS !== undefined;
 
@@ -60,7 +60,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: "node",
-          isolate: !isMutation,
+          // A process per file would load the same modules a hundred times. Each file ends what it starts and puts back what it changes.
+          isolate: false,
           include: ["test/{architecture,backend,cli,client,e-invoice,scripts,service}/**/*.test.ts"],
           globalSetup: ["./test/provide-typst.ts", "./test/provide-command-line.ts"],
           // Node loads it as it is; Vitest would take it apart for minutes.

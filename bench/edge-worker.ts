@@ -1,5 +1,5 @@
 /**
- * The minimal Workers with which the edge is compared. `/v1/constraints` is a bare Hono route that returns the same bytes;
+ * A minimal Worker with which the edge is compared. `/v1/constraints` is a bare Hono route that returns the same bytes;
  * `/forward` forwards a body to the backend that the query names, and returns its answer.
  */
 import { Hono } from "hono";

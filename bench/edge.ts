@@ -1,9 +1,9 @@
 /**
- * `npm run bench:edge`: what the edge costs. `/v1/constraints` against a bare Hono route that returns the same bytes, in
- * requests per second; and what the edge adds to a render, against a backend that answers at once and a Worker that does
- * nothing but forward. Writes bench/edge.md.
+ * `npm run bench:edge`: what the edge costs. It compares `/v1/constraints` with a bare Hono route that returns the same bytes, in
+ * requests per second; and it measures what the edge adds to a render, against a backend that answers at once and a Worker that
+ * only forwards. Writes bench/edge.md.
  *
- * Everything runs in workerd under Miniflare. Only ratios and differences of one run count, so all take turns.
+ * Everything runs in workerd under Miniflare. Only ratios and differences within one run count, so all contestants take turns.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -21,7 +21,7 @@ const THROUGHPUT_ROUNDS = 15;
 const ROUND_MILLISECONDS = 1000;
 const WARM_UP_RENDERS = 100;
 const BACK_TO_BACK = { renders: 400, pauseMilliseconds: 0 } as const;
-/** The pause of bench/render.ts, as between requests of people. */
+/** The pause of bench/render.ts, like that between people's requests. */
 const APART = { renders: 100, pauseMilliseconds: 50 } as const;
 const TOKEN_HEADER = { "X-Service-Api-Token": API_TOKEN };
 
@@ -109,7 +109,7 @@ async function renderTable(edge: URL, bare: URL, backend: URL, { renders, pauseM
       { title: "bare Worker that forwards" },
       { title: "edge" },
       { title: "added by the edge", better: "lower" },
-      { title: "of it more than the bare Worker", better: "lower" },
+      { title: "of that, beyond the bare Worker", better: "lower" },
     ],
     rows,
   };
@@ -122,7 +122,7 @@ async function main(): Promise<void> {
       SERVICE_API_TOKENS: API_TOKEN,
       SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
       SERVICE_BACKEND_URLS: backend.url.origin,
-      // The bare Workers log nothing either, and each line would go through this process to its terminal.
+      // The bare Worker logs nothing either, and each line would pass through this process to its terminal.
       SERVICE_LOG_REQUESTS: "none",
     },
     0,
@@ -137,17 +137,17 @@ async function main(): Promise<void> {
 Made by \`npm run bench:edge\` on ${describeMachine()}. Clients, Workers and backend share the machine.
 Requests are not logged (\`SERVICE_LOG_REQUESTS=none\`).
 
-${CLIENTS} clients, each asking again as soon as it is answered; rounds of one second in turn, the median of ${THROUGHPUT_ROUNDS}:
+${CLIENTS} clients, each sending its next request as soon as it has its answer; rounds of one second in turn, the median of ${THROUGHPUT_ROUNDS}:
 
 ${markdown(constraints)}
 
 A render whose backend answers at once, one request after the other, p50 of ${BACK_TO_BACK.renders} in ms. The bare Worker forwards the body
-as it comes and validates nothing: its time is that of workerd alone, for a second hop.
+as it arrives and validates nothing: its time is that of workerd alone, for a second hop.
 
 ${markdown(backToBack)}
 
-The same with a pause after each request, p50 of ${APART.renders}. No timer and no connection costs more then: everything does, the backend
-alone too, because in the pause the caches of the processor are filled with other things. workerd makes the same calls, and takes two to three
+The same with a pause after each request, p50 of ${APART.renders}. It is not a timer or a connection that costs more then. Everything does, even
+the backend alone, because other programs fill the processor's caches during the pause. workerd makes the same calls, and takes two to three
 times as much processor time for them.
 
 ${markdown(apart)}

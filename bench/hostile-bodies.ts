@@ -1,5 +1,5 @@
 /**
- * `npm run bench:hostile`: the CPU time of validating hostile bodies of 100 KB and of 20 MiB. Writes
+ * `npm run bench:hostile`: measures the CPU time of validating hostile bodies of 100 KB and of 20 MiB. Writes
  * bench/hostile-bodies.md. The goal is 10 ms for 100 KB.
  */
 import { DEFAULT_LIMITS, limitsFrom, MAX_KEYS } from "../rules/limits.ts";
@@ -16,10 +16,10 @@ const LONG_RUNS = 1;
 const SHORT_GOAL_MILLISECONDS = 10;
 const ROWS = 15;
 
-/** As many files as the rules allow, because the set rules check all of them. */
+/** As many files as the rules allow, because the rules on the set of files check all of them. */
 const LIMITS = limitsFrom({ ...DEFAULT_LIMITS, max_inline_files: MAX_KEYS });
 
-/** CPU time, so that other programs on the machine do not count. */
+/** CPU time rather than elapsed time, so that other programs on the machine do not count. */
 function cpuMilliseconds({ make }: HostileBody, bytes: number, runs: number): number {
   const body = new TextEncoder().encode(make(bytes));
   const times = Array.from({ length: runs }, () => {

@@ -1,4 +1,4 @@
-/** The HTTP client of the benchmarks: kept connections and plain node:http, because it shares the machine and must cost little. */
+/** The HTTP client of the benchmarks. It shares the machine and must cost little, so it is plain node:http with kept connections. */
 import { Agent, request } from "node:http";
 
 const agent = new Agent({ keepAlive: true });

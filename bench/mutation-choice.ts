@@ -1,13 +1,13 @@
 /**
- * A plugin of Stryker for `npm run mutation`: leaves out the changes that are not in the chosen files or not in the random sample.
+ * A Stryker plugin for `npm run mutation`: leaves out changes outside the chosen files or the random sample.
  */
 import { createHash } from "node:crypto";
 import { relative } from "node:path";
 
 export const CHOICE_NAME = "choice";
-/** The environment variable by which Stryker's processes learn the choice. */
+/** The environment variable that passes the choice to Stryker's processes. */
 export const CHOICE_VARIABLE = "MUTATION_CHOICE";
-/** What Stryker records for a change that is left out. A change is never compiled, so it records this for no other reason. */
+/** Stryker records this status for a change that is left out. Changes are never compiled, so it has no other cause. */
 export const NOT_CHOSEN_STATUS = "CompileError";
 
 interface Mutant {
@@ -19,9 +19,9 @@ interface Mutant {
 
 interface Choice {
   readonly percent: number;
-  /** Another seed draws another sample. */
+  /** A different seed draws a different sample. */
   readonly seed: string;
-  /** Beginnings of paths; empty for all. */
+  /** The beginnings of the chosen paths; empty for all. */
   readonly chosen: readonly string[];
 }
 

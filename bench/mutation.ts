@@ -4,7 +4,7 @@
  *     npm run mutation -- --write                                  every change; writes bench/mutation.md
  *     npm run mutation -- --percent 20 backend/http edge/backends  a random sample of the changes in these folders or files
  *
- * Results add up in out/mutation-results/, also those of a run that is interrupted. A change is tried again when its code, or a test that
+ * Results add up in out/mutation-results/, even if a run is interrupted. A change is tried again when its code, or a test that
  * reaches it, has changed.
  */
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -15,14 +15,14 @@ import { Stryker } from "@stryker-mutator/core";
 import { describeMachine } from "./machine.ts";
 import { CHOICE_NAME, CHOICE_VARIABLE, NOT_CHOSEN_STATUS } from "./mutation-choice.ts";
 
-/** Folders whose code is changed, and the tests that run for it. Stryker runs those of them that reach a change. */
+/** Folders whose code is changed, and their tests. For each change, Stryker runs those tests that reach it. */
 const PARTS = [
   { folders: ["rules", "protocol"], tests: "{rules,protocol}/**/*" },
   { folders: ["edge"], tests: "edge/**/*" },
   { folders: ["backend/admission"], tests: "backend/admission/*" },
   {
     folders: ["backend/http"],
-    tests: "backend/{http,over-http,start}/{*body*,ca*,connections,delivery,observability,routes,waiting-renders}",
+    tests: "backend/{http,over-http,start}/{ca*,connections,delivery,observability,read-body,routes,waiting-renders}",
   },
   {
     folders: ["backend/render"],
@@ -33,7 +33,7 @@ const PARTS = [
 
 type Part = (typeof PARTS)[number];
 
-/** Types, published texts, and what only tests of another folder run. */
+/** Types, published texts, and code that only tests of another folder run. */
 const UNCHANGED = [
   "**/*.d.ts",
   "rules/{rule-ids,conformance-vectors,constraints}.ts",
@@ -44,9 +44,9 @@ const UNCHANGED = [
 const LEFT_OUT = "test/**/{key-pattern-elsewhere,work-of-validation,vectors-catch-mistakes,waiting-text}.test.ts";
 const RESULTS_FOLDER = "out/mutation-results";
 const GOAL_PERCENT = 90;
-/** How many times fewer samples property tests take. */
+/** Property tests take this many times fewer samples. */
 const PROPERTY_RUNS_DIVISOR = "40";
-/** A change whose tests take this much longer than without it counts as endless. */
+/** If a change makes its tests take longer by this much, they count as endless. */
 const TIMEOUT_MILLISECONDS = 120_000;
 const DRY_RUN_TIMEOUT_MINUTES = 30;
 
@@ -112,6 +112,20 @@ const EQUIVALENT: readonly (readonly [file: string, code: string, replacement: s
     "searched.length - text.length - 1",
     "Two bytes more are searched again.",
   ],
+  ["backend/sandbox/resource-limits.ts", '["--version"]', "[]", "Only whether prlimit is missing matters."],
+  [
+    "backend/sandbox/shared-libraries.ts",
+    '["--version"]',
+    "[]",
+    "Typst prints its help, which names no library either.",
+  ],
+  ["backend/sandbox/trial.ts", "process.getuid?.()", "process.getuid()", "Linux has users."],
+  [
+    "backend/sandbox/trial.ts",
+    "/^Seccomp:\\t2$/m",
+    "/Seccomp:\\t2$/m",
+    "No other line ends like this: the process is not named so.",
+  ],
   [
     "edge/backends/backend-address.ts",
     "equals > 0",
@@ -127,9 +141,15 @@ const EQUIVALENT: readonly (readonly [file: string, code: string, replacement: s
     "at <= body.length",
     "A last chunk of no bytes adds nothing.",
   ],
+  [
+    "edge/body/read-body.ts",
+    "buffer.byteLength < READ_BYTES",
+    "buffer.byteLength <= READ_BYTES",
+    "Another buffer of the same size.",
+  ],
 ];
 
-/** What Stryker keeps of one change, in the file of its results. */
+/** One change in Stryker's file of results. */
 interface Mutant {
   readonly status: string;
   readonly location: { readonly start: Position; readonly end: Position };
@@ -196,7 +216,7 @@ function readResults(part: Part): Results | null {
 async function tryChanges(part: Part, files: readonly string[]): Promise<void> {
   const earlier = readResults(part);
   if (earlier !== null) {
-    // Stryker would reuse this as well: a change that was not in the sample would never be tried.
+    // Otherwise Stryker would reuse this status, and a change outside the sample would never be tried.
     for (const file of Object.values(earlier.files)) {
       file.mutants = file.mutants.filter(({ status }) => status !== NOT_CHOSEN_STATUS);
     }
@@ -206,17 +226,17 @@ async function tryChanges(part: Part, files: readonly string[]): Promise<void> {
     testRunner: "vitest",
     plugins: ["@stryker-mutator/vitest-runner", new URL("mutation-choice.ts", import.meta.url).href],
     checkers: [CHOICE_NAME],
-    // Tests in workerd do not import what they test.
+    // Tests in workerd do not import the code that they test.
     vitest: { related: false, pool: "forks" },
     mutate: [...files],
-    // Ids are typed by unions, so the compiler finds a wrong one; the other strings are prose.
+    // Ids are typed as unions, so the compiler finds wrong ones. The other strings are prose.
     mutator: { plugins: null, excludedMutations: ["StringLiteral"] },
     testFiles: globSync(`test/${part.tests}.test.ts`, { exclude: [LEFT_OUT] }),
     coverageAnalysis: "perTest",
-    // What runs once when a file is loaded: other tests compare the tables there with the published documents.
+    // Code that runs once when a file is loaded: other tests compare the tables there with the published documents.
     ignoreStatic: true,
     disableTypeChecks: false,
-    // None: Stryker would read it by means that TypeScript 7 does not have.
+    // Without one: Stryker would read it through an interface that TypeScript 7 does not have.
     tsconfigFile: "none",
     tempDirName: "out/mutation",
     incremental: true,
@@ -229,7 +249,7 @@ async function tryChanges(part: Part, files: readonly string[]): Promise<void> {
   }).runMutationTest();
 }
 
-/** Every change of a part, and what became of it in this run or an earlier one. */
+/** Every change of a part, with its fate in this run or an earlier one. */
 function changesOf(part: Part): Change[] {
   return Object.entries(readResults(part)?.files ?? {}).flatMap(([file, { source, mutants }]) =>
     mutants.flatMap((mutant) => changeOf(file, source, mutant)),
@@ -265,6 +285,7 @@ ${describeMachine()}. \`npm run mutation -- --write\` makes this page: [Stryker]
 of the folder should notice. The goal is ${GOAL_PERCENT} % of the changes that were tried and are not equivalent. Not all of them are tried every time: results add
 up from one run to the next, and a run may try a random sample, file by file, for as long as there is time. A change that survived counts until it is
 tried again, even if there is a test for it by now. String literals are not changed, nor code that runs once when a file is loaded or before the tests that share it.
+Changes that an interrupted run did not come to are not in the table.
 
 | Folder | Changes | Tried | Caught | Survived | Not reached | Equivalent | Score |
 | --- | --- | --- | --- | --- | --- | --- | --- |

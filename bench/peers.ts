@@ -1,8 +1,8 @@
 /**
- * `npm run bench:peers`: this service beside other ways to make a PDF by program. Each makes `= Hello` and the invoice of
- * `examples/`, for 1 and for 20 clients. What this machine does not have is left out. Writes bench/peers.md.
+ * `npm run bench:peers`: compares this service with other ways to make a PDF by program. Each makes `= Hello` and the invoice of
+ * `examples/`, for 1 and for 20 clients. Programs that this machine does not have are left out. Writes bench/peers.md.
  *
- * All of them run for the whole time and take turns. Only one of them is asked at a time.
+ * All programs run the whole time and take turns: only one of them gets requests at a time.
  */
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, loadavg, tmpdir } from "node:os";
@@ -19,7 +19,7 @@ const CLIENTS = [1, 20] as const;
 const MAX_ROUNDS = 3;
 const ROUND_SECONDS = 2;
 const WARM_UP_SECONDS = 1;
-/** On a slow machine there are fewer rounds, because a round lasts until every client is answered. */
+/** On a slow machine there are fewer rounds, because a round lasts until every client has its answer. */
 const MAX_SECONDS = 270;
 
 const TITLES: Readonly<Record<DocumentName, string>> = { hello: "`= Hello`", invoice: "The invoice of `examples/`" };
@@ -50,7 +50,7 @@ async function startPeers(folder: string, peers: Measured[]): Promise<string[]> 
   return missing;
 }
 
-/** Makes as many rounds as there is time for, at least one. */
+/** Makes as many rounds as time allows, at least one. */
 async function measureInTurn(peers: readonly Measured[], interrupted: AbortSignal): Promise<number> {
   for (let round = -1; ; round++) {
     if (round === MAX_ROUNDS) return round;
@@ -138,10 +138,10 @@ interface PageContent {
 
 function pageOf({ tables, facts, missing, rounds, loadAtStart }: PageContent): string {
   const notes = [
-    ...(missing.length > 0 ? [`Not to be had on this machine: ${missing.join(", ")}.`] : []),
+    ...(missing.length > 0 ? [`Not available on this machine: ${missing.join(", ")}.`] : []),
     ...(loadAtStart > availableParallelism() / 2
       ? [
-          `**The machine was busy with other work** (load average ${loadAtStart.toFixed(0)}): compare nothing with these figures.`,
+          `**The machine was busy with other work** (load average ${loadAtStart.toFixed(0)}): do not compare anything with these figures.`,
         ]
       : []),
   ];
@@ -149,30 +149,30 @@ function pageOf({ tables, facts, missing, rounds, loadAtStart }: PageContent): s
 
 Made by \`npm run bench:peers\` on ${describeMachine()}. Clients and programs share the machine.
 ${notes.map((note) => `${note}\n`).join("")}
-Each client asks again as soon as it is answered. Rounds of ${ROUND_SECONDS} seconds or more in turn, ${rounds} after a warm-up; the
+Each client sends its next request as soon as it has its answer. Rounds of ${ROUND_SECONDS} seconds or more in turn, ${rounds} after a warm-up; the
 quantiles are those of all rounds together. With few documents, the p99 is the slowest.
 
 ${tables.map(markdown).join("\n\n")}
 
-Memory is the largest proportional set size of all its processes, under load. PDF/UA-1 says whether the program can write it, and
-whether it then checks what it can of the document.
+Memory is the largest proportional set size of all processes of a program, under load. The column PDF/UA-1 says whether the program can
+write it, and whether it then checks the document as far as programs can.
 
 ${markdown(facts)}
 
 ## What is compared
 
-- Every request has another number in its text, so no program can answer with what it made before. All PDFs are tagged.
-- **This service** is edge and backend with default settings and without log lines. It compiles source of callers who are not
-  trusted: each request brings source, files and data, is validated twice, and gets its own process in a sandbox.
+- Every request has a different number in its text, so no program can reuse an earlier document. All PDFs are tagged.
+- **This service** is edge and backend with default settings and without log lines. It compiles source of untrusted callers: each
+  request brings source, files and data, is validated twice, and gets its own process in a sandbox.
 - **\`typst compile\`** reads the project from disk, without system fonts and with one thread. A shell starts as many at a time as
   there are clients: no queue, no limits, no HTTP.
-- **Typst in process** keeps source, files, fonts and whatever Typst memoizes, and gets data alone. That is the fastest way to
+- **Typst in process** keeps source, files, fonts and whatever Typst memoizes, and gets only data. That is the fastest way to
   use Typst for templates that you write yourself.
 - **WeasyPrint and Chromium** get the same finished HTML with inlined numbers, where Typst computes the sums. Their fonts are read
-  from disk. Chromium makes a new page for each document and is driven without HTTP between; its own sandbox is off, as
+  from disk. Chromium makes a new page for each document and is driven directly, without HTTP; its own sandbox is off, as
   playwright starts it.
 - The Python servers have as many processes as the machine has cores, Chromium renders as many pages at a time, and this service
-  as many documents. Text and layout of the HTML invoice are those of the Typst one, on one page; its font is another.
+  as many documents. The HTML invoice has the text and layout of the Typst one, on one page, in a different font.
 `;
 }
 

@@ -1,9 +1,9 @@
 /**
- * `npm run bench:render`: rendering through the backend against `typst compile` of the same project, for a one-line document
- * and for the invoice of `examples/`: alone, at full capacity and under overload; and what each sandbox costs. Writes
- * bench/render.md.
+ * `npm run bench:render`: compares rendering through the backend with `typst compile` of the same project, for a one-line
+ * document and for the invoice of `examples/`: alone, at full capacity and under overload. Also measures what each sandbox costs.
+ * Writes bench/render.md.
  *
- * Only ratios of one run count, so the two sides of each ratio take turns.
+ * Only ratios within one run count, so the two sides of each ratio take turns.
  */
 import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -23,7 +23,7 @@ const BACKEND_TOKEN = "bench";
 const CAP = availableParallelism();
 const ROUNDS = 15;
 const RENDERS_PER_ROUND = 8;
-/** The pause between two requests, in which a process that is started ahead gets ready, as between requests of people. */
+/** The pause between two requests, like that between people's requests: a process that is started ahead gets ready in it. */
 const PAUSE_MILLISECONDS = 50;
 const LOAD_ROUNDS = 5;
 const LOAD_SECONDS = 4;
@@ -31,7 +31,7 @@ const OVERLOAD_FACTOR = 10;
 
 const progress = (line: string) => process.stderr.write(`${line}\n`);
 
-/** Fails unless it is rendered. */
+/** Sends a render request, and fails unless it succeeds. */
 function post(backend: LocalBackend, body: string): Promise<void> {
   const headers = { "Content-Type": "application/json", "X-Service-Backend-Token": BACKEND_TOKEN };
   return ask(new URL("/v1/render", backend.url), "POST", headers, body);
@@ -82,7 +82,7 @@ async function backendMilliseconds(backend: LocalBackend, { body }: Document, co
   return times;
 }
 
-/** Good answers per second for this many clients, each asking again as soon as it is answered. */
+/** Good answers per second for this many clients, each sending its next request as soon as it has its answer. */
 async function goodAnswersPerSecond(backend: LocalBackend, { body }: Document, clients: number): Promise<number> {
   let good = 0;
   const started = performance.now();
@@ -160,7 +160,7 @@ async function sandboxRows(start: Start, typstPath: string, document: Document):
   const candidates: { name: string; backend: LocalBackend; times: number[] }[] = [];
   for (const [name, settings] of SANDBOXES) {
     const backend = await start(settings).catch(() => null);
-    if (backend === null) progress(`${name}: not to be had on this machine`);
+    if (backend === null) progress(`${name}: not available on this machine`);
     else candidates.push({ name, backend, times: [] });
   }
   for (const { backend } of candidates) await backendMilliseconds(backend, document, 10);
@@ -251,15 +251,15 @@ Single requests and single compiles are ${PAUSE_MILLISECONDS} ms apart:
 
 ${markdown(aloneTable)}
 
-At full capacity, as many clients as slots, each asking again at once:
+At full capacity, with as many clients as slots, each sending its next request at once:
 
 ${markdown(capacityTable)}
 
-Under overload, ${OVERLOAD_FACTOR} times as many clients as slots:
+Under overload, with ${OVERLOAD_FACTOR} times as many clients as slots:
 
 ${markdown(overloadTable)}
 
-What a sandbox and a start ahead mean for a single \`= Hello\`:
+What a sandbox and a process started ahead mean for a single \`= Hello\`:
 
 ${markdown(sandboxTable)}
 `;

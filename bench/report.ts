@@ -1,6 +1,6 @@
 /**
- * The report of every benchmark: a Markdown page with tables. The page that is checked in is the only record of a run, and what
- * the next run is compared with.
+ * The report of every benchmark: a Markdown page with tables. The checked-in page is the only record of a run, and the next run is
+ * compared with it.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
@@ -12,7 +12,7 @@ export const NOISE = 0.2;
 type Direction = "lower" | "higher";
 
 export interface Table {
-  /** The heading of the column with the names of the rows. */
+  /** The heading of the column that names the rows. */
   subject: string;
   columns: {
     title: string;
@@ -51,7 +51,7 @@ export function markdown({ subject, columns, rows }: Table): string {
   ].join("\n");
 }
 
-/** What a page says in a row and column of its first table that has both, or null. */
+/** The cell of a row and column, in the first table of a page that has both; null if there is none. */
 export function cellOf(page: string, row: string, column: string): string | null {
   let columns: string[] = [];
   for (const line of page.split("\n")) {
@@ -63,9 +63,9 @@ export function cellOf(page: string, row: string, column: string): string | null
   return null;
 }
 
-/** The figures that are worse than on an earlier page by more than the noise. What is new or gone is not compared. */
+/** The figures that are worse than on an earlier page by more than the noise. Rows that are new or gone are not compared. */
 export function worsenings(earlierPage: string, tables: readonly Table[]): string[] {
-  // Pages may have the same row and column in two tables, so each table is looked for by its head.
+  // A page may have the same row and column in two tables, so each table is found by its head.
   return tables.flatMap((table) => {
     const [head = ""] = markdown(table).split("\n");
     const start = earlierPage.indexOf(`${head}\n`);
@@ -85,8 +85,8 @@ export function worsenings(earlierPage: string, tables: readonly Table[]): strin
 }
 
 /**
- * Compares a page with the one that is checked in and replaces that; with `--compare` it only compares. A figure that got
- * worse makes the benchmark fail. `page` ends with a line break.
+ * Compares a page with the checked-in one and replaces that; with `--compare` it only compares. The benchmark fails if a figure
+ * got worse. `page` ends with a line break.
  */
 export async function publish(benchmark: string, page: string, tables: readonly Table[]): Promise<void> {
   process.stdout.write(page);
@@ -103,7 +103,7 @@ export async function publish(benchmark: string, page: string, tables: readonly 
   if (!readArguments().values.compare) await writeFile(file, page);
 }
 
-/** The argument of a benchmark: the part of it that is to be run, if not all. */
+/** The argument of a benchmark: the part to run; undefined for all. */
 export function wantedPart(): string | undefined {
   return readArguments().positionals[0];
 }

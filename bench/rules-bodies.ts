@@ -1,11 +1,11 @@
 /**
- * The bodies on which the validation is measured: the largest requests of each kind that the default limits allow, one
- * of everyday size, and one of numbers.
+ * The bodies on which validation is measured: the largest requests of each kind that the default limits allow, and one of
+ * everyday size.
  */
 const MEBIBYTE = 1024 * 1024;
 const BODY_BYTES = 20 * MEBIBYTE - 4096;
 
-/** Makes each body on demand: six bodies of 20 MiB would fill a small isolate. */
+/** Each body is made on demand: several bodies of 20 MiB would fill a small isolate. */
 export const BODIES: Readonly<Record<string, () => Uint8Array<ArrayBuffer>>> = {
   "20 MiB of Base64 files": () => base64Files(BODY_BYTES),
   "20 MiB of numbers": () => numbers(BODY_BYTES),
@@ -34,7 +34,7 @@ function encode(request: unknown): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(JSON.stringify(request));
 }
 
-/** A sequence without a pattern that is the same in every run (a linear congruential generator). */
+/** A pseudorandom sequence that is the same in every run (a linear congruential generator). */
 function makeRandom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -99,7 +99,7 @@ const PROSE = {
   },
 } as const;
 
-/** Text files of 1 MiB each. The text is random, because the processor would learn every branch of a repeated paragraph. */
+/** Text files of 1 MiB each. The text is random, because the processor would learn the branches of a repeated paragraph. */
 function proseFiles(language: keyof typeof PROSE, bodyBytes: number): Uint8Array<ArrayBuffer> {
   const { words, separators, wordsALine } = PROSE[language];
   const random = makeRandom(3);

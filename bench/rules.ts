@@ -1,8 +1,8 @@
 /**
- * `npm run bench:rules`: the validation of request bodies against parsing alone, in Node and inside workerd, and its memory.
- * Writes bench/rules.md.
+ * `npm run bench:rules`: compares the validation of request bodies with parsing alone, in Node and inside workerd, and measures
+ * its memory. Writes bench/rules.md.
  *
- * Only ratios of one run count: the contestants take turns, so that the load of the machine affects all of them equally.
+ * Only ratios within one run count: the contestants take turns, so that the load of the machine affects all of them equally.
  */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -19,7 +19,7 @@ const NAMES = ["validate", "parse"] as const;
 type Times = Record<(typeof NAMES)[number], number>;
 
 const MEBIBYTE = 1024 * 1024;
-/** Runs per body: enough for a stable median within two minutes in all. */
+/** Bytes per series of runs: enough for a stable median, within two minutes in all. */
 const BYTES_A_SERIES = 400 * MEBIBYTE;
 const ROUNDS = 9;
 const SETTLE_MILLISECONDS = 200;
@@ -51,7 +51,7 @@ async function measureInNode(body: Uint8Array): Promise<Times> {
 }
 
 async function measureInWorkerd(url: URL, body: Uint8Array<ArrayBuffer>): Promise<Times> {
-  // `fetch` must learn first that workerd has closed idle connections while this process was measuring.
+  // First `fetch` has to notice that workerd has closed idle connections while this process was measuring.
   await delay(SETTLE_MILLISECONDS);
   await fetch(url, { method: "POST", body });
   const ask = async (name: string, repeat: number) => {
@@ -77,7 +77,7 @@ const CPU_LIMITS_MILLISECONDS = { free: 10, paid: 30_000 };
 const CPU_RUNS_MILLISECONDS = 900;
 const COLD_STARTS = 3;
 
-/** CPU time of this process's workerd so far, all its threads together; it runs one Worker. Linux only. */
+/** CPU time so far of the workerd of this process, all threads together; it runs one Worker. Linux only. */
 function workerdCpuMilliseconds(): number {
   const children = readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").split(" ");
   const workerd = children.find((pid) => pid !== "" && readFileSync(`/proc/${pid}/comm`, "utf8").startsWith("workerd"));
@@ -141,7 +141,7 @@ async function measureAllCpu(): Promise<Table> {
   };
 }
 
-/** The argument, a part of a body's name: only such bodies are then measured, and nothing is written. */
+/** The argument is a part of a body's name. Then only matching bodies are measured, and no page is written. */
 const wanted = wantedPart() ?? "";
 const isWanted = ([name]: readonly [string, unknown]) => name.includes(wanted);
 
@@ -202,12 +202,12 @@ async function main(): Promise<void> {
 
 Made by \`npm run bench:rules\` on ${describeMachine()}.
 
-\`validate\` is the service's verdict on a body, \`parse\` is \`JSON.parse(new TextDecoder().decode(body))\`, which validates
+\`validate\` is the service's validation of a body; \`parse\` is \`JSON.parse(new TextDecoder().decode(body))\`, which validates
 nothing.
 
 ${markdown(times)}
 
-Peak of the resident set above what it was with the body in memory, one run in a fresh process, in MiB:
+Peak of the resident set, above its size with the body in memory, for one run in a fresh process, in MiB:
 
 ${markdown(memory)}
 

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:siege`: how much one caller can impair another. The whole service runs on this machine, one caller renders an
- * ordinary document once per second, and another attacks, each way for some seconds. Writes bench/siege.md.
+ * `npm run bench:siege`: measures how much one caller can impair another. The whole service runs on this machine. One caller
+ * renders an ordinary document once per second, and another makes each attack for some seconds. Writes bench/siege.md.
  *
  * The attacker, the clients and the service share the cores, so the figures are worse than those of the service alone. Only
  * ratios to the ordinary caller's undisturbed renders in the same run count.
@@ -18,7 +18,7 @@ const ATTACK_SECONDS = Number(process.env.SIEGE_SECONDS ?? 20);
 const QUIET_SECONDS = 6;
 const HEALTH_INTERVAL_MILLISECONDS = 100;
 const RENDER_INTERVAL_MILLISECONDS = 1000;
-/** So long that no slot is kept for the ordinary caller, who is a stranger each time. */
+/** So long that no slot is kept for the ordinary caller, who counts as a new one each time. */
 const SELDOM_INTERVAL_MILLISECONDS = 20_000;
 const SELDOM = "24 templates without end, an ordinary render every 20 s";
 
@@ -97,7 +97,7 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
   }),
 };
 
-/** Begins this many requests whose bodies never come. */
+/** Begins this many requests whose bodies never arrive. */
 function silentUploads(count: number, token: string, repetition: "once" | "again"): Attack {
   return async ({ edge }, over) => {
     const open = new Set<Socket>();
@@ -285,7 +285,7 @@ const GAUGES = [
   "service_temp_reserved_bytes",
 ];
 
-/** The sum, some time after the last attack, of all gauges that must be 0 when the service is idle. */
+/** The names of the gauges that are not 0 some time after the last attack, although the service is idle. */
 async function heldAfterwards({ backend }: Service): Promise<string> {
   const text = await (await fetch(new URL("/metrics", backend.url))).text();
   const held = GAUGES.filter((name) => !new RegExp(`^${name} 0$`, "m").test(text));
@@ -355,7 +355,7 @@ async function main(): Promise<void> {
       progress(markdown(tableOf(readings)).split("\n").at(-1) ?? "");
       await delay(QUIET_SECONDS * 1000);
     }
-    // The longest time that anything is held: until a silent delivery is given up.
+    // Nothing is held for longer: this is when a delivery that makes no progress is given up.
     progress("waiting until everything is released");
     await delay(25_000);
     const held = await heldAfterwards(service);

@@ -1,10 +1,10 @@
 /**
- * "Did you mean": what exists and is spelled most like a name that does not.
+ * "Did you mean": finds the existing name that is most like one that does not exist.
  */
 import { posix } from "node:path";
 import { similarName } from "../data-schema/similar-name.ts";
 
-/** The path with `/` most like the wrong one; null if none is like it. A file of the same name in another folder counts first. */
+/** The path (with `/`) that is most like a wrong one; null if none is. A file of the same name in another folder comes first. */
 export function closestPath(wrong: string, paths: readonly string[]): string | null {
   const name = posix.basename(wrong).toLowerCase();
   const moved = paths.find((path) => posix.basename(path).toLowerCase() === name);

@@ -1,6 +1,6 @@
 /**
- * Keeps the constraints of each service in the user's cache, so that a request is checked without fetching them again: the
- * service is asked by their entity tag whether they are still valid.
+ * Keeps the constraints of each service in the user's cache, so that a request can be checked without fetching them again. They are
+ * revalidated by their entity tag.
  */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -15,7 +15,7 @@ export function constraintsFile(url: string): ConstraintsStore {
   const path = join(cacheFolder(), "constraints", `${name}.json`);
   return {
     load: async () => asStored(await readFile(path, "utf8").catch(() => "null")),
-    // A cache that cannot be written only costs a transfer each time.
+    // Without a writable cache, the constraints are transferred each time.
     save: async (constraints) => {
       await writeWhole(path, Buffer.from(JSON.stringify(constraints))).catch(() => {});
     },

@@ -1,6 +1,6 @@
 /**
- * `--e-invoice`: finishes the document that the service has made, by the package of docs/e-invoices.md, which is loaded only
- * then. It is a package of its own: validators and rules are larger than the command itself.
+ * `--e-invoice`: finishes the document that the service has made, with the package of docs/e-invoices.md, which is loaded only
+ * then. It is a separate package because validators and rules are larger than the command itself.
  */
 import { Option } from "@commander-js/extra-typings";
 import type { EInvoiceFormat, Finding, ProfileName } from "../e-invoice/e-invoice.ts";
@@ -27,7 +27,7 @@ const PROFILE_NAMES = [
 
 export const E_INVOICE_OPTION = new Option(
   "--e-invoice <format>",
-  "check the attached XML, and finish the PDF as an e-invoice; factur-x is also ZUGFeRD",
+  "check the attached XML, and finish the PDF as an e-invoice; factur-x is also for ZUGFeRD",
 ).choices(FORMATS);
 export const PROFILE_OPTION = new Option(
   "--profile <name>",
@@ -39,13 +39,13 @@ export interface EInvoiceFlags {
   readonly profile?: keyof typeof PROFILES | undefined;
 }
 
-/** Makes the finished document of one that the service has made. @throws InvalidEInvoiceError */
+/** Finishes a document that the service has made. @throws InvalidEInvoiceError */
 export type FinishDocument = (
   body: ReadableStream<Uint8Array>,
   note: (line: string) => void,
 ) => Promise<ReadableStream<Uint8Array>>;
 
-/** What the service has made is no valid e-invoice. */
+/** The document that the service has made is not a valid e-invoice. */
 export class InvalidEInvoiceError extends CommandError {
   constructor(findings: readonly Finding[]) {
     const lines = [
@@ -56,7 +56,7 @@ export class InvalidEInvoiceError extends CommandError {
   }
 }
 
-/** The flags of a document that can become an e-invoice: a PDF/A-3, unless they say which. */
+/** The flags for a document that can become an e-invoice: PDF/A-3b by default. */
 export function withEInvoiceOutput<Flags extends OutputFlags & EInvoiceFlags>(flags: Flags): Flags {
   if (flags.eInvoice === undefined) {
     if (flags.profile !== undefined) throw new CommandError("--profile needs --e-invoice factur-x.");
@@ -69,13 +69,15 @@ export function withEInvoiceOutput<Flags extends OutputFlags & EInvoiceFlags>(fl
     throw new CommandError(`An e-invoice is a PDF: --e-invoice does not apply to ${flags.format}.`);
   }
   if (flags.standards !== undefined && !flags.standards.some((standard) => standard.startsWith("a-3"))) {
-    throw new CommandError("--e-invoice needs a-3b, a-3u or a-3a among --standards. Without --standards it is a-3b.");
+    throw new CommandError(
+      "--e-invoice needs a-3b, a-3u or a-3a among --standards. Without --standards, it uses a-3b.",
+    );
   }
   return { ...flags, format: "pdf", standards: flags.standards ?? ["a-3b"] };
 }
 
 /**
- * Loads what finishes e-invoices; null without `--e-invoice`.
+ * Loads the function that finishes e-invoices; null without `--e-invoice`.
  *
  * @throws CommandError that says what to install
  */
@@ -96,7 +98,7 @@ export async function documentFinisher({ eInvoice: format, profile }: EInvoiceFl
 
 async function loadPackage(): Promise<typeof import("../e-invoice/e-invoice.ts")> {
   try {
-    // The built command has the name of the package here (scripts/build-cli.ts).
+    // In the built command, this is the name of the package (scripts/build-cli.ts).
     return await import("../e-invoice/e-invoice.ts");
   } catch (error) {
     if (!(error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND")) throw error;

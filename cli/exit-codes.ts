@@ -21,7 +21,7 @@ export const EXIT_CODES = {
 
 export type ExitCode = (typeof EXIT_CODES)[keyof typeof EXIT_CODES];
 
-/** The exit code of a problem. The origin of a code that was added later is one of those that there are (docs/api.md). */
+/** The exit code of a problem. Codes that are added later have one of the existing origins (docs/api.md). */
 export function exitCodeOf(problem: { readonly origin: string }): ExitCode {
   return isOrigin(problem.origin) ? EXIT_CODES[problem.origin] : EXIT_CODES.service;
 }

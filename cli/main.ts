@@ -3,17 +3,6 @@
  * `document-rendering`: the command line client of the service (docs/command-line.md).
  */
 import { Command, CommanderError } from "@commander-js/extra-typings";
-import { addCheckCommand } from "./commands/check.ts";
-import { addCompletionCommand } from "./commands/completion.ts";
-import { addConstraintsCommand } from "./commands/constraints.ts";
-import { addDoctorCommand } from "./commands/doctor.ts";
-import { addInitCommand } from "./commands/init.ts";
-import { addManifestCommand } from "./commands/manifest.ts";
-import { addRenderCommand } from "./commands/render.ts";
-import { addSchemaCommand } from "./commands/schema.ts";
-import { addTestCommand } from "./commands/test.ts";
-import { addTypesCommand } from "./commands/types.ts";
-import { addVectorsCommand } from "./commands/vectors.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import { failedOutcome, writeJson } from "./report.ts";
 import { printable, say } from "./terminal.ts";
@@ -22,7 +11,7 @@ import { VERSION } from "./version.ts";
 const interruption = new AbortController();
 process.once("SIGINT", () => interruption.abort());
 process.once("SIGTERM", () => interruption.abort());
-// The reader of our output may stop reading: `| head` is not a failure.
+// Whatever reads our output may stop early: `| head` is not a failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
 });
@@ -34,31 +23,46 @@ const program = new Command("document-rendering")
   .showSuggestionAfterError()
   .configureOutput({ writeErr: (text) => process.stderr.write(printable(text)) })
   .exitOverride();
-addRenderCommand(program, interruption.signal);
-addCheckCommand(program, interruption.signal);
-addTestCommand(program, interruption.signal);
-addInitCommand(program);
-addConstraintsCommand(program, interruption.signal);
-addVectorsCommand(program, interruption.signal);
-addDoctorCommand(program, interruption.signal);
-addManifestCommand(program);
-addSchemaCommand(program);
-addTypesCommand(program);
-addCompletionCommand(program);
+
+/** How each command is added. Its code is loaded only when it is used, because a command needs only a small part of the program. */
+const COMMANDS = new Map<string, () => Promise<void>>([
+  ["render", async () => (await import("./commands/render.ts")).addRenderCommand(program, interruption.signal)],
+  ["check", async () => (await import("./commands/check.ts")).addCheckCommand(program, interruption.signal)],
+  ["test", async () => (await import("./commands/test.ts")).addTestCommand(program, interruption.signal)],
+  ["init", async () => (await import("./commands/init.ts")).addInitCommand(program)],
+  [
+    "constraints",
+    async () => (await import("./commands/constraints.ts")).addConstraintsCommand(program, interruption.signal),
+  ],
+  ["vectors", async () => (await import("./commands/vectors.ts")).addVectorsCommand(program, interruption.signal)],
+  ["doctor", async () => (await import("./commands/doctor.ts")).addDoctorCommand(program, interruption.signal)],
+  ["manifest", async () => (await import("./commands/manifest.ts")).addManifestCommand(program)],
+  ["schema", async () => (await import("./commands/schema.ts")).addSchemaCommand(program)],
+  ["types", async () => (await import("./commands/types.ts")).addTypesCommand(program)],
+]);
 
 try {
+  const [, , first = ""] = process.argv;
+  const asked = COMMANDS.get(first);
+  if (asked !== undefined) {
+    await asked();
+  } else if (first !== "--version") {
+    // All commands are needed for the list of commands, for suggestions after a misspelt one, and for completion.
+    for (const add of COMMANDS.values()) await add();
+    (await import("./commands/completion.ts")).addCompletionCommand(program);
+  }
   await program.parseAsync();
 } catch (error) {
   process.exitCode = report(error);
 }
 
-/** Says what went wrong. @returns the exit code */
+/** Reports an error. @returns the exit code */
 function report(error: unknown): number {
   if (interruption.signal.aborted) {
     process.stderr.write("Interrupted.\n");
     return EXIT_CODES.interrupted;
   }
-  // Commander has said it already.
+  // Commander has already reported it.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.success : EXIT_CODES.usage;
   if (error instanceof CommandError) {
     if (process.argv.includes("--json")) writeJson(failedOutcome(error));

@@ -1,6 +1,6 @@
 /**
- * Warns of fonts and characters that neither the project nor the service has, by what the service publishes: it renders such a
- * document without a word.
+ * Warns of fonts and characters that neither the project nor the service has, according to the capabilities that the service
+ * publishes. The service itself renders such a document without a warning.
  */
 import { describeMissing, missingFonts } from "../client/missing-fonts.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
@@ -9,7 +9,7 @@ import { serviceCapabilities } from "./service-capabilities.ts";
 import { printableLine } from "./terminal.ts";
 
 export interface FontFindings {
-  /** A sentence for each family, and one for all characters. */
+  /** One sentence for each family, and one for all characters together. */
   readonly warnings: readonly string[];
   /** Whether the service has said which fonts it has. */
   readonly isKnown: boolean;
@@ -33,7 +33,7 @@ export async function findMissingFonts(
   return { warnings: describeMissing(missing).map(printableLine), isKnown: true };
 }
 
-/** For `--strict`. @throws CommandError when something is missing, or it is not known what is */
+/** For `--strict`. @throws CommandError when something is missing, or the service does not say which fonts it has */
 export function requireFonts({ warnings, isKnown }: FontFindings, url: string): void {
   if (!isKnown) {
     const message = `${url} does not say which fonts it has, so --strict cannot compare them: nothing was sent.`;

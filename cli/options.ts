@@ -20,16 +20,16 @@ export const TOKEN_FILE_OPTION = new Option(
 );
 export const VERBOSE_OPTION = new Option(
   "--verbose",
-  "say of each request to the service its try, its id, the way it took, and where the token came from",
+  "for each request to the service, print the attempt, its id and the servers on its way, and where the token came from",
 );
 export const JSON_OPTION = new Option("--json", "report in JSON, one object per line");
 
 export const DATA_OPTION = new Option("-d, --data <file>", "JSON that the source reads as `data`; - is standard input");
 export const EACH_OPTION = new Option(
   "--each <file>",
-  "JSON Lines, a JSON array or CSV, each row of which is the data of a document; - is standard input",
+  "JSON Lines, a JSON array or CSV: each row is the data of one document; - is standard input",
 );
-export const LINE_OPTION = new Option("--line <number>", "with --each: this row alone").argParser(wholeNumber(1));
+export const LINE_OPTION = new Option("--line <number>", "with --each: only this row").argParser(wholeNumber(1));
 export const FILES_OPTION = new Option(
   "-f, --files <glob>",
   "more files: a folder or a glob below the folder of the source; may be repeated",
@@ -58,7 +58,7 @@ export const STANDARDS_OPTION = new Option(
 );
 export const PDF_VERSION_OPTION = new Option("--pdf-version <version>", "by default 1.7").choices(PDF_VERSIONS);
 
-export const TYPST_OPTION = new Option("--typst <file>", "the Typst to compile with; by default it is looked for");
+export const TYPST_OPTION = new Option("--typst <file>", "the Typst to compile with; by default it is searched for");
 export const FONT_PATH_OPTION = new Option(
   "--font-path <folder>",
   "fonts that the service has besides Typst's own; may be repeated",

@@ -1,6 +1,6 @@
 /**
- * Writes outputs so that a file with its final name is always whole: first under a temporary name beside it, then renamed.
- * So a run that is interrupted leaves nothing that looks finished, and the next one knows what is done.
+ * Writes outputs so that a file under its final name is always complete: first under a temporary name beside it, then renamed.
+ * So an interrupted run leaves nothing that looks finished, and the next run can tell what is done.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { mkdir, open, rename, rm } from "node:fs/promises";
@@ -10,7 +10,7 @@ import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import { printableLine } from "./terminal.ts";
 import { placeOf, rememberWritten, UNKNOWN_PLACE } from "./written-files.ts";
 
-/** Writes what the command has made, and remembers it (written-files.ts). @returns as `writeWhole` does */
+/** Writes a file that the command has made, and remembers it (written-files.ts). @returns what `writeWhole` returns */
 export function writeOutput(path: string, bytes: AsyncIterable<Uint8Array> | Uint8Array): Promise<number> {
   return writeWhole(path, bytes, async (size, sha256) => {
     await rememberWritten({ path: await placeOf(path), bytes: size, sha256 });
@@ -18,9 +18,9 @@ export function writeOutput(path: string, bytes: AsyncIterable<Uint8Array> | Uin
 }
 
 /**
- * @param onWhole called with size and digest before the file has its name, so that nothing has this name which is not known
+ * @param onWhole called with size and digest before the file gets its name, so that every file of this name has been recorded
  * @returns the number of bytes
- * @throws CommandError when the disk does not take them
+ * @throws CommandError when the file cannot be written
  */
 export async function writeWhole(
   path: string,

@@ -1,6 +1,6 @@
 /**
- * Turns the options of the command into the `output` of a request. Rules over several fields are left to the rules of the
- * service: they are checked before anything is sent.
+ * Turns the options of the command into the `output` of a request. Rules that concern several fields are left to the rules of
+ * the service, which are checked before anything is sent.
  */
 import { extname } from "node:path";
 import type { OutputOptions, PdfStandards } from "../client/render-request.ts";
@@ -13,7 +13,7 @@ import {
 } from "../rules/output-options.ts";
 import { CommandError } from "./exit-codes.ts";
 
-/** The place of the output that means standard output. */
+/** The name of an output file that means standard output. */
 export const STANDARD_OUTPUT = "-";
 
 export interface OutputFlags {
@@ -28,7 +28,7 @@ export interface OutputFlags {
   readonly filename?: string | undefined;
 }
 
-/** The options as the caller writes them. */
+/** How the caller spells each option. */
 const OPTION_NAMES = {
   page: "--page",
   ppi: "--ppi",
@@ -59,7 +59,7 @@ export function outputOf(flags: OutputFlags): OutputOptions {
   }
 }
 
-/** What the name of the file ends with. */
+/** The extension of the file's name. */
 export function extensionOf(output: OutputOptions): "pdf" | "png" | "svg" | "zip" {
   if ("archive" in output && output.archive === "zip") return "zip";
   return output.format ?? "pdf";

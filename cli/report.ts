@@ -32,7 +32,7 @@ function placesOf({ context }: ServiceProblem): string[] {
   const lines: string[] = [];
   if ("errors" in context && context.errors !== undefined) {
     for (const { loc, msg } of context.errors) lines.push(`${placeInWords(loc)}: ${msg}`);
-    if (context.errors_total !== undefined) lines.push(`… ${context.errors_total} errors in all.`);
+    if (context.errors_total !== undefined) lines.push(`… ${context.errors_total} errors in total.`);
   }
   if ("path" in context) lines.push(`at data.${context.path.join(".")}, in the ${context.subject}`);
   if ("rule" in context && context.rule !== undefined) lines.push(`rule: ${context.rule}`);
@@ -54,7 +54,7 @@ function adviceOnTheCommandLine(problem: ServiceProblem): string {
   }
 }
 
-/** What the command says while it waits for another attempt. */
+/** What the command prints while it waits before another attempt. */
 export function retryInWords({ reason, waitSeconds }: RetryEvent): string {
   const cause = "code" in reason ? "The service is busy" : "The service cannot be reached";
   return `${cause}: retrying in ${Math.ceil(waitSeconds)} s`;
@@ -68,7 +68,7 @@ export type Outcome =
       readonly bytes: number;
       readonly contentType: string;
       readonly requestId: string | null;
-      /** What the caller should know of what was sent: one sentence each. */
+      /** What the caller should know about the files that were sent, one sentence each. */
       readonly notes: readonly string[];
     }
   | {
@@ -76,7 +76,7 @@ export type Outcome =
       readonly exitCode: number;
       readonly checkedLocally: boolean;
       readonly problem: object;
-      /** What this program knows about it: the largest files, better names. */
+      /** What this program adds to the problem: the largest files, better names. */
       readonly details?: readonly string[];
     }
   | { readonly outcome: "failed"; readonly exitCode: number; readonly message: string };

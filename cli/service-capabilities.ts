@@ -1,6 +1,6 @@
 /**
- * What a service has installed, by its `/capabilities.json`. It is kept in the user's cache, and the service is asked by its
- * entity tag whether it is still valid.
+ * What a service has installed, according to its `/capabilities.json`. The answer is kept in the user's cache and revalidated
+ * by its entity tag.
  */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -15,12 +15,12 @@ import {
 } from "../protocol/capabilities.ts";
 import { writeWhole } from "./output-file.ts";
 
-/** The edge answers within five seconds; the rest is for slow lines and busy machines. */
+/** The edge waits at most five seconds for its backends; the rest is for slow lines and busy machines. */
 const TIMEOUT_MILLISECONDS = 30_000;
 
 /**
- * The capabilities; null if the service does not say them: it may be of an older version, or cannot be reached. Whoever sends it
- * a request learns why. Null too when the signal is aborted.
+ * The capabilities; null if there are none: the service may be of an older version or unreachable, or the signal is aborted.
+ * The request that follows reports the reason.
  *
  * @param url of the service
  */
@@ -41,7 +41,7 @@ export async function serviceCapabilities(url: string, signal: AbortSignal): Pro
     if (response.status !== 200) await response.body?.cancel();
     const capabilities = text === null ? null : parseCapabilities(text);
     const newEtag = response.headers.get("ETag");
-    // A cache that cannot be written only costs a transfer each time.
+    // Without a writable cache, the capabilities are transferred each time.
     if (capabilities !== null && newEtag !== null) {
       await writeWhole(path, Buffer.from(`${newEtag}\n${text}`)).catch(() => {});
     }

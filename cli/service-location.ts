@@ -1,6 +1,6 @@
 /**
- * Which service the command talks to, and with which token: options first, then the environment, then, for a service on this
- * machine alone, the token that `npm start` keeps in a checkout. The token is never printed.
+ * Which service the command talks to, and with which token: options first, then the environment, then, but only for a service
+ * on this machine, the token that `npm start` keeps in a checkout. The token is never printed.
  */
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -10,7 +10,7 @@ import { CommandError } from "./exit-codes.ts";
 
 export const DEFAULT_URL = "http://127.0.0.1:8787";
 const TOKEN_IN_CHECKOUT = join(".local", "api-token");
-/** This machine, as a URL names it. */
+/** The names of this machine in a URL. */
 export const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "[::1]"]);
 
 export interface ServiceOptions {
@@ -45,7 +45,7 @@ export async function locateService(
   if (env.SERVICE_API_TOKEN) {
     return { url: address, token: env.SERVICE_API_TOKEN.trim(), tokenOrigin: "the variable SERVICE_API_TOKEN" };
   }
-  // Only to this machine: the token of a checkout must not reach another service.
+  // Only for this machine: the token of a checkout must not reach another service.
   const { token, file } = LOOPBACK_HOSTS.has(parsed.hostname) ? await tokenOfCheckout() : NO_TOKEN;
   return { url: address, token, tokenOrigin: `the file ${file} of the checkout` };
 }
@@ -58,7 +58,7 @@ export async function tokenFrom(file: string): Promise<string> {
     throw new CommandError(`The token file ${file} cannot be read.`);
   });
   const token = text.trim();
-  // Anything else cannot be in a header. The message must not quote it.
+  // A header can hold nothing else. The message must not quote the token.
   if (!/^[!-~]+$/.test(token)) throw new CommandError(`The token file ${file} must contain one line of visible ASCII.`);
   return token;
 }

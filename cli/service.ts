@@ -1,5 +1,5 @@
 /**
- * The client of the service that the options name, and its failures as those of the command.
+ * Opens a client of the service that the options name, and turns its failures into those of the command.
  */
 import {
   ServiceClient,
@@ -20,11 +20,10 @@ import { VERSION } from "./version.ts";
 export interface Service {
   readonly url: string;
   readonly client: ServiceClient;
-  /** What a user should know about a problem beside the problem: where a refused token came from. */
+  /** What a user should know besides the problem itself: where a rejected token came from. */
   detailsOf(problem: ServiceProblem): readonly string[];
 }
 
-/** How the service is called. */
 export interface CallFlags extends ServiceOptions {
   readonly verbose?: true | undefined;
 }
@@ -42,12 +41,12 @@ export async function openService(
   if (token === "") {
     throw new CommandError(`There is no token for ${url}: set SERVICE_API_TOKEN, or pass a file with --token-file.`);
   }
-  // Anything else cannot be in a header. The message must not quote it.
+  // A header can hold nothing else. The message must not quote the token.
   if (!/^[!-~]+$/.test(token)) throw new CommandError(`The token of ${tokenOrigin} must be one line of visible ASCII.`);
   useProxies();
   if (options.verbose) {
     const proxy = proxyOf(url);
-    const way = proxy === null ? "" : `, by the proxy ${proxy.url} (${proxy.variable})`;
+    const way = proxy === null ? "" : `, through the proxy ${proxy.url} (${proxy.variable})`;
     tell(
       `document-rendering ${VERSION} on Node ${process.versions.node}: ${url}${way}, with the token of ${tokenOrigin}`,
     );
@@ -58,7 +57,7 @@ export async function openService(
   return { url, client, detailsOf };
 }
 
-/** A failure to reach the service as the command reports it; every other error as it is. */
+/** Turns a failure to reach the service into a `CommandError`. Other errors stay unchanged. */
 export function asCommandError(error: unknown, url: string): unknown {
   if (error instanceof ServiceUnreachableError) {
     return new CommandError(whyUnreachable(error, url), EXIT_CODES.unreachable);
@@ -69,26 +68,26 @@ export function asCommandError(error: unknown, url: string): unknown {
   return error;
 }
 
-/** Whether a server in front of the service has answered that a request is too large: its limit is below that of the service. */
+/** Whether a server in front of the service has rejected a request as too large: its limit is below the service's own. */
 export function isTooLargeForGateway(error: unknown): boolean {
   return error instanceof UnexpectedResponseError && error.status === 413;
 }
 
 /** @param sizes of the request, one line each */
 export function tooLargeForGateway(url: string, sizes: readonly string[]): CommandError {
-  const sentence = `${url}: a server in front of the service answered 413, the request is too large for it. Send less, or ask the operator to raise its limit.`;
+  const sentence = `${url}: a server in front of the service answered 413: the request is too large for it. Send less, or ask the operator to raise its limit.`;
   return new CommandError(
     [sentence, ...sizes.map((line) => printableLine(`  ${line}`))].join("\n"),
     EXIT_CODES.request,
   );
 }
 
-/** Why an attempt failed that another one follows. */
+/** Why an attempt failed that will be repeated. */
 export function failureInWords(reason: ServiceProblem | ServiceUnreachableError, url: string): string {
   return reason instanceof ServiceUnreachableError ? whyUnreachable(reason, url) : `${reason.code}: ${reason.detail}`;
 }
 
-/** Ends the waiting for a service that another attempt would not reach either. */
+/** Gives up on a service that another attempt would not reach either. */
 export function throwIfPermanent(reason: ServiceProblem | ServiceUnreachableError): void {
   if (reason instanceof ServiceUnreachableError && isPermanent(reason)) throw reason;
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /**
- * The entry point of the command: says which Node it needs, in one sentence, before anything is loaded that an older one cannot read.
+ * The entry point of the command. Before it loads anything that an older Node cannot parse, it says in one sentence which Node it
+ * needs.
  *
  * Plain JavaScript with nothing newer than dynamic imports, and no static ones.
  */

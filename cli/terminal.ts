@@ -1,5 +1,6 @@
 /**
- * What the command says while it works: progress on a terminal, and nothing if standard error is a file or a pipe.
+ * What the command prints for people: progress, which appears only if standard error is a terminal, questions, and text that is
+ * safe to print.
  */
 import { createInterface } from "node:readline/promises";
 
@@ -8,12 +9,12 @@ export { sizeInWords } from "../client/size-in-words.ts";
 /** A line at the bottom of the terminal that says what is being done. */
 export interface Progress {
   say(text: string): void;
-  /** Writes a line above the progress; without a terminal as well. */
+  /** Writes a line above the progress, even if there is no terminal. */
   log(text: string): void;
   stop(): void;
 }
 
-/** Of terminals that do not say how wide they are. */
+/** For terminals that do not tell their width. */
 const DEFAULT_COLUMNS = 80;
 const CLEAR_LINE = "\r\u001b[K";
 
@@ -24,7 +25,7 @@ export function startProgress(text: string): Progress {
   const draw = (next: string) => {
     if (!isTerminal || next === shown) return;
     shown = next;
-    // One line only: of a longer one the terminal could not clear the rest.
+    // One line only: of a longer one, the terminal would clear only the last part.
     const columns = process.stderr.columns || DEFAULT_COLUMNS;
     process.stderr.write(`${CLEAR_LINE}${printableLine(next).slice(0, columns - 1)}`);
   };
@@ -49,11 +50,11 @@ export function progressBar(done: number, total: number): string {
   return `${"█".repeat(filled)}${"░".repeat(BAR_CELLS - filled)} ${done} of ${total}`;
 }
 
-/** Asks on the terminal; false if there is no terminal, or the input ends instead. */
+/** Asks on the terminal; false if there is no terminal, or the input ends without an answer. */
 export async function confirm(question: string): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return false;
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  // Without this, a question that Ctrl+C or Ctrl+D ends would never be settled.
+  // Without this, the promise of a question that Ctrl+C or Ctrl+D ends would never settle.
   const ended = new AbortController();
   terminal.once("SIGINT", () => ended.abort());
   terminal.once("close", () => ended.abort());
@@ -68,16 +69,16 @@ export async function confirm(question: string): Promise<boolean> {
   }
 }
 
-/** What a terminal would act on, except tabs and new lines: control characters, and what changes the direction of text. */
+/** Characters that a terminal would act on, except tabs and newlines: control characters, and those that change the direction of text. */
 const OBEYED = /(?![\t\n])[\p{Cc}\p{Bidi_Control}]/gu;
 const NEW_LINE_OR_TAB = /[\t\n]/g;
 
-/** Text written by others, without what a terminal would act on: each such character as `\uXXXX`, in JSON as anywhere else. */
+/** Makes text written by others safe to print: each character that a terminal would act on becomes `\uXXXX`, valid in JSON too. */
 export function printable(text: string): string {
   return text.replace(OBEYED, escaped);
 }
 
-/** Text written by others that belongs on one line, such as the name of a file. */
+/** The same for text that belongs on one line, such as the name of a file. */
 export function printableLine(text: string): string {
   return printable(text).replace(NEW_LINE_OR_TAB, escaped);
 }
@@ -86,7 +87,7 @@ function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** Writes to people on standard error. */
+/** Writes a line for people to standard error. */
 export function say(text: string): void {
   process.stderr.write(`${printable(text)}\n`);
 }

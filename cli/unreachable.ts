@@ -1,5 +1,5 @@
 /**
- * Why the service cannot be reached, by the error of Node: one sentence that says what, and one that says what to do.
+ * Explains Node's errors when the service cannot be reached: one sentence says what happened, and one what to do.
  */
 import type { ServiceUnreachableError, UnexpectedResponseError } from "../client/client.ts";
 import { type ProxyServer, proxyOf } from "./proxy.ts";
@@ -15,16 +15,16 @@ const CERTIFICATE_CODES: ReadonlySet<string> = new Set([
   "CERT_SIGNATURE_FAILURE",
 ]);
 
-/** What the parser of `fetch` calls an answer that is not HTTP, if it has no code of its own. */
+/** The code used here for an answer that is not HTTP, if the parser of `fetch` gives none. */
 const NOT_HTTP = "HPE_INVALID_CONSTANT";
 
-/** What `fetch` says, without a code, of a port that the Fetch standard forbids. */
+/** The message of `fetch`, without a code, for a port that the Fetch standard blocks. */
 const FORBIDDEN_PORT = "bad port";
 
-/** What another attempt would not change. */
+/** Errors that another attempt would not change. */
 const PERMANENT = /^ENOTFOUND$|CERT|^UNABLE_TO_|^ERR_TLS_|^ERR_SSL_|^EPROTO$|^HPE_|^bad port$/;
 
-/** Whether another attempt would end the same way. */
+/** Whether another attempt would fail in the same way. */
 export function isPermanent(error: ServiceUnreachableError): boolean {
   return PERMANENT.test(causeOf(error).code);
 }
@@ -36,7 +36,7 @@ export function whyUnreachable(error: ServiceUnreachableError, address: string):
   return printableLine([`${address} cannot be reached. ${sentence}`, proxyInWords(proxy)].join(""));
 }
 
-/** Why the answer is not that of this service. */
+/** Why the answer did not come from this service. */
 export function whyUnexpected(error: UnexpectedResponseError, address: string): string {
   const proxy = proxyOf(address);
   return printableLine(
@@ -47,7 +47,7 @@ export function whyUnexpected(error: UnexpectedResponseError, address: string): 
 interface Cause {
   readonly code: string;
   readonly message: string;
-  /** The host or address and the port that were tried, where Node says them. */
+  /** The host or address and the port that were tried; null if Node does not name them. */
   readonly place: string | null;
 }
 
@@ -58,7 +58,7 @@ function sentenceOf({ code, message, place }: Cause, url: URL, proxy: ProxyServe
   }
   switch (code) {
     case "ENOTFOUND":
-      return `The host name ${place ?? url.hostname} was not found. Check its spelling, and that this machine is in the right network.`;
+      return `The host name ${place ?? url.hostname} was not found. Check its spelling, and that this machine is on the right network.`;
     case "EAI_AGAIN":
       return `The name server did not answer for ${place ?? url.hostname}. Check the network of this machine, then try again.`;
     case "ECONNREFUSED":
@@ -71,13 +71,13 @@ function sentenceOf({ code, message, place }: Cause, url: URL, proxy: ProxyServe
       return "The service took the request and then did not answer in time. Try again, or ask its operator.";
     case "ENETUNREACH":
     case "EHOSTUNREACH":
-      return `There is no route to ${target}. Check the network and the VPN of this machine.`;
+      return `There is no route to ${target}. Check this machine's network and VPN.`;
     case "CERT_HAS_EXPIRED":
       return `The certificate of ${url.host} has expired (${code}). Tell the operator, or correct the clock of this machine.`;
     case "CERT_NOT_YET_VALID":
       return `The certificate of ${url.host} is not valid yet (${code}). Correct the clock of this machine.`;
     case "ERR_TLS_CERT_ALTNAME_INVALID":
-      return `The certificate is for another name than ${url.hostname} (${code}). Use the name that it is for.`;
+      return `The certificate is for a name other than ${url.hostname} (${code}). Use the name in the certificate.`;
     case "ERR_SSL_WRONG_VERSION_NUMBER":
     case "ERR_SSL_PACKET_LENGTH_TOO_LONG":
     case "EPROTO":
@@ -85,14 +85,14 @@ function sentenceOf({ code, message, place }: Cause, url: URL, proxy: ProxyServe
     case "UND_ERR_SOCKET":
     case "ECONNRESET":
     case "EPIPE":
-      return `${target} closed the connection before it answered. Try again; if it goes on, check the port and that the URL begins with ${url.protocol === "https:" ? "http:// or https://" : "https:// if it needs TLS"}.`;
+      return `${target} closed the connection before it answered. Try again; if that does not help, check the port and that the URL begins with ${url.protocol === "https:" ? "http:// or https://" : "https:// if it needs TLS"}.`;
     case FORBIDDEN_PORT:
-      return `The connection to ${target} was refused by Node itself: port ${url.port} is reserved for another protocol. Is it running? If it is, use another port.`;
+      return `Node itself refuses to connect to ${target}: port ${url.port} is reserved for another protocol. Is it running? If it is, use another port.`;
     case "UND_ERR_ABORTED":
       return proxy === null ? inItsWords(code, message) : `The proxy did not let the request through (${message}).`;
     default:
       return code.startsWith("HPE_")
-        ? `What answers at ${target} does not speak HTTP (${code}): check host and port, and whether the URL must begin with https://.`
+        ? `The server at ${target} does not speak HTTP (${code}): check host and port, and whether the URL must begin with https://.`
         : inItsWords(code, message);
   }
 }
@@ -104,17 +104,17 @@ function inItsWords(code: string, message: string): string {
 function proxyInWords(proxy: ProxyServer | null): string {
   if (proxy === null) return "";
   if (proxy.isUsed)
-    return ` The request went to the proxy ${proxy.url} of ${proxy.variable}; NO_PROXY names the hosts that need none.`;
+    return ` The request went to the proxy ${proxy.url} of ${proxy.variable}; list hosts that need none in NO_PROXY.`;
   return ` ${proxy.variable} names a proxy, which this Node uses only if NODE_USE_ENV_PROXY=1 is set too (Node 22.21 or newer).`;
 }
 
-/** The innermost error that has a code: what `fetch` throws says only that it failed. */
+/** The innermost error that has a code: the error that `fetch` throws says only that it failed. */
 function causeOf(error: ServiceUnreachableError): Cause {
   let found: Cause = { code: "", message: "", place: null };
   for (let next: unknown = error.cause, depth = 0; next instanceof Error && depth < 8; depth++) {
     const { code, message, place } = partsOf(next);
     if (code !== "" || found.code === "") found = { code, message, place };
-    // Several addresses of one name: the first error is as good as any.
+    // One error for each address of the name: the first is as good as any.
     next = next instanceof AggregateError ? next.errors[0] : next.cause;
   }
   return found;
@@ -128,7 +128,7 @@ function partsOf(error: Error): Cause {
   return { code, message: error.message, place: host === null ? null : `${host}${port}` };
 }
 
-/** Of errors that have none. */
+/** A code for errors that have none. */
 function codeOf({ name, message }: Error): string {
   if (name === "HTTPParserError") return NOT_HTTP;
   return message === FORBIDDEN_PORT ? FORBIDDEN_PORT : "";

@@ -1,14 +1,14 @@
 /**
- * What `--verbose` says of each exchange with the service: the try, the answer, its request id, and the way it came.
+ * What `--verbose` prints for each exchange with the service: the attempt, the answer, its request id, and the servers on its way.
  */
 import type { Fetch } from "../client/client.ts";
 import { REQUEST_ID_HEADER } from "../protocol/headers.ts";
 import { sizeInWords } from "./terminal.ts";
 
-/** The fields in which servers on the way name themselves, and what each step took. */
+/** Header fields that name the servers on the way, and how long each step took. */
 const HOP_FIELDS = ["Server-Timing", "Via", "Server", "CF-Ray", "Retry-After"];
 
-/** `fetch` that tells each exchange. */
+/** A `fetch` that reports each exchange. */
 export function tellingFetch(tell: (line: string) => void): Fetch {
   const tries = new Map<string, number>();
   return async (input, init) => {

@@ -1,9 +1,9 @@
 /**
- * The version of the command: that of the package, which the build puts in.
+ * The version of the command: that of its package, inserted by the build.
  */
 import { readFileSync } from "node:fs";
 
-/** Put in by scripts/build-cli.ts; in a checkout it is not there. */
+/** Inserted by scripts/build-cli.ts; undefined in a checkout. */
 declare const PACKAGE_VERSION: string | undefined;
 
 export const VERSION: string = typeof PACKAGE_VERSION === "string" ? PACKAGE_VERSION : versionOfCheckout();

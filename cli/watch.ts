@@ -8,15 +8,15 @@ import { projectFolder } from "./project/folder.ts";
 import { printableLine, say } from "./terminal.ts";
 
 export interface WatchedProject {
-  /** A source, whose folder is watched, or a folder. */
+  /** A folder, or a source, whose folder is then watched. */
   readonly source: string;
-  /** Files that may lie elsewhere. */
+  /** Further files, which may be outside that folder. */
   readonly further: readonly string[];
-  /** Files and folders whose changes do not count: what the task itself writes. */
+  /** Files and folders whose changes are ignored: those that the task itself writes. */
   readonly except: readonly string[];
 }
 
-/** Editors write a file in several steps: nothing must change for this long. */
+/** Editors save a file in several steps, so a run begins once nothing has changed for this long. */
 const SETTLE_MILLISECONDS = 100;
 const IGNORED_FOLDERS = new Set([".git", "node_modules"]);
 
@@ -69,12 +69,12 @@ export async function watchProject(
   }
 }
 
-/** The path without links, as the events of a watched folder have it; of what is not there, the path as it is. */
+/** The path without links, as in the events of a watched folder; unchanged if nothing is there. */
 async function realPath(path: string): Promise<string> {
   return realpath(path).catch(() => resolve(path));
 }
 
-/** The path of a file that may not be there yet, or may be a link itself, in its folder without links. */
+/** The path of a file, with the links in its folder resolved. The file may be missing, or a link itself. */
 async function placeOf(file: string): Promise<string> {
   return join(await realPath(dirname(resolve(file))), basename(file));
 }

@@ -1,6 +1,7 @@
 /**
- * Remembers what `render` and `check` wrote, so that a folder never sends its own documents back to the service. Each is known by its
- * content as well as its place: it is recognised after the folder has been moved, and a file of the user's own in its place is not.
+ * Remembers the files that `render` and `check` wrote, so that documents in a project's folder are never sent to the service as
+ * inputs. Both place and content are recorded: a document is recognised after its folder has been moved, and a file that the user
+ * put in its place is not taken for it.
  */
 import { createHash } from "node:crypto";
 import { mkdir, open, readFile, realpath } from "node:fs/promises";
@@ -14,14 +15,14 @@ export interface WrittenFile {
   readonly sha256: string;
 }
 
-/** Of what went to standard output. */
+/** The place of a document that went to standard output. */
 export const UNKNOWN_PLACE = "";
 
-/** One line each. Beyond this size the older half is forgotten. */
+/** One line for each file. Beyond `MAX_BYTES`, the older half is dropped. */
 const FILE_NAME = "written-files.jsonl";
 const MAX_BYTES = 32 * 1024 ** 2;
 
-/** Remembers a file. A cache that cannot be written only means that the file is not recognised. */
+/** Remembers a file. If the cache cannot be written, the file is merely not recognised later. */
 export async function rememberWritten(file: WrittenFile): Promise<void> {
   const path = join(cacheFolder(), FILE_NAME);
   try {
@@ -41,7 +42,7 @@ export async function rememberWritten(file: WrittenFile): Promise<void> {
   } catch {}
 }
 
-/** The place of a file as it is remembered: absolute, without links in its folder. */
+/** The place of a file as recorded: absolute, without links in its folder. */
 export async function placeOf(file: string): Promise<string> {
   const folder = dirname(resolve(file));
   return join(await realpath(folder).catch(() => folder), basename(file));
@@ -51,7 +52,7 @@ export function digestOf(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
-/** What is remembered. */
+/** The files that have been remembered. */
 export class WrittenFiles {
   readonly #placeOfDigest = new Map<string, string>();
   readonly #places = new Set<string>();
@@ -70,12 +71,12 @@ export class WrittenFiles {
     }
   }
 
-  /** Whether a file of this name and size has been written, here or where the folder was before: most likely this is it. */
+  /** Whether a file of this name and size has been written, here or in the folder's earlier place: most likely it is this one. */
   isLikely(place: string, bytes: number): boolean {
     return this.#namesWithSize.has(nameWithSize(place, bytes));
   }
 
-  /** `own` where it was written, `moved` with its content in another place, `replaced` by another content; null if not known. */
+  /** `own`: unchanged where it was written; `moved`: the same content elsewhere; `replaced`: other content there; null: unknown. */
   whatIs(place: string, bytes: Uint8Array): "own" | "moved" | "replaced" | null {
     const writtenTo = this.#placeOfDigest.get(digestOf(bytes));
     if (writtenTo !== undefined) return writtenTo === place || this.#places.has(place) ? "own" : "moved";

@@ -43,7 +43,7 @@ export function missingFonts(document: DocumentParts, fonts: readonly FontFamily
 export function describeMissing({ families, characters }: MissingFonts): string[] {
   return [
     ...families.map(
-      (family) => `The service has no font family "${family}", and the request brings none: Typst takes another font.`,
+      (family) => `The service has no font family "${family}", and the request brings none: Typst uses another font.`,
     ),
     ...(characters.length === 0
       ? []

@@ -1,9 +1,9 @@
 /**
- * Judges data by the JSON Schema (2020-12) that is beside a template, with the same words in the command line and in the
- * playground. Nothing is fetched and no code is made from text.
+ * Validates data by the JSON Schema (2020-12) beside a template, with the same messages in the command line and in the
+ * playground. Nothing is fetched, and no code is generated from the schema.
  *
  * A schema can make the validator run for a very long time: a regular expression that backtracks, or references that branch.
- * `judge` is synchronous so that its caller can end it: the command line by a limit of time, the page by ending its worker.
+ * `judge` is synchronous, so its caller has to be able to stop it: the command line by a time limit, the page by ending its worker.
  */
 import { removeUriSchemePlugin } from "@hyperjump/browser";
 import {
@@ -26,32 +26,32 @@ import { mistakesInSchema } from "./schema-mistakes.ts";
 import { type Mistake, mistakesOf, type Subject } from "./sentences.ts";
 
 export interface Judgement {
-  /** The first mistakes in the order of the text. */
+  /** The first mistakes, in the order of the text. */
   readonly findings: readonly SchemaFinding[];
-  /** How many there are. */
+  /** The number of all mistakes. */
   readonly count: number;
 }
 
 export interface DataSchema {
-  /** What is wrong with data. @param data JSON text */
+  /** Validates data. @param data JSON text */
   judge(data: string): Judgement;
 }
 
 for (const scheme of ["http", "https", "file"]) removeUriSchemePlugin(scheme);
 setShouldValidateFormat(true);
-// The formats that come with the validator have every one of ASCII but this (RFC 1123).
+// Of the formats for ASCII, this is the only one that the validator does not provide (RFC 1123).
 const HOST_NAME = /^(?=.{1,253}$)(?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-))*$/i;
 addFormat({
   id: "https://json-schema.org/format/hostname",
   handler: (value) => typeof value !== "string" || HOST_NAME.test(value),
 });
-// It is done here, with places.
+// `readSchema` does it, and says where each mistake is.
 setShouldValidateSchema(false);
 
 let metaSchema: Promise<CompiledSchema> | undefined;
 let schemasRead = 0;
 
-/** Reads a schema. @returns what is wrong with it, if something is */
+/** Reads a schema. @returns the schema, or its mistakes */
 export async function readSchema(text: string): Promise<{ readonly schema: DataSchema } | Judgement> {
   const offset = jsonErrorOffset(text);
   if (offset !== null) return { findings: [findingAtOffset(text, offset, "is not JSON")], count: 1 };
@@ -68,7 +68,7 @@ async function readJson(text: string, compiledMetaSchema: CompiledSchema) {
   const root = Instance.fromJson(text);
   const inexact = noteExactNumbers(root, text).map((node) => ({
     node,
-    message: "has more digits than the validator can keep",
+    message: "has more digits than the validator can hold",
   }));
   const value: SchemaFragment = JSON.parse(text, asValidatorReads);
   const mistakes = [
@@ -92,13 +92,13 @@ async function readJson(text: string, compiledMetaSchema: CompiledSchema) {
   }
 }
 
-/** The validator misreads escaped letters in a reference, such as `#/$defs/Stra%C3%9Fe`, and reads the letters themselves. */
+/** Decodes escaped letters in a reference, such as `#/$defs/Stra%C3%9Fe`: the validator misreads the escapes, but not the letters. */
 function asValidatorReads(name: string, value: unknown): unknown {
   if (typeof value !== "string" || (name !== "$ref" && name !== "$dynamicRef")) return value;
   try {
     return value.replace(/(?:%[89a-f][\da-f])+/gi, decodeURIComponent);
   } catch {
-    // Not UTF-8: it leads to nothing, which is told.
+    // Not UTF-8: it leads nowhere, and that is reported.
     return value;
   }
 }
@@ -116,7 +116,7 @@ function judge(compiled: CompiledSchema, subject: Subject): Judgement {
   }
 }
 
-/** None if and only if the value is valid. */
+/** The mistakes in a value; empty if and only if it is valid. */
 function mistakesIn(root: Instance.JsonNode, compiled: CompiledSchema, subject: Subject): Mistake[] {
   const collector = new FailureCollector();
   if (interpret(compiled, root, { plugins: [collector] }).valid) return [];
@@ -131,7 +131,7 @@ function judgement(mistakes: readonly Mistake[], text: string): Judgement {
   return { findings, count: mistakes.length };
 }
 
-/** What the validator could not judge is a finding. */
+/** Reports data that the validator could not judge as a finding. */
 function unjudged(error: unknown, text: string): Judgement {
   const reason =
     error instanceof RangeError

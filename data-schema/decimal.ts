@@ -1,17 +1,17 @@
 /**
- * Decimal numbers as JSON writes them, compared without rounding: `9007199254740993` is not `9007199254740992` here, although
- * both are one double.
+ * Decimal numbers as written in JSON, compared without rounding: `9007199254740993` is not `9007199254740992` here, although
+ * both are the same double.
  */
 
 export interface Decimal {
   readonly isNegative: boolean;
   /** Without zeros at either end; empty for zero. */
   readonly digits: string;
-  /** Of the last digit. */
+  /** The power of ten of the last digit. */
   readonly exponent: number;
 }
 
-/** Exponents beyond this are not told apart: no number that a service accepts comes near. */
+/** Larger exponents are not distinguished: no number that a service accepts comes near. */
 const MAX_EXPONENT = 1e15;
 const ZERO: Decimal = { isNegative: false, digits: "", exponent: 0 };
 
@@ -30,12 +30,12 @@ export function decimalOf(text: string): Decimal {
   return { isNegative, digits: all.slice(start, end), exponent: given - fraction.length + (all.length - end) };
 }
 
-/** One text for each value. */
+/** The same text for equal values. */
 export function canonicalText({ isNegative, digits, exponent }: Decimal): string {
   return digits === "" ? "0" : `${isNegative ? "-" : ""}${digits}e${exponent}`;
 }
 
-/** Below, at or above zero: as the left one is smaller than the right one, equal, or larger. */
+/** Negative, zero or positive: as the left one is smaller than the right one, equal to it, or larger. */
 export function compareDecimals(left: Decimal, right: Decimal): number {
   if (signOf(left) !== signOf(right)) return signOf(left) - signOf(right);
   return signOf(left) * compareMagnitudes(left, right);
@@ -45,10 +45,10 @@ export function isInteger({ exponent }: Decimal): boolean {
   return exponent >= 0;
 }
 
-/** Whether a number is a whole multiple of another one, which is not zero. */
+/** Whether a number is a whole multiple of another one, which must not be zero. */
 export function isMultiple(number: Decimal, of: Decimal): boolean {
   if (number.digits === "" || of.digits === "") return number.digits === "";
-  // A multiple has no digit below the last one of what it is a multiple of.
+  // A multiple has no digit below the last digit of its divisor.
   const shift = number.exponent - of.exponent;
   if (shift < 0) return false;
   const modulus = BigInt(of.digits);
@@ -67,7 +67,7 @@ function compareMagnitudes(left: Decimal, right: Decimal): number {
   return left.digits < right.digits ? -1 : 1;
 }
 
-/** Ten to a power, by a modulus: the power itself may have any number of digits. */
+/** A power of ten, modulo a number: the power itself may have any number of digits. */
 function powerOfTen(power: number, modulus: bigint): bigint {
   let result = 1n % modulus;
   let square = 10n % modulus;

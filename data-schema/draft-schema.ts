@@ -1,4 +1,4 @@
-/** Drafts a schema from data: what all of it has in common. People then write what only they know, such as limits. */
+/** Drafts a schema from data: what all of it has in common. People then add what only they know, such as limits. */
 import { DIALECT } from "./schema-file.ts";
 
 interface Draft {
@@ -10,7 +10,7 @@ interface Draft {
   items?: Draft;
 }
 
-/** Formats that are told by all strings of a member, the narrowest first. */
+/** Formats that are claimed if all strings of a member have them, the narrowest first. */
 const FORMATS: readonly (readonly [format: string, isOfIt: (text: string) => boolean])[] = [
   ["date", isDay],
   ["date-time", (text) => isDay(text.slice(0, 10)) && TIME.test(text.slice(10))],
@@ -23,8 +23,8 @@ const URI = new RegExp(`^https?://[\\w.-]+(?::\\d+)?(?:[/?]${URI_PART})?(?:#${UR
 const TIME = /^T(?:[01]\d|2[0-3])(?::[0-5]\d){2}(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
 /**
- * A schema that all values fit. Members that are in each of them are required, and others than those that are there are not
- * allowed, so that misspelt names are found.
+ * A schema that all values fit. Members present in all of them are required, and members that occur in none are not allowed,
+ * so that misspelt names are found.
  */
 export function draftSchema(values: readonly unknown[]): object {
   return { $schema: DIALECT, ...draftOf(values) };
@@ -32,7 +32,7 @@ export function draftSchema(values: readonly unknown[]): object {
 
 function draftOf(values: readonly unknown[]): Draft {
   const types = new Set(values.map(typeOf));
-  // Whole numbers are numbers.
+  // "number" includes whole numbers.
   if (types.has("number")) types.delete("integer");
   const [only] = types;
   if (only === undefined) return {};
@@ -62,7 +62,7 @@ function addMembers(draft: Draft, objects: readonly object[]): void {
   draft.additionalProperties = false;
 }
 
-/** A day that there is: not February 30. */
+/** Whether a day exists: February 30 does not. */
 function isDay(text: string): boolean {
   const time = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN;
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);

@@ -1,9 +1,9 @@
 /**
- * Makes the validator compare numbers by the digits that the text has. It works on JavaScript numbers, and the service passes
- * numbers on as they are written: `12345678901234567891` would pass as the `12345678901234567890` of an enum.
+ * Makes the validator compare numbers by all digits of the text. By itself it compares JavaScript numbers, while the service
+ * passes numbers on as they are written: `12345678901234567891` would pass as the `12345678901234567890` of an enum.
  *
- * Only numbers that a double cannot hold are noted, so nothing changes for all others, except that `multipleOf` is exact: the
- * validator itself allows for an error that takes 1.00000001 for a multiple of 0.01.
+ * Only numbers that a double cannot hold are recorded, so nothing changes for all others, except that `multipleOf` is exact: the
+ * validator itself tolerates an error so large that 1.00000001 is a multiple of 0.01.
  */
 import { addKeyword, getKeyword } from "@hyperjump/json-schema/experimental";
 import * as Instance from "@hyperjump/json-schema/instance/experimental";
@@ -13,7 +13,7 @@ type JsonNode = Instance.JsonNode;
 
 /** The exact values of numbers that a double cannot hold. */
 const EXACT = new WeakMap<JsonNode, Decimal>();
-/** Those numbers, and all that they are in. */
+/** Those numbers, and all values that contain them. */
 const INEXACT = new WeakSet<JsonNode>();
 
 /** All values of a tree and the names of its members, without recursion. */
@@ -34,7 +34,7 @@ export function textOf(node: JsonNode, text: string): string {
   return text.slice(start, start + (node.length ?? 0));
 }
 
-/** Notes the numbers of a tree that a double cannot hold. @returns them */
+/** Records the numbers of a tree that a double cannot hold. @returns these numbers */
 export function noteExactNumbers(root: JsonNode, text: string): JsonNode[] {
   const found: JsonNode[] = [];
   for (const node of nodesOf(root)) {
@@ -49,7 +49,7 @@ export function noteExactNumbers(root: JsonNode, text: string): JsonNode[] {
   return found;
 }
 
-/** One text for each value, however its numbers are written and its members are ordered. */
+/** The same text for equal values, however their numbers are written and their members are ordered. */
 export function identityOf(node: JsonNode): string {
   switch (node.type) {
     case "number":
@@ -69,7 +69,7 @@ export function identityOf(node: JsonNode): string {
   }
 }
 
-/** Replaces how a keyword judges certain values; null leaves the value to the validator. */
+/** Replaces how a keyword judges some values. If `judge` returns null, the validator judges the value itself. */
 function replace<Value>(name: string, judge: (value: Value, instance: JsonNode) => boolean | null): void {
   const id = `https://json-schema.org/keyword/${name}`;
   const keyword = getKeyword<Value>(id);
@@ -101,7 +101,7 @@ replace<string | readonly string[]>("type", (types, instance) => {
   const names = [types].flat();
   return names.includes("number") || (names.includes("integer") && isInteger(exact));
 });
-// A schema has no such numbers (schema-mistakes.ts), so nothing in it equals a value that has one.
+// A schema must not have such numbers (data-schema.ts), so nothing in it equals a value that contains one.
 for (const name of ["const", "enum"]) replace<unknown>(name, (_, instance) => (INEXACT.has(instance) ? false : null));
 replace<boolean>("uniqueItems", (isWanted, instance) => {
   if (!isWanted || instance.type !== "array" || !INEXACT.has(instance)) return null;

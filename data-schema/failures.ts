@@ -1,4 +1,4 @@
-/** What the validator found, as a tree: each keyword that failed, and why each of its subschemas did. */
+/** What the validator found, as a tree: each failed keyword with its failed subschemas, and their failed keywords in turn. */
 import type { EvaluationPlugin, ValidationContext } from "@hyperjump/json-schema/experimental";
 import type { JsonNode } from "@hyperjump/json-schema/instance/experimental";
 
@@ -7,7 +7,7 @@ export interface Failure {
   readonly keyword: string;
   /** The keyword's value as the validator has compiled it. */
   readonly value: unknown;
-  /** Where the keyword is: a URI whose fragment is a JSON Pointer into the schema. */
+  /** The place of the keyword: a URI whose fragment is a JSON Pointer into the schema. */
   readonly location: string;
   readonly instance: JsonNode;
   /** The subschemas that failed. */
@@ -16,12 +16,12 @@ export interface Failure {
 
 export interface Branch {
   readonly instance: JsonNode;
-  /** None if the schema is `false`. */
+  /** Empty if the schema is `false`. */
   readonly failures: readonly Failure[];
 }
 
 interface Context extends ValidationContext {
-  /** Of the schema that is being evaluated; a keyword evaluates its subschemas one after the other. */
+  /** The failures of the schema that is being evaluated. A keyword evaluates its subschemas one after the other. */
   failures?: Failure[];
   branches?: Branch[];
 }
@@ -29,7 +29,7 @@ interface Context extends ValidationContext {
 /** Collects failures while the validator runs. */
 export class FailureCollector implements EvaluationPlugin<Context> {
   readonly id = "failures";
-  /** Of the outermost schema. */
+  /** The failures of the outermost schema. */
   failures: readonly Failure[] = [];
 
   beforeSchema(_url: string, _instance: JsonNode, context: Context): void {

@@ -4,7 +4,7 @@
 export const MAX_FINDINGS = 20;
 
 export interface SchemaFinding {
-  /** Such as `items[3].price`; empty for the whole. */
+  /** Such as `items[3].price`; empty for the whole text. */
   readonly path: string;
   /** The same as a JSON Pointer (RFC 6901). */
   readonly pointer: string;
@@ -18,7 +18,7 @@ export interface SchemaFinding {
   readonly message: string;
 }
 
-/** A mistake on a line: where it is, and what is wrong. @param name of the file */
+/** A mistake in one line of text: where it is, and what is wrong. @param name of the file */
 export function findingInWords(name: string, { line, column, path, message }: SchemaFinding): string {
   return `${name}:${line}:${column}: ${path === "" ? "" : `${path}: `}${message}`;
 }

@@ -1,4 +1,4 @@
-/** Where a value is: as a path, a JSON Pointer, and a line and column of the text. */
+/** The place of a value: as a path, as a JSON Pointer, and as line and column of the text. */
 import * as Instance from "@hyperjump/json-schema/instance/experimental";
 import type { SchemaFinding } from "./finding.ts";
 
@@ -6,7 +6,7 @@ type JsonNode = Instance.JsonNode;
 
 type Segment = string | number;
 
-/** The mistake of a value, or of the name of a member. */
+/** A mistake at a value, or at the name of a member. */
 export function findingAt(node: JsonNode, text: string, message: string): SchemaFinding {
   const segments = segmentsOf(node);
   const pointer = segments.map((segment) => `/${String(segment).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
@@ -14,7 +14,7 @@ export function findingAt(node: JsonNode, text: string, message: string): Schema
   return { path: pathInWords(segments), pointer, ...placeOf(text, offset), length, message };
 }
 
-/** The mistake of a text that is not JSON. */
+/** A mistake at an offset, in a text that has no values: it is not JSON, or could not be validated. */
 export function findingAtOffset(text: string, offset: number, message: string): SchemaFinding {
   return { path: "", pointer: "", ...placeOf(text, offset), length: 1, message };
 }
@@ -24,7 +24,7 @@ function placeOf(text: string, offset: number) {
   return { offset, line: before.length, column: (before.at(-1) ?? "").length + 1 };
 }
 
-/** The way from the root to a value; to the member if the node is the name of one. */
+/** The path from the root to a value; to the member if the node is a member's name. */
 function segmentsOf(node: JsonNode): Segment[] {
   const segments: Segment[] = [];
   for (let at = node; at.parent !== undefined; ) {

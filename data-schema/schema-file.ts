@@ -1,6 +1,6 @@
-/** The file of a schema. It is apart from the validator, which is loaded only where there is one. */
+/** The name of the schema file. It is kept apart from the validator, which is loaded only if there is a schema. */
 
-/** Beside the source. */
+/** The file is beside the source. */
 export const SCHEMA_FILE = "data.schema.json";
 
 /** The version of JSON Schema. */

@@ -1,5 +1,6 @@
 /**
- * What a schema must not have beside what its meta-schema forbids: references that lead out of it, and keywords that would change how the validator works for other schemas.
+ * Finds mistakes that the meta-schema does not: references that lead out of the schema, and keywords that would change how the
+ * validator treats other schemas.
  */
 import * as Instance from "@hyperjump/json-schema/instance/experimental";
 import { nodesOf } from "./exact-numbers.ts";
@@ -9,7 +10,7 @@ import type { Mistake } from "./sentences.ts";
 
 type JsonNode = Instance.JsonNode;
 
-/** Of a schema without `$id`. */
+/** The base URI of a schema without `$id`. */
 const BASE = "https://data.invalid/";
 
 /** Keywords with one subschema, several, and one for each name. */
@@ -31,11 +32,11 @@ const MAPS = new Set(["$defs", "definitions", "dependentSchemas", "patternProper
 
 interface Subschema {
   readonly node: JsonNode;
-  /** What its references are relative to. */
+  /** The URI to which its references are relative. */
   readonly base: string;
 }
 
-/** All schemas of a schema, itself included, without recursion. */
+/** All schemas within a schema, itself included, without recursion. */
 function* schemasOf(root: JsonNode): Generator<Subschema> {
   const open: Subschema[] = [{ node: root, base: BASE }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
@@ -57,7 +58,7 @@ function* schemasOf(root: JsonNode): Generator<Subschema> {
   }
 }
 
-/** The mistakes of a schema beside those that its meta-schema finds. */
+/** The mistakes in a schema that its meta-schema does not find. */
 export function mistakesInSchema(root: JsonNode): Mistake[] {
   const mistakes: Mistake[] = [];
   const schemas = [...schemasOf(root)];
@@ -75,7 +76,7 @@ export function mistakesInSchema(root: JsonNode): Mistake[] {
 interface Surroundings {
   readonly root: JsonNode;
   readonly base: string;
-  /** All that are part of the schema. */
+  /** The URIs of all schema documents that can be referred to. */
   readonly documents: ReadonlySet<string>;
   readonly anchors: ReadonlySet<string>;
 }
@@ -85,10 +86,10 @@ function mistakeOf(keyword: string, value: JsonNode, around: Surroundings): stri
     case "$schema": {
       const dialect = Instance.value<unknown>(value);
       if (value.type !== "string" || String(dialect).replace(/#$/, "") === DIALECT) return null;
-      return `must be "${DIALECT}": other versions of JSON Schema are not read`;
+      return `must be "${DIALECT}": other versions of JSON Schema are not supported`;
     }
     case "$vocabulary":
-      return "is not supported: it is for those who make versions of JSON Schema";
+      return "is not supported: it is only for defining versions of JSON Schema";
     case "$ref":
     case "$dynamicRef":
       return value.type === "string" ? referenceMistake(Instance.value<string>(value), around) : null;
@@ -109,7 +110,7 @@ function referenceMistake(reference: string, { root, base, documents, anchors }:
   return isMissing && base === BASE ? `leads to ${shown}, which does not exist in the schema` : null;
 }
 
-/** The names that a schema has for references. */
+/** The names by which references can reach a schema. */
 function anchorsOf(node: JsonNode): string[] {
   if (node.type !== "object") return [];
   return ["$anchor", "$dynamicAnchor"].flatMap((keyword) => {

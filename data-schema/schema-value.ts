@@ -1,25 +1,25 @@
-/** Reads a schema as a value: its members, and what a reference within it leads to. */
+/** Reads a schema as a plain value: its members, and the targets of its references. */
 
 export interface Members {
   readonly [name: string]: unknown;
 }
 
-/** The members of an object; none of anything else. */
+/** The members of an object; empty for anything else. */
 export function membersOf(value: unknown): Members {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
 }
 
-/** The items of an array; none of anything else. */
+/** The items of an array; empty for anything else. */
 export function itemsOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** The texts of a text or of an array of texts. */
+/** A string, or the strings in an array, as an array. */
 export function stringsOf(value: unknown): string[] {
   return [value].flat().filter((item) => typeof item === "string");
 }
 
-/** What a URI leads to whose fragment is a JSON Pointer; undefined if nothing. */
+/** The value to which a URI leads by its fragment, a JSON Pointer; undefined if there is none. */
 export function schemaAt(location: string, schema: unknown): unknown {
   const [, fragment = ""] = location.split("#");
   if (fragment !== "" && !fragment.startsWith("/")) return undefined;
@@ -32,13 +32,13 @@ export function schemaAt(location: string, schema: unknown): unknown {
   return found;
 }
 
-/** A segment of a JSON Pointer in a URI as the name that it is. */
+/** The name that a segment of a JSON Pointer in a URI stands for. */
 export function unescaped(segment: string): string {
   let decoded = segment;
   try {
     decoded = decodeURIComponent(segment);
   } catch {
-    // As it is: a pointer that is no URI fragment.
+    // Unchanged: the pointer is not a valid URI fragment.
   }
   return decoded.replaceAll("~1", "/").replaceAll("~0", "~");
 }

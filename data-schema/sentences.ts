@@ -1,6 +1,6 @@
 /**
- * Says in plain words what the validator found. Where a schema offers several forms (`anyOf`, `oneOf`), the mistakes of the
- * form that was meant are told, as far as that can be seen.
+ * Says in plain words what the validator found. If a schema offers several forms (`anyOf`, `oneOf`), only the mistakes of the
+ * form that was probably meant are reported.
  */
 import * as Instance from "@hyperjump/json-schema/instance/experimental";
 import { identityOf, textOf } from "./exact-numbers.ts";
@@ -21,7 +21,7 @@ export interface Mistake {
   readonly meant?: string | null;
 }
 
-/** What the sentences are about. */
+/** The text and the schema that the sentences are about. */
 export interface Subject {
   /** The text that was validated. */
   readonly text: string;
@@ -29,7 +29,7 @@ export interface Subject {
   readonly schema: unknown;
 }
 
-/** Keywords that only pass on what their subschemas say. */
+/** Keywords that only pass on the failures of their subschemas. */
 const APPLICATORS = new Set([
   "additionalProperties",
   "allOf",
@@ -72,7 +72,7 @@ const FORMATS: { readonly [format: string]: string } = {
   regex: "a regular expression",
 };
 
-/** The mistakes that failures stand for, in the order of the text, each once. */
+/** The mistakes behind the failures, in the order of the text, each once. */
 export function mistakesOf(failures: readonly Failure[], subject: Subject): Mistake[] {
   const all = explainAll(failures, subject);
   // A misspelt name is one mistake, not an unknown member and a missing one.
@@ -87,13 +87,13 @@ export function mistakesOf(failures: readonly Failure[], subject: Subject): Mist
     .sort((left, right) => (left.node.offset ?? 0) - (right.node.offset ?? 0));
 }
 
-/** What several keywords of one schema found. */
+/** The mistakes that the keywords of one schema found. */
 function explainAll(failures: readonly Failure[], subject: Subject): Mistake[] {
   const hasReason = failures.some(({ keyword }) => !UNEVALUATED.test(keyword));
   return failures.flatMap((failure) => {
     const mistakes = explain(failure, subject);
     if (!hasReason || !UNEVALUATED.test(failure.keyword)) return mistakes;
-    // A subschema that fails evaluates nothing: members that it describes, or items, only seem to be too many.
+    // A subschema that fails evaluates nothing, so the members and items that it describes are wrongly reported as too many.
     if (failure.keyword === "unevaluatedItems") return [];
     const known = new Set(knownNames(parentSchema(failure, subject), subject));
     return mistakes.filter(({ node }) => node.type !== "string" || !known.has(Instance.value<string>(node)));
@@ -118,7 +118,7 @@ function explainBranch(failure: Failure, branch: Branch, subject: Subject): Mist
   const isMember = instance.parent?.type === "property";
   if (failure.keyword === "items" || failure.keyword === "unevaluatedItems") {
     const allowed = instance.parent?.children.indexOf(instance) ?? 0;
-    return [{ node: instance, message: `is too many: at most ${counted(allowed, "item")} may be here` }];
+    return [{ node: instance, message: `is one too many: at most ${counted(allowed, "item")} may be here` }];
   }
   const name = isMember ? instance.parent?.children[0] : undefined;
   if (name === undefined) return [{ node: instance, message: "must not be here" }];
@@ -150,7 +150,7 @@ function missingMembers(failure: Failure, subject: Subject): Mistake[] {
         name,
         present.filter((other) => !known.has(other)),
       );
-      const hint = meant === null ? "" : `. Is ${quoted(meant)} meant to be it?`;
+      const hint = meant === null ? "" : `. Is ${quoted(meant)} a misspelling of it?`;
       return { node: instance, missing: name, message: `${quoted(name)} is missing${hint}` };
     });
 }
@@ -165,7 +165,7 @@ function dependentMembers({ instance, value }: Failure): Mistake[] {
       .map((missing) => ({
         node: instance,
         missing,
-        message: `${quoted(missing)} is missing: it is required where ${quoted(name)} is`,
+        message: `${quoted(missing)} is missing: it is required because ${quoted(name)} is present`,
       }));
   });
 }
@@ -176,16 +176,18 @@ function repeatedItems({ children }: JsonNode): Mistake[] {
     const identity = identityOf(item);
     const earlier = first.get(identity);
     if (earlier === undefined) first.set(identity, index);
-    return earlier === undefined ? [] : [{ node: item, message: `is the same as item ${earlier}: all must differ` }];
+    return earlier === undefined
+      ? []
+      : [{ node: item, message: `is the same as item ${earlier}: all items must differ` }];
   });
 }
 
-/** Of several forms, the mistakes of the one that was meant. */
+/** The mistakes by the form that was probably meant. */
 function explainChoice({ keyword, instance, branches, value }: Failure, subject: Subject): Mistake[] {
   const count = Array.isArray(value) ? value.length : branches.length;
   if (keyword === "oneOf" && branches.length < count) {
     const fitting = count - branches.length;
-    return [{ node: instance, message: `fits ${fitting} of ${count} forms: it must fit exactly one` }];
+    return [{ node: instance, message: `fits ${fitting} of ${count} forms, but must fit exactly one` }];
   }
   const forms = branches.map((branch) => ({ branch, leaves: leavesOf(branch) }));
   const isOfOtherType = ({ leaves }: (typeof forms)[number]) =>
@@ -197,7 +199,7 @@ function explainChoice({ keyword, instance, branches, value }: Failure, subject:
     );
     return [{ node: instance, message: wrongType([...new Set(types)], instance, subject) }];
   }
-  // Values that say which form it is, such as `"kind": "card"`.
+  // Members that tell which form is meant, such as `"kind": "card"`.
   const tells = (leaf: Failure) =>
     (leaf.keyword === "const" || leaf.keyword === "enum") && leaf.instance.parent?.parent === instance;
   const told = ofType.filter(({ leaves }) => !leaves.some(tells));
@@ -220,7 +222,7 @@ function explainChoice({ keyword, instance, branches, value }: Failure, subject:
   return closest.map((mistake) => ({ ...mistake, message: `${mistake.message} (in the closest of ${count} forms)` }));
 }
 
-/** The failures below a branch that are not only passed on. */
+/** The failures below a branch, without the keywords that only pass failures on. */
 function leavesOf({ failures }: Branch): Failure[] {
   return failures.flatMap((failure) => {
     const { keyword, branches } = failure;
@@ -231,7 +233,7 @@ function leavesOf({ failures }: Branch): Failure[] {
   });
 }
 
-/** What is wrong with one value by one keyword. */
+/** What is wrong with one value according to one keyword. */
 function sentence(failure: Failure, subject: Subject): string {
   const { keyword, value, instance } = failure;
   const shown = shownValue(instance, subject);
@@ -282,7 +284,7 @@ function sentence(failure: Failure, subject: Subject): string {
     case "not":
       return notSentence(schemaAt(failure.location, subject.schema), shown);
     default:
-      return `does not fit ${quoted(keyword)} of the schema`;
+      return `does not fit ${quoted(keyword)} in the schema`;
   }
 }
 
@@ -296,7 +298,7 @@ function notSentence(schema: unknown, shown: string): string {
   const { const: value, enum: values, type, required } = membersOf(schema);
   if (value !== undefined || Array.isArray(values) || type !== undefined) return `must not be ${shown}`;
   if (Array.isArray(required)) return `must not have ${listed(required.map(quoted), "and")}`;
-  return 'is what "not" of the schema excludes';
+  return 'is excluded by "not" in the schema';
 }
 
 function wrongType(types: readonly string[], instance: JsonNode, subject: Subject): string {
@@ -358,7 +360,7 @@ function shownValue(node: JsonNode, { text }: Subject): string {
   }
 }
 
-/** The names that the object of a schema may have, as far as the schema says so in one place. */
+/** The names of members that a schema lists, itself or in schemas that it refers to or combines. */
 function knownNames(schema: unknown, subject: Subject, depth = 0): string[] {
   const { properties, required, allOf, anyOf, oneOf, $ref } = membersOf(schema);
   const names = [...Object.keys(membersOf(properties)), ...stringsOf(required)];
@@ -373,7 +375,7 @@ function knownNames(schema: unknown, subject: Subject, depth = 0): string[] {
   return [...new Set(names)];
 }
 
-/** The schema that has the keyword which failed. */
+/** The schema that contains the keyword that failed. */
 function parentSchema({ location }: Failure, subject: Subject): unknown {
   return schemaAt(location.slice(0, location.lastIndexOf("/")), subject.schema);
 }

@@ -1,13 +1,13 @@
-/** Which known name somebody meant who wrote another one. */
+/** Finds the known name that was meant by a misspelt one. */
 
-/** Longer names are not compared: it takes the product of their lengths. */
+/** Longer names are not compared: the time grows with the product of the lengths. */
 const MAX_NAME_LENGTH = 100;
 
-/** The closest of the names that are known, or null if none is close: a typing mistake or two, or only other letter case. */
+/** The closest known name, or null if none is close. Up to three typing mistakes are close, and so is another style of name. */
 export function similarName(name: string, known: Iterable<string>): string | null {
   if (name.length > MAX_NAME_LENGTH) return null;
   let best: string | null = null;
-  // One mistake in three letters; in a name of one or two letters every other one is as close.
+  // One mistake for every three letters. With one or two letters, any other name would be just as close.
   let bestDistance = Math.min(Math.floor(name.length / 3), 3) + 1;
   for (const candidate of known) {
     if (candidate === name) continue;
@@ -21,12 +21,12 @@ export function similarName(name: string, known: Iterable<string>): string | nul
   return best;
 }
 
-/** `unit_price`, `unitPrice` and `Unit-Price` are one name to those who write them. */
+/** The same for `unit_price`, `unitPrice` and `Unit-Price`, which are easily confused. */
 function plain(name: string): string {
   return name.toLowerCase().replace(/[\s_-]/g, "");
 }
 
-/** How many letters to add, leave out, change or swap with the next one. */
+/** How many letters have to be added, left out, changed, or swapped with the next one. */
 function distanceOf(from: string, to: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, index) => index);

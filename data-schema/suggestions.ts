@@ -1,4 +1,4 @@
-/** What may stand at a place of the data by its schema, for editors that complete what people write. */
+/** The names and values that a schema allows at a place in the data, for completion in editors. */
 import { itemsOf, type Members, membersOf, schemaAt, stringsOf } from "./schema-value.ts";
 
 export interface SuggestedMember {
@@ -7,9 +7,9 @@ export interface SuggestedMember {
   readonly isRequired: boolean;
 }
 
-/** References and combinations within each other beyond this are not followed: a schema may lead to itself. */
+/** References and combinations are followed to this depth, because a schema may refer to itself. */
 const MAX_DEPTH = 16;
-/** More would be no help. */
+/** More schemas would not improve the suggestions. */
 const MAX_SCHEMAS = 200;
 
 /** The members that the object at a path may have, in the order of the schema. */
@@ -31,7 +31,7 @@ export function suggestedMembers(schema: unknown, path: readonly (string | numbe
   return [...found.values()];
 }
 
-/** The values that a place may have where there are few, as JSON. */
+/** The values that a schema names for a place, as JSON: those that it allows, the default, and examples. */
 export function suggestedValues(schema: unknown, path: readonly (string | number)[]): string[] {
   const values = schemasAt(schema, path).flatMap((members) => {
     const { enum: allowed, const: only, type, default: usual, examples } = members;
@@ -46,7 +46,7 @@ export function suggestedValues(schema: unknown, path: readonly (string | number
   return [...new Set(values)];
 }
 
-/** The schemas that apply at a path, or may. */
+/** The schemas that apply, or may apply, at a path. */
 function schemasAt(schema: unknown, path: readonly (string | number)[]): Members[] {
   let found = expanded([schema], schema);
   for (const segment of path) {
@@ -63,7 +63,7 @@ function below({ properties, additionalProperties, prefixItems, items }: Members
   return [Object.hasOwn(membersOf(properties), segment) ? membersOf(properties)[segment] : additionalProperties];
 }
 
-/** Schemas with those that they refer to and combine. */
+/** The given schemas, and all that they refer to or combine. */
 function expanded(schemas: readonly unknown[], root: unknown): Members[] {
   const found: Members[] = [];
   const open = schemas.map((schema) => ({ schema, depth: 0 }));

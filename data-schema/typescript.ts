@@ -1,12 +1,12 @@
 /**
- * TypeScript types of the data that a schema describes. Types cannot say all that a schema does: limits and patterns are left
- * out, and keywords that would change the type but cannot be written as one are named in a comment at the top.
+ * TypeScript types of the data that a schema describes. Types cannot express all that a schema does: limits and patterns are left
+ * out, and keywords that would change a type but cannot be expressed in it are named in a comment at the top.
  */
 import { itemsOf, type Members, membersOf, schemaAt, stringsOf, unescaped } from "./schema-value.ts";
 
-/** Of the whole data. */
+/** The type of the whole data. */
 const ROOT_NAME = "Data";
-/** Keywords that change which members or items there may be, in a way that types do not have. */
+/** Keywords that decide which members or items may exist, in ways that types cannot express. */
 const BEYOND_TYPES = [
   "contains",
   "dependentRequired",
@@ -22,14 +22,14 @@ const BEYOND_TYPES = [
   "$dynamicRef",
 ];
 
-/** The declarations of `Data` and of all that it refers to. @param schema a valid one, as a value */
+/** The declarations of `Data` and of all types that it refers to. @param schema a valid schema, as a value */
 export function typescriptOf(schema: unknown): string {
   return new Declarations(schema).text();
 }
 
 class Declarations {
   readonly #schema: unknown;
-  /** The names of types by the pointers of their schemas, in the order of their declarations. */
+  /** The names of types by the JSON Pointers of their schemas, in the order of their declarations. */
   readonly #names = new Map([["#", ROOT_NAME]]);
   readonly #leftOut = new Set<string>();
 
@@ -62,7 +62,7 @@ class Declarations {
     return parts.length < 2 ? first : parts.map(bracketed).join(" & ");
   }
 
-  /** What keywords with subschemas say: all of it applies. */
+  /** The types from keywords with subschemas. All of them apply together. */
   #partsOf({ $ref, allOf, anyOf, oneOf }: Members, indent: string): string[] {
     const parts = typeof $ref === "string" ? [this.#named($ref)] : [];
     parts.push(...itemsOf(allOf).map((inner) => this.#typeOf(inner, indent)));
@@ -72,7 +72,7 @@ class Declarations {
     return parts.filter((part) => part !== "unknown");
   }
 
-  /** What the other keywords say; null if nothing. */
+  /** The type from all other keywords; null if they say nothing. */
   #ownType(members: Members, indent: string): string | null {
     const { const: value, enum: values, type } = members;
     if (value !== undefined) return literal(value);
@@ -99,7 +99,7 @@ class Declarations {
   #array({ items, prefixItems }: Members, indent: string): string {
     const item = items === undefined ? "unknown" : this.#typeOf(items, indent);
     if (prefixItems === undefined) return `${bracketed(item)}[]`;
-    // Without "minItems" an array may end before.
+    // An array may be shorter: "minItems" is a limit, and limits are left out.
     const first = itemsOf(prefixItems).map((inner) => `${bracketed(this.#typeOf(inner, indent))}?`);
     return `[${[...first, ...(item === "never" ? [] : [`...${bracketed(item)}[]`])].join(", ")}]`;
   }
@@ -116,7 +116,7 @@ class Declarations {
       return `${comment(schema, inner)}${inner}${key}${optional}: ${this.#typeOf(schema, inner)};\n`;
     });
     if (additionalProperties !== false && (lines.length === 0 || additionalProperties !== undefined)) {
-      // A type of its own for the others would have to be that of the known ones as well.
+      // In TypeScript, an index signature has to fit the known members, too.
       const other = lines.length > 0 ? "unknown" : this.#typeOf(additionalProperties ?? true, inner);
       lines.push(`${inner}[name: string]: ${other};\n`);
     }
@@ -160,7 +160,7 @@ function union(types: readonly string[]): string {
     : distinct.map((type) => (type.includes(" & ") ? `(${type})` : type)).join(" | ");
 }
 
-/** Brackets around what is more than one word; an object has its own. */
+/** Brackets around a type that contains an operator. */
 function bracketed(type: string): string {
   return /[|&]/.test(type) ? `(${type})` : type;
 }

@@ -6,24 +6,24 @@ import { ATTACHMENT_NAMES, type EInvoiceFormat } from "./profiles.ts";
 
 export interface Attachment {
   readonly name: string;
-  /** `AFRelationship`; null without one. */
+  /** `AFRelationship`; null if there is none. */
   readonly relationship: string | null;
-  /** Null without one. */
+  /** Null if there is none. */
   readonly mediaType: string | null;
-  /** Whether it belongs to the document: PDF/A-3 knows no attachments that belong to nothing. */
+  /** Whether it is associated with the document (/AF): PDF/A-3 forbids attachments that are associated with nothing. */
   readonly isAssociated: boolean;
   readonly content: Uint8Array;
 }
 
-/** Far more than an invoice with its annexes. */
+/** Far more than an invoice with its annexes needs. */
 const MAX_XML_BYTES = 16 * 1024 ** 2;
-/** As many are looked at, and as many parts of the tree of their names. */
+/** At most this many attachments are read, and at most this many nodes of the tree of their names. */
 const MAX_ATTACHMENTS = 1000;
 /** What ZUGFeRD 1 and 2.0 called the attachment. */
 const OLD_NAME = /^zugferd-invoice\.xml$/i;
 const LISTED_NAMES = 5;
 
-/** The attachment of the name that the format asks for. */
+/** Finds the attachment with the name that the format requires. */
 export function findAttachment(pdf: PdfFile, format: EInvoiceFormat): Outcome<Attachment> {
   const wanted = ATTACHMENT_NAMES[format];
   const files = attachedFiles(pdf);
@@ -57,7 +57,7 @@ interface AttachedFile {
 
 function withoutAttachment(files: readonly AttachedFile[], wanted: string): string {
   const old = files.find(({ name }) => OLD_NAME.test(name));
-  if (old !== undefined) return `The attachment ${old.name} has the name of ZUGFeRD 1 and 2.0. Name it ${wanted}.`;
+  if (old !== undefined) return `The name ${old.name} is from ZUGFeRD 1 and 2.0. Name the attachment ${wanted}.`;
   if (files.length === 0) return `The PDF has no attachments. Attach the invoice as ${wanted}, with pdf.attach.`;
   const names = files.slice(0, LISTED_NAMES).map(({ name }) => name);
   if (files.length > LISTED_NAMES) names.push("…");
@@ -67,7 +67,7 @@ function withoutAttachment(files: readonly AttachedFile[], wanted: string): stri
 function attachedFiles(pdf: PdfFile): AttachedFile[] {
   const files: AttachedFile[] = [];
   const nodes: (PdfValue | undefined)[] = [pdf.dictionary(pdf.catalog.get("Names"))?.get("EmbeddedFiles")];
-  // A list that grows while it is read: of a tree that leads back to itself, the limit ends it.
+  // The list grows while it is read. If the tree leads back to itself, the limit stops it.
   for (const node of nodes) {
     const dictionary = pdf.dictionary(node);
     const names = pdf.array(dictionary?.get("Names")) ?? [];
@@ -88,7 +88,7 @@ function nameIn(value: PdfValue): string | null {
   return value instanceof PdfName ? value.name : null;
 }
 
-/** A text string: UTF-16 with its mark, UTF-8 with its mark, or ASCII, which is enough to compare names. */
+/** Reads a text string: UTF-16 or UTF-8 with a byte order mark, or else ASCII, which is enough to compare names. */
 function textIn(value: PdfValue): string | null {
   if (!(value instanceof PdfString)) return null;
   const bytes = Uint8Array.from(value.bytes, (character) => character.charCodeAt(0));

@@ -1,8 +1,8 @@
 /**
  * Checks an invoice against compiled Schematron rules (`rules/`), whose expressions fontoxpath evaluates.
  *
- * The numbers of fontoxpath are binary: 0.1 + 0.2 is not 0.3. So the compiled expressions round each result of arithmetic by
- * the functions here to 15 digits, which is exact for amounts below ten billions with four decimals.
+ * The numbers of fontoxpath are binary: 0.1 + 0.2 is not 0.3. So the compiled expressions call the functions here, which round
+ * each result of arithmetic to 15 digits. That is exact for amounts below ten billion with four decimals.
  */
 /// <reference path="./fontoxpath.d.ts" />
 import {
@@ -18,10 +18,10 @@ import { type Finding, MAX_FINDINGS, shortened } from "./finding.ts";
 import { EXPRESSION_FUNCTIONS, type Rule, type RuleSet, type RuleTest } from "./rule-set.ts";
 
 const SCHEMA_TYPES = "http://www.w3.org/2001/XMLSchema";
-/** As many decimal digits as each binary number of 64 bits keeps. */
+/** The decimal digits that a 64-bit binary number always keeps. */
 const EXACT_DIGITS = 15;
 
-/** Without it an array of JavaScript would be an array of XPath, which is one value. */
+/** Makes a sequence of a JavaScript array, which would otherwise become an XPath array: a single value. */
 const sequence = createTypedValueFactory("item()*");
 
 const exact = (value: number) => Number(value.toPrecision(EXACT_DIGITS));
@@ -103,7 +103,7 @@ function messageOf({ message }: RuleTest, node: Node, variables: Variables, eval
     .trim();
 }
 
-/** As `/rsm:CrossIndustryInvoice/…/ram:LineTotalAmount`, with numbers where an element has siblings of its name. */
+/** A path such as `/rsm:CrossIndustryInvoice/…/ram:LineTotalAmount`, with numbers if an element has siblings of the same name. */
 function placeOf(node: Node): string {
   const steps: string[] = [];
   for (let current: Node | null = node; current !== null && current.parentNode !== null; current = current.parentNode) {

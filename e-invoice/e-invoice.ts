@@ -1,5 +1,5 @@
 /**
- * Finishes e-invoices: checks the invoice that is attached to a PDF/A-3 as XML, and adds the metadata that make the PDF a
+ * Finishes e-invoices: checks the invoice that is attached to a PDF/A-3 as XML, and adds the metadata that makes the PDF a
  * Factur-X, ZUGFeRD or XRechnung file (docs/e-invoices.md). Nothing is sent anywhere.
  */
 import { findAttachment } from "./attachment.ts";
@@ -14,7 +14,7 @@ export type { Finding } from "./finding.ts";
 export type { EInvoiceFormat, ProfileName } from "./profiles.ts";
 
 export interface FinishOptions {
-  /** `factur-x` is also ZUGFeRD: they are the same. */
+  /** `factur-x` is also for ZUGFeRD, which is the same. */
   readonly format: EInvoiceFormat;
   /** The profile that the XML must have; by default any of the format. */
   readonly profile?: ProfileName;
@@ -23,7 +23,7 @@ export interface FinishOptions {
 export type FinishedEInvoice =
   | {
       readonly ok: true;
-      /** The PDF as it was, with an update behind it. */
+      /** The original PDF, with an update appended. */
       readonly pdf: Uint8Array<ArrayBuffer>;
       readonly profile: ProfileName;
       /** What a receiver may object to. */
@@ -35,9 +35,9 @@ export type FinishedEInvoice =
       readonly findings: readonly Finding[];
     };
 
-/** As much as a program can be expected to hold several times. */
+/** A program can be expected to hold a file of this size several times. */
 const MAX_PDF_BYTES = 256 * 1024 ** 2;
-/** XMP of Typst has four kilobytes. */
+/** The XMP metadata that Typst writes takes about four kilobytes. */
 const MAX_METADATA_BYTES = 1024 ** 2;
 
 /**
@@ -75,7 +75,7 @@ async function finish(
     return refused("pdf-a-3", "metadata", `The PDF ${claim}. Render it with the standard a-3b, a-3u or a-3a.`);
   }
   if (metadata.isFinished)
-    return refused("finished-before", "metadata", "The PDF has the metadata of an e-invoice already.");
+    return refused("finished-before", "metadata", "The PDF already has the metadata of an e-invoice.");
 
   const attachment = findAttachment(file, format);
   if (!attachment.ok) return attachment;
@@ -102,7 +102,7 @@ async function finish(
   };
 }
 
-/** How the attachment must belong to the PDF. */
+/** Checks how the attachment is linked to the PDF. */
 function linkFindings(
   {
     name,
@@ -125,11 +125,11 @@ function linkFindings(
       errorAt("attachment-type", place, `Its media type is ${mediaType ?? "missing"}; it must be text/xml.`),
     );
   }
-  if (!isAssociated) findings.push(errorAt("attachment-link", place, "It does not belong to the document (/AF)."));
+  if (!isAssociated) findings.push(errorAt("attachment-link", place, "It is not associated with the document (/AF)."));
   return findings;
 }
 
-/** An identifier of the changed file, the same for the same file: like those of Typst, 16 bytes in Base64. */
+/** The identifier of the changed file, always the same for the same file. Like those of Typst, it is 16 bytes in Base64. */
 async function identifierOf(pdf: Uint8Array): Promise<string> {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new Uint8Array(pdf)));
   return btoa(String.fromCharCode(...digest.subarray(0, 16)));

@@ -8,14 +8,14 @@ export interface Finding {
   readonly severity: "error" | "warning";
   /** Where: a path in the XML, or a part of the PDF. */
   readonly place: string;
-  /** A sentence. It may quote the invoice. */
+  /** A sentence, which may quote the invoice. */
   readonly message: string;
 }
 
-/** The most findings that one check returns: more do not help. */
+/** The most findings that one check returns. More would not help. */
 export const MAX_FINDINGS = 100;
 
-/** A message may quote a text of the invoice, which may have megabytes. */
+/** Longer messages are cut: they may quote a text of the invoice, which may have megabytes. */
 const MAX_MESSAGE_CHARACTERS = 1000;
 
 export function errorAt(rule: string, place: string, message: string): Finding {
@@ -26,7 +26,7 @@ export function shortened(message: string): string {
   return message.length <= MAX_MESSAGE_CHARACTERS ? message : `${message.slice(0, MAX_MESSAGE_CHARACTERS - 1)}…`;
 }
 
-/** A value that was made, or why it was not. */
+/** A value, or the findings that prevented it. */
 export type Outcome<Value> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly findings: readonly Finding[] };

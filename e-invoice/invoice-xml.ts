@@ -1,4 +1,4 @@
-/** Checks the XML of an invoice: that it is safe to read, of the wanted profile, and as schema and rules say. */
+/** Checks the XML of an invoice: whether it is safe to read, has the wanted profile, and follows schema and rules. */
 import type { Document } from "slimdom";
 import { ruleFindings } from "./business-rules.ts";
 import { errorAt, type Finding, failed, type Outcome } from "./finding.ts";
@@ -44,7 +44,7 @@ export function readInvoice(
   const profile = PROFILES.find((candidate) => candidate.guideline === guideline);
   if (profile === undefined) {
     const message =
-      guideline === "" ? "The XML names no guideline." : `The guideline ${guideline} is that of no profile.`;
+      guideline === "" ? "The XML names no guideline." : `The guideline ${guideline} belongs to no profile.`;
     return failed(errorAt("profile", GUIDELINE_PLACE, message));
   }
   if (profile.format !== format || (wanted !== null && profile.name !== wanted)) {
@@ -56,11 +56,11 @@ export function readInvoice(
   return { ok: true, value: { xml, document, profile } };
 }
 
-/** Checks an invoice against schema and rules of its profile. @returns errors and warnings; none if all is well */
+/** Checks an invoice against the schema and the rules of its profile. @returns errors and warnings, if any */
 export async function invoiceFindings({ xml, document, profile }: ReadInvoice): Promise<Finding[]> {
   const { default: schema } = await profile.schema();
   const invalid = schemaFindings(xml, schema);
-  // The rules take for granted what the schema says: where it does not hold, they would report mistakes that there are not.
+  // The rules rely on the schema: on XML that breaks it, they would report mistakes that do not exist.
   if (invalid.length > 0) return invalid;
   return (await profile.rules()).flatMap(({ default: rules }) => ruleFindings(document, rules));
 }

@@ -9,7 +9,7 @@ const EXTENSION = "http://www.aiim.org/pdfa/ns/extension/";
 const MEDIA_MANAGEMENT = "http://ns.adobe.com/xap/1.0/mm/";
 const FACTUR_X = "urn:factur-x:pdfa:CrossIndustryDocument:invoice:1p0#";
 
-/** What PDF/A wants to know of each property that it does not know: its name, and what it is. */
+/** The description that PDF/A requires of each property outside its own schemas: the name, and what the property means. */
 const PROPERTIES = {
   DocumentFileName: "name of the embedded XML invoice file",
   DocumentType: "INVOICE",
@@ -20,13 +20,13 @@ const PROPERTIES = {
 export interface Metadata {
   /** Part and conformance of PDF/A, as `3B`; null if it claims none. */
   readonly pdfA: string | null;
-  /** Whether it has metadata of an e-invoice already. */
+  /** Whether it already has the metadata of an e-invoice. */
   readonly isFinished: boolean;
-  /** The packet with those of this invoice added, and the identifier of the changed file. */
+  /** The packet with the metadata of this invoice and the identifier of the changed file. */
   readonly finished: (profile: Profile, attachment: string, instanceId: string) => Uint8Array;
 }
 
-/** Reads a packet; null if it is no XMP. */
+/** Reads a packet; null if it is not XMP. */
 export function readMetadata(packet: Uint8Array): Metadata | null {
   const document = parsed(packet);
   const rdf = document?.getElementsByTagNameNS(RDF, "RDF")[0];
@@ -66,7 +66,7 @@ function addInvoice(document: Document, rdf: Element, { name, version }: Profile
   const members = Object.entries(values).map(([member, value]) => `<fx:${member}>${value}</fx:${member}>`);
   const invoice = `<rdf:Description rdf:about="" xmlns:fx="${FACTUR_X}">${members.join("")}</rdf:Description>`;
   rdf.append(imported(document, invoice));
-  // A property may be there only once, so the schema joins those that the file describes already.
+  // A property may occur only once, so the schema is added to those that the file already describes.
   const [schemas] = rdf.getElementsByTagNameNS(EXTENSION, "schemas");
   const bag = schemas?.children.find((child) => child.namespaceURI === RDF && child.localName === "Bag");
   if (bag !== undefined) bag.append(imported(document, SCHEMA));

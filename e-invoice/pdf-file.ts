@@ -1,9 +1,9 @@
 /**
- * Reads as much of a PDF as an e-invoice needs, and appends changed objects to it (ISO 32000-1, 7.5.6): what was there stays
- * as it is, byte by byte.
+ * Reads as much of a PDF as an e-invoice needs, and appends changed objects to it (ISO 32000-1, 7.5.6). The bytes before them
+ * stay unchanged.
  *
- * It reads files with tables of cross-references, as Typst writes them, and refuses what it does not know: streams of
- * cross-references, encryption, filters other than Flate. Nothing is repaired.
+ * It reads files with cross-reference tables, as Typst writes them, and refuses what it does not support: cross-reference
+ * streams, encryption, filters other than Flate. Nothing is repaired.
  */
 import { Unzlib } from "fflate";
 import {
@@ -17,17 +17,17 @@ import {
   written,
 } from "./pdf-syntax.ts";
 
-/** Updates of a file, one after another. */
+/** The most updates that a file may have. */
 const MAX_UPDATES = 32;
-/** In all tables together: far more than a document with an invoice has. */
+/** For all tables together. A document with an invoice has far fewer. */
 const MAX_OBJECTS = 1_000_000;
-/** Far more than a dictionary or array of any file that is finished here: contents of pages are in streams. */
+/** Far more than any dictionary or array needs in the files that are finished here: the contents of pages are in streams. */
 const MAX_OBJECT_BYTES = 1024 ** 2;
-/** All objects together, each as often as it is read: a file can refer to a large one a million times. */
+/** For all objects together, each counted as often as it is read: a file can refer to a large object a million times. */
 const MAX_READ_BYTES = 32 * 1024 ** 2;
 /** `%%EOF` and the offset before it are in the last kilobyte. */
 const TAIL_BYTES = 1024;
-/** Small pieces, because Flate makes up to a thousand bytes of each before they can be counted. */
+/** Pieces are small, because Flate expands them up to a thousand times before the bytes can be counted. */
 const PIECE_BYTES = 16_384;
 
 export interface PdfStream {
@@ -52,7 +52,7 @@ export class PdfFile {
   /** @throws PdfSyntaxError */
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
-    if (String.fromCharCode(...bytes.subarray(0, 5)) !== "%PDF-") unreadable("The file is no PDF.");
+    if (String.fromCharCode(...bytes.subarray(0, 5)) !== "%PDF-") unreadable("The file is not a PDF.");
     this.#startOfTable = startOfTable(bytes);
     const { trailer, offsets } = readTables(bytes, this.#startOfTable);
     if (trailer.has("Encrypt")) throw new PdfSyntaxError("The file is encrypted.");
@@ -74,19 +74,19 @@ export class PdfFile {
     return Array.isArray(resolved) ? resolved : null;
   }
 
-  /** What a reference refers to; a value itself. A reference to nothing is null. */
+  /** Follows a reference; any other value is returned. A reference to nothing is null. */
   resolve(value: PdfValue | undefined): PdfValue {
     if (!(value instanceof PdfReference)) return value ?? null;
     const cursor = this.#open(value);
     const resolved = cursor === null ? null : this.#valueAt(cursor);
-    // An object is never a mere reference, so there are no chains and no circles of them.
+    // An object must not be only a reference, so references cannot form chains or circles.
     return resolved instanceof PdfReference ? unreadable("An object is only a reference.") : resolved;
   }
 
   /**
-   * The decoded content of a stream; null if the value refers to none.
+   * The decoded content of a stream; null if the value does not refer to a stream.
    *
-   * @throws PdfSyntaxError if it is larger than that, or encoded in another way than by Flate
+   * @throws PdfSyntaxError if it is larger than `maxBytes`, or encoded by anything other than Flate
    */
   stream(value: PdfValue | undefined, maxBytes: number): PdfStream | null {
     const cursor = value instanceof PdfReference ? this.#open(value) : null;
@@ -136,7 +136,7 @@ export class PdfFile {
     return value;
   }
 
-  /** The file with a stream changed, by an update behind it. @param id the identifier of the changed file */
+  /** The file with an appended update that changes a stream. @param id the identifier of the changed file */
   withChangedStream({ reference, dictionary, data }: ChangedStream, id: PdfArray): Uint8Array<ArrayBuffer> {
     const { number, generation } = reference;
     const entries = new Map<string, PdfValue>([...dictionary].filter(([key]) => key !== "Filter"));
@@ -152,7 +152,7 @@ export class PdfFile {
     const table = [
       "xref",
       `${number} 1`,
-      // Each line of a table has 20 bytes with its end.
+      // Each line of a table has 20 bytes, its line end included.
       `${String(offset).padStart(10, "0")} ${String(generation).padStart(5, "0")} n `,
       "trailer",
       written(trailer),
@@ -171,7 +171,7 @@ function objectCursor(bytes: Uint8Array, offset: number): PdfCursor {
 function startOfTable(bytes: Uint8Array): number {
   const tail = String.fromCharCode(...bytes.subarray(-TAIL_BYTES));
   const place = tail.lastIndexOf("startxref");
-  if (place < 0) return unreadable("The file has no end: it is cut off, or no PDF.");
+  if (place < 0) return unreadable("The file has no end: it is cut off, or not a PDF.");
   const cursor = new PdfCursor(bytes, Math.max(0, bytes.length - TAIL_BYTES) + place);
   cursor.expect("startxref");
   return cursor.integer();
@@ -183,16 +183,14 @@ function readTables(bytes: Uint8Array, start: number) {
   let newest: PdfDictionary | null = null;
   let objectsLeft = MAX_OBJECTS;
   for (let place: number | null = start; place !== null; ) {
-    if (seen.has(place) || seen.size >= MAX_UPDATES) return unreadable("The tables of cross-references have no end.");
+    if (seen.has(place) || seen.size >= MAX_UPDATES) return unreadable("The cross-reference tables have no end.");
     seen.add(place);
     const cursor = new PdfCursor(bytes, place);
-    if (!cursor.take("xref"))
-      return unreadable("The file has a stream of cross-references, which Typst does not write.");
+    if (!cursor.take("xref")) return unreadable("The file has a cross-reference stream, which Typst does not write.");
     while (!cursor.take("trailer")) objectsLeft -= readSection(cursor, objectsLeft, offsets);
     const trailer = objectCursor(bytes, cursor.offset).value();
     if (!(trailer instanceof Map)) return unreadable("The file has no trailer.");
-    if (trailer.has("XRefStm"))
-      return unreadable("The file has a stream of cross-references, which Typst does not write.");
+    if (trailer.has("XRefStm")) return unreadable("The file has a cross-reference stream, which Typst does not write.");
     newest ??= trailer;
     const previous = trailer.get("Prev");
     place = typeof previous === "number" ? previous : null;
@@ -200,7 +198,7 @@ function readTables(bytes: Uint8Array, start: number) {
   return { trailer: newest ?? unreadable("The file has no trailer."), offsets };
 }
 
-/** The newest table is read first, so an entry that is there already is newer. @returns how many entries it has */
+/** Reads a section of a table. The newest table comes first, so entries that exist already are newer. @returns the number of entries */
 function readSection(
   cursor: PdfCursor,
   maxEntries: number,
@@ -214,7 +212,7 @@ function readSection(
     const generation = cursor.integer();
     const isUsed = cursor.take("n");
     if (!isUsed) cursor.expect("f");
-    // A removed object must hide an older one of its number: no generation is negative.
+    // A removed object must hide an older one with its number. No real generation is negative.
     if (!offsets.has(number)) offsets.set(number, { offset, generation: isUsed ? generation : -1 });
   }
   return count;
@@ -222,7 +220,7 @@ function readSection(
 
 function decoded(raw: Uint8Array, filter: string | null, maxBytes: number): Uint8Array {
   if (filter === null) return raw.length <= maxBytes ? raw : unreadable(`A stream has more than ${maxBytes} bytes.`);
-  if (filter !== "FlateDecode") return unreadable("A stream is not encoded by Flate.");
+  if (filter !== "FlateDecode") return unreadable("A stream is encoded by a filter other than Flate.");
   const pieces: Uint8Array[] = [];
   let size = 0;
   const inflater = new Unzlib((piece) => {

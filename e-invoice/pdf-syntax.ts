@@ -28,25 +28,25 @@ export class PdfReference {
   }
 }
 
-/** A file that is not built as PDF says, or in a way that this reader does not know. */
+/** A file that breaks the syntax of PDF, or uses a part of it that this reader does not support. */
 export class PdfSyntaxError extends Error {}
 
-/** Far deeper than any writer nests. */
+/** Far deeper than the files of any program nest. */
 const MAX_DEPTH = 64;
-/** Longer than any string that is read here: names of files, identifiers. Contents of pages are never read. */
+/** Far longer than the strings that are read here: file names and identifiers. The contents of pages are never read. */
 const MAX_TOKEN_BYTES = 1_000_000;
 
 const WHITE_SPACE = new Set([0x00, 0x09, 0x0a, 0x0c, 0x0d, 0x20]);
 const DELIMITERS = new Set([..."()<>[]{}/%"].map((character) => character.charCodeAt(0)));
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t", b: "\b", f: "\f" };
 
-/** Reads values one after another, from an offset. */
+/** Reads one value after another, starting at an offset. */
 export class PdfCursor {
   readonly #bytes: Uint8Array;
   offset: number;
 
   constructor(bytes: Uint8Array, offset: number) {
-    if (offset < 0 || offset >= bytes.length) throw new PdfSyntaxError("An offset points outside of the file.");
+    if (offset < 0 || offset >= bytes.length) throw new PdfSyntaxError("An offset points outside the file.");
     this.#bytes = bytes;
     this.offset = offset;
   }
@@ -118,7 +118,7 @@ export class PdfCursor {
     return items;
   }
 
-  /** `12 0 R`: only the last of three words tells it from a number. */
+  /** Reads a reference such as `12 0 R`. Only its third word distinguishes it from a number. */
   #reference(number: number): PdfReference | null {
     const after = this.offset;
     if (Number.isSafeInteger(number) && number > 0) {
@@ -193,7 +193,7 @@ export class PdfCursor {
 
   #next(): string {
     const character = this.#peek();
-    if (character === "") throw new PdfSyntaxError("The file ends inside of a string.");
+    if (character === "") throw new PdfSyntaxError("The file ends inside a string.");
     this.offset++;
     return character;
   }
@@ -207,7 +207,7 @@ export class PdfCursor {
   }
 }
 
-/** A value as text of a PDF, one character for each byte. */
+/** A value as PDF text, one character for each byte. */
 export function written(value: PdfValue): string {
   if (value instanceof PdfName) return `/${value.name.replaceAll(/[^!-~]|[#()<>[\]{}/%]/g, escapedInName)}`;
   if (value instanceof PdfString) return `<${value.bytes.replaceAll(/./gs, hexadecimal)}>`;

@@ -1,38 +1,38 @@
-/** The profiles of Factur-X and ZUGFeRD, and what each asks of the XML and of the PDF. */
+/** The profiles of Factur-X, ZUGFeRD and XRechnung, and what each requires of the XML and of the PDF. */
 import type { RuleSet } from "./rule-set.ts";
 import type { SchemaFiles } from "./schema.ts";
 
-/** What a file can be finished as. */
+/** The formats that a file can be finished as. */
 export type EInvoiceFormat = "factur-x" | "xrechnung";
 
-/** A profile, as it stands in the metadata of a PDF. */
+/** A profile, as named in the metadata of a PDF. */
 export type ProfileName = "MINIMUM" | "BASIC WL" | "BASIC" | "EN 16931" | "EXTENDED" | "XRECHNUNG";
 
 export interface Profile {
   readonly name: ProfileName;
   readonly format: EInvoiceFormat;
-  /** What the XML names in its guideline parameter. */
+  /** The guideline that the XML names. */
   readonly guideline: string;
-  /** The attachment's relationships that receivers accept. */
+  /** The relationships of the attachment that receivers accept. */
   readonly relationships: readonly string[];
-  /** For `fx:Version`: of Factur-X's XML, or of XRechnung. */
+  /** The value of `fx:Version`: the version of Factur-X's XML, or of XRechnung. */
   readonly version: string;
   readonly schema: () => Promise<{ readonly default: SchemaFiles }>;
   readonly rules: () => Promise<readonly { readonly default: RuleSet }[]>;
 }
 
-/** What the attachment must be called. */
+/** The required name of the attachment. */
 export const ATTACHMENT_NAMES: Readonly<Record<EInvoiceFormat, string>> = {
   "factur-x": "factur-x.xml",
   xrechnung: "xrechnung.xml",
 };
 
-/** Without lines of the invoice the XML is no invoice by itself, so it is only data of the PDF. */
+/** XML without invoice lines is not an invoice by itself, so it is only data of the PDF. */
 const ONLY_DATA = ["Data"];
-/** Germany wants Alternative. France also takes the others. */
+/** Germany requires Alternative. France also accepts the others. */
 const ALTERNATIVE = ["Alternative", "Source", "Data"];
 
-/** The published rules of MINIMUM compare no amounts. This is BR-CO-15 of EN 16931, which has the same three. */
+/** The published rules of MINIMUM compare no amounts. This is BR-CO-15 of EN 16931, whose three amounts MINIMUM has too. */
 const TOTAL_OF_MINIMUM: RuleSet = {
   namespaces: { ram: "urn:un:unece:uncefact:data:standard:ReusableAggregateBusinessInformationEntity:100" },
   variables: [],

@@ -6,13 +6,13 @@ export const EXPRESSION_FUNCTIONS = "https://schemas.invalid/functions";
 export interface RuleSet {
   /** Prefix -> namespace, of all expressions. */
   readonly namespaces: Readonly<Record<string, string>>;
-  /** Name -> expression, evaluated once at the document. Each may use those before it. */
+  /** Name -> expression, evaluated once at the document. Each may use the variables before it. */
   readonly variables: readonly (readonly string[])[];
   /** A module of XQuery with the functions of the rules, under the prefix `u`. */
   readonly functions?: string;
   /** Number of a code list -> its codes. */
   readonly codes?: Readonly<Record<string, readonly string[]>>;
-  /** In each pattern, a node is judged by the first rule whose context has it. */
+  /** In each pattern, a node is judged by the first rule whose context selects it. */
   readonly patterns: readonly (readonly Rule[])[];
 }
 
@@ -30,6 +30,6 @@ export interface RuleTest {
   readonly test: string;
   readonly report?: boolean;
   readonly warning?: boolean;
-  /** Words, or words with expressions in between: at the odd places. */
+  /** Text; or texts and expressions in turn, with the expressions at the odd indexes. */
   readonly message: string | readonly string[];
 }

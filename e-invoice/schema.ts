@@ -15,24 +15,24 @@ export interface SchemaFiles {
   readonly files: Readonly<Record<string, string | undefined>>;
 }
 
-/** No host has this name: libxml2 asks us for each of its files, and loads nothing else. */
+/** No host has this name. libxml2 asks this module for each file of a schema, and loads nothing else. */
 const BASE = "https://schemas.invalid/";
-/** Those of about 4,000 lines. The rules compare lines with each other, so more would take them minutes. */
+/** Enough for an invoice of about 4,000 lines. The rules compare lines with each other, so more would take minutes. */
 const MAX_NODES = 200_000;
-/** Far more than an element of an invoice has. Each is compared with the others. */
+/** Far more than an element of an invoice has. Each attribute is compared with all others. */
 const MAX_ATTRIBUTES = 64;
 /** Nothing is loaded over a network, and no entity is replaced. */
 const OPTIONS = ParseOption.XML_PARSE_NONET | ParseOption.XML_PARSE_NO_XXE;
 
 const registered = new Set<string>();
 
-/** @returns why the text is no XML, or too large; none if it is */
+/** @returns why the text is not XML, or too large; empty if it is fine */
 export function syntaxFindings(xml: string): Finding[] {
   try {
     const document = XmlDocument.fromString(xml, { option: OPTIONS });
     try {
       const isTooLarge = document.eval(`count(//node()) > ${MAX_NODES} or //*[count(@*) > ${MAX_ATTRIBUTES}]`);
-      const message = `The XML has more than ${MAX_NODES} nodes, or ${MAX_ATTRIBUTES} attributes at an element.`;
+      const message = `The XML has more than ${MAX_NODES} nodes, or ${MAX_ATTRIBUTES} attributes in an element.`;
       return isTooLarge === true ? [errorAt("xml-size", "XML", message)] : [];
     } finally {
       document.dispose();
@@ -89,7 +89,7 @@ function findingsOf(error: unknown, rule: string): Finding[] {
   return details.slice(0, MAX_FINDINGS).map(({ line, message }) => errorAt(rule, `line ${line}`, sentence(message)));
 }
 
-/** libxml2 writes each namespace before its name; the prefixes of the standard are known to everyone who reads one. */
+/** A message of libxml2 without the namespaces that it puts before names: the names of the standard are enough for readers. */
 function sentence(message: string): string {
   return message
     .replaceAll(/\{urn:un:unece:uncefact:data:standard:[^}]*\}/g, "")

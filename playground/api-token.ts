@@ -1,19 +1,18 @@
 /**
- * The API token of the tab: kept in its session storage alone, so that it is gone with the tab.
+ * The API token of the tab, kept only in its session storage, so that it is gone when the tab is closed.
  */
 import { readStored, writeStored } from "./browser-storage.ts";
 import { byId } from "./elements.ts";
 
 const STORAGE_KEY = "api-token";
 
-/** `npm start` prints a link with the token in its fragment, which browsers never send. */
+/** `npm start` prints a link with the token in the fragment, which browsers never send. */
 const FRAGMENT = /^#token=(.+)$/;
 
-/** What is known about the token. */
 export type TokenState = "not set" | "set" | "rejected";
 
 /**
- * Connects the dialog of the token.
+ * Connects the token dialog.
  *
  * @param onChange called when the token has changed
  */
@@ -61,7 +60,7 @@ export function readToken(): string {
   return readStored("session", STORAGE_KEY) ?? "";
 }
 
-/** Moves a token from the fragment of the address into the session, so that it is not copied with the address. */
+/** Moves a token from the fragment of the URL into the session storage, so that it is not copied with the URL. */
 function adoptFragment(): boolean {
   const [, token] = FRAGMENT.exec(location.hash) ?? [];
   if (token === undefined) return false;

@@ -1,6 +1,6 @@
-/** Small texts that the browser keeps for the page. Where it keeps none, they last as long as the page. */
+/** Small texts that the browser keeps for the page. If it keeps nothing, they last as long as the page. */
 
-/** `session`: until the tab is closed. `local`: from then on. */
+/** `session`: until the tab is closed. `local`: for later tabs too. */
 export type StorageKind = "session" | "local";
 
 const memory = new Map<string, string>();
@@ -24,7 +24,7 @@ export function writeStored(kind: StorageKind, key: string, text: string | null)
   }
 }
 
-/** @throws where the browser has none */
+/** @throws if the browser provides no storage */
 function storageOf(kind: StorageKind): Storage {
   return kind === "session" ? sessionStorage : localStorage;
 }

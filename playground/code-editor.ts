@@ -1,6 +1,6 @@
 /**
- * The editors: CodeMirror within a shadow root, because only there it adopts its style sheets instead of inserting `<style>`,
- * which the page's policy forbids.
+ * The editors: CodeMirror in a shadow root. Only there does it adopt style sheets instead of inserting `<style>`, which the page's
+ * policy forbids.
  */
 import {
   autocompletion,
@@ -32,28 +32,28 @@ export interface CodeEditor {
   /** Shows another text. `onChange` is not called. */
   replace(text: string): void;
   focus(): void;
-  /** Moves the cursor there, and the focus. */
+  /** Moves the cursor and the focus to an offset. */
   goTo(offset: number): void;
   /** Shows a message as the editor's description, and marks a range of the text if one is given. */
   mark(message: string | null, range: { readonly from: number; readonly to: number } | null): void;
-  /** Changes its name for screen readers and its language. */
+  /** Changes the editor's name for screen readers, and its language. */
   describe(label: string, language: Extension): void;
   destroy(): void;
 }
 
 export interface CodeEditorOptions {
-  /** Its name for screen readers. */
+  /** The editor's name for screen readers. */
   readonly label: string;
   readonly language: Extension;
   readonly completions?: readonly CompletionSource[];
-  /** Called with the text after every change that somebody makes. */
+  /** Called with the text after every change by the user. */
   readonly onChange: (text: string) => void;
 }
 
 /** Puts an editor into `host`. */
 export function createCodeEditor(host: HTMLElement, options: CodeEditorOptions): CodeEditor {
   const root = host.attachShadow({ mode: "open", delegatesFocus: true });
-  // A description must be in the same tree as what it describes.
+  // A description must be in the same tree as the element that it describes.
   const description = make("p", { id: "description", hidden: "" });
   const frame = make("div", { class: "frame" });
   const sheet = new CSSStyleSheet();
@@ -77,7 +77,7 @@ export function createCodeEditor(host: HTMLElement, options: CodeEditorOptions):
     });
   const textOf = ({ doc }: EditorState) => doc.sliceString(0, doc.length, lineEnd);
   let hasDialog = false;
-  /** Gives the focus back when a dialog closes, before the next key: CodeMirror's own way back does not know shadow roots. */
+  /** Returns the focus when a dialog closes, before the next key. CodeMirror's own code for that does not support shadow roots. */
   const focusAfterDialog = (view: EditorView) => {
     const hadDialog = hasDialog;
     hasDialog = view.dom.querySelector(".cm-dialog") !== null;
@@ -99,12 +99,12 @@ export function createCodeEditor(host: HTMLElement, options: CodeEditorOptions):
     autocompletion({ override: [...(options.completions ?? [])], icons: false }),
     EditorView.lineWrapping,
     keymap.of([
-      // As in other editors; F3 finds the next match.
+      // As in other editors. F3 still finds the next match.
       { key: "Ctrl-g", run: gotoLine, preventDefault: true },
       ...closeBracketsKeymap,
       ...completionKeymap,
       ...searchKeymap,
-      // Not Tab, by which keyboards leave the editor; not Mod-Enter either, which renders.
+      // Without Tab, which leaves the editor, and without Mod-Enter, which renders.
       ...defaultKeymap.filter(({ key }) => key !== "Mod-Enter"),
       ...historyKeymap,
     ]),
@@ -119,7 +119,7 @@ export function createCodeEditor(host: HTMLElement, options: CodeEditorOptions):
     }),
   ];
   const view = new EditorView({ root, parent: frame, state: EditorState.create({ extensions: extensions() }) });
-  // The search panel reads its fields when a key is released: not what is pasted by mouse or comes from an input method.
+  // The search panel reads its fields only when a key is released, so it misses text pasted by mouse or from an input method.
   root.addEventListener("input", ({ target }) => {
     if (target instanceof Element && target.closest(".cm-search") !== null) target.dispatchEvent(new Event("change"));
   });
@@ -131,7 +131,7 @@ export function createCodeEditor(host: HTMLElement, options: CodeEditorOptions):
     replace: (text) => {
       hasError = false;
       description.textContent = "";
-      // CodeMirror itself has one kind of line ends.
+      // CodeMirror itself has only one kind of line end.
       lineEnd = text.includes("\r\n") && !/(?<!\r)\n/.test(text) ? "\r\n" : "\n";
       // A new state, so that "undo" does not lead into the previous document.
       view.setState(EditorState.create({ doc: text, extensions: extensions() }));
@@ -167,8 +167,8 @@ export function createCodeEditor(host: HTMLElement, options: CodeEditorOptions):
 }
 
 /**
- * Replaces a selection itself. Chromium would give what is typed over it the style of what was there, in an attribute that the page's policy
- * stops and reports.
+ * Replaces a selection by what is typed over it. Chromium would give the new text the style of the old one, in an attribute that
+ * the page's policy blocks and reports.
  */
 const typingOverSelection = EditorView.domEventHandlers({
   beforeinput: (event, view) => {
@@ -177,12 +177,12 @@ const typingOverSelection = EditorView.domEventHandlers({
     const { from, to } = view.state.selection.main;
     const insert = () => view.state.update(view.state.replaceSelection(text), { userEvent: "input.type" });
     event.preventDefault();
-    // As CodeMirror does with what it reads from the page: brackets, for one, are put around the selection.
+    // As CodeMirror does with input that it reads from the page: brackets, for example, are put around the selection.
     const isHandled = view.state.facet(EditorView.inputHandler).some((handle) => handle(view, from, to, text, insert));
     if (!isHandled) view.dispatch(insert());
     return true;
   },
-  // The events of an input method cannot be prevented, so it begins without a selection.
+  // The events of an input method cannot be prevented, so the selection is removed before it begins.
   compositionstart: (_event, view) => {
     if (!view.state.selection.main.empty)
       view.dispatch(view.state.replaceSelection(""), { userEvent: "delete.selection" });
@@ -190,7 +190,7 @@ const typingOverSelection = EditorView.domEventHandlers({
   },
 });
 
-/** The range within the text, not empty unless the text is. */
+/** The range, limited to the text; it is empty only if the text is. */
 function clamped({ from, to }: { readonly from: number; readonly to: number }, length: number) {
   const start = Math.max(0, Math.min(from, length - 1));
   return { from: start, to: Math.max(Math.min(to, length), Math.min(start + 1, length)) };

@@ -1,4 +1,4 @@
-/** What Typst code can be completed by: the members of the data, and the names of the files within strings. */
+/** Completions in Typst code: members of the data and, within strings, names of files. */
 import type { Completion, CompletionContext, CompletionResult, CompletionSource } from "@codemirror/autocomplete";
 import type { Draft } from "./draft.ts";
 
@@ -6,9 +6,9 @@ import type { Draft } from "./draft.ts";
 const CHAIN =
   /(?<![\w.-])([\p{L}_][\p{L}\p{N}_-]*)((?:\.[\p{L}_][\p{L}\p{N}_-]*(?:\([^()\n]*\))?)*)\.([\p{L}\p{N}_-]*)$/u;
 const IDENTIFIER = /^[\p{L}_][\p{L}\p{N}_-]*$/u;
-/** Of an array, these give an element. */
+/** Methods that return an element of an array. */
 const ELEMENT_METHODS = new Set(["at", "first", "last", "find"]);
-/** An array is as long as people like; its elements are mostly of one form. */
+/** Arrays can be long, but most have elements of the same form. */
 const MAX_ELEMENTS = 100;
 const MAX_CHAIN_CODE_UNITS = 500;
 
@@ -29,7 +29,7 @@ export function completeMember(context: CompletionContext, { data }: Pick<Draft,
   return options.length === 0 ? null : { from: context.pos - typed.length, options, validFor: /^[\p{L}\p{N}_-]*$/u };
 }
 
-/** The last `for x in data.items` or `data.items.map(x => …)` before the cursor, as a path of its elements. */
+/** The last `for x in data.items` or `data.items.map(x => …)` before the cursor, as a path to the elements. */
 function pathOfVariable(before: string, name: string, chain: string): string | null {
   const escaped = name.replace(/[^\p{L}\p{N}_]/gu, "\\$&");
   const members = "data((?:\\.[\\p{L}_][\\p{L}\\p{N}_-]*(?:\\([^()\\n]*\\))?)*?)";
@@ -56,7 +56,7 @@ function membersAt(data: unknown, path: string): Completion[] {
   for (const value of values) {
     if (typeof value !== "object" || value === null || Array.isArray(value)) continue;
     for (const [name, member] of Object.entries(value)) {
-      // Others are read by `at("…")`.
+      // Other names have to be read by `at("…")`.
       if (IDENTIFIER.test(name)) options.set(name, { label: name, type: "property", detail: kindOf(member) });
     }
   }
@@ -75,7 +75,7 @@ function kindOf(value: unknown): string {
   return typeof value === "object" ? "dictionary" : typeof value;
 }
 
-/** The data is parsed again when it has changed. While it is not JSON, its last form counts. */
+/** The data is parsed again only when it has changed. While it is not JSON, the last valid value is used. */
 let last: { readonly text: string; readonly value: unknown } = { text: "", value: undefined };
 
 function parsed(text: string): unknown {
@@ -100,7 +100,7 @@ export function completeFile(
   const opening = quotes.at(-1);
   if (opening === undefined || quotes.length % 2 === 0) return null;
   const typed = before.slice(opening.index + 1);
-  // A quote in markup opens nothing: people write sentences there.
+  // In markup, a quote does not open a string, so this is probably a sentence.
   if (/[\s,;]/.test(typed)) return null;
   const options = files
     .filter(({ key }) => key !== ownKey)
@@ -111,7 +111,7 @@ export function completeFile(
   return { from: context.pos - typed.length, options, validFor: /^[^"\s,;]*$/ };
 }
 
-/** How a file is named in another: relative to that one's folder. */
+/** The path of one file as another one names it: relative to the folder of the other. */
 export function relativePath(fromKey: string, toKey: string): string {
   const from = fromKey.split("/").slice(0, -1);
   const to = toKey.split("/");

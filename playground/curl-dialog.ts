@@ -1,11 +1,11 @@
-/** The dialog that shows the request as a command. */
+/** The dialog that shows the request as a curl command. */
 import { BODY_FILE_NAME, curlCommand, MAX_INLINE_BODY_CODE_UNITS } from "./curl.ts";
 import { type Draft, requestBody } from "./draft.ts";
 import { byId, saveFile } from "./elements.ts";
 
 const COPIED_MILLISECONDS = 2000;
 
-/** @param prepare the draft, or null if it is not valid, which the page then says */
+/** @param prepare returns the draft; or null, after the page has shown why it is not valid */
 export function connectCurlDialog(prepare: () => Draft | null): void {
   const dialog = byId("curl-dialog", HTMLDialogElement);
   const text = byId("curl-text", HTMLTextAreaElement);
@@ -40,7 +40,7 @@ export function connectCurlDialog(prepare: () => Draft | null): void {
       text.select();
       say("Press Ctrl+C");
     };
-    // There is no clipboard in insecure contexts, whatever the types say.
+    // Insecure contexts have no clipboard, although the types say otherwise.
     const clipboard: Clipboard | undefined = navigator.clipboard;
     if (clipboard === undefined) select();
     else clipboard.writeText(text.value).then(() => say("Copied"), select);

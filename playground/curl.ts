@@ -1,18 +1,18 @@
 /**
- * A request as a command for a shell. The token is a variable of the shell: it is in no text that is copied.
+ * A request as a shell command. The token is a shell variable, so that copied text never contains it.
  */
 import { API_TOKEN_HEADER } from "../protocol/headers.ts";
 
 /** No line of a JSON text can equal it. */
 const END_MARK = "END_OF_REQUEST";
 
-/** Longer bodies are sent from a file: people do not paste megabytes into a terminal. */
+/** Longer bodies are sent from a file, because nobody pastes megabytes into a terminal. */
 export const MAX_INLINE_BODY_CODE_UNITS = 8_000;
 
 /** The name of that file. */
 export const BODY_FILE_NAME = "request.json";
 
-/** The command that sends a body and saves the answer under `outputName`, which must need no quoting. */
+/** The command that sends a body and saves the answer as `outputName`, a name that needs no quoting. */
 export function curlCommand(origin: string, body: string, outputName: string): string {
   const isInline = body.length <= MAX_INLINE_BODY_CODE_UNITS;
   const lines = [

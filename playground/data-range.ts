@@ -1,4 +1,4 @@
-/** Where a value of `data` is in the editor's text. */
+/** Finds a value of `data` in the editor's text. */
 import { syntaxTree } from "@codemirror/language";
 import type { EditorState } from "@codemirror/state";
 import type { SyntaxNode } from "@lezer/common";
@@ -8,7 +8,7 @@ export interface TextRange {
   readonly to: number;
 }
 
-/** The range of the value at a path, or of the closest container of it that is found. */
+/** The range of the value at a path, or of the innermost container on that path that exists. */
 export function rangeOfPath(state: EditorState, path: readonly (string | number)[]): TextRange {
   let node: SyntaxNode = syntaxTree(state).topNode.firstChild ?? syntaxTree(state).topNode;
   for (const segment of path) {

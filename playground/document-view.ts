@@ -1,6 +1,6 @@
 /**
- * Shows a rendered file in place. It is shown as a picture, never as part of the page: an SVG is the work of a template, and only as
- * the source of an `<img>` it runs and loads nothing.
+ * Shows a rendered file in the page. An SVG is always shown as a picture, never as part of the page: it is the output of a template,
+ * and only as the source of an `<img>` can it neither run nor load anything.
  */
 import { unzipSync } from "fflate";
 import { sizeInWords } from "../client/size-in-words.ts";
@@ -10,11 +10,11 @@ import type { RenderedDocument } from "./service-call.ts";
 
 export class DocumentView {
   readonly #host = byId("result-document", HTMLElement);
-  /** Kept from one PDF to the next, with its place and zoom. */
+  /** The viewer is kept from one PDF to the next, with its position and zoom. */
   #pdf: PdfView | null = null;
-  /** Object URLs of what is shown, to be freed with it. */
+  /** Object URLs of the shown file, to be freed with it. */
   #urls: string[] = [];
-  /** Counts the files, so that one that is read slowly does not replace a newer one. */
+  /** Counts the files, so that a file that is read slowly does not replace a newer one. */
   #count = 0;
 
   get isEmpty(): boolean {
@@ -22,9 +22,9 @@ export class DocumentView {
   }
 
   /**
-   * Shows a file in place of the one before.
+   * Shows a file instead of the previous one.
    *
-   * @returns what there is to say about it ("3 pages"), empty if nothing; null if another one has taken its place meanwhile
+   * @returns a summary such as "3 pages", empty if there is none; null if another file has replaced this one meanwhile
    */
   async show({ bytes, mediaType, fileName }: RenderedDocument): Promise<string | null> {
     this.#count++;
@@ -64,7 +64,7 @@ export class DocumentView {
     }
   }
 
-  /** The entries of an archive as a list; one of them is shown. */
+  /** The entries of an archive as a list, with one of them shown. */
   #archive(bytes: Uint8Array): { readonly content: HTMLElement; readonly summary: string } {
     const entries = Object.entries(unzipSync(bytes));
     const preview = make("div", { class: "sheets" });
@@ -101,13 +101,14 @@ interface PdfParts {
 
 const PDF_VIEWER_ADDRESS = "/playground/pdf-viewer.js";
 let pdfParts: Promise<PdfParts> | undefined;
-/** Browsers remember that a module could not be loaded, so the next attempt has another address. */
+/** Browsers remember that a module could not be loaded, so the next attempt uses another URL. */
 let pdfFailures = 0;
 
 /**
- * Loads the viewer and the worker of pdf.js, which are there at once from then on.
+ * Loads the viewer and the worker of pdf.js, once for all PDFs.
  *
- * By addresses that the bundler leaves alone: they are bundles of their own. Both at the same time, because each takes seconds on a slow line.
+ * Both are separate bundles, with URLs that the bundler leaves alone. They are loaded at the same time, because each takes seconds
+ * on a slow line.
  */
 export async function loadPdfViewer(): Promise<PdfParts> {
   const address = pdfFailures === 0 ? PDF_VIEWER_ADDRESS : `${PDF_VIEWER_ADDRESS}?${pdfFailures}`;

@@ -1,14 +1,14 @@
 /**
- * Keeps the page's draft in this browser: it survives a reload and a closed tab. Each tab has a draft of its own: a tab that opens one that another tab
- * works on gets a copy, so that no tab overwrites the work of another. An example or a project does not overwrite a draft
- * either: it becomes the next one.
+ * Keeps the page's draft in this browser, so that it survives a reload and a closed tab. Each tab has its own draft: a tab that
+ * opens a draft on which another tab works gets a copy, so that no tab overwrites the work of another. An example or a project does
+ * not overwrite a draft either: it becomes a new one.
  */
 import { readStored, writeStored } from "./browser-storage.ts";
 import type { Draft } from "./draft.ts";
 import { draftsOfOtherTabs, takeDraft } from "./draft-lock.ts";
 import type { DraftStore } from "./draft-store.ts";
 import { type KeptDraft, KeptDrafts, MAX_KEPT_DRAFTS } from "./kept-drafts.ts";
-import { leaveUnsaved, takeUnsaved } from "./unsaved-texts.ts";
+import { leaveUnsaved, takeUnsaved } from "./unsaved-drafts.ts";
 
 export type KeepState =
   | { readonly kind: "nothing to keep" }
@@ -20,7 +20,7 @@ export type KeepState =
 /** A kept draft, and the tab that works on it. */
 export type ListedDraft = KeptDraft & { readonly openIn: "this tab" | "another tab" | null };
 
-/** How the page began. */
+/** What the page has restored. */
 export type Restored = "nothing" | "draft" | "copy";
 
 /** The id of the tab's draft, in its session storage. */
@@ -41,9 +41,9 @@ export class DraftKeeper {
   #id = newId();
   #state: KeepState = { kind: "nothing to keep" };
   #pending: ReturnType<typeof setTimeout> | undefined;
-  /** What the database has, or need not have. */
+  /** The draft that the database has, or that need not be saved. */
   #savedDraft: Draft;
-  /** Saves follow each other. */
+  /** Saves run one after the other. */
   #lastSave: Promise<void> = Promise.resolve();
 
   constructor(store: DraftStore, onState: (state: KeepState) => void) {
@@ -52,7 +52,7 @@ export class DraftKeeper {
     this.#onState = onState;
   }
 
-  /** Puts the kept draft into the store, and keeps it from then on. */
+  /** Puts the kept draft into the store, and keeps the store's draft from then on. */
   async start(): Promise<Restored> {
     this.#kept = await openWithin(OPEN_TIMEOUT_MILLISECONDS);
     const restored = this.#kept === null ? "nothing" : await this.#restore(this.#kept).catch(() => "nothing" as const);
@@ -75,14 +75,14 @@ export class DraftKeeper {
   }
 
   /**
-   * Shows another draft in place of the current one, which stays kept if it was edited.
+   * Shows another draft instead of the current one, which stays in the list if it was edited.
    *
-   * @returns a function that goes back
+   * @returns a function that undoes this
    */
   async begin(draft: Draft, { isEdited }: { readonly isEdited: boolean }): Promise<() => Promise<void>> {
     this.#saveNow();
     const previous = { id: this.#id, draft: this.#store.draft, isEdited: this.#store.isEdited };
-    // What nobody has changed is not worth a place in the list.
+    // An unchanged draft is not worth a place in the list.
     if (previous.isEdited) {
       await this.#use(newId());
       await this.#prune().catch(() => {});
@@ -92,7 +92,7 @@ export class DraftKeeper {
     return async () => {
       this.#saveNow();
       const abandoned = this.#id;
-      // Somebody has worked on what is taken back.
+      // The draft that the undo replaces has been edited.
       const isWorthKeeping = this.#store.draft !== draft;
       await this.#use(isWorthKeeping && abandoned === previous.id ? newId() : previous.id);
       this.#store.replace(previous.draft, previous);
@@ -101,7 +101,7 @@ export class DraftKeeper {
     };
   }
 
-  /** The drafts of this browser, that of this tab included. */
+  /** The drafts that this browser keeps, including this tab's. */
   async list(): Promise<readonly ListedDraft[]> {
     this.#saveNow();
     await this.#lastSave;
@@ -133,8 +133,8 @@ export class DraftKeeper {
     const ownId = readStored("session", STORAGE_KEY);
     let own: Draft | null = null;
     let hasRoom = true;
-    for (const { id, texts } of takeUnsaved()) {
-      const draft: Draft = { ...texts, files: (await kept.read(id))?.files ?? [] };
+    for (const { id, complete } of takeUnsaved()) {
+      const draft = complete(await kept.read(id));
       try {
         await kept.save(id, draft);
       } catch {
@@ -190,7 +190,7 @@ export class DraftKeeper {
     }
   }
 
-  /** Makes room for one more. */
+  /** Makes room for one more draft. */
   async #prune(): Promise<void> {
     const kept = (await this.#kept?.list()) ?? [];
     for (const { id } of kept.slice(MAX_KEPT_DRAFTS - 1)) await this.delete(id);
@@ -202,7 +202,7 @@ export class DraftKeeper {
   }
 }
 
-/** Null if there is no database, or none within the time. */
+/** Null if there is no database, or if it does not open in time. */
 async function openWithin(milliseconds: number): Promise<KeptDrafts | null> {
   const timeout = new Promise<null>((resolve) => setTimeout(() => resolve(null), milliseconds));
   return Promise.race([KeptDrafts.open().catch(() => null), timeout]);

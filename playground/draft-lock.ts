@@ -1,6 +1,6 @@
 /**
- * One tab works on a draft at a time: it holds a lock of the browser, which ends with the tab. Pages that come over plain HTTP from another
- * host have no locks; there, each tab works on a draft of its own.
+ * Only one tab works on a draft at a time: it holds a lock of the browser, which ends with the tab. Pages that are loaded over plain
+ * HTTP from another host have no locks: there, a tab keeps only its own draft, over a reload, and opens any other as a copy.
  */
 
 /** A tab that is reloaded may still hold the lock for a moment. */
@@ -8,7 +8,7 @@ const RELOAD_PATIENCE_MILLISECONDS = 1000;
 
 /** Takes a draft for as long as this tab lives. False if another tab has it. */
 export async function takeDraft(id: string, { isReload }: { readonly isReload: boolean }): Promise<boolean> {
-  // Not in insecure contexts, whatever the types say.
+  // Insecure contexts have no locks, although the types say otherwise.
   const locks: LockManager | undefined = navigator.locks;
   if (locks === undefined) return isReload;
   if (taken.has(id)) return true;
@@ -26,7 +26,7 @@ export async function takeDraft(id: string, { isReload }: { readonly isReload: b
   });
 }
 
-/** The ids of the drafts that other tabs have taken; none where there are no locks. */
+/** The ids of the drafts that other tabs have taken; empty if the browser has no locks. */
 export async function draftsOfOtherTabs(): Promise<ReadonlySet<string>> {
   const locks: LockManager | undefined = navigator.locks;
   const { held = [] } = (await locks?.query()) ?? {};

@@ -1,7 +1,7 @@
-/** The draft that the page shows: the one place that holds it. The panels edit it here, and follow it from here. */
+/** The single place that holds the draft of the page. The panels edit the draft here, and are notified of its changes. */
 import type { Draft } from "./draft.ts";
 
-/** `edit`: somebody changed a part of it. `replace`: another draft has taken its place. */
+/** `edit`: the user changed a part of the draft. `replace`: another draft has taken its place. */
 export type DraftChange = "edit" | "replace";
 
 export class DraftStore {
@@ -17,7 +17,7 @@ export class DraftStore {
     return this.#draft;
   }
 
-  /** Whether it holds work that exists nowhere else. */
+  /** Whether the draft holds work that exists nowhere else. */
   get isEdited(): boolean {
     return this.#isEdited;
   }

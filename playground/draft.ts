@@ -1,12 +1,12 @@
 /**
- * What people work on: the template, the data, the files and the output options, and the request that they make. Drafts and all that
- * is in them are values: an edit makes new ones, so that what has not changed is not encoded, validated or stored again.
+ * A draft: the template, the data, the files and the output options, from which the request is made. Drafts and their parts are
+ * immutable: an edit makes new ones, so that parts that have not changed are not encoded, validated or stored again.
  */
 import { SCHEMA_FILE } from "../data-schema/schema-file.ts";
 import type { OutputField, OutputFormat } from "../rules/output-options.ts";
 import type { Encoding } from "../rules/render-request.ts";
 
-/** The content of a file. Text if it can be edited as text. */
+/** The content of a file: a string if it can be edited as text, otherwise bytes. */
 export class FileContent {
   readonly value: string | Uint8Array<ArrayBuffer>;
   #encoded: string | undefined;
@@ -17,7 +17,7 @@ export class FileContent {
     this.value = value;
   }
 
-  /** Text where the bytes are UTF-8 and hold no NUL. A byte order mark stays a part of it. */
+  /** Text if the bytes are UTF-8 without NUL. A byte order mark stays part of the text. */
   static ofBytes(bytes: Uint8Array<ArrayBuffer>): FileContent {
     if (bytes.includes(0)) return new FileContent(bytes);
     try {
@@ -31,7 +31,7 @@ export class FileContent {
     return typeof this.value === "string" ? "text" : "base64";
   }
 
-  /** As a request holds it. */
+  /** The content as in a request: text, or Base64. */
   get encoded(): string {
     this.#encoded ??= typeof this.value === "string" ? this.value : this.value.toBase64();
     return this.#encoded;
@@ -83,8 +83,8 @@ export function draftFile(key: string, content: FileContent): DraftFile {
 }
 
 /**
- * The body of the request as text, so that `data` reaches the service as it was typed and no number is rounded. `data` must be one JSON
- * value, or it could close the object that it is put into.
+ * The body of the request as text, so that `data` reaches the service exactly as typed and no number is rounded. `data` must be a
+ * single JSON value, or it could close the object into which it is put.
  */
 export function requestBody(draft: Draft): string {
   const { source, data, output } = draft;
@@ -100,12 +100,12 @@ export function requestBody(draft: Draft): string {
   return `{${members.join(",")}}`;
 }
 
-/** The files that are sent: the schema of the data only if the template names it, as the command line does it. */
+/** The files that are sent. As in the command line, the schema of the data is one of them only if the template names it. */
 export function sentFiles({ source, files }: Draft): readonly DraftFile[] {
   return source.includes(SCHEMA_FILE) ? files : files.filter(({ key }) => key !== SCHEMA_FILE);
 }
 
-/** The same in UTF-8. What the files add is encoded once: it may be megabytes, and rendering goes on while people type. */
+/** The body in UTF-8. The files are encoded only once: they may have megabytes, and rendering goes on while people type. */
 export function requestBytes(draft: Draft): Uint8Array<ArrayBuffer> {
   const encoder = new TextEncoder();
   const rest = requestBody({ ...draft, files: [] });
@@ -137,7 +137,7 @@ export function outputJson({ format, members }: DraftOutput): string {
   return `{${options.map(([name, value]) => `"${name}":${value}`).join(",")}}`;
 }
 
-/** A name for a list of drafts: the first heading, or the first line that says something. */
+/** The title of a draft in the list: the first heading, or else the first line with text. */
 export function draftTitle({ source }: Pick<Draft, "source">): string {
   const lines = source.split("\n", 500).map((line) => line.trim());
   const heading = lines.find((line) => /^=+ /.test(line))?.replace(/^=+ /, "");

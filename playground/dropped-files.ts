@@ -1,4 +1,4 @@
-/** Files of this machine: chosen, or dropped, single or in folders. */
+/** Files from this machine, chosen or dropped, singly or in folders. */
 import type { Limits } from "../rules/limits.ts";
 import { folderOfArchive } from "./folder-archive.ts";
 import { belongsToProject, DATA_PATH, type FolderFile, SOURCE_PATH } from "./project-folder.ts";
@@ -9,14 +9,14 @@ export interface NamedFile {
   readonly file: File;
 }
 
-/** What somebody has added in one go. */
+/** The files that the user has added in one go. */
 export interface AddedFiles {
   /** Whether they are the contents of one folder, rather than single files. */
   readonly isFolder: boolean;
   readonly files: readonly NamedFile[];
 }
 
-/** Folders within folders are followed down to here. */
+/** Nested folders are read down to this depth. */
 const MAX_FOLDER_DEPTH = 16;
 
 /** The files of a file input. */
@@ -32,14 +32,14 @@ export function chosenFiles(files: Iterable<File>): AddedFiles {
 export async function droppedFiles(transfer: DataTransfer, maxFiles: number): Promise<AddedFiles> {
   const items = [...transfer.items];
   const entries = items.flatMap((item) => item.webkitGetAsEntry() ?? []);
-  // What another page or program hands over may be a file without an entry.
+  // A drop from another page or program may be a file without an entry.
   const found = items
     .filter((item) => item.webkitGetAsEntry() === null)
     .flatMap((item) => item.getAsFile() ?? [])
     .map((file): NamedFile => ({ path: file.name, file }));
   const isFolder = entries.length === 1 && found.length === 0 && entries[0]?.isDirectory === true;
   for (const entry of entries) {
-    // The contents of a single folder are the project; of several, each is a folder of it.
+    // A single folder is the project itself. If there are several entries, each keeps its name within the project.
     await collect(entry, isFolder ? "" : entry.name, MAX_FOLDER_DEPTH, maxFiles, found);
   }
   return { isFolder, files: found };
@@ -81,13 +81,13 @@ export interface ReadFiles {
   readonly skipped: readonly string[];
 }
 
-/** Reads what was added. A file over the limit is not read; an archive that was added alone is the folder that it holds. */
+/** Reads the added files. A file over the limit is not read. A single archive stands for the folder that it contains. */
 export async function readFiles({ isFolder, files }: AddedFiles, limits: Limits): Promise<ReadFiles> {
   const [first] = files;
   if (files.length === 1 && first !== undefined && /\.zip$/i.test(first.path)) return readArchive(first, limits);
   const read: FolderFile[] = [];
   const skipped: string[] = [];
-  // The template and the data of a folder are no entries of `files`.
+  // Template, data and options of a folder do not become entries of `files`.
   const maxFiles = limits.effective_max_files + 3;
   for (const { path, file } of files) {
     if (isFolder && !belongsToProject(path)) continue;

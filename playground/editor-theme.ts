@@ -1,4 +1,4 @@
-/** How the editors look. Colours come from the page by custom properties. */
+/** How the editors look. Their colours are custom properties of the page. */
 import { HighlightStyle } from "@codemirror/language";
 import { EditorView } from "@codemirror/view";
 import { tags } from "@lezer/highlight";

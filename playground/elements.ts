@@ -1,5 +1,5 @@
 /**
- * The elements of the page by their ids, and new ones. Text always becomes a text node: nothing is parsed as HTML.
+ * Finds elements of the page by their ids, and makes new ones. Text always becomes a text node: nothing is parsed as HTML.
  */
 
 /** The element of `index.html` with this id. A missing one is a bug in the page. */
@@ -32,7 +32,7 @@ export function makeButton(
   return button;
 }
 
-/** Offers what an object URL stands for as a download. */
+/** Offers the content of an object URL as a download. */
 export function saveFile(url: string, name: string): void {
   make("a", { href: url, download: name }).click();
 }

@@ -1,4 +1,4 @@
-/** What the file of an example holds. Its title is in the bundle of the page. */
+/** The content of an example's file. The title is in the bundle of the page. */
 export interface ExampleEntry {
   /** The body of the request. */
   readonly body: string;

@@ -1,4 +1,4 @@
-/** The examples of the project as drafts: each is a file with a request body, made from `examples/` when the page is built. */
+/** The examples of the project as drafts. Each is a file with a request body, made from `examples/` when the page is built. */
 import { SCHEMA_FILE } from "../data-schema/schema-file.ts";
 import { examplePath } from "../protocol/routes.ts";
 import { DEFAULT_LIMITS } from "../rules/limits.ts";
@@ -7,7 +7,7 @@ import { parseRenderRequest } from "../rules/render-request.ts";
 import { type Draft, type DraftOutput, draftFile, FileContent } from "./draft.ts";
 import type { ExampleEntry } from "./example-entry.ts";
 
-/** Fetches an example. @throws when it cannot be had */
+/** Fetches an example. @throws when it cannot be fetched */
 export async function fetchExample(name: string): Promise<ExampleEntry> {
   const answer = await fetch(examplePath(name));
   if (!answer.ok) throw new Error(`the example answered ${answer.status}`);
@@ -21,8 +21,8 @@ export function draftOfExample({ body, schema }: ExampleEntry): Draft {
 }
 
 /**
- * Takes a valid request body apart. `data` stays the text that it is: numbers keep their digits, and the editor shows it
- * as it was written.
+ * Makes a draft from a valid request body. `data` stays unchanged as text: numbers keep their digits, and the editor shows it as
+ * it was written.
  */
 export function draftOfBody(json: string): Draft {
   const body = new TextEncoder().encode(json);
@@ -42,7 +42,7 @@ export function draftOfBody(json: string): Draft {
   };
 }
 
-/** The options of a draft from an `output` as a JSON value. What it has of other members is left out. */
+/** The options of a draft from the JSON value of `output`. Unknown members are left out. */
 export function draftOutput(output: object): DraftOutput {
   const values: { readonly [name: string]: unknown } = { ...output };
   const members = OUTPUT_FIELDS.filter((name) => name !== "format" && values[name] !== undefined).map((name) => [

@@ -1,4 +1,4 @@
-/** The files that are open, each in a tab of its own: text in an editor, images as pictures. */
+/** The open files, each in its own tab: text in an editor, images as pictures. */
 
 import { type CodeEditor, createCodeEditor } from "./code-editor.ts";
 import { completionsFor } from "./completions.ts";
@@ -29,7 +29,7 @@ interface OpenFile {
 /**
  * Follows the store: a renamed file keeps its tab, a removed one loses it.
  *
- * @param host where the panels are put
+ * @param host receives the panels
  * @returns a function that shows a file
  */
 export function connectFileTabs(store: DraftStore, tabs: Tabs, host: HTMLElement): (file: DraftFile) => void {

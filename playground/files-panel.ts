@@ -1,4 +1,4 @@
-/** The panel of `files`: a list with a key for each, a drop zone and two pickers. */
+/** The panel of `files`: a list with the key of each file, a drop zone and two pickers. */
 import { suggestFileKey } from "../client/file-key-suggestion.ts";
 import { sizeInWords } from "../client/size-in-words.ts";
 import type { Limits } from "../rules/limits.ts";
@@ -10,16 +10,16 @@ import { Notice } from "./notice.ts";
 import { draftOfFolder, type FolderFile } from "./project-folder.ts";
 
 export interface FilesPanel {
-  /** Adds what was chosen or dropped. A folder with a template is a project. */
+  /** Adds files that were chosen or dropped. A folder with a template becomes the project. */
   add(added: AddedFiles): Promise<void>;
-  /** Shows a message at a file's row; `null` keys a message about all files. */
+  /** Shows messages at the rows of files. The key `null` is for a message about all files. */
   mark(messages: ReadonlyMap<string | null, string>): void;
   focus(): void;
 }
 
 export interface FilesPanelOptions {
   readonly store: DraftStore;
-  /** What may be added at this moment. */
+  /** The limits on what may be added now. */
   readonly limits: () => Limits;
   /** Shows a file in a tab. */
   readonly onOpen: (file: DraftFile) => void;
@@ -35,7 +35,7 @@ interface Row {
   readonly kind: HTMLElement;
   readonly size: HTMLElement;
   readonly message: HTMLElement;
-  /** What the row shows. It is compared at each key press. */
+  /** The file that the row shows, compared at each key press. */
   shown: DraftFile | null;
 }
 
@@ -51,7 +51,7 @@ export function connectFilesPanel({ store, limits, onOpen, onProject }: FilesPan
   const fileOf = (id: number) => store.draft.files.find((file) => file.id === id);
   const rename = (id: number, key: string) =>
     store.edit({ files: store.draft.files.map((file) => (file.id === id ? { ...file, key } : file)) });
-  /** Takes back what was added or removed in one go. What has been done to other files since stays. */
+  /** Undoes one addition or removal. Later changes to other files stay. */
   const undo = (before: readonly DraftFile[], after: readonly DraftFile[]) => () => {
     const current = new Map(store.draft.files.map((file) => [file.id, file]));
     const kept = new Set(after.map(({ id }) => id));
@@ -110,7 +110,7 @@ export function connectFilesPanel({ store, limits, onOpen, onProject }: FilesPan
     for (const [index, file] of files.entries()) {
       const row = rows.get(file.id) ?? makeRow(file.id);
       rows.set(file.id, row);
-      // Moving an element takes its focus away.
+      // An element that is moved loses the focus.
       if (list.children[index] !== row.element) list.insertBefore(row.element, list.children[index] ?? null);
       fillRow(row, file, index);
     }
@@ -142,7 +142,7 @@ export function connectFilesPanel({ store, limits, onOpen, onProject }: FilesPan
     onOpen(file);
   });
 
-  // Anywhere on the page: a file that misses the zone would replace the page otherwise.
+  // On the whole page, because the browser would open a file that misses the zone instead of the page.
   addEventListener("dragover", (event) => {
     if (!event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault();
@@ -216,7 +216,7 @@ function fillRow(row: Row, file: DraftFile, index: number) {
   size.textContent = sizeInWords(content.size);
 }
 
-/** The files with others added. One with the same key is replaced. */
+/** The files with others added. A file with the same key is replaced. */
 export function mergedFiles(files: readonly DraftFile[], added: readonly FolderFile[]): DraftFile[] {
   const keys = new Set(added.map(({ path }) => path));
   return [

@@ -1,6 +1,6 @@
 /**
- * What is wrong with a draft, by the field that has to change. The verdict is that of `rules/`: the code that the service
- * validates by.
+ * What is wrong with a draft, and which field has to change. The verdict comes from `rules/`, the code by which the service
+ * validates.
  */
 
 import { requestTooLarge } from "../rules/declared-size.ts";
@@ -16,14 +16,14 @@ import { type Draft, type DraftFile, FileContent, requestBody, requestBytes } fr
 /** Where a message belongs. */
 export type Place =
   | { readonly field: "source" }
-  /** `offset` and `length` are those of a mistake in the text, in UTF-16 code units; `path` leads to a value. */
+  /** `offset` and `length` mark a mistake in the text, in UTF-16 code units; `path` leads to a value. */
   | {
       readonly field: "data";
       readonly offset?: number;
       readonly length?: number;
       readonly path?: readonly (string | number)[];
     }
-  /** The keys that are concerned; none when it is about all files. */
+  /** The keys of the files concerned; empty if all files are. */
   | { readonly field: "files"; readonly keys: readonly string[] }
   | { readonly field: OutputField };
 
@@ -32,7 +32,7 @@ export interface Finding {
   readonly message: string;
 }
 
-/** Everything about a problem that this module reads: of one found here, or of one that the service has answered. */
+/** The parts of a problem that this module reads, whether it was found here or answered by the service. */
 export interface ProblemReport {
   readonly code: string;
   readonly detail: string;
@@ -45,9 +45,9 @@ export type Verdict =
   | { readonly ok: false; readonly problem: ProblemReport | null; readonly findings: readonly Finding[] };
 
 /**
- * Validates a draft as the service will. `problem` is null when `data` is not JSON, so that there is no request yet.
+ * Validates a draft as the service will. `problem` is null if `data` is not JSON, because then there is no request yet.
  *
- * It runs while people type, so the contents of files, which may be megabytes, are validated apart: each once.
+ * It runs while people type, so the contents of files, which may have megabytes, are validated separately, and each only once.
  */
 export function validateDraft(draft: Draft, limits: Limits): Verdict {
   const malformedAt = jsonErrorOffset(draft.data);
@@ -62,7 +62,7 @@ export function validateDraft(draft: Draft, limits: Limits): Verdict {
   if (malformedAt === null && problems.length === 0) return { ok: true };
   const keys = draft.files.map(({ key }) => key);
   const findings = problems.flatMap((problem) => findingsOf(problem, keys));
-  // The service names the first problem only. That of the options is shown beside one of the template, data or files.
+  // The service names only the first problem. A problem in the options is shown besides one in the template, data or files.
   if (!findings.some(({ place }) => isOutputField(place.field))) findings.push(...outputFindings(draft, limits));
   if (malformedAt === null) return { ok: false, problem: problems[0] ?? null, findings };
   const message = `Not valid JSON: ${placeOf(draft.data, malformedAt)}`;
@@ -75,7 +75,7 @@ export function validateDraft(draft: Draft, limits: Limits): Verdict {
 
 const NO_CONTENT: FileContent = new FileContent("");
 
-/** What is wrong with a content, by the limits and the key that it was validated with. */
+/** What is wrong with a content, and the limits and the key with which it was validated. */
 interface ContentVerdict {
   readonly key: string;
   readonly limits: Limits;
@@ -84,7 +84,7 @@ interface ContentVerdict {
 
 const contentVerdicts = new WeakMap<FileContent, ContentVerdict>();
 
-/** What is wrong with the content of a file. What is wrong with its key is found with the other keys. */
+/** What is wrong with the content of a file. Its key is validated together with the other keys. */
 function contentProblem(file: DraftFile, limits: Limits): Problem | null {
   const key = isValidKey(file.key) ? file.key : "file";
   const known = contentVerdicts.get(file.content);
@@ -98,7 +98,7 @@ function contentProblem(file: DraftFile, limits: Limits): Problem | null {
 
 /** @param bytesWithoutContents the size of the body with empty files */
 function sizeProblem(bytesWithoutContents: number, { files }: Draft, limits: Limits): Problem[] {
-  // Text has escapes as well: what they add is known when the request is sent.
+  // The escapes in texts make the body longer, but by how much is known only when the request is sent.
   const contents = files.map(({ content }) => (content.encoding === "text" ? content.size : content.encoded.length));
   const size = contents.reduce((sum, each) => sum + each, bytesWithoutContents);
   return size > limits.max_request_body_bytes ? [requestTooLarge({ contentLength: String(size) }, limits)] : [];
@@ -136,7 +136,7 @@ function placeOf(text: string, offset: number): string {
   return `see line ${before.length}, column ${(before.at(-1) ?? "").length + 1}.`;
 }
 
-/** A problem's messages by field; none when it is about no field. `keys` are those of the draft's files. */
+/** A problem's messages by field; empty if it concerns no field. `keys` are those of the draft's files. */
 export function findingsOf({ code, detail, context }: ProblemReport, keys: readonly string[]): Finding[] {
   const members: { readonly [name: string]: unknown } = { ...context };
   const rule = OUTPUT_RULES.find(({ id }) => id === members.rule);

@@ -1,4 +1,4 @@
-/** What the page begins with: it needs no file and shows what the service does. */
+/** The draft that the page begins with. It needs no files, and shows what the service does. */
 import type { Draft } from "./draft.ts";
 
 export const FIRST_DRAFT: Draft = {

@@ -1,18 +1,18 @@
-/** Folders as ZIP archives. An archive may come from anybody: what it unpacks to is bounded while it is unpacked. */
+/** Folders as ZIP archives. An archive may come from anybody, so its content is bounded while it is unpacked. */
 import { Unzip, type UnzipFile, UnzipInflate, type Zippable, zipSync } from "fflate";
 import { joinedBytes } from "./draft.ts";
 import { belongsToProject, type FolderFile, SOURCE_PATH } from "./project-folder.ts";
 
 export interface ArchiveBounds {
   readonly maxFiles: number;
-  /** Of all files together, unpacked. */
+  /** For all files together, unpacked. */
   readonly maxBytes: number;
 }
 
-/** Deflate makes a thousand times as much of its input at most: some 16 MiB of each piece, before they are counted. */
+/** Deflate expands its input at most about a thousand times: each piece to some 16 MiB, before the bytes are counted. */
 const PIECE_BYTES = 16 * 1024;
 
-/** The oldest date that a ZIP can have: archives of the same folder are the same bytes. */
+/** The oldest date that a ZIP can hold. It is always the same, so archives of the same folder have the same bytes. */
 const MODIFIED = new Date(1980, 0, 1);
 
 export function archiveOf(folder: readonly FolderFile[]): Uint8Array<ArrayBuffer> {
@@ -21,7 +21,7 @@ export function archiveOf(folder: readonly FolderFile[]): Uint8Array<ArrayBuffer
   return zipSync(entries, { mtime: MODIFIED, level: 6 });
 }
 
-/** The files of an archive that belong to a project; or, as a sentence, why it is not opened. */
+/** The files of an archive that belong to a project; or a sentence that says why it is not opened. */
 export function folderOfArchive(archive: Uint8Array, { maxFiles, maxBytes }: ArchiveBounds): FolderFile[] | string {
   const entries: { readonly path: string; readonly pieces: Uint8Array<ArrayBuffer>[] }[] = [];
   let unpackedBytes = 0;
@@ -55,7 +55,7 @@ export function folderOfArchive(archive: Uint8Array, { maxFiles, maxBytes }: Arc
   );
 }
 
-/** Many programs put a folder itself into its archive. */
+/** Many programs put the folder itself, and not only its content, into an archive. */
 function withoutCommonFolder(folder: FolderFile[]): FolderFile[] {
   const [root = ""] = folder[0]?.path.split("/") ?? [];
   const isInRoot = folder.every(({ path }) => path.startsWith(`${root}/`));

@@ -1,7 +1,7 @@
-/** Loads the bundle that warns of missing fonts, when a document is there. */
+/** Loads the bundle that warns of missing fonts, once there is a document. */
 import type { Draft } from "./draft.ts";
 
-/** The sentences to show; none without a connection. Never rejects. */
+/** The warnings to show; empty without a connection. Never rejects. */
 export async function fontWarnings(draft: Draft): Promise<readonly string[]> {
   const address = "/playground/missing-fonts.js";
   try {

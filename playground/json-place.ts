@@ -1,26 +1,26 @@
-/** Where a position is in JSON that somebody is writing: it need not be complete, nor correct after the position. */
+/** Finds what a position in JSON belongs to. The JSON is being written: it need not be complete, or correct after the position. */
 
 export interface JsonPlace {
-  /** To the value at the position, or to the object whose member is being named. */
+  /** The path to the value at the position, or to the object whose member is being named. */
   readonly path: readonly (string | number)[];
   readonly isName: boolean;
   /** Where the name or value begins; the position itself if there is none yet. */
   readonly from: number;
-  /** The names that the object has, without the one at the position. */
+  /** The names of the object's other members, without the one at the position. */
   readonly names: ReadonlySet<string>;
 }
 
 interface Container {
   readonly isObject: boolean;
   readonly names: Set<string>;
-  /** Of the member or item that is being read. */
+  /** The name of the member that is being read. */
   key: string | null;
   index: number;
 }
 
 const TOKEN = /"(?:[^"\\\n]|\\.)*"?|[[\]{}:,]|[^\s"[\]{}:,]+/g;
 
-/** The place of a position; null where nothing may stand, such as after a value. */
+/** The place at a position; null if nothing may be written there, such as after a value. */
 export function placeInJson(text: string, position: number): JsonPlace | null {
   const stack: Container[] = [];
   let place: JsonPlace | null | undefined;
@@ -35,7 +35,7 @@ export function placeInJson(text: string, position: number): JsonPlace | null {
       const from = !isPunctuation && match.index < position ? match.index : position;
       inside = stack.at(-1);
       place = placeAt(stack, last, from);
-      // The names of the object go on to its end.
+      // The object may have further names up to its end.
       if (inside === undefined || place === null) return place;
       if (from !== position) {
         last = token;

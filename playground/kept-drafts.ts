@@ -1,6 +1,6 @@
 /**
- * The drafts that this browser keeps, in IndexedDB. The contents of files are records of their own, so that a key press in the
- * template does not write megabytes.
+ * The drafts that this browser keeps, in IndexedDB. The contents of files are separate records, so that a key press in the template
+ * does not write megabytes.
  */
 import { type DBSchema, type IDBPDatabase, openDB } from "idb";
 import { type Draft, type DraftOutput, draftFile, draftTitle, FileContent } from "./draft.ts";
@@ -29,12 +29,12 @@ export interface KeptDraft {
   readonly savedAt: number;
 }
 
-/** The oldest beyond these are deleted. */
+/** If there are more, the oldest are deleted. */
 export const MAX_KEPT_DRAFTS = 20;
 
 export class KeptDrafts {
   readonly #database: IDBPDatabase<Schema>;
-  /** What is in the database already, by draft. */
+  /** The contents that are already in the database, by draft. */
   readonly #contentIds = new Map<string, Map<FileContent, number>>();
   #lastContentId = 0;
 
@@ -53,7 +53,7 @@ export class KeptDrafts {
     return new KeptDrafts(database);
   }
 
-  /** The newest first. */
+  /** The kept drafts, the newest first. */
   async list(): Promise<readonly KeptDraft[]> {
     const records = await this.#database.getAll("drafts");
     return records
@@ -87,7 +87,7 @@ export class KeptDrafts {
   }
 
   /**
-   * All writes are requested before this returns for the first time: a page that is being closed may get no further.
+   * All writes are requested before the first `await`: a page that is being closed may get no further.
    *
    * @throws when there is no room
    */
@@ -109,7 +109,7 @@ export class KeptDrafts {
     const files = draft.files.map(({ key, content }) => ({ key, contentId: stored.get(content) ?? 0 }));
     const { source, data, output } = draft;
     writes.push(transaction.objectStore("drafts").put({ id, savedAt: Date.now(), source, data, output, files }));
-    // Without waiting for the answers, which a page that is being closed never gets.
+    // This does not wait for the results, which a page that is being closed never gets.
     transaction.commit();
     await Promise.all([...writes, transaction.done]);
     this.#contentIds.set(id, stored);

@@ -1,4 +1,4 @@
-/** The language of a file by its extension. */
+/** The languages of the editors, by the extension of the file. */
 import { json } from "@codemirror/lang-json";
 import { StreamLanguage } from "@codemirror/language";
 import { toml } from "@codemirror/legacy-modes/mode/toml";
@@ -22,7 +22,7 @@ const LANGUAGES: Readonly<Record<string, Extension>> = {
   toml: StreamLanguage.define(toml),
 };
 
-/** Plain text if the extension says nothing. */
+/** The language of a file: plain text if its extension is not known. */
 export function languageFor(key: string): Extension {
   const extension = key.slice(key.lastIndexOf(".") + 1).toLowerCase();
   return Object.hasOwn(LANGUAGES, extension) ? (LANGUAGES[extension] ?? []) : [];

@@ -33,7 +33,7 @@ import { fetchLimits } from "./service-call.ts";
 import { connectTabs } from "./tabs.ts";
 import { typstLanguage } from "./typst-language.ts";
 
-/** The examples by name and title. The bundler puts them here, so that their buttons do not wait for what they hold. */
+/** The names and titles of the examples. The bundler inserts them, so that the buttons do not wait for the examples themselves. */
 declare const EXAMPLE_TITLES: readonly { readonly name: string; readonly title: string }[];
 
 /** Validation waits for a pause in typing. */
@@ -50,7 +50,7 @@ let pendingValidation: ReturnType<typeof setTimeout> | undefined;
 /** The last draft that was rendered. */
 let renderedDraft: Draft | null = null;
 
-// While people write. The first render finds it there, or waits for the rest of it.
+// Loaded while people write. The first render uses it, or waits until it is complete.
 const viewerLoaded = loadPdfViewer().then(
   () => {},
   () => {},
@@ -84,7 +84,7 @@ const result = new ResultView(goTo);
 const token = connectToken(() => void updateLimits());
 const renderButton = byId("render", HTMLButtonElement);
 const schemaCheck = new SchemaCheck(onSchemaVerdict);
-/** A render that waits until the data is judged by its schema. */
+/** The cause of a render that waits until the data has been judged by its schema. */
 let awaitedRender: RenderCause | null = null;
 const session = new RenderSession({ draft: () => store.draft, prepare, onProgress, onOutcome });
 
@@ -116,7 +116,7 @@ showTexts();
 validate();
 result.showMessage("Nothing rendered yet", "Choose an example or write a template, then press Render.");
 if (restored === "copy") notice.say(COPY_NOTICE);
-// On a slow line, what shows the first render comes before what can wait.
+// On a slow line, the viewer for the first render is loaded before the limits, which can wait.
 void viewerLoaded.then(updateLimits);
 
 function showTexts(): void {
@@ -249,7 +249,7 @@ function onOutcome(outcome: SettledOutcome, draft: Draft, elapsedSeconds: number
 async function warnOfFonts(draft: Draft): Promise<void> {
   renderedDraft = draft;
   const warnings = await fontWarnings(draft);
-  // Another one may have been rendered meanwhile.
+  // Another draft may have been rendered meanwhile.
   if (renderedDraft === draft) result.showWarnings(warnings);
 }
 
@@ -258,12 +258,12 @@ function showProblem(problem: ProblemReport, findings: readonly Finding[]): void
   result.showProblem({ code: problem.code, detail: problem.detail, title, requestId: null, findings });
 }
 
-/** Validates by the limits of this deployment, once there is a token for them. */
+/** Fetches the limits of this deployment, once there is a token, and validates by them. */
 async function updateLimits(): Promise<void> {
   const used = readToken();
   if (used === "" || !navigator.onLine) return;
   const outcome = await fetchLimits(used);
-  // Another one may have been entered meanwhile.
+  // Another token may have been entered meanwhile.
   if (readToken() !== used) return;
   token.show(outcome.kind === "forbidden" ? "rejected" : "set");
   if (outcome.kind !== "limits") return;
@@ -271,14 +271,14 @@ async function updateLimits(): Promise<void> {
   validate();
 }
 
-/** Shows another draft. The one before stays among the kept drafts if it was edited, and comes back by "Undo". */
+/** Shows another draft. The previous one stays among the kept drafts if it was edited, and "Undo" brings it back. */
 async function begin(draft: Draft, text: string, { isEdited }: { readonly isEdited: boolean }): Promise<void> {
   const undo = await keeper.begin(draft, { isEdited });
   tabs.show("source-panel");
   notice.say(text, () => void undo());
 }
 
-/** Takes over a folder with a template. Single files are added to those of the draft instead. */
+/** Loads a folder with a template as a new draft. Single files are added to the files of the current draft instead. */
 function loadProject({ isFolder, files: added, skipped }: ReadFiles): void {
   const project = draftOfFolder(added);
   if (project === null) return;

@@ -1,4 +1,4 @@
-/** A line that says what has just happened, with a button that takes it back. */
+/** A line that says what has just happened, with a button that undoes it. */
 import { makeButton } from "./elements.ts";
 
 export class Notice {
@@ -8,7 +8,7 @@ export class Notice {
     this.#element = element;
   }
 
-  /** @param undo what the button does; without it there is none */
+  /** @param undo the action of the button; without it, there is no button */
   say(text: string, undo?: () => void): void {
     this.#element.replaceChildren(text);
     if (undo === undefined) return;

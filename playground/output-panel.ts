@@ -1,4 +1,4 @@
-/** The options of `output`: those of the chosen format are shown, and only they are sent. */
+/** The options of `output`. Only those of the chosen format are shown and sent. */
 import {
   isOutputFormat,
   OUTPUT_SCHEMAS,
@@ -17,7 +17,7 @@ export interface OutputPanel {
   focus(field: OutputField): void;
 }
 
-/** A JSON number as a person types it. Anything else is sent as a string, for the rules to reject. */
+/** A JSON number as people type it. Anything else is sent as a string, which the rules reject. */
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/;
 
 /** Connects the form with the options of the store's draft. */

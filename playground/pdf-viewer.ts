@@ -1,6 +1,6 @@
 /**
- * Shows PDFs by the viewer components of pdf.js: pages as they come into view, a text layer, links, zoom and page numbers. A bundle of its own, which
- * the page loads when it has nothing else to load: it is larger than everything else together.
+ * Shows PDFs with the viewer components of pdf.js: pages as they come into view, a text layer, links, zoom and page numbers. It is a
+ * separate bundle, loaded when there is nothing else to load: it is larger than the rest of the page together.
  */
 import { AnnotationMode, getDocument, type PDFDocumentLoadingTask, PDFWorker } from "pdfjs-dist";
 import { EventBus, LinkTarget, PDFLinkService, PDFViewer } from "pdfjs-dist/web/pdf_viewer.mjs";
@@ -16,7 +16,7 @@ const ZOOMS = [
   ...["0.5", "0.75", "1", "1.25", "1.5", "2", "3", "4"].map((scale) => [scale, `${Number(scale) * 100} %`] as const),
 ] as const;
 
-/** A PDF that is shown, or about to be. */
+/** A PDF that is shown, or about to be shown. */
 interface ShownPdf {
   readonly container: HTMLDivElement;
   readonly viewer: PDFViewer;
@@ -24,7 +24,7 @@ interface ShownPdf {
   readonly stop: AbortController;
 }
 
-/** Shows one PDF after the other, each at the place and the zoom of the one before. */
+/** Shows one PDF after the other, each at the position and zoom of the previous one. */
 export class PdfView {
   readonly element: HTMLElement;
   readonly #worker: PDFWorker;
@@ -71,14 +71,14 @@ export class PdfView {
   }
 
   /**
-   * Shows a PDF as soon as the page that is in view is drawn; until then the one before stays.
+   * Shows a PDF as soon as the page in view is drawn; until then, the previous one stays.
    *
-   * @returns the number of its pages, or null if another one has been asked for meanwhile
+   * @returns the number of pages, or null if another PDF has been requested meanwhile
    * @throws when pdf.js cannot read it
    */
   async show(bytes: Uint8Array): Promise<number | null> {
     await styles;
-    // pdf.js takes the buffer over. Its WebAssembly modules decode JPEG 2000 and ICC profiles; the page's policy has none.
+    // pdf.js takes over the buffer. Its WebAssembly modules decode JPEG 2000 and ICC profiles; the page's policy forbids them.
     const task = getDocument({
       data: bytes.slice(),
       worker: this.#worker,
@@ -124,7 +124,7 @@ export class PdfView {
     this.element.remove();
   }
 
-  /** What was asked for last. */
+  /** The PDF that was requested last. */
   #task: PDFDocumentLoadingTask | null = null;
 
   async #load(task: PDFDocumentLoadingTask) {
@@ -169,7 +169,7 @@ export class PdfView {
     return { container, viewer, task, stop };
   }
 
-  /** Where the reader is in the PDF that is shown. */
+  /** The reader's position in the shown PDF. */
   #place() {
     if (this.#shown === null) return { zoom: "auto", scrollTop: 0, scrollLeft: 0 };
     const { container, viewer } = this.#shown;
@@ -197,7 +197,7 @@ export class PdfView {
     };
     viewer.eventBus.on("pagechanging", showPage, { signal });
     viewer.eventBus.on("scalechanging", showZoom, { signal });
-    // What is fitted to the frame follows its size.
+    // A zoom that fits the frame follows the size of the frame.
     const observer = new ResizeObserver(() => {
       const { currentScaleValue } = viewer;
       if (["auto", "page-width", "page-fit"].includes(currentScaleValue)) viewer.currentScaleValue = currentScaleValue;
@@ -219,7 +219,7 @@ function end({ container, task, stop }: ShownPdf): void {
   task.destroy().catch(() => {});
 }
 
-/** The style sheet of the components. Its pages have no size without it. */
+/** The style sheet of the components. Without it, pages have no size. */
 function loadStyles(): Promise<void> {
   return new Promise((resolve) => {
     const link = make("link", { rel: "stylesheet", href: "/playground/pdf-viewer.css" });

@@ -1,13 +1,13 @@
 /**
- * A draft as the folder that the command line renders: `main.typ`, `data.json`, and the other files at their paths. The output options, which
- * are flags there, are in a hidden file, which the command line never sends.
+ * A draft as the folder that the command line renders: `main.typ`, `data.json`, and the other files at their paths. The output
+ * options, which are flags of the command line, are in a hidden file, which it never sends.
  */
 import { type Draft, draftFile, FileContent, outputJson } from "./draft.ts";
 import { draftOutput } from "./examples.ts";
 
 /** A file of a folder or an archive. */
 export interface FolderFile {
-  /** Below the folder, with `/`. */
+  /** Relative to the folder, with `/`. */
   readonly path: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
@@ -16,7 +16,7 @@ export const SOURCE_PATH = "main.typ";
 export const DATA_PATH = "data.json";
 const OPTIONS_PATH = ".playground.json";
 
-/** Hidden files and installed packages, which the command line leaves out as well, and what desktops leave in folders. */
+/** Hidden files and installed packages, which the command line leaves out too, and files that desktops leave in folders. */
 const LEFT_OUT = /(?:^|\/)(?:\.[^/]*|node_modules|__MACOSX|Thumbs\.db|desktop\.ini)(?:\/|$)/i;
 
 /** Whether a file of a folder belongs to its project. */
@@ -24,7 +24,7 @@ export function belongsToProject(path: string): boolean {
   return path === OPTIONS_PATH || !LEFT_OUT.test(path);
 }
 
-/** The folder of a draft; or, as a sentence, why it cannot be one. */
+/** The folder of a draft; or a sentence that says why there cannot be one. */
 export function folderOfDraft({ source, data, files, output }: Draft): readonly FolderFile[] | string {
   const own = [
     { path: SOURCE_PATH, text: source },
@@ -40,21 +40,21 @@ export function folderOfDraft({ source, data, files, output }: Draft): readonly 
   return [...own, ...files.map(({ key, content }) => ({ path: key, bytes: content.bytes() }))];
 }
 
-/** The draft that a folder holds; null if it has no `main.typ` that is text. */
+/** The draft in a folder; null if it has no `main.typ` that is text. */
 export function draftOfFolder(folder: readonly FolderFile[]): Draft | null {
   const source = linesAt(folder, SOURCE_PATH);
   if (source === null) return null;
   const files = folder.filter(({ path }) => ![SOURCE_PATH, DATA_PATH, OPTIONS_PATH].includes(path));
   return {
     source,
-    // What is not JSON is shown in the editor, with its mistake marked.
+    // If the data is not JSON, the editor shows it with the mistake marked.
     data: (linesAt(folder, DATA_PATH) ?? "").replace(/^\ufeff/, ""),
     files: files.map(({ path, bytes }) => draftFile(path, FileContent.ofBytes(bytes))),
     output: outputOf(textAt(folder, OPTIONS_PATH)),
   };
 }
 
-/** With the line ends of the editors, by whose offsets mistakes are marked. Neither Typst code nor JSON tells them apart. */
+/** The text with the line ends of the editors, because mistakes are marked by offsets. Typst and JSON treat all line ends alike. */
 function linesAt(folder: readonly FolderFile[], path: string): string | null {
   return textAt(folder, path)?.replaceAll("\r\n", "\n") ?? null;
 }
@@ -65,7 +65,7 @@ function textAt(folder: readonly FolderFile[], path: string): string | null {
   return typeof value === "string" ? value : null;
 }
 
-/** PDF if the folder does not say, or says it in another form. */
+/** The options in the folder; PDF if it has none, or none in this form. */
 function outputOf(text: string | null): Draft["output"] {
   try {
     const output: unknown = JSON.parse(text ?? "{}");

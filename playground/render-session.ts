@@ -1,33 +1,33 @@
 /**
- * When the page renders: when somebody asks for it, or after a pause in typing. Never more than one request is under way; what was
- * written last is rendered last, and no request is sent before the time that the service has named.
+ * Decides when the page renders: when the user asks for it, or after a pause in typing. At most one request is under way, the latest
+ * draft is rendered last, and no request is sent before the time that the service has named.
  */
 import type { Draft } from "./draft.ts";
 import { callRender, type Progress, type RenderOutcome, unreachableReason, type WaitReason } from "./service-call.ts";
 
-/** `asked`: by a person. `typing`: because the draft has changed. */
+/** `asked`: the user asked for it. `typing`: the draft has changed. */
 export type RenderCause = "asked" | "typing";
 
-/** What the page does with a render. */
+/** What the page provides for renders, and does with them. */
 export interface RenderPage {
   draft(): Draft;
-  /** What to render and by which token; null if there is nothing that can be sent. The page says why to a person who has asked. */
+  /** The draft to render, and the token; null if nothing can be sent. If the user asked for the render, the page says why. */
   prepare(cause: RenderCause): { readonly draft: Draft; readonly token: string } | null;
-  /** A render begins or is waited for. */
+  /** A render begins, or the page waits before one. */
   onProgress(progress: Progress): void;
   onOutcome(outcome: SettledOutcome, draft: Draft, elapsedSeconds: number): void;
 }
 
 export type SettledOutcome =
   | Exclude<RenderOutcome, { readonly kind: "unreachable" }>
-  /** No further attempt follows by itself. */
+  /** No automatic attempt follows. */
   | { readonly kind: "unreachable"; readonly reason: "unreachable" | "offline" }
   /** The page has stopped waiting, and sends nothing: typing no longer renders, or the draft has a problem. */
   | { readonly kind: "not sent" };
 
-/** Rendering while typing waits for a pause this long. */
+/** While typing, the page renders after a pause of this length. */
 const TYPING_PAUSE_MILLISECONDS = 600;
-/** While typing renders, an unreachable service is asked again after this time. */
+/** If typing renders, the page tries an unreachable service again after this time. */
 const UNREACHABLE_PAUSE_MILLISECONDS = 10_000;
 
 interface Run {
@@ -41,15 +41,15 @@ export class RenderSession {
   readonly #page: RenderPage;
   #rendersWhileTyping = false;
   #run: Run | null = null;
-  /** What has been asked for while a render was under way. */
+  /** The render that has been requested while another was under way. */
   #next: RenderCause | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** No request is sent before. By the clock of `performance.now()`. */
+  /** No request is sent before this time, by the clock of `performance.now()`. */
   #notBeforeMilliseconds = 0;
   #lastDraft: Draft | null = null;
   /** Whether the page shows that it waits. */
   #showsWait = false;
-  /** The last render has failed for want of a connection. */
+  /** Whether the last render failed because there was no connection. */
   #waitsForConnection = false;
 
   constructor(page: RenderPage) {
@@ -82,7 +82,7 @@ export class RenderSession {
     }
     if (!run.isWaiting && run.draft === this.#page.draft()) return;
     this.#next = this.#next === "asked" ? "asked" : cause;
-    // What it waits to send is no longer what is wanted.
+    // The draft that it waits to send is outdated.
     if (run.isWaiting) run.controller.abort(SUPERSEDED);
   }
 
@@ -142,7 +142,7 @@ export class RenderSession {
     else if (outcome.kind === "cancelled") this.#stopWaiting();
   }
 
-  /** While typing renders, the page tries again by itself. */
+  /** If typing renders, the page tries again by itself. */
   #unreachable(draft: Draft, elapsedSeconds: number): void {
     this.#lastDraft = null;
     const reason = unreachableReason();
@@ -152,7 +152,7 @@ export class RenderSession {
     this.#wait("typing", reason, performance.now() + UNREACHABLE_PAUSE_MILLISECONDS);
   }
 
-  /** Renders later, and shows until when. */
+  /** Renders at a later time, and shows the wait. */
   #wait(cause: RenderCause, reason: WaitReason, untilMilliseconds: number): void {
     this.#showsWait = true;
     this.#page.onProgress({ phase: "waiting", reason, untilMilliseconds });
@@ -177,5 +177,5 @@ export class RenderSession {
   }
 }
 
-/** Why a run is ended that waited to send what is no longer wanted. */
+/** The reason for ending a run that waits to send an outdated draft. */
 const SUPERSEDED = new DOMException("A newer draft is to be rendered.", "AbortError");

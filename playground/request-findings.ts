@@ -1,4 +1,4 @@
-/** Shows findings at the fields that they are about, and how many each tab has. */
+/** Shows findings at the fields that they concern, and their number at each tab. */
 import type { OutputField } from "../rules/output-options.ts";
 import type { CodeEditor } from "./code-editor.ts";
 import { rangeOfPath } from "./data-range.ts";
@@ -49,7 +49,7 @@ export function markFindings({ source, data, files, output }: RequestFields, fin
   }
 }
 
-/** Where a finding is in the text of the data; null if it is about all of it. */
+/** The range of a finding in the text of the data; null if it concerns the whole text. */
 export function dataRange(data: CodeEditor, { place }: Finding) {
   if (place.field !== "data") return null;
   const { offset, length = 1, path } = place;

@@ -1,6 +1,6 @@
 /**
- * The result side of the page: what goes on or went wrong, above the last file that was rendered. That file stays until the next one
- * comes, marked as outdated once the draft has changed.
+ * The result side of the page: the state of the render or its problem, above the last rendered file. That file stays until the next
+ * one arrives, and is marked as outdated once the draft has changed.
  */
 import { adviceFor } from "../client/problem-advice.ts";
 import { sizeInWords } from "../client/size-in-words.ts";
@@ -9,7 +9,7 @@ import { byId, make, makeButton, saveFile } from "./elements.ts";
 import type { Finding } from "./findings.ts";
 import type { Progress, RenderedDocument, WaitReason } from "./service-call.ts";
 
-/** A problem to show. One that was found before sending has no request id. */
+/** A problem to show. If it was found before sending, it has no request id. */
 export interface ShownProblem {
   readonly code: string;
   readonly title: string;
@@ -22,7 +22,7 @@ const TOKEN_ADVICE = "Set the API token of this deployment (“API token”, at 
 const UNKNOWN_ADVICE = "See the interface reference for this code.";
 
 const PROGRESS_UPDATE_MILLISECONDS = 100;
-/** What is over sooner is not worth a flicker above the pages. */
+/** A render that takes less time is not worth a flicker above the pages. */
 const PROGRESS_DELAY_MILLISECONDS = 400;
 
 const WAIT_REASONS: Readonly<Record<WaitReason, string>> = {
@@ -43,10 +43,10 @@ export class ResultView {
   readonly #onFinding: (finding: Finding) => void;
   #progress: { readonly show: (progress: Progress) => void; readonly end: () => void } | null = null;
 
-  /** @param onFinding called when somebody wants to go to the field of a finding */
+  /** @param onFinding called when the user wants to go to the field of a finding */
   constructor(onFinding: (finding: Finding) => void) {
     this.#onFinding = onFinding;
-    // Keyboards scroll only what they can focus.
+    // The keyboard can scroll only an element that can have the focus.
     byId("result-content", HTMLElement).tabIndex = 0;
   }
 
@@ -55,26 +55,26 @@ export class ResultView {
     if (matchMedia("(max-width: 60rem)").matches) this.#section.scrollIntoView();
   }
 
-  /** Says something in place of a problem or of the progress. */
+  /** Shows a message instead of a problem or progress. */
   showMessage(title: string, text: string): void {
     this.#showState(make("div", { class: "empty" }, make("h3", {}, title), make("p", {}, text)));
     if (this.#document.isEmpty) this.#summary.textContent = title;
     this.#announce(`${title}. ${text}`);
   }
 
-  /** Shows how far a render is, or how long it waits. */
+  /** Shows the progress of a render, or how long it waits. */
   showProgress(progress: Progress, onCancel: () => void): void {
     this.#progress ??= this.#startProgress(onCancel);
     this.#progress.show(progress);
   }
 
-  /** What the author of the file should know although it was rendered: one sentence each. */
+  /** Shows what the author should know about a file that was rendered, one sentence each. */
   showWarnings(warnings: readonly string[]): void {
     this.#warnings.replaceChildren(...warnings.map((warning) => make("li", {}, warning)));
     if (warnings.length > 0) this.#announce(`Warning: ${warnings.join(" ")}`);
   }
 
-  /** Shows a file in place and offers it for download. */
+  /** Shows a file in the page and offers it for download. */
   async showDocument(document: RenderedDocument, elapsedSeconds: number): Promise<void> {
     this.#showState();
     this.#showOutdated(false);
@@ -83,7 +83,7 @@ export class ResultView {
     this.#download.onclick = () => {
       const url = URL.createObjectURL(new Blob([bytes], { type: mediaType }));
       saveFile(url, fileName);
-      // The download reads it later.
+      // The download reads the object URL later.
       setTimeout(() => URL.revokeObjectURL(url), DOWNLOAD_MILLISECONDS);
     };
     this.#download.hidden = false;
@@ -98,7 +98,7 @@ export class ResultView {
     this.#announce(`Finished: ${this.#summary.textContent}`);
   }
 
-  /** Shows a problem, what to do, and the fields to change. */
+  /** Shows a problem, what to do about it, and the fields to change. */
   showProblem({ code, title, detail, requestId, findings }: ShownProblem): void {
     const fields = findings.map((finding) =>
       make(
@@ -126,7 +126,7 @@ export class ResultView {
     this.#announce(`Not rendered: ${title}. ${detail}`);
   }
 
-  /** The file that is shown, if there is one, is no longer what the draft makes. */
+  /** Marks the shown file, if there is one, as no longer the result of the draft. */
   markOutdated(): void {
     if (!this.#document.isEmpty) this.#showOutdated(true);
   }

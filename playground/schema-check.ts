@@ -1,13 +1,13 @@
 /**
- * The verdict on the data of a draft by its `data.schema.json`, from a worker that is started with the first schema. What is not
- * judged yet is judged while the page goes on; a render waits for it.
+ * Judges the data of a draft by its `data.schema.json`, in a worker that is started when the first schema appears. The page goes on
+ * meanwhile; only a render waits for the verdict.
  */
 import { SCHEMA_FILE } from "../data-schema/schema-file.ts";
 import type { Draft } from "./draft.ts";
 import type { Finding, Verdict } from "./findings.ts";
 import type { JudgeRequest, SchemaVerdict, WorkerMessage } from "./schema-messages.ts";
 
-/** Far above what any data takes: what takes longer never ends. */
+/** Far longer than any reasonable data takes: a longer run would probably never end. */
 const MAX_JUDGE_MILLISECONDS = 5_000;
 
 const FITS: SchemaVerdict = { of: "data", findings: [] };
@@ -32,9 +32,9 @@ export function schemaOf({ files }: Draft): string | null {
   return typeof value === "string" ? value : null;
 }
 
-/** The verdict on a draft with what its schema says; without it while its data is being judged. */
+/** Adds the verdict by the schema to a verdict on the draft. While the data is being judged, nothing is added. */
 export function withSchemaVerdict(verdict: Verdict, judged: SchemaVerdict | null): Verdict {
-  // Of data that is not JSON the service's own rules have said where.
+  // If the data is not JSON, the service's own rules have already reported that, with the place.
   if (judged === null || judged.findings.length === 0 || (!verdict.ok && verdict.problem === null)) return verdict;
   const findings = judged.findings.map(({ offset, length, line, column, path, message }): Finding => {
     const sentence = `${path === "" ? "" : `${path}: `}${message}.`;
@@ -56,21 +56,21 @@ export class SchemaCheck {
   #isReady = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #asked: JudgeRequest = { id: 0, schema: "", data: "" };
-  /** On what was asked last; null until it is there. */
+  /** The verdict on the draft that was judged last; null while it is being judged. */
   #verdict: SchemaVerdict | null = FITS;
 
-  /** @param onVerdict is called when one has come that `verdictOn` did not have */
+  /** @param onVerdict is called when a verdict arrives that `verdictOn` could not return yet */
   constructor(onVerdict: () => void) {
     this.#onVerdict = onVerdict;
   }
 
-  /** What is known of a draft; null while its data is being judged. */
+  /** The verdict on a draft; null while its data is being judged. */
   verdictOn(draft: Draft): SchemaVerdict | null {
     const schema = schemaOf(draft);
     if (schema === null) return FITS;
     const data = draft.data.trim() === "" ? "{}" : draft.data;
     if (schema === this.#asked.schema && data === this.#asked.data) return this.#verdict;
-    // A worker that is still at the last one would answer both late.
+    // A worker that is still busy with the previous data would delay this verdict, too.
     if (this.#verdict === null && this.#isReady) this.#end();
     this.#ask({ id: this.#asked.id + 1, schema, data });
     return null;
@@ -100,7 +100,7 @@ export class SchemaCheck {
         this.#startTimer();
       } else if (data.id === this.#asked.id) this.#settle(data.verdict);
     });
-    // It could not be loaded: the service judges the request without it.
+    // The worker could not be loaded. The request is then sent without a verdict by the schema.
     worker.addEventListener("error", () => {
       this.#end();
       this.#settle(FITS);

@@ -1,4 +1,4 @@
-/** Offers the names and values that the schema of a draft allows where the cursor of the data editor is. */
+/** Offers the names and values that the schema of a draft allows at the cursor of the data editor. */
 import {
   type Completion,
   type CompletionSource,
@@ -9,7 +9,7 @@ import type { EditorView } from "@codemirror/view";
 import { suggestedMembers, suggestedValues } from "../data-schema/suggestions.ts";
 import { placeInJson } from "./json-place.ts";
 
-/** What may follow while the list stays the same. */
+/** Text for which the list of completions stays valid. */
 const WORD = /^"?[^"\\\s:,[\]{}]*"?$/;
 
 /** @param schema the text of the schema; null if there is none */
@@ -37,7 +37,7 @@ export function schemaCompletions(schema: () => string | null): CompletionSource
   };
 }
 
-/** Puts a text there with the quotation mark that the editor has closed already. */
+/** Inserts a text, and replaces the closing quotation mark that the editor has already added. */
 function inPlaceOf(text: string) {
   return (view: EditorView, completion: Completion, from: number, to: number): void => {
     const end = view.state.sliceDoc(to, to + 1) === '"' ? to + 1 : to;

@@ -1,4 +1,4 @@
-/** What the page and its worker for schemas say to each other. */
+/** The messages between the page and its worker for schemas. */
 import type { SchemaFinding } from "../data-schema/finding.ts";
 
 export interface JudgeRequest {
@@ -12,7 +12,7 @@ export interface JudgeAnswer {
   readonly verdict: SchemaVerdict;
 }
 
-/** The worker says once that it is loaded, which takes long on a slow line. */
+/** The worker reports once that it is loaded, which takes long on a slow line. */
 export type WorkerMessage = "ready" | JudgeAnswer;
 
 /** Mistakes in the data, or in the schema itself. */

@@ -1,4 +1,4 @@
-/** Calls the service that serves this page, by the client that other programs use. */
+/** Calls the service that serves this page, with the same client as other programs. */
 import {
   ServiceClient,
   type ServiceProblem,
@@ -8,13 +8,13 @@ import {
 import { type Limits, publishedLimits } from "../rules/limits.ts";
 import { type Draft, requestBytes } from "./draft.ts";
 
-/** Why a request is not sent at once. */
+/** Why a request is not sent immediately. */
 export type WaitReason = "busy" | "unreachable" | "offline";
 
-/** How far a request is. */
+/** The progress of a request. */
 export type Progress =
   | { readonly phase: "rendering" }
-  /** The next attempt is at a time in milliseconds, by the clock of `performance.now()`. */
+  /** `untilMilliseconds` is the time of the next attempt, by the clock of `performance.now()`. */
   | { readonly phase: "waiting"; readonly reason: WaitReason; readonly untilMilliseconds: number }
   | { readonly phase: "receiving"; readonly receivedBytes: number; readonly totalBytes: number | null };
 
@@ -30,7 +30,7 @@ export type RenderOutcome =
   | { readonly kind: "cancelled" }
   | { readonly kind: "unreachable" };
 
-/** Renders a valid draft. Never rejects for what a network or a person can do: an aborted `signal` is an outcome as well. */
+/** Renders a valid draft. Failures of the network and an aborted `signal` are outcomes, and never reject. */
 export async function callRender(
   draft: Draft,
   token: string,
@@ -71,12 +71,12 @@ function waitReason(failure: ServiceProblem | ServiceUnreachableError): WaitReas
   return unreachableReason();
 }
 
-/** Whether it is this machine that has no connection. */
+/** `offline` if this machine itself has no connection. */
 export function unreachableReason(): "unreachable" | "offline" {
   return navigator.onLine ? "unreachable" : "offline";
 }
 
-/** What a deployment says to a token: its limits, that the token is wrong, or nothing that can be used. */
+/** How a deployment answers a token: with its limits, with a rejection of the token, or with nothing usable. */
 export type LimitsOutcome =
   | { readonly kind: "limits"; readonly limits: Limits }
   | { readonly kind: "forbidden" }
@@ -95,9 +95,9 @@ export async function fetchLimits(token: string): Promise<LimitsOutcome> {
 }
 
 /**
- * The page has validated the request already, by the same rules.
+ * A client that does not validate again: the page has already validated the request by the same rules.
  *
- * @param body is sent in place of the one that the client makes of its request, so that megabytes are not encoded anew for each render
+ * @param body is sent instead of the client's own encoding of the request, so that megabytes are not encoded again for each render
  */
 function clientFor(token: string, body?: Uint8Array<ArrayBuffer>): ServiceClient {
   return new ServiceClient({

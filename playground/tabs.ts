@@ -1,9 +1,12 @@
-/** Tabs as in the ARIA Authoring Practices: arrow keys move between them, the focused one is shown, and Delete closes those that can be closed. */
+/**
+ * Tabs according to the ARIA Authoring Practices: arrow keys move between them, the focused tab is shown, and Delete closes tabs
+ * that can be closed.
+ */
 
 export interface Tabs {
   /** Shows the tab of a panel. */
   show(panelId: string): void;
-  /** Adds a tab for a panel that is in the page. `onClose` is called when somebody wants to close it. */
+  /** Adds a tab for a panel that is in the page. `onClose` is called when the user wants to close it. */
   add(tab: HTMLElement, onClose: () => void): void;
   /** Removes a tab. If it was shown, the tab before it is shown. */
   remove(tab: HTMLElement): void;

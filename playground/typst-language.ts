@@ -1,7 +1,7 @@
 /**
- * Highlighting of Typst: markup, code and math, told apart by what opens and closes them. It colours; it finds no errors.
+ * Highlighting of Typst: markup, code and math, distinguished by what opens and closes them. It only colours, and finds no errors.
  *
- * Our own, because the one package for CodeMirror is a WebAssembly module of 320 KB: this page's policy compiles none.
+ * We have our own, because the only package for CodeMirror is a WebAssembly module of 320 KB, which the page's policy forbids.
  */
 
 import type { StringStream } from "@codemirror/language";
@@ -25,7 +25,7 @@ interface State {
   emphasized: boolean;
 }
 
-/** Deeper nesting is coloured as if it were here. */
+/** Deeper nesting is coloured as if it were at this depth. */
 const MAX_MODES = 200;
 
 const KEYWORDS =
@@ -99,7 +99,7 @@ function blockComment(stream: StringStream, state: State): string {
 
 function openRaw(stream: StringStream, state: State): string {
   const ticks = stream.current();
-  // Two are an empty raw text.
+  // Two backticks are an empty raw text.
   if (ticks.length === 2) return "monospace";
   state.fence = ticks;
   return rawText(stream, state);
@@ -200,7 +200,7 @@ function chain(stream: StringStream, state: State): string | null {
   if (stream.match('"')) return openString(stream, state);
   if (stream.match(NUMBER)) return "number";
   if (stream.match(";")) return "punctuation";
-  // An empty token would be an error: this one is read again as what is around the chain.
+  // An empty token would be an error, so the text is read again in the mode around the chain.
   return parser.token(stream, state);
 }
 

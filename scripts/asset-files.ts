@@ -1,4 +1,4 @@
-/** The static files as the Worker of `edge/standalone/assets-worker.ts` gets them: described, and each form by its binding. */
+/** The static files for the Worker of `edge/standalone/assets-worker.ts`: their descriptions, and a binding for each form. */
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { extname, join } from "node:path";
@@ -7,7 +7,7 @@ import { COMPRESSED_FORMS } from "./static-file.mjs";
 
 export const ASSETS_WORKER = "edge/standalone/assets-worker.ts";
 
-/** As Cloudflare's asset server has them. */
+/** The same as those of Cloudflare's asset server. */
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
   ".css": "text/css; charset=utf-8",
   ".html": "text/html; charset=utf-8",

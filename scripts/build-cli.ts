@@ -1,6 +1,7 @@
 /**
  * `npm run build:cli`: builds the command line client as a package without dependencies, so that it starts at once and installs
- * offline. Its entry point stands alone, so that an old Node can read it and say so; what few commands need is loaded by them. `npm pack ./dist/cli` makes a file that any project can install.
+ * offline. Its entry point is separate, so that an old Node can parse it and say that it is too old; each command is loaded when it
+ * is used. `npm pack ./dist/cli` makes a file that any project can install.
  */
 import { cp } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -8,7 +9,7 @@ import { build } from "esbuild";
 import { WITHOUT_UNUSED_FORMATS } from "./bundle-validator.ts";
 import { emptyPackageFolder, license, PROJECT, version, writePackageFiles } from "./package-folder.ts";
 
-/** The oldest that the packages in it run on. */
+/** The oldest Node on which the bundled packages run. */
 const MIN_NODE = "22.12.0";
 
 const TARGET = await emptyPackageFolder("cli");
@@ -19,7 +20,7 @@ const { metafile } = await build({
   chunkNames: "[name]-[hash]",
   bundle: true,
   splitting: true,
-  // Names stay, for the stack of an error that somebody reports.
+  // Names are kept, so that the stack of a reported error is readable.
   minifySyntax: true,
   minifyWhitespace: true,
   metafile: true,
@@ -27,10 +28,8 @@ const { metafile } = await build({
   format: "esm",
   target: `node${MIN_NODE}`,
   define: { PACKAGE_VERSION: JSON.stringify(version) },
-  // Some of the packages are CommonJS and require modules of Node.
-  banner: {
-    js: 'import { createRequire as createRequireOfBundle } from "node:module"; const require = createRequireOfBundle(import.meta.url);',
-  },
+  // Some of the packages are CommonJS and require modules of Node, but nothing else.
+  banner: { js: "const require = process.getBuiltinModule;" },
   logLevel: "warning",
   plugins: [
     WITHOUT_UNUSED_FORMATS,
@@ -46,14 +45,14 @@ const { metafile } = await build({
   ],
 });
 
-// The package `open` looks for it beside itself: not every Linux machine has one.
+// The package `open` looks for this program beside itself, because not every Linux machine has one.
 await cp(new URL("node_modules/open/xdg-open", PROJECT), new URL("xdg-open", TARGET));
 await writePackageFiles(TARGET, {
   inputs: Object.keys(metafile.inputs),
   licencesFile: "LICENSES-OF-PACKAGES.txt",
   page: "command-line.md",
   manifest: {
-    // As the command, so that `npx document-rendering` is this package, in a checkout and elsewhere.
+    // The same name as the command, so that `npx document-rendering` runs this package, in a checkout and elsewhere.
     name: "document-rendering",
     version,
     description: "Renders Typst documents by the document rendering service, and checks them before",

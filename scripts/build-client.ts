@@ -3,8 +3,8 @@
  * send requests (docs/client.md). The package is written to dist/client; `npm pack ./dist/client` makes a file that any
  * project can install.
  *
- * What they import from other packages is bundled, so that the package has no dependencies: it is a few kilobytes, and two
- * of those packages ask for a newer Node than the client does.
+ * Their imports from other packages are bundled, so that the package has no dependencies: they take a few kilobytes, and two
+ * of those packages require a newer Node than the client does.
  */
 import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -23,7 +23,7 @@ const { metafile } = await build({
   entryPoints: { client: "client/client.ts", rules: "rules/published-rules.ts" },
   outdir: fileURLToPath(TARGET),
   bundle: true,
-  // The client loads the rules when it needs them: they are a chunk of their own.
+  // The rules are a separate chunk, which the client loads when it needs them.
   splitting: true,
   chunkNames: "chunk-[hash]",
   format: "esm",

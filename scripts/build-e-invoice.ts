@@ -9,7 +9,7 @@ import { build } from "esbuild";
 import { emptyPackageFolder, license, PROJECT, version, writePackageFiles } from "./package-folder.ts";
 import { removeUnreachableTypes } from "./reachable-types.ts";
 
-/** The oldest that has all that is used here. */
+/** The oldest Node that has everything used here. */
 const MIN_NODE = "20";
 
 const TARGET = await emptyPackageFolder("e-invoice");

@@ -2,9 +2,9 @@
  * `npm run e-invoice-rules`: compiles the published schemas and Schematron rules of the profiles of e-invoices into
  * `e-invoice/rules/`, so that nothing is left to compile when an invoice is checked. With `--check` it only compares.
  *
- * It reads the rules as XSLT, the form in which all of them are published, and takes out of it what XSLT does not add: the
- * contexts, the tests, their ids and their words. XPath decimals of fontoxpath are binary numbers, so each arithmetic
- * operation of a test is wrapped in a function that rounds its result to the digits that a decimal would have.
+ * It reads the rules as XSLT, the form in which all of them are published, and extracts the contexts, the tests, their ids and
+ * their messages. The decimals of fontoxpath are binary numbers, so each arithmetic operation of a test is wrapped in a
+ * function that rounds its result to the digits that a decimal would have.
  */
 /// <reference path="../e-invoice/fontoxpath.d.ts" />
 import { readFile, writeFile } from "node:fs/promises";
@@ -18,14 +18,14 @@ const TARGET = new URL("../e-invoice/rules/", import.meta.url);
 const XSL = "http://www.w3.org/1999/XSL/Transform";
 const XQUERYX = "http://www.w3.org/2005/XQueryX";
 const SPANS = "http://fontoxml.com/fontoxpath";
-/** The words of a message are for people: a rule names its parts by numbers of the standard, which stay. */
+/** The id in front of a message, which is stored apart. Numbers of the standard within the message stay. */
 const ID_IN_FRONT = /^\[[^\]]+\]\s*-?\s*/;
 
-/** As `document('…')/codedb/cl[@id=3]/enumeration[@value=$x]`: the codes are in the rule set instead. */
+/** A look-up such as `document('…')/codedb/cl[@id=3]/enumeration[@value=$x]`. Here the codes are in the rule set instead. */
 const CODE_LIST = /document\('[^']*'\)\/codedb\/cl\[@id=(\d+)\]\/enumeration\[@value=(\$\w+)\]/g;
 /** Account numbers are longer than the whole numbers of fontoxpath. */
 const REMAINDER = /xs:(?:integer|decimal)\((string-join\(.*\))\)\s+mod\s+97/s;
-/** What is rounded. */
+/** The operations whose results are rounded. */
 const OPERATIONS = new Set(["addOp", "subtractOp", "multiplyOp", "divOp"]);
 
 /** Where the rules of each file come from, in the archive. */
@@ -75,7 +75,7 @@ function text(path: string): string {
   return new TextDecoder().decode(bytes).replaceAll("\r\n", "\n");
 }
 
-/** The code lists of a rule set: its numbers, with the codes in each. */
+/** The code lists of a rule set, by their numbers. */
 function codeListsOf(path: string): Record<string, string[]> {
   const lists: Record<string, string[]> = {};
   for (const list of parseXmlDocument(text(path)).getElementsByTagName("cl")) {
@@ -85,7 +85,7 @@ function codeListsOf(path: string): Record<string, string[]> {
   return lists;
 }
 
-/** A schema and what it imports, by file names. Spaces between elements are left out. */
+/** A schema and the files that it imports, by file names. Whitespace between elements is left out. */
 function schemaFiles(folder: string): { main: string; files: Record<string, string> } {
   const paths = Object.keys(archive).filter((path) => path.startsWith(folder) && path.endsWith(".xsd"));
   const main = paths.find((path) => !path.includes("_urn_"));
@@ -159,7 +159,7 @@ function compiledTest(test: string, outcome: Element, isReport: boolean): RuleTe
   const member = (name: string) =>
     childrenOf(outcome, "attribute").find((entry) => entry.getAttribute("name") === name)?.textContent ?? null;
   const [words] = outcome.getElementsByTagName("svrl:text");
-  if (words === undefined) throw new Error(`no words for ${test}`);
+  if (words === undefined) throw new Error(`no message for ${test}`);
   const flag = member("flag");
   return {
     id: member("id") ?? /^\s*\[([^\]]+)\]/.exec(words.textContent ?? "")?.[1] ?? "schematron",
@@ -170,7 +170,7 @@ function compiledTest(test: string, outcome: Element, isReport: boolean): RuleTe
   };
 }
 
-/** A message: words, and expressions in between at the odd places. */
+/** A message: texts and expressions in turn, with the expressions at the odd indexes. */
 function messageOf(words: Element): string | string[] {
   const parts = [""];
   for (const node of words.childNodes) {
@@ -202,7 +202,7 @@ function alternativesOf(pattern: string): string[] {
   return parts.map((part) => part.trim());
 }
 
-/** A function of XSLT as one of XQuery. Without types: rounded numbers have another one than decimals. */
+/** An XSLT function as an XQuery function. It has no types, because rounded numbers are not decimals. */
 function functionAsXQuery(definition: Element): string {
   const parameters = childrenOf(definition, "param").map((parameter) => `$${attribute(parameter, "name")}`);
   return `declare function ${attribute(definition, "name")}(${parameters.join(", ")}) { ${bodyAsXQuery(definition)} };`;
@@ -246,7 +246,7 @@ function rounded(expression: string): string {
     for (const child of element.children) visit(child, isRange);
   };
   visit(original, false);
-  // Of several at one place, the outer operation begins first and ends last; the sort keeps the order of the visit.
+  // If several operations begin or end at one place, each adds the same text there, so their order does not matter.
   const opening = insertions.filter(([, added]) => added !== ")");
   const closing = insertions.filter(([, added]) => added === ")");
   let result = "";
@@ -270,7 +270,7 @@ function parsed(expression: string): Element {
   return parseScript<Element>(expression, { debug: true }, new Document());
 }
 
-/** The tree of an expression without the roundings, to compare it with that of another. */
+/** The tree of an expression without the roundings, for comparison with the original. */
 function shapeOf(element: Element): string {
   if (element.namespaceURI === SPANS) return element.children.map(shapeOf).join("");
   const [name] =

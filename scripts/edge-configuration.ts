@@ -2,7 +2,7 @@
  * The edge for workerd alone, without Cloudflare: a folder with the bundled Worker, the static files, a configuration and
  * workerd itself. Compatibility date and flags, the entry point and the static files are those of `wrangler.toml`.
  *
- * All settings come from the environment of the process, when it starts: the folder holds none, and no secrets.
+ * All settings come from the environment of the process when it starts: the folder contains no settings and no secrets.
  */
 import { copyFile, cp, mkdir, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";

@@ -1,11 +1,11 @@
-/** The characters of the fonts that are part of Typst, read from its binary, which has their files in it. */
+/** Reads the characters of the fonts that are part of Typst from its binary, which contains their files. */
 import { readFile } from "node:fs/promises";
 import { locateTypst } from "../machine/typst-location.mjs";
 import { TYPST_VERSION } from "../machine/typst-release.mjs";
 import { type CodePointRange, codePointsOf, formatCodePoints } from "../protocol/code-points.ts";
 import { fontFaces } from "../protocol/font-file.ts";
 
-/** How a font with TrueType outlines begins, and one with those of PostScript. */
+/** How fonts with TrueType and with PostScript outlines begin. */
 const BEGINNINGS = [Buffer.from([0, 1, 0, 0, 0]), Buffer.from("OTTO\0")];
 
 /** The module that has them; null if there is no Typst on this machine to read them from. */

@@ -1,4 +1,4 @@
-/** The licences of the packages of which files are in a bundle, which ask to be passed on. */
+/** The licences of packages whose files are in a bundle. They require that they are passed on. */
 import { readdir, readFile } from "node:fs/promises";
 
 const PROJECT = new URL("../", import.meta.url);

@@ -103,7 +103,7 @@ export async function startBackend(
   }
 }
 
-/** Waits as long as the backend goes from step to step, or it or its programs use the processor. */
+/** Waits as long as the backend advances from step to step, or the backend or its programs use the processor. */
 async function waitUntilReady(backend: LocalBackend, standstillMilliseconds: number): Promise<void> {
   let step = "loading";
   backend.process.on("message", (message) => {
@@ -123,7 +123,7 @@ async function waitUntilReady(backend: LocalBackend, standstillMilliseconds: num
     if (isReady) return;
     await delay(READY_POLL_MILLISECONDS);
   }
-  // It may not be able to react to anything else.
+  // It may no longer react to anything else.
   backend.process.kill("SIGKILL");
   const seconds = standstillMilliseconds / 1000;
   const standstill = `The backend did not start: no progress for ${seconds} s while ${step}.`;

@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as v from "valibot";
-import { ASSETS_WORKER, describeAssets } from "./asset-files.ts";
+import { describeAssets } from "./asset-files.ts";
 import { provideStaticAssets } from "./static-assets.ts";
 
 export const LOOPBACK = "127.0.0.1";
@@ -21,6 +21,7 @@ export const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 const PROJECT = new URL("../", import.meta.url);
 const workerName = (index: number) => `worker-${index}`;
 const ASSETS_WORKER_NAME = "assets";
+const FOLDER_WORKER = "edge/standalone/assets-from-folder.ts";
 
 /** The contents of `wrangler.toml`. Unknown members are errors, so that what runs here is what is deployed. */
 const WRANGLER_CONFIG = v.strictObject({
@@ -203,22 +204,26 @@ async function startInWorkerd(
 async function assetsWorker({ directory }: AssetsConfig) {
   const folder = fileURLToPath(new URL(directory, PROJECT));
   const { descriptions, bindings } = await describeAssets(folder);
-  const contents = [...bindings].map(async ([name, path]) => [
-    name,
-    new Uint8Array(await readFile(join(folder, path))),
-  ]);
   return {
     name: ASSETS_WORKER_NAME,
-    modules: [{ type: "ESModule" as const, path: "assets.js", contents: await bundle(ASSETS_WORKER) }],
-    bindings: { DESCRIPTIONS: descriptions },
-    dataBlobBindings: Object.fromEntries(await Promise.all(contents)),
+    modules: [{ type: "ESModule" as const, path: "assets.js", contents: await bundle(FOLDER_WORKER) }],
+    bindings: { DESCRIPTIONS: descriptions, PATHS: Object.fromEntries(bindings) },
+    serviceBindings: { FOLDER: { disk: { path: folder, writable: false } } },
   };
 }
 
-/** Bundles a Worker into one module, with the options that wrangler uses. */
-export async function bundle(main: string): Promise<string> {
-  const { build } = await import("esbuild");
-  const { outputFiles } = await build({
+const bundles = new Map<string, Promise<string>>();
+
+/** Bundles a Worker into one module, with the options that wrangler uses, once per process. */
+export function bundle(main: string): Promise<string> {
+  const bundled = bundles.get(main) ?? build(main);
+  bundles.set(main, bundled);
+  return bundled;
+}
+
+async function build(main: string): Promise<string> {
+  const esbuild = await import("esbuild");
+  const { outputFiles } = await esbuild.build({
     absWorkingDir: fileURLToPath(PROJECT),
     entryPoints: [main],
     bundle: true,

@@ -1,4 +1,4 @@
-/** Files that Maven downloads, each pinned by its hash, in a repository of their own in the user's cache. */
+/** Files that Maven downloads into a separate repository in the user's cache, each pinned by its hash. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
@@ -39,7 +39,7 @@ export const VERAPDF: MavenArtifact = {
 };
 
 /**
- * The path of an artifact in the cache. Maven downloads it unless it is there.
+ * The path of an artifact in the cache. Maven downloads it if it is missing.
  *
  * @throws Error if Maven fails, or if the file is not the one that is pinned
  */
@@ -60,7 +60,7 @@ export async function mavenArtifact({ group, name, version, sha256: pinned }: Ma
   const lines = (all ?? "").trimEnd().split("\n").slice(-8).join("\n");
   throw new Error(
     hash !== null
-      ? `${path} has the SHA-256 ${hash}, not the pinned ${pinned}. Nothing of it was used: remove it, and run the command again.`
+      ? `${path} has the SHA-256 ${hash}, not the pinned ${pinned}. The file was not used: remove it, and run the command again.`
       : `Maven could not download ${group}:${name}:${version} (exit code ${exitCode}). Check the connection, and run the command again.\n${lines}`,
   );
 }

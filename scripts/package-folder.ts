@@ -1,5 +1,5 @@
 /**
- * A package in `dist/`, of plain JavaScript without dependencies: where it is built, and the files that each of them has.
+ * Makes the folder of a package in `dist/`, of plain JavaScript without dependencies, and the files that every package has.
  */
 import { cp, readFile, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -8,7 +8,7 @@ import { licencesOfPackages } from "./licences-of-packages.ts";
 
 export const PROJECT = new URL("../", import.meta.url);
 
-/** The version and the licence of the project, which its packages have. */
+/** The version and the licence of the project, which its packages share. */
 export const { version, license }: { version: string; license: string } = JSON.parse(
   await readFile(new URL("package.json", PROJECT), "utf8"),
 );
@@ -27,7 +27,7 @@ export interface PackageFiles {
   readonly licencesFile: string;
   /** The page of `docs/` that is its README. */
   readonly page: string;
-  /** What its `package.json` says. */
+  /** The members of its `package.json`. */
   readonly manifest: Readonly<Record<string, unknown>>;
 }
 

@@ -14,7 +14,7 @@ import { provideStaticFile } from "./static-file.mjs";
 const PROJECT = new URL("../", import.meta.url);
 const PDF_WORKER = new URL("node_modules/pdfjs-dist/build/pdf.worker.mjs", PROJECT);
 
-/** The bundles by the file that each begins with. */
+/** The bundles, with the entry point of each. */
 const BUNDLES = [
   { in: "playground/main.ts", out: "playground" },
   { in: "playground/pdf-viewer.ts", out: "pdf-viewer" },
@@ -23,7 +23,7 @@ const BUNDLES = [
   { in: "playground/missing-fonts.ts", out: "missing-fonts" },
   { in: "playground/playground.css", out: "playground" },
 ];
-/** The files that are served as they are. */
+/** The files that are served unchanged. */
 const COPIED = ["index.html", "icon.svg"];
 
 /** Puts the built files of the playground where they are served. */
@@ -31,7 +31,7 @@ export async function providePlayground(): Promise<void> {
   await Promise.all([provideBundles(), provideCopies(), provideExamples(), providePdfWorker()]);
 }
 
-/** What the page shows of pdf.js's style sheet. The rest is of the tools by which PDFs are edited. */
+/** The parts of pdf.js's style sheet that the page uses. The rest is for its tools that edit PDFs. */
 const USED_RULES = /^(?::root|\.(?:textLayer|annotationLayer|canvasWrapper|pdfViewer)\b|\[data-main-rotation)/;
 
 /**

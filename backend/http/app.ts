@@ -223,5 +223,6 @@ export function buildBackend(
 
 /** The edge's request id, or a new one if the edge sends none or a malformed one. */
 function takeRequestId(given: string | string[] | undefined): string {
-  return typeof given === "string" && REQUEST_ID_PATTERN.test(given) ? given : randomUUID();
+  const id = String(given);
+  return REQUEST_ID_PATTERN.test(id) ? id : randomUUID();
 }

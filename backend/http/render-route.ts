@@ -63,7 +63,7 @@ interface Sender {
 type Reception =
   | { readonly kind: "received"; readonly body: Uint8Array; readonly renderRequest: RenderRequest }
   | Refusal
-  | { readonly kind: typeof CLIENT_GONE };
+  | { readonly kind: typeof CLIENT_GONE; readonly requestBytes?: undefined };
 
 interface Refusal {
   readonly kind: "refused";
@@ -117,7 +117,7 @@ async function receiveAndRender(
     const receiving = timer.time("receive", () => receive(resources, request, sender, memory));
     const reception = await receiving.catch(failed);
     if (reception.kind !== "received") {
-      const requestBytes = reception.kind === "refused" ? reception.requestBytes : undefined;
+      const { requestBytes } = reception;
       return { outcome: reception, format: "none", suggestedName: null, runs: timer.runs, requestBytes };
     }
     const { body, renderRequest } = reception;
@@ -214,21 +214,24 @@ async function sendReply(
 }
 
 /** Why a request is refused that has no token of the edge. */
-export function forbiddenOf({ headers }: FastifyRequest, tokens: readonly string[]): Problem | null {
-  const token = headers[BACKEND_TOKEN_HEADER.toLowerCase()];
-  return validateToken(typeof token === "string" ? token : null, tokens, BACKEND_TOKEN_HEADER);
+export function forbiddenOf(request: FastifyRequest, tokens: readonly string[]): Problem | null {
+  return validateToken(fieldOf(request, BACKEND_TOKEN_HEADER), tokens, BACKEND_TOKEN_HEADER);
 }
 
 /** The name of a caller is believed only with the edge's token. */
 function senderOf(request: FastifyRequest, tokens: readonly string[]): Sender {
-  const { headers } = request;
   const forbidden = forbiddenOf(request, tokens);
-  const name = headers[CALLER_HEADER.toLowerCase()];
-  const isNamed = forbidden === null && typeof name === "string" && CALLER_NAME_PATTERN.test(name);
-  const timeBudget = headers[TIME_BUDGET_HEADER.toLowerCase()];
-  const hasTimeBudget = typeof timeBudget === "string" && /^[0-9]{1,9}$/.test(timeBudget);
-  const timeBudgetMilliseconds = hasTimeBudget ? Number(timeBudget) : Number.POSITIVE_INFINITY;
+  const name = fieldOf(request, CALLER_HEADER);
+  const isNamed = forbidden === null && CALLER_NAME_PATTERN.test(name);
+  const timeBudget = fieldOf(request, TIME_BUDGET_HEADER);
+  const timeBudgetMilliseconds = /^[0-9]{1,9}$/.test(timeBudget) ? Number(timeBudget) : Number.POSITIVE_INFINITY;
   return { caller: isNamed ? name : UNNAMED_CALLER, forbidden, timeBudgetMilliseconds };
+}
+
+/** The value of a header field, empty if the request does not have it. */
+function fieldOf({ headers }: FastifyRequest, name: string): string {
+  const value = headers[name.toLowerCase()];
+  return typeof value === "string" ? value : "";
 }
 
 /** Aborted when the connection closes before the response does. */

@@ -92,6 +92,10 @@ const OUTCOME_CLASSES: readonly OutcomeClass[] = ["ok", "client_gone", "request"
 /** 408 has its own metric. */
 const REFUSAL_CODES = ["render_queue_full", "service_unavailable"] as const;
 
+/** Once per process: prom-client watches its event loop and its garbage collection until it ends. */
+const PROCESS_METRICS = new Registry();
+collectDefaultMetrics({ register: PROCESS_METRICS });
+
 export class BackendMetrics {
   readonly #registry = new Registry();
   /** The text of the current scrape. */
@@ -113,7 +117,6 @@ export class BackendMetrics {
   constructor(sources: MetricSources) {
     const { queue, warmPool, tempSpace, bodyMemory, outputMemory, deliveries, slots } = sources;
     const registers = [this.#registry];
-    collectDefaultMetrics({ register: this.#registry });
     const counter = <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
       new Counter({ name, help, labelNames, registers });
     const histogram = <Label extends string>(name: string, help: string, buckets: number[], ...labelNames: Label[]) =>
@@ -279,9 +282,11 @@ export class BackendMetrics {
 
   /** The metrics as text. Concurrent scrapes share one text, which takes 2 ms to make (measured). */
   text(): Promise<string> {
-    this.#scrape ??= this.#registry.metrics().finally(() => {
-      this.#scrape = null;
-    });
+    this.#scrape ??= Promise.all([PROCESS_METRICS, this.#registry].map((registry) => registry.metrics()))
+      .then((texts) => texts.join("\n"))
+      .finally(() => {
+        this.#scrape = null;
+      });
     return this.#scrape;
   }
 

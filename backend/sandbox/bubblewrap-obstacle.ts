@@ -74,7 +74,7 @@ function namespaceObstacle(facts: BubblewrapFacts, complaint: string): string {
       "SERVICE_SANDBOX=landlock needs no openat2."
     );
   }
-  if (/hostname.*Operation not permitted$/.test(complaint)) {
+  if (/hostname.*Operation not permitted/.test(complaint)) {
     return (
       "A seccomp filter allows namespaces but refuses sethostname, as Podman's default seccomp profile does. Set " +
       "SERVICE_SANDBOX=landlock, or run the container with deploy/seccomp-backend.json."

@@ -15,6 +15,7 @@ import { chooseResourceLimits, LIMITER_NAME } from "./resource-limits.ts";
 import { preparePackageDirectory, type Sandbox } from "./sandbox.ts";
 import { writeSeccompFilter } from "./seccomp.ts";
 import { sharedLibraries } from "./shared-libraries.ts";
+import { findMachineFacts } from "./trial.ts";
 
 /** The sandbox, with its filter written into the work directory. */
 export async function openLandlock(settings: BackendSettings): Promise<Sandbox> {
@@ -25,7 +26,7 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
     // No namespace ends with the backend, so the kernel kills Typst when its parent ends.
     ...["--pdeathsig", "KILL"],
     ...["--no-new-privs", "--inh-caps=-all", "--ambient-caps=-all"],
-    ...boundingSetOption(readProc("self/status"), process.getuid?.() === 0),
+    ...boundingSetOption(readProc("self/status"), findMachineFacts().isSuperuser),
     // Denies every access to the file system that the rules below do not allow.
     ...["--landlock-access", "fs"],
     ...rule("execute,read-file", settings.typstPath),
@@ -78,7 +79,7 @@ const CAP_SETPCAP = 8n;
  * @param status of this process, as /proc shows it
  */
 export function boundingSetOption(status: string, isSuperuser: boolean): readonly string[] {
-  const permitted = BigInt(`0x${/^CapPrm:\t([0-9a-f]+)$/m.exec(status)?.[1] ?? "0"}`);
+  const permitted = BigInt(`0x${/^CapPrm:\t([0-9a-f]+)/m.exec(status)?.[1] ?? "0"}`);
   const mayEmpty = ((permitted >> CAP_SETPCAP) & 1n) === 1n;
   const hasRightsToLose = isSuperuser && permitted !== 0n;
   return mayEmpty || hasRightsToLose ? ["--bounding-set=-all"] : [];

@@ -2,12 +2,12 @@
  * Resource limits of one Typst process. The shell that starts it sets them by `ulimit`, which costs nothing; where its
  * `ulimit` cannot set all of them, prlimit(1) does, before anything else runs.
  */
-import { execa } from "execa";
 import { SettingError } from "../../rules/settings.ts";
+import { runProgram } from "../processes/run-program.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import { tryProgram } from "./trial.ts";
 
-/** Typst has its streams open, and the files of the render one at a time: under 20 (measured). */
+/** Typst keeps its streams open, and opens the files of the render one at a time: under 20 in all (measured). */
 const MAX_OPEN_FILES = 256;
 
 /** Threads and processes of this user; seccomp allows Typst only threads. The superuser is exempt from this limit. */
@@ -42,7 +42,7 @@ export async function chooseResourceLimits(settings: LimitSettings, shell = "/bi
   return { shellCommands: [], prefix: prlimitCommand(settings) };
 }
 
-/** What differs between shells: the option for processes, and the block in which the size of a file is given. */
+/** What differs between shells: the option for processes, and the size of the blocks in which file sizes are given. */
 interface Dialect {
   readonly processesOption: "-p" | "-u";
   readonly fileBlockBytes: 512 | 1024;
@@ -57,7 +57,7 @@ const DIALECTS: readonly Dialect[] = [
 
 const KIBIBYTE = 1024;
 
-/** The blocks of the longest file that may be written: at least one byte more than the limit, so that a longer file is recognised. */
+/** The limit on file size, in blocks. It is at least one byte above the limit on outputs, so that a longer output is recognised. */
 function fileBlocks({ limits }: LimitSettings, { fileBlockBytes }: Dialect): number {
   return Math.ceil((limits.max_output_bytes + 1) / fileBlockBytes);
 }
@@ -93,7 +93,7 @@ function prlimitCommand({
   ];
 }
 
-/** The soft and the hard limits as the kernel shows them. */
+/** The soft and hard limits, as the kernel displays them. */
 function expectedLimits(settings: LimitSettings, dialect: Dialect): ReadonlyMap<string, string> {
   const { renderMemoryBytes, renderCpuSeconds } = settings;
   const both = (value: number) => `${value} ${value}`;
@@ -114,15 +114,10 @@ async function setsLimits(
   expected: ReadonlyMap<string, string>,
 ): Promise<boolean> {
   const script = [...commands, 'while read -r line; do echo "$line"; done </proc/self/limits'].join(" && ");
-  const { stdout = "" } = await execa(shell, ["-c", script], {
-    env: {},
-    extendEnv: false,
-    stdin: "ignore",
-    reject: false,
-  });
+  const { stdout } = await runProgram(shell, ["-c", script], {});
   const limits = new Map(
     stdout.split("\n").map((line) => {
-      const [, name = "", soft, hard] = /^(.+?) {2,}(\S+) +(\S+)/.exec(line) ?? [];
+      const [, name = "", soft, hard] = /(.+?) {2,}(\S+) +(\S+)/.exec(line) ?? [];
       return [name, `${soft} ${hard}`];
     }),
   );

@@ -1,7 +1,7 @@
 /**
- * The root directory that Typst sees under bubblewrap: its libraries, and empty mount points for the rest. It is made once
- * at start, because bubblewrap reads the host's mount table for each mount: mounting six libraries one by one costs 1.5 to
- * 2 ms per render (measured).
+ * The root directory that Typst sees under bubblewrap: its libraries, and empty mount points for everything else. It is made
+ * once at start, because bubblewrap reads the host's mount table for each mount: mounting six libraries one by one costs 1.5
+ * to 2 ms per render (measured).
  */
 import { existsSync } from "node:fs";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
@@ -55,7 +55,7 @@ export async function makeSandboxRoot(
     const path = SANDBOX_PATHS.font(index);
     await ((await stat(fontPath)).isDirectory() ? makeDirectory(path) : makeFile(path, ""));
   }
-  // Not copyFile: files of /sys report a larger size than they have, and it waits for the rest.
+  // Not copyFile: files of /sys report more bytes than they have, and it would wait for the missing ones.
   for (const file of libraries) await makeFile(file, await readFile(file));
   for (const file of HUGE_PAGE_FILES.filter((path) => existsSync(path))) await makeFile(file, await readFile(file));
   return made;

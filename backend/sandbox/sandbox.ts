@@ -23,7 +23,7 @@ export type TypstExit =
   | { readonly kind: "exited"; readonly exitCode: number }
   | { readonly kind: "signalled"; readonly signal: string };
 
-/** How Typst ended, or why it never ran or its end is not known. `reason` is for the log. */
+/** How Typst ended; or why it never ran, or why its end is unknown. `reason` is for the log. */
 export type SandboxedEnd = TypstExit | { readonly kind: "sandbox-failed"; readonly reason: string };
 
 export interface Sandbox {
@@ -39,16 +39,16 @@ export interface Sandbox {
   ): TypstCommand;
   /** The programs that may fail before Typst runs. Their error messages begin with these names; Typst's begin differently. */
   readonly launchers: readonly string[];
-  /** Why Typst does not run in it on this machine, and what to do about it, in sentences for the operator. */
+  /** Why Typst does not run in this sandbox on this machine, and what to do about it, in sentences for the operator. */
   findObstacle(): Promise<string>;
 }
 
-/** The exit codes of launchers and of the dynamic loader for a program that cannot be run. Typst exits with 0, 1 or 2. */
+/** With these codes, launchers and the dynamic loader report a program that cannot be run. Typst exits with 0, 1 or 2. */
 const LAUNCH_FAILURE_EXIT_CODES: readonly number[] = [126, 127];
 
 /**
- * How Typst ended, by the end of the program that `programCommand` names: its launchers replace themselves with it, or end as it does. A
- * `reason` contains no output of the program.
+ * Derives how Typst ended from how the program of `programCommand` ended: its launchers replace themselves with Typst, or end as
+ * it does. A `reason` contains no output of the program.
  */
 export function endOfTypst(end: ProgramEnd, { launchers }: Pick<Sandbox, "launchers">): SandboxedEnd {
   switch (end.kind) {
@@ -71,7 +71,7 @@ export interface PackageDirectory {
   readonly workFiles: readonly string[];
 }
 
-/** The operator's folder. If none is set, an empty one is made, because Typst would otherwise use the user's. */
+/** The operator's folder of packages. If none is set, an empty one is made, because Typst would otherwise use the user's. */
 export async function preparePackageDirectory(
   settings: Pick<BackendSettings, "packagePath" | "workDirectory">,
 ): Promise<PackageDirectory> {

@@ -145,20 +145,20 @@ export function seccompFilter(architectureName: string): Buffer | null {
   ]);
 }
 
-/** The verdict on one call. Any other call goes on behind it. */
+/** The verdict on one call. Any other call continues after these instructions. */
 function onCall(number: number, { allowedIf, otherwise }: Rule): Instruction[] {
   const verdict: Instruction[] = [...allowedIf.flatMap(allowIf), [RETURN, 0, 0, VERDICTS[otherwise]]];
   return [[JUMP_IF_EQUAL, 0, verdict.length, number], ...verdict];
 }
 
-/** Allows the call if all checks hold. Otherwise it goes on behind these instructions. */
+/** Allows the call if all checks hold. Otherwise it continues after these instructions. */
 function allowIf([check, ...others]: readonly Check[]): Instruction[] {
   if (check === undefined) return [[RETURN, 0, 0, ALLOW]];
   const next = allowIf(others);
   return [...test(check, next.length), ...next];
 }
 
-/** Goes on with the next instruction if the check holds, and otherwise skips as many as `skipped`. */
+/** Continues with the next instruction if the check holds, and otherwise skips `skipped` instructions. */
 function test({ argument, half, mask, values }: Check, skipped: number): Instruction[] {
   const others = values.length - 1;
   return [
@@ -177,7 +177,7 @@ function assemble(instructions: readonly Instruction[]): Buffer {
   for (const [index, [code, ifTrue, ifFalse, operand]] of instructions.entries()) {
     const offset = index * INSTRUCTION_BYTES;
     program.writeUInt16LE(code, offset);
-    // Throws if a jump is longer than its byte can say.
+    // Throws if the length of a jump does not fit its byte.
     program.writeUInt8(ifTrue, offset + 2);
     program.writeUInt8(ifFalse, offset + 3);
     program.writeUInt32LE(operand >>> 0, offset + 4);

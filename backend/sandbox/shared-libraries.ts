@@ -1,19 +1,10 @@
-/** Which files a program needs besides itself: its shared libraries and their loader. */
-import { execa } from "execa";
-
-const ANSWER_TIMEOUT_MILLISECONDS = 10_000;
+/** Finds the files that a program needs besides itself: its shared libraries and their loader. */
+import { runProgram } from "../processes/run-program.ts";
 
 /** The absolute paths of a program's libraries, as listed by its own loader. A static program has none. */
 export async function sharedLibraries(program: string): Promise<string[]> {
   // With this variable the loader lists what it would load and does not start the program. A static program has no loader,
   // ignores the variable and prints its version.
-  const { stdout } = await execa(program, ["--version"], {
-    env: { LD_TRACE_LOADED_OBJECTS: "1" },
-    extendEnv: false,
-    stdin: "ignore",
-    reject: false,
-    timeout: ANSWER_TIMEOUT_MILLISECONDS,
-  });
-  const lines = (stdout ?? "").split("\n");
-  return lines.flatMap((line) => /^\s+(?:\S+ => )?(\/\S+) \(0x[0-9a-f]+\)$/.exec(line)?.[1] ?? []);
+  const { stdout } = await runProgram(program, ["--version"], { LD_TRACE_LOADED_OBJECTS: "1" });
+  return stdout.split("\n").flatMap((line) => /\t(?:\S+ => )?(\/\S+) \(0x/.exec(line)?.[1] ?? []);
 }

@@ -1,20 +1,20 @@
 /**
- * The system calls that Typst may make, and with which arguments: an allow-list. `seccomp.ts` makes the kernel's filter of it.
+ * The system calls that Typst may make, and with which arguments: an allow-list. `seccomp.ts` turns it into the kernel's filter.
  *
- * No sockets, no new processes (threads only), no mounts, no tracing, no keys, no io_uring, no signals to others, no file
- * without a name. The list is what strace shows for compiles of every format, plus calls that glibc and musl make only
- * sometimes. A few more are for the sandbox's own programs, which run under the filter, too: bubblewrap waits for Typst
+ * No sockets, no new processes (threads only), no mounts, no tracing, no keys, no io_uring, no signals to other processes, no
+ * files without a name. The list is what strace shows for compiles of every format, plus calls that glibc and musl make only
+ * sometimes. A few more are for the sandbox's own programs, which also run under the filter: bubblewrap waits for Typst
  * (wait4), setpriv drops its capabilities, asks for its death signal and then sets up Landlock. A program in bubblewrap or
- * Landlock can make those calls as well, so their arguments are limited to what cannot loosen anything.
+ * Landlock can make those calls as well, so their arguments are limited to those that cannot loosen anything.
  *
- * ioctl is not on the list, although strace shows one: the check whether standard error is a terminal (TCGETS of glibc,
- * TIOCGWINSZ of musl). For it, EPERM is as good an answer as ENOTTY. Standard error is a socket, on which ioctl would also show
- * the host's network interfaces under Landlock; and on any stream FIOASYNC would arm signals.
+ * ioctl is not on the list, although strace shows one call: it asks whether standard error is a terminal (TCGETS of glibc,
+ * TIOCGWINSZ of musl), and EPERM answers that as well as ENOTTY. Standard error is a socket, on which ioctl would also show
+ * the host's network interfaces under Landlock; and on any stream, FIOASYNC would arm signals.
  */
 
-/** One 32-bit half of an argument: what is left of it under `mask` must be one of `values`. */
+/** A check of one 32-bit half of an argument: its bits under `mask` must equal one of `values`. */
 export interface Check {
-  /** Its index, from 0. */
+  /** The argument's index, from 0. */
   readonly argument: number;
   readonly half: "lower" | "upper";
   readonly mask: number;
@@ -42,7 +42,7 @@ function oneOf(argument: number, ...values: readonly number[]): Check {
   return masked(argument, EVERY_BIT, ...values);
 }
 
-/** Some of these bits, or none, and no other. */
+/** Any of these bits, and no others. */
 function onlyBits(argument: number, bits: number): Check {
   return masked(argument, ~bits, 0);
 }
@@ -59,12 +59,12 @@ function allowedIf(...alternatives: readonly (readonly Check[])[]): Rule {
   return { allowedIf: alternatives, otherwise: "EPERM" };
 }
 
-/** Whatever its arguments are: it concerns the process itself, its memory, or files that the sandbox lets it open. */
+/** Allowed with any arguments: the call affects only the process itself, its memory, or files that the sandbox lets it open. */
 const ALLOWED = allowedIf([]);
 
 /** The bits of O_RDONLY, O_WRONLY, O_RDWR, O_EXCL, O_NOCTTY, O_TRUNC, O_APPEND, O_NONBLOCK and O_CLOEXEC. */
 const COMMON_OPEN_FLAGS = 0x3 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800 | 0x80000;
-/** O_DIRECTORY, O_NOFOLLOW, O_LARGEFILE and O_DIRECT: the same four bits on each processor, in another order. */
+/** O_DIRECTORY, O_NOFOLLOW, O_LARGEFILE and O_DIRECT: the same four bits on both processors, in a different order. */
 const REORDERED_OPEN_FLAGS = 0x3c000;
 const O_CREAT = 0x40;
 const OPEN_FLAGS = COMMON_OPEN_FLAGS | REORDERED_OPEN_FLAGS;
@@ -83,7 +83,7 @@ function opening(flagsArgument: number): Rule {
 /** Bits of the protection of memory. */
 const PROT_WRITE = 2;
 const PROT_EXEC = 4;
-/** Flags of mmap that take memory which the host keeps for others. */
+/** Flags of mmap that pin memory, or take it from the huge pages that the host reserves for others. */
 const MAP_LOCKED = 0x2000;
 const MAP_HUGETLB = 0x40000;
 
@@ -102,9 +102,9 @@ const CLONE_THREAD = 0x00010000;
 const THREAD_FLAGS = 0x100 | 0x200 | 0x400 | 0x800 | 0x40000 | 0x80000 | 0x100000 | 0x200000 | 0x400000;
 
 /**
- * The rules. Those that look at arguments come first, the most frequent before the others: the kernel remembers which calls
- * are allowed whatever their arguments are and does not run the filter for them (Linux 5.11), so only the order of these
- * costs time: 15 to 35 ns more for a call with a rule on its arguments than without (measured).
+ * The rules. Those on arguments come first, the most frequent calls before the others. Since Linux 5.11, the kernel remembers
+ * which calls are allowed with any arguments and skips the filter for them, so only the order of the rules on arguments
+ * matters: such a rule adds 15 to 35 ns to a call (measured).
  */
 export const SYSTEM_CALL_RULES = {
   // What locks and condition variables of glibc, musl and Rust use: WAIT, WAKE, REQUEUE, CMP_REQUEUE, WAIT_BITSET,
@@ -117,7 +117,7 @@ export const SYSTEM_CALL_RULES = {
   ]),
   mprotect: allowedIf([withoutBits(2, PROT_EXEC)]),
   // NORMAL to WILLNEED, DONTNEED, FREE, HUGEPAGE, NOHUGEPAGE, DONTDUMP, GUARD_INSTALL, GUARD_REMOVE: what allocators and
-  // stacks use. Not PAGEOUT, which takes fonts out of memory that other renders read, and not MERGEABLE, which tells whether
+  // stacks use. Not PAGEOUT, which evicts fonts that other renders read from memory, and not MERGEABLE, which reveals whether
   // another process has the same page.
   madvise: allowedIf([oneOf(2, 4, 8, 14, 0, 1, 2, 3, 15, 16, 102, 103)]),
   // Not the clocks of other processes, whose numbers are negative.
@@ -126,33 +126,33 @@ export const SYSTEM_CALL_RULES = {
   // musl on x86-64, for which the official Typst is built, opens every file with it.
   open: opening(1),
   // DUPFD, GETFD, SETFD, GETFL, DUPFD_CLOEXEC. SETOWN with SETSIG sends any signal to any process of the user, fired by
-  // NOTIFY, by O_ASYNC or by SETLEASE. A lease also holds up others who open the file, and locks do too. Not SETFL: standard
-  // error is shared with the shell and its next programs, whose writing would fail with O_NONBLOCK.
+  // NOTIFY, by O_ASYNC or by SETLEASE. Leases and locks can also block other processes that open the file. Not SETFL: standard
+  // error is shared with the shell and the programs that follow, whose writes would fail with O_NONBLOCK.
   fcntl: allowedIf([oneOf(1, 0, 1, 2, 3, 1030)]),
   clone: allowedIf([masked(0, ~THREAD_FLAGS, CLONE_THREAD)]),
   // clone3 passes its flags in memory, which filters cannot read. If it fails with ENOSYS, libc uses clone.
   clone3: { allowedIf: [], otherwise: "ENOSYS" },
-  // Of the calling thread only. glibc asks by the id of its thread for the size of a stack, and takes ENOSYS for an answer.
+  // Only for the calling thread. glibc passes its thread id to find the size of a stack, and copes with ENOSYS.
   sched_getaffinity: { allowedIf: [[oneOf(0, 0)]], otherwise: "ENOSYS" },
   // A process may read its own limits (process id 0), but neither change them nor read those of another.
   prlimit64: allowedIf([oneOf(0, 0), ...isNull(2)]),
   // SET_NAME for threads. For setpriv: SET_KEEPCAPS, CAPBSET_READ, CAPBSET_DROP, SET_NO_NEW_PRIVS, CAP_AMBIENT, and the
-  // signal at the end of the parent, which is then SIGKILL and stays so.
+  // signal at the parent's end, which can only be set to SIGKILL.
   prctl: allowedIf([oneOf(0, 15, 8, 23, 24, 38, 47)], [oneOf(0, PR_SET_PDEATHSIG), oneOf(1, SIGKILL)]),
   // SET_FS for the storage of threads; SHSTK_ENABLE, SHSTK_LOCK and SHSTK_STATUS for shadow stacks, which protect.
   arch_prctl: allowedIf([oneOf(0, 0x1002, 0x5001, 0x5003, 0x5005)]),
   // REALTIME and MONOTONIC.
   clock_nanosleep: allowedIf([oneOf(0, 0, 1)]),
-  // QUERY, PRIVATE_EXPEDITED and its registration, for musl. The others interrupt processors that run other processes.
+  // QUERY, PRIVATE_EXPEDITED and its registration, for musl. Other commands interrupt processors that run other processes.
   membarrier: allowedIf([oneOf(0, 0, 8, 16)]),
-  // For setpriv, with no flags: they would keep denials out of the audit log. Rules for files only, because rules for ports
-  // take memory of the kernel that no limit counts.
+  // For setpriv, without flags, which would keep denials out of the audit log. Only rules for files, because rules for ports
+  // take kernel memory that no limit counts.
   landlock_create_ruleset: allowedIf([oneOf(2, 0, 1)]),
   landlock_add_rule: allowedIf([oneOf(1, 1), oneOf(3, 0)]),
   landlock_restrict_self: allowedIf([oneOf(1, 0)]),
   // abort(3) sends SIGABRT to its own thread. The filter does not know the process id, so it cannot distinguish that from a
-  // signal to another process of the same user, which Landlock does not prevent. SIGSYS ends the caller: so an abort still
-  // ends the process, on every processor and with every libc, and no signal reaches another.
+  // signal to another process of the same user, which Landlock does not prevent. SIGSYS ends the caller instead: an abort still
+  // ends the process, on every processor and with every libc, and no signal reaches another process.
   tkill: { allowedIf: [], otherwise: "SIGSYS" },
   tgkill: { allowedIf: [], otherwise: "SIGSYS" },
 
@@ -167,7 +167,7 @@ export const SYSTEM_CALL_RULES = {
     lseek: ALLOWED,
   },
   ...{ poll: ALLOWED, ppoll: ALLOWED },
-  // Looking at files and directories. Under Landlock this shows that a path exists.
+  // Looking at files and directories. Under Landlock, this reveals whether a path exists.
   ...{ stat: ALLOWED, fstat: ALLOWED, lstat: ALLOWED, newfstatat: ALLOWED, statx: ALLOWED, getdents64: ALLOWED },
   ...{
     access: ALLOWED,
@@ -182,13 +182,13 @@ export const SYSTEM_CALL_RULES = {
   // Its own threads.
   ...{ gettid: ALLOWED, getpid: ALLOWED, set_tid_address: ALLOWED, set_robust_list: ALLOWED, rseq: ALLOWED },
   ...{ sched_yield: ALLOWED, nanosleep: ALLOWED, restart_syscall: ALLOWED, exit: ALLOWED, exit_group: ALLOWED },
-  // How it takes signals. A process that ignores SIGXCPU is killed a second later.
+  // Its own handling of signals. A process that ignores SIGXCPU is killed a second later.
   ...{ rt_sigaction: ALLOWED, rt_sigprocmask: ALLOWED, rt_sigreturn: ALLOWED, sigaltstack: ALLOWED },
   // Facts about this machine: the kernel's release, the size of its memory, its own limits, random numbers.
   ...{ uname: ALLOWED, sysinfo: ALLOWED, getrlimit: ALLOWED, getrandom: ALLOWED },
   // bubblewrap waits for Typst, which itself has no children.
   wait4: ALLOWED,
-  // The sandbox starts Typst with it. Another program runs under the same filter, limits and rules for files.
+  // The sandbox starts Typst with it. Any other program would run under the same filter, limits and rules for files.
   execve: ALLOWED,
   // setpriv drops its capabilities. No process can gain any.
   ...{ capget: ALLOWED, capset: ALLOWED },

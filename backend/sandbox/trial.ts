@@ -1,9 +1,9 @@
 /**
- * Examines a machine on which a sandbox does not start: runs its programs by themselves and reads what the kernel reports. No
- * data of a caller is involved. The `*-obstacle.ts` file of each sandbox explains the findings.
+ * Examines a machine on which a sandbox does not start: runs the sandbox's programs by themselves and reads the kernel's
+ * reports. No caller's data is involved. The `*-obstacle.ts` file of each sandbox explains the findings.
  */
-import { execa } from "execa";
 import { readProc } from "../processes/proc.ts";
+import { runProgram } from "../processes/run-program.ts";
 
 /** The result of running a program of the sandbox by itself. */
 export type Trial =
@@ -19,8 +19,7 @@ export interface MachineFacts {
   readonly isFiltered: boolean;
 }
 
-const TRIAL_TIMEOUT_MILLISECONDS = 10_000;
-/** Long enough for every error message of these programs; a series of warnings is cut. */
+/** Long enough for every error message of these programs. A series of warnings is cut off. */
 const MAX_COMPLAINT_LENGTH = 300;
 
 export function findMachineFacts(): MachineFacts {
@@ -31,25 +30,19 @@ export function findMachineFacts(): MachineFacts {
 }
 
 export async function tryProgram(program: string, options: readonly string[]): Promise<Trial> {
-  const { exitCode, code, stderr } = await run(program, options);
-  if (exitCode === 0) return { kind: "works" };
+  const { code, stderr } = await run(program, options);
+  if (code === 0) return { kind: "works" };
   if (code === "ENOENT") return { kind: "missing" };
-  const complaint = (stderr ?? "").trim().split("\n")[0] ?? "";
-  return { kind: "fails", complaint: complaint.slice(0, MAX_COMPLAINT_LENGTH) || `exit code ${exitCode ?? code}` };
+  const complaint = stderr.trim().split("\n")[0] ?? "";
+  return { kind: "fails", complaint: complaint.slice(0, MAX_COMPLAINT_LENGTH) || `exit code ${code}` };
 }
 
 /** What a program writes to standard output; empty if it does not run. */
 export async function outputOf(program: string, option: string): Promise<string> {
-  return (await run(program, [option])).stdout ?? "";
+  return (await run(program, [option])).stdout;
 }
 
 /** Runs a program with no environment except the language of its messages. */
 function run(program: string, options: readonly string[]) {
-  return execa(program, options, {
-    env: { LC_ALL: "C" },
-    extendEnv: false,
-    stdin: "ignore",
-    reject: false,
-    timeout: TRIAL_TIMEOUT_MILLISECONDS,
-  });
+  return runProgram(program, options, { LC_ALL: "C" });
 }

@@ -1,5 +1,5 @@
 /**
- * Chooses the sandbox in which this backend runs Typst. No sandbox is used before the probe has tried to get out of it.
+ * Chooses the sandbox in which this backend runs Typst. No sandbox is used before a probe has tried to escape from it.
  */
 import { AUTOMATIC_MODES } from "../../machine/sandbox-modes.mjs";
 import { SettingError } from "../../rules/settings.ts";
@@ -11,14 +11,14 @@ import { probeSandbox } from "./sandbox-probe.ts";
 
 export interface ChosenSandbox {
   readonly sandbox: Sandbox;
-  /** What the operator should know about the choice, in one line; null if it needs to know nothing. */
+  /** What the operator should know about the choice, in one line; null if there is nothing. */
   readonly message: string | null;
 }
 
 /**
  * Opens the sandbox that SERVICE_SANDBOX names, or with `auto` the first that works. The work directory must be ready.
  *
- * @throws SettingError if Typst can get out of the sandbox, or does not run in it; with `auto`, if this applies to every sandbox.
+ * @throws SettingError if Typst can escape from the sandbox, or does not run in it; with `auto`, if this is so in every sandbox.
  */
 export async function chooseSandbox(settings: BackendSettings, launcher: Launcher): Promise<ChosenSandbox> {
   const { sandboxChoice } = settings;

@@ -1,6 +1,6 @@
 /**
- * FIFOs for render directories. Node cannot create one, and starting mkfifo(1) for each would cost a millisecond per
- * render, so they are made in batches, moved to where they are needed, and moved back. No name is used twice.
+ * FIFOs for render directories. Node cannot create them, and running mkfifo(1) for each would cost a millisecond per render,
+ * so they are made in batches, moved to where they are needed, and moved back. No name is used twice.
  */
 import { randomBytes } from "node:crypto";
 import { renameSync } from "node:fs";
@@ -12,9 +12,9 @@ import { workDirectoryPath } from "../work-directory/paths.ts";
 import type { FifoSource } from "../work-directory/render-directory.ts";
 
 const FIFOS_PER_BATCH = 64;
-/** With this many left, the next batch is made. */
+/** When this many are left, the next batch is made. */
 const LOW_STOCK = 16;
-/** How long to wait after a failure, so that a full disk or a missing program does not cost every render an attempt. */
+/** The pause after a failure: with a full disk or a missing program, not every render should try again. */
 const RETRY_MILLISECONDS = 10_000;
 /** Names cannot be guessed: a template that knew the name could read its own source, which it cannot do otherwise. */
 const NAME_BYTES = 16;
@@ -37,7 +37,7 @@ export class FifoStock implements FifoSource {
   }
 
   /**
-   * Moves a FIFO into a directory. Its name begins with a colon, which no key of a request's file can hold.
+   * Moves a FIFO into a directory. Its name begins with a colon, which the key of a request's file cannot contain.
    *
    * @returns its name; null if there is none. Never rejects.
    */
@@ -51,7 +51,7 @@ export class FifoStock implements FifoSource {
       renameSync(join(this.#directory, name), join(directory, newName));
       return newName;
     } catch {
-      // The FIFO has been removed, so probably the others have been, too.
+      // This FIFO has been removed, so the others probably have been, too.
       this.#names = [];
       return null;
     }
@@ -88,7 +88,7 @@ export class FifoStock implements FifoSource {
     });
     void program.output.then((output) => output?.resume());
     const end = await program.end;
-    // mkfifo closes its output last of all, and whatever still runs then is killed.
+    // mkfifo closes its output as its last act, and the launcher then kills what still runs: the FIFOs exist by then.
     const isMade = end.kind === "signalled" || (end.kind === "exited" && end.exitCode === 0);
     if (!isMade) return false;
     this.#names.push(...names);

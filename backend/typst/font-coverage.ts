@@ -1,6 +1,6 @@
 /**
- * Which characters each family has: Typst lists its fonts without them, so they are read from the files that it names. Those
- * of the fonts that are part of Typst are known for its version.
+ * Which characters each font family has. Typst's own list does not say, so they are read from the files that it names. For the
+ * fonts embedded in Typst, they are recorded for its version.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,19 +17,19 @@ export interface ListedFamily {
   readonly files: readonly (string | null)[];
 }
 
-/** A folder of fonts as Typst sees it, and where it is. */
+/** A folder of fonts: its path as Typst sees it, and on the host. */
 interface FontFolder {
   readonly seen: string;
   readonly path: string;
 }
 
-/** The families with the characters of each. A family with a font that cannot be read is left without them. */
+/** Adds its characters to each family, except to one with a font that cannot be read. */
 export async function withCodePoints(
   families: readonly ListedFamily[],
   folders: readonly FontFolder[],
 ): Promise<FontFamily[]> {
   const faces = new Map<string, readonly FontFace[]>();
-  // One after the other: they are read at start only, and a folder may have hundreds of large ones.
+  // One after the other: files are read only at start, and a folder may have hundreds of large ones.
   for (const file of new Set(families.flatMap(({ files }) => files))) {
     if (file !== null) faces.set(file, await readFaces(file, folders));
   }
@@ -38,7 +38,7 @@ export async function withCodePoints(
       if (file === null) return [parseCodePoints(EMBEDDED_CODE_POINTS[family] ?? "-")];
       const all = faces.get(file) ?? [];
       const own = all.filter((face) => face.family === family);
-      // If none has the name that Typst reads, it may be any of them.
+      // If none has the family name that Typst gives, any of them may be meant.
       return (own.length > 0 ? own : all).map(({ codePoints }) => codePoints);
     });
     const known = sets.filter((set): set is CodePoints => set !== null);
@@ -54,7 +54,7 @@ export async function withCodePoints(
 async function readFaces(file: string, folders: readonly FontFolder[]): Promise<FontFace[]> {
   const folder = folders.find(({ seen }) => file.startsWith(`${seen}/`));
   const path = folder === undefined ? file : join(folder.path, file.slice(folder.seen.length));
-  // Typst has read it in the sandbox, so this fails only if it was removed since.
+  // Typst has read the file in the sandbox, so this fails only if it has been removed since.
   const bytes = await readFile(path).catch(() => null);
   return bytes === null ? [] : fontFaces(bytes);
 }

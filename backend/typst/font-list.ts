@@ -1,4 +1,4 @@
-/** The fonts that every render finds: those that `typst fonts` lists in the sandbox, with the options of a render. */
+/** Lists the fonts that every render finds, by running `typst fonts` in the sandbox with the options of a render. */
 import { fontListArguments } from "../../compile/command-line.ts";
 import type { FontFamily, FontVariant } from "../../protocol/capabilities.ts";
 import { ServiceFailure } from "../observe/error-log.ts";
@@ -9,9 +9,9 @@ import { type ListedFamily, withCodePoints } from "./font-coverage.ts";
 import type { OutputTaker } from "./process.ts";
 import type { TypstSupervisor } from "./supervisor.ts";
 
-/** Half a minute for thousands of fonts on a busy machine; a usual folder takes milliseconds. */
+/** Enough for thousands of fonts on a busy machine. An ordinary folder takes milliseconds. */
 const LIST_TIMEOUT_MILLISECONDS = 30_000;
-/** The list of some ten thousand fonts. */
+/** Enough for about ten thousand fonts. */
 const MAX_LIST_BYTES = 8 * 1024 * 1024;
 
 /**
@@ -62,7 +62,7 @@ class ListTaker implements OutputTaker {
 }
 
 /**
- * The families in the output of `typst fonts --variants`. A family is one line; each of its fonts is a file with
+ * Parses the output of `typst fonts --variants`. A family is one line. Each of its fonts is a file with
  * `Style: Normal, Weight: 400, Stretch: 100%`, or the same on several lines, with ranges, if the font is variable.
  */
 export function parseFontList(list: string): ListedFamily[] {

@@ -1,4 +1,4 @@
-/** The programs that `npm run bench:peers` compares: each is started, and renders two documents. */
+/** The programs that `npm run bench:peers` compares. Each is started and renders two documents. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFile, cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -19,10 +19,10 @@ import { childProcessIds } from "./resident-memory.ts";
 export const DOCUMENT_NAMES = ["hello", "invoice"] as const;
 export type DocumentName = (typeof DOCUMENT_NAMES)[number];
 
-/** How many documents each peer makes at a time, whatever the number of its clients. */
+/** How many documents each peer makes at a time, whatever the number of clients. */
 const WORKERS = availableParallelism();
 
-/** The number of the example's invoice. Each request has another one, so that no peer can keep its answer. */
+/** The number of the example's invoice. Each request has a different one, so that no peer can reuse an answer. */
 const EXAMPLE_NUMBER = "TH-2026-0417";
 const PLACEHOLDER = "REQUEST_NUMBER";
 let lastNumber = 10_000;
@@ -34,16 +34,16 @@ const PAGES = fileURLToPath(new URL(".", import.meta.url));
 const FONTS = fileURLToPath(new URL("../../node_modules/pdfjs-dist/standard_fonts/", import.meta.url));
 const FONT_FILES = ["LiberationSans-Regular.ttf", "LiberationSans-Bold.ttf", "LiberationSans-Italic.ttf"];
 
-/** What happened in a time: how long it was, and how long each document took. */
+/** The result of one round: its duration, and how long each document took. */
 export interface Load {
   readonly seconds: number;
   readonly milliseconds: readonly number[];
 }
 
 export interface Peer {
-  /** The processes that it consists of now, without their descendants. */
+  /** The current processes of the peer, without their descendants. */
   processIds(): readonly number[];
-  /** Has documents made by this many clients, each of which asks again as soon as it is answered. */
+  /** Requests documents with this many clients, each of which sends its next request as soon as it has its answer. */
   load(document: DocumentName, clients: number, seconds: number): Promise<Load>;
   stop(): Promise<void>;
 }
@@ -179,7 +179,7 @@ function pythonEnvironment(folder: string): Promise<string> {
   return environment;
 }
 
-/** The documents as templates that take their data from the program around them. */
+/** The documents as templates that get their data from the program that compiles them. */
 async function writeTypstTemplates(folder: string): Promise<void> {
   const data = "#let data = json(bytes(sys.inputs.data))\n";
   await writeExampleProject("invoice", folder);
@@ -199,7 +199,7 @@ async function writePages(folder: string): Promise<void> {
   });
 }
 
-/** Each document is a page of its own, which is closed afterwards. There is no HTTP: playwright drives it from here. */
+/** Each document is a new page, which is closed afterwards. There is no HTTP: playwright drives Chromium from this process. */
 async function startChromium(folder: string): Promise<Peer> {
   const bubblewrap = await locateBubblewrap();
   if ("error" in bubblewrap) throw new Error(bubblewrap.error);
@@ -229,7 +229,7 @@ async function startChromium(folder: string): Promise<Peer> {
   };
 }
 
-/** @param render makes a document that holds the number. */
+/** @param render makes a document that contains the number. */
 function loadBy(render: (document: DocumentName, number: string) => Promise<unknown>): Peer["load"] {
   return async (document, clients, seconds) => {
     const milliseconds: number[] = [];

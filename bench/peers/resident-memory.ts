@@ -1,4 +1,4 @@
-/** How much memory processes occupy, with all their descendants. Memory that processes share is counted once. */
+/** How much memory processes and all their descendants occupy. Memory that they share is counted once. */
 import { readdir, readFile } from "node:fs/promises";
 
 /** The children of a process. */
@@ -11,7 +11,7 @@ export async function childProcessIds(processId: number): Promise<number[]> {
 export async function residentMebibytes(processIds: readonly number[]): Promise<number> {
   const counted = new Set(processIds);
   const processes = await parentsOfAll();
-  // A parent may come after its child, because numbers are given again.
+  // A parent may come after its child, because process ids are reused.
   for (let before = -1; before !== counted.size; ) {
     before = counted.size;
     for (const [child, parent] of processes) if (counted.has(parent)) counted.add(child);
@@ -25,7 +25,7 @@ async function parentsOfAll(): Promise<ReadonlyMap<number, number>> {
   const names = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
   const entries = await Promise.all(
     names.map(async (name) => {
-      // The name of a program, in brackets, may hold anything.
+      // The name of a program, in parentheses, may contain any characters.
       const stat = await readFile(`/proc/${name}/stat`, "utf8").catch(() => "");
       const [, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
       return [Number(name), Number(parent)] as const;

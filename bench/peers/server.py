@@ -21,7 +21,7 @@ def typst_renderer(folder):
     import typst
 
     fonts = typst.Fonts(include_system_fonts=False)
-    # One for each document, which stays alive: it reuses what it has computed.
+    # One compiler for each document. It stays alive, and reuses what it has computed.
     compilers = {name: typst.Compiler(folder / f"{name}.typ", root=folder, font_paths=fonts) for name in DOCUMENTS}
     data = {name: (folder / f"{name}.json").read_text() for name in DOCUMENTS}
 
@@ -67,7 +67,7 @@ def main():
     for _ in range(workers):
         child = os.fork()
         if child == 0:
-            # In each worker, because threads do not survive a fork.
+            # Made in each worker, because threads do not survive a fork.
             renderers = {"typst": typst_renderer, "weasyprint": weasyprint_renderer}
             server.RequestHandlerClass = handler_of(renderers[kind](folder))
             server.serve_forever()

@@ -1,6 +1,6 @@
 /**
- * The cases of a template, beside its source: `cases/invoice.json` is data, and `cases/invoice.expected/1.png` the first page
- * that it is expected to give. `options.json` beside the pages says how they were made, if not by the defaults.
+ * The cases of a template, beside its source: `cases/invoice.json` is data, and `cases/invoice.expected/1.png` is the first page
+ * expected from it. `options.json` beside the pages says how they were made, if not with the defaults.
  */
 import { lstat, mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -16,13 +16,13 @@ const FOLDER = "cases";
 const DATA = /^(.+)\.json$/;
 const EXPECTED = /^(.+)\.expected$/;
 const PAGE = /^([1-9][0-9]*)\.png$/;
-/** A folder of cases is made by hand. */
+/** Cases are made by hand, so there are far fewer. */
 const MAX_CASES = 1000;
-/** More than any document of a service has. */
+/** More pages than any document of a service has. */
 const MAX_PAGES = 10_000;
 
 const OPTIONS_FILE = "options.json";
-/** Of a lower resolution, differences cannot be seen. */
+/** At a lower resolution, differences could not be seen. */
 export const MIN_PPI = 10;
 
 /** Which pages of a case are compared, and at which resolution. */
@@ -41,7 +41,7 @@ export interface TemplateCase {
   /** Null if there are only expected pages. */
   readonly dataPath: string | null;
   readonly expectedFolder: string;
-  /** Of the project. */
+  /** The folder of the project. */
   readonly root: string;
 }
 
@@ -55,7 +55,7 @@ export async function readCases({ root, sourceName }: Project): Promise<Template
     if (name !== undefined) names.set(name, null);
   }
   for (const entry of entries) {
-    // Where a link leads is validated when it is read.
+    // The target of a link is checked when it is read.
     const name = entry.isFile() || entry.isSymbolicLink() ? DATA.exec(entry.name)?.[1] : undefined;
     if (name !== undefined) names.set(name, join(folder, entry.name));
   }
@@ -69,9 +69,9 @@ export async function readCases({ root, sourceName }: Project): Promise<Template
 }
 
 /**
- * The expected pages in their order; those that are missing before the last one are null.
+ * The expected pages in their order; missing ones before the last page are null.
  *
- * @throws CommandError when one is no file of the project: a report shows it.
+ * @throws CommandError when one is not a file of the project, because the report would show it
  */
 export async function readExpected({ expectedFolder, root }: TemplateCase): Promise<(Buffer | null)[]> {
   const numbers = new Set(await numbersIn(expectedFolder));
@@ -83,7 +83,7 @@ export async function readExpected({ expectedFolder, root }: TemplateCase): Prom
   return pages;
 }
 
-/** How the expected pages were made; nothing for the defaults. @throws CommandError when the file says something else */
+/** How the expected pages were made; empty for the defaults. @throws CommandError when the file has another form */
 export async function readPageOptions({ expectedFolder, root }: TemplateCase): Promise<PageOptions> {
   const path = join(expectedFolder, OPTIONS_FILE);
   if (!(await isFile(path))) return {};
@@ -101,7 +101,7 @@ export async function readPageOptions({ expectedFolder, root }: TemplateCase): P
  * Makes pages the expected ones.
  *
  * @returns how many files are new, changed or gone
- * @throws CommandError when their folder is a link: what it leads to is not of the project.
+ * @throws CommandError when their folder is a link, because its target is not part of the project
  */
 export async function writeExpected(
   { expectedFolder }: TemplateCase,

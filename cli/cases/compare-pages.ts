@@ -1,14 +1,14 @@
 /**
- * Compares the pages of a document with those that are expected, pixel by pixel.
+ * Compares the pages of a document with the expected ones, pixel by pixel.
  *
- * The same Typst gives the same pixels on one kind of processor. On another one the last bit of a coordinate may differ, which
- * changes the shade of an edge by less than `COLOUR_THRESHOLD`. Everything above counts, in every pixel: in small pages a
- * changed digit is a dozen of them.
+ * The same Typst gives the same pixels on the same kind of processor. On another kind, the last bit of a coordinate may differ,
+ * which changes the shade of an edge by less than `COLOUR_THRESHOLD`. Any larger change counts, even in a single pixel: on small
+ * pages, a changed digit is only a dozen pixels.
  */
 import pixelmatch from "pixelmatch";
 import { PNG } from "pngjs";
 
-/** As pixelmatch measures it: from 0, the same colour, to 1, black and white. */
+/** As pixelmatch measures it: from 0 (the same colour) to 1 (black and white). */
 const COLOUR_THRESHOLD = 0.1;
 
 /** How one page differs. */
@@ -16,7 +16,7 @@ export interface PageDifference {
   /** Counted from one. */
   readonly page: number;
   readonly message: string;
-  /** PNGs; null where there is none. */
+  /** The pages as PNG; null if there is none. */
   readonly before: Buffer | null;
   readonly after: Buffer | null;
   readonly difference: Buffer | null;
@@ -38,13 +38,13 @@ function comparePage(page: number, before: Buffer | null, after: Buffer | null):
   const now = imageOf(after);
   if (now === null) return differs(`Page ${page} is not a PNG.`);
   const { width, height } = now;
-  // Before it is unpacked: a small file may say that it has any number of pixels.
+  // This comes before the page is unpacked: a small file may claim any number of pixels.
   const size = sizeOf(before);
   if (size === null)
     return differs(`The expected page ${page} is not a PNG as Typst writes it: run the command with --update.`);
   if (size.width !== width || size.height !== height) {
     return differs(
-      `Page ${page} has ${width} × ${height} pixels, not ${size.width} × ${size.height}: is the page or --ppi another one?`,
+      `Page ${page} has ${width} × ${height} pixels, not ${size.width} × ${size.height}: has the page size or --ppi changed?`,
     );
   }
   const old = imageOf(before);
@@ -59,7 +59,7 @@ function comparePage(page: number, before: Buffer | null, after: Buffer | null):
   return differs(`Page ${page} differs in ${pixels} pixels, ${shown} % of it.`, PNG.sync.write(picture));
 }
 
-/** What the header of a PNG says; null if there is none, or it is interlaced, which the reader unpacks to any size. */
+/** The size in the header of a PNG; null if there is none, or if the PNG is interlaced, which the reader unpacks to any size. */
 function sizeOf(bytes: Buffer) {
   const isPng =
     bytes.length > 28 &&

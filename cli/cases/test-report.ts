@@ -1,5 +1,5 @@
 /**
- * What a run of the cases found, as a page for people and as JUnit XML for programs. The page is one file with its pictures.
+ * Reports a run of the cases, as a page for people and as JUnit XML for programs. The page is a single file with its pictures.
  */
 import type { PageDifference } from "./compare-pages.ts";
 
@@ -23,7 +23,7 @@ pre { white-space: pre-wrap; background: #f4f5f7; padding: 1rem }
 figure { margin: 0 } img { width: 100%; border: 1px solid #c8ccd2; background: #fff }
 `;
 
-/** A page that shows each page that differs before, after, and what is different. */
+/** An HTML page that shows each differing page: before, after, and the difference. */
 export function htmlReport(results: readonly CaseResult[]): string {
   const failed = results.filter(({ failure }) => failure !== null);
   const title = `${failed.length} of ${results.length} cases failed`;
@@ -57,7 +57,7 @@ function picture(caption: string, page: number, png: Buffer | null): string {
   return `<figure><figcaption>${caption}</figcaption>${image}</figure>`;
 }
 
-/** JUnit XML, as CI systems read it. */
+/** JUnit XML, for CI systems. */
 export function junitReport(results: readonly CaseResult[]): string {
   const failed = results.filter(({ failure }) => failure !== null).length;
   const seconds = results.reduce((sum, result) => sum + result.seconds, 0).toFixed(3);
@@ -78,7 +78,7 @@ ${cases.join("\n")}
 `;
 }
 
-/** Text in HTML and XML, without the characters that XML cannot have. */
+/** Text for HTML and XML, without characters that XML forbids. */
 function escaped(text: string): string {
   return text
     .replace(/[^\t\n\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "\ufffd")

@@ -1,5 +1,5 @@
 /**
- * The `check` that shows why a `render` failed, as the user can type it.
+ * The `check` command line that shows why a `render` failed, for the user to copy.
  */
 import { extname } from "node:path";
 import { printableLine } from "../terminal.ts";

@@ -1,5 +1,5 @@
 /**
- * `check --each`: compiles the template with each row of data on this machine, and shows why some fail, in Typst's words.
+ * `check --each`: compiles the template with each row of data on this machine, and shows Typst's diagnostics of those that fail.
  */
 import { dataOf, type EachDocument, readDocuments } from "../each/documents.ts";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
@@ -19,12 +19,12 @@ import { problemInWords, problemOutcome, writeJson } from "../report.ts";
 import { printable, printableLine, progressBar, say, startProgress } from "../terminal.ts";
 import type { CheckFlags } from "./check-flags.ts";
 
-/** Rows that fail for the same reason are shown once; of the others, these many. */
+/** Rows that fail for the same reason are shown together. At most this many reasons are shown. */
 const MAX_SHOWN_REASONS = 20;
 const MAX_SHOWN_PLACES = 10;
 const MAX_NOTES = 20;
 
-/** Checks all rows, or that of `--line`. Nothing is written. @returns the exit code */
+/** Checks all rows, or the one of `--line`. Nothing is written. @returns the exit code */
 export async function checkEach(source: string, flags: CheckFlags, signal: AbortSignal): Promise<ExitCode> {
   const { each } = flags;
   if (each === undefined) throw new Error("--each is missing");
@@ -32,7 +32,7 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   if (flags.watch || flags.open || flags.serve)
     throw new CommandError("--watch, --serve and --open show one document: use --data, not --each.");
   const output = outputOf(flags);
-  // Only to validate the names, which a check needs no pattern for.
+  // The pattern only validates the names of the documents; a check needs none.
   const documents = await readDocuments(each, await projectFolder(source), flags.output ?? "{#}", flags.line);
   const leaveOut = [...(each === STANDARD_INPUT ? [] : [each]), ...documents.map(({ path }) => path)];
   const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut, namesData: true });
@@ -87,7 +87,7 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   return failed === 0 ? EXIT_CODES.success : EXIT_CODES.template;
 }
 
-/** What neither this machine nor the service has for a document. */
+/** What this machine lacks for a document. */
 async function missingOf(
   rendered: LocalRender,
   { local, ...checked }: Omit<CheckedProject, "compiled" | "local"> & { readonly local: Omit<LocalSettings, "limits"> },
@@ -98,7 +98,7 @@ async function missingOf(
   return compareWithService({ ...checked, compiled, local: { ...local, limits } }, signal);
 }
 
-/** Why a document cannot be made; null if it can. */
+/** Why a document does not compile; null if it does. */
 function reasonOf(rendered: LocalRender, document: EachDocument, project: Project): string | null {
   if (rendered.kind === "refused") {
     const { problem, request } = rendered;

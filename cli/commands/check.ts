@@ -5,7 +5,6 @@
 import { createHash } from "node:crypto";
 import { basename, extname, join, resolve } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
-import open from "open";
 import { cacheFolder } from "../../machine/cache-folder.mjs";
 import type { Output } from "../../rules/output-options.ts";
 import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
@@ -38,15 +37,13 @@ import {
 import { writeOutput, writeWhole } from "../output-file.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { previewPages } from "../preview/pages.ts";
-import { type PreviewServer, startPreviewServer } from "../preview/server.ts";
+import type { PreviewServer } from "../preview/server.ts";
 import { requireValidData } from "../project/data-schema.ts";
 import { leftOutDetails, problemDetails } from "../project/problem-details.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import { readData } from "../project/request.ts";
 import { problemInWords, problemOutcome, writeJson, writeProblem } from "../report.ts";
 import { printable, printableLine, say } from "../terminal.ts";
-import { watchProject } from "../watch.ts";
-import { checkEach } from "./check-each.ts";
 import type { CheckFlags } from "./check-flags.ts";
 
 export function addCheckCommand(program: Command, signal: AbortSignal): void {
@@ -81,8 +78,10 @@ export function addCheckCommand(program: Command, signal: AbortSignal): void {
     .action(async (source, flags) => {
       if (flags.line !== undefined && flags.each === undefined) throw new CommandError("--line needs --each.");
       if (flags.serve && !flags.watch) throw new CommandError("--serve needs --watch.");
-      if (flags.each !== undefined) process.exitCode = await checkEach(source, flags, signal);
-      else if (flags.watch) process.exitCode = await watch(source, flags, signal);
+      if (flags.each !== undefined) {
+        const { checkEach } = await import("./check-each.ts");
+        process.exitCode = await checkEach(source, flags, signal);
+      } else if (flags.watch) process.exitCode = await watch(source, flags, signal);
       else process.exitCode = (await checkProject(source, flags, signal)).exitCode;
     });
 }
@@ -96,8 +95,8 @@ export interface Checked {
 /**
  * Checks a project once and reports.
  *
- * @param preview where the pages are shown as well; null for none.
- * @throws CommandError when it cannot be read, or there is no Typst
+ * @param preview also shows the pages; null for none.
+ * @throws CommandError when the project cannot be read, or there is no Typst
  */
 export async function checkProject(
   source: string,
@@ -119,7 +118,7 @@ export async function checkProject(
     if (flags.json) writeJson(problemOutcome(problem, true, details));
     else writeProblem(problem, true, details);
     const report = problemInWords(problem, true, details);
-    preview?.show({ name: project.sourceName, status: "Is refused by the rules.", report, pages: null });
+    preview?.show({ name: project.sourceName, status: "Rejected by the rules of the service.", report, pages: null });
     return { exitCode: exitCodeOf(problem), page: null };
   }
   const { compiled, limits } = rendered;
@@ -149,7 +148,7 @@ export async function checkProject(
   return { exitCode: isFine ? EXIT_CODES.success : EXIT_CODES.template, page };
 }
 
-/** Writes the pages where the caller wants them, or where a viewer can open them. @returns the first */
+/** Writes the pages where the caller wants them, or where a viewer can open them. @returns the path of the first */
 async function keepPages(
   compiled: Compiled,
   project: Project,
@@ -178,7 +177,7 @@ async function keepPages(
   return paths[0] ?? null;
 }
 
-/** What a check has found, for people: the report of Typst among notes and warnings of this program. */
+/** What a check has found, as text: Typst's report, with the notes and warnings of this program. */
 function reportOf(found: Found, { strict }: CheckFlags): string {
   const { compiled, project, notes, missing } = found;
   const { ok, text, reason } = compiled;
@@ -188,7 +187,7 @@ function reportOf(found: Found, { strict }: CheckFlags): string {
     ...(text === "" ? [] : [text]),
     ...(reason === null ? [] : [`error: ${reason}`]),
     ...(isPackage
-      ? ["note: The service fetches no packages. It has only those of its operator: see --package-path."]
+      ? ["note: The service downloads no packages. It has only those that its operator installed: see --package-path."]
       : []),
     ...missing.warnings.map((warning) => `${strict ? "error" : "warning"}: ${warning}`),
     ...missing.notes.map((note) => `note: ${note}`),
@@ -217,6 +216,7 @@ function writeReport({ compiled, project, notes, missing }: Found, report: strin
 
 /** @param place a path or a URL */
 async function openPage(place: string): Promise<void> {
+  const { default: open } = await import("open");
   const viewer = await open(place);
   // A missing viewer is no reason to stop.
   viewer.on("error", () => say(printableLine(`No viewer could open ${place}.`)));
@@ -225,7 +225,8 @@ async function openPage(place: string): Promise<void> {
 /** Checks at once and after each change, until it is interrupted. */
 async function watch(source: string, flags: CheckFlags, signal: AbortSignal): Promise<ExitCode> {
   if (flags.data === STANDARD_OUTPUT) throw new CommandError("--watch cannot read data from standard input.");
-  const preview = flags.serve ? await startPreviewServer() : null;
+  const { watchProject } = await import("../watch.ts");
+  const preview = flags.serve ? await (await import("../preview/server.ts")).startPreviewServer() : null;
   if (preview !== null) say(`The preview is at ${preview.url} until you press Ctrl+C.`);
   if (preview !== null && flags.open) await openPage(preview.url);
   let isOpen = preview !== null;
@@ -239,13 +240,13 @@ async function watch(source: string, flags: CheckFlags, signal: AbortSignal): Pr
     async () => {
       try {
         const { page } = await checkProject(source, flags, signal, preview);
-        // Viewers load a file again that changes; another window each time would be in the way.
+        // Viewers reload a file that changes. A new window each time would be in the way.
         if (flags.open && page !== null && !isOpen) {
           isOpen = true;
           await openPage(resolve(page));
         }
       } catch (error) {
-        // A file that is being saved, or has a mistake in it, is there again at the next change.
+        // A file may be half saved, or have a mistake in it: the next change starts another check.
         if (!(error instanceof CommandError)) throw error;
         say(error.message);
         preview?.show({ name: source, status: "Cannot be checked.", report: printable(error.message), pages: null });

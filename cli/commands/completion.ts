@@ -1,6 +1,6 @@
 /**
  * `completion`: a script that completes commands, options and their values in a shell. The script asks this program, so it
- * need not be made again when options change.
+ * stays valid when options change.
  */
 import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -25,9 +25,9 @@ const PATHS = new Set([
   "junit",
 ]);
 
-/** @param program with all other commands; a `Command` of commander, whose typed extras are another type only */
+/** @param program with all other commands; the typed `Command` of the extras is commander's own at run time */
 export function addCompletionCommand(program: object): void {
-  if (!(program instanceof Command)) throw new TypeError("the program is no command of commander");
+  if (!(program instanceof Command)) throw new TypeError("the program is not a commander Command");
   const completion = tab(program, { completionCommandName: "completion" });
   for (const command of completion.commands.values()) {
     for (const [name, option] of command.options) if (PATHS.has(name)) option.handler = completePaths;
@@ -35,7 +35,7 @@ export function addCompletionCommand(program: object): void {
   }
 }
 
-/** The library turns off the shell's own completion of files everywhere, so the files of paths are listed here. */
+/** The library turns off the shell's own completion of file names everywhere, so paths are completed here. */
 function completePaths(complete: (value: string, description: string) => void): void {
   const word = process.argv.at(-1) ?? "";
   const folder = word.endsWith("/") ? word : dirname(word);

@@ -1,5 +1,5 @@
 /**
- * `constraints`: what the deployment allows, for people as its limits, with `--json` as the whole document.
+ * `constraints`: prints the limits of the deployment, or with `--json` the whole constraints document.
  */
 import type { Command } from "@commander-js/extra-typings";
 import { LIMIT_SETTINGS, type LimitName } from "../../rules/limits.ts";

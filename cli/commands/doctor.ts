@@ -4,13 +4,12 @@
 import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import type { ExaminationTarget, NamedUrl } from "../doctor/examination.ts";
 import { isHealthy, reportForPrograms, startTable, summaryInWords } from "../doctor/report.ts";
-import { examine, maxRequests } from "../doctor/runner.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { JSON_OPTION, TOKEN_FILE_OPTION, TYPST_OPTION, URL_OPTION } from "../options.ts";
 import { writeJson } from "../report.ts";
 import { locateService, type ServiceOptions, tokenFrom } from "../service-location.ts";
 
-/** Above what a render may wait and take in a deployment of the default settings. */
+/** Longer than a render may wait and take in a deployment with the default settings. */
 const DEFAULT_TIMEOUT_SECONDS = 60;
 const MAX_TIMEOUT_SECONDS = 300;
 const MAX_ORIGINS = 16;
@@ -35,6 +34,7 @@ export function addDoctorCommand(program: Command, signal: AbortSignal): void {
     .action(async (url, flags) => {
       if (url !== undefined && flags.url !== undefined) throw new CommandError("Give the URL once.");
       const target = await targetOf({ ...flags, url: url ?? flags.url });
+      const { examine, maxRequests } = await import("../doctor/runner.ts");
       const isTable = flags.json !== true;
       const isQuiet = flags.quiet === true;
       const addToTable = startTable(isQuiet);
@@ -79,7 +79,7 @@ function secretFrom(file: string | undefined, inEnvironment = ""): string | Prom
   return file === undefined ? inEnvironment.trim() : tokenFrom(file);
 }
 
-/** As `--origin` gives them, one after the other. */
+/** Adds the value of one `--origin` to those of the earlier ones. */
 function addOrigin(value: string, previous: readonly NamedUrl[] | undefined): readonly NamedUrl[] {
   const [, name, address] = /^([A-Za-z0-9][A-Za-z0-9._-]{0,63})=(.+)$/.exec(value) ?? [];
   const url = address !== undefined && URL.canParse(address) ? new URL(address) : null;

@@ -1,5 +1,5 @@
 /**
- * `render --dry-run`: what would be sent, and nothing is.
+ * `render --dry-run`: shows what would be sent, and sends nothing.
  */
 import type { RenderRequest } from "../../client/render-request.ts";
 import { EXIT_CODES, type ExitCode } from "../exit-codes.ts";
@@ -17,7 +17,7 @@ export interface PlannedRender {
   readonly request: RenderRequest;
   /** Where the document would go. */
   readonly place: string;
-  /** With `--each`: how many more there are. */
+  /** With `--each`: the number of further documents. */
   readonly others?: number;
 }
 
@@ -57,7 +57,7 @@ export async function showRequest(planned: PlannedRender, flags: RenderFlags): P
         `  ${part.padEnd(width(0))}  ${encoding.padEnd(width(1))}  ${size.padStart(width(2))}  ${key}`,
     ),
     `Body: ${inBytes(bytes)}`,
-    `Output: ${JSON.stringify(request.output)}, to ${place}${others > 0 ? `, and ${others} more documents` : ""}`,
+    `Output: ${JSON.stringify(request.output)}, to ${place}${others > 0 ? `, and ${others} more ${others === 1 ? "document" : "documents"}` : ""}`,
     ...project.leftOut.map((key) => `Left out, because render or check wrote it: ${key}`),
     ...notes.map((note) => `note: ${note}`),
     "Nothing was sent.",

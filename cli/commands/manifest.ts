@@ -1,5 +1,5 @@
 /**
- * `manifest`: JSON that says what a document is made of, each part by its SHA-256, to be kept beside it in an archive.
+ * `manifest`: prints JSON that lists what a document is made of, each part with its SHA-256, to be archived with the document.
  * Nothing is compiled or sent, and the same files always give the same text.
  */
 import { readdir, readFile } from "node:fs/promises";
@@ -18,7 +18,7 @@ import { collectProject } from "../project/project.ts";
 import { readData } from "../project/request.ts";
 import { printable, say } from "../terminal.ts";
 
-/** Rises when a member changes its meaning. */
+/** Rises when the meaning of a member changes. */
 const MANIFEST_VERSION = 1;
 
 export function addManifestCommand(program: Command): void {
@@ -69,7 +69,7 @@ function fileEntry({ key, bytes }: { readonly key: string; readonly bytes: Buffe
   return [key, bytes];
 }
 
-/** The fonts of a folder and of those below it, as Typst finds them. */
+/** The fonts in a folder and its subfolders, as Typst finds them. */
 async function fontsIn(folder: string) {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => {
     throw new CommandError(`${folder} is not a readable folder of fonts.`);
@@ -80,7 +80,7 @@ async function fontsIn(folder: string) {
   return Promise.all(paths.sort().map(async (path) => partOf(relative(folder, path), await readFile(path))));
 }
 
-/** The packages that the files import, and what those import. One that is not in the folder has no digest. */
+/** The packages that the files import, and those that these import in turn. One that is not in the folder has no digest. */
 async function packagesOf(files: ReadonlyMap<string, Buffer>, folder: string | null) {
   const found = new Map<string, string | null>();
   const queue: PackageSpec[] = importedPackages(files, null);

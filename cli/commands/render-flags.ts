@@ -20,5 +20,5 @@ export interface RenderFlags extends OutputFlags, EInvoiceFlags, ServiceOptions 
   readonly overwrite?: true | undefined;
 }
 
-/** With `--each`: requests at once, at most. */
+/** With `--each`: the most requests at the same time. */
 export const DEFAULT_JOBS = 8;

@@ -41,10 +41,8 @@ import {
   tooLargeForGateway,
 } from "../service.ts";
 import { confirm, printableLine, say, sizeInWords, startProgress } from "../terminal.ts";
-import { checkProject } from "./check.ts";
 import { checkCommand } from "./check-command.ts";
 import { showRequest } from "./dry-run.ts";
-import { renderEach } from "./render-each.ts";
 import { DEFAULT_JOBS, type RenderFlags } from "./render-flags.ts";
 
 const MAX_TIMEOUT_SECONDS = 3600;
@@ -57,7 +55,10 @@ export function addRenderCommand(program: Command, signal: AbortSignal): void {
       "Sends a Typst source with the files that it reads to the service and writes the document. In a folder, main.typ is the source, data.json is the data, and all other files are sent unless the ignore files exclude them.",
     )
     .argument("<source>", "a Typst source, or a folder")
-    .option("-o, --output <file>", "where the document goes; - is standard output; by default the name of the source")
+    .option(
+      "-o, --output <file>",
+      "where to write the document; - is standard output; by default a file named after the source",
+    )
     .addOption(DATA_OPTION)
     .addOption(FILES_OPTION)
     .addOption(FORMAT_OPTION)
@@ -86,9 +87,12 @@ export function addRenderCommand(program: Command, signal: AbortSignal): void {
     .addOption(TOKEN_FILE_OPTION)
     .addOption(JSON_OPTION)
     .action(async (source, flags) => {
-      const exitCode =
-        flags.each === undefined ? await render(source, flags, signal) : await renderEach(source, flags, signal);
-      process.exitCode = exitCode;
+      if (flags.each === undefined) {
+        process.exitCode = await render(source, flags, signal);
+      } else {
+        const { renderEach } = await import("./render-each.ts");
+        process.exitCode = await renderEach(source, flags, signal);
+      }
     });
 }
 
@@ -167,7 +171,7 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
     return exitCodeOf(problem);
   } catch (error) {
     if (!timeout?.aborted || signal.aborted) throw error;
-    const message = `The document was not there within ${flags.timeout} s (--timeout).${lastFailure}`;
+    const message = `The document did not arrive within ${flags.timeout} s (--timeout).${lastFailure}`;
     throw new CommandError(message, EXIT_CODES.unreachable);
   } finally {
     progress.stop();
@@ -178,9 +182,10 @@ function deliver(body: ReadableStream<Uint8Array>, place: string): Promise<numbe
   return place === STANDARD_OUTPUT ? writeToStandardOutput(body) : writeOutput(place, body);
 }
 
-/** The way to Typst's own words, which the service never passes on. */
+/** Offers a way to see Typst's own message, which the service never passes on. */
 async function offerCheck(source: string, flags: RenderFlags, signal: AbortSignal): Promise<void> {
   if (flags.data !== STANDARD_OUTPUT && (await confirm("Compile it on this machine to see the error?"))) {
+    const { checkProject } = await import("./check.ts");
     await checkProject(source, flags, signal);
     return;
   }

@@ -1,5 +1,5 @@
 /**
- * `schema`: drafts a `data.schema.json` from data that there is.
+ * `schema`: drafts a `data.schema.json` from existing data.
  */
 import { dirname, resolve } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
@@ -14,9 +14,9 @@ export function addSchemaCommand(program: Command): void {
     .command("schema")
     .summary("draft a JSON Schema from data")
     .description(
-      "Prints a JSON Schema that all of the given data fits, to be saved as data.schema.json beside the template and completed by hand. Members that are in all data are required; others than those in the data are not allowed.",
+      "Prints a JSON Schema that all of the given data fits, to be saved as data.schema.json beside the template and completed by hand. Members present in all of the data are required; members that occur in none of it are not allowed.",
     )
-    .argument("<data...>", "JSON files; of a .jsonl file each line is data of its own")
+    .argument("<data...>", "JSON files; each line of a .jsonl file is the data of one document")
     .action(async (paths) => {
       const values = (await Promise.all(paths.map(readValues))).flat();
       process.stdout.write(`${printable(JSON.stringify(draftSchema(values), null, 2))}\n`);

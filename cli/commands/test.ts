@@ -1,6 +1,6 @@
 /**
- * `test`: compiles or renders each case of a template and compares its pages with those that are expected. So it shows what
- * a change of the template, another Typst, another font or another release of the service does to the documents.
+ * `test`: compiles or renders each case of a template and compares its pages with the expected ones. It shows what a change
+ * of the template, another Typst, another font or another release of the service does to the documents.
  */
 import { createHash } from "node:crypto";
 import { join, resolve } from "node:path";
@@ -20,7 +20,6 @@ import {
   type TemplateCase,
   writeExpected,
 } from "../cases/case-files.ts";
-import { comparePages } from "../cases/compare-pages.ts";
 import { type CaseResult, htmlReport, junitReport } from "../cases/test-report.ts";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import { compileLocally } from "../local/compile.ts";
@@ -66,8 +65,8 @@ export function addTestCommand(program: Command, signal: AbortSignal): void {
       "Compiles the template with each cases/NAME.json beside it and compares the pages with cases/NAME.expected/1.png and so on. With --url a service renders them. A report shows each page that differs before, after, and the difference.",
     )
     .argument("<source...>", "Typst sources, or folders")
-    .option("--update", "make the pages that come out the expected ones")
-    .option("--url <url>", "let this service render the cases, not this machine")
+    .option("--update", "make the resulting pages the expected ones")
+    .option("--url <url>", "render the cases by this service instead of on this machine")
     .addOption(TOKEN_FILE_OPTION)
     .addOption(FILES_OPTION)
     .addOption(PAGES_OPTION)
@@ -89,7 +88,7 @@ export function addTestCommand(program: Command, signal: AbortSignal): void {
     });
 }
 
-/** Gives the pages of data, or throws a `CommandError` that says why there are none. */
+/** Makes the pages of a case from its data, or throws a `CommandError` that says why there are none. */
 type Renderer = (data: DataText, options: PageOptions) => Promise<readonly Buffer[]>;
 
 async function testTemplate(source: string, flags: TestFlags, signal: AbortSignal): Promise<CaseResult[]> {
@@ -139,11 +138,12 @@ async function runCase(one: TemplateCase, project: Project, render: Renderer, fl
     }
     const expected = await readExpected(one);
     if (expected.length === 0) return ended("It has no expected pages: run the command with --update.");
+    const { comparePages } = await import("../cases/compare-pages.ts");
     const differences = comparePages(expected, pages);
     const failure = differences.map(({ message }) => message).join("\n");
     return ended(differences.length === 0 ? null : failure, pages.length, differences);
   } catch (error) {
-    // Without Typst or without an answer the next case would fare no better.
+    // Without Typst or an answer of the service, the next case would fail in the same way.
     const isOfTheCase = error instanceof CommandError && error.exitCode !== EXIT_CODES.unreachable;
     if (!isOfTheCase) throw error;
     return ended(error.message);
@@ -182,7 +182,7 @@ function outputOf({ pages, ppi = DEFAULT_PPI }: PageOptions) {
   return { format: "png", archive: "zip", ppi, pages } as const;
 }
 
-/** Says what was found, for people or for programs, and writes the reports. */
+/** Prints the results, for people or for programs, and writes the reports. */
 async function report(sources: readonly string[], results: readonly CaseResult[], flags: TestFlags): Promise<ExitCode> {
   const failed = results.filter(({ failure }) => failure !== null);
   const reportPath = flags.report ?? (failed.length > 0 ? defaultReport(sources) : null);
@@ -216,7 +216,7 @@ async function report(sources: readonly string[], results: readonly CaseResult[]
   return failed.length === 0 ? EXIT_CODES.success : EXIT_CODES.failure;
 }
 
-/** Outside the projects: what is in their folders is sent. */
+/** Outside the projects, because what is in their folders is sent. */
 function defaultReport(sources: readonly string[]): string {
   const paths = sources.map((source) => resolve(source)).join("\n");
   const name = createHash("sha256").update(paths).digest("hex").slice(0, 16);

@@ -1,8 +1,8 @@
 /**
- * What all steps of one examination share: how many requests there may be, and how long each and all of them may take.
+ * The bounds that all steps of one examination share: the number of requests, and the time for each and for all of them.
  */
 
-/** A step that was made, or the code of its error; `ETIMEDOUT` if time ran out. */
+/** The result of a step, or the code of its error: `ETIMEDOUT` if time ran out. */
 export type Attempt<Value> =
   | { readonly isDone: true; readonly value: Value }
   | { readonly isDone: false; readonly code: string };
@@ -17,7 +17,7 @@ interface Bounds {
 
 export class Allowance {
   readonly bounds: Bounds;
-  /** How many have been sent. */
+  /** How many requests have been sent. */
   requests = 0;
   readonly #end: AbortSignal;
 
@@ -26,7 +26,7 @@ export class Allowance {
     this.#end = AbortSignal.timeout(bounds.totalMilliseconds);
   }
 
-  /** Counts a request; false if it may not be sent any more. */
+  /** Counts a request; false if no more may be sent. */
   takeRequest(): boolean {
     if (this.#end.aborted || this.requests >= this.bounds.maxRequests) return false;
     this.requests++;
@@ -34,7 +34,7 @@ export class Allowance {
   }
 
   /**
-   * Makes a step within the time of one request.
+   * Runs a step within the time limit of one request.
    *
    * @throws the reason of the interruption
    */
@@ -43,7 +43,7 @@ export class Allowance {
     interruption.throwIfAborted();
     const timeout = AbortSignal.any([AbortSignal.timeout(this.bounds.requestMilliseconds), this.#end]);
     const signal = AbortSignal.any([timeout, interruption]);
-    // Not every step ends by its signal: a look-up of a name does not.
+    // Not every step obeys its signal: a name look-up does not.
     const { promise, reject } = Promise.withResolvers<never>();
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
     try {
@@ -55,7 +55,7 @@ export class Allowance {
   }
 }
 
-/** The code of an error of the system, or the name of any other. */
+/** The code of a system error, or the name of any other error. */
 export function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return "code" in error ? String(error.code) : error.name;

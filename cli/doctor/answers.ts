@@ -16,7 +16,7 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Buffer;
-  /** If the service answered a problem. */
+  /** The problem with which the service answered; null for any other answer. */
   readonly problem: ServiceProblem | null;
   /** From the request to the last byte of the answer. */
   readonly milliseconds: number;
@@ -42,7 +42,7 @@ export const ANSWER_FAULTS = {
     → Look at the certificate with openssl s_client; a private authority goes into NODE_EXTRA_CA_CERTS.`,
   "not-http": failure`This port speaks another protocol: TLS under an http:// URL, or no web server at all.
     → Check scheme and port of the URL, and what listens on that port.`,
-  endless: failure`Something else answers: the service's responses are shorter. → Check the URL, and any proxy.`,
+  endless: failure`Something else answers: the service's responses are shorter. → Check the URL, and look for a proxy.`,
   redirected: failure`The URL is not the service's: a proxy redirects to https, to another host, or to a sign-in page.
     → Use the URL that it redirects to; with Cloudflare Access, add a policy that lets this client pass.`,
   "web-page": failure`A proxy, a sign-in page, a firewall's challenge or another site answers instead of the service.
@@ -83,7 +83,7 @@ export function isOk(exchange: Exchange): exchange is Answer {
   return exchange.kind === "answer" && exchange.status === 200;
 }
 
-/** The JSON of an answer with status 200; null if there is none, or none of this form. */
+/** The JSON of an answer with status 200; null if there is none, or if it does not match the schema. */
 export function jsonIn<Schema extends v.GenericSchema>(exchange: Exchange, schema: Schema) {
   const parsed = v.safeParse(schema, isOk(exchange) ? parseJson(exchange.body.toString("utf8")) : undefined);
   return parsed.success ? parsed.output : null;
@@ -108,7 +108,7 @@ export function faultIn(exchange: Exchange): { readonly fault: AnswerFault; read
   return { fault: FAULT_OF_OUTCOME[`${status}`] ?? (isPage ? "web-page" : "not-the-service"), seen };
 }
 
-/** Of outcomes that are not the one that was expected. */
+/** The faults that unexpected outcomes show. */
 const FAULT_OF_OUTCOME: Readonly<Partial<Record<Outcome, AnswerFault>>> = {
   render_queue_full: "busy",
   forbidden: "forbidden",
@@ -122,7 +122,7 @@ const FAULT_OF_OUTCOME: Readonly<Partial<Record<Outcome, AnswerFault>>> = {
 };
 
 /**
- * What the numbers of Cloudflare's own errors mean, with which it answers instead of the Worker.
+ * The meanings of the error numbers with which Cloudflare itself answers instead of the Worker.
  * https://developers.cloudflare.com/support/troubleshooting/http-status-codes/
  */
 const CLOUDFLARE_ERRORS: Readonly<Record<string, string>> = {
@@ -137,7 +137,7 @@ const CLOUDFLARE_ERRORS: Readonly<Record<string, string>> = {
   1015: "Cloudflare limits the rate of this client",
   1016: "Cloudflare cannot resolve the host behind it",
   1020: "a firewall rule of Cloudflare blocks this client",
-  1027: "the Worker has used up its requests of the day",
+  1027: "the Worker has used up its daily requests",
   1033: "the Cloudflare Tunnel has no connection",
   1042: "the Worker has fetched another Worker of its own zone",
   1101: "the Worker has thrown an exception",

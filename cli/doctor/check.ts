@@ -9,7 +9,7 @@ import type { Server } from "./server.ts";
 /** Figures by names that carry their units. */
 export type Measured = Readonly<Record<string, number>>;
 
-/** What a check has found. An exchange is one that did not end as it should: the runner knows what that means. */
+/** What a check has found. If it is an exchange, that one did not end as it should, and the runner derives the fault from it. */
 export type Finding<FaultId extends string = string> =
   | {
       readonly kind: "seen" | "skipped";
@@ -20,10 +20,10 @@ export type Finding<FaultId extends string = string> =
   | Exchange;
 
 interface Row<Faults, FaultId extends string> {
-  /** Checks without which this one makes no sense: unless they all passed, it is skipped. */
+  /** Ids of checks on which this one depends: unless they all passed, it is skipped. */
   readonly needs?: readonly string[];
   readonly faults?: Faults;
-  /** The outcomes of an exchange that show one of these faults, or another of `ANSWER_FAULTS` than elsewhere. */
+  /** Outcomes of an exchange that show one of these faults, or one of `ANSWER_FAULTS` other than the usual one. */
   readonly outcomes?: Readonly<Partial<Record<Outcome, FaultId | AnswerFault>>>;
   run(
     server: Server,
@@ -43,7 +43,7 @@ export interface CheckGroup {
   readonly checks: readonly Check[];
 }
 
-/** A check, which can find only its own faults and those of any answer. */
+/** Makes a check. By its type it can find only its own faults and `ANSWER_FAULTS`. */
 export function check<const Faults extends Readonly<Record<string, Fault>> = Record<never, never>>(
   id: string,
   title: string,
@@ -53,13 +53,12 @@ export function check<const Faults extends Readonly<Record<string, Fault>> = Rec
   return { ...row, id, title, needs, faults, outcomes };
 }
 
-/** @param needed by all checks that do not say what they need */
+/** @param needed the check on which all depend that name none themselves */
 export function group(name: string, needed: string | null, checks: readonly Check[]): CheckGroup {
   const needs = needed === null ? [] : [needed];
   return { name, checks: checks.map((row) => (row.needs.length > 0 ? row : { ...row, needs })) };
 }
 
-/** Found a fault, or none. */
 export function found<const Id extends string>(fault: Id | null, seen: string, measured: Measured = {}): Finding<Id> {
   return { kind: "seen", fault, seen, measured };
 }

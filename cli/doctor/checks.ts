@@ -14,7 +14,7 @@ import { RESPONSE_HEADERS } from "./response-headers.ts";
 import { RULES } from "./rules.ts";
 import { SERVICE } from "./service.ts";
 
-/** What this machine has for the other commands. */
+/** Whether this machine has what other commands need. */
 const MACHINE = group("This machine", null, [
   check("local-typst", "Typst for the command `check`", {
     async run(_edge, { target }) {

@@ -1,5 +1,5 @@
 /**
- * One examination of a deployment: whom it asks, and what its checks have learned so far.
+ * One examination of a deployment: the servers that it asks, and what its checks have learned so far.
  */
 import type { PublishedConstraints } from "../../client/client.ts";
 import type { Capabilities } from "../../protocol/capabilities.ts";
@@ -24,7 +24,7 @@ export interface ExaminationTarget {
   readonly backendToken: string;
   /** Authenticates this program to `/metrics` of the edge; empty if none is known. */
   readonly metricsToken: string;
-  /** The Typst on this machine that is named; undefined leaves it to be found. */
+  /** The path of Typst on this machine; undefined if it has to be searched for. */
   readonly typst: string | undefined;
 }
 
@@ -37,13 +37,13 @@ export class Examination {
   readonly metricsAgeMilliseconds: number;
   /** The addresses of the host. */
   addresses: readonly string[] = [];
-  /** What the deployment publishes, with members that this program does not know. */
+  /** What the deployment publishes, including members that this program does not know. */
   constraints: PublishedConstraints | null = null;
-  /** What the edge publishes as installed. */
+  /** What is installed, according to the edge. */
   capabilities: Capabilities | null = null;
-  /** Whether a render has shown that no origin takes any. */
+  /** Whether a render has shown that no origin accepts renders. */
   isWithoutOrigin = false;
-  /** The metrics of the edge after the renders; empty while they have not been read. */
+  /** The metrics of the edge after the renders; empty until they have been read. */
   metrics: readonly MetricSample[] = [];
 
   constructor(target: ExaminationTarget, allowance: Allowance, metricsAgeMilliseconds: number) {
@@ -61,8 +61,8 @@ export class Examination {
   }
 }
 
-/** What an earlier check has learned, which a check names in `needs`. */
+/** A value from an earlier check, which the check that uses it names in `needs`. */
 export function known<Value>(value: Value | null): Value {
-  if (value === null) throw new Error("a check uses what none of the checks that it needs has learned");
+  if (value === null) throw new Error("a check uses a value that none of the checks in its needs has set");
   return value;
 }

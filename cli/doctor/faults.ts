@@ -1,5 +1,5 @@
 /**
- * What a fault is, and the words that several checks share.
+ * The type of a fault, and the texts that several checks share.
  *
  * Cause and advice are constants, so that docs/doctor.md lists all of them and programs can branch on ids. What was seen is
  * the only text that depends on the deployment.
@@ -25,8 +25,8 @@ const faultOf =
 export const failure = faultOf("failure");
 export const warning = faultOf("warning");
 
-// What an operator does in each way of deployment: wrangler, compose, systemd, Kubernetes. From outside, a deployment does
-// not show which of them it is, so advice names each.
+// What an operator does in each kind of deployment: wrangler, compose, systemd, Kubernetes. From outside, the kind cannot be
+// seen, so the advice names all of them.
 export const EDGE_LOG =
   "wrangler tail, docker compose logs edge, journalctl -u 'document-rendering-edge@*', kubectl logs";
 export const BACKEND_LOG = "docker compose logs, journalctl -u 'document-rendering-backend@*', kubectl logs";
@@ -35,7 +35,7 @@ export const EDGE_SETTINGS = "wrangler.toml, compose.yaml, edge.env of systemd, 
 
 export const SAME_VERSION = "Deploy the version of this checkout, or use the doctor of that version.";
 export const MIXED_RELEASES =
-  "Backends of different releases run, so documents differ. → Finish the deployment: one release on all.";
+  "The backends run different releases, so documents differ. → Finish the deployment: one release on all.";
 export const HIGHER_BODY_LIMIT =
   "Raise its limit above max_request_body_bytes of the deployment (nginx: client_max_body_size 21m).";
 export const OTHER_RELEASE = warning`The release differs from that of this program. → ${SAME_VERSION}`;

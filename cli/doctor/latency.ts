@@ -1,12 +1,12 @@
 /**
- * How long a small render takes, and on which part of its way.
+ * How long a small render takes, and how long each part of its way.
  */
 import { type Answer, type Exchange, isOk } from "./answers.ts";
 import { check, found, group, skipped } from "./check.ts";
 import { warning } from "./faults.ts";
 import { SMALL_RENDER, whyNotSent } from "./renders.ts";
 
-/** Requests of each kind, of which the median counts. */
+/** Requests of each kind. The median is reported. */
 const REQUESTS = 5;
 /** Above these, people notice. */
 const SLOW_HEALTH_MILLISECONDS = 1000;

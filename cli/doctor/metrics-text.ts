@@ -1,5 +1,5 @@
 /**
- * Reads the Prometheus text format 0.0.4 as far as the doctor needs it: lines that are no samples are left out.
+ * Reads the Prometheus text format 0.0.4 as far as the doctor needs it: lines that are not samples are left out.
  */
 import { type Exchange, isOk } from "./answers.ts";
 

@@ -1,5 +1,6 @@
 /**
- * What the edge's `/metrics` says about its origins, if it is open. It is read after the renders, so that they are in it.
+ * What the edge's `/metrics` says about its origins, if the doctor may read it. It is read after the renders, so that it counts
+ * them.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { TYPST_VERSION } from "../../machine/typst-release.mjs";
@@ -10,10 +11,10 @@ import { BACKEND_LOG, EDGE_SECRETS, EDGE_SETTINGS, failure, MIXED_RELEASES, OTHE
 import { type MetricSample, metricsIn, sumOf } from "./metrics-text.ts";
 import { SMALL_RENDER } from "./renders.ts";
 
-/** Renders for each origin between two readings: enough that one reaches each, however the edge chooses. */
+/** Renders for each origin between two readings: enough to reach each origin, whatever the edge chooses. */
 const RENDERS_PER_ORIGIN = 3;
 const MAX_RENDERS = 9;
-/** As the alert QueueIsLong has it. */
+/** The threshold of the alert QueueIsLong. */
 const MAX_WAITING_PER_SLOT = 4;
 const CLOSED_STATUSES: ReadonlySet<number> = new Set([401, 403, 404]);
 
@@ -32,7 +33,7 @@ export const METRICS = group("Origins, by the edge's metrics", "metrics", [
       if (examination.target.metricsToken !== "" && status === 403) return found("rejected", "403");
       if (CLOSED_STATUSES.has(status)) return skipped(`closed to this caller (${status})`);
       if (!isOk(exchange)) return exchange;
-      // An edge without origins has the line that describes it, and no sample.
+      // An edge without origins still describes this metric, but has no sample of it.
       if (!exchange.body.includes("service_origin_up")) return found("no-metrics", "no service_origin_up");
       examination.metrics = metricsIn(exchange);
       return ok(`${examination.metrics.length} samples`);
@@ -75,7 +76,7 @@ export const METRICS = group("Origins, by the edge's metrics", "metrics", [
     needs: ["metrics", "token"],
     faults: {
       differ: failure`An origin has other SERVICE_MAX_ limits than the edge, or a release is half deployed.
-        → Set the same limits for the edge and for all backends, and restart those.`,
+        → Set the same limits for the edge and for all backends, and restart the backends.`,
       differed: warning`Since it started, an origin has had requests from an edge with other limits, but none just now.
         → Nothing, if a deployment has just changed limits; otherwise look for a second edge.`,
     },
@@ -126,12 +127,12 @@ export const METRICS = group("Origins, by the edge's metrics", "metrics", [
   }),
 ]);
 
-/** Asks the edge for its metrics, with their own token if one is known. */
+/** Asks the edge for its metrics, with the metrics token if one is known. */
 function askForMetrics({ edge, target: { metricsToken } }: Examination): Promise<Exchange> {
   return edge.get("metrics", metricsToken === "" ? {} : { Authorization: `Bearer ${metricsToken}` });
 }
 
-/** What the origins themselves say, without what an edge among them says of its own. */
+/** The samples of the origins themselves, without those that an edge among them reports about its own origins. */
 function samplesOf({ metrics }: Examination, family: string): readonly MetricSample[] {
   return metrics.filter((sample) => sample.name === family && !isOfAnotherEdge(sample));
 }
@@ -143,7 +144,7 @@ const isMismatch = ({ name }: MetricSample) => name === "service_limits_mismatch
 const isRejection = ({ name, labels }: MetricSample) =>
   name === "service_render_requests_total" && labels.outcome === "forbidden";
 
-/** The origins where these counters rise with further renders, some seconds later. */
+/** The origins whose counters rise when further renders are sent, some seconds later. */
 async function risingAt(examination: Examination, isCounted: (sample: MetricSample) => boolean): Promise<string[]> {
   const { edge, allowance, metricsAgeMilliseconds } = examination;
   const before = countsIn(examination.metrics, isCounted);

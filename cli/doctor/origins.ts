@@ -1,5 +1,5 @@
 /**
- * Each origin that the caller names, asked directly: does it answer as the edge does?
+ * Asks each origin that the caller names directly: does it answer as the edge does?
  */
 import { TYPST_VERSION } from "../../machine/typst-release.mjs";
 import { CAPABILITIES_PATH, CAPABILITIES_SCHEMA, capabilityDifferences } from "../../protocol/capabilities.ts";
@@ -18,7 +18,7 @@ import { HEALTH, WRONG_TOKEN } from "./service.ts";
 
 const BROKEN_RENDER = { source: '#panic("doctor")' };
 const TIMED_RENDERS = 3;
-/** Differences of what is installed that are named. */
+/** At most this many differences in what is installed are listed. */
 const MAX_NAMED = 5;
 
 export const ORIGINS = group("Origins, asked directly", null, [
@@ -51,7 +51,7 @@ export const ORIGINS = group("Origins, asked directly", null, [
   check("origin-token", "it accepts the backend token, and rejects a wrong one", {
     needs: ["origin-health"],
     faults: {
-      open: failure`The backend renders for everyone: a proxy adds the token. → Let nothing but the edge add it.`,
+      open: failure`The backend renders for everyone: a proxy adds the token. → Let only the edge add it.`,
       rejected: failure`The token of --backend-token-file is not among SERVICE_BACKEND_TOKENS of this backend.
         → Compare it with the edge's SERVICE_BACKEND_TOKEN: if that one is rejected too, all its renders fail.`,
       "no-tokens": failure`Without SERVICE_BACKEND_TOKENS, it rejects every request. → Set them, and restart it.`,
@@ -69,7 +69,7 @@ export const ORIGINS = group("Origins, asked directly", null, [
   check("origin-renders", "it renders, and fails, as the edge does", {
     needs: ["token", "origin-token"],
     faults: {
-      disagrees: failure`The edge or this origin fails, or the edge uses other origins. → Read the log of what fails.`,
+      disagrees: failure`The edge or this origin fails, or the edge uses other origins. → Read the log of the one that fails.`,
     },
     async run(origin, { edge }) {
       if (edge.hasRenderTimedOut) return skipped("renders are not answered");
@@ -97,10 +97,10 @@ export const ORIGINS = group("Origins, asked directly", null, [
       const { limits } = known(constraints);
       const knownNames = [...Object.keys(LIMIT_SETTINGS), "effective_max_files"];
       if (Object.keys(limits).toSorted().join() !== knownNames.toSorted().join()) {
-        return skipped("the deployment has other limits than this program knows");
+        return skipped("this program has a different list of limits");
       }
       const before = await mismatchesOf(origin);
-      // A request that is rejected before it costs a slot.
+      // This request is rejected before it takes a slot.
       const fingerprint = { [LIMITS_HEADER]: limitsFingerprint(publishedLimits(limits)) };
       const exchange = await origin.render({ source: "" }, { ...origin.credentials, ...fingerprint });
       if (problemIn(exchange) === null) return exchange;

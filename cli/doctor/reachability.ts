@@ -1,5 +1,5 @@
 /**
- * Whether the host can be reached, layer by layer, so that each has its own finding.
+ * Whether the host can be reached, layer by layer, with a finding for each layer.
  */
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
@@ -10,12 +10,12 @@ import { codeOf } from "./allowance.ts";
 import { check, found, group, ok, skipped } from "./check.ts";
 import { failure, warning } from "./faults.ts";
 
-/** Addresses of one name that are tried. */
+/** At most this many addresses of a name are tried. */
 const MAX_ADDRESSES = 4;
-/** A certificate that ends sooner should have been renewed. Those of a short life are renewed in their last third. */
+/** A certificate that expires sooner should have been renewed. Short-lived ones are renewed in the last third of their life. */
 const RENEWAL_DAYS = 14;
 const DAY_MILLISECONDS = 24 * 60 * 60 * 1000;
-/** `Date` has whole seconds, and the answer takes its time. */
+/** `Date` is in whole seconds, and the answer takes some time to arrive. */
 const MAX_CLOCK_SKEW_SECONDS = 10;
 
 type CertificateFault = "expired" | "not-yet-valid" | "self-signed" | "wrong-name";
@@ -78,7 +78,7 @@ export const REACHABILITY = group("Reachability", null, [
         return found(first?.code === "ETIMEDOUT" ? "silent" : "unreachable", seen);
       }
       const measured = { connectMilliseconds: fastest };
-      // A service on this machine may listen on one address only; a machine without IPv6 says so itself.
+      // A service on this machine may listen on one address only, and a machine without IPv6 is no fault of the deployment.
       const isOwn = failures.every(({ code }) => code === "ENETUNREACH" || code === "EADDRNOTAVAIL");
       const isExpected = isOwn || LOOPBACK_HOSTS.has(url.hostname);
       return isExpected ? ok(`port ${port} in ${fastest} ms`, measured) : found("some-addresses", seen, measured);
@@ -92,8 +92,8 @@ export const REACHABILITY = group("Reachability", null, [
         → Renew it, reload the server, and watch daysLeft of this check from cron.`,
       "not-yet-valid": failure`The certificate is not valid yet: a clock is wrong.
         → Set the clock of this machine by NTP, then look at the certificate's dates.`,
-      "self-signed": failure`The server shows a certificate that it made itself, often the default of a proxy.
-        → Install one of an authority; for a test, name it in NODE_EXTRA_CA_CERTS.`,
+      "self-signed": failure`The server presents a self-signed certificate, often the default of a proxy.
+        → Install one from an authority; for a test, name it in NODE_EXTRA_CA_CERTS.`,
       "unknown-issuer": failure`The server does not send its intermediate certificate, or a private authority issued it.
         → Serve the full chain; a private authority goes into NODE_EXTRA_CA_CERTS.`,
       "wrong-name": failure`The certificate is for another name. → Use that name, or get a certificate for this one.`,
@@ -110,7 +110,7 @@ export const REACHABILITY = group("Reachability", null, [
       }
       const { host, port } = addressOf(url);
       const attempt = await allowance.attempt(async (signal) => {
-        // The certificate is not trusted, only looked at: nothing is sent on this connection.
+        // The certificate is only inspected, not trusted: nothing is sent on this connection.
         const options = { host, port, rejectUnauthorized: false };
         const socket = connectByTls(isIP(host) === 0 ? { ...options, servername: host } : options);
         return once(socket, "secureConnect", { signal })
@@ -133,7 +133,7 @@ export const REACHABILITY = group("Reachability", null, [
         const code = codeOf(error);
         const fault = FAULT_OF_CERTIFICATE[code] ?? "unknown-issuer";
         const seen = `${code}; for ${subjectaltname}, valid from ${valid_from} until ${valid_to}`;
-        // The end is what an operator looks for first, so it comes before who signed.
+        // Expiry is what operators look for first, so it is reported rather than the issuer.
         return found(fault === "self-signed" && endsAt < Date.now() ? "expired" : fault, seen, measured);
       }
       const isLate = daysLeft < Math.min(RENEWAL_DAYS, (endsAt - startsAt) / DAY_MILLISECONDS / 3);
@@ -151,7 +151,9 @@ export const REACHABILITY = group("Reachability", null, [
   }),
   check("clock", "the clocks agree (Date of an answer)", {
     needs: ["http"],
-    faults: { skew: warning`One of the clocks is wrong: logs mislead. → Synchronise both by NTP (timedatectl).` },
+    faults: {
+      skew: warning`One of the clocks is wrong, so times in logs mislead. → Synchronise both by NTP (timedatectl).`,
+    },
     run({ answers: [first] }) {
       const date = Date.parse(first?.headers.get("Date") ?? "");
       if (first === undefined || Number.isNaN(date)) return skipped("the answers have no Date");

@@ -9,7 +9,7 @@ import { known } from "./examination.ts";
 import { failure, warning } from "./faults.ts";
 import { whyNotSent } from "./renders.ts";
 
-/** In the template that does not compile. Typst quotes it in its message, which must not come back. */
+/** A word in the template that does not compile. Typst's message quotes it, and must not be returned. */
 const MARK = "mark-of-the-doctor";
 /** No larger body is sent. */
 const MAX_SENT_BYTES = 2 * 1024 * 1024;
@@ -18,11 +18,11 @@ const NOT_ENFORCED = failure`The limit that is published is not the one that is 
   → Deploy the edge again, and set the same SERVICE_MAX_ variables for edge and backends.`;
 
 export const REJECTIONS = group("Rejections", "token", [
-  check("compile-error", "a template that panics gets 422, without Typst's words", {
+  check("compile-error", "a template that panics gets 422, not Typst's message", {
     faults: {
       "diagnostics-leak": failure`The response contains text of Typst or of the template: another version, or a proxy.
         → Deploy an unchanged release of edge and backends.`,
-      compiled: failure`Something other than Typst answers renders. → Look for a cache or a mock before it.`,
+      compiled: failure`Something other than Typst answers renders. → Look for a cache or a mock in front of it.`,
     },
     outcomes: { 200: "compiled" },
     async run(edge, examination) {
@@ -44,7 +44,7 @@ export const REJECTIONS = group("Rejections", "token", [
       if (limit >= MAX_SENT_BYTES) return skipped(`its limit is over ${sizeInWords(MAX_SENT_BYTES)}`);
       const exchange = await edge.render({ source: "x".repeat(limit + 1) });
       return outcomeOf(exchange) === "template_source_too_large"
-        ? ok(`413 at ${sizeInWords(limit)} and a byte`)
+        ? ok(`413 one byte above ${sizeInWords(limit)}`)
         : exchange;
     },
   }),
@@ -56,7 +56,7 @@ export const REJECTIONS = group("Rejections", "token", [
     },
     outcomes: { 200: "not-enforced", "timed-out": "waits-for-body" },
     async run(edge, { constraints }) {
-      // Of a deployment that publishes none, what it has by default.
+      // A deployment that publishes none is taken to have the default.
       const { max_request_body_bytes: limit = DEFAULT_LIMITS.max_request_body_bytes } = known(constraints).limits;
       const exchange = await edge.render({}, edge.credentials, limit + 1);
       if (exchange.kind === "no-answer" || exchange.status !== 413) return exchange;

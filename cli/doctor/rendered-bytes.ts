@@ -1,5 +1,5 @@
 /**
- * Looks into rendered files as far as it is cheap: how they begin and end, the size of the pages and their number.
+ * Cheap checks of rendered files: how they begin and end, the size of their pages and the number of pages.
  */
 import { unzipSync } from "fflate";
 
@@ -8,9 +8,9 @@ export interface Expected {
   readonly type: keyof typeof FORMS;
   readonly widthPoints: number;
   readonly heightPoints: number;
-  /** Of a PDF, or the entries of an archive. */
+  /** The number of pages of a PDF, or of entries of an archive. */
   readonly pages?: number;
-  /** Of a PDF: the part of PDF/A that its metadata name. */
+  /** For a PDF: the part of PDF/A that its metadata claims. */
   readonly pdfAPart?: number;
 }
 
@@ -23,7 +23,7 @@ interface Form {
 /** An entry of an archive that claims to be larger is not unpacked. */
 const MAX_ENTRY_BYTES = 1024 * 1024;
 
-/** How a file of each type begins and ends, and how it says its size, read as Latin-1. */
+/** How a file of each type begins and ends, and how it gives its size, read as Latin-1. */
 const FORMS = {
   pdf: { start: "%PDF-", end: "%%EOF", sizeOf: (width, height) => `/MediaBox[0 0 ${width} ${height}]` },
   png: {
@@ -34,7 +34,7 @@ const FORMS = {
   svg: { start: "<svg ", end: "</svg>", sizeOf: (width, height) => `viewBox="0 0 ${width} ${height}"` },
 } satisfies Record<string, Form>;
 
-/** A number of pixels, each of which is a point in the PNG of the doctor. */
+/** A number of pixels below 256. The doctor renders PNG at 72 ppi, so a pixel is a point. */
 function asUint32(pixels: number): string {
   return `\0\0\0${String.fromCharCode(pixels)}`;
 }
@@ -44,14 +44,14 @@ export function wrongIn(bytes: Uint8Array, expected: Expected): string | null {
   const { type, widthPoints, heightPoints, pages = 1, pdfAPart } = expected;
   const text = Buffer.from(bytes).toString("latin1").trim();
   const { start, end, sizeOf } = FORMS[type];
-  if (!text.startsWith(start)) return `it does not begin as a file of type ${type}`;
-  if (!text.endsWith(end)) return `the ${type} has no end`;
+  if (!text.startsWith(start)) return `it does not begin like a file of type ${type}`;
+  if (!text.endsWith(end)) return `the ${type} is cut off`;
   if (!text.includes(sizeOf(widthPoints, heightPoints))) return `it is not ${widthPoints}×${heightPoints} points`;
   if (type !== "pdf") return null;
   const count = /\/Type\s*\/Pages\s*\/Count (\d+)/.exec(text)?.[1] ?? "no";
   if (count !== String(pages)) return `the PDF has ${count} pages, not ${pages}`;
   const isPart = pdfAPart === undefined || text.includes(`<pdfaid:part>${pdfAPart}<`);
-  return isPart ? null : `its metadata do not say PDF/A-${pdfAPart}`;
+  return isPart ? null : `its metadata does not claim PDF/A-${pdfAPart}`;
 }
 
 /** The same for an archive, each of whose entries must be what is expected. */
@@ -60,7 +60,7 @@ export function wrongInArchive(bytes: Buffer, expected: Expected): string | null
   try {
     entries = unzipSync(bytes, { filter: ({ originalSize }) => originalSize <= MAX_ENTRY_BYTES });
   } catch {
-    return "no ZIP that can be unpacked";
+    return "the ZIP cannot be unpacked";
   }
   const names = Object.keys(entries).join(", ");
   const wanted = Array.from({ length: expected.pages ?? 1 }, (_, index) => `page-0${index + 1}.${expected.type}`);

@@ -1,5 +1,5 @@
 /**
- * A render of each format, whose bytes are looked into, and one that needs data and files.
+ * A render in each format, whose bytes are inspected, one that needs data and files, and a large one.
  */
 import { FILE_MEDIA_TYPES } from "../../protocol/rendered-file.ts";
 import { checkRequest } from "../../rules/published-rules.ts";
@@ -12,14 +12,13 @@ import { type Expected, wrongIn, wrongInArchive } from "./rendered-bytes.ts";
 
 const [WIDTH, HEIGHT] = [120, 80];
 const SMALL_PAGE = { widthPoints: WIDTH, heightPoints: HEIGHT };
-/** A template of small pages: no render of the doctor is larger. */
 const pagesOf = (texts: readonly string[]) => `#set document(title: "Doctor")
 #set page(width: ${WIDTH}pt, height: ${HEIGHT}pt, margin: 4pt)
 ${texts.join("\n#pagebreak()\n")}`;
 const ONE_PAGE = pagesOf(["Doctor"]);
 const TWO_PAGES = pagesOf(["One", "Two"]);
 
-/** More than proxies take by default, many of them 1 MiB, in strings that every deployment allows. */
+/** More than many proxies accept by default (1 MiB), in strings short enough for every deployment. */
 const LARGE_DATA = Array.from({ length: 40 }, () => "x".repeat(32 * 1024));
 
 /** The smallest render, for latencies and for the comparison of origins. */
@@ -28,26 +27,26 @@ export const SMALL_RENDER = { source: ONE_PAGE, output: { format: "pdf" } };
 const RENDER_FAULTS = {
   "render-failed": failure`Typst was killed on a backend: the host is out of memory, or the sandbox stops a system call.
     → Find the request id in the backend's log, and look for the OOM killer in the kernel's.`,
-  "render-timeout": failure`A page of one word exceeded the render timeout: the host is overloaded, or its disk slow.
+  "render-timeout": failure`A page of one word exceeded the render timeout: the host is overloaded, or its disk is slow.
     → Look at load, processor limits and service_render_phase_seconds of the backends.`,
-  "does-not-compile": failure`A correct template does not compile: this is another Typst, or memory is far too short.
+  "does-not-compile": failure`A correct template does not compile: Typst has another version, or far too little memory.
     → Compare service_backend_info with the version that is needed, and SERVICE_RENDER_MEMORY_BYTES.`,
-  "wrong-type": failure`The response is of another media type: a proxy changes it, or answers itself.
+  "wrong-type": failure`The response has the wrong media type: a proxy changes it, or answers itself.
     → Switch off whatever changes responses below /v1/ (image conversion, minification).`,
   "wrong-bytes": failure`The file is not what was asked for: a proxy changes it, or a backend has another Typst.
     → Compare the bytes with those of a backend asked directly (--origin).`,
 };
 
-const NO_BACKEND = failure`No origin takes a render: origins-up says why, unless /metrics is closed to the doctor.
+const NO_BACKEND = failure`No origin accepts a render: origins-up says why, unless /metrics is closed to the doctor.
   → If it is, look for "a backend did not answer" in the edge's log: ${EDGE_LOG}.`;
-const BEHIND_LIMIT = failure`A proxy before the backends limits bodies, nginx to 1 MiB. → ${HIGHER_BODY_LIMIT}`;
+const BEHIND_LIMIT = failure`A proxy in front of the backends limits bodies, nginx to 1 MiB. → ${HIGHER_BODY_LIMIT}`;
 
 export const RENDERS = group("Renders", "token", [
   renderCheck("render-pdf", "a PDF of two pages", {
     request: { source: TWO_PAGES, output: { format: "pdf" } },
     expected: { type: "pdf", ...SMALL_PAGE, pages: 2 },
   }),
-  renderCheck("render-pdf-a", "a PDF/A-2b, as its metadata say", {
+  renderCheck("render-pdf-a", "a PDF/A-2b, according to its metadata", {
     request: { source: ONE_PAGE, output: { format: "pdf", standards: ["a-2b"] } },
     expected: { type: "pdf", ...SMALL_PAGE, pdfAPart: 2 },
   }),
@@ -129,7 +128,7 @@ function renderCheck(id: string, title: string, { request, expected, isArchive, 
   });
 }
 
-/** Why a render is better not sent to the edge; null if it may be. */
+/** Why a render should not be sent to the edge; null if it may be. */
 export function whyNotSent({ edge, isWithoutOrigin, constraints }: Examination, request: object): string | null {
   if (edge.hasRenderTimedOut) return "renders are not answered";
   if (isWithoutOrigin) return "no origin renders";

@@ -16,9 +16,9 @@ const MARKS = {
 } as const satisfies Record<CheckResult["status"], object>;
 
 /**
- * Writes results to standard output as they come: a title for each group or origin, and a line or three for each check.
+ * Writes results to standard output as they come: a heading for each group or origin, and one line or three for each check.
  *
- * @param isQuiet leaves out what passed or was skipped
+ * @param isQuiet leaves out checks that passed or were skipped
  */
 export function startTable(isQuiet: boolean): (result: CheckResult) => void {
   let lastHeading = "";
@@ -48,7 +48,7 @@ export function reportForPrograms(url: string, { checks, requests, seconds }: Ex
   return { outcome: "examined", url, healthy: isHealthy(checks), counts, requests, seconds: rounded, checks };
 }
 
-/** Nothing has failed, and it was not only skipped: without the check of the token, hardly anything has been looked at. */
+/** Whether no check failed and the token was accepted: without a token, most checks are skipped. */
 export function isHealthy(checks: readonly CheckResult[]): boolean {
   const isLookedAt = checks.some(({ id, status }) => id === "token" && status === "ok");
   return isLookedAt && checks.every(({ status }) => status !== "failure");

@@ -1,5 +1,5 @@
 /**
- * The header fields of all answers of the edge so far. Nothing is sent.
+ * Checks the header fields of all answers of the edge so far. Nothing is sent.
  */
 import {
   BACKEND_TOKEN_HEADER,
@@ -54,7 +54,7 @@ export const RESPONSE_HEADERS = group("Header fields", "health", [
       return poweredBy === undefined ? ok("none") : found("version", `X-Powered-By: ${poweredBy}`);
     },
   }),
-  check("request-id", "each answer has its own X-Request-Id, as its problem", {
+  check("request-id", "each answer has its own X-Request-Id, as in its problem", {
     faults: {
       missing: failure`${PROXY_CAUSE} → Let it pass on X-Request-Id, the key to the logs.`,
       repeated: failure`Two requests have the same id: a cache answers. → Exclude /v1/ and /health from it.`,

@@ -18,7 +18,7 @@ import { type Examination, known } from "./examination.ts";
 import { failure, MIXED_RELEASES, OTHER_RELEASE, SAME_VERSION, warning } from "./faults.ts";
 import type { Server } from "./server.ts";
 
-/** Vectors that are sent as requests. */
+/** At most this many vectors are sent as requests. */
 const MAX_SENT_VECTORS = 6;
 const MAX_VECTOR_BYTES = 10_000;
 
@@ -36,7 +36,7 @@ export const RULES = group("Limits and rules", "token", [
   check("limits", "each limit is published, in the range of its setting", {
     faults: {
       missing: warning`The deployment is of an older version, which does not have this limit. → ${SAME_VERSION}`,
-      "out-of-range": failure`A limit has a value that no setting allows: something changes the document on its way.
+      "out-of-range": failure`A limit has a value that no setting allows: something changes the document in transit.
         → Find out what changes the response, and which version is deployed.`,
     },
     run(_edge, { constraints }) {
@@ -128,7 +128,7 @@ function compare(published: number, own: number): Finding<keyof typeof VERSION_F
   return found(published < own ? "older" : "newer", `${published}; this program has ${own}`);
 }
 
-/** A static document that is a part of what `/v1/constraints` says. */
+/** Checks a static document that equals a part of `/v1/constraints`. */
 function documentCheck(id: string, partOf: (constraints: PublishedConstraints) => unknown) {
   return check(id, `${id}.json is what /v1/constraints says`, {
     faults: { differs: failure`Static files and Worker differ in version. → Deploy both together, purge caches.` },
@@ -142,7 +142,7 @@ function documentCheck(id: string, partOf: (constraints: PublishedConstraints) =
   });
 }
 
-/** Sends requests that must be rejected, until one is answered otherwise. For the edge and for origins. */
+/** Sends requests that must be rejected, until one gets another answer. Used for the edge and for origins. */
 export async function rejectsAsPublished(server: Server, { constraints }: Examination): Promise<Finding<"otherwise">> {
   const requests = rejectedRequests(known(constraints));
   if (requests.length === 0) return skipped("no vectors that could be sent");
@@ -159,10 +159,10 @@ export async function rejectsAsPublished(server: Server, { constraints }: Examin
   return ok(`${requests.length} of ${requests.length} as published`);
 }
 
-/** A sample of the published rejections as requests, evenly over the list. They are rejected before they cost a slot. */
+/** A sample of the published rejections as requests, spread evenly over the list. They are rejected before they take a slot. */
 function rejectedRequests(constraints: PublishedConstraints) {
   const requests = vectorRequests(constraints).flatMap(({ request, vector: { code, rule = null } }) => {
-    // The limits of the deployment come before some rules: only vectors that they leave alone.
+    // Some limits are checked before the rules, so vectors that exceed a limit of this deployment are left out.
     const check = checkRequest(request, constraints);
     const isSame = check.verdict === "refused" && check.problem.code === code;
     return isSame && JSON.stringify(request).length < MAX_VECTOR_BYTES ? [{ request, code, rule }] : [];

@@ -21,7 +21,7 @@ const METRICS_AGE_MILLISECONDS = 5500;
 /** Longer texts from the deployment are cut. */
 const MAX_SEEN_LENGTH = 300;
 
-/** What one check has found: as the table shows it and `--json` prints it. */
+/** The result of one check, as the table shows it and `--json` prints it. */
 export interface CheckResult {
   readonly id: string;
   readonly group: string;
@@ -48,7 +48,7 @@ export interface ExaminationOptions {
   readonly requestMilliseconds: number;
   readonly signal: AbortSignal;
   readonly onResult?: (result: CheckResult) => void;
-  /** For tests of an edge that keeps no metrics. */
+  /** Only for tests, with an edge that does not cache its metrics. */
   readonly metricsAgeMilliseconds?: number;
 }
 
@@ -86,11 +86,11 @@ export async function examine(
   return { checks: results, requests: allowance.requests, seconds: (performance.now() - startedAt) / 1000 };
 }
 
-/** Whether a check, of the edge or of this origin, lets those be made that need it: also after its own warning. */
+/** Whether a check of the edge or of this origin passed, so that those that need it can run. One of its own warnings counts as passed. */
 function isPassed(id: string, origin: string | null, results: readonly CheckResult[]): boolean {
   const result = results.find((earlier) => earlier.id === id && (earlier.origin ?? origin) === origin);
   if (result === undefined) return false;
-  // After a fault of any answer, there was nothing to look at.
+  // After one of `ANSWER_FAULTS`, the check had nothing to judge.
   return result.status === "ok" || (result.status === "warning" && !Object.hasOwn(ANSWER_FAULTS, result.fault ?? ""));
 }
 
@@ -113,7 +113,7 @@ function resultOf(
   return { id, group, title, status, seen: shown(seen, target), fault, cause, advice, origin: server.name, measured };
 }
 
-/** On one line, without secrets: a server may send back what it was sent, in the target of a redirect for example. */
+/** On one line, without secrets: a server may echo them, for example in the target of a redirect. */
 function shown(seen: string, { token, backendToken, metricsToken }: ExaminationTarget): string {
   const text = [token, backendToken, metricsToken]
     .flatMap((secret) => (secret === "" ? [] : [secret, encodeURIComponent(secret)]))

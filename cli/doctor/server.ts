@@ -1,6 +1,6 @@
 /**
- * Who is asked, the edge or a backend directly: one request at a time, each within a time limit, reading a bounded part of
- * each answer.
+ * A server that the doctor asks: the edge, or a backend directly. It sends one request at a time, each within a time limit, and
+ * reads at most a bounded part of each answer.
  *
  * Not `fetch`: the doctor must send a head without its body, see every header field, and tell a refused port from a bad
  * certificate. Redirects are never followed, because the token would go along.
@@ -14,7 +14,7 @@ import { PROBLEM_MEDIA_TYPE } from "../../rules/problem.ts";
 import { type Allowance, codeOf } from "./allowance.ts";
 import { type Answer, type AnswerFault, type Exchange, type NoAnswer, outcomeOf } from "./answers.ts";
 
-/** More than any answer that the doctor asks for: the largest is the interface description, of some 100 KiB. */
+/** More than any answer that the doctor asks for: the largest is the interface description, about 100 KiB. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 type HeaderFields = Readonly<Record<string, string>>;
@@ -37,11 +37,11 @@ export class Server {
   readonly name: string | null;
   /** Its path ends with a slash. */
   readonly url: URL;
-  /** The header fields by which the server knows this program. */
+  /** The header fields that authenticate this program to the server. */
   readonly credentials: HeaderFields;
-  /** All answers so far, without those that a gateway gave in its place. The allowance bounds their number. */
+  /** All answers so far, except a gateway's own 413. The allowance bounds their number. */
   readonly answers: SeenAnswer[] = [];
-  /** After that, no further render is worth its wait. */
+  /** If set, further renders would only wait in vain. */
   hasRenderTimedOut = false;
   readonly #allowance: Allowance;
   readonly #agent: HttpAgent;
@@ -80,7 +80,7 @@ export class Server {
       const exchange = attempt.value;
       // The next attempt is made on a new connection.
       if (exchange === "stale") continue;
-      // A gateway answers for itself if it has its own limit: that is not an answer that it has changed.
+      // A 413 without a problem is a gateway's own, because of its limit: its header fields say nothing about the service.
       if (exchange.kind === "answer" && (exchange.status !== 413 || exchange.problem !== null)) {
         const { body, ...seen } = exchange;
         this.answers.push(seen);
@@ -90,7 +90,7 @@ export class Server {
     return noAnswer("out-of-bounds", "the doctor's own requests or time are used up");
   }
 
-  /** @returns `stale` if the connection broke that was kept from an earlier request */
+  /** @returns `stale` if the connection had been kept from an earlier request and broke */
   async #exchange(
     { method, path, headers, body, declaredBytes }: ServerRequest,
     signal: AbortSignal,
@@ -100,19 +100,19 @@ export class Server {
       // A connection with half a request on it is of no use afterwards.
       agent: declaredBytes === undefined ? this.#agent : false,
       signal,
-      // As a proxy may compress an answer, whose bytes are to be compared.
+      // Otherwise a proxy might compress the answer, and its bytes are compared.
       headers: { "Accept-Encoding": "identity", "User-Agent": "document-rendering-doctor", ...headers },
     };
     const url = new URL(path, this.url);
     const startedAt = performance.now();
     const request = url.protocol === "https:" ? requestByHttps(url, options) : requestByHttp(url, options);
-    // Those after the answer has begun are errors of reading it.
+    // Errors after the answer has begun also reach the loop that reads it.
     request.on("error", () => {});
     if (declaredBytes === undefined) request.end(body);
     else request.setHeader("Content-Length", declaredBytes).flushHeaders();
     try {
       const [response]: IncomingMessage[] = await once(request, "response");
-      if (response === undefined) throw new Error("a response without a response");
+      if (response === undefined) throw new Error("the response event has no response");
       const receivedAt = Date.now();
       const bytes = await bytesOf(response);
       const { statusCode: status = 0 } = response;
@@ -134,10 +134,10 @@ export class Server {
 
 function connectionFault(code: string): NoAnswer {
   if (code === "ETIMEDOUT") return noAnswer("timed-out", "no complete response in time");
-  // The parser of Node says HPE_… for everything that is not HTTP.
+  // Node's parser reports HPE_… for everything that is not HTTP.
   if (code.startsWith("HPE_")) return noAnswer("not-http", `bytes that are not HTTP (${code})`);
   if (/^(?:ERR_TLS|ERR_SSL|EPROTO|CERT_|DEPTH_|SELF_|UNABLE_)/.test(code)) return noAnswer("tls-failed", code);
-  // Of header fields that `fetch` would reject as well, such as one with a control character.
+  // `Headers` throws it for header fields that are not valid, such as one with a control character.
   if (code === "TypeError") return noAnswer("not-http", "header fields that are not valid");
   return noAnswer("connection-failed", code);
 }

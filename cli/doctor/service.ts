@@ -1,5 +1,5 @@
 /**
- * Whether the service answers at the URL, and whether it asks for a token and takes the right one.
+ * Whether the service answers at the URL, and whether it requires a token and accepts the right one.
  */
 import * as v from "valibot";
 import { mediaType } from "../../client/transport.ts";
@@ -9,10 +9,10 @@ import { isOk, jsonIn, outcomeOf } from "./answers.ts";
 import { check, found, group, ok } from "./check.ts";
 import { EDGE_LOG, EDGE_SECRETS, failure } from "./faults.ts";
 
-/** Not the form of any real token. */
+/** No real token has this form. */
 export const WRONG_TOKEN = "wrong-token-of-the-doctor";
 
-/** A backend's has the version of Typst and the sandbox as well. */
+/** The body of `/health`. A backend's also has the version of Typst and the sandbox. */
 export const HEALTH = v.looseObject({ status: v.literal("ok"), typst: v.optional(v.string()) });
 
 export const SERVICE = group("Service and token", "health", [

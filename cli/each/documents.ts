@@ -18,15 +18,15 @@ export interface EachDocument extends Row {
 }
 
 const MAX_REPORTED_ROWS = 20;
-/** File systems take 255 bytes; the name has more than this part, and a temporary name is longer. */
+/** File systems allow 255 bytes. The name has further parts, and the temporary name is longer still. */
 const MAX_VALUE_BYTES = 150;
 const PLACEHOLDER = /\{([^{}]*)\}/g;
 /** The number of the row: `#`, or with zeros in front `#:03`. */
 const NUMBER = /^#(?::0([1-9]))?$/;
-/** Members deeper than this, and more of them, are not suggested. */
+/** Members at a greater depth are not suggested, and at most `MAX_SUGGESTED_MEMBERS` are. */
 const MAX_SUGGESTED_DEPTH = 4;
 const MAX_SUGGESTED_MEMBERS = 500;
-/** Separators, what Windows refuses in names, and what is invisible in them. */
+/** Separators, characters that Windows forbids in names, and invisible ones. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that no name may have.
 const UNSAFE = /[/\\<>:"|?*\u0000-\u001f\u007f-\u009f\p{Bidi_Control}]/u;
 const RESERVED_ON_WINDOWS = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)/i;
@@ -36,7 +36,7 @@ const RESERVED_ON_WINDOWS = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)/i;
  *
  * @param folder of the project
  * @param template such as `letters/{name}.pdf`; `{address.city}` goes deeper, `{#}` is the number of the row, `{#:03}` with zeros.
- * @param line the number of the one row that counts; undefined for all
+ * @param line the number of the only row to read; undefined for all
  * @throws CommandError that names every row which has no safe file name of its own.
  */
 export async function readDocuments(
@@ -64,7 +64,7 @@ export async function readDocuments(
       continue;
     }
     const path = template.replace(PLACEHOLDER, (_, name: string) => textOf(value, row, name) ?? "");
-    // As file systems that ignore case and the form of accents see it.
+    // Some file systems ignore case and the form of accents.
     const identity = resolve(path).normalize("NFC").toLowerCase();
     const earlier = earlierRows.get(identity);
     if (earlier !== undefined) mistakes.push(`${row.where}: ${path} is already the file of ${earlier.place}`);
@@ -92,7 +92,7 @@ function rowOfLine(rows: readonly Row[], line: number): Row {
   throw new CommandError(`--line ${line}: there is no data for it, only from ${numbers[0]} to ${numbers.at(-1)}.`);
 }
 
-/** Whether file names have the number of the row, so that another order of rows would change them. */
+/** Whether file names contain the number of the row, so that a different order of rows would change them. */
 export function usesNumbers(template: string): boolean {
   return placeholders(template).some((name) => NUMBER.test(name));
 }
@@ -108,7 +108,7 @@ function placeholders(template: string): string[] {
   return names;
 }
 
-/** The value of JSON text; undefined if it is none. */
+/** The value of JSON text; undefined if the text is not JSON. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -131,7 +131,7 @@ function rowMistake(value: unknown, names: readonly string[]): string | null {
   return null;
 }
 
-/** What takes the place of `{name}`; null if there is nothing. */
+/** The text that replaces `{name}`; null if there is none. */
 function textOf(value: unknown, row: Row, name: string): string | null {
   const number = NUMBER.exec(name);
   if (number === null) return memberOf(value, name.split("."));
@@ -148,7 +148,7 @@ function memberOf(value: unknown, path: readonly string[]): string | null {
   return typeof found === "string" || typeof found === "number" ? String(found) : null;
 }
 
-/** The members that a file name can have, as a template names them: `name`, `address.city`. */
+/** The members that a file name can contain, as written in a template: `name`, `address.city`. */
 function memberNames(value: unknown, prefix = "", depth = 1): string[] {
   if (typeof value !== "object" || value === null || depth > MAX_SUGGESTED_DEPTH) return [];
   return Object.entries(value)

@@ -1,5 +1,5 @@
 /**
- * The data of the documents that could not be made, as JSON Lines beside the file of `--each`, which takes it again.
+ * Writes the data of the documents that could not be made, as JSON Lines beside the file of `--each`, for another `--each`.
  */
 import { readFile } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
@@ -8,7 +8,7 @@ import { STANDARD_INPUT } from "../project/folder.ts";
 import { placeOf, WrittenFiles } from "../written-files.ts";
 import type { Row } from "./rows.ts";
 
-/** Names with a number, where files of the user's own have the others. */
+/** Names with numbers are tried up to this one, because the user's own files may have the others. */
 const MAX_NAMES = 100;
 
 /**
@@ -16,7 +16,7 @@ const MAX_NAMES = 100;
  *
  * @param each the file of `--each`, or `-`
  * @param keepsNumbers whether each failure has to be on the line of its number, below empty lines, because `{#}` is in file names
- * @returns its name; null if every name is taken by files that are not of this command
+ * @returns the file's name; null if every name is taken by a file that this command did not write
  */
 export async function writeFailures(
   each: string,
@@ -38,7 +38,7 @@ function onOneLine(json: string): string {
   return json.trim().replace(/[\r\n]+/g, " ");
 }
 
-/** Beside the file, or in the working directory. A file of the user's own is left alone. */
+/** A name beside the file, or in the working directory. The user's own files are not overwritten. */
 async function freeName(each: string): Promise<string | null> {
   const folder = each === STANDARD_INPUT ? "." : dirname(each);
   const name =

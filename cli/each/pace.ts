@@ -1,6 +1,6 @@
 /**
- * How many requests are under way at once: as many as the service takes. Each 429 halves the number and makes all wait for
- * its `Retry-After`; each round of successes adds one, as TCP does it.
+ * Limits the requests that are under way at once to what the service accepts. Each 429 halves the limit and makes all requests
+ * wait for its `Retry-After`; each round of successes adds one, as in TCP.
  */
 import PQueue from "p-queue";
 
@@ -17,7 +17,7 @@ export class Pace {
     this.#queue = new PQueue({ concurrency: Math.min(2, max) });
   }
 
-  /** Requests at once, at present. */
+  /** The current limit on requests at once. */
   get limit(): number {
     return this.#queue.concurrency;
   }
@@ -35,10 +35,10 @@ export class Pace {
     this.#queue.concurrency++;
   }
 
-  /** The service has refused a request for its load: nothing begins for this long. */
+  /** Tells that the service has refused a request because of its load: no request begins for this long. */
   refused(seconds: number): void {
     const until = performance.now() + seconds * 1000;
-    // Requests that were under way together are refused together: that is one sign, not many.
+    // Requests that were under way together are refused together, which counts as one refusal.
     if (performance.now() >= this.#pausedUntilMilliseconds) {
       this.#queue.concurrency = Math.max(1, Math.floor(this.limit / 2));
       this.#successes = 0;
@@ -50,7 +50,7 @@ export class Pace {
     this.#resume = setTimeout(() => this.#queue.start(), seconds * 1000);
   }
 
-  /** Drops what has not begun. */
+  /** Drops tasks that have not begun. */
   stop(): void {
     clearTimeout(this.#resume);
     this.#queue.clear();

@@ -1,5 +1,5 @@
 /**
- * How far a `render --each` is, in one line: a bar, the rate and the time that is left.
+ * The progress of `render --each` in one line: a bar, the rate and the remaining time.
  */
 import { progressBar } from "../terminal.ts";
 
@@ -20,7 +20,7 @@ export function progressInWords(
   const parts = [progressBar(made + present + failed, total)];
   if (failed > 0) parts.push(`${failed} failed`);
   parts.push(`${jobs} at once`);
-  // Those that were there cost no time.
+  // Documents that existed before cost no time.
   const rate = (made + failed) / elapsedSeconds;
   const left = total - made - present - failed;
   if (rate > 0 && Number.isFinite(rate)) {

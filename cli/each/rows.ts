@@ -1,5 +1,5 @@
 /**
- * The rows of `--each`: what a file of JSON Lines, a JSON array or CSV has for each document, as JSON text. JSON stays as it was
+ * Reads the rows of `--each`: the data of each document as JSON text, from JSON Lines, a JSON array or CSV. JSON stays exactly as
  * written, so that numbers keep their digits; the values of CSV are strings.
  */
 import { extname } from "node:path";
@@ -9,21 +9,21 @@ import { utf8Text } from "../project/byte-order-mark.ts";
 import { arrayItems } from "../project/json-text.ts";
 
 export interface Row {
-  /** What `{#}` and `--line` mean: the line of JSON Lines, the item of an array, the row of CSV below its header. From one. */
+  /** The number for `{#}` and `--line`, from one: the line of JSON Lines, the item of an array, the row of CSV below its header. */
   readonly number: number;
   /** Where the row begins in the file, counted from one. */
   readonly line: number;
-  /** The same; null for CSV, where the JSON text is not that of the file. */
+  /** The column where it begins; null for CSV, whose JSON text is not in the file. */
   readonly column: number | null;
-  /** The same for people. */
+  /** The place for people. */
   readonly place: string;
-  /** The same with the name of the file. */
+  /** The place with the name of the file. */
   readonly where: string;
   /** JSON text. */
   readonly data: string;
 }
 
-/** More documents than this are more than one run should make. */
+/** One run should not make more documents than this. */
 export const MAX_ROWS = 100_000;
 
 export const KINDS_IN_WORDS = "JSON Lines, a JSON array, or CSV with a header row";
@@ -31,7 +31,7 @@ const CSV_EXTENSIONS: ReadonlySet<string> = new Set([".csv", ".tsv", ".tab"]);
 const JSON_LINES_EXTENSIONS: ReadonlySet<string> = new Set([".jsonl", ".ndjson"]);
 const DELIMITERS = [",", ";", "\t"];
 
-/** What begins like this is a file of another program. */
+/** A file that begins like this is of a kind that `--each` cannot read. */
 const OTHER_KINDS: readonly (readonly [prefix: string, kind: string])[] = [
   ["PK\u0003\u0004", "a spreadsheet or an archive: save the sheet as CSV (UTF-8)"],
   ["\u00d0\u00cf\u0011\u00e0", "a spreadsheet of an old Excel: save the sheet as CSV (UTF-8)"],
@@ -40,10 +40,10 @@ const OTHER_KINDS: readonly (readonly [prefix: string, kind: string])[] = [
 ];
 
 /**
- * Splits a file into its rows. The extension says what it is, or else how it begins.
+ * Splits a file into its rows. Its kind is taken from its extension, or else from how it begins.
  *
  * @param name of the file, for messages
- * @throws CommandError when it is of another kind, or what it is cannot be read
+ * @throws CommandError when it is of another kind, or cannot be read as the kind that it is
  */
 export function readRows(bytes: Buffer, name: string): Row[] {
   const text = textOf(bytes, name);
@@ -70,7 +70,7 @@ function rowsOf(text: string, name: string): Row[] {
   if (start.startsWith("[") && !isJson(firstLine(start))) return arrayRows(text, name);
   if (start.startsWith("[")) return isOneLine(start) ? arrayRows(text, name) : jsonLines(text, name);
   if (start.startsWith("{") && !isJson(firstLine(start)) && isJson(start)) {
-    throw wrongKind(name, "a single JSON object, which makes one document: pass it by --data");
+    throw wrongKind(name, "a single JSON object, which makes one document: pass it with --data");
   }
   if (start.startsWith("{") || isJson(firstLine(start))) return jsonLines(text, name);
   if (start !== "" && extension !== ".json" && delimiterOf(text) !== null) return csvRows(text, name);
@@ -82,7 +82,7 @@ function wrongKind(name: string, kind: string): CommandError {
   return new CommandError(`${name} is ${kind}. --each takes ${KINDS_IN_WORDS}.`);
 }
 
-/** Lines of spaces do not count, but are counted. Whether a line is JSON is seen when its file name is made. */
+/** Blank lines make no rows, but count as lines. Whether a line is JSON is checked when its file name is made. */
 function jsonLines(text: string, name: string): Row[] {
   const rows: Row[] = [];
   for (const [index, line] of text.split(/\r?\n/, MAX_LINES).entries()) {
@@ -93,7 +93,7 @@ function jsonLines(text: string, name: string): Row[] {
   return rows;
 }
 
-/** With lines of spaces between the rows. */
+/** The most lines of a file, including blank lines between the rows. */
 const MAX_LINES = 10 * MAX_ROWS;
 
 function arrayRows(text: string, name: string): Row[] {
@@ -135,7 +135,7 @@ function csvRecords(text: string, name: string): CsvRecord[] {
       delimiter: delimiterOf(text) ?? ",",
       info: true,
       skip_empty_lines: true,
-      // Spreadsheets write rows of nothing but delimiters.
+      // Spreadsheets write rows that contain only delimiters.
       skip_records_with_empty_values: true,
       record_delimiter: ["\r\n", "\n", "\r"],
       to: MAX_ROWS + 2,
@@ -147,12 +147,12 @@ function csvRecords(text: string, name: string): CsvRecord[] {
   }
 }
 
-/** The usual mistakes in words of this program, the others in those of the parser. */
+/** Common mistakes in this program's own words, and others in those of the parser. */
 function csvMistake({ code, message, lines, record }: CsvError, name: string): string {
   switch (code) {
     case "CSV_RECORD_INCONSISTENT_FIELDS_LENGTH": {
       const count = Array.isArray(record) ? record.length : 0;
-      return `${name}:${lines}: the row has ${count} ${count === 1 ? "value" : "values"}, and the header row has another number of names. A value that contains the delimiter must be in quotes.`;
+      return `${name}:${lines}: the row has ${count} ${count === 1 ? "value" : "values"}, but the header row has a different number of names. A value that contains the delimiter must be in quotes.`;
     }
     case "CSV_QUOTE_NOT_CLOSED":
       return `${name}: a value begins with a quote (") and does not end with one.`;
@@ -168,7 +168,7 @@ function isCsvRecord(value: unknown): value is CsvRecord {
   return typeof value === "object" && value !== null && "record" in value && Array.isArray(value.record);
 }
 
-/** The one of the header row, outside of quotes; null if there is none, as in a file of one column. */
+/** The delimiter of the header row, outside quotes; null if there is none, as in a file with one column. */
 function delimiterOf(text: string): string | null {
   const header = firstLine(text.trimStart()).replace(/"(?:[^"]|"")*"/g, "");
   const counts = DELIMITERS.map((delimiter) => header.split(delimiter).length);

@@ -1,5 +1,5 @@
 /**
- * Renders the documents of `render --each`: as many at once as the service takes, each written when it is whole.
+ * Renders the documents of `render --each`: as many at once as the service accepts, each written only when it is complete.
  *
  * A document that exists is complete (output-file.ts), so a run that was interrupted continues where it stopped.
  */
@@ -26,9 +26,9 @@ const MAX_BUSY_ATTEMPTS = 50;
 /** How often one document is sent to a service that cannot be reached. */
 const MAX_UNREACHABLE_ATTEMPTS = 4;
 const UNREACHABLE_WAIT_SECONDS = 2;
-/** Before the documents that the service answered with 503 are sent once more. */
+/** The pause before the documents that the service answered with 503 are sent once more. */
 const UNAVAILABLE_WAIT_SECONDS = 2;
-/** After these, the template or the service is to blame, not the data. */
+/** If the first this many documents fail, the template or the service is to blame, not the data. */
 const MAX_FAILURES_BEFORE_A_SUCCESS = 10;
 const MAX_LISTED_FAILURES = 20;
 
@@ -40,13 +40,13 @@ export interface EachRunParts {
   readonly project: Project;
   readonly output: OutputOptions;
   readonly documents: readonly EachDocument[];
-  /** Requests at once, at most. */
+  /** The most requests at once. */
   readonly jobs: number;
   readonly overwrite: boolean;
   readonly json: boolean;
-  /** For each request; null for no limit. */
+  /** The time limit for each request; null for none. */
   readonly timeoutSeconds: number | null;
-  /** For each document that the service has made; null leaves it as it is. */
+  /** Changes each document that the service has made; null for no change. */
   readonly finish: FinishDocument | null;
   readonly progress: Progress;
   readonly signal: AbortSignal;
@@ -57,7 +57,7 @@ export interface Failure {
   readonly reason: string;
   /** Null if the service has not answered. */
   readonly problem: ServiceProblem | null;
-  /** What this program knows about it, one line each. */
+  /** What this program can add to the problem, one line each. */
   readonly details: readonly string[];
 }
 
@@ -88,9 +88,9 @@ export class EachRun {
   readonly #stopping = new AbortController();
   readonly #signal: AbortSignal;
   readonly #failures: Failure[] = [];
-  /** Answered with 503: sent once more at the end. */
+  /** Documents that were answered with 503. They are sent once more at the end. */
   readonly #unavailable: EachDocument[] = [];
-  /** Not sent while it is not known whether the service answers anything but 503. */
+  /** Documents that are held back until it is known whether the service answers anything but 503. */
   readonly #held: EachDocument[] = [];
   #isHolding = false;
   #startMilliseconds = 0;
@@ -183,7 +183,7 @@ export class EachRun {
         this.#failed({ document, reason, problem: null, details: [] }, exitCode);
         return;
       }
-      // A connection that breaks while the document comes is a TypeError of fetch.
+      // If the connection breaks while the document arrives, fetch throws a TypeError.
       const isLost = error instanceof ServiceUnreachableError || error instanceof TypeError;
       if (isLost && attempt < MAX_UNREACHABLE_ATTEMPTS) {
         this.#pace.refused(UNREACHABLE_WAIT_SECONDS * attempt);
@@ -227,7 +227,7 @@ export class EachRun {
 
   #failed(failure: Failure, exitCode: ExitCode): void {
     this.#failures.push(failure);
-    // What is there already shows that the template works, not that the service does.
+    // Existing documents show that the template works, but not that the service does.
     const successes = failure.problem?.origin === "service" ? this.#made : this.#made + this.#present;
     if (successes === 0 && this.#failures.length >= MAX_FAILURES_BEFORE_A_SUCCESS) {
       const reason = `The first ${this.#failures.length} documents all failed, so the others were not sent.`;
@@ -269,7 +269,7 @@ export class EachRun {
   }
 }
 
-/** Says how the run ended. @param failuresFile where the data of the failures is; null if there is no such file */
+/** Summarises the run. @param failuresFile the file with the data of the failures; null if there is none */
 export function summarise(
   { made, present, left, failures, fatal, exitCode }: EachOutcome,
   total: number,
@@ -279,7 +279,7 @@ export function summarise(
     .slice(0, MAX_LISTED_FAILURES)
     .map(({ document, reason }) => printableLine(`${document.place}, ${document.path}: ${reason}`));
   if (failures.length > MAX_LISTED_FAILURES) lines.push(`… and ${failures.length - MAX_LISTED_FAILURES} more.`);
-  // Sizes and names of files are the same in all.
+  // The details are about files, which are the same in all documents.
   const details = failures.find((failure) => failure.details.length > 0)?.details ?? [];
   lines.push(...details.map((line) => printableLine(`  ${line}`)));
   if (fatal !== null) lines.push(fatal.message);
@@ -291,7 +291,7 @@ export function summarise(
   ];
   lines.push(`${counts.join(", ")}.`);
   if (failuresFile !== null) {
-    lines.push(printableLine(`The data of what failed is in ${failuresFile}: --each takes it again.`));
+    lines.push(printableLine(`The data of the failed documents is in ${failuresFile}, which --each can read.`));
   }
   if (present > 0 && exitCode !== EXIT_CODES.interrupted) {
     lines.push("Use --overwrite to render the existing ones again.");

@@ -6,7 +6,6 @@
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { execa } from "execa";
 import {
   isArchive,
   lowestPage,
@@ -27,9 +26,9 @@ import { type Project, shownPath } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
 import { type Diagnostic, parseDiagnostics, rewriteDiagnostics } from "./diagnostics.ts";
 
-/** The service's own default: what takes longer is answered 408 there. */
+/** The service's own default: it answers 408 when a render takes longer. */
 export const RENDER_TIMEOUT_SECONDS = RENDER_TIME_SETTINGS.renderTimeoutSeconds.default;
-/** Typst's diagnostics are far shorter; a template may not fill the memory with them. */
+/** Typst's diagnostics are far shorter. The bound keeps a template from filling the memory with them. */
 const MAX_DIAGNOSTICS_BYTES = 16 * 1024 ** 2;
 
 export interface LocalSettings {
@@ -49,15 +48,13 @@ export interface Compiled {
   readonly diagnostics: readonly Diagnostic[];
   /** Why there is no output although Typst itself did not complain; otherwise null. */
   readonly reason: string | null;
-  /** The document or image, or each image of an archive; none if it failed. */
+  /** The document or image, or each image of an archive; empty if the compilation failed. */
   readonly pages: readonly Buffer[];
 }
 
 /**
- * Compiles a project.
- *
  * @param output of a valid request.
- * @throws CommandError when Typst does not run.
+ * @throws CommandError when Typst cannot be started.
  */
 export async function compileLocally(
   project: Project,
@@ -141,7 +138,7 @@ class LocalRun {
     return { ok: true, text, diagnostics, reason: null, pages };
   }
 
-  /** Typst succeeds if a selection matches no page; the service does not. */
+  /** If a selection matches no page, Typst succeeds, but the service reports an error. */
   async #missingPages(stdout: Uint8Array): Promise<string | null> {
     const { output, paths } = this.#parts;
     if (output.format !== "pdf") {
@@ -167,6 +164,7 @@ class LocalRun {
 
   async #start(typstArguments: readonly string[]) {
     const { project, paths, local, signal } = this.#parts;
+    const { execa } = await import("execa");
     const ended = await execa(local.typstPath, typstArguments, {
       cwd: paths.root,
       env: UNCONFINED_ENVIRONMENT,

@@ -1,6 +1,6 @@
 /**
- * Typst's diagnostics as the author of a template wants them: with the lines of the source, not of the program text below
- * its prelude, and with the caller's paths, not those of the folder in which it was compiled.
+ * Rewrites Typst's diagnostics for the author of a template. Typst counts the lines of the program text, which starts with the
+ * prelude, and names files in a temporary folder; authors need the lines of their source and their own paths.
  */
 import { styleText } from "node:util";
 import { sourceLine } from "../../compile/program-text.ts";
@@ -12,7 +12,7 @@ export interface Diagnostic {
   readonly file: string | null;
   /** Counted from one. */
   readonly line: number | null;
-  /** As Typst counts: from zero. */
+  /** Counted from zero, as Typst does. */
   readonly column: number | null;
   readonly hints: readonly string[];
 }
@@ -21,7 +21,7 @@ export interface DiagnosticSource {
   /** The caller's source, which Typst has read from its standard input. */
   readonly source: Buffer;
   readonly sourceName: string;
-  /** Where it was compiled. */
+  /** The folder in which it was compiled. */
   readonly compiledIn: string;
   /** The caller's folder. */
   readonly root: string;
@@ -35,7 +35,7 @@ const PLACE = /^(\s*┌─ )(.+):(\d+):(\d+)$/;
 const CALL = /^(\s*while .* at )(.+):(\d+):(\d+)$/;
 const GUTTER = /^(\s*)(\d+)( │.*)$/;
 
-/** The text of Typst's standard error, rewritten line by line; what is not understood stays as it is. */
+/** Rewrites the text of Typst's standard error line by line. Lines that it does not recognise stay unchanged. */
 export function rewriteDiagnostics(text: string, from: DiagnosticSource): string {
   let isInSource = false;
   const rewritePlace = (file: string, line: string): [string, string] => {
@@ -61,7 +61,7 @@ export function rewriteDiagnostics(text: string, from: DiagnosticSource): string
     .join("\n");
 }
 
-/** The diagnostics in text that `rewriteDiagnostics` has made. */
+/** Parses the diagnostics in the result of `rewriteDiagnostics`. */
 export function parseDiagnostics(text: string): Diagnostic[] {
   const found: { -readonly [Member in keyof Diagnostic]: Diagnostic[Member] }[] = [];
   for (const line of text.split("\n")) {
@@ -85,7 +85,7 @@ export function parseDiagnostics(text: string): Diagnostic[] {
   return found;
 }
 
-/** The text in the colours that Typst gives it on a terminal, where the stream is one. */
+/** The text in Typst's colours, if the stream is a terminal. */
 export function colouredDiagnostics(text: string, stream: NodeJS.WriteStream): string {
   const colour = (format: Parameters<typeof styleText>[0], part: string) => styleText(format, part, { stream });
   return text

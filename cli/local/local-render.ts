@@ -1,5 +1,5 @@
 /**
- * What the service would do with a request, on this machine: first its rules, then Typst. Nothing is sent.
+ * Does on this machine what the service would do with a request: checks it by the rules, then runs Typst. Nothing is sent.
  */
 import type { ServiceProblem } from "../../client/client.ts";
 import { checkLocally } from "../../client/local-check.ts";
@@ -19,7 +19,7 @@ export type LocalRender =
   | { readonly kind: "refused"; readonly problem: ServiceProblem; readonly request: RenderRequest }
   | { readonly kind: "compiled"; readonly compiled: Compiled; readonly output: Output; readonly limits: Limits };
 
-/** @throws CommandError when Typst does not run */
+/** @throws CommandError when Typst cannot be started */
 export async function renderLocally(
   project: Project,
   data: DataText | null,
@@ -44,7 +44,7 @@ export async function renderLocally(
   };
 }
 
-/** Those that were last fetched, or the defaults. Nothing is asked: `check` works without a network. */
+/** The constraints that were last fetched, or the defaults. No request is sent: `check` works without a network. */
 async function knownConstraints(url: string | undefined) {
   const stored = await constraintsFile((await locateService({ url })).url).load();
   const known = asConstraints(stored?.document) ?? asConstraints(constraintsDocument(DEFAULT_LIMITS));

@@ -8,10 +8,10 @@ import type { Diagnostic } from "./diagnostics.ts";
 
 /** Typst's words for a member that is not there. */
 const MISSING_MEMBER = /does not (?:contain key|have a field|contain field)s? "([^"]+)"/;
-/** Data may be of any size; the first members are enough to suggest from. */
+/** Data may be of any size. The first members are enough for suggestions. */
 const MAX_MEMBERS = 10_000;
 
-/** One sentence for each missing member that is spelled like one of the data. */
+/** One sentence for each missing member whose name resembles one in the data. */
 export function memberHints(diagnostics: readonly Diagnostic[], data: DataText | null): string[] {
   if (data === null) return [];
   const wrong = diagnostics.flatMap(({ message }) => MISSING_MEMBER.exec(message)?.[1] ?? []);

@@ -1,6 +1,6 @@
 /**
- * What a project needs that this machine does not have, and whether the service has it: fonts, characters and packages. `check`
- * compiles with what is here, so a document may fail here alone, or look different.
+ * Finds the fonts, characters and packages that a project needs and this machine lacks, and whether the service has them. `check`
+ * compiles with what this machine has, so a document may fail only here, or look different.
  */
 import { isUtf8 } from "node:buffer";
 import { existsSync } from "node:fs";
@@ -19,16 +19,16 @@ import { printableLine } from "../terminal.ts";
 import { type Compiled, compileLocally, type LocalSettings } from "./compile.ts";
 import type { Diagnostic } from "./diagnostics.ts";
 
-/** The profile that forbids the least, apart from characters without a font. */
+/** Of the profiles that forbid characters without a font, the one that forbids the least else. */
 const PROBE: Output = { format: "pdf", filename: null, version: null, standards: ["a-3b"], pages: null };
 const UNDISPLAYABLE = /the text `"(.*)"` could not be displayed with font/u;
 const UNKNOWN_FAMILY = /^unknown font family: (.*)$/;
-/** What leads to characters beyond ASCII: some, their names, other languages, and packages. All fonts have those of ASCII. */
+/** What can put characters beyond ASCII on a page: the characters, their names, other languages, packages. Every font has ASCII. */
 const BEYOND_ASCII = /[^\0-\x7f]|\\u|\b(?:emoji|sym|lang)\b|from-unicode|"@/;
 
 interface MissingCharacter {
   readonly character: string;
-  /** Where it is first shown; null if Typst does not say. */
+  /** Where it first occurs; null if Typst does not say. */
   readonly file: string | null;
   readonly line: number | null;
 }
@@ -40,17 +40,17 @@ interface MissingHere {
   readonly characters: readonly MissingCharacter[];
 }
 
-/** What a check has compiled, with what. */
+/** What a check has compiled, and with which settings. */
 export interface CheckedProject {
   readonly compiled: Compiled;
   readonly project: Project;
   readonly data: DataText | null;
   readonly local: LocalSettings;
-  /** Asks the service what it has; null if it does not say. */
+  /** Asks the service for its capabilities; null if it does not tell. */
   readonly capabilities: () => Promise<Capabilities | null>;
 }
 
-/** Asks the service that the caller names, when it is first needed. */
+/** Asks the service on the first call, and returns the same answer from then on. */
 export function askedOnce(url: string | undefined, signal: AbortSignal): () => Promise<Capabilities | null> {
   let answer: Promise<Capabilities | null> | null = null;
   return () => {
@@ -59,15 +59,15 @@ export function askedOnce(url: string | undefined, signal: AbortSignal): () => P
   };
 }
 
-/** What is missing, in sentences. */
+/** What is missing, as sentences. */
 export interface MissingInWords {
-  /** The service has it, so its document is as it should be; or Typst has said already that it is missing. */
+  /** The service has it, so its document will be right; or Typst has already reported it as missing. */
   readonly notes: readonly string[];
-  /** Nobody has it, or it is not known whether the service does. */
+  /** The service lacks it too, or may lack it. */
   readonly warnings: readonly string[];
 }
 
-/** Compares with the service what is missing here. If nothing is, nothing is asked. */
+/** Asks whether the service has what is missing here. If nothing is missing, no request is sent. */
 export async function compareWithService(checked: CheckedProject, signal: AbortSignal): Promise<MissingInWords> {
   const missing = await findMissingHere(checked, signal);
   if (Object.values(missing).every((items) => items.length === 0)) return { notes: [], warnings: [] };
@@ -83,7 +83,7 @@ async function findMissingHere(
   const found = { families: [...new Set(families)], packages: [], characters: [] };
   if (!compiled.ok) return { ...found, packages: missingPackages(project, local) };
   if (!mayLackCharacters(project, data)) return found;
-  // Typst shows an empty box in silence, except where PDF/A forbids it.
+  // Typst shows an empty box without a warning, unless the output is a PDF/A, which forbids it.
   const { diagnostics } = await compileLocally(project, data, PROBE, local, signal);
   return { ...found, characters: charactersIn(diagnostics) };
 }
@@ -115,15 +115,15 @@ function missingPackages(project: Project, { packagePath }: LocalSettings): Pack
   });
 }
 
-/** @param service what it has; null if it has not said so */
+/** @param service what it has; null if that is not known */
 function inSentences(missing: MissingHere, service: Capabilities | null): MissingInWords {
   const notes: string[] = [];
   const warnings: string[] = [];
   const families = new Set(service?.fonts.map(({ family }) => family.toLowerCase()));
   for (const family of missing.families) {
     if (families.has(family)) notes.push(onlyThere(`the font family "${family}"`, "--font-path"));
-    else if (service === null) warnings.push(`This machine has no font family "${family}": Typst takes another font.`);
-    else warnings.push(`Neither the service nor this machine has a font family "${family}": Typst takes another font.`);
+    else if (service === null) warnings.push(`This machine has no font family "${family}": Typst uses another font.`);
+    else warnings.push(`Neither the service nor this machine has a font family "${family}": Typst uses another font.`);
   }
   const packages = new Set(service?.packages.map(formatPackageSpec));
   for (const name of missing.packages.map(formatPackageSpec)) {
@@ -136,7 +136,7 @@ function inSentences(missing: MissingHere, service: Capabilities | null): Missin
   return { notes, warnings };
 }
 
-/** The characters that the service has, and the others; `who` says whose fonts are known. */
+/** The characters that the service has, and the others. `who` limits the claim to this machine if the service's fonts are unknown. */
 function splitByService(characters: readonly MissingCharacter[], service: Capabilities | null) {
   const sets = service?.fonts.map(({ code_points }) => parseCodePoints(code_points ?? "-"));
   const known = sets?.filter((set) => set !== null) ?? [];
@@ -150,7 +150,7 @@ function splitByService(characters: readonly MissingCharacter[], service: Capabi
 }
 
 function onlyThere(what: string, option: string): string {
-  return `The service has ${what}, this machine has not: name a folder with ${option}.`;
+  return `The service has ${what}, but this machine does not: name a folder with ${option}.`;
 }
 
 function inWords(missing: readonly MissingCharacter[]): string {

@@ -1,5 +1,5 @@
 /**
- * What the operator of the service has installed, if this machine has the same folders.
+ * The fonts and packages that the operator of the service has installed, if this machine has the same folders.
  */
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -12,7 +12,7 @@ export interface OperatorFlags {
 
 /**
  * The folders that the options name, else those of `SERVICE_FONT_PATHS` and `SERVICE_PACKAGE_PATH`, else those of a checkout, which
- * `npm start` uses by itself.
+ * `npm start` uses by default.
  */
 export function operatorFolders({ fontPath, packagePath }: OperatorFlags) {
   const { SERVICE_FONT_PATHS, SERVICE_PACKAGE_PATH } = process.env;
@@ -27,7 +27,7 @@ export function operatorFolders({ fontPath, packagePath }: OperatorFlags) {
   };
 }
 
-/** A folder of the checkout that the working directory or this program is in; null if they are in none. */
+/** A folder of the checkout that contains the working directory or this program; null if neither is in a checkout that has it. */
 function folderOfCheckout(name: string, lockName: string): string | null {
   for (const start of [process.cwd(), dirname(fileURLToPath(import.meta.url))]) {
     for (let folder = start; ; folder = dirname(folder)) {

@@ -1,5 +1,5 @@
 /**
- * The Typst on this machine: the very version that the service runs on, since another one finds other mistakes.
+ * Finds Typst on this machine, in exactly the version that the service runs: other versions report other mistakes.
  */
 import { resolve } from "node:path";
 import { locateTypst } from "../../machine/typst-location.mjs";
@@ -8,7 +8,7 @@ import { typstProblem } from "../../machine/typst-version.mjs";
 import { CommandError } from "../exit-codes.ts";
 
 /**
- * The path of Typst: the one that is named, else `SERVICE_TYPST_BIN`, one on PATH or in the user's cache.
+ * The path of Typst: the one that the caller names, else `SERVICE_TYPST_BIN`, else one on PATH or in the user's cache.
  *
  * @throws CommandError that says how to get one.
  */

@@ -1,6 +1,6 @@
 /**
- * The page of `check --watch --serve`: the pages of the document and the mistakes in it, loaded again at each event of the server.
- * Its policy allows no inline script and no inline style, and what the server says is only ever text or the source of an image.
+ * The page of `check --watch --serve`: the pages of the document and the mistakes in it, reloaded at each event of the server.
+ * Its policy allows no inline script or style, and what the server sends is only used as text or as the source of an image.
  */
 export const PAGE_HTML = `<!doctype html>
 <html lang="en">
@@ -10,7 +10,7 @@ export const PAGE_HTML = `<!doctype html>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="preview.css">
 <header><h1 id="name">Preview</h1><p id="status" role="status">Compiling …</p></header>
-<pre id="report" tabindex="0" aria-label="What Typst says" hidden></pre>
+<pre id="report" tabindex="0" aria-label="Messages of Typst" hidden></pre>
 <main id="pages"></main>
 <script type="module" src="preview.js"></script>
 </html>

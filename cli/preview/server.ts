@@ -1,7 +1,7 @@
 /**
- * Serves the page of `check --watch --serve` to browsers on this machine, and nothing to anybody else: it listens on the loopback
- * address, its paths begin with a token that cannot be guessed, and it answers no other host name than its own, so that no web
- * page gets in by a name that leads here.
+ * Serves the page of `check --watch --serve` to browsers on this machine and to nothing else. It listens on the loopback
+ * address, and its paths begin with a token that cannot be guessed. It answers only requests for its own host name, so that
+ * no web page can reach it through another name that resolves to this machine.
  */
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -12,29 +12,29 @@ const LOOPBACK = "127.0.0.1";
 const TOKEN_BYTES = 32;
 /** Browsers open up to six connections for a page. */
 const MAX_CONNECTIONS = 32;
-/** Windows that follow the events. Each keeps a connection. */
+/** Windows that follow the events. Each holds a connection open. */
 const MAX_FOLLOWERS = 8;
 
-/** Nothing but what this server serves itself. */
+/** Allows only what this server serves itself. */
 const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-/** A page is the work of a template: by itself it may show what is in it, and run and load nothing. */
+/** A page is the output of a template: it may show what it contains, and may neither run nor load anything. */
 const IMAGE_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:";
 
 /** The result of a check. */
 export interface Preview {
-  /** Of the source. */
+  /** The name of the source. */
   readonly name: string;
-  /** In a few words. */
+  /** The outcome in a few words. */
   readonly status: string;
-  /** What there is to correct; empty if there is nothing. */
+  /** What has to be corrected; empty if there is nothing. */
   readonly report: string;
-  /** As SVG; null if the document could not be made, which leaves those of the last one. */
+  /** As SVG; null if the document did not compile: the page then keeps showing the previous pages. */
   readonly pages: readonly Buffer[] | null;
 }
 
 export interface PreviewServer {
-  /** With the token. */
+  /** Contains the token. */
   readonly url: string;
   show(preview: Preview): void;
   close(): Promise<void>;
@@ -69,7 +69,7 @@ function portOf(address: string | AddressInfo | null): number {
   return address.port;
 }
 
-/** The path behind the token; null if another token, or none, is before it. */
+/** The path after the token; null if the token is wrong or missing. */
 function pathBehind(token: string, { url = "" }: IncomingMessage): string | null {
   const expected = Buffer.from(`/${token}/`);
   const given = Buffer.from(url).subarray(0, expected.length);
@@ -127,7 +127,7 @@ class PreviewState {
     this.#followers.add(response);
     response.once("close", () => this.#followers.delete(response));
     response.writeHead(200, headersOf("text/event-stream", PAGE_POLICY));
-    // What there is already.
+    // Shows the result that exists already.
     response.write(EVENT);
   }
 }
@@ -145,7 +145,7 @@ function headersOf(type: string, policy: string) {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    // The address has the token in it.
+    // The URL contains the token.
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
   };

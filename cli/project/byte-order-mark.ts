@@ -1,6 +1,6 @@
 /**
- * The text of a file, without the byte order mark that some editors put before it: of UTF-8 it says nothing, and that of UTF-16
- * says why the file cannot be read.
+ * Reads the text of a file, without the byte order mark that some editors put before it. For UTF-8 the mark means nothing, but the
+ * mark of UTF-16 tells why a file cannot be read.
  */
 import { isUtf8 } from "node:buffer";
 import { CommandError } from "../exit-codes.ts";
@@ -17,7 +17,7 @@ export function utf8Text(bytes: Buffer, name: string): string {
   return (hasByteOrderMark(bytes) ? bytes.subarray(UTF_8_MARK.length) : bytes).toString("utf8");
 }
 
-/** A note if there is one. */
+/** A note if bytes begin with the mark of UTF-8. */
 export function byteOrderMarkNote(bytes: Buffer, name: string): string[] {
   return hasByteOrderMark(bytes) ? [`${name} begins with a byte order mark, which is not sent.`] : [];
 }

@@ -1,25 +1,25 @@
 /**
- * The files of a request while they are collected, within what any service takes.
+ * Collects the files of a request, within the bounds of what any service accepts.
  */
 import { LIMIT_SETTINGS } from "../../rules/limits.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { sizeInWords } from "../terminal.ts";
 import { largestInWords, type Sized } from "./largest-files.ts";
 
-/** No request may carry this many; more would be read for nothing. */
+/** No request may carry this many files, so reading more would be in vain. */
 export const MAX_FILES = 5000;
-/** The body of a request, the most that a deployment can allow. It is never shorter than its files. */
+/** The longest body that a deployment can allow. A body is never shorter than its files. */
 const MAX_BYTES = LIMIT_SETTINGS.max_request_body_bytes.max;
 
 export class CollectedFiles {
   readonly #files = new Map<string, Buffer>();
   #bytes = 0;
 
-  /** @throws CommandError when no service takes so much */
+  /** @throws CommandError when no service accepts that much */
   static refuseIfTooLarge(files: readonly Sized[]): void {
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
     if (bytes <= MAX_BYTES) return;
-    const sentence = `request_too_large: the files of the project have ${sizeInWords(bytes)}; no service takes a request of more than ${sizeInWords(MAX_BYTES)}.`;
+    const sentence = `request_too_large: the files of the project have ${sizeInWords(bytes)}; no service accepts a request of more than ${sizeInWords(MAX_BYTES)}.`;
     throw new CommandError(
       [sentence, ...largestInWords(files).map((line) => `  ${line}`)].join("\n"),
       EXIT_CODES.request,

@@ -1,5 +1,5 @@
 /**
- * The data of a project against the `data.schema.json` beside its source, before anything is sent or compiled.
+ * Validates the data of a project by the `data.schema.json` beside its source, before anything is sent or compiled.
  */
 import { basename, dirname, join, resolve } from "node:path";
 import type { DataSchema, Judgement } from "../../data-schema/data-schema.ts";
@@ -14,17 +14,17 @@ import { type Project, shownPath } from "./project.ts";
 import type { DataText } from "./request.ts";
 import { OUT_OF_TIME, withinSeconds } from "./time-limit.ts";
 
-/** Far above what any data takes: a regular expression or a reference of the schema that takes longer never ends. */
+/** Far longer than any reasonable data takes: a regular expression or reference that takes longer would probably never end. */
 const MAX_JUDGE_SECONDS = 10;
 
-/** A finding in a file that may have several lines of data. */
+/** A finding in a file that may have several rows of data. */
 type Located = SchemaFinding & { readonly file: string };
 
 /**
- * Passes if the data of a project fits its schema, or there is none.
+ * Returns if the data of a project fits its schema, or there is no schema.
  *
- * @param doing what is not done otherwise: "sent" or "compiled".
- * @throws CommandError with each mistake, by its line: of the data, or of the schema itself.
+ * @param doing what the message says was not done: "sent" or "compiled".
+ * @throws CommandError with each mistake and its line, in the data or in the schema itself.
  */
 export async function requireValidData(project: Project, data: DataText | null, doing: string): Promise<void> {
   const schema = await schemaOf(project);
@@ -39,7 +39,7 @@ export async function requireValidData(project: Project, data: DataText | null, 
   );
 }
 
-/** As `requireValidData`, for each row of `--each`. */
+/** Like `requireValidData`, for each row of `--each`. */
 export async function requireValidDocuments(
   project: Project,
   each: string,
@@ -63,7 +63,7 @@ export async function requireValidDocuments(
   throw invalidData(found, total, `Nothing was ${doing}: ${rows} do not fit ${schemaName(project)}.`);
 }
 
-/** A finding in a row by its place in the file; in CSV by where the row begins. */
+/** A finding in a row, with its place in the file; in CSV, with the place where the row begins. */
 function located(finding: SchemaFinding, file: string, { line, column }: EachDocument): Located {
   if (column === null) return { ...finding, file, line, column: 1 };
   const before = finding.line === 1 ? column - 1 : 0;
@@ -86,7 +86,7 @@ export async function readSchemaFile(path: string, name = path): Promise<{ schem
   const bytes = await readNamed(path, name, dirname(resolve(path)));
   const shown = printableLine(name);
   const text = utf8Text(bytes, shown);
-  // The validator is loaded only where there is a schema.
+  // The validator is loaded only if there is a schema.
   const { readSchema } = await import("../../data-schema/data-schema.ts");
   const read = await readSchema(text);
   if ("schema" in read) return { schema: read.schema, value: JSON.parse(text) };
@@ -106,7 +106,7 @@ function schemaName({ root, sourceName }: Project): string {
   return printableLine(shownPath(root, sourceName, SCHEMA_FILE));
 }
 
-/** The data of a folder as the caller would name it. */
+/** The path of the data file as the caller would write it. */
 function dataName({ root, sourceName, dataPath }: Project, { name }: DataText): string {
   return shownName(name === dataPath ? shownPath(root, sourceName, basename(name)) : name);
 }

@@ -1,14 +1,14 @@
 /**
- * The names of files that the rules for keys refuse, all at once, each with a better one.
+ * Lists all file names that the rules for keys reject, each with a better one.
  */
 import type { ServiceProblem } from "../../client/client.ts";
 import { suggestFileKey } from "../../client/file-key-suggestion.ts";
 import { quote } from "../../rules/quote.ts";
 
-/** More are counted only. */
+/** Further names are only counted. */
 const MAX_LISTED = 50;
 
-/** One line for each wrong name, if the problem is that of a name. */
+/** One line for each wrong name, if the problem is about names. */
 export function nameDetails(problem: ServiceProblem, keys: readonly string[]): string[] {
   const isOfNames =
     problem.code === "invalid_template_path" ||
@@ -19,7 +19,7 @@ export function nameDetails(problem: ServiceProblem, keys: readonly string[]): s
   return names.size > MAX_LISTED ? [...lines, `… and ${names.size - MAX_LISTED} more.`] : lines;
 }
 
-/** Each key that is not valid or collides with an earlier one, with a key that is and does not. */
+/** Each key that is invalid or collides with an earlier one, with a valid key that does not collide. */
 function betterNames(keys: readonly string[]): Map<string, string> {
   const taken = new Set(keys);
   const better = new Map<string, string>();

@@ -1,10 +1,9 @@
 /**
- * The files of a folder that come along: those that the ignore files leave, without what `render` and `check` wrote there, so that
- * no request grows by the documents of those before.
+ * The files of a folder that are sent: those that the ignore files do not exclude, except files that `render` and `check` wrote
+ * there, so that requests do not grow by earlier documents.
  */
 import { realpath } from "node:fs/promises";
 import { isAbsolute, join, posix, relative, sep } from "node:path";
-import { globby } from "globby";
 import { closestPath, didYouMean } from "../closest.ts";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
@@ -14,32 +13,32 @@ import { readNamed, sizeOf } from "./folder.ts";
 import { looksWritten } from "./looks-written.ts";
 import { nearbyFiles } from "./nearby-files.ts";
 
-/** What files to leave out, beside `.gitignore`: in the same syntax. */
+/** Lists files to leave out in addition to `.gitignore`, in the same syntax. */
 export const IGNORE_FILE = ".renderignore";
 
-/** In one note. */
+/** At most this many files are named in one note. */
 const MAX_NAMED = 5;
 
 export interface FolderFiles {
   readonly files: CollectedFiles;
-  /** The keys of what `render` and `check` wrote, which is not sent. */
+  /** The keys of files that `render` and `check` wrote, which are not sent. */
   readonly written: ReadonlySet<string>;
-  /** Sentences. */
+  /** Notes for the caller, one sentence each. */
   readonly notes: readonly string[];
 }
 
-/** What a folder brings by itself. */
+/** The files that are sent without being named by the caller. */
 export interface OwnFiles {
   /** They may match nothing. */
   readonly globs: readonly string[];
-  /** Globs of what comes along only if it is asked for. */
+  /** Globs of files that are sent only if the caller or the source names them. */
   readonly except: readonly string[];
 }
 
 /**
  * Reads the files that globs and folders match, in order.
  *
- * @param fromCaller those of `--files`, each of which must match. One that is the name of a file brings it in any case.
+ * @param fromCaller the globs of `--files`, each of which must match. A file that is named exactly is always sent.
  * @param excluded absolute paths
  * @throws CommandError when there are too many files or bytes
  */
@@ -73,7 +72,7 @@ export async function readFolderFiles(
   }
   const toSend = candidates.filter(({ isLikelyWritten }) => !isLikelyWritten);
   if (toSend.length > MAX_FILES) throw tooManyFiles();
-  // Before any is read.
+  // This comes before any file is read.
   CollectedFiles.refuseIfTooLarge(toSend);
   const moved: string[] = [];
   const replaced: string[] = [];
@@ -95,7 +94,7 @@ export async function readFolderFiles(
     noteOn(
       "Not sent, because render or check wrote a file of the same content",
       moved,
-      "To send it, name it by --files.",
+      "To send it, name it with --files.",
     ),
     noteOn("Sent, because it has changed since render or check wrote it", replaced, leaveOut),
     noteOn("Sent, although it looks like an earlier output", similar, leaveOut),
@@ -103,13 +102,13 @@ export async function readFolderFiles(
   return { files, written, notes };
 }
 
-/** The files that `--files` may mean, and their folders. */
+/** The files and folders that a wrong `--files` may mean. */
 async function nearbyPaths(root: string): Promise<string[]> {
   const files = await nearbyFiles(root);
   return [...files, ...new Set(files.map((file) => posix.dirname(file)).filter((folder) => folder !== "."))];
 }
 
-/** One note for all files of which the same is to be said. */
+/** One note for all files to which the same sentence applies. */
 function noteOn(what: string, keys: readonly string[], advice: string): string[] {
   if (keys.length === 0) return [];
   const more = keys.length - MAX_NAMED;
@@ -117,7 +116,7 @@ function noteOn(what: string, keys: readonly string[], advice: string): string[]
   return [`${what}: ${names}. ${advice}`];
 }
 
-/** A pattern below the root. @throws CommandError when it leads out */
+/** A pattern relative to the root. @throws CommandError when it leads out of the root */
 function inside(root: string, pattern: string): string {
   const below = isAbsolute(pattern) ? relative(root, pattern) : pattern;
   const clean = below.split(sep).join("/").replace(/^\.\//, "");
@@ -127,8 +126,9 @@ function inside(root: string, pattern: string): string {
   return clean === "" ? "." : clean;
 }
 
-/** The files of a root that globs and folders match, without what the ignore files name. */
+/** The files in a root that globs and folders match, without those that the ignore files name. */
 async function matchingKeys(root: string, globs: readonly string[], except: readonly string[]): Promise<string[]> {
+  const { globby } = await import("globby");
   return globby([...globs], {
     cwd: root,
     gitignore: true,

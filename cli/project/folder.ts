@@ -1,6 +1,6 @@
 /**
- * The folder of a project, and reading from it. Links may lead anywhere, and a project may come from anybody: a file whose path
- * is in the folder is read only if the file itself is there as well. A file elsewhere that the caller names is the caller's own choice.
+ * Finds the folder of a project and reads files. Links may lead anywhere, and a project may come from anybody, so a file whose path
+ * is in the folder is read only if the file itself is there, too. If the caller names a file elsewhere, that is the caller's choice.
  */
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
@@ -14,7 +14,7 @@ const MAX_FILE_BYTES = 256 * 1024 ** 2;
 /** The name of a file that means standard input. */
 export const STANDARD_INPUT = "-";
 
-/** The folder of a project: the one that is named, or that of the source. */
+/** The folder of a project: the named folder, or the one that contains the named source. */
 export async function projectFolder(source: string): Promise<string> {
   return (await isFolder(source)) ? resolve(source) : dirname(resolve(source));
 }
@@ -27,7 +27,7 @@ export async function isFile(path: string): Promise<boolean> {
   return (await statOf(path))?.isFile() ?? false;
 }
 
-/** In bytes; 0 if it is not there. */
+/** The size of a file in bytes; 0 if it does not exist. */
 export async function sizeOf(path: string): Promise<number> {
   return (await statOf(path))?.size ?? 0;
 }
@@ -62,7 +62,7 @@ export async function readNamed(path: string, name: string, folder: string): Pro
   }
 }
 
-/** Says that a file does not exist, and which one beside it may be meant. */
+/** The error for a file that does not exist, with a similar name beside it. */
 async function missing(path: string, name: string): Promise<CommandError> {
   const names = await readdir(dirname(resolve(path))).catch(() => []);
   const closest = similarName(basename(path), names);
@@ -93,7 +93,7 @@ export async function readInput(
   return { bytes: Buffer.concat(chunks), shown: "standard input" };
 }
 
-/** Whether a path is in a folder by its name, or by the place of its last link, and the file is not. */
+/** Whether a file is outside a folder although its path, or the path of its last link, is inside. */
 async function leadsOutOf(folder: string, path: string, real: string): Promise<boolean> {
   const realFolder = await realpath(folder);
   if (isBelow(realFolder, real)) return false;

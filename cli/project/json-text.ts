@@ -1,9 +1,9 @@
 /**
- * JSON text that the caller wrote: it stays as it is, so that numbers keep their digits, and a mistake has its line and column.
+ * Reads JSON text of the caller without changing it, so that numbers keep their digits, and reports mistakes with line and column.
  */
 import { JsonCursor } from "../../rules/json/cursor.ts";
 
-/** Where a text stops being JSON, counted from one; null if it is JSON. The service's own reader: messages of JSON.parse often have no position. */
+/** Where a text stops being JSON; null if it is JSON. It uses the service's own reader: JSON.parse often reports no position. */
 export function jsonMistake(text: string): Place | null {
   const body = Buffer.from(text);
   const cursor = new JsonCursor(body);
@@ -13,18 +13,18 @@ export function jsonMistake(text: string): Place | null {
   return mistakeOf(cursor, body);
 }
 
-/** Where something is in a text, both counted from one, the column in UTF-16 code units. */
+/** A place in a text. Line and column are counted from one, the column in UTF-16 code units. */
 interface Place {
   readonly line: number;
   readonly column: number;
 }
 
-/** JSON text of an item of an array, and where it begins. */
+/** The JSON text of an array item, and where it begins. */
 export interface ArrayItem extends Place {
   readonly text: string;
 }
 
-/** The items of an array; or where the text stops being one. */
+/** The items of an array; or the place where the text stops being an array. */
 export function arrayItems(text: string, maxItems: number): { readonly items: readonly ArrayItem[] } | Place {
   const body = Buffer.from(text);
   const cursor = new JsonCursor(body);

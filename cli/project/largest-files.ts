@@ -1,16 +1,16 @@
-/** The files that make a request large, for people. */
+/** Lists the files that make a request large. */
 import { sizeInWords } from "../terminal.ts";
 
 export interface Sized {
   readonly key: string;
   readonly bytes: number;
-  /** What it takes in the body, where that is known. */
+  /** The bytes that it takes in the body, if known. */
   readonly sentBytes?: number;
 }
 
 const MAX_LISTED = 5;
 
-/** The largest of some files, one line each, below a line that says how many there are. */
+/** The largest files, one line each, below a line that says how many files there are. */
 export function largestInWords(files: readonly Sized[]): string[] {
   const largest = files.toSorted((one, other) => other.bytes - one.bytes).slice(0, MAX_LISTED);
   return [

@@ -1,30 +1,30 @@
 /**
- * The files that a Typst source may read, as far as its text says: every string literal is a candidate.
+ * Finds the files that a Typst source may read, as far as its text shows: every string literal is a candidate.
  *
  * Not only those in calls of `image` or `json`: templates wrap these (`logo("assets/logo.png")`) and keep names in arrays.
  * The caller sends the candidates that name a file of the project, so a literal that names none costs nothing.
  */
 import { withoutComments } from "../../client/typst-text.ts";
 
-/** A string that the source hands to a function that reads files, or imports. */
+/** A string literal that the source imports, or passes to a function that reads files. */
 export interface ReadLiteral {
   readonly path: string;
   /** Counted from one. */
   readonly line: number;
 }
 
-/** Longer strings are text. */
+/** Longer strings are text, not paths. */
 const MAX_PATH_LENGTH = 1024;
 
-/** `pdf.attach` with a second argument that has no name takes the content from there, and reads no file. */
+/** With a second positional argument, `pdf.attach` takes the content from there and reads no file. */
 const READING =
   /(?:\b(?:import|include)\s+|\b(?:image|read|json|csv|toml|yaml|xml|cbor|bibliography|plugin|attach(?!\s*\(\s*"[^"\n]*"\s*,\s*(?![\s)]|\.\.|[\w-]+\s*:)))\s*\(\s*)"((?:[^"\\\n]|\\.)+)"(?!\s*\+)/g;
 
 /**
  * Every text between two double quotes of one line that could be a path, without duplicates.
  *
- * In Typst's markup a quote is a character like any other, so which one opens a string is not known without a parser: the
- * text between each pair of neighbours is taken.
+ * In Typst's markup, a quote is an ordinary character, so only a parser could tell which one opens a string. Therefore the text
+ * between any two neighbouring quotes is taken.
  */
 export function stringLiterals(source: string): string[] {
   const found = new Set<string>();
@@ -37,7 +37,7 @@ export function stringLiterals(source: string): string[] {
   return [...found];
 }
 
-/** The literals in imports and in calls of functions that read files. Those of packages are left out. */
+/** The literals in imports and in calls of functions that read files, without those that name packages. */
 export function readLiterals(source: string): ReadLiteral[] {
   const text = withoutComments(source);
   return [...text.matchAll(READING)].flatMap((match) => {

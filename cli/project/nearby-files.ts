@@ -1,13 +1,13 @@
 /**
- * The files of a folder and of those in it, as far as a suggestion needs them.
+ * Lists the files of a folder and its subfolders, as far as suggestions need them.
  */
 import { readdir } from "node:fs/promises";
 import { join, posix } from "node:path";
 
-/** A folder may be of any size; what is found first is enough to suggest from. */
+/** A folder may be of any size. The first files found are enough for suggestions. */
 const MAX_ENTRIES = 2000;
 
-/** Keys below a folder, those that are not deep first. Hidden ones and node_modules are left out. */
+/** The keys of files below a folder, the shallow ones first. Hidden files and node_modules are left out. */
 export async function nearbyFiles(root: string): Promise<string[]> {
   const files: string[] = [];
   const folders = [""];

@@ -1,5 +1,5 @@
 /**
- * What the command knows about a problem beside what the problem says: the sizes of the files, and better names for them.
+ * What the command can add to a problem: the sizes of the files, and better names for them.
  */
 import type { ServiceProblem } from "../../client/client.ts";
 import type { RenderRequest } from "../../client/render-request.ts";
@@ -10,7 +10,7 @@ import { sizeDetails } from "./request-size.ts";
 
 const MAX_NAMED = 5;
 
-/** One line each. */
+/** The details of a problem, one line each. */
 export function problemDetails(
   problem: ServiceProblem,
   project: Project,
@@ -22,10 +22,12 @@ export function problemDetails(
   return [...nameDetails(problem, keys), ...sizeDetails(problem, project, data, request), ...leftOut];
 }
 
-/** A template may read by a computed path what was taken for an output. */
+/** A reminder of files that were left out as outputs, because a template may read them by a computed path. */
 export function leftOutDetails({ leftOut }: Project): string[] {
   if (leftOut.length === 0) return [];
   const more = leftOut.length > MAX_NAMED ? ` and ${leftOut.length - MAX_NAMED} more` : "";
   const names = leftOut.slice(0, MAX_NAMED).join(", ");
-  return [`Left out, because render or check wrote it: ${names}${more}. If the template reads it, name it by --files.`];
+  return [
+    `Left out, because render or check wrote it: ${names}${more}. If the template reads it, name it with --files.`,
+  ];
 }

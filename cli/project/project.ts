@@ -1,8 +1,8 @@
 /**
  * Collects what a request carries from a folder: the source, the files that it reads, and those that the caller names.
  *
- * The folder of the source is the root of the project, here as on the service, so a path in the source means the same file
- * in both places, and nothing outside of that folder can be read: see folder.ts.
+ * The folder of the source is the root of the project, both here and in the service, so a path in the source means the same file
+ * in both places, and nothing outside that folder can be read: see folder.ts.
  */
 import { basename, dirname, extname, isAbsolute, join, posix, resolve } from "node:path";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
@@ -18,17 +18,17 @@ import { nearbyFiles } from "./nearby-files.ts";
 
 const MAIN_FILE = "main.typ";
 const DATA_FILE = "data.json";
-/** Fonts are named by their family in a source, so no literal leads to them: those in this folder always come along. */
+/** A source names fonts by their family, so no literal leads to their files: those in this folder are always sent. */
 const FONT_FILES = "fonts/**/*.{ttf,otf,ttc,otc,TTF,OTF,TTC,OTC}";
-/** What belongs to a template and not to its documents: sent only if the source or the caller names it. */
+/** Files that belong to a template but not to its documents. They are sent only if the source or the caller names them. */
 const NOT_SENT = [SCHEMA_FILE, "cases/*.json", "cases/*.expected/**"];
-/** In one note. */
+/** At most this many files are named in one note. */
 const MAX_NAMED = 5;
-/** What a source is likely to read the data by. */
+/** A source that contains one of these words probably reads the data. */
 const READS_DATA = /\b(?:data|request)\b/;
 
 export interface ProjectFile {
-  /** Its path below the root, with `/`: the key in `files`. */
+  /** The path relative to the root, with `/`: the key in `files`. */
   readonly key: string;
   readonly bytes: Buffer;
 }
@@ -43,20 +43,20 @@ export interface Project {
   readonly files: readonly ProjectFile[];
   /** The JSON file for `data`; null if there is none. Beside a `main.typ` it is `data.json`. */
   readonly dataPath: string | null;
-  /** Keys of what `render` and `check` wrote, which is left out. */
+  /** Keys of files that `render` and `check` wrote, which are left out. */
   readonly leftOut: readonly string[];
-  /** What the caller should know of what is sent: one sentence each. */
+  /** What the caller should know about the files that are sent, one sentence each. */
   readonly notes: readonly string[];
-  /** What a source reads but does not exist: one sentence each. Typst may never read it, so these are not errors. */
+  /** Files that a source reads and that do not exist, one sentence each. Typst may never read them, so these are not errors. */
   readonly warnings: readonly string[];
 }
 
 export interface ProjectOptions {
   /** Globs or folders, relative to the source's folder. */
   readonly patterns: readonly string[];
-  /** Paths that do not come along unless the source names them, such as the output. */
+  /** Paths that are sent only if the source names them, such as the output. */
   readonly leaveOut: readonly string[];
-  /** Whether the caller names data, so that none of the folder is missed. */
+  /** Whether the caller names data: then an unused `data.json` needs no note. */
   readonly namesData: boolean;
 }
 
@@ -64,7 +64,7 @@ export interface ProjectOptions {
  * Collects a project.
  *
  * @param path a Typst source, or a folder: its `main.typ` with all of its files.
- * @throws CommandError when something that is named is not there or cannot be sent.
+ * @throws CommandError when a named file does not exist or cannot be sent.
  */
 export async function collectProject(path: string, options: ProjectOptions): Promise<Project> {
   const { patterns, leaveOut, namesData } = options;
@@ -104,16 +104,18 @@ export async function collectProject(path: string, options: ProjectOptions): Pro
   };
 }
 
-/** Typst ignores the mark of its own sources alone: it is a mistake in JSON, and a part of the first name in CSV. */
+/** Typst ignores the mark only in its own sources. In JSON it is a mistake, and in CSV it becomes part of the first name. */
 function sentByteOrderMarks(files: CollectedFiles): string[] {
   const marked = [...files].filter(([key, bytes]) => !isTypst(key) && hasByteOrderMark(bytes)).map(([key]) => key);
   if (marked.length === 0) return [];
   const more = marked.length > MAX_NAMED ? ` and ${marked.length - MAX_NAMED} more` : "";
   const names = `${marked.slice(0, MAX_NAMED).join(", ")}${more}`;
-  return [`Sent with a byte order mark, which Typst reads as text: ${names}. Save without it what the template reads.`];
+  return [
+    `Sent with a byte order mark, which Typst reads as text: ${names}. Save files that the template reads without it.`,
+  ];
 }
 
-/** What a document is called, without its extension: as the folder, or as the source. */
+/** The name of the document without its extension: that of the folder, or of the source. */
 export async function projectName(path: string): Promise<string> {
   if (!(await isFolder(path))) return basename(path, extname(path));
   return basename(resolve(path)) || basename(MAIN_FILE, extname(MAIN_FILE));
@@ -125,7 +127,7 @@ async function noMainFile(folder: string): Promise<CommandError> {
   return new CommandError(printableLine(`${join(folder, MAIN_FILE)} does not exist.${didYouMean(meant)}`));
 }
 
-/** Adds the files that the source names, then those that they name, and so on. @returns warnings */
+/** Adds the files that the source names, then the files that these name, and so on. @returns warnings */
 async function followLiterals(project: {
   root: string;
   sourceName: string;
@@ -175,14 +177,14 @@ function isTypst(key: string): boolean {
   return extname(key) === ".typ";
 }
 
-/** A file of the project as the caller would name it: beside the source. */
+/** The path of a file of the project as the caller would write it, based on that of the source. */
 export function shownPath(root: string, sourceName: string, key: string): string {
   const folder = dirname(sourceName);
   if (isAbsolute(sourceName)) return join(root, key);
   return folder === "." ? key : join(folder, key);
 }
 
-/** The key of a path in a file, which is relative to that file, or to the root if it begins with `/`; null if above it. */
+/** The key of a path in a file. It is relative to that file, or to the root if it begins with `/`; null if it leads above the root. */
 function keyOf(path: string, fromKey: string): string | null {
   const joined = path.startsWith("/")
     ? posix.normalize(path.slice(1))

@@ -1,5 +1,5 @@
 /**
- * How large a request is and what makes it large: for `--dry-run`, and for every problem of a size.
+ * How large a request is, and what makes it large: for `--dry-run`, and for every problem about a size.
  */
 import type { ServiceProblem } from "../../client/client.ts";
 import { encodeRequest, type RenderRequest } from "../../client/render-request.ts";
@@ -12,11 +12,11 @@ import type { DataText } from "./request.ts";
 export interface SentFile extends Sized {
   readonly part: "source" | "data" | "file";
   readonly encoding: "text" | "base64" | "json";
-  /** What it takes in the body: with the escapes of JSON, or as Base64. */
+  /** The bytes that it takes in the body: with the escapes of JSON, or as Base64. */
   readonly sentBytes: number;
 }
 
-/** Everything that a request carries, by its names on this machine. */
+/** Everything that a request carries, with the names on this machine. */
 export function sentFiles(project: Project, data: DataText | null, request: RenderRequest): SentFile[] {
   const { source, sourceName, files } = project;
   const found: SentFile[] = [
@@ -38,7 +38,7 @@ export function bodyBytes(request: RenderRequest): number {
   return encodeRequest(request).length;
 }
 
-/** How large a request is that has met a limit of sizes, and its largest files; nothing about other problems. */
+/** The size of a request that exceeds a limit on sizes, and its largest files; empty for other problems. */
 export function sizeDetails(
   problem: ServiceProblem,
   project: Project,
@@ -49,7 +49,7 @@ export function sizeDetails(
   return limit === null ? [] : sizeInLines(project, data, request, limit);
 }
 
-/** How large a request is, and its largest files. @param limit in words; empty if it is not known */
+/** The size of a request, and its largest files. @param limit in words; empty if it is not known */
 export function sizeInLines(project: Project, data: DataText | null, request: RenderRequest, limit: string): string[] {
   const allowed = limit === "" ? "" : `; the limit is ${limit}`;
   return [
@@ -58,7 +58,7 @@ export function sizeInLines(project: Project, data: DataText | null, request: Re
   ];
 }
 
-/** The limit in words: empty if it is not that of the whole request, which the problem itself names; null if there is none. */
+/** The limit on the whole request in words; empty for another limit, which the problem itself names; null if there is none. */
 function limitOf(problem: ServiceProblem): string | null {
   switch (problem.code) {
     case "request_too_large":
@@ -74,7 +74,7 @@ function limitOf(problem: ServiceProblem): string | null {
   }
 }
 
-/** A size in words, with its bytes. */
+/** A size in words, with the number of bytes. */
 export function inBytes(bytes: number): string {
   const words = sizeInWords(bytes);
   return words.includes("byte") ? words : `${words} (${bytes.toLocaleString("en")} bytes)`;

@@ -1,6 +1,5 @@
 /**
- * The render request from a project. `data` is sent as the caller wrote it, so that no number is rounded on its way through
- * a JavaScript value.
+ * Makes the render request of a project. `data` is sent exactly as the caller wrote it: JavaScript values would round numbers.
  */
 import { isUtf8 } from "node:buffer";
 import { basename } from "node:path";
@@ -23,15 +22,15 @@ import { type Project, shownPath } from "./project.ts";
 export interface DataText {
   readonly text: string;
   readonly name: string;
-  /** What the caller should know of it: one sentence each. */
+  /** What the caller should know about it, one sentence each. */
   readonly notes: readonly string[];
 }
 
 /**
  * Reads the data of a project.
  *
- * @param path the file that the caller names, `-` for standard input; null for what the project itself has.
- * @returns null if there is none.
+ * @param path the file that the caller names, `-` for standard input; null for the project's own data.
+ * @returns null if there is no data.
  * @throws CommandError when it is not JSON.
  */
 export async function readData(project: Project, path: string | null): Promise<DataText | null> {
@@ -44,7 +43,7 @@ export async function readData(project: Project, path: string | null): Promise<D
 }
 
 /**
- * JSON text without its byte order mark.
+ * Reads JSON text, without its byte order mark.
  *
  * @param firstLine of the text in its file
  * @throws CommandError that says where the mistake is, by line and column
@@ -66,7 +65,7 @@ export function requestOf(project: Project, data: DataText | null, output: Outpu
   };
 }
 
-/** Text if it can be: it is shorter than Base64, unless most of it has to be escaped. */
+/** A file as text if possible, which is shorter than Base64 unless most of it has to be escaped. */
 function requestFile(bytes: Buffer): RequestFile {
   return isUtf8(bytes) && !bytes.includes(0) ? textFile(bytes.toString("utf8")) : binaryFile(bytes);
 }

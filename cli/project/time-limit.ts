@@ -1,9 +1,9 @@
 /**
- * Ends work that may run without end. It has to be synchronous: V8 interrupts loops and regular expressions, not waiting.
+ * Stops work that might run forever. The work has to be synchronous: V8 interrupts loops and regular expressions, but not waiting.
  */
 import { createContext, Script } from "node:vm";
 
-/** What `withinSeconds` gives if the time was not enough. */
+/** What `withinSeconds` returns if the time was not enough. */
 export const OUT_OF_TIME = Symbol("out of time");
 
 const context = createContext({ run: () => {} });
@@ -18,7 +18,7 @@ export function withinSeconds<Result>(seconds: number, run: () => Result): Resul
   try {
     script.runInContext(context, { timeout: Math.ceil(seconds * 1000) });
   } catch (error) {
-    // An error of the other context: its class is not ours.
+    // The error comes from the other context, so `instanceof` does not work.
     const isTimeout =
       typeof error === "object" && error !== null && "code" in error && error.code === "ERR_SCRIPT_EXECUTION_TIMEOUT";
     if (!isTimeout) throw error;

@@ -8,7 +8,7 @@
         print(result.problem.code, result.problem.detail)
 
 A request is validated before it is sent, by the rules that the deployment publishes. Problems are returned as values; an
-exception means that there is no answer of the service. See docs/client.md and docs/api.md.
+exception means that there is no answer from the service. See docs/client.md and docs/api.md.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class RenderRequest(_Source, total=False):
 
 
 Body = RenderRequest | Mapping[str, Any] | bytes
-"""A request, or its JSON text in UTF-8, which is sent as it is."""
+"""A request, or its JSON text in UTF-8, which is sent unchanged."""
 
 
 def text_file(content: str) -> RequestFile:
@@ -116,7 +116,7 @@ def binary_file(content: bytes) -> RequestFile:
 def _encode(request: Body) -> bytes:
     if isinstance(request, bytes):
         return request
-    # NaN and infinity are no JSON: `json.dumps` raises ValueError.
+    # NaN and infinity are not JSON: `json.dumps` raises ValueError.
     return json.dumps(request, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
@@ -125,7 +125,7 @@ def _encode(request: Body) -> bytes:
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem that the service answered, or would answer. Branch on `code`, `origin` and `context`; the rest is prose."""
+    """A problem with which the service answered, or would answer. Branch on `code`, `origin` and `context`; the rest is prose."""
 
     code: str
     origin: str
@@ -153,7 +153,7 @@ class RenderedFile:
 class Rejected:
     problem: Problem
     checked_locally: bool
-    """Whether the problem was found before the request was sent: the service has not seen it."""
+    """Whether the problem was found before sending: the service has not seen the request."""
     ok: Literal[False] = False
 
 
@@ -162,14 +162,14 @@ RenderResult = RenderedFile | Rejected
 
 @dataclass(frozen=True)
 class Check:
-    """What the service will say of a request: without rendering, and without asking it."""
+    """What the service would answer to a request, found without sending it."""
 
     verdict: Literal["accepted", "refused", "unknown", "unavailable"]
-    """`unknown`: the deployment has rules that this version does not know. `unavailable`: it did not say its constraints."""
+    """`unknown`: the deployment has rules that this version lacks. `unavailable`: its constraints could not be fetched."""
     problem: Problem | None = None
     """With `refused` and `unavailable`."""
     disagreements: Sequence[Mapping[str, Any]] = field(default=())
-    """With `unknown`: the published vectors of which this version has another verdict."""
+    """With `unknown`: the published vectors on which this version disagrees."""
 
 
 class ServiceUnreachableError(Exception):
@@ -181,7 +181,7 @@ class ServiceUnreachableError(Exception):
 
 
 class UnexpectedResponseError(Exception):
-    """Something else than the service has answered, mostly because of a wrong URL."""
+    """Something other than the service has answered, usually because the URL is wrong."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -215,7 +215,7 @@ _TITLES: dict[str, tuple[int, str, str]] = {
     "string_too_large": (413, "request", "String too large"),
     "page_selection_too_large": (413, "request", "Page selection too large"),
 }
-"""Status, origin and title of each code that a check can find."""
+"""Status, origin and title of each code that validation can find."""
 
 _OUTPUT_FIELDS: dict[str, tuple[str, ...]] = {
     "pdf": ("filename", "version", "standards", "pages"),
@@ -228,20 +228,20 @@ _Loc = list[str | int]
 
 
 class _Number:
-    """A JSON number, as it is written."""
+    """A JSON number, as written in the text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
 
 class _Object:
-    """The members of a JSON object in their order, duplicates included."""
+    """The members of a JSON object in their original order, duplicates included."""
 
     def __init__(self, members: list[tuple[str, Any]]) -> None:
         self.members = members
 
     def __iter__(self) -> Iterator[tuple[str, Any, bool]]:
-        """Each name and value, with whether it is the first of that name."""
+        """Each name and value, and whether it is the first with that name."""
         seen = set()
         for name, value in self.members:
             yield name, value, name not in seen
@@ -252,9 +252,9 @@ class _Object:
 
 
 def check_request(request: Body, constraints: Mapping[str, Any]) -> Problem | None:
-    """The problem that a deployment with these constraints will answer, or None if it will accept the request.
+    """The problem with which a deployment with these constraints would answer, or None if it would accept the request.
 
-    `constraints` is the document of `GET /v1/constraints`. The rules, lists and limits are those of the document.
+    `constraints` is the document of `GET /v1/constraints`, from which all rules, lists and limits are taken.
     """
     body = _encode(request)
     limit = constraints["limits"].get("max_request_body_bytes", math.inf)
@@ -271,14 +271,14 @@ def check_request(request: Body, constraints: Mapping[str, Any]) -> Problem | No
     except ValueError:
         return _problem("invalid_request", "The body is not JSON.")
     except RecursionError:
-        # Nothing but `data` may nest, and that only 127 levels deep.
+        # Only `data` may be nested freely, and at most 127 levels deep.
         return _problem("invalid_request", "The body is nested too deep.")
     return _Validator(constraints).validate(root)
 
 
 def run_vectors(constraints: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The published conformance vectors of which this version has another verdict. Empty if it agrees with all."""
-    # Vectors test the rules. They hold in every deployment, whatever its limits.
+    """The published conformance vectors on which this version disagrees. Empty if it agrees with all."""
+    # Vectors test the rules, so they hold in every deployment, whatever its limits.
     unlimited = {**constraints, "limits": {"effective_max_files": constraints["max_keys"]}}
     vectors = [
         (vector, {"source": "x", "files": {key: text_file("") for key in vector["keys"]}})
@@ -297,7 +297,7 @@ def run_vectors(constraints: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _reject_constant(_name: str) -> None:
-    raise ValueError("NaN and Infinity are no JSON")
+    raise ValueError("NaN and Infinity are not JSON")
 
 
 def _problem(code: str, detail: str, **context: Any) -> Problem:
@@ -383,7 +383,7 @@ class _Validator:
         return source or ""
 
     def _read_files(self, value: Any) -> tuple[list[tuple[str, int]], int]:
-        """The keys and sizes of the valid files, and the number of all."""
+        """The keys and sizes of the valid files, and the number of all files."""
         valid: list[tuple[str, int]] = []
         count = 0
         if not isinstance(value, _Object):
@@ -450,7 +450,7 @@ class _Validator:
         return True
 
     def _read_data(self, value: Any, path: _Loc, depth: int) -> None:
-        """Visits `data` in the order of its text. Of a container that is too deep, only the beginning is looked at."""
+        """Visits `data` in the order of its text. The content of a container that is too deep is not visited."""
         if isinstance(value, str):
             self._read_data_string(value, path, "value")
         elif isinstance(value, _Number):
@@ -475,7 +475,7 @@ class _Validator:
         if not _is_unicode(text):
             self._add(["data", *path], "lone_surrogate")
         limit = self._limit("max_string_bytes")
-        # No character takes more than four bytes: most strings need not be encoded.
+        # No character takes more than four bytes, so most strings need not be encoded to be measured.
         size = _byte_size(text) if 4 * len(text) > limit else 0
         if size > limit and self._oversize is None:
             self._oversize = _problem(
@@ -563,7 +563,7 @@ class _Validator:
     # Limits and rules of several fields
 
     def _limit(self, name: str) -> float:
-        """A limit of the deployment. One of another version may lack it, and then has no such limit."""
+        """A limit of the deployment; infinite if it publishes none, as deployments of other versions may."""
         limit: float = self._constraints["limits"].get(name, math.inf)
         return limit
 
@@ -600,7 +600,7 @@ class _Validator:
     def _check_output(self, output: dict[str, Any]) -> Problem | None:
         pages = output.get("pages")
         rule = None if pages is None else self._broken_selection_rule(pages)
-        # The pages can be counted only if the selection is well-formed. Their number goes before the remaining rules.
+        # The pages can be counted only if the selection is well-formed. The limit on their number comes before the other rules.
         if rule is None and pages is not None and output.get("archive") is not None:
             count, limit = self._count_pages(pages), self._limit("max_output_files")
             if count > limit:
@@ -627,7 +627,7 @@ class _Validator:
         return None
 
     def _broken_rule(self, output: dict[str, Any]) -> tuple[str, str] | None:
-        """The field and the id of the first rule that is broken, of those that are not about the text of `pages`."""
+        """The field and the id of the first broken rule, except for rules on the text of `pages`."""
         pdf = self._output_rules["pdf"]
         standards = output["standards"]
         version, pages = output.get("version"), output.get("pages")
@@ -670,7 +670,7 @@ def _range(selection: str) -> tuple[int, int]:
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether there is no lone surrogate."""
+    """Whether a text has no lone surrogates."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -696,7 +696,7 @@ def _base64_size(content: str) -> int | None:
 
 
 def _shortened(path: _Loc) -> _Loc:
-    """A path as the service sends it: lone surrogates are escaped, then each segment is cut to 80 characters."""
+    """A path in the form that the service sends: lone surrogates are escaped, then each segment is cut to 80 characters."""
     return [_shortened_segment(segment) if isinstance(segment, str) else segment for segment in path]
 
 
@@ -708,16 +708,16 @@ def _shortened_segment(segment: str) -> str:
 
 
 def _is_read_by_typst(number: str) -> bool:
-    """Whether Typst reads a JSON number. It takes as many digits as fit into 64 bits, and rounds in two steps."""
+    """Whether Typst can read a JSON number. Typst takes as many digits as fit into 64 bits, and rounds in two steps."""
     match = re.fullmatch(r"-?([0-9]+)(?:\.([0-9]+))?(?:[eE]\+?(-?)([0-9]+))?", number)
     if match is None:
-        raise ValueError("no JSON number")
+        raise ValueError("not a JSON number")
     integer, fraction, sign, exponent_digits = (group or "" for group in match.groups())
     digits = (integer + fraction).lstrip("0")
     if digits == "":
         return True
     exponent_digits = exponent_digits.lstrip("0")
-    # No body has room for as many digits as such an exponent would need to be made up for.
+    # No body has room for enough digits to compensate for such an exponent.
     if len(exponent_digits) > 9:
         return sign == "-"
     kept = 20 if int(digits[:20]) < 2**64 else 19
@@ -729,7 +729,7 @@ def _is_read_by_typst(number: str) -> bool:
 
 
 def _is_date_for_typst(members: list[tuple[str, Any]]) -> bool:
-    """Whether Typst would turn an object into a date: a single key, perhaps repeated, with a date as its value."""
+    """Whether Typst would turn an object into a date: it has a single key, perhaps repeated, with a date or time as its value."""
     if not members or any(key != _DATE_KEY for key, _ in members) or not isinstance(members[-1][1], str):
         return False
     clock = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
@@ -760,17 +760,17 @@ _KNOWN_RULES_VERSION = 5
 _KNOWN_OUTPUT_RULES_VERSION = 1
 _CONSTRAINTS_AGE_SECONDS = 300
 _MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
-"""The most that is read of a problem or of the constraints."""
+"""At most this much of a problem is read."""
 _GATEWAY_STATUSES = frozenset((429, 502, 503, 504))
-"""The statuses by which a proxy in front of the service says that it could not pass the request on."""
+"""With these statuses, a proxy in front of the service says that it could not pass the request on."""
 _FIRST_BACKOFF_SECONDS = 0.5
 _MAX_BACKOFF_SECONDS = 8.0
 
 
 class ServiceClient:
-    """A client of one deployment. It keeps no connection and needs no closing; several threads may use it.
+    """A client of one deployment. It keeps no connections open and need not be closed; several threads may use it.
 
-    Each method raises `ServiceUnreachableError` after the last attempt, and `UnexpectedResponseError` when something else
+    Each method raises `ServiceUnreachableError` after the last attempt, and `UnexpectedResponseError` when something other
     than the service answers.
     """
 
@@ -785,7 +785,7 @@ class ServiceClient:
         check_before_sending: bool = True,
     ) -> None:
         """
-        `max_attempts`: how often a request is sent, the first time included; 1 never sends it again.
+        `max_attempts`: how often a request is sent at most, the first time included; with 1, it is never repeated.
         `max_total_seconds`: no attempt begins later than this after the first.
         `silence_timeout_seconds`: how long the service may send nothing. A render may take about a minute.
         """
@@ -803,14 +803,14 @@ class ServiceClient:
         self._silence_timeout_seconds = silence_timeout_seconds
         self._check_before_sending = check_before_sending
         self._constraints: _Constraints | None = None
-        # A redirect would be followed with the token.
+        # Without this, redirects would be followed with the token.
         self._opener = urllib.request.build_opener(_NoRedirects())
 
     def render(self, request: Body, *, on_retry: Callable[[RetryEvent], None] | None = None) -> RenderResult:
         """Renders a document. `on_retry` is called before each wait for another attempt."""
         body = _encode(request)
         if self._check_before_sending:
-            # One attempt: if the constraints cannot be fetched, the request is sent unchecked, and its own answer counts.
+            # Only one attempt: if the constraints cannot be fetched, the request is sent unchecked, and the service decides.
             constraints = self._fetch_constraints(self._send)
             if isinstance(constraints, _Constraints):
                 check = _check(body, constraints)
@@ -833,12 +833,12 @@ class ServiceClient:
         return Check("unavailable", constraints if isinstance(constraints, Problem) else None)
 
     def constraints(self) -> Mapping[str, Any] | Problem:
-        """The constraints of the deployment. They are kept, and compared by their entity tag after five minutes."""
+        """The constraints of the deployment. They are kept, and revalidated by their entity tag after five minutes."""
         constraints = self._fetch_constraints(self._send_with_retries)
         return constraints.document if isinstance(constraints, _Constraints) else constraints
 
     def _fetch_constraints(self, send: Callable[[_Request], _Answer]) -> Any:
-        """The constraints, or the answer that took their place."""
+        """The constraints, or the answer that came instead of them."""
         kept = self._constraints
         if kept is not None and time.monotonic() < kept.valid_until:
             return kept
@@ -874,11 +874,11 @@ class ServiceClient:
         return answer
 
     def _wait_before_retry(self, attempt: int, elapsed: float, retry_after: float | None) -> float | None:
-        """How long to wait before the next attempt; None to give up. Never shorter than `Retry-After`."""
+        """How long to wait before the next attempt, at least `Retry-After`; None to give up."""
         if attempt >= self._max_attempts:
             return None
         backoff = min(_MAX_BACKOFF_SECONDS, _FIRST_BACKOFF_SECONDS * 2 ** (attempt - 1))
-        # The random part keeps callers who were rejected together from coming back together.
+        # The random part keeps callers who were rejected at the same time from coming back at the same time.
         wait = (backoff if retry_after is None else retry_after) + random.random() * backoff
         return None if elapsed + wait > self._max_total_seconds else wait
 
@@ -917,7 +917,7 @@ class _Request:
 
 @dataclass(frozen=True)
 class _Response:
-    """Neither a problem nor a failure."""
+    """An answer that is neither a problem nor a failure."""
 
     status: int
     headers: email.message.Message
@@ -946,14 +946,14 @@ class _Constraints:
 
     @staticmethod
     def read(response: _Response, valid_until: float) -> _Constraints:
-        """Reads a constraints document, and compares the rules of another version by their vectors."""
+        """Reads a constraints document. Rules of an unknown version are compared by their vectors."""
         try:
             document = json.loads(response.content)
             is_known = (
                 document["rules_version"] == _KNOWN_RULES_VERSION
                 and document["output_rules"]["output_rules_version"] == _KNOWN_OUTPUT_RULES_VERSION
             )
-            # Also shows that the document has every member that a check needs.
+            # This also shows that the document has every member that validation needs.
             disagreements = run_vectors(document)
         except (ValueError, LookupError, TypeError, AttributeError, re.error) as cause:
             raise UnexpectedResponseError("The response has no constraints.", response.status) from cause
@@ -968,7 +968,7 @@ def _check(body: bytes, constraints: _Constraints) -> Check:
 
 
 def _sorted(response: _Response) -> _Answer:
-    """An answer that is not a success: a problem, a failure of a gateway, or not from the service."""
+    """Classifies an answer that is not a success: a problem, a failure of a gateway, or not from the service."""
     status = response.status
     if status == 304:
         return response
@@ -1020,7 +1020,7 @@ def _file_name(disposition: str | None) -> str | None:
     message = email.message.Message()
     message["Content-Disposition"] = disposition
     names = [value for name, value in message.get_params([], "Content-Disposition") if name.lower() == "filename"]
-    # A tuple is the extended form, which goes before the plain one.
+    # A tuple is the extended form, which takes precedence over the plain one.
     name = next((value for value in names if isinstance(value, tuple)), names[0] if names else "")
     last = re.split(r"[/\\]", email.utils.collapse_rfc2231_value(name))[-1]
     return None if last in ("", ".", "..") else last

@@ -29,7 +29,7 @@ function countForMetrics(context: EdgeContext): void {
   const { cause, failures } = context.var.record;
   const refusal = cause.capacityCause ?? cause.unavailableCause;
   const names = refusal === undefined ? failures : [refusal, ...failures];
-  if (names.length === 0 || refusal === "edge_failure") return;
+  if (refusal === "edge_failure") return;
   for (const name of names) deploymentOf(context).counts.add(name);
 }
 

@@ -1,4 +1,4 @@
-/** What axe-core finds in a page. */
+/** Checks a page with axe-core. */
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import type { Page } from "playwright-core";
@@ -8,7 +8,7 @@ const AXE = fileURLToPath(import.meta.resolve("axe-core/axe.min.js"));
 
 /** Expects that axe-core finds no violation of its rules. They reach into open shadow roots. */
 export async function expectAccessible(page: Page): Promise<void> {
-  // Evaluated by the debugger, which the page's policy does not concern.
+  // The debugger evaluates it, so the page's policy does not apply.
   const found: unknown = await page.evaluate(`${await readFile(AXE, "utf8")}
     ;axe.run().then(({ violations, passes }) => ({
       passes: passes.length,

@@ -1,14 +1,15 @@
 /**
- * A browser for a test file, and pages in it that fail the test when the page reports an error: an exception, a message of
- * `console.error`, or something that its policy has stopped.
+ * A service and a browser for a test file, and pages that fail the test if they report an error: an exception, a message of
+ * `console.error`, or something that their policy has blocked.
  */
 import { mkdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
-import { expect, inject, onTestFinished } from "vitest";
+import { beforeAll, expect, inject, onTestFinished } from "vitest";
+import { startTestService, type TestService, type TestServiceOptions } from "../support/test-service.ts";
 import { launchChromium, type RunningBrowser } from "./chromium.ts";
 
-/** Where pictures of the pages are kept, to be looked at. Not checked in. */
+/** The folder of screenshots, for people to look at. It is not checked in. */
 const PICTURES = fileURLToPath(new URL("../../out/browser/", import.meta.url));
 
 /** Longer than anything takes on a busy machine. */
@@ -23,7 +24,39 @@ export async function startBrowser(): Promise<RunningBrowser> {
   return launchChromium(inject("chromiumPath"), inject("bubblewrapPath"));
 }
 
-/** A page at an address, in a context of its own, which is closed with the test. Its errors fail the test. */
+/** The service and the browser that the tests of a file share. They exist while the tests run. */
+export interface BrowserStage {
+  readonly service: TestService;
+  readonly browser: Browser;
+}
+
+/** Starts a service and a browser before the tests of a file, and ends both after them. */
+export function browserStage(options?: TestServiceOptions): BrowserStage {
+  let started: BrowserStage | undefined;
+  beforeAll(async () => {
+    const service = await startTestService(options);
+    const { browser, stop } = await startBrowser();
+    started = { service, browser };
+    return async () => {
+      await stop();
+      await service.stop();
+    };
+  });
+  const current = (): BrowserStage => {
+    if (started === undefined) throw new Error("the service and the browser exist only while tests run");
+    return started;
+  };
+  return {
+    get service() {
+      return current().service;
+    },
+    get browser() {
+      return current().browser;
+    },
+  };
+}
+
+/** A page at a URL, in its own context, which is closed with the test. Its errors fail the test. */
 export async function openPage(
   browser: Browser,
   url: URL | string,
@@ -41,7 +74,7 @@ export async function openPageIn(context: BrowserContext, url: URL | string): Pr
   const errors: string[] = [];
   page.on("pageerror", (error) => errors.push(String(error)));
   page.on("console", (message) => {
-    // A status that is an error and a lost connection are reported as errors, and are what some tests want.
+    // Error statuses and lost connections are reported as errors, too, but some tests cause them on purpose.
     if (message.type() === "error" && !EXPECTED_ERROR.test(message.text())) {
       errors.push(message.text());
     }
@@ -51,7 +84,23 @@ export async function openPageIn(context: BrowserContext, url: URL | string): Pr
   return page;
 }
 
-/** Keeps a picture of what the page shows. */
+/** Replaces the text of an editor of the playground. */
+export async function writeInto(page: Page, label: "Template (Typst)" | "Data (JSON)", text: string): Promise<void> {
+  await page.getByRole("textbox", { name: label }).click();
+  await page.keyboard.press("ControlOrMeta+a");
+  await page.keyboard.insertText(text);
+}
+
+/** Adds files to the draft of the playground through its file picker. */
+export async function addFiles(page: Page, files: Readonly<Record<string, Uint8Array | string>>): Promise<void> {
+  await page.getByRole("tab", { name: "Files" }).click();
+  const payloads = Object.entries(files).map(([name, content]) => {
+    return { name, mimeType: "application/octet-stream", buffer: Buffer.from(content) };
+  });
+  await page.locator("#files-input").setInputFiles(payloads);
+}
+
+/** Keeps a screenshot of the page. */
 export async function keepPicture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: `${PICTURES}${name}.png` });
 }

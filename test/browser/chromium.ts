@@ -1,6 +1,6 @@
 /**
  * A Chromium for the browser tests and `npm run bench:peers`: `SERVICE_CHROMIUM`, a program on `PATH`, or Debian's package,
- * which is fetched into the user's cache with all that it needs. The machine stays as it is, and no rights are needed.
+ * which is fetched into the user's cache with its dependencies. The machine is not changed, and no privileges are needed.
  */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -38,7 +38,7 @@ export async function launchChromium(executablePath: string, bubblewrapPath: str
     env: {
       PATH: process.env.PATH,
       HOME: home,
-      // Its processes leave files of shared memory when they are ended at the wrong moment.
+      // Its processes leave files of shared memory behind if they are ended at the wrong moment.
       TMPDIR: home,
       // For the launcher of a fetched Chromium.
       SERVICE_TEMPORARY_FOLDER: tmpdir(),
@@ -75,7 +75,7 @@ export async function locateChromium(): Promise<string> {
   return launcher;
 }
 
-/** Some 210 packages: 207 MB to download, 770 MB in the cache. */
+/** About 210 packages: 207 MB to download, 770 MB in the cache. */
 async function fetchChromium(made: string, rest: string): Promise<void> {
   const root = join(made, "root");
   await mkdir(root);

@@ -37,10 +37,10 @@ beforeAll(async () => {
   };
 });
 
-/** What `fetch` of a page got, or `blocked` when the browser kept it from the page. */
+/** What `fetch` in a page returned, or `blocked` if the browser withheld it from the page. */
 type Got = "blocked" | { readonly status: number; readonly start: string; readonly headers: Record<string, string> };
 
-/** Without `openPage`: it fails a test in which the browser blocks something. */
+/** Does not use `openPage`, which fails a test in which the browser blocks something. */
 async function pageAt(origin: string): Promise<Page> {
   const context = await browser.newContext();
   onTestFinished(() => context.close());
@@ -65,7 +65,7 @@ async function fetchIn(page: Page, path: string, init: { method?: string; body?:
   );
 }
 
-/** All requests that the backend has got. */
+/** All requests that the backend has received. */
 async function rendersOfBackend(): Promise<number> {
   const samples = parseMetrics(await (await fetch(new URL("/metrics", service.backend.url))).text());
   const counts = samples.filter(({ name }) => name === "service_render_requests_total").map(({ value }) => value);
@@ -73,7 +73,7 @@ async function rendersOfBackend(): Promise<number> {
 }
 
 describe("a page of an origin that the deployment names", () => {
-  it("renders, and reads the file with its name and the request id", async () => {
+  it("can render, and can read the file with its name and the request id", async () => {
     const page = await pageAt(allowedPage);
     const got = await fetchIn(page, "/v1/render", { method: "POST", body: '{"source":"x","output":{"filename":"a"}}' });
     expect(got).toMatchObject({
@@ -86,7 +86,7 @@ describe("a page of an origin that the deployment names", () => {
     });
   });
 
-  it("reads problems and the constraints", async () => {
+  it("can read problems and the constraints", async () => {
     const page = await pageAt(allowedPage);
     expect(await fetchIn(page, "/v1/render", { method: "POST", body: "{" })).toMatchObject({ status: 400 });
     expect(await fetchIn(page, "/v1/constraints")).toMatchObject({
@@ -97,7 +97,7 @@ describe("a page of an origin that the deployment names", () => {
 });
 
 describe("a page of another origin", () => {
-  it("reads nothing, and its renders are not sent", async () => {
+  it("can read nothing, and its renders are not sent", async () => {
     const page = await pageAt(otherPage);
     const before = await rendersOfBackend();
     expect(await fetchIn(page, "/v1/render", { method: "POST", body: '{"source":"x"}' })).toBe("blocked");

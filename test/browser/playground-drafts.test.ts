@@ -3,29 +3,17 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { strToU8, unzipSync, zipSync } from "fflate";
-import type { Browser, Page } from "playwright-core";
-import { beforeAll, describe, expect, it } from "vitest";
+import type { Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
-import { startTestService, type TestService } from "../support/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 import { expectAccessible } from "./accessibility.ts";
-import { keepPicture, openPage, openPageIn, startBrowser } from "./browser.ts";
+import { addFiles, browserStage, keepPicture, openPage, openPageIn, writeInto } from "./browser.ts";
 
-let service: TestService;
-let browser: Browser;
+const stage = browserStage();
 
-beforeAll(async () => {
-  service = await startTestService();
-  const started = await startBrowser();
-  ({ browser } = started);
-  return async () => {
-    await started.stop();
-    await service.stop();
-  };
-});
-
-const address = () => new URL(`/#token=${API_TOKEN}`, service.edge.url);
-const openPlayground = () => openPage(browser, address());
+const address = () => new URL(`/#token=${API_TOKEN}`, stage.service.edge.url);
+const openPlayground = () => openPage(stage.browser, address());
 const template = (page: Page) => page.getByRole("textbox", { name: "Template (Typst)" });
 const templateText = async (page: Page) => ((await template(page).textContent()) ?? "").trim();
 const notice = (page: Page) => page.locator("#notice").textContent();
@@ -35,19 +23,7 @@ const kept = (page: Page) => page.getByText("Draft kept in this browser").waitFo
 
 async function writeTemplate(page: Page, text: string): Promise<void> {
   await tab(page, "Template").click();
-  await template(page).click();
-  await page.keyboard.press("ControlOrMeta+a");
-  await page.keyboard.insertText(text);
-}
-
-async function addFiles(page: Page, files: Readonly<Record<string, Uint8Array | string>>): Promise<void> {
-  await tab(page, "Files").click();
-  const payloads = Object.entries(files).map(([name, content]) => ({
-    name,
-    mimeType: "application/octet-stream",
-    buffer: Buffer.from(content),
-  }));
-  await page.locator("#files-input").setInputFiles(payloads);
+  await writeInto(page, "Template (Typst)", text);
 }
 
 const fileKeys = (page: Page) =>
@@ -73,7 +49,7 @@ async function expectDraft(page: Page): Promise<void> {
 }
 
 describe("a draft", () => {
-  it("survives a reload, and its tab", async () => {
+  it("survives a reload, and the end of its tab", async () => {
     const page = await openPlayground();
     await writeDraft(page);
     await kept(page);
@@ -102,18 +78,22 @@ describe("a draft", () => {
     expect(await page.locator("#files-list .file-size").allTextContents()).toEqual(["4 bytes", "3 bytes"]);
   });
 
-  it("survives a reload although the database has not taken it", async () => {
+  it("survives a reload with its files although the database has not stored it", async () => {
     const page = await openPlayground();
     await page.evaluate(() => {
       IDBTransaction.prototype.commit = function () {
         this.abort();
       };
     });
+    await addFiles(page, { "table.csv": "a;b", "photo.bin": Uint8Array.of(0xff, 0, 1) });
     await writeTemplate(page, "The last word");
     await page.getByText("no room left for this draft").waitFor();
     page.on("dialog", (dialog) => void dialog.accept());
     await page.reload();
     await expect.poll(() => templateText(page)).toBe("The last word");
+    await tab(page, "Files").click();
+    expect(await fileKeys(page)).toEqual(["table.csv", "photo.bin"]);
+    expect(await page.locator("#files-list .file-size").allTextContents()).toEqual(["3 bytes", "3 bytes"]);
   });
 
   it("is a copy in a second tab, and neither tab overwrites the work of the other", async () => {
@@ -141,7 +121,7 @@ describe("a draft", () => {
     await expect.poll(() => templateText(second)).toBe("First");
   });
 
-  it("comes back with its files when the example that took its place is undone", async () => {
+  it("comes back with its files when the example that replaced it is undone", async () => {
     const page = await openPlayground();
     await writeDraft(page);
     await example(page, "Invoice");
@@ -154,7 +134,7 @@ describe("a draft", () => {
     await expectDraft(page);
   });
 
-  it("stays among the drafts when an example takes its place and the page is closed", async () => {
+  it("stays among the drafts when an example replaces it and the page is closed", async () => {
     const page = await openPlayground();
     await writeDraft(page);
     await example(page, "Invoice");
@@ -192,9 +172,9 @@ describe("a draft", () => {
     await expect.poll(() => fileKeys(page)).toEqual(["a.csv", "e.csv"]);
   });
 
-  it("stays among the drafts when it is edited and what it took the place of is brought back", async () => {
+  it("stays among the drafts when it is edited and the draft that it replaced is brought back", async () => {
     const page = await openPlayground();
-    // Nothing of one's own yet, so the example takes its place in the browser too.
+    // The first draft has no edits, so the example also replaces it in the browser's storage.
     await example(page, "Invoice");
     await expect.poll(() => notice(page)).toContain("Example loaded: Invoice");
     await writeTemplate(page, "Edited example");
@@ -225,7 +205,7 @@ describe("a draft", () => {
     await expect.poll(() => second.getByRole("button", { name: "Mine", exact: true }).count()).toBe(0);
   });
 
-  it("is said not to be kept where the browser keeps nothing", async () => {
+  it("is reported as not kept if the browser keeps nothing", async () => {
     const page = await openPlayground();
     await page.addInitScript(() => {
       IDBFactory.prototype.open = () => {
@@ -238,7 +218,7 @@ describe("a draft", () => {
     await expect.poll(() => templateText(page)).toContain("certificate");
   });
 
-  it("is said not to be kept where there is no room", async () => {
+  it("is reported as not kept if there is no room", async () => {
     const page = await openPlayground();
     await page.evaluate(() => {
       IDBObjectStore.prototype.put = () => {
@@ -276,7 +256,7 @@ describe("an archive", () => {
         "-o",
         join(folder, "a.pdf"),
         "--url",
-        service.edge.url.toString(),
+        stage.service.edge.url.toString(),
       ],
       { env: { SERVICE_API_TOKEN: API_TOKEN }, all: true },
     );
@@ -284,7 +264,7 @@ describe("an archive", () => {
     expect((await readFile(join(folder, "a.pdf"))).subarray(0, 5).toString()).toBe("%PDF-");
   });
 
-  it("opens as the draft that it was saved from", async () => {
+  it("opens as the draft from which it was saved", async () => {
     const page = await openPlayground();
     await writeDraft(page);
     const archive = await savedArchive(page);
@@ -321,7 +301,7 @@ describe("an archive", () => {
     await expect.poll(() => notice(page)).toContain("Rename the file parts/.a.csv");
   });
 
-  it("keeps the line ends of its files, and mistakes in its data are marked where they are", async () => {
+  it("keeps the line ends of its files, and mistakes in its data are marked at the right place", async () => {
     const page = await openPlayground();
     await openArchive(
       page,

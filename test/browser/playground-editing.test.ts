@@ -1,35 +1,15 @@
 /** Editing in the playground: files in tabs, names, search and completion, in a real browser. */
-import type { Browser, Page } from "playwright-core";
-import { beforeAll, describe, expect, it } from "vitest";
-import { startTestService, type TestService } from "../support/test-service.ts";
+import type { Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
 import { expectAccessible } from "./accessibility.ts";
-import { keepPicture, openPage, startBrowser } from "./browser.ts";
+import { addFiles, browserStage, keepPicture, openPage } from "./browser.ts";
 
-let service: TestService;
-let browser: Browser;
+const stage = browserStage();
 
-beforeAll(async () => {
-  service = await startTestService();
-  const started = await startBrowser();
-  ({ browser } = started);
-  return async () => {
-    await started.stop();
-    await service.stop();
-  };
-});
-
-const openPlayground = () => openPage(browser, service.edge.url);
+const openPlayground = () => openPage(stage.browser, stage.service.edge.url);
 const editor = (page: Page, name = "Template (Typst)") => page.getByRole("textbox", { name });
 const tab = (page: Page, name: string) => page.getByRole("tab", { name });
 const completions = (page: Page) => page.locator(".cm-tooltip-autocomplete .cm-completionLabel").allTextContents();
-
-async function addFiles(page: Page, files: Readonly<Record<string, string | Uint8Array>>): Promise<void> {
-  await tab(page, "Files").click();
-  const payloads = Object.entries(files).map(([name, content]) => {
-    return { name, mimeType: "application/octet-stream", buffer: Buffer.from(content) };
-  });
-  await page.locator("#files-input").setInputFiles(payloads);
-}
 
 const SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="10"><rect width="20" height="10"/></svg>';
 const PNG = Buffer.from(
@@ -38,7 +18,7 @@ const PNG = Buffer.from(
 );
 
 describe("a file", () => {
-  it("that is text opens in a tab, and what is written there is sent and kept", async () => {
+  it("that is text opens in a tab, and edits there are sent and kept", async () => {
     const page = await openPlayground();
     await addFiles(page, { "table.csv": "a,b" });
     await page.getByRole("button", { name: "Open table.csv" }).click();
@@ -96,7 +76,7 @@ describe("a file", () => {
     await expect.poll(() => page.getByRole("tab").count()).toBe(3);
   });
 
-  it("whose name the rules refuse gets a better one by one click", async () => {
+  it("whose name the rules reject gets a better one with one click", async () => {
     const page = await openPlayground();
     await addFiles(page, { "größe (1).csv": "a", "groesse-1.csv": "b" });
     await page.getByRole("button", { name: "Rename to groesse-1-2.csv" }).click();
@@ -106,7 +86,7 @@ describe("a file", () => {
 });
 
 describe("an editor", () => {
-  it("finds and replaces, and goes to a line", async () => {
+  it("can find, replace and go to a line", async () => {
     const page = await openPlayground();
     await editor(page).click();
     await page.keyboard.press("Control+f");
@@ -140,7 +120,7 @@ describe("an editor", () => {
     await keepPicture(page, "completion");
   });
 
-  it("takes what is typed over a selection without a word from the page's policy", async () => {
+  it("accepts text typed over a selection without a violation of the page's policy", async () => {
     const page = await openPlayground();
     await editor(page).click();
     await page.keyboard.press("ControlOrMeta+a");
@@ -170,7 +150,7 @@ describe("typing", () => {
     await page.getByLabel("Path of file 64").waitFor();
     await page.getByText("Draft kept in this browser").waitFor();
     await tab(page, "Template").click();
-    // What handles the files would be text or bytes of their size.
+    // Code that handles the files would use text or bytes of their size.
     await page.evaluate(() => {
       const large: string[] = [];
       Reflect.set(window, "large", large);

@@ -1,26 +1,14 @@
 /** Rendering in the playground: the viewer, rendering while typing, and what happens without a service, in a real browser. */
-import type { Browser, Page, Request } from "playwright-core";
-import { beforeAll, describe, expect, it } from "vitest";
-import { startTestService, type TestService } from "../support/test-service.ts";
+import type { Page, Request } from "playwright-core";
+import { describe, expect, it } from "vitest";
 import { API_TOKEN } from "../support/tokens.ts";
 import { expectAccessible } from "./accessibility.ts";
-import { keepPicture, openPage, startBrowser } from "./browser.ts";
+import { browserStage, keepPicture, openPage, writeInto } from "./browser.ts";
 
-let service: TestService;
-let browser: Browser;
+const stage = browserStage();
 
-beforeAll(async () => {
-  service = await startTestService();
-  const started = await startBrowser();
-  ({ browser } = started);
-  return async () => {
-    await started.stop();
-    await service.stop();
-  };
-});
-
-const address = () => new URL(`/#token=${API_TOKEN}`, service.edge.url);
-const openPlayground = () => openPage(browser, address());
+const address = () => new URL(`/#token=${API_TOKEN}`, stage.service.edge.url);
+const openPlayground = () => openPage(stage.browser, address());
 const template = (page: Page) => page.getByRole("textbox", { name: "Template (Typst)" });
 const render = (page: Page) => page.getByRole("button", { name: "Render" }).click();
 const drawnPage = (page: Page, number: number) =>
@@ -29,11 +17,7 @@ const outdated = (page: Page) => page.getByText("Outdated", { exact: true });
 const whileTyping = (page: Page) => page.getByLabel("Render while typing");
 const phase = (page: Page) => page.locator(".phase").textContent();
 
-async function writeTemplate(page: Page, text: string): Promise<void> {
-  await template(page).click();
-  await page.keyboard.press("ControlOrMeta+a");
-  await page.keyboard.insertText(text);
-}
+const writeTemplate = (page: Page, text: string) => writeInto(page, "Template (Typst)", text);
 
 /** The bodies of the renders that a page sends, and how many were under way at once. */
 function recordRenders(page: Page) {
@@ -74,7 +58,7 @@ describe("the viewer", () => {
     await expectAccessible(page);
   });
 
-  it("opens links in a tab of their own that cannot reach this one", async () => {
+  it("opens links in a new tab that cannot access this one", async () => {
     const page = await openPlayground();
     await writeTemplate(page, '#link("https://example.com/")[elsewhere]');
     await render(page);
@@ -130,7 +114,7 @@ describe("the last good pages", () => {
 });
 
 describe("rendering while typing", () => {
-  it("sends one request at a time, and what was written last in the end", async () => {
+  it("sends one request at a time, and the latest draft last", async () => {
     const page = await openPlayground();
     const renders = recordRenders(page);
     await whileTyping(page).check();
@@ -173,7 +157,7 @@ describe("rendering while typing", () => {
     expect(renders.bodies.length).toBe(2);
   });
 
-  it("goes on by itself when the connection is back", async () => {
+  it("resumes by itself when the connection is back", async () => {
     const page = await openPlayground();
     await whileTyping(page).check();
     await drawnPage(page, 1).waitFor();
@@ -191,8 +175,8 @@ describe("rendering while typing", () => {
   });
 });
 
-describe("a render that somebody asks for", () => {
-  it("waits until a busy service has said, also when the one before was cancelled", async () => {
+describe("a render that the user asks for", () => {
+  it("waits until the time that a busy service has named, even if the previous render was cancelled", async () => {
     const page = await openPlayground();
     const times: number[] = [];
     await page.route("**/v1/render", async (route) => {
@@ -210,8 +194,8 @@ describe("a render that somebody asks for", () => {
     expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(RETRY_AFTER_SECONDS * 1000);
   });
 
-  it("follows by itself when the connection is back, and so does the viewer", async () => {
-    const page = await openPage(browser, "about:blank");
+  it("is sent by itself when the connection is back, and the viewer is loaded too", async () => {
+    const page = await openPage(stage.browser, "about:blank");
     await page.route("**/playground/pdf-*.js", (route) => route.abort(), { times: 2 });
     await page.goto(address().toString());
     await page.getByRole("button", { name: "Render" }).waitFor();
@@ -222,7 +206,7 @@ describe("a render that somebody asks for", () => {
     await drawnPage(page, 1).waitFor();
   });
 
-  it("is tried again at once when somebody asks while the service cannot be reached", async () => {
+  it("is tried again at once if the user asks again while the service cannot be reached", async () => {
     const page = await openPlayground();
     let isReachable = false;
     await page.route("**/v1/render", (route) => (isReachable ? route.fallback() : route.abort()));
@@ -247,7 +231,7 @@ describe("a wait", () => {
     await page.getByRole("heading", { name: "Not rendered" }).waitFor();
   });
 
-  it("ends with nothing sent when the draft has a problem by then", async () => {
+  it("ends without a request if the draft has a problem by then", async () => {
     const page = await openPlayground();
     const renders = recordRenders(page);
     await page.route("**/v1/render", (route) => route.fulfill(busy(6)));
@@ -261,8 +245,8 @@ describe("a wait", () => {
 });
 
 describe("a slow line", () => {
-  it("carries nothing before the first page that can wait", async () => {
-    const page = await openPage(browser, "about:blank");
+  it("carries the viewer before anything that can wait", async () => {
+    const page = await openPage(stage.browser, "about:blank");
     const loaded: string[] = [];
     page.on("requestfinished", (request) => loaded.push(new URL(request.url()).pathname));
     await page.goto(address().toString());

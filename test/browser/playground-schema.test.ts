@@ -1,27 +1,15 @@
-/** Data and its schema in the playground: the mistakes that the command line finds, in the same words, before anything is sent. */
-import type { Browser, Page } from "playwright-core";
-import { beforeAll, expect, it } from "vitest";
+/** Data and its schema in the playground: the same mistakes and messages as in the command line, before anything is sent. */
+import type { Page } from "playwright-core";
+import { expect, it } from "vitest";
 import { DATA_MISTAKES, dataWith, memberOf, SCHEMA_OF_MISTAKES } from "../support/data-mistakes.ts";
-import { startTestService, type TestService } from "../support/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
-import { keepPicture, openPage, startBrowser } from "./browser.ts";
+import { browserStage, keepPicture, openPage } from "./browser.ts";
 
-let service: TestService;
-let browser: Browser;
-
-beforeAll(async () => {
-  service = await startTestService();
-  const started = await startBrowser();
-  ({ browser } = started);
-  return async () => {
-    await started.stop();
-    await service.stop();
-  };
-});
+const stage = browserStage();
 
 /** The playground with a schema among the files of the draft. `renders` are the bodies that it sends. */
 async function openWithSchema(schema: string) {
-  const page = await openPage(browser, new URL(`/#token=${API_TOKEN}`, service.edge.url));
+  const page = await openPage(stage.browser, new URL(`/#token=${API_TOKEN}`, stage.service.edge.url));
   const renders: string[] = [];
   page.on("request", (request) => {
     if (request.url().endsWith("/v1/render")) renders.push(request.postData() ?? "");
@@ -46,8 +34,8 @@ async function write(page: Page, label: "Template (Typst)" | "Data (JSON)", text
 
 const render = (page: Page) => page.getByRole("button", { name: "Render" }).click();
 
-it("waits for what judges by the schema on a slow line, and a render waits with it", async () => {
-  const page = await openPage(browser, "about:blank");
+it("waits on a slow line until the validator is loaded, and so does a render", async () => {
+  const page = await openPage(stage.browser, "about:blank");
   const arrived = Promise.withResolvers<void>();
   const requested: string[] = [];
   await page.route("**/playground/schema-worker.js", async (route) => {
@@ -56,7 +44,7 @@ it("waits for what judges by the schema on a slow line, and a render waits with 
     await route.fallback();
   });
   await page.clock.install();
-  await page.goto(new URL(`/#token=${API_TOKEN}`, service.edge.url).toString());
+  await page.goto(new URL(`/#token=${API_TOKEN}`, stage.service.edge.url).toString());
   await page.getByRole("tab", { name: /^Files/ }).click();
   const schema = { name: "data.schema.json", mimeType: "application/json", buffer: Buffer.from("{}") };
   await page.locator("#files-input").setInputFiles(schema);
@@ -71,7 +59,7 @@ it("waits for what judges by the schema on a slow line, and a render waits with 
   expect(requested.length).toBe(1);
 });
 
-it("tells every mistake with its path before anything is sent, and goes to its line", async () => {
+it("reports every mistake with its path before anything is sent, and goes to its line", async () => {
   const { page, renders } = await openWithSchema(SCHEMA_OF_MISTAKES);
   for (const mistakes of [DATA_MISTAKES.slice(0, 20), DATA_MISTAKES.slice(20)]) {
     const { text } = dataWith(mistakes);
@@ -101,7 +89,7 @@ it("renders data that fits, and does not send the schema", async () => {
   ]);
 });
 
-it("names the place of a mistake in the schema", async () => {
+it("reports the place of a mistake in the schema", async () => {
   const { page, renders } = await openWithSchema('{\n  "type": "text"\n}');
   await render(page);
   const found = page.locator(".problem li");
@@ -111,7 +99,7 @@ it("names the place of a mistake in the schema", async () => {
   expect(renders).toEqual([]);
 });
 
-it("goes on while a schema would run for ever, and says so", async () => {
+it("stays usable while a schema runs forever, and reports that", async () => {
   const { page, renders } = await openWithSchema('{"pattern": "^(a+)+$"}');
   await write(page, "Data (JSON)", `"${"a".repeat(60)}!"`);
   await render(page);

@@ -2,53 +2,34 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import type { BrowserContextOptions, Page } from "playwright-core";
 import { PNG } from "pngjs";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { readPdf } from "../support/pdf-reader.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
-import { startTestService, type TestService } from "../support/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 import { expectAccessible } from "./accessibility.ts";
-import { keepPicture, openPage, startBrowser } from "./browser.ts";
+import { browserStage, keepPicture, openPage, writeInto } from "./browser.ts";
 
-let service: TestService;
-let browser: Browser;
-
-beforeAll(async () => {
-  service = await startTestService({ settings: { SERVICE_MAX_INLINE_FILE_BYTES: "50000" } });
-  const started = await startBrowser();
-  ({ browser } = started);
-  return async () => {
-    await started.stop();
-    await service.stop();
-  };
-});
+const stage = browserStage({ settings: { SERVICE_MAX_INLINE_FILE_BYTES: "50000" } });
 
 /** The playground with a token, its examples loaded. */
 async function openPlayground(options: BrowserContextOptions = {}): Promise<Page> {
-  const page = await openPage(browser, new URL(`/#token=${API_TOKEN}`, service.edge.url), options);
+  const page = await openPage(stage.browser, new URL(`/#token=${API_TOKEN}`, stage.service.edge.url), options);
   await page.getByRole("button", { name: "Invoice", exact: true }).waitFor();
   return page;
 }
 
 const render = (page: Page) => page.getByRole("button", { name: "Render" }).click();
 const example = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).click();
-/** A page of a PDF that is drawn. */
+/** A page of a PDF that has been drawn. */
 const PDF_PAGE = '.pdf-pages:not(.is-loading) .page[data-loaded="true"]';
 /** The text that can be selected on the first page of the PDF. */
 const pdfText = (page: Page) => page.locator(".textLayer").first().textContent();
 const summary = (page: Page) => page.locator("#result-summary").textContent();
 
-/** Puts a text into an editor, in place of what it holds. */
-async function write(page: Page, label: "Template (Typst)" | "Data (JSON)", text: string): Promise<void> {
-  await page.getByRole("textbox", { name: label }).click();
-  await page.keyboard.press("ControlOrMeta+a");
-  await page.keyboard.insertText(text);
-}
-
 describe("rendering", () => {
-  it("leads from an example to a picture of the invoice, and to the file", async () => {
+  it("turns an example into a picture of the invoice, and a file", async () => {
     const page = await openPlayground();
     await example(page, "Invoice");
     await render(page);
@@ -88,7 +69,7 @@ describe("rendering", () => {
     await keepPicture(page, name.toLowerCase().replace(" ", "-"));
   });
 
-  it("lists an archive, shows each of its pages and offers each as a file", async () => {
+  it("lists the entries of an archive, shows each page and offers each as a file", async () => {
     const page = await openPlayground();
     await example(page, "Slides");
     await render(page);
@@ -108,7 +89,7 @@ describe("rendering", () => {
 
   it("shows an SVG as a picture and never as a part of the page", async () => {
     const page = await openPlayground();
-    await write(
+    await writeInto(
       page,
       "Template (Typst)",
       '#set page(width: 60mm, height: 30mm)\nHello #link("https://example.com")[there]',
@@ -119,11 +100,11 @@ describe("rendering", () => {
     expect(await page.locator("#result svg").count()).toBe(0);
   });
 
-  it("sends data as it was written: no digit is lost", async () => {
+  it("sends data exactly as written, without losing a digit", async () => {
     const page = await openPlayground();
-    await write(page, "Template (Typst)", "#data.number");
+    await writeInto(page, "Template (Typst)", "#data.number");
     await page.getByRole("tab", { name: "Data" }).click();
-    await write(page, "Data (JSON)", '{ "number": 9007199254740993 }');
+    await writeInto(page, "Data (JSON)", '{ "number": 9007199254740993 }');
     await render(page);
     await page.locator(PDF_PAGE).waitFor();
     await expect.poll(() => pdfText(page)).toContain("9007199254740993");
@@ -131,7 +112,7 @@ describe("rendering", () => {
 
   it("can be cancelled, and the next render works", async () => {
     const page = await openPlayground();
-    await write(page, "Template (Typst)", "#for a in range(100000) { for b in range(100000) { let sum = a + b } }");
+    await writeInto(page, "Template (Typst)", "#for a in range(100000) { for b in range(100000) { let sum = a + b } }");
     await render(page);
     await page.getByRole("button", { name: "Cancel" }).waitFor();
     await keepPicture(page, "rendering");
@@ -142,15 +123,15 @@ describe("rendering", () => {
     await page.locator(".sheet img").waitFor();
   });
 
-  it("says what to do about each problem, and names the request to the operator", async () => {
+  it("says what to do about each problem, and shows the request id for the operator", async () => {
     const page = await openPlayground();
-    await write(page, "Template (Typst)", "#unknown-function()");
+    await writeInto(page, "Template (Typst)", "#unknown-function()");
     await render(page);
     const problem = page.locator(".problem");
     await problem.waitFor();
     const text = (await problem.textContent()) ?? "";
     expect(text).toContain("Template compile failed");
-    // Without npx: it would run whatever a registry has under this name.
+    // Without npx, which would run any package that a registry has under this name.
     expect(text).toContain("machine: document-rendering check");
     expect(text).not.toContain("npx");
     expect(text).toMatch(/request [0-9a-f-]{36}/);
@@ -175,7 +156,7 @@ function longestRun({ width, height, data }: PNG, matches: (pixel: [number, numb
 }
 
 describe("validation", () => {
-  it("shows a rejected request at its field before it is sent, and moves the focus there", async () => {
+  it("shows at the field why a request would be rejected before it is sent, and moves the focus there", async () => {
     const page = await openPlayground();
     const sent: string[] = [];
     page.on("request", (request) => sent.push(request.url()));
@@ -197,10 +178,10 @@ describe("validation", () => {
   it("marks a mistake at its place in the data", async () => {
     const page = await openPlayground();
     await page.getByRole("tab", { name: "Data" }).click();
-    await write(page, "Data (JSON)", '{\n  "a": 1,\n  b: 2\n}');
+    await writeInto(page, "Data (JSON)", '{\n  "a": 1,\n  b: 2\n}');
     const message = page.locator("#data-message");
     await expect.poll(() => message.textContent()).toBe("Not valid JSON: see line 3, column 3.");
-    await write(page, "Data (JSON)", '{ "name": { "price": [1, 1e999] } }');
+    await writeInto(page, "Data (JSON)", '{ "name": { "price": [1, 1e999] } }');
     await expect.poll(() => message.textContent()).toContain("out of range");
     expect(await page.locator(".cm-lintRange-error").textContent()).toBe("1e999");
     expect(await page.getByRole("tab", { name: /Data/ }).textContent()).toContain("1");
@@ -239,7 +220,7 @@ describe("validation", () => {
     expect(await page.locator("#files-list li").nth(2).textContent()).toContain("binary");
     await page.getByRole("button", { name: "Remove photo.jpg" }).click();
     await page.getByRole("tab", { name: "Template" }).click();
-    await write(page, "Template (Typst)", '#read("size.txt") is #read("fine.txt")');
+    await writeInto(page, "Template (Typst)", '#read("size.txt") is #read("fine.txt")');
     await render(page);
     await page.locator(PDF_PAGE).waitFor();
     await expect.poll(() => pdfText(page)).toContain("grün is fine");
@@ -250,13 +231,13 @@ describe("validation", () => {
 describe("the token", () => {
   it("moves from the link into the session of the tab, and out of the address", async () => {
     const page = await openPlayground();
-    expect(page.url()).toBe(service.edge.url.toString());
+    expect(page.url()).toBe(stage.service.edge.url.toString());
     const stored = '[sessionStorage.getItem("api-token"), JSON.stringify(localStorage), document.cookie]';
     expect(await page.evaluate(stored)).toEqual([API_TOKEN, "{}", ""]);
   });
 
   it("is asked for when it is missing, and a wrong one is reported", async () => {
-    const page = await openPage(browser, service.edge.url);
+    const page = await openPage(stage.browser, stage.service.edge.url);
     await page.getByRole("button", { name: "Render" }).click();
     await page.getByRole("dialog").waitFor();
     await expectAccessible(page);
@@ -273,7 +254,7 @@ describe("the token", () => {
     await page.locator(PDF_PAGE).waitFor();
   });
 
-  it("is a variable in the command, which makes the same document", async () => {
+  it("is a variable in the curl command, which makes the same document", async () => {
     const page = await openPlayground();
     await page.getByRole("button", { name: "Copy as curl" }).click();
     await keepPicture(page, "curl");
@@ -285,7 +266,7 @@ describe("the token", () => {
     expect(pageTexts[0]).toContain("Hello, world!");
   });
 
-  it("is a variable in the command of a long request too, whose body is a file", async () => {
+  it("is a variable even in the curl command of a long request, whose body is a file", async () => {
     const page = await openPlayground();
     await example(page, "Invoice");
     await page.getByRole("button", { name: "Copy as curl" }).click();
@@ -317,7 +298,7 @@ describe("the page", () => {
     await tabTo('document.activeElement.id === "source-tab"');
     await page.keyboard.press("ArrowRight");
     expect(await page.getByRole("tab", { selected: true }).textContent()).toContain("Data");
-    // Through the editor, which keeps no Tab for itself.
+    // Through the editor, which does not use Tab for itself.
     await tabTo('document.activeElement.id === "data-editor"');
     await tabTo('document.activeElement.name === "format"');
     await page.keyboard.press("ArrowRight");
@@ -336,7 +317,7 @@ describe("the page", () => {
     expect(await page.locator("#status").textContent()).toMatch(/^Finished: hello\.pdf · 1 page/);
     const { name, description } = (await ariaOf(page)) ?? {};
     expect([name, description]).toEqual(["Template (Typst)", ""]);
-    await write(page, "Template (Typst)", "");
+    await writeInto(page, "Template (Typst)", "");
     await page.keyboard.press("Backspace");
     await expect.poll(async () => (await ariaOf(page))?.description).toContain("must not be empty");
   });
@@ -350,11 +331,13 @@ describe("the page", () => {
     }
     await render(page);
     await page.locator(PDF_PAGE).first().waitFor();
+    // The viewer adds the tags of a page last. Its links point to them before.
+    await expect.poll(() => page.locator(`${PDF_PAGE}:not(:has(.structTree))`).count()).toBe(0);
     await expectAccessible(page);
     await keepPicture(page, `report-${colorScheme}`);
   });
 
-  it("fits on a phone and shows the result when it comes", async () => {
+  it("fits on a phone and scrolls to the result when it arrives", async () => {
     const page = await openPlayground({
       viewport: { width: 360, height: 740 },
       isMobile: true,
@@ -373,16 +356,16 @@ describe("the page", () => {
   });
 
   it("sends requests to this deployment only", async () => {
-    const page = await openPage(browser, "about:blank");
+    const page = await openPage(stage.browser, "about:blank");
     const hosts = new Set<string>();
     page.on("request", (request) => {
       const { protocol, host } = new URL(request.url());
       if (protocol.startsWith("http")) hosts.add(host);
     });
-    await page.goto(new URL(`/#token=${API_TOKEN}`, service.edge.url).toString());
+    await page.goto(new URL(`/#token=${API_TOKEN}`, stage.service.edge.url).toString());
     await render(page);
     await page.locator(PDF_PAGE).waitFor();
-    expect([...hosts]).toEqual([service.edge.url.host]);
+    expect([...hosts]).toEqual([stage.service.edge.url.host]);
   });
 });
 

@@ -1,7 +1,7 @@
 /** The tests in a real browser: `npm run test:browser`. Apart from `npm test`, because they need a Chromium. */
 import { defineConfig } from "vitest/config";
 
-/** It ends what hangs: a browser on a busy machine with one core takes some seconds per test, at times a minute. */
+/** Only ends tests that hang: on a busy machine with one core, a test takes some seconds, at times a minute. */
 const TEST_TIMEOUT_MILLISECONDS = 300_000;
 const POLL_TIMEOUT_MILLISECONDS = 60_000;
 
@@ -10,7 +10,7 @@ export default defineConfig({
     name: "browser",
     include: ["test/browser/**/*.test.ts"],
     globalSetup: ["./test/provide-typst.ts", "./test/browser/provide-chromium.ts"],
-    // A browser takes all cores by itself.
+    // A browser alone uses all cores.
     maxWorkers: 1,
     testTimeout: TEST_TIMEOUT_MILLISECONDS,
     hookTimeout: TEST_TIMEOUT_MILLISECONDS,

@@ -1,45 +1,31 @@
-/** What people see of missing fonts, in the playground, and of their mistakes, on the page of `check --watch --serve`. */
+/** Warnings of missing fonts in the playground, and mistakes on the page of `check --watch --serve`. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Browser, Page } from "playwright-core";
-import { beforeAll, describe, expect, it } from "vitest";
+import type { Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
 import { startCommand, writeProject } from "../support/command-line.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
-import { startTestService, type TestService } from "../support/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 import { expectAccessible } from "./accessibility.ts";
-import { keepPicture, openPage, startBrowser } from "./browser.ts";
+import { browserStage, keepPicture, openPage, writeInto } from "./browser.ts";
 
-let service: TestService;
-let browser: Browser;
-
-beforeAll(async () => {
-  service = await startTestService();
-  const started = await startBrowser();
-  ({ browser } = started);
-  return async () => {
-    await started.stop();
-    await service.stop();
-  };
-});
+const stage = browserStage();
 
 describe("the playground", () => {
   async function renderSource(page: Page, source: string): Promise<void> {
-    await page.getByRole("textbox", { name: "Template (Typst)" }).click();
-    await page.keyboard.press("ControlOrMeta+a");
-    await page.keyboard.insertText(source);
+    await writeInto(page, "Template (Typst)", source);
     await page.getByRole("button", { name: "Render" }).click();
   }
 
-  it("names missing families and characters beside the document, until they are there", async () => {
-    const page = await openPage(browser, new URL(`/#token=${API_TOKEN}`, service.edge.url));
+  it("names missing families and characters above the document until they are there", async () => {
+    const page = await openPage(stage.browser, new URL(`/#token=${API_TOKEN}`, stage.service.edge.url));
     const warnings = page.locator("#result-warnings li");
     await renderSource(page, '#set text(font: "Libertine")\nGrüße an 山田');
     await expect
       .poll(() => warnings.allTextContents())
       .toEqual([
-        'The service has no font family "Libertine", and the request brings none: Typst takes another font.',
+        'The service has no font family "Libertine", and the request brings none: Typst uses another font.',
         "No font of the service or of the request has 山 (U+5C71), 田 (U+7530): Typst shows empty boxes instead.",
       ]);
     await expectAccessible(page);
@@ -48,8 +34,8 @@ describe("the playground", () => {
     await expect.poll(() => warnings.count()).toBe(0);
   });
 
-  it("loads what it warns with only when a document is there", async () => {
-    const page = await openPage(browser, new URL(`/#token=${API_TOKEN}`, service.edge.url));
+  it("loads the code for warnings only when there is a document", async () => {
+    const page = await openPage(stage.browser, new URL(`/#token=${API_TOKEN}`, stage.service.edge.url));
     const loaded: string[] = [];
     page.on("request", (request) => loaded.push(new URL(request.url()).pathname));
     await page.reload();
@@ -63,10 +49,10 @@ describe("the playground", () => {
 });
 
 describe("the page of check --watch --serve", () => {
-  it("shows pages and mistakes, and loads them again by itself", async () => {
+  it("shows pages and mistakes, and reloads them by itself", async () => {
     const folder = await makeTemporaryFolder("command-");
     await writeProject(folder, { "letter.typ": "One #pagebreak() Two" });
-    const env = { SERVICE_URL: service.edge.url.origin };
+    const env = { SERVICE_URL: stage.service.edge.url.origin };
     const program = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
     const running = startCommand(folder, ["check", "letter.typ", "--watch", "--serve"], { env, program });
     let seen = "";
@@ -74,7 +60,7 @@ describe("the page of check --watch --serve", () => {
       seen += chunk.toString("utf8");
     });
     await expect.poll(() => seen).toContain("Watching for changes");
-    const page = await openPage(browser, /http:\/\/127\.0\.0\.1:\S+/.exec(seen)?.[0] ?? "");
+    const page = await openPage(stage.browser, /http:\/\/127\.0\.0\.1:\S+/.exec(seen)?.[0] ?? "");
     const images = page.locator("main img");
     const isDrawn = (index: number) =>
       images.nth(index).evaluate((image: HTMLImageElement) => image.complete && image.naturalWidth > 100);

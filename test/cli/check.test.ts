@@ -20,7 +20,7 @@ async function checkSource(
 }
 
 describe("an error in line 12", () => {
-  it("is shown in line 12, in the words of Typst, with exit code 4", async () => {
+  it("is shown in line 12 with Typst's own message, and with exit code 4", async () => {
     const { exitCode, stderr } = await checkSource(`${ELEVEN_LINES}#oops(1)\n`);
     expect(stderr).toBe(
       ["error: unknown variable: oops", "   ┌─ letter.typ:12:1", "   │", "12 │ #oops(1)", "   │  ^^^^", ""].join("\n"),
@@ -60,7 +60,7 @@ describe("an error in line 12", () => {
   });
 });
 
-it("names a file that is missing by the caller's own path", async () => {
+it("names a missing file by the caller's own path", async () => {
   const { folder, stderr } = await checkSource('= Letter\n#image("logo.png")\n');
   expect(stderr).toContain('note: letter.typ:2 reads "logo.png", which does not exist.');
   expect(stderr).toContain(`searched at ${join(folder, "logo.png")}`);
@@ -85,28 +85,28 @@ it("finds the data, and every file that the source and its files name", async ()
   expect(exitCode).toBe(0);
 });
 
-it("sees no font of the machine", async () => {
+it("ignores the fonts of the machine", async () => {
   const { stderr, exitCode } = await checkSource('#set text(font: "DejaVu Sans")\nx');
   expect(stderr).toContain("warning: unknown font family: dejavu sans");
   expect(stderr).toContain("compiles, with warnings");
   expect(exitCode).toBe(0);
 });
 
-it("fetches no package, and says that the service does not either", async () => {
+it("downloads no package, and says that the service does not either", async () => {
   const { stderr, exitCode } = await checkSource('#import "@preview/cetz:0.4.0"');
   // By the proxy that refuses all, not for want of a network.
   expect(stderr).toMatch(/failed to download package .*[Cc]onnection refused/);
-  expect(stderr).toContain("The service fetches no packages");
+  expect(stderr).toContain("The service downloads no packages");
   expect(exitCode).toBe(4);
 });
 
-it("finds a page that the document does not have, as the service does", async () => {
+it("fails for a page that the document does not have, as the service does", async () => {
   const { stderr, exitCode } = await checkSource("x", {}, ["--pages", "7-"]);
   expect(stderr).toContain("The document has none of the pages 7-.");
   expect(exitCode).toBe(4);
 });
 
-it("reports by the rules what the service would not take, with exit code 3", async () => {
+it("reports what the rules of the service would reject, with exit code 3", async () => {
   const { stderr, exitCode } = await checkSource("x", {}, ["--standards", "a-2b", "--pdf-version", "1.4"]);
   expect(stderr).toContain("version_conflicts_with_standard");
   expect(exitCode).toBe(3);
@@ -118,7 +118,7 @@ it("writes the document to the file of --output", async () => {
   expect(PNG.sync.read(await readFile(join(folder, "out/page.png"))).width).toBe(298);
 });
 
-it("says by which signal Typst was ended", async () => {
+it("names the signal that ended Typst", async () => {
   const folder = await makeTemporaryFolder("command-");
   const typst = await makeFakeTypst(`${VERSION_ANSWER}\nkill -9 $$`);
   await writeProject(folder, { "letter.typ": "x" });
@@ -127,7 +127,7 @@ it("says by which signal Typst was ended", async () => {
   expect(exitCode).toBe(4);
 });
 
-it("takes no other version of Typst", async () => {
+it("accepts no other version of Typst", async () => {
   const typst = await makeFakeTypst("echo typst 0.14.0");
   const { exitCode, stderr } = await checkSource("x", {}, ["--typst", typst.path]);
   expect(stderr).toContain('says "typst 0.14.0", not "typst 0.15.1"');

@@ -40,7 +40,7 @@ describe("init", () => {
     expect(all.stderr).toBe("3 of 3 documents rendered.\n");
   });
 
-  it("leaves a folder alone that has something in it", async () => {
+  it("leaves a folder alone that is not empty", async () => {
     const folder = await makeTemporaryFolder("command-");
     await writeProject(folder, { "post/mine.txt": "x" });
     const { exitCode, stderr } = await runCommand(folder, ["init", "post"]);
@@ -50,7 +50,7 @@ describe("init", () => {
 });
 
 describe("manifest", () => {
-  it("says what a document is made of: each part by its SHA-256, and the same text each time", async () => {
+  it("lists what a document is made of, each part with its SHA-256, in the same text each time", async () => {
     const folder = await makeTemporaryFolder("command-");
     await runCommand(folder, ["init", "post"]);
     await writeProject(folder, {
@@ -92,7 +92,7 @@ describe("manifest", () => {
     expect((await runCommand(folder, ["manifest", "post", ...options])).stdout).toBe(stdout);
   });
 
-  it("names a document or a folder that is not there", async () => {
+  it("names a document or folder that is missing", async () => {
     const folder = await makeTemporaryFolder("command-");
     await writeProject(folder, { "a.typ": "x" });
     const without = await runCommand(folder, ["manifest", "a.typ", "--document", "a.pdf"]);
@@ -128,7 +128,7 @@ describe("completion", () => {
     });
   }
 
-  it("offers in bash what begins with the word before the cursor", async () => {
+  it("offers in bash the words that begin like the one at the cursor", async () => {
     const { stdout: script } = await run("completion", "bash");
     // The function of the package bash-completion that the script calls, and the key that asks for completions.
     const keystroke = `
@@ -141,7 +141,7 @@ describe("completion", () => {
     expect(stdout).not.toContain("--format");
   });
 
-  it("knows the files where a path is wanted", async () => {
+  it("offers files where a path is expected", async () => {
     const folder = await makeTemporaryFolder("command-");
     await writeProject(folder, { "letters/a.typ": "", "letters/b.typ": "", ".hidden": "" });
     const complete = async (...words: string[]) => (await runCommand(folder, ["complete", "--", ...words])).stdout;
@@ -150,14 +150,14 @@ describe("completion", () => {
     expect(await complete("check", "x.typ", "--data", "letters/")).toMatch(/^letters\/a.typ\t\nletters\/b.typ\t\n:/);
   });
 
-  it("knows commands, options and values", async () => {
+  it("offers commands, options and values", async () => {
     expect((await run("complete", "--", "")).stdout).toContain("constraints\t");
     expect((await run("complete", "--", "render", "--pa")).stdout).toContain("--pages\t");
     expect((await run("complete", "--", "render", "--format", "")).stdout).toMatch(/^pdf\t\npng\t\nsvg\t\n/);
   });
 });
 
-it("shows its help and its version, and refuses what it does not know", async () => {
+it("shows its help and its version, and refuses unknown commands and options", async () => {
   const help = await run("--help");
   for (const name of ["render", "check", "init", "constraints", "vectors", "doctor", "completion"]) {
     expect(help.stdout).toMatch(new RegExp(`^  ${name} `, "m"));

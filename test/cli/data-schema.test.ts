@@ -43,7 +43,7 @@ describe.each([
   ["render", "sent"],
   ["check", "compiled"],
 ] as const)("%s", (command, done) => {
-  it.each(HALVES)("tells every mistake with its path and line, and nothing is sent (%s)", async (_which, mistakes) => {
+  it.each(HALVES)("reports every mistake with its path and line, and sends nothing (%s)", async (_which, mistakes) => {
     const { text, told } = dataWith(mistakes);
     const folder = await makeProject({ "d.json": text });
     const { exitCode, stderr } = await runCommand(folder, [command, "letter.typ", "--data", "d.json"], { env });
@@ -57,7 +57,7 @@ describe.each([
 });
 
 it.each(HALVES)(
-  "render --each tells the mistakes of all lines before the first is sent (%s)",
+  "render --each reports the mistakes of all lines before the first is sent (%s)",
   async (_which, mistakes) => {
     const lines = [dataWith([]).text, ...mistakes.map((mistake) => dataWith([mistake]).text)];
     const told = mistakes.map((mistake, index) => {
@@ -82,7 +82,7 @@ it.each(HALVES)(
 it.each([
   ["p.json", '[{"id": "a"},\n  {\n"id": 1}, {"id": 2}]', ["p.json:3:7: id: ", "p.json:3:18: id: "]],
   ["p.csv", 'id,x\n\na,"1\n2"\nbc,3\n', ["p.csv:5:1: id: "]],
-])("tells the mistakes in a row of %s by the line of the file", async (name, text, told) => {
+])("reports the mistakes in a row of %s by the line of the file", async (name, text, told) => {
   const schema = '{"properties": {"id": {"type": "string", "maxLength": 1}}}';
   const folder = await makeProject({ [name]: text, "data.schema.json": schema });
   const args = ["render", "letter.typ", "--each", name, "-o", "{#}.pdf"];
@@ -91,7 +91,7 @@ it.each([
   expect(requests).toEqual([]);
 });
 
-it("tells programs each mistake with path, pointer, line and column", async () => {
+it("reports each mistake to programs with path, pointer, line and column", async () => {
   const schema = '{"properties": {"items": {"items": {"properties": {"a/b": {"type": "string"}}}}}}';
   const folder = await makeProject({ "d.json": '{"items": [\n  {"a/b": 1}]}', "data.schema.json": schema });
   const { stdout } = await runCommand(folder, ["check", "letter.typ", "-d", "d.json", "--json"]);
@@ -102,14 +102,14 @@ it("tells programs each mistake with path, pointer, line and column", async () =
   });
 });
 
-it("names a schema that is wrong, with its own line", async () => {
+it("reports a mistake in the schema itself, with its line there", async () => {
   const folder = await makeProject({ "data.schema.json": '{\n  "type": "text"\n}' });
   const { exitCode, stderr } = await runCommand(folder, ["check", "letter.typ"]);
   expect(stderr).toMatch(/^data\.schema\.json:2:11: type: must be "array", .*\ndata\.schema\.json is not a schema/);
   expect(exitCode).toBe(2);
 });
 
-it("says so where a schema wants data and there is none", async () => {
+it("says so when a schema requires data and there is none", async () => {
   const folder = await makeProject({ "data.schema.json": '{"required": ["name"]}' });
   const { stderr } = await runCommand(folder, ["check", "letter.typ"]);
   expect(stderr).toContain('"name" is missing');
@@ -136,7 +136,7 @@ it("sends neither the schema nor the cases with a folder, but does send them whe
   ]);
 });
 
-it("ends a regular expression that would run for ever", async () => {
+it("stops a regular expression that would run forever", async () => {
   const read = await readSchema('{"pattern": "^(a+)+$"}');
   if (!("schema" in read)) throw new Error("no schema");
   const { schema } = read;
@@ -176,7 +176,7 @@ describe("schema", () => {
     }
   });
 
-  it("drafts one that all given data fits, with the members that all have as required", async () => {
+  it("drafts one that all of the given data fits, and requires the members that all of it has", async () => {
     const folder = await makeTemporaryFolder("command-");
     await writeProject(folder, {
       "a.json": '{"id": 1, "when": "2026-03-31", "lines": [{"price": 1}, {"price": 1.5, "note": null}]}',
@@ -215,7 +215,7 @@ describe("schema", () => {
 });
 
 describe("types", () => {
-  it("are TypeScript that the data of every example fits, and other data does not", async () => {
+  it("are TypeScript types that the data of every example matches and other data does not", async () => {
     const folder = await makeTemporaryFolder("types-");
     const files: Record<string, string> = {};
     for (const name of await exampleNames()) {

@@ -1,6 +1,6 @@
 /**
- * The doctor, against a real deployment with two backends and against deployments that are broken in one way or another: each
- * fault must be found by the check that is there for it.
+ * The doctor, against a real deployment with two backends and against deployments that are broken in different ways. Each fault must
+ * be found by the check that is meant to find it.
  */
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
@@ -34,9 +34,9 @@ import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { backendEnvironment, startTestService, type TestService } from "../support/test-service.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../support/tokens.ts";
 
-/** Bounds what hangs by design. */
+/** A short limit, for servers that hang on purpose. */
 const SHORT_MILLISECONDS = 800;
-/** Bounds nothing that a busy machine needs. */
+/** A limit longer than anything takes on a busy machine. */
 const LONG_MILLISECONDS = 60_000;
 
 let service: TestService;
@@ -77,8 +77,8 @@ async function examineTarget(
 }
 
 /**
- * What is not well, as `check: fault`, with the origin that was asked directly; without what is only slow, as it may be on the
- * machine of a test.
+ * The faults as `check: fault`, with the origin that was asked directly. Slowness is left out, because the machine of a test may be
+ * slow.
  */
 function faultsOf({ checks }: ExaminationReport): string[] {
   return checks
@@ -169,7 +169,7 @@ describe("a healthy deployment", () => {
     expect(run.stdout).not.toContain(API_TOKEN);
   });
 
-  it("is a table for people, coloured on a terminal only, and nothing at all with --quiet", async () => {
+  it("is a table for people, coloured only on a terminal, and prints nothing with --quiet", async () => {
     const folder = await makeTemporaryFolder("doctor-");
     const { stdout } = await runCommand(folder, ["doctor", "--url", service.edge.url.href]);
     expect(stdout).toMatch(/^http:.* at most 60 requests, one at a time, each at most 60 s\n/);
@@ -181,7 +181,7 @@ describe("a healthy deployment", () => {
     const { screen } = await runInTerminal(folder, ["doctor", dead], null);
     expect(screen).toContain("\u001b[31m✗");
     const quiet = await runCommand(folder, ["doctor", service.edge.url.href, "--quiet"]);
-    // On a busy machine renders may be slow, which is all that may be said.
+    // On a busy machine, renders may be slow. No other warning may be shown.
     const withoutLatency = quiet.stdout.replace(/^\nLatency\n(?:! .*\n {4}.*\n {4}.*\n)+/, "");
     expect([quiet.exitCode, withoutLatency, quiet.stderr]).toEqual([0, "", ""]);
   });
@@ -201,20 +201,20 @@ describe("reaching the host", () => {
     expect(resultOf(report, "tcp").advice).toContain("127.0.0.1 is not reachable from outside");
   });
 
-  it("tells a server that accepts and says nothing from one that closes at once", async () => {
+  it("distinguishes a server that accepts and stays silent from one that closes at once", async () => {
     const hanging = await examineTarget(targetOf(await startRawServer(() => {})), SHORT_MILLISECONDS);
     expect(faultsOf(hanging)).toEqual(["http: timed-out"]);
     const closing = await examineTarget(targetOf(await startRawServer((socket) => socket.destroy())));
     expect(faultsOf(closing)).toEqual(["http: connection-failed"]);
   });
 
-  it("names another protocol than HTTP", async () => {
+  it("names a protocol other than HTTP", async () => {
     const url = await startRawServer((socket) => socket.end("SSH-2.0-OpenSSH_10.0\r\n"));
     const report = await examineTarget(targetOf(url));
     expect(faultsOf(report)).toEqual(["http: not-http"]);
   });
 
-  it("ends an answer that does not end", async () => {
+  it("stops reading an answer that does not end", async () => {
     const url = await startHttpServer((_request, response) => {
       response.writeHead(200, { "Content-Type": "application/json" });
       const more = () => {
@@ -227,7 +227,7 @@ describe("reaching the host", () => {
     expect(faultsOf(report)).toEqual(["http: endless"]);
   });
 
-  it("ends an answer that trickles", async () => {
+  it("stops reading an answer that trickles", async () => {
     const url = await startHttpServer((_request, response) => {
       response.writeHead(200, { "Content-Type": "application/json" });
       const timer = setInterval(() => response.write(" "), 20);
@@ -249,10 +249,10 @@ describe("reaching the host", () => {
   });
 
   it("ends as soon as it is interrupted", async () => {
-    const url = await startRawServer(() => {});
     const interruption = new AbortController();
+    // While it waits for the answer to its first request.
+    const url = await startRawServer((socket) => socket.once("data", () => interruption.abort()));
     const examining = examine(targetOf(url), { requestMilliseconds: LONG_MILLISECONDS, signal: interruption.signal });
-    setTimeout(() => interruption.abort(), 50);
     await expect(examining).rejects.toThrow(/abort/i);
   });
 });
@@ -260,7 +260,7 @@ describe("reaching the host", () => {
 describe("TLS", () => {
   const [VALID, NAMES] = [{ fromDays: -30, toDays: 60 }, ["localhost"]];
 
-  /** A proxy with this certificate; trusted as an operator would by NODE_EXTRA_CA_CERTS, or not. */
+  /** A proxy with this certificate, trusted or not: an operator would trust it by NODE_EXTRA_CA_CERTS. */
   async function startTls(certificate: ReturnType<typeof makeCertificate>, isTrusted: boolean): Promise<URL> {
     const own = getCACertificates("default");
     if (isTrusted) setDefaultCACertificates([...own, certificate.cert]);
@@ -279,11 +279,11 @@ describe("TLS", () => {
     const url = await startTls(makeCertificate(dates, names, issuer), isTrusted);
     const report = await examineTarget(targetOf(url));
     expect(faultsOf(report)).toEqual([`tls: ${fault}`]);
-    // The token goes nowhere.
+    // The token is not sent.
     expect(report.requests).toBe(0);
   });
 
-  it("warns before a certificate ends, and goes on", async () => {
+  it("warns before a certificate expires, and goes on", async () => {
     const url = await startTls(makeCertificate({ fromDays: -85, toDays: 5 }, NAMES), true);
     const report = await examineTarget(targetOf(url, { token: "wrong-one" }));
     expect(faultsOf(report)).toEqual(["tls: ends-soon", "token: rejected"]);
@@ -291,14 +291,14 @@ describe("TLS", () => {
   });
 
   it("is expected unless the service is on this machine, and also checked for origins", async () => {
-    // Another name of this machine that does not look like one.
+    // A name of this machine that the doctor does not recognise as such.
     const url = new URL(service.edge.url.href.replace("127.0.0.1", "0.0.0.0"));
     const origins = [{ name: "a", url: await startTls(makeCertificate(VALID, NAMES), false) }];
     const report = await examineTarget(targetOf(url, { origins, token: "wrong-one" }));
     expect(faultsOf(report)).toEqual(["tls: unencrypted", "token: rejected", "origin-health at a: tls-failed"]);
   });
 
-  it("tells a port without TLS from one that hangs", async () => {
+  it("distinguishes a port without TLS from one that hangs", async () => {
     const plain = new URL(service.edge.url.href.replace("http:", "https:"));
     expect(faultsOf(await examineTarget(targetOf(plain)))).toEqual(["tls: no-tls"]);
     const silent = await startRawServer(() => {});
@@ -363,7 +363,7 @@ describe("something else at the URL", () => {
 });
 
 describe("tokens", () => {
-  it("that are rejected are reported, and what needs none is still checked", async () => {
+  it("that are rejected are reported, and the checks that need none still run", async () => {
     const report = await examineTarget(targetOf(service.edge.url, { token: "wrong-one" }));
     expect(faultsOf(report)).toEqual(["token: rejected"]);
     expect(resultOf(report, "error-codes").status).toBe("ok");
@@ -375,7 +375,7 @@ describe("tokens", () => {
     const run = await runCommand(folder, ["doctor", service.edge.url.href.replace("127.0.0.1", "localhost")], {
       env: { SERVICE_API_TOKEN: "" },
     });
-    // On this machine the token of the checkout is taken, if it has one: it is another one.
+    // On this machine, the token of the checkout is used if there is one, and it is a different one.
     expect(run.stdout).toMatch(/✗ the token is accepted +(?:no token|403 forbidden)/);
     expect(run.exitCode).toBe(1);
   });
@@ -390,7 +390,7 @@ describe("tokens", () => {
     expect(faultsOf(report)).toContain("capabilities: no-origin");
   });
 
-  it("that nobody has to send are reported", async () => {
+  it("that callers need not send are reported", async () => {
     const proxy = await startTamperingProxy(service.edge.url, (answer) => {
       if (answer.path === "/v1/constraints") Object.assign(answer, { status: 200, body: Buffer.from("{}") });
       answer.headers["content-type"] = "application/json";
@@ -429,7 +429,7 @@ function changeJson(answer: PassingAnswer, change: (document: Record<string, unk
 }
 
 describe("what is published", () => {
-  it("of a service that is unavailable for a single request is found", async () => {
+  it("by a service that is unavailable for a single request is found", async () => {
     const proxy = await startTamperingProxy(service.edge.url, (answer) => {
       if (answer.path !== "/capabilities.json" && answer.path !== "/v1/render") return;
       if (answer.path === "/v1/render" && answer.status !== 422) return;
@@ -449,7 +449,7 @@ describe("what is published", () => {
     expect(faults).toContain("compile-error: unavailable");
   });
 
-  it("of an older version is found: limits, versions, vectors and documents", async () => {
+  it("by an older version is found: limits, versions, vectors and documents", async () => {
     const proxy = await startTamperingProxy(service.edge.url, (answer) => {
       if (answer.path === "/v1/constraints" && answer.status === 200) {
         changeJson(answer, ({ limits, conformance_vectors, output_rules, ...rest }) => ({
@@ -491,7 +491,7 @@ describe("what is published", () => {
           limits: { ...Object(limits), max_template_source_bytes: 100_000, max_inline_file_bytes: undefined },
         }));
       }
-      // A stand-in that renders whatever comes.
+      // A stand-in that renders every request.
       if (answer.path === "/v1/render" && answer.status === 400) {
         Object.assign(answer, { status: 200, headers: { "content-type": "application/pdf" } });
       }
@@ -639,7 +639,7 @@ describe("a proxy that changes answers", () => {
     expect(resultOf(report, "latency").seen).toBe("needs render-pdf");
   });
 
-  it("that makes another document of the constraints is found at once", async () => {
+  it("that turns the constraints into another document is found at once", async () => {
     const proxy = await startTamperingProxy(service.edge.url, (answer) => {
       if (answer.path === "/v1/constraints" && answer.status === 200) answer.body = Buffer.from("{}");
     });
@@ -665,7 +665,7 @@ describe("a proxy that changes answers", () => {
     expect(faultsOf(await examineTarget(targetOf(edge.url)))).toEqual(["render-large: behind-limit"]);
   });
 
-  it("that holds requests back until their body is there is a warning", async () => {
+  it("that holds requests back until their body is complete is a warning", async () => {
     const proxy = await startTamperingProxy(service.edge.url, () => {}, { isBuffering: true });
     const report = await examineTarget(targetOf(proxy.url), 2000);
     expect(faultsOf(report)).toContain("over-declared: waits-for-body");
@@ -701,7 +701,7 @@ describe("origins", () => {
     expect(report.checks.filter(({ origin, status }) => origin === "dead" && status === "skipped")).toHaveLength(7);
   });
 
-  it("with other limits are named by the edge's metrics alone", async () => {
+  it("with other limits are named even by the edge's metrics alone", async () => {
     const edge = await startEdge(
       {
         SERVICE_API_TOKENS: API_TOKEN,
@@ -714,7 +714,7 @@ describe("origins", () => {
     expect(faultsOf(await examineTarget(targetOf(edge.url)))).toEqual(["limits-agree: differ"]);
   });
 
-  it("that reject the edge's token are told from those that are down", async () => {
+  it("that reject the edge's token are distinguished from those that are down", async () => {
     const edge = await startEdge(
       {
         SERVICE_API_TOKENS: API_TOKEN,
@@ -737,7 +737,7 @@ describe("origins", () => {
   it.each([
     ["all of which are down", "all-down", () => new URL(deadUrl)],
     ["one of which is an edge", "is-edge", () => service.edge.url],
-  ])("%s are a cause of their own, and the only one", async (_name, fault, originUrl) => {
+  ])("%s are reported as such, and as the only fault", async (_name, fault, originUrl) => {
     const edge = await startEdge(
       { SERVICE_API_TOKENS: API_TOKEN, SERVICE_BACKEND_TOKEN: BACKEND_TOKEN, SERVICE_BACKEND_URLS: originUrl().origin },
       0,
@@ -750,7 +750,7 @@ describe("origins", () => {
     ]);
   });
 
-  it("are seen if metrics need a separate token and the right one is given", async () => {
+  it("are checked if the metrics need a separate token and the right one is given", async () => {
     const proxy = await startTamperingProxy(mixed.edge.url, (answer) => {
       const isRight = answer.requestHeaders.authorization === "Bearer of-metrics";
       if (answer.path === "/metrics" && !isRight) answer.status = 403;
@@ -764,7 +764,7 @@ describe("origins", () => {
     expect(await statusWith("")).toMatchObject({ status: "skipped" });
   });
 
-  it("that are not backends are told from an edge and from a backend with another token", async () => {
+  it("that are not backends are distinguished from an edge and from a backend with another token", async () => {
     const page = await startHttpServer((_request, response) => {
       response.writeHead(200, { "Content-Type": "text/html" }).end("<h1>Welcome to nginx!</h1>");
     });
@@ -787,7 +787,7 @@ describe("origins", () => {
     expect(faults).toContain("origin-token at good: rejected");
   });
 
-  it("that render where the edge does not are named, and those that have no tokens", async () => {
+  it("that render although the edge does not are named, and so are those that have no tokens", async () => {
     const open = await startTamperingProxy(service.backend.url, (answer) => {
       if (answer.status === 403) Object.assign(answer, { status: 200 });
     });
@@ -827,7 +827,7 @@ describe("origins", () => {
     ]);
   });
 
-  it("are read from metrics: versions, sandboxes and queues", async () => {
+  it("are judged by their metrics: versions, sandboxes and queues", async () => {
     let scrapes = 0;
     const proxy = await startTamperingProxy(service.edge.url, (answer) => {
       if (answer.path !== "/metrics") return;
@@ -870,7 +870,7 @@ describe("the command", () => {
     expect(run.stderr).not.toContain("secret");
   });
 
-  it("exits with 1 for a failure, whose cause and advice are a line each", async () => {
+  it("exits with 1 for a failure, and prints its cause and advice on a line each", async () => {
     const folder = await makeTemporaryFolder("doctor-");
     const url = `http://127.0.0.1:${await takeFreePort()}`;
     const { exitCode, stdout } = await runCommand(folder, ["doctor", url, "--quiet"]);
@@ -887,7 +887,7 @@ describe("the command", () => {
 });
 
 describe("the list of checks", () => {
-  it("has an id for each, needs only earlier ones, and says for each fault what it is in one line", () => {
+  it("has an id for each, depends only on earlier ones, and describes each fault in one line", () => {
     const ids = CHECK_GROUPS.flatMap(({ checks }) => checks.map(({ id }) => id));
     expect(new Set(ids).size).toBe(ids.length);
     for (const { id, needs, faults, title } of CHECK_GROUPS.flatMap(({ checks }) => checks)) {
@@ -900,7 +900,7 @@ describe("the list of checks", () => {
     }
   });
 
-  it("has no fault that no test of this file finds, except those that cannot be provoked here", () => {
+  it("has only faults that a test of this file finds, except those that cannot be provoked here", () => {
     const notHadHere = [
       // A network and a resolver that are broken.
       ...["dns: no-resolver", "tcp: silent", "tcp: unreachable", "tcp: some-addresses"],
@@ -923,7 +923,7 @@ describe("the list of checks", () => {
     expect(Object.keys(ANSWER_FAULTS).filter((fault) => !ends.has(fault))).toEqual([]);
   });
 
-  it("is described: the options, and an example in JSON that has the shape of a report", async () => {
+  it("is documented with its options, and with an example in JSON that has the shape of a report", async () => {
     const page = await readFile(new URL("../../docs/doctor.md", import.meta.url), "utf8");
     const { stdout } = await runCommand(await makeTemporaryFolder("doctor-"), ["doctor", "--help"]);
     const options = [...stdout.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, option = ""]) => option);

@@ -36,7 +36,7 @@ const withWrongTotal = async (folder: string) => {
   await writeFile(path, text.replace('"ram:DuePayableAmount", amount(sums.gross)', '"ram:DuePayableAmount", "1.00"'));
 };
 
-it("writes a finished e-invoice, as PDF/A-3 without being asked", async () => {
+it("writes a finished e-invoice, which is PDF/A-3 by default", async () => {
   const { folder, exitCode, stderr } = await render(["--e-invoice", "factur-x", "--profile", "en16931", "-o", "a.pdf"]);
   // Nothing else: the attachment's name is no file that the template reads.
   expect([exitCode, stderr]).toEqual([0, expect.stringMatching(/^a\.pdf: [0-9.]+ KiB\n$/)]);
@@ -45,7 +45,7 @@ it("writes a finished e-invoice, as PDF/A-3 without being asked", async () => {
   expect(pdf.toString("latin1")).toContain("<fx:ConformanceLevel>EN 16931</fx:ConformanceLevel>");
 });
 
-it("writes no invalid one, and says which rule is broken where", async () => {
+it("writes no invalid invoice, and says which rule is broken where", async () => {
   const { folder, exitCode, stderr } = await render(["--e-invoice", "factur-x", "-o", "a.pdf"], withWrongTotal);
   expect(exitCode).toBe(4);
   expect(stderr).toMatch(
@@ -54,7 +54,7 @@ it("writes no invalid one, and says which rule is broken where", async () => {
   await expect(access(join(folder, "a.pdf"))).rejects.toThrow("ENOENT");
 });
 
-it("has the findings in JSON", async () => {
+it("reports the findings in JSON", async () => {
   const { stdout } = await render(["--e-invoice", "factur-x", "--json", "-o", "a.pdf"], withWrongTotal);
   expect(JSON.parse(stdout)).toMatchObject({
     outcome: "failed",
@@ -63,7 +63,7 @@ it("has the findings in JSON", async () => {
   });
 });
 
-it("has the warnings of a finished one in JSON, and nothing beside it", async () => {
+it("reports the warnings of a finished invoice in JSON, and writes nothing to standard error", async () => {
   const { stdout, stderr } = await render(["--e-invoice", "factur-x", "--json", "-o", "a.pdf"], async (folder) => {
     const path = join(folder, "lib/cii.typ");
     const text = await readFile(path, "utf8");
@@ -106,7 +106,7 @@ it.each([
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining(words)]);
 });
 
-it("says which package to install where there is none", async () => {
+it("names the package to install if it is missing", async () => {
   const { exitCode, stderr } = await render(["--e-invoice", "factur-x"], async () => {}, PROGRAM);
   expect([exitCode, stderr]).toEqual([
     2,

@@ -90,7 +90,7 @@ describe("--each refuses in one sentence, and nothing is sent,", () => {
       "one JSON object",
       "p.json",
       '{\n "a": 1\n}',
-      /^p\.json is a single JSON object, which makes one document: pass it by --data\./,
+      /^p\.json is a single JSON object, which makes one document: pass it with --data\./,
     ],
     ["text", "p.txt", "hello\nworld", /^p\.txt is not a list of data\. --each takes JSON Lines, a JSON array, or CSV/],
     ["another encoding", "p.csv", Buffer.from([0x6e, 0x2c, 0xe4, 0x0a]), /^p\.csv is not UTF-8: save it as UTF-8\./],
@@ -101,8 +101,8 @@ describe("--each refuses in one sentence, and nothing is sent,", () => {
       /^p\.csv begins with the byte order mark of UTF-16/,
     ],
     ["an array with a mistake", "p.json", '[{"a": 1},\n {"b" 2}]', /^p\.json:2:7 is not JSON\./],
-    ["a row with too few columns", "p.csv", "a,b\n1,2\n3\n", /^p\.csv:3: the row has 1 value, and the header row/],
-    ["a row with too many columns", "p.csv", "a,b\n1,2,3\n", /^p\.csv:2: the row has 3 values, and the header row/],
+    ["a row with too few columns", "p.csv", "a,b\n1,2\n3\n", /^p\.csv:3: the row has 1 value, but the header row/],
+    ["a row with too many columns", "p.csv", "a,b\n1,2,3\n", /^p\.csv:2: the row has 3 values, but the header row/],
     ["a quote that is not closed", "p.csv", 'a,b\n1,"2\n', /^p\.csv: a value begins with a quote/],
     ["a quote in a value", "p.csv", 'a,b\n1,"2" x\n', /^p\.csv:2: a value that contains a quote/],
     ["two columns of one name", "p.csv", "a,a\n1,2\n", /^p\.csv:1: two columns have the name "a"\./],
@@ -124,7 +124,7 @@ describe("--each refuses in one sentence, and nothing is sent,", () => {
 });
 
 describe("a file name", () => {
-  it("has the number of the row, with zeros", async () => {
+  it("has the number of the row, with leading zeros", async () => {
     const { stderr, folder } = await renderEach("p.csv", "id\na\nb\n", { output: "{#:03}-{id}.pdf" });
     expect(stderr).toContain("2 of 2");
     expect(await readFile(join(folder, "002-b.pdf"), "utf8")).toBe("%PDF-");
@@ -143,7 +143,7 @@ describe("a file name", () => {
     expect(exitCode).toBe(2);
   });
 
-  it("that one row lacks is named by its row and line", async () => {
+  it("that one row does not provide is reported with the row and its line", async () => {
     const csv = await renderEach("p.csv", 'name,x\nAda,1\n"",2\n', { output: "{name}.pdf" });
     expect(csv.stderr).toContain("p.csv, row 2 (line 3): {name} is empty");
     const array = await renderEach("p.json", '[{"name": "a"}, {"nam": "b"}]', { output: "{name}.pdf" });
@@ -154,21 +154,21 @@ describe("a file name", () => {
 describe("--line", () => {
   const rows = '{"name":"Ada"}\nno JSON\n{"name":"Ben"}\n';
 
-  it("makes one document, whatever is wrong with the other rows, under any name", async () => {
+  it("makes one document under any name, whatever is wrong with the other rows", async () => {
     const { stderr, folder, data } = await renderEach("p.jsonl", rows, { output: "ben.pdf", args: ["--line", "3"] });
     expect(stderr).toBe("1 of 1 documents rendered.\n");
     expect(data).toEqual([{ name: "Ben" }]);
     expect(await readFile(join(folder, "ben.pdf"), "utf8")).toBe("%PDF-");
   });
 
-  it("of a row that is wrong says what is", async () => {
+  it("for a wrong row says what is wrong", async () => {
     const { stderr, exitCode } = await renderEach("p.jsonl", rows, { output: "{name}.pdf", args: ["--line", "2"] });
     expect(stderr).toBe("Nothing was sent:\np.jsonl:2: the line is not JSON\n");
     expect(exitCode).toBe(2);
   });
 });
 
-describe("what fails", () => {
+describe("a document that fails", () => {
   const failing = (numbers: readonly number[], name = "p.csv", output = "{id}.pdf") => {
     let isFixed = false;
     const answer: Options["answer"] = (response, count) => {
@@ -180,11 +180,11 @@ describe("what fails", () => {
     return { run: renderEach(name, content, { answer, output }), fix: () => (isFixed = true) };
   };
 
-  it("is written as JSON Lines that --each takes again, and that is not sent with a folder", async () => {
+  it("is written as JSON Lines that --each accepts again, in a file that is not sent with a folder", async () => {
     const { run, fix } = failing([2, 4]);
     const { folder, stderr, exitCode, run: again, service } = await run;
     expect(stderr).toContain("row 2 (line 3), b.pdf: template_compile_failed: No.");
-    expect(stderr).toContain("The data of what failed is in p.failed.jsonl: --each takes it again.");
+    expect(stderr).toContain("The data of the failed documents is in p.failed.jsonl, which --each can read.");
     expect(stderr).toContain("To see the error: document-rendering check a.typ --each p.csv --line 2");
     expect(exitCode).toBe(8);
     expect(await readFile(join(folder, "p.failed.jsonl"), "utf8")).toBe('{"id":"b"}\n{"id":"d"}\n');
@@ -194,7 +194,7 @@ describe("what fails", () => {
     expect(Object.keys(service.bodies.at(-1)?.files ?? {})).toEqual(["p.csv"]);
   });
 
-  it("keeps its number where file names have it", async () => {
+  it("keeps its number if file names contain it", async () => {
     const { run, fix } = failing([2, 4], "p.jsonl", "{#}.pdf");
     const { folder, run: again } = await run;
     expect(await readFile(join(folder, "p.failed.jsonl"), "utf8")).toBe('\n{"id":"b"}\n\n{"id":"d"}\n');
@@ -203,7 +203,7 @@ describe("what fails", () => {
     for (const number of [1, 2, 3, 4]) expect(await readFile(join(folder, `${number}.pdf`), "utf8")).toBe("%PDF-");
   });
 
-  it("leaves a file of the user's own alone", async () => {
+  it("does not overwrite the user's own file", async () => {
     const { run } = failing([2], "p.jsonl");
     const { folder, run: again } = await run;
     await writeProject(folder, { "p.failed.jsonl": "mine" });
@@ -211,7 +211,7 @@ describe("what fails", () => {
     expect(await readFile(join(folder, "p.failed.jsonl"), "utf8")).toBe("mine");
   });
 
-  it("by 503 is tried once more at the end", async () => {
+  it("with 503 is tried once more at the end", async () => {
     let renders = 0;
     const { stderr, exitCode, data } = await renderEach("p.jsonl", '{"id":1}\n{"id":2}\n{"id":3}\n', {
       output: "{id}.pdf",
@@ -223,7 +223,7 @@ describe("what fails", () => {
     expect(exitCode).toBe(0);
   });
 
-  it("by 503 is not tried a third time, and a service that answers nothing else is left alone after ten", async () => {
+  it("with 503 is not tried a third time, and the run stops after ten documents if the service answers nothing else", async () => {
     const rows = Array.from({ length: 40 }, (_, id) => JSON.stringify({ id })).join("\n");
     const { stderr, exitCode, data } = await renderEach("p.jsonl", rows, {
       output: "{id}.pdf",
@@ -234,7 +234,7 @@ describe("what fails", () => {
     expect(exitCode).toBe(6);
   });
 
-  it("because of --timeout is one failure, and the others are made", async () => {
+  it("because of --timeout is one failure, and the other documents are made", async () => {
     const { stderr, exitCode } = await renderEach("p.jsonl", '{"id":1}\n{"id":2}\n', {
       output: "{id}.pdf",
       args: ["--timeout", "3"],
@@ -248,7 +248,7 @@ describe("what fails", () => {
   });
 });
 
-it("shows the rate and the time that is left in a terminal", async () => {
+it("shows the rate and the remaining time in a terminal", async () => {
   const service = await startScriptedService(sendPdf);
   const folder = await makeTemporaryFolder("command-");
   await writeProject(folder, {
@@ -276,7 +276,7 @@ describe("check --each", () => {
     return runCommand(folder, ["check", "a.typ", ...args]);
   }
 
-  it("shows why a line fails, in Typst's words and with the name that was meant", async () => {
+  it("shows why a line fails, with Typst's message and the name that was meant", async () => {
     const { stderr, exitCode } = await check("--each", "all.jsonl", "--line", "37");
     expect(stderr).toContain('all.jsonl, line 37:\nerror: dictionary does not contain key "name"');
     expect(stderr).toContain("a.typ:2:6");
@@ -295,7 +295,7 @@ describe("check --each", () => {
     expect(bad.stderr).toContain("0 of 2 documents compile.");
   });
 
-  it("has the name that was meant in JSON too", async () => {
+  it("reports the name that was meant in JSON too", async () => {
     const { stdout } = await check("--each", "all.jsonl", "--line", "37", "--json");
     expect(JSON.parse(stdout.split("\n", 1)[0] ?? "")).toMatchObject({
       outcome: "not-compiled",
@@ -304,7 +304,7 @@ describe("check --each", () => {
     });
   });
 
-  it("says which lines there are for one that there is not", async () => {
+  it("says which lines exist if the chosen one does not", async () => {
     const { stderr, exitCode } = await check("--each", "p.jsonl", "--line", "5");
     expect(stderr).toBe("--line 5: there is no data for it, only from 1 to 4.\n");
     expect(exitCode).toBe(2);

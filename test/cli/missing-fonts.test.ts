@@ -49,11 +49,11 @@ async function inProject(files: Files, args: readonly string[], options: Command
 
 const LACKING = { "a.typ": '#set text(font: "Libertine")\nGrüße an 山田' };
 const FAMILY_WARNING =
-  'The service has no font family "Libertine", and the request brings none: Typst takes another font.';
+  'The service has no font family "Libertine", and the request brings none: Typst uses another font.';
 const CHARACTERS_WARNING = `No font of the service or of the request has 山 (U+5C71), 田 (U+7530): ${BOXES}`;
 
 describe("render", () => {
-  it("warns of what neither the service nor the project has, beside the document", async () => {
+  it("writes the document, and warns of what neither the service nor the project has", async () => {
     const { folder, stderr, exitCode } = await inProject(LACKING, ["render", "a.typ"]);
     expect(stderr).toContain(`warning: ${FAMILY_WARNING}\nwarning: ${CHARACTERS_WARNING}\n`);
     expect(exitCode).toBe(0);
@@ -67,14 +67,14 @@ describe("render", () => {
     expect((await readdir(folder)).filter((name) => !name.startsWith("."))).toEqual(["a.typ"]);
   });
 
-  it("says it to programs", async () => {
+  it("reports it to programs", async () => {
     const rendered = await inProject(LACKING, ["render", "a.typ", "--json"]);
     expect(JSON.parse(rendered.stdout)).toMatchObject({ warnings: [FAMILY_WARNING, CHARACTERS_WARNING] });
     const refused = await inProject(LACKING, ["render", "a.typ", "--json", "--strict"]);
     expect(JSON.parse(refused.stdout)).toMatchObject({ outcome: "failed", exitCode: 4 });
   });
 
-  it("says nothing where the service or the project has all of it", async () => {
+  it("is silent if the service or the project has all of it", async () => {
     const files = {
       "a.typ": `#set text(font: ("${LIBERATION_FAMILY}", "Of The Project"))\nΩ “quoted” é`,
       "fonts/own.ttf": await liberation("Regular"),
@@ -97,7 +97,7 @@ describe("render", () => {
     expect(lenient.exitCode).toBe(0);
   });
 
-  it("renders in silence for a service that does not say what it has, and not at all with --strict", async () => {
+  it("renders without warnings if the service does not say what it has, and not at all with --strict", async () => {
     const silent = await startSaying((response) => response.writeHead(404).end());
     const env = { SERVICE_URL: silent };
     expect((await inProject(LACKING, ["render", "a.typ"], { env })).stderr).toMatch(/^a\.pdf: /);
@@ -106,13 +106,13 @@ describe("render", () => {
     expect(strict.exitCode).toBe(7);
   });
 
-  it("names families alone for a service whose version says nothing of characters", async () => {
+  it("names only families if the service's version does not report characters", async () => {
     const older = await startSaying((response) => response.end(JSON.stringify(capabilitiesOf("0.15.1", FONTS, []))));
     const { stderr } = await inProject(LACKING, ["render", "a.typ"], { env: { SERVICE_URL: older } });
     expect(stderr).toContain(`warning: ${FAMILY_WARNING}\na.pdf: `);
   });
 
-  it("reads no more of an answer than a document can have", async () => {
+  it("reads no more of an answer than the largest valid document has", async () => {
     const body = JSON.stringify(capabilitiesOf("0.15.1", [], []));
     for (const [size, isRead] of [
       [MAX_CAPABILITIES_BYTES, true],
@@ -124,7 +124,7 @@ describe("render", () => {
     }
   });
 
-  it("asks a service that has answered before by its entity tag alone", async () => {
+  it("only revalidates by entity tag what a service has answered before", async () => {
     const asked: (string | undefined)[] = [];
     const origin = await startSaying((response, etag) => {
       asked.push(etag);
@@ -139,7 +139,7 @@ describe("render", () => {
 });
 
 describe("check", () => {
-  it("warns of characters that no font has, with the line in which the first one is shown", async () => {
+  it("warns of characters that no font has, with the line of the first one", async () => {
     const files = { "a.typ": "= Title\n\n#data.name #emoji.rocket" };
     const args = ["check", "a.typ", "--data", "d.json"];
     const { stderr, exitCode } = await inProject({ ...files, "d.json": '{"name": "\\u5c71"}' }, args);
@@ -159,12 +159,12 @@ describe("check", () => {
     expect((await inProject({ "a.typ": "é “x”" }, ["check", "a.typ", "--strict"])).exitCode).toBe(0);
   });
 
-  it("says what the service has and this machine has not, which no --strict counts", async () => {
+  it("notes what the service has and this machine lacks, and --strict does not count that", async () => {
     const files = { "a.typ": '#set text(font: "Of The Service")\n語' };
     const { stderr, exitCode } = await inProject(files, ["check", "a.typ", "--strict"]);
     expect(stderr).toContain(
-      `note: The service has the font family "of the service", this machine has not: name a folder with --font-path.
-note: The service has a font with 語 (U+8A9E), first in a.typ:2, this machine has not: name a folder with --font-path.
+      `note: The service has the font family "of the service", but this machine does not: name a folder with --font-path.
+note: The service has a font with 語 (U+8A9E), first in a.typ:2, but this machine does not: name a folder with --font-path.
 `,
     );
     expect(exitCode).toBe(0);
@@ -173,10 +173,10 @@ note: The service has a font with 語 (U+8A9E), first in a.typ:2, this machine h
     expect((await inProject(files, ["render", "a.typ", "--strict"])).exitCode).toBe(0);
   });
 
-  it("tells a package that only this machine lacks from one that nobody has", async () => {
+  it("distinguishes a package that only this machine lacks from one that the service lacks too", async () => {
     const there = await inProject({ "a.typ": '#import "@local/chart:1.0.0": chart\n#chart' }, ["check", "a.typ"]);
     expect(there.stderr).toContain(
-      "note: The service has @local/chart:1.0.0, this machine has not: name a folder with --package-path.",
+      "note: The service has @local/chart:1.0.0, but this machine does not: name a folder with --package-path.",
     );
     expect(there.exitCode).toBe(4);
     const nowhere = await inProject({ "a.typ": '#import "@local/chart:2.0.0"' }, ["check", "a.typ"]);
@@ -195,9 +195,9 @@ note: The service has a font with 語 (U+8A9E), first in a.typ:2, this machine h
     expect(strict.exitCode).toBe(4);
   });
 
-  it("goes by this machine alone while the service cannot be reached", async () => {
+  it("judges by this machine alone while the service cannot be reached", async () => {
     const { stderr, exitCode } = await inProject(LACKING, ["check", "a.typ"], { env: { SERVICE_URL: NOWHERE } });
-    expect(stderr).toContain('warning: This machine has no font family "libertine": Typst takes another font.');
+    expect(stderr).toContain('warning: This machine has no font family "libertine": Typst uses another font.');
     expect(stderr).toContain("warning: No font of this machine has 山 (U+5C71), 田 (U+7530), first in a.typ:2:");
     expect(exitCode).toBe(0);
   });

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { transform } from "esbuild";
 import { execa } from "execa";
 import { describe, expect, it } from "vitest";
-import { commandEnvironment, writeProject } from "../support/command-line.ts";
+import { commandEnvironment, PROGRAM, writeProject } from "../support/command-line.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
@@ -13,7 +13,7 @@ const MAX_PACKAGE_BYTES = 400_000;
 /** npm would keep compiled code in the temporary folder. */
 const NO_COMPILE_CACHE = { NODE_DISABLE_COMPILE_CACHE: "1" };
 
-it("installs without dependencies and runs: an error has its line, and its files are its own", async () => {
+it("installs without dependencies and runs, reports an error with its line, and contains all files that it needs", async () => {
   const folder = await makeTemporaryFolder("packed-");
   const npm = (cwd: string, ...args: string[]) =>
     execa("npm", args, {
@@ -26,8 +26,7 @@ it("installs without dependencies and runs: an error has its line, and its files
       },
       extendEnv: false,
     });
-  await execa(process.execPath, [join(PROJECT, "scripts/build-cli.ts"), join(folder, "built")], { cwd: PROJECT });
-  await npm(folder, "pack", join(folder, "built"), "--pack-destination", folder);
+  await npm(folder, "pack", dirname(PROGRAM), "--pack-destination", folder);
   const [archive = ""] = (await readdir(folder)).filter((name) => name.endsWith(".tgz"));
   await writeProject(folder, { "fresh/package.json": '{"private": true}', "fresh/a.typ": `${"\n".repeat(11)}#oops` });
   const fresh = join(folder, "fresh");
@@ -53,10 +52,8 @@ it("installs without dependencies and runs: an error has its line, and its files
 
 describe("on a Node that is too old", () => {
   it("says so in one sentence", async () => {
-    const folder = await makeTemporaryFolder("packed-");
-    await execa(process.execPath, [join(PROJECT, "scripts/build-cli.ts"), join(folder, "built")], { cwd: PROJECT });
     const old = 'data:text/javascript,Object.defineProperty(process.versions, "node", { value: "20.19.0" });';
-    for (const entry of [join(folder, "built/main.js"), join(PROJECT, "cli/start.mjs")]) {
+    for (const entry of [PROGRAM, join(PROJECT, "cli/start.mjs")]) {
       const run = await execa(process.execPath, ["--import", old, entry, "--version"], { reject: false });
       expect(run.stderr).toBe(
         "document-rendering needs Node 22.12 or newer, and this is Node 20.19.0: install a newer one from https://nodejs.org.",
@@ -66,7 +63,7 @@ describe("on a Node that is too old", () => {
     }
   });
 
-  it("loads nothing first that an old Node cannot read", async () => {
+  it("loads nothing that an old Node cannot parse before it checks the version", async () => {
     const text = await readFile(join(PROJECT, "cli/start.mjs"), "utf8");
     expect(text).not.toMatch(/^import /m);
     // The syntax of Node 14 is written as it is.

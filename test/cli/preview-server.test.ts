@@ -26,7 +26,7 @@ function statusOf(url: string, options: { method?: string; path?: string; header
 
 const stateOf = async ({ url }: PreviewServer) => (await fetch(`${url}state`)).json();
 
-it("answers at the loopback address alone, with a path that begins with 32 random bytes", async () => {
+it("answers only at the loopback address, under a path that begins with 32 random bytes", async () => {
   const urls = (await Promise.all([startServer(), startServer()])).map(({ url }) => url);
   for (const url of urls) expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/[\w-]{43}\/$/);
   expect(new URL(urls[0] ?? "").pathname).not.toBe(new URL(urls[1] ?? "").pathname);
@@ -49,7 +49,7 @@ it.each(["", "preview.css", "preview.js", "state", "events", "pages/1/1.svg"])(
   },
 );
 
-it("answers nothing under another host name, with another token, another method or another path", async () => {
+it("refuses another host name, another token, another method and another path", async () => {
   const { url } = await startServer();
   const { pathname, port } = new URL(url);
   expect(await statusOf(url)).toBe(200);
@@ -76,7 +76,7 @@ it("answers nothing under another host name, with another token, another method 
   }
 });
 
-it("shows the last pages as old while the document does not compile", async () => {
+it("shows the previous pages as old while the document does not compile", async () => {
   const server = await startServer();
   expect(await stateOf(server)).toMatchObject({ version: 0, pageCount: 0, isOld: false });
   server.show({ ...FINE, status: "Does not compile.", report: "error: <b>", pages: null });
@@ -91,7 +91,7 @@ it("shows the last pages as old while the document does not compile", async () =
   }
 });
 
-it("tells eight windows of each change, and no ninth", async () => {
+it("notifies eight windows of each change, and refuses a ninth", async () => {
   const server = await startServer();
   const windows = await Promise.all(Array.from({ length: 8 }, () => fetch(`${server.url}events`)));
   const readers = windows.map(({ body }) => body?.getReader());

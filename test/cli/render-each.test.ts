@@ -24,7 +24,7 @@ async function makeFolder(lines: string): Promise<string> {
 
 const letters = async (folder: string) => (await readdir(join(folder, "letters")).catch(() => [])).toSorted();
 
-it("makes two hundred letters, interrupted and resumed, each whole and made once", async () => {
+it("makes two hundred letters, each complete and only once, although it is interrupted and resumed", async () => {
   const service = await startTestService();
   try {
     const env = { SERVICE_URL: service.edge.url.origin };
@@ -56,13 +56,14 @@ it("makes two hundred letters, interrupted and resumed, each whole and made once
   }
 });
 
-it("sends fewer at once to a service that is busy, waits for its Retry-After, and loses no document", async () => {
+it("sends fewer requests at once to a busy service, waits for its Retry-After, and loses no document", async () => {
   let open = 0;
   let most = 0;
   const service = await startScriptedService((response) => {
     most = Math.max(most, ++open);
     // Two slots and no queue.
     const isBusy = open > 2;
+    // How many are open at the same time is what is tested: each takes a moment.
     setTimeout(() => {
       open--;
       if (isBusy) sendProblem(response, 429, renderQueueFull("slots_busy", 1), { "Retry-After": "1" });
@@ -91,7 +92,7 @@ it("names each document that failed, makes the others, and ends with exit code 8
   expect(exitCode).toBe(8);
 });
 
-it("stops where the template fails with every data", async () => {
+it("stops if the template fails with all data", async () => {
   const service = await startScriptedService((response) =>
     sendProblem(response, 422, problem("template_compile_failed", "No.", {})),
   );
@@ -102,7 +103,7 @@ it("stops where the template fails with every data", async () => {
   expect(exitCode).toBe(4);
 });
 
-it("stops where the service goes away, and says how many are left", async () => {
+it("stops if the service goes away, and says how many documents are left", async () => {
   const service = await startScriptedService((response, count) => {
     if (count > 3) response.destroy();
     else sendPdf(response);
@@ -116,7 +117,7 @@ it("stops where the service goes away, and says how many are left", async () => 
   expect(exitCode).toBe(7);
 });
 
-it("reports in JSON by line, with a summary at the end, and with what it knows of the folder", async () => {
+it("reports each line in JSON, with notes about the folder, and a summary at the end", async () => {
   const service = await startScriptedService(sendPdf);
   const folder = await makeFolder(people(2));
   await writeProject(folder, { "letter.typ": "\ufeffDear #data.name," });
@@ -138,7 +139,7 @@ it("reports in JSON by line, with a summary at the end, and with what it knows o
   });
 });
 
-it("says what the source reads and is not there, in JSON in its summary", async () => {
+it("names missing files that the source reads, with --json in the summary", async () => {
   const service = await startScriptedService(sendPdf);
   const folder = await makeFolder(people(2));
   await writeProject(folder, { "letter.typ": '#image("lgo.png")', "logo.png": "x" });
@@ -158,7 +159,7 @@ it("shows a bar in a terminal", async () => {
   expect(exitCode).toBe(0);
 });
 
-it("makes documents again that are there with --overwrite only", async () => {
+it("makes existing documents again only with --overwrite", async () => {
   const service = await startScriptedService(sendPdf);
   const folder = await makeFolder(people(2));
   await writeProject(folder, { "letters/p0.pdf": "old" });
@@ -210,7 +211,7 @@ describe("a file name from data", () => {
     ["the same", "Ada", "Ada"],
     ["another but for its case", "ADA", "ada"],
     ["another but for the form of an accent", "Zo\u00eb", "Zoe\u0308"],
-  ])("is refused where another line has %s, which is named", async (_what, one, other) => {
+  ])("is refused if another line has %s, and that line is named", async (_what, one, other) => {
     const { exitCode, stderr, sent } = await refusal([{ name: one }, "", { name: other }]);
     expect(stderr).toContain("people.jsonl:3: ");
     expect(stderr).toContain("is already the file of line 1");
@@ -218,7 +219,7 @@ describe("a file name from data", () => {
     expect(exitCode).toBe(2);
   });
 
-  it("takes members of members, and the number of the line", async () => {
+  it("can use members of members, and the number of the line", async () => {
     const { folder } = await refusal([{ a: { b: "x" } }, { a: { b: 7 } }], "letters/{#}-{a.b}.pdf");
     expect(await letters(folder)).toEqual(["1-x.pdf", "2-7.pdf"]);
   });

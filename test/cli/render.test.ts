@@ -1,5 +1,6 @@
 /** `render` against the running service, in a pipe and in a pseudo terminal. */
 import { mkdir, readdir, readFile, stat, symlink } from "node:fs/promises";
+import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -63,7 +64,7 @@ describe("a document", () => {
     expect((await readPdf(await readFile(join(folder, "a.pdf")))).pageTexts).toHaveLength(3);
   });
 
-  it("goes to standard output, and nothing else does", async () => {
+  it("goes to standard output, without any other text", async () => {
     const { bytes, stderr } = await inProject({ "a.typ": "= x" }, ["render", "a.typ", "-o", "-"]);
     expect((await readPdf(bytes)).pageTexts.join("")).toContain("x");
     expect(stderr).toBe("");
@@ -93,7 +94,7 @@ describe("a document", () => {
     expect((await readPdf(bytes)).pageTexts.join("")).toContain("typed");
   });
 
-  it("of a folder takes along all files but those that the ignore files name", async () => {
+  it("of a folder is sent with all files except those that the ignore files name", async () => {
     const { folder, exitCode, stderr } = await inProject(
       {
         "letter/main.typ": '#read("kept.txt") #data.a #read("left" + "-out.txt")',
@@ -185,13 +186,13 @@ describe("a link that leads out of the project", () => {
     ["data elsewhere that the caller names", "x", [...RENDER, "--data", "elsewhere/secret.json"]],
     ["lines elsewhere that the caller names", "x", [...EACH, "elsewhere/secret.json"]],
     ["a link that nothing names", "x", ["render", "project", "-o", "out.pdf"]],
-  ])("is not meant by %s that stays inside, or is the caller's own choice", async (_what, source, args) => {
+  ])("is not reported for %s", async (_what, source, args) => {
     const { stderr, exitCode, renders } = await runAmongLinks(source, args);
     expect(stderr).toMatch(/out\.pdf|1 of 1 documents rendered/);
     expect([exitCode, renders]).toEqual([0, 1]);
   });
 
-  it("is not the link that leads to the whole project", async () => {
+  it("is not reported for a link to the whole project", async () => {
     const folder = await makeTemporaryFolder("command-");
     await writeProject(folder, { "real/main.typ": '#read("a.txt")', "real/a.txt": "found", "real/data.json": "{}" });
     await symlink("real", join(folder, "alias"));
@@ -218,7 +219,7 @@ describe("a link that leads out of the project", () => {
   });
 });
 
-describe("what others have written", () => {
+describe("text written by others", () => {
   const OBEYED = "\u001b[2J\u009b\u202e\u2066\u061c\u0007\r";
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that must not reach a terminal.
   const ANY_OBEYED = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
@@ -243,13 +244,13 @@ describe("what others have written", () => {
     ["an argument", {}, ["render", "a.typ", `--x${OBEYED}`]],
     ["a folder of init", { [`a${OBEYED}/b`]: "x" }, ["init", `a${OBEYED}`]],
     ["a new folder of init", {}, ["init", `a${OBEYED}`]],
-  ])("reaches the terminal without what it would obey: %s", async (_what, files, args) => {
+  ])("reaches the terminal without control characters: %s", async (_what, files, args) => {
     const { stdout, stderr } = await inProject(files, args);
     expect(`${stdout}${stderr}`).toContain("\\u202e");
     expect(`${stdout}${stderr}`).not.toMatch(ANY_OBEYED);
   });
 
-  it("reaches the terminal without what it would obey: a problem of the service", async () => {
+  it("reaches the terminal without control characters: a problem of the service", async () => {
     const detail = `x${OBEYED}\nforged: line`;
     const scripted = await startScriptedService((response) =>
       sendProblem(response, 422, problem("template_compile_failed", detail, {})),
@@ -293,7 +294,7 @@ describe("the exit code is", () => {
     expect(exitCode).toBe(Number(title[0]));
   });
 
-  it("3 for a token that the service does not take, which is not shown", async () => {
+  it("3 for a token that the service rejects, and the token is not shown", async () => {
     const env = { SERVICE_API_TOKEN: "a-wrong-token" };
     const { exitCode, stderr } = await inProject(source, ["render", "a.typ"], { env });
     expect(stderr).toContain("forbidden");
@@ -325,14 +326,21 @@ describe("the exit code is", () => {
     expect((await inProject(source, ["render", "a.typ", "--url", broken.url])).exitCode).toBe(6);
   });
 
-  it("7 for a connection that breaks in the document, of which nothing is left", async () => {
+  it("7 for a connection that breaks in mid-document, of which no file is left", async () => {
+    const answers: ServerResponse[] = [];
     const broken = await startScriptedService((response) => {
+      answers.push(response);
       response.writeHead(200, { "Content-Type": "application/pdf", "Content-Length": "1000" }).write("%PDF-");
-      setTimeout(() => response.destroy(), 100);
     });
-    const { exitCode, folder } = await inProject(source, ["render", "a.typ", "--url", broken.url]);
-    expect(exitCode).toBe(7);
-    expect((await readdir(folder)).filter((name) => name.includes("pdf"))).toEqual([]);
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, source);
+    const running = startCommand(folder, ["render", "a.typ", "--url", broken.url]);
+    const documents = async () => (await readdir(folder)).filter((name) => name.includes("pdf"));
+    // It has begun to write the document.
+    await expect.poll(documents).toHaveLength(1);
+    for (const response of answers) response.destroy();
+    expect((await running).exitCode).toBe(7);
+    expect(await documents()).toEqual([]);
   });
 
   it("130 for an interruption", async () => {
@@ -370,13 +378,13 @@ describe("--json", () => {
     });
   });
 
-  it("reports beside a document on standard output", async () => {
+  it("reports on standard error if the document goes to standard output", async () => {
     const { stderr, stdout } = await inProject({ "a.typ": "x" }, ["render", "a.typ", "--json", "-o", "-"]);
     expect(JSON.parse(stderr)).toMatchObject({ outcome: "rendered", file: "-" });
     expect(stdout).toMatch(/^%PDF-/);
   });
 
-  it("reports what cannot begin", async () => {
+  it("reports a command that cannot begin", async () => {
     const { stdout } = await inProject({}, ["render", "a.typ", "--json"]);
     expect(JSON.parse(stdout)).toEqual({ outcome: "failed", exitCode: 2, message: "a.typ does not exist." });
   });
@@ -413,7 +421,7 @@ it("does not give the token of a checkout to another service", async () => {
   expect(exitCode).toBe(2);
 });
 
-it("says which file has a name that no key can have, and what to do", async () => {
+it("names a file whose name cannot be a key, and says what to do", async () => {
   const { exitCode, stderr } = await inProject({ "a.typ": '#read("a b.txt")', "a b.txt": "x" }, ["render", "a.typ"]);
   expect(stderr).toContain("invalid_template_path");
   expect(stderr).toContain("a b.txt");
@@ -422,7 +430,7 @@ it("says which file has a name that no key can have, and what to do", async () =
 });
 
 describe("in a terminal", () => {
-  it("shows what it does, and in a pipe it does not", async () => {
+  it("shows progress, but not in a pipe", async () => {
     const folder = await makeTemporaryFolder("command-");
     await writeProject(folder, { "a.typ": "x" });
     const { screen, exitCode } = await runInTerminal(folder, ["render", "a.typ"], null, { SERVICE_URL: url });

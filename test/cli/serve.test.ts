@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { runCommand, startCommand, writeProject } from "../support/command-line.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 
-it("shows all pages, then a mistake above the last good pages, and ends with Ctrl+C", async () => {
+it("shows all pages, then a mistake above the last good pages, and ends at Ctrl+C", async () => {
   const folder = await makeTemporaryFolder("command-");
   await writeProject(folder, { "letter.typ": "One #pagebreak() Two 山", "data.txt": "" });
   const running = startCommand(folder, ["check", "letter.typ", "--watch", "--serve"], {

@@ -110,7 +110,7 @@ describe("a template", () => {
     }
   }
 
-  it("is told in one run what is wrong with each of its cases", async () => {
+  it("learns in one run what is wrong with each of its cases", async () => {
     const folder = await makeTemplate({ same: ["a"], other: ["a"], fewer: ["a", "b"], more: ["a"], gone: ["a"] });
     expect(await testIn(folder, ".", "--update")).toMatchObject({ exitCode: 0 });
     await writeCases(folder, { other: ["c"], fewer: ["a"], more: ["a", "b"], fresh: ["a"], wrong: [1], missing: [] });
@@ -140,7 +140,7 @@ describe("a template", () => {
     expect(await readFile(join(folder, "report.html"), "utf8")).toContain("7 of 8 cases failed");
   });
 
-  it("gets pages with --update that pass then, without those that are gone, and people are told", async () => {
+  it("gets expected pages by --update that pass afterwards, and loses those of pages that are gone", async () => {
     const folder = await makeTemplate({ first: ["a", "b"] });
     const run = (...args: string[]) => runCommand(folder, ["test", "main.typ", ...args]);
     expect((await run("--update")).stderr).toBe("ok   main.typ: first: 2 pages written\n1 of 1 cases passed.\n");
@@ -150,7 +150,7 @@ describe("a template", () => {
     expect((await run()).stderr).toBe("ok   main.typ: first: 1 page as expected\n1 of 1 cases passed.\n");
   });
 
-  it("compares the pages, and at the resolution, that the expected ones were made with", async () => {
+  it("compares the same pages at the same resolution as the expected ones", async () => {
     const folder = await makeTemplate({ first: ["a", "b", "c"] });
     await testIn(folder, ".", "--update", "--ppi", "40", "--pages", "2-3");
     expect(await testIn(folder, ".")).toMatchObject({ exitCode: 0, cases: [{ pages: 2 }] });
@@ -164,7 +164,7 @@ describe("a template", () => {
     );
   });
 
-  it("finds a change of a single pixel that can be seen, and none in a shade that cannot", async () => {
+  it("reports a visible change of a single pixel, but not an invisible change of shade", async () => {
     const folder = await makeTemplate({ first: ["a"] });
     await testIn(folder, ".", "--update");
     const path = join(folder, "cases/first.expected/1.png");
@@ -180,7 +180,7 @@ describe("a template", () => {
     }
   });
 
-  it("finds that an expected page is no picture of this size before it is unpacked", async () => {
+  it("refuses an expected page of another size before it is unpacked", async () => {
     const folder = await makeTemplate({ first: ["a"] });
     await testIn(folder, ".", "--update");
     const path = join(folder, "cases/first.expected/1.png");
@@ -235,7 +235,7 @@ describe("a template", () => {
     }
   });
 
-  it("without cases is told where they go", async () => {
+  it("without cases is told where to put them", async () => {
     const folder = await makeTemporaryFolder("template-");
     await writeProject(folder, { "main.typ": "a" });
     const { exitCode, stderr } = await runCommand(folder, ["test", "."]);

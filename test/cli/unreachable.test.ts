@@ -105,7 +105,7 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
     [
       "a port that fetch does not use",
       async () => "http://127.0.0.1:1",
-      /The connection to 127\.0\.0\.1:1 was refused by Node itself: port 1 is reserved for another protocol\./,
+      /Node itself refuses to connect to 127\.0\.0\.1:1: port 1 is reserved for another protocol\./,
     ],
     [
       "a port of TLS without it",
@@ -125,7 +125,7 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
       "is for another name",
       -1,
       1,
-      /is for another name than localhost \(ERR_TLS_CERT_ALTNAME_INVALID\)/,
+      /is for a name other than localhost \(ERR_TLS_CERT_ALTNAME_INVALID\)/,
       "other.example",
     ],
   ])("a trusted certificate that %s", async (_what, fromDays, toDays, words, name) => {
@@ -139,34 +139,34 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
     expect((await render(`https://localhost:${port}`, { env })).stderr).toMatch(words);
   });
 
-  it("what lasts longer than --timeout, tries included", async () => {
+  it("an answer that takes longer than --timeout, all tries included", async () => {
     const { origin } = await listenRaw(null);
     const { stderr, exitCode } = await render(origin, {}, "--timeout", "1");
-    expect(stderr).toBe("The document was not there within 1 s (--timeout).\n");
+    expect(stderr).toBe("The document did not arrive within 1 s (--timeout).\n");
     expect(exitCode).toBe(7);
   });
 
-  it("also when --timeout ends the tries: the reason of the last one is said", async () => {
+  it("a --timeout that ends the tries, with the reason of the last one", async () => {
     const refused = await render(await freePort(), {}, "--timeout", "3");
     expect(refused.stderr).toMatch(
-      /^The document was not there within 3 s \(--timeout\)\. .* was refused: nothing listens/,
+      /^The document did not arrive within 3 s \(--timeout\)\. .* was refused: nothing listens/,
     );
     expect(refused.exitCode).toBe(7);
     const service = await startScriptedService((response) =>
       sendProblem(response, 429, renderQueueFull("slots_busy", 30), { "Retry-After": "30" }),
     );
     const busy = await render(service.url, {}, "--timeout", "3");
-    expect(busy.stderr).toMatch(/^The document was not there within 3 s \(--timeout\)\. render_queue_full: /);
+    expect(busy.stderr).toMatch(/^The document did not arrive within 3 s \(--timeout\)\. render_queue_full: /);
   });
 
-  it.each(["0.0001", "1.0011"])("also when --timeout is a fraction: %s", async (value) => {
+  it.each(["0.0001", "1.0011"])("a --timeout that is a fraction: %s", async (value) => {
     const { origin } = await listenRaw(null);
     const { stderr, exitCode } = await render(origin, {}, "--timeout", value);
-    expect(stderr).toBe(`The document was not there within ${value} s (--timeout).\n`);
+    expect(stderr).toBe(`The document did not arrive within ${value} s (--timeout).\n`);
     expect(exitCode).toBe(7);
   });
 
-  it.each(["0", "-1", "x", "3601"])("but --timeout %s is refused", async (value) => {
+  it.each(["0", "-1", "x", "3601"])("a --timeout of %s is refused", async (value) => {
     expect((await render("http://127.0.0.1:1", {}, `--timeout=${value}`)).exitCode).toBe(2);
   });
 });
@@ -211,7 +211,7 @@ describe("a proxy of the environment", () => {
     expect(proxy.asked).toEqual([]);
   });
 
-  it("is named when it lets nothing through or cannot be reached, without its password", async () => {
+  it("is named, without its password, when it rejects requests or cannot be reached", async () => {
     const proxy = new URL((await startProxy("http://127.0.0.1:1")).url);
     proxy.username = "user";
     proxy.password = "secret";
@@ -222,7 +222,7 @@ describe("a proxy of the environment", () => {
     expect(refused.exitCode).toBe(7);
   });
 
-  it("that is no URL is refused", async () => {
+  it("that is not a URL is refused", async () => {
     const { stderr, exitCode } = await render("http://render.example", { env: { HTTP_PROXY: "no url" } });
     expect(stderr).toMatch(/^HTTP_PROXY or HTTPS_PROXY is not the URL of a proxy/);
     expect(exitCode).toBe(2);
@@ -233,7 +233,7 @@ describe("a token that is refused", () => {
   it.each<[string, Record<string, string>, string[], string]>([
     ["the variable", { SERVICE_API_TOKEN: "token-of-the-variable" }, [], "the variable SERVICE_API_TOKEN"],
     ["the option", {}, ["--token-file", "token.txt"], "the file token.txt (--token-file)"],
-  ])("is said to be that of %s, and not shown", async (_what, env, args, origin) => {
+  ])("is reported as that of %s, and not shown", async (_what, env, args, origin) => {
     const service = await startScriptedService((response) =>
       sendProblem(response, 403, problem("forbidden", "No.", {})),
     );
@@ -243,7 +243,7 @@ describe("a token that is refused", () => {
     expect(exitCode).toBe(3);
   });
 
-  it("is said to be that of the checkout", async () => {
+  it("is reported as that of the checkout", async () => {
     const service = await startScriptedService((response) =>
       sendProblem(response, 403, problem("forbidden", "No.", {})),
     );
@@ -254,14 +254,14 @@ describe("a token that is refused", () => {
     expect(stderr).toContain(`The token came from the file ${join(folder, ".local/api-token")} of the checkout.`);
   });
 
-  it("before anything is sent, when no header can hold it", async () => {
+  it("is refused before anything is sent if no header can hold it", async () => {
     const { stderr, exitCode } = await render("http://127.0.0.1:1", { env: { SERVICE_API_TOKEN: "schlüssel" } });
     expect(stderr).toBe("The token of the variable SERVICE_API_TOKEN must be one line of visible ASCII.\n");
     expect(exitCode).toBe(2);
   });
 });
 
-it("--verbose says of each request its try, its id and the way it took, and where the token came from", async () => {
+it("--verbose prints for each request the attempt, its id and the servers on its way, and where the token came from", async () => {
   const service = await startScriptedService((response, count) => {
     if (count === 1) return sendProblem(response, 429, renderQueueFull("slots_busy", 1), { "Retry-After": "1" });
     response.setHeader("X-Request-Id", "an-id");

@@ -61,7 +61,7 @@ describe("a folder does not send what the command wrote there", () => {
     expect(sentFiles(service)).toEqual([["note.txt"], ["note.txt"]]);
   });
 
-  it("even if it is more than any service takes, and the folder has been moved", async () => {
+  it("even if it is more than any service accepts and the folder has been moved", async () => {
     const { service, folder, run } = await begin(LETTER, (response) =>
       response.writeHead(200, { "Content-Type": "application/pdf" }).end(Buffer.alloc(40 * 1024 ** 2)),
     );
@@ -72,7 +72,7 @@ describe("a folder does not send what the command wrote there", () => {
     expect(sentFiles(service)).toEqual([["note.txt"], ["note.txt"], ["note.txt"]]);
   });
 
-  it("also not after a run that was killed", async () => {
+  it("even after a run that was killed", async () => {
     let isAnswering = true;
     const { service, folder, run } = await begin(LETTER, (response, count) => {
       if (isAnswering) sendNumberedPdf(response, count);
@@ -91,7 +91,7 @@ describe("a folder does not send what the command wrote there", () => {
     expect(sentFiles(service)).toEqual([["note.txt"], ["note.txt"], ["note.txt"]]);
   });
 
-  it("but sends what the user has put in its place, and says so", async () => {
+  it("but sends a file that the user has put in its place, and says so", async () => {
     const { service, folder, run } = await begin(LETTER);
     await run("render", "letter", "-o", "letter/a.pdf");
     await writeProject(folder, { "letter/a.pdf": "%PDF-1.4 my own" });
@@ -111,7 +111,7 @@ describe("a folder does not send what the command wrote there", () => {
     expect(sentFiles(service).slice(1)).toEqual([["a.pdf", "note.txt"], ["note.txt"], ["a.pdf", "note.txt"]]);
   });
 
-  it("and names what looks like an earlier output when the memory is gone", async () => {
+  it("and names files that look like earlier output if its record of them is gone", async () => {
     const { folder, run } = await begin(LETTER);
     await writeProject(folder, {
       "letter/old.pdf": "%PDF-1.7\n/Creator (Typst 0.15.1)",
@@ -123,7 +123,7 @@ describe("a folder does not send what the command wrote there", () => {
   });
 });
 
-it("a folder makes a document of its own name, and a source one of its name", async () => {
+it("a document is named after the folder or the source that it is made from", async () => {
   const { folder, run } = await begin({ "letter/main.typ": "x", "other.typ": "x" });
   expect((await run("render", "letter/")).stderr).toMatch(/^letter\.pdf: /);
   expect((await run("render", "other.typ", "--format", "svg", "--archive")).stderr).toMatch(/^other\.zip: /);
@@ -138,7 +138,7 @@ describe("data.json", () => {
     expect(JSON.parse((await run("manifest", source)).stdout).data).toMatchObject({ path: "data.json" });
   });
 
-  it("beside another source that reads data is not used, and a note says so", async () => {
+  it("beside a source other than main.typ that reads data is not used, and a note says so", async () => {
     const { service, run } = await begin({ "post/a.typ": "#data.a", "post/data.json": "{}", "post/b.typ": "x" });
     const { stderr } = await run("render", "post/a.typ");
     expect(stderr).toContain("note: post/data.json is not used, because the source is not main.typ: to use it, add");
@@ -157,7 +157,7 @@ describe("a byte order mark", () => {
     expect(service.bodies).toMatchObject([{ source: "= x", data: { a: 1 } }]);
   });
 
-  it("of other files is named, but for Typst's own, where it does no harm", async () => {
+  it("of other files is named, except in Typst files, where it does no harm", async () => {
     const { run } = await begin({
       "post/main.typ": "x",
       "post/a.csv": "\ufeffa,b",
@@ -168,7 +168,7 @@ describe("a byte order mark", () => {
     expect(stderr).toContain("note: Sent with a byte order mark, which Typst reads as text: a.csv, b.json. Save");
   });
 
-  it("of UTF-16 is named as what is wrong", async () => {
+  it("of UTF-16 is reported as the mistake", async () => {
     const { run } = await begin({
       "a.typ": Buffer.from("\ufeff= x", "utf16le"),
       "b.typ": "x",
@@ -195,7 +195,7 @@ describe("--dry-run", () => {
     expect(exitCode).toBe(0);
   });
 
-  it("is the body that is sent then, to the byte, and needs no token", async () => {
+  it("shows the exact size of the body that is sent later, and needs no token", async () => {
     const { service, folder, run } = await begin(FILES);
     const options = { env: { SERVICE_URL: service.url, SERVICE_API_TOKEN: "" } };
     const planned = JSON.parse((await runCommand(folder, ["render", "letter", "--dry-run", "--json"], options)).stdout);
@@ -208,7 +208,7 @@ describe("--dry-run", () => {
   it("shows the first document of --each, and how many more there are", async () => {
     const { service, run } = await begin({ "a.typ": "x", "p.jsonl": '{"id":1}\n{"id":2}\n' });
     const { stdout } = await run("render", "a.typ", "--each", "p.jsonl", "-o", "{id}.pdf", "--dry-run");
-    expect(stdout).toContain("to 1.pdf, and 1 more document");
+    expect(stdout).toContain("to 1.pdf, and 1 more document\n");
     expect(service.requests).toHaveLength(0);
   });
 });
@@ -222,7 +222,7 @@ describe("a request that is too large", () => {
   const FIVE_LARGEST =
     /The 5 largest of its 7 files:\n {4}a\.txt: 1000 bytes.*\n {4}b\.txt: .*\n {4}c\.txt: .*\n {4}d\.txt: .*\n {4}e\.txt: .*\n/;
 
-  it("is named with its size, the limit and the five largest files when the service answers it", async () => {
+  it("is named with its size, the limit and the five largest files when the service answers 413", async () => {
     const { run } = await begin(SIX, (response) =>
       sendProblem(response, 413, problem("request_too_large", "Too large.", { limit: 2048 })),
     );
@@ -234,7 +234,7 @@ describe("a request that is too large", () => {
     expect(exitCode).toBe(3);
   });
 
-  it("is named so when a server in front of the service answers it", async () => {
+  it("is named in the same way when a server in front of the service answers 413", async () => {
     const { run } = await begin(SIX, (response) => response.writeHead(413).end("too large"));
     const { stderr, exitCode } = await run("render", "big");
     expect(stderr).toContain("a server in front of the service answered 413");
@@ -242,7 +242,7 @@ describe("a request that is too large", () => {
     expect(exitCode).toBe(3);
   });
 
-  it("is named so before it is sent, and a single file too", async () => {
+  it("is named in the same way before it is sent, and so is a single file", async () => {
     const { service, run } = await begin({
       "big/main.typ": "x",
       ...sized(NAMES.slice(0, 5), DEFAULT_LIMITS.max_inline_file_bytes),
@@ -259,10 +259,10 @@ describe("a request that is too large", () => {
     expect(service.bodies).toHaveLength(0);
   });
 
-  it("is named so before files are read that no service takes", async () => {
+  it("is named in the same way before files are read that no service accepts", async () => {
     const { service, run } = await begin({ "big/main.typ": "x", "big/a.bin": new Uint8Array(64 * 1024 ** 2 + 1) });
     const { stderr, exitCode } = await run("render", "big");
-    expect(stderr).toMatch(/^request_too_large: the files of the project have 64\.0 MiB; no service takes/);
+    expect(stderr).toMatch(/^request_too_large: the files of the project have 64\.0 MiB; no service accepts/);
     expect(stderr).toContain("a.bin: 64.0 MiB");
     expect(exitCode).toBe(3);
     expect(service.requests).toHaveLength(0);
@@ -318,7 +318,7 @@ describe("did you mean", () => {
     expect(stderr).toContain('a.typ:2 reads "pht.jpg", which does not exist. Did you mean pht.jpeg?');
   });
 
-  it("is said for an attachment that has no content of its own", async () => {
+  it("is said for an attachment without content in the source", async () => {
     const { run } = await begin({
       "a.typ":
         '#pdf.attach("a.xml", bytes("x"), mime-type: "text/xml")\n#pdf.attach("b.xml", mime-type: "text/xml")\n#pdf.attach(\n  "c.xml",\n)',

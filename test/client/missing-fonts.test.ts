@@ -28,7 +28,7 @@ const familiesOf = (...request: Parameters<typeof parts>) => missingFonts(parts(
 const charactersOf = (...request: Parameters<typeof parts>) =>
   missingFonts(parts(...request), FONTS).characters.join("");
 
-describe("families that are asked for and not there", () => {
+describe("requested families that are missing", () => {
   it.each([
     ['#set text(font: "Nope")', ["Nope"]],
     ['#text(\n  font :\n "Nope")[x]', ["Nope"]],
@@ -120,7 +120,7 @@ describe("characters that no font has", () => {
     expect(charactersOf("", { "strings.json": '"\\u65e5"' })).toBe("日");
   });
 
-  it("in other texts count only if the template or the data names the file, and never in what is no text", () => {
+  it("in other files count only if the template or the data names the file, and never in files that are not text", () => {
     expect(charactersOf("", { "README.md": "日", "OFL.txt": "本" })).toBe("");
     expect(charactersOf('#read("story.txt")', { "texts/story.txt": "日" })).toBe("日");
     expect(charactersOf("", { data: '{"text": "story.txt"}', "story.txt": "日" })).toBe("日");
@@ -149,7 +149,7 @@ describe("the sentences", () => {
   it("name each family, and the first ten characters with their code points", () => {
     expect(describeMissing({ families: [], characters: [] })).toEqual([]);
     expect(describeMissing(missingFonts(parts('#text(font: "Nope")[日]'), FONTS))).toEqual([
-      'The service has no font family "Nope", and the request brings none: Typst takes another font.',
+      'The service has no font family "Nope", and the request brings none: Typst uses another font.',
       "No font of the service or of the request has 日 (U+65E5): Typst shows empty boxes instead.",
     ]);
     const [sentence = ""] = describeMissing(missingFonts(parts("零一二三四五六七八九十"), FONTS));

@@ -58,7 +58,7 @@ describe("a service without a free slot", () => {
     ]);
   });
 
-  it("is asked as often as the client may, and its last problem is the result", async () => {
+  it("is asked as often as the client is allowed to, and its last problem is the result", async () => {
     server.behaviours = [full(0)];
     const result = await makeClient({ retry: { maxAttempts: 3 } }).render(REQUEST);
     expect(result).toMatchObject({ ok: false, checkedLocally: false, problem: { context: { retry_after: 0 } } });

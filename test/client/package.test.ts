@@ -65,9 +65,12 @@ const PROJECTS = {
   },
 };
 
-/** Compiles a program of the fresh project; the compiler's messages. */
-async function compile(program: string, kind: keyof typeof PROJECTS, name = "program.ts"): Promise<string> {
-  await writeFile(join(project, name), program);
+/** The compiler's messages about programs of the fresh project, by the name of each. One that is about none of them is about all. */
+async function compile(
+  programs: ReadonlyMap<string, string>,
+  kind: keyof typeof PROJECTS,
+): Promise<Map<string, string>> {
+  for (const [name, program] of programs) await writeFile(join(project, name), program);
   const compilerOptions = {
     ...PROJECTS[kind],
     target: "es2022",
@@ -76,9 +79,19 @@ async function compile(program: string, kind: keyof typeof PROJECTS, name = "pro
     noEmit: true,
     typeRoots: [join(PROJECT, "node_modules/@types")],
   };
-  await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: [name] }));
+  await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: [...programs.keys()] }));
   const tsc = join(PROJECT, "node_modules/typescript/bin/tsc");
-  return (await execa(process.execPath, [tsc, "-p", "."], { cwd: project, reject: false })).stdout;
+  const { stdout } = await execa(process.execPath, [tsc, "-p", "."], { cwd: project, reject: false });
+  // The further lines of a message are indented.
+  const messages = stdout.split(/\n(?! )/);
+  const placeOf = (message: string) => message.split("(")[0] ?? "";
+  const others = messages.filter((message) => !programs.has(placeOf(message)));
+  return new Map(
+    [...programs.keys()].map((name) => [
+      name,
+      [...others, ...messages.filter((message) => placeOf(message) === name)].join("\n"),
+    ]),
+  );
 }
 
 /** Bundles a module of the fresh project for browsers. */
@@ -145,25 +158,53 @@ export async function main(constraints: PublishedConstraints): Promise<Uint8Arra
 }
 `;
 
+const MISTAKES = [
+  ["a field", "source:", "sorce:", "'sorce' does not exist in type 'RenderRequest'. Did you mean to write 'source'?"],
+  ["an option", "ppi:", "dpi:", "'dpi' does not exist in type 'PngOptions'"],
+  ["an option of another format", "ppi: 72", "version: '1.7'", "'version' does not exist in type 'PngOptions'"],
+  ["a format", '"png"', '"pgn"', `Type '"pgn"' is not assignable to type '"pdf" | "png" | "svg" | undefined'.`],
+  ["a helper", "textFile,", "textfile,", `has no exported member named 'textfile'. Did you mean 'textFile'?`],
+  ["a code", '"template_file_too_large"', '"template_too_large"', "have no overlap"],
+  ["a member of a context", "context.limit", "context.limits", "'limits' does not exist on type"],
+  ["an option of the client", "token:", "tokn:", "'tokn' does not exist in type 'ServiceClientOptions'"],
+  ["an unchecked result", "if (!result.ok)", "if (false)", "'bytes' does not exist on type 'RejectedRender'"],
+  ["data that JSON does not have", "  data,", "  data: 1n,", "Type 'bigint' is not assignable"],
+] as const;
+
+/** The page's own programs, by their names. */
+const PAGE_PROGRAMS = [...PAGE.matchAll(/<!-- program: (\S+) -->\n\n```ts\n([\s\S]*?)```/g)].map(
+  ([, name = "", program = ""]) => ({ name, program }),
+);
+
+/** What the compiler says of each program for Node: one run of it for all. */
+let messages: Map<string, string>;
+
+beforeAll(async () => {
+  messages = await compile(
+    new Map([
+      ["program.ts", PROGRAM],
+      ...MISTAKES.map(([what, right, wrong]) => [`${what}.ts`, PROGRAM.replace(right, wrong)] as const),
+      ...PAGE_PROGRAMS.map(
+        ({ name, program }) =>
+          [`${name}.ts`, program.replaceAll("https://render.example", service.edge.url.origin)] as const,
+      ),
+    ]),
+    "node",
+  );
+});
+
 describe("a program", () => {
-  it.each(["node", "browser", "worker"] as const)("compiles in a project for a %s", async (kind) => {
-    expect(await compile(PROGRAM, kind)).toBe("");
+  it("compiles in a project for a node", () => {
+    expect(messages.get("program.ts")).toBe("");
   });
 
-  it.each([
-    ["a field", "source:", "sorce:", "'sorce' does not exist in type 'RenderRequest'. Did you mean to write 'source'?"],
-    ["an option", "ppi:", "dpi:", "'dpi' does not exist in type 'PngOptions'"],
-    ["an option of another format", "ppi: 72", "version: '1.7'", "'version' does not exist in type 'PngOptions'"],
-    ["a format", '"png"', '"pgn"', `Type '"pgn"' is not assignable to type '"pdf" | "png" | "svg" | undefined'.`],
-    ["a helper", "textFile,", "textfile,", `has no exported member named 'textfile'. Did you mean 'textFile'?`],
-    ["a code", '"template_file_too_large"', '"template_too_large"', "have no overlap"],
-    ["a member of a context", "context.limit", "context.limits", "'limits' does not exist on type"],
-    ["an option of the client", "token:", "tokn:", "'tokn' does not exist in type 'ServiceClientOptions'"],
-    ["an unchecked result", "if (!result.ok)", "if (false)", "'bytes' does not exist on type 'RejectedRender'"],
-    ["data that JSON does not have", "  data,", "  data: 1n,", "Type 'bigint' is not assignable"],
-  ])("with a mistake does not compile: %s", async (_what, right, wrong, message) => {
+  it.each(["browser", "worker"] as const)("compiles in a project for a %s", async (kind) => {
+    expect(await compile(new Map([["program.ts", PROGRAM]]), kind)).toEqual(new Map([["program.ts", ""]]));
+  });
+
+  it.each(MISTAKES)("with a mistake does not compile: %s", (what, right, _wrong, message) => {
     expect(PROGRAM).toContain(right);
-    expect(await compile(PROGRAM.replace(right, wrong), "node")).toContain(message);
+    expect(messages.get(`${what}.ts`)).toContain(message);
   });
 });
 
@@ -259,7 +300,6 @@ it("is as small as docs/client.md says, and loads the rules apart", async () => 
 });
 
 describe("the page's program", () => {
-  const programs = [...PAGE.matchAll(/<!-- program: (\S+) -->\n\n```ts\n([\s\S]*?)```/g)];
   const expected: Record<string, { stdout?: string; stderr?: string }> = {
     render: { stdout: "hello.pdf (application/pdf)" },
     problems: { stderr: "template: template_compile_failed: " },
@@ -268,21 +308,17 @@ describe("the page's program", () => {
   };
 
   it("is each of those listed", () => {
-    expect(programs.map(([, name]) => name)).toEqual(Object.keys(expected));
-    expect(PAGE.match(/```ts/g)).toHaveLength(programs.length);
+    expect(PAGE_PROGRAMS.map(({ name }) => name)).toEqual(Object.keys(expected));
+    expect(PAGE.match(/```ts/g)).toHaveLength(PAGE_PROGRAMS.length);
   });
 
-  it.each(programs.map(([, name = "", program = ""]) => ({ name, program })))(
-    "$name compiles and runs",
-    async ({ name, program }) => {
-      const here = program.replaceAll("https://render.example", service.edge.url.origin);
-      expect(await compile(here, "node", `${name}.ts`)).toBe("");
-      const { stdout, stderr } = await runNode(`${name}.ts`);
-      expect(stdout).toContain(expected[name]?.stdout ?? "");
-      expect(stderr).toContain(expected[name]?.stderr ?? "");
-      if (name === "render") expect((await readFile(join(project, "hello.pdf"), "latin1")).slice(0, 5)).toBe("%PDF-");
-    },
-  );
+  it.each(PAGE_PROGRAMS)("$name compiles and runs", async ({ name }) => {
+    expect(messages.get(`${name}.ts`)).toBe("");
+    const { stdout, stderr } = await runNode(`${name}.ts`);
+    expect(stdout).toContain(expected[name]?.stdout ?? "");
+    expect(stderr).toContain(expected[name]?.stderr ?? "");
+    if (name === "render") expect((await readFile(join(project, "hello.pdf"), "latin1")).slice(0, 5)).toBe("%PDF-");
+  });
 });
 
 /** Runs a file of the fresh project in Node; it must end well. */

@@ -159,7 +159,7 @@ describe.skipIf(python === null)("the Python client", () => {
       expect(server.requests).toHaveLength(3);
     });
 
-    it("asks as often as it may, and its last problem is the result", async () => {
+    it("asks as often as it is allowed to, and returns the last problem", async () => {
       server.behaviours = [full(0)];
       const { result } = await render({ max_attempts: 3 });
       expect(result).toMatchObject({ ok: false, checked_locally: false, problem: { context: { retry_after: 0 } } });

@@ -62,7 +62,7 @@ describe("a binary file", () => {
     expect(binaryFile(bytes.buffer)).toEqual(binaryFile(bytes));
   });
 
-  it("is what a view shows, not the memory behind it", () => {
+  it("is the content of a view, not of the memory behind it", () => {
     expect(binaryFile(Uint8Array.of(1, 2, 3, 4).subarray(1, 3)).content).toBe(Uint8Array.of(2, 3).toBase64());
   });
 });
@@ -79,7 +79,7 @@ describe("a body", () => {
     expect(textOf({ ...JSON.parse("{}"), data: jsonText("1") })).toBe('{"data":1}');
   });
 
-  it("holds JSON text as it was written", () => {
+  it("contains JSON text exactly as written", () => {
     expect(textOf({ source: "ü", data: jsonText(' {"a": 1.50} ') })).toBe('{"data": {"a": 1.50} ,"source":"ü"}');
   });
 });

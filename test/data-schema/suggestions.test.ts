@@ -16,7 +16,7 @@ it("offers the members of an object, and says which are required and what they m
   });
 });
 
-it("offers the values of a list, and true, false and null where they may be", () => {
+it("offers the values of a list, and true, false and null where they are allowed", () => {
   expect(suggestedValues(SCHEMA, ["lines", 0, "unit"])).toEqual(['"H87"', '"HUR"']);
   expect(suggestedValues({ items: { type: ["boolean", "null"] } }, [0])).toEqual(["true", "false", "null"]);
   expect(suggestedValues(SCHEMA, ["number"])).toEqual([]);
@@ -33,7 +33,7 @@ it("follows references, combinations and items by their place", () => {
   expect(suggestedMembers(schema, ["other"]).map(({ name }) => name)).toEqual(["y"]);
 });
 
-it("ends for a schema that leads to itself, and for one that branches without end", () => {
+it("ends for a schema that refers to itself, and for one that branches without end", () => {
   const branches = { allOf: [{ $ref: "#" }, { $ref: "#" }, { $ref: "#" }], properties: { a: {} } };
   expect(suggestedMembers(branches, ["b", "c"])).toEqual([]);
   expect(suggestedMembers(branches, []).map(({ name }) => name)).toEqual(["a"]);

@@ -15,24 +15,24 @@ function rulesOf(test: string, more: Partial<RuleSet> = {}): RuleSet {
 }
 
 describe("a rule", () => {
-  it("counts in decimals", () => {
+  it("calculates in decimals", () => {
     expect(
       ruleFindings(document, rulesOf("e:n(xs:decimal(part[1]) + xs:decimal(part[2])) = xs:decimal(total)")),
     ).toEqual([]);
     expect(ruleFindings(document, rulesOf("e:sum(part/xs:decimal(.)) = xs:decimal(total)"))).toEqual([]);
-    // What is kept from wrong: fontoxpath itself counts in binary numbers.
+    // Without the rounding this would be wrong: fontoxpath itself calculates in binary numbers.
     expect(
       ruleFindings(document, rulesOf("xs:decimal(part[1]) + xs:decimal(part[2]) = xs:decimal(total)")),
     ).toHaveLength(1);
   });
 
-  it("that is broken is found with its place and its words", () => {
+  it("that is broken is reported with its place and its message", () => {
     expect(ruleFindings(document, rulesOf("total > 1"))).toEqual([
       { rule: "R-1", severity: "error", place: "/sum", message: "in sum, 0.3" },
     ]);
   });
 
-  it("judges a node by the first context that has it", () => {
+  it("judges a node only if its context is the first that selects it", () => {
     const tests = (id: string) => [{ id, test: "false()", message: "broken" }];
     const patterns = [
       [
@@ -48,7 +48,7 @@ describe("a rule", () => {
     ]);
   });
 
-  it("knows its code lists and the remainder of account numbers", () => {
+  it("can use code lists and the check digits of account numbers", () => {
     expect(ruleFindings(document, rulesOf("e:code('1', total)", { codes: { 1: ["0.3"] } }))).toEqual([]);
     expect(ruleFindings(document, rulesOf("e:code('1', total)", { codes: { 1: ["0.4"] } }))).toHaveLength(1);
     expect(ruleFindings(document, rulesOf("e:mod97('370400440532013000131488') = 1"))).toHaveLength(1);

@@ -1,4 +1,4 @@
-/** Finishing e-invoices that the service has made of the example, and what is refused. `npm run test:pdf` asks other validators. */
+/** Finishes e-invoices that the service has made from the example, and refuses bad ones. `npm run test:pdf` uses other validators. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { type FinishOptions, finishEInvoice } from "../../e-invoice/e-invoice.ts";
 import { readInvoice } from "../../e-invoice/invoice-xml.ts";
@@ -40,7 +40,7 @@ async function rulesOf(bytes: Uint8Array, options: FinishOptions = FACTUR_X): Pr
 }
 
 describe("a finished e-invoice", () => {
-  it("is the PDF as it was with an update behind it, which has the metadata of Factur-X", async () => {
+  it("is the original PDF with an appended update that has the metadata of Factur-X", async () => {
     const finished = await finishEInvoice(pdf, { format: "factur-x", profile: "EN 16931" });
     if (!finished.ok) throw new Error(JSON.stringify(finished.findings));
     expect(finished).toMatchObject({ profile: "EN 16931", warnings: [] });
@@ -93,7 +93,7 @@ describe("an e-invoice is refused", () => {
     expect(await rulesOf(await changed(from, to))).toContain(rule);
   });
 
-  it("of another format or profile than is wanted", async () => {
+  it("if it has a format or profile other than the wanted one", async () => {
     expect(await rulesOf(pdf, { format: "factur-x", profile: "EXTENDED" })).toEqual(["profile"]);
     expect(
       await rulesOf(await changed('"factur-x.xml",\n  bytes', '"xrechnung.xml",\n  bytes'), { format: "xrechnung" }),
@@ -101,7 +101,7 @@ describe("an e-invoice is refused", () => {
     expect(await rulesOf(pdf, { format: "xrechnung" })).toEqual(["attachment-name"]);
   });
 
-  it("when the PDF is no PDF/A-3", async () => {
+  it("if the PDF is not PDF/A-3", async () => {
     const plain = '#set document(title: "T")\nHello';
     expect(await rulesOf(await rendered(JSON.stringify({ source: plain })))).toEqual(["pdf-a-3"]);
     expect(await rulesOf(await rendered(JSON.stringify({ source: plain, output: { standards: ["a-2b"] } })))).toEqual([
@@ -112,7 +112,7 @@ describe("an e-invoice is refused", () => {
 
 const attributes = (count: number) => Array.from({ length: count }, (_, index) => ` a${index}=""`).join("");
 
-describe("a file that is made to harm", () => {
+describe("a hostile file", () => {
   const edited = (from: string, to: string) => {
     const text = Buffer.from(pdf).toString("latin1");
     expect(text).toContain(from);
@@ -126,7 +126,7 @@ describe("a file that is made to harm", () => {
     ["a table outside of the file", "%PDF-1.7\nstartxref\n9999\n%%EOF"],
   ])("is refused: %s", async (_, text) => expect(await rulesOf(Buffer.from(text))).toEqual(["pdf-structure"]));
 
-  it("is refused when it is cut off, encrypted, or leads in a circle", async () => {
+  it("is refused if it is cut off, encrypted, or refers in a circle", async () => {
     expect(await rulesOf(pdf.subarray(0, pdf.length - 200))).toEqual(["pdf-structure"]);
     expect(await rulesOf(edited("/Info", "/Encrypt"))).toEqual(["pdf-structure"]);
     const { 1: start = "" } = /startxref\s+(\d+)/.exec(Buffer.from(pdf).toString("latin1")) ?? [];
@@ -150,7 +150,7 @@ describe("a file that is made to harm", () => {
       `%PDF-1.7\n${object}\nxref\n${table.replace("0000000000 00000", "0000000009 00000")}trailer\n<</Root 1 0 R>>\nstartxref\n${10 + object.length}\n%%EOF\n`,
     );
 
-  it("is refused when an object is too large, or large ones are read too often", () => {
+  it("is refused if an object is too large, or large ones are read too often", () => {
     const ofSize = (bytes: number) => new PdfFile(withObject(`1 0 obj<<${" ".repeat(bytes - 11)}>>`));
     const MEBIBYTE = 1024 ** 2;
     expect(() => ofSize(MEBIBYTE).catalog).not.toThrow();
@@ -161,7 +161,7 @@ describe("a file that is made to harm", () => {
     expect(() => file.catalog).toThrow("too often");
   });
 
-  it("is refused when it has too many objects", () => {
+  it("is refused if it has too many objects", () => {
     expect(() => new PdfFile(withObject("", "0 1000000\n"))).toThrow("A whole number is missing");
     expect(() => new PdfFile(withObject("", "0 1000001\n"))).toThrow("more than 1000000 objects");
   });
@@ -172,11 +172,11 @@ describe("a file that is made to harm", () => {
     ["one node more", `<a>${"<b/>".repeat(200_000)}</a>`, "xml-size"],
     ["64 attributes, which are read", `<a${attributes(64)}/>`, "profile"],
     ["one attribute more", `<a${attributes(65)}/>`, "xml-size"],
-  ])("is refused when its XML is made to harm: %s", (_, xml, rule) => {
+  ])("is refused if its XML is hostile: %s", (_, xml, rule) => {
     expect(readInvoice(Buffer.from(xml), "factur-x", null)).toMatchObject({ ok: false, findings: [{ rule }] });
   });
 
-  it("is refused when its metadata are nested without end", () => {
+  it("is refused if its metadata is nested without end", () => {
     const nested = (depth: number) =>
       readMetadata(
         Buffer.from(
@@ -192,7 +192,7 @@ describe("a file that is made to harm", () => {
     expect(!read.ok && read.findings[0]?.message).toHaveLength(1000);
   });
 
-  it("is decoded up to the limit, and no further", () => {
+  it("is decoded only up to the limit", () => {
     const file = new PdfFile(pdf);
     const [attachment] = file.array(file.catalog.get("AF")) ?? [];
     const embedded = file.dictionary(file.dictionary(attachment)?.get("EF"));

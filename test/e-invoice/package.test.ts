@@ -8,7 +8,7 @@ import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-it("has no dependencies, and brings the licences of all that is in it", async () => {
+it("has no dependencies, and contains the licences of everything in it", async () => {
   const folder = join(await makeTemporaryFolder("package-"), "e-invoice");
   await execa("node", ["scripts/build-e-invoice.ts", folder], { cwd: ROOT, preferLocal: true });
   const text = (name: string) => readFile(join(folder, name), "utf8");

@@ -11,6 +11,7 @@ import { ATTEMPT_FAILURES, type AttemptFailure, CAUSES } from "../../rules/cause
 import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
 import { BACKEND_CAPACITY_CAUSES, BACKEND_CAUSES, REFUSALS } from "../support/causes.ts";
 import type { ReceivedProblem } from "../support/problems.ts";
+import { BACKEND_TOKEN } from "../support/tokens.ts";
 import { BASE_URL } from "./send.ts";
 
 const COUNTS = "X-Service-Edge-Counts";
@@ -74,7 +75,9 @@ class Edge {
 function standIn(answer: Answer): void {
   vi.stubGlobal("fetch", async (url: URL, init: RequestInit) => {
     if (url.pathname !== "/metrics") return answer(init, url);
-    const counts = new Headers(init.headers).get(COUNTS) ?? "";
+    const headers = new Headers(init.headers);
+    // A backend believes only an edge.
+    const counts = headers.get("X-Service-Backend-Token") === BACKEND_TOKEN ? (headers.get(COUNTS) ?? "") : "";
     for (const [name, count] of new URLSearchParams(counts)) reported.set(name, count);
     return new Response("", { headers: { [COUNTS]: counts } });
   });
@@ -159,7 +162,7 @@ async function told(edge: Edge, answer: Response) {
   return { detail, code, line };
 }
 
-it.each(Object.entries(PROVOCATIONS))("says why it refuses a request: %s", async (cause, provoke) => {
+it.each(Object.entries(PROVOCATIONS))("says why it rejects a request: %s", async (cause, provoke) => {
   standIn(unreachable);
   const [edge, answer] = await provoke();
   const { code, detail, line } = await told(edge, answer);
@@ -219,4 +222,24 @@ it("reports again what no backend has acknowledged", async () => {
   standIn(unreachable);
   await edge.ask("/metrics");
   expect(reported.get("no_backend_answered")).toBe("2");
+  // What has been acknowledged is not.
+  const repeated = new Set<string | null>();
+  standIn(async (init) => {
+    repeated.add(new Headers(init.headers).get(COUNTS));
+    return new Response("%PDF-", { headers: { "Content-Type": "application/pdf", "Content-Length": "5" } });
+  });
+  expect((await edge.render()).status).toBe(200);
+  expect(repeated).toEqual(new Set([null]));
+});
+
+it("reports how attempts failed even if another backend has answered the request", async () => {
+  standIn(async (_init, url) =>
+    url.host === "a"
+      ? new Response("<html>", { status: 502 })
+      : new Response("%PDF-", { headers: { "Content-Type": "application/pdf", "Content-Length": "5" } }),
+  );
+  const edge = new Edge({ SERVICE_BACKEND_URLS: "http://a http://b" });
+  for (let count = 0; count < 20; count++) await edge.render();
+  await edge.ask("/metrics");
+  expect([...reported.keys()]).toEqual(["foreign"]);
 });

@@ -16,6 +16,7 @@ describe("open routes", () => {
     expect(answer.status).toBe(200);
     expect(answer.headers.get("Content-Type")).toBe("application/json");
     expect(await answer.json()).toEqual({ status: "ok" });
+    expect((await app.fetch(new Request("http://render.example/health"), env)).status).toBe(200);
   });
 
   it.each(Object.entries(STATIC_DOCUMENTS))("serve /%s without a token, as generated", async (name, document) => {
@@ -81,6 +82,26 @@ describe("the token", () => {
     await expectProblem(await app.fetch(request, env), "forbidden");
     expect(pulledBytes).toBeGreaterThan(30 * 1024 * 1024);
     expect(pulledBytes).toBeLessThan(40 * 1024 * 1024);
+  });
+
+  it("may be missing in any number of requests, and the body of each is read and discarded", async () => {
+    // One caller may have 32 bodies discarded at once.
+    for (let count = 0; count < 33; count++) {
+      let isRead = false;
+      const body = new ReadableStream(
+        {
+          type: "bytes",
+          pull(controller) {
+            isRead = true;
+            controller.enqueue(new Uint8Array(1));
+            controller.close();
+          },
+        },
+        { highWaterMark: 0 },
+      );
+      await app.fetch(new Request(`${BASE_URL}/v1/render`, { method: "POST", body }), env);
+      expect(isRead).toBe(true);
+    }
   });
 
   it("may have a name, which is not part of it", async () => {

@@ -40,6 +40,12 @@ describe("the service token of Cloudflare Access", () => {
   });
 });
 
+it("bindings that are no text are no settings", () => {
+  expect(readEdgeSettings({ SERVICE_API_TOKENS: { get: () => "token" }, SERVICE_MAX_OUTPUT_FILES: 1 })).toEqual(
+    readEdgeSettings({}),
+  );
+});
+
 describe("the access to /metrics", () => {
   it.each([undefined, "", " "])("needs a token if there are tokens and the setting is %j", (access) => {
     const settings = {

@@ -18,7 +18,7 @@ import {
 } from "./validators.ts";
 
 const PROFILES: readonly ProfileName[] = ["MINIMUM", "BASIC WL", "BASIC", "EN 16931", "EXTENDED", "XRECHNUNG"];
-/** Mustang gives notice of these for other profiles too, because most invoices in Germany follow them. */
+/** Mustang also reports these for other profiles, because most invoices in Germany follow them. */
 const OF_XRECHNUNG = /^(BR-DE-|PEPPOL-)/;
 const INVOICES_PER_PROFILE = 30;
 const SEEDS = Array.from({ length: INVOICES_PER_PROFILE }, (_, seed) => seed);
@@ -89,7 +89,7 @@ describe("thirty invoices of each profile, rendered by the service and finished"
     );
   });
 
-  it.each(PROFILES)("are valid for Mustang, the PDF and the XML, by no rule complained of: %s", (profile) => {
+  it.each(PROFILES)("are valid for Mustang, both PDF and XML, without a complaint by any rule: %s", (profile) => {
     const expected = files.filter((file) => file.profile === profile);
     expect(expected).toHaveLength(INVOICES_PER_PROFILE);
     for (const { name } of expected) {
@@ -104,10 +104,10 @@ describe("thirty invoices of each profile, rendered by the service and finished"
   });
 });
 
-describe("an invoice that is damaged", () => {
+describe("a damaged invoice", () => {
   const everySixth = SEEDS.filter((seed) => seed % 6 === 0);
 
-  it.each(PROFILES)("is refused when a total is a cent too high: %s", async (profile) => {
+  it.each(PROFILES)("is refused if a total is a cent too high: %s", async (profile) => {
     for (const seed of everySixth) {
       const invoice = generatedInvoice(profile, seed);
       const pdf = await rendered(profile, seed, invoiceXml({ ...invoice, gross: invoice.gross + 1n }));
@@ -117,7 +117,7 @@ describe("an invoice that is damaged", () => {
     }
   });
 
-  it.each(PROFILES)("is refused when no attachment has the right name: %s", async (profile) => {
+  it.each(PROFILES)("is refused if no attachment has the right name: %s", async (profile) => {
     for (const name of ["invoice.xml", "zugferd-invoice.xml", "ZUGFeRD-invoice.xml", "Factur-X.xml"]) {
       const xml = invoiceXml(generatedInvoice(profile, 1));
       const finished = await finishEInvoice(await rendered(profile, 1, xml, { name }), { format: formatOf(profile) });
@@ -125,7 +125,7 @@ describe("an invoice that is damaged", () => {
     }
   });
 
-  it.each(PROFILES)("is refused when the XML has another profile than is wanted: %s", async (profile) => {
+  it.each(PROFILES)("is refused if the XML has a profile other than the wanted one: %s", async (profile) => {
     const pdf = await rendered(profile, 2, invoiceXml(generatedInvoice(profile, 2)));
     for (const wanted of PROFILES.filter((other) => other !== profile && formatOf(other) === formatOf(profile))) {
       const finished = await finishEInvoice(pdf, { format: formatOf(profile), profile: wanted });
@@ -141,10 +141,10 @@ describe("an invoice that is damaged", () => {
 });
 
 describe("a rule", () => {
-  /** 25 of each profile, each with one thing changed. */
+  /** 25 invoices of each profile, each with one change. */
   const DAMAGED_PER_PROFILE = 25;
 
-  it("is found broken exactly where Mustang finds it broken, in invoices that are damaged in many ways", async () => {
+  it("is reported exactly where Mustang reports it, in invoices that are damaged in many ways", async () => {
     const damagedFolder = join(folder, "damaged");
     await mkdir(damagedFolder);
     const ours = new Map<string, string[]>();
@@ -152,7 +152,7 @@ describe("a rule", () => {
       for (let seed = 0; seed < DAMAGED_PER_PROFILE; seed++) {
         const xml = damaged(invoiceXml(generatedInvoice(profile, seed)), seed);
         const read = readInvoice(Buffer.from(xml), formatOf(profile), null);
-        // Without its guideline an invoice has no profile, and none of its rules is looked at.
+        // Without its guideline, an invoice has no profile, and no rules are checked.
         if (!read.ok) continue;
         const findings = await invoiceFindings(read.value);
         const name = `${profile.replace(" ", "-")}-${seed}.xml`;
@@ -164,11 +164,11 @@ describe("a rule", () => {
     expect(theirs.size).toBe(ours.size);
     for (const [name, rules] of ours) {
       const { xml, rules: all = [] } = theirs.get(name) ?? {};
-      // Where the schema does not hold, we say only that; Mustang goes on to the rules.
+      // If the XML breaks the schema, we report only that; Mustang goes on to the rules.
       if (rules.includes("schema")) expect([name, xml]).toEqual([name, "invalid"]);
       else {
         const known = all.filter((rule) => name.startsWith("XRECHNUNG") || !OF_XRECHNUNG.test(rule));
-        // The one rule that MINIMUM has of us.
+        // The one rule that we have added to MINIMUM.
         const published = rules.filter((rule) => !(name.startsWith("MINIMUM") && rule === "BR-CO-15"));
         expect([name, published]).toEqual([name, [...new Set(known)].toSorted()]);
       }
@@ -176,7 +176,7 @@ describe("a rule", () => {
   });
 });
 
-/** What is changed, one after another: amounts twice, a member that is missing, a code, an attribute. */
+/** The changes, used in turn: amounts twice, a missing member, a code, an attribute. */
 const DAMAGES: readonly {
   readonly place: RegExp;
   readonly change: (random: Random, found: RegExpExecArray) => string;

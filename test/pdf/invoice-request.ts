@@ -1,7 +1,7 @@
-/** A request that renders a generated invoice: what people read, with the XML attached. */
+/** A request that renders a generated invoice: a page for people, with the XML attached. */
 import type { Invoice } from "./invoice.ts";
 
-/** All kinds of files that can be finished, one after another. */
+/** All kinds of files that can be finished, used in turn. */
 const STANDARDS = [["a-3b"], ["a-3u"], ["a-3a"], ["a-3a", "ua-1"]];
 
 const TEMPLATE = `
@@ -19,7 +19,7 @@ const TEMPLATE = `
 `;
 
 export interface AttachmentOptions {
-  /** By default the name that the profile asks for. */
+  /** By default, the name that the profile requires. */
   readonly name?: string;
 }
 

@@ -1,4 +1,4 @@
-/** An invoice as Cross Industry Invoice: what each profile has room for, in the order of its schema. */
+/** An invoice as a Cross Industry Invoice: all elements that a profile allows, in the order of its schema. */
 import type { ProfileName } from "../../e-invoice/e-invoice.ts";
 import type { Adjustment, Invoice, Line, Party, TaxTotal, VatCategory } from "./invoice.ts";
 
@@ -10,7 +10,7 @@ const GUIDELINES: Readonly<Record<ProfileName, string>> = {
   EXTENDED: "urn:cen.eu:en16931:2017#conformant#urn:factur-x.eu:1p0:extended",
   XRECHNUNG: "urn:cen.eu:en16931:2017#compliant#urn:xeinkauf.de:kosit:xrechnung_3.0",
 };
-/** Each has what the one before it has, and more. */
+/** Each level has the elements of the previous one, and more. */
 const LEVELS: Readonly<Record<ProfileName, number>> = {
   MINIMUM: 0,
   "BASIC WL": 1,
@@ -178,7 +178,7 @@ function settlement(invoice: Invoice, level: number): string {
   );
 }
 
-/** Only EXTENDED has them in members of their own. */
+/** Only EXTENDED has separate members for them. */
 function discountTerms(): string {
   return tag(
     "ram:ApplicableTradePaymentDiscountTerms",
@@ -196,12 +196,12 @@ function taxTotal({ vat, base, tax }: TaxTotal, profile: ProfileName): string {
     tag("ram:BasisAmount", decimal(base, 2)),
     tag("ram:CategoryCode", vat.code),
     vat.reasonCode === null ? "" : tag("ram:ExemptionReasonCode", vat.reasonCode),
-    // XRechnung wants a rate in each total, also for what has none (BR-DE-14).
+    // XRechnung requires a rate in each total, even for categories that have none (BR-DE-14).
     profile === "XRECHNUNG" ? tag("ram:RateApplicablePercent", decimal(vat.rate, 2)) : rate(vat),
   );
 }
 
-/** EXTENDED wants the reason of an exemption in each line as well. */
+/** EXTENDED requires the reason for an exemption in each line, too. */
 function category(vat: VatCategory, level: number): string {
   const isExplained = level > 3;
   return [
@@ -213,7 +213,7 @@ function category(vat: VatCategory, level: number): string {
   ].join("");
 }
 
-/** @param level of the whole document; null for a line, which has its VAT in another place */
+/** @param level of the whole document; null for a line, which has its VAT in a different place */
 function allowanceOrCharge({ isCharge, amount, base, percent, reason, vat }: Adjustment, level: number | null): string {
   return tag(
     "ram:SpecifiedTradeAllowanceCharge",
@@ -226,7 +226,7 @@ function allowanceOrCharge({ isCharge, amount, base, percent, reason, vat }: Adj
   );
 }
 
-/** What is not subject to VAT has no rate. */
+/** Items that are not subject to VAT have no rate. */
 function rate(vat: VatCategory): string {
   return vat.code === "O" ? "" : tag("ram:RateApplicablePercent", decimal(vat.rate, 2));
 }

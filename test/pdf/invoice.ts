@@ -50,7 +50,7 @@ export interface Line {
   /** In ten thousandths. */
   readonly quantity: bigint;
   readonly netPrice: bigint;
-  /** What is taken off the gross price. */
+  /** The discount on the gross price. */
   readonly discount: bigint;
   /** In whole units. */
   readonly priceQuantity: bigint;
@@ -87,7 +87,7 @@ export interface Invoice {
   readonly iban: string;
   readonly directDebit: { readonly mandate: string; readonly creditor: string; readonly iban: string } | null;
   readonly terms: string | null;
-  /** Another document inside of the XML. */
+  /** Another document embedded in the XML. */
   readonly annex: { readonly name: string; readonly content: string } | null;
   readonly lines: readonly Line[];
   readonly adjustments: readonly Adjustment[];
@@ -112,7 +112,7 @@ const INTRA: VatCategory = { code: "K", rate: 0n, reason: "Intra-community suppl
 const EXPORT: VatCategory = { code: "G", rate: 0n, reason: "Export outside the EU", reasonCode: "VATEX-EU-G" };
 const NO_VAT: VatCategory = { code: "O", rate: 0n, reason: "Not subject to VAT", reasonCode: "VATEX-EU-O" };
 
-/** The VAT of an invoice, one after another: each kind is in every 30 invoices at least twice. */
+/** The VAT of invoices, used in turn: 30 invoices have each kind at least twice. */
 const KINDS_OF_VAT: readonly (readonly VatCategory[])[] = [
   [STANDARD],
   [STANDARD, REDUCED],
@@ -155,7 +155,7 @@ const REASONS = ["Mengenrabatt", "Treuerabatt", "Rabais spécial"];
 const CHARGES = ["Versand", "Verpackung & Fracht"];
 const UNITS = ["H87", "HUR", "KGM", "LTR", "C62", "MTR"];
 
-/** @param seed the same gives the same invoice */
+/** @param seed the same seed always gives the same invoice */
 export function generatedInvoice(profile: ProfileName, seed: number): Invoice {
   const random = new Random(seed * 7919 + profile.length * 104_729);
   const vats = KINDS_OF_VAT[seed % KINDS_OF_VAT.length] ?? [STANDARD];

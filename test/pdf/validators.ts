@@ -1,4 +1,4 @@
-/** The validators that receivers use, as programs in Java: veraPDF for PDF/A and PDF/UA, Mustang for Factur-X and XRechnung. */
+/** Runs the validators that receivers use, both in Java: veraPDF for PDF/A and PDF/UA, Mustang for Factur-X and XRechnung. */
 import { join } from "node:path";
 import { execa } from "execa";
 import { findOnPath } from "../../machine/programs.mjs";
@@ -20,7 +20,7 @@ export async function fetchValidators(): Promise<Validators> {
   return { veraPdf: await mavenArtifact(VERAPDF), mustang: await mavenArtifact(MUSTANG) };
 }
 
-/** @returns the files that veraPDF finds valid, with the standards that it has found: `3b`, `3a ua1` */
+/** @returns the files that veraPDF finds valid, with the standards that they claim: `3b`, `3a ua1` */
 export async function validByVeraPdf({ veraPdf }: Validators, files: readonly string[]): Promise<Map<string, string>> {
   const { stdout } = await execa(
     "java",
@@ -39,15 +39,15 @@ export async function validByVeraPdf({ veraPdf }: Validators, files: readonly st
   );
 }
 
-/** What Mustang says of one file. */
+/** Mustang's report on one file. */
 export interface MustangVerdict {
   readonly pdf: string;
   readonly xml: string;
-  /** Ids of rules, of warnings and notices as well. */
+  /** Ids of the reported rules, including those of warnings and notices. */
   readonly rules: readonly string[];
 }
 
-/** @returns what it says of each file in the folder, by their names */
+/** @returns the reports on all files in the folder, by their names */
 export async function verdictsOfMustang({ mustang }: Validators, folder: string): Promise<Map<string, MustangVerdict>> {
   const options = ["--action", "validateExpectValid", "--directory", folder, "--no-notices", "--disable-file-logging"];
   const { stderr } = await execa("java", ["-jar", mustang, ...options], {

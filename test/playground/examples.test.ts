@@ -1,4 +1,4 @@
-/** Examples in the playground: taken apart into fields and put together again, they are the same requests. */
+/** Examples in the playground: split into fields and assembled again, they are the same requests. */
 import { describe, expect, it } from "vitest";
 import { requestBody } from "../../playground/draft.ts";
 import { draftOfExample } from "../../playground/examples.ts";
@@ -7,7 +7,7 @@ import { exampleNames, exampleRequest } from "../../scripts/example-request.ts";
 const EXAMPLES = await exampleNames();
 
 describe("an example", () => {
-  it.each(EXAMPLES)("is the same request after it has been in the fields, without its schema: %s", async (name) => {
+  it.each(EXAMPLES)("makes the same request again from the fields, without its schema: %s", async (name) => {
     const body = await exampleRequest(name);
     const draft = draftOfExample({ body, schema: "{}" });
     const { output = {} }: { output?: object } = JSON.parse(body);

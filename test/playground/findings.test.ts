@@ -1,4 +1,4 @@
-/** What the playground shows at which field: the verdict is that of the rules. */
+/** Which problems the playground shows at which field. The verdict comes from the rules. */
 import { describe, expect, it } from "vitest";
 import { type Draft, draftFile, FileContent, requestBody } from "../../playground/draft.ts";
 import { findingsOf, jsonErrorOffset, validateDraft } from "../../playground/findings.ts";
@@ -84,17 +84,17 @@ describe("a finding", () => {
       { max_output_files: 2 },
       { field: "pages" },
     ],
-  ])("is at what is over a limit of the deployment: %s", (_, draft, limits, place) => {
+  ])("is at the part that exceeds a limit of the deployment: %s", (_, draft, limits, place) => {
     expect(findings(draft)).toEqual([]);
     expect(findings(draft, { ...DEFAULT_LIMITS, ...limits })).toEqual([place]);
   });
 
-  it("about the output is there beside one about the files", () => {
+  it("about the output is shown besides one about the files", () => {
     const output = { format: "pdf", members: { pages: '"3-1"' } } as const;
     expect(findings({ files: [file("a b")], output })).toEqual([{ field: "files", keys: ["a b"] }, { field: "pages" }]);
   });
 
-  it("about the template is the answer that a compiler has rejected it", () => {
+  it("is at the template if the service answers that it does not compile", () => {
     const problem = { code: "template_compile_failed", detail: "No.", context: {} };
     expect(findingsOf(problem, [])).toEqual([{ place: { field: "source" }, message: "No." }]);
     expect(findingsOf({ ...problem, code: "render_queue_full" }, [])).toEqual([]);
@@ -110,7 +110,7 @@ describe("data that is not JSON", () => {
     ['{}, "files": {}', 2],
     ["{}} ", 2],
     ["// {}", 0],
-  ])("ends at its first wrong character and is never put into a body: %s", (data, offset) => {
+  ])("is reported at its first wrong character and never put into a body: %s", (data, offset) => {
     expect(jsonErrorOffset(data)).toBe(offset);
     const verdict = validateDraft({ ...VALID, data }, DEFAULT_LIMITS);
     expect(verdict).toMatchObject({ ok: false, problem: null, findings: [{ place: { field: "data", offset } }] });

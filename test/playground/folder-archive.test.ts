@@ -1,4 +1,4 @@
-/** Archives in the playground: what comes out of them, and how much at most. */
+/** Archives in the playground: what is unpacked from them, and how much at most. */
 import { strToU8, type Zippable, zipSync } from "fflate";
 import { describe, expect, it } from "vitest";
 import { draftFile, FileContent } from "../../playground/draft.ts";
@@ -14,7 +14,7 @@ const paths = (entries: Zippable) => {
 };
 
 describe("an archive", () => {
-  it("gives the draft that it was made of", () => {
+  it("unpacks to the draft that it was made from", () => {
     const draft = {
       ...FIRST_DRAFT,
       files: [
@@ -34,7 +34,7 @@ describe("an archive", () => {
     );
   });
 
-  it("has at most as many files, and unpacks to at most as many bytes, as its bounds say", () => {
+  it("may have no more files and unpacked bytes than its bounds allow", () => {
     const bytes = (size: number) => new Uint8Array(size);
     expect(paths({ a: bytes(500), b: bytes(499), c: bytes(1) })).toEqual(["a", "b", "c"]);
     expect(paths({ a: bytes(500), b: bytes(501) })).toContain("unpacks to more");
@@ -50,14 +50,14 @@ describe("an archive", () => {
     expect(folderOfArchive(archive, BOUNDS)).toContain("unpacks to more");
   });
 
-  it("leaves out hidden files and what is in a folder of its own name", () => {
+  it("leaves out hidden files, and removes a folder around all files from their paths", () => {
     expect(paths({ "p/main.typ": strToU8("x"), "p/.env": strToU8("x"), "p/node_modules/a": strToU8("x") })).toEqual([
       "main.typ",
     ]);
     expect(paths({ "main.typ": strToU8("x"), "p/a": strToU8("x") })).toEqual(["main.typ", "p/a"]);
   });
 
-  it("that is none, or broken, is said to be none", () => {
+  it("that is broken or not an archive is reported as unreadable", () => {
     for (const archive of [strToU8("no"), new Uint8Array(0), zipSync({ a: strToU8("abc") }).subarray(0, 20)]) {
       expect(folderOfArchive(archive, BOUNDS)).toContain("not a ZIP archive");
     }

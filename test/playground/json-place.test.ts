@@ -1,4 +1,4 @@
-/** Where the cursor is in data that is being written: `|` is the cursor. */
+/** The place of the cursor in data that is being written. `|` is the cursor. */
 import { expect, it } from "vitest";
 import { placeInJson } from "../../playground/json-place.ts";
 
@@ -32,7 +32,7 @@ it.each([
   expect(placeOf(marked)).toEqual(place);
 });
 
-it("knows the names of the object before and after the cursor, without the one that is being written", () => {
+it("finds the names of the object before and after the cursor, without the one that is being written", () => {
   const text = '{"a": {"x": 1}, "", "b": [{"y": 2}], "c": 3}';
   expect(placeInJson(text, text.indexOf('""') + 1)?.names).toEqual(new Set(["a", "b", "c"]));
 });

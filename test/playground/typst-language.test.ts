@@ -1,4 +1,4 @@
-/** The highlighting of Typst: some of its colours, and that no text stops it. */
+/** The highlighting of Typst: some of its colours, and whether it gets through any text. */
 import { highlightTree, tagHighlighter, tags } from "@lezer/highlight";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -38,7 +38,7 @@ describe("the highlighting of Typst", () => {
       "[#let a = 1] 2 <label> @label",
       ["keyword: #", "keyword: let", "number: 1", "labelName: <label>", "labelName: @label"],
     ],
-  ])("tells markup from code: %j", (text, expected) => {
+  ])("distinguishes markup from code: %j", (text, expected) => {
     expect(colours(text)).toEqual(expected);
   });
 
@@ -47,7 +47,7 @@ describe("the highlighting of Typst", () => {
     expect(colours(source).length).toBeGreaterThan(5);
   });
 
-  it("is stopped by no text", () => {
+  it("gets through any text", () => {
     const piece = fc.constantFrom(
       ...'#$*_[](){}"`\\/=<>@;.,:-+ \n0aλh😀'.split(""),
       "#let ",

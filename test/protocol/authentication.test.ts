@@ -107,11 +107,11 @@ describe("the caller of a request", () => {
     expect(authenticateCaller(token, tokens)).toEqual({ ok: true, caller });
   });
 
-  it.each([null, undefined, "", "billing", "billing:two", "twoo", "four"])("is nobody with %j", (token) => {
+  it.each([null, undefined, "", "billing", "billing:two", "twoo", "four"])("is rejected with %j", (token) => {
     expect(authenticateCaller(token, tokens)).toMatchObject({ ok: false, problem: { code: "forbidden", context: {} } });
   });
 
-  it("is nobody where no token is configured, and the service is unavailable", () => {
+  it("is rejected as unavailable if no tokens are configured", () => {
     expect(authenticateCaller("one", [])).toMatchObject({ ok: false, problem: { code: "service_unavailable" } });
   });
 });

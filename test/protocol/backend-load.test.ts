@@ -13,7 +13,7 @@ it.each([
   expect(parseBackendLoad(text)).toEqual(load);
 });
 
-it("what is written is read as it was", () => {
+it("a load stays the same when written and read", () => {
   const count = fc.integer({ min: 0, max: 999_999_999 });
   const slots = fc.integer({ min: 1, max: MAX_SLOTS });
   const load = fc.record({ running: count, waiting: count, slots, isDraining: fc.boolean() });

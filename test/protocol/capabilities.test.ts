@@ -49,7 +49,7 @@ describe("what is common", () => {
     expect(commonCapabilities([OTHER, ONE, OTHER]).typst_versions).toEqual(["0.15.1", "0.15.2"]);
   });
 
-  it("is all that one backend has", () => {
+  it("is everything if there is only one backend", () => {
     expect(commonCapabilities([ONE])).toEqual(ONE);
   });
 

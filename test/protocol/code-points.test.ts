@@ -35,7 +35,7 @@ describe("a set of code points", () => {
     },
   );
 
-  it("has exactly what its ranges have, in whatever order they are, and survives being written", () => {
+  it("contains exactly the members of its ranges, in any order, and stays the same when written and read", () => {
     fc.assert(
       fc.property(anyRanges, (ranges) => {
         const set = codePointsOf(ranges);
@@ -48,7 +48,7 @@ describe("a set of code points", () => {
     );
   });
 
-  it("has in common with another one what both have", () => {
+  it("shares with another set exactly the members of both", () => {
     fc.assert(
       fc.property(anyRanges, anyRanges, (left, right) => {
         const [one, other] = [codePointsOf(left), codePointsOf(right)];

@@ -136,7 +136,7 @@ describe("a file that is no font", () => {
     expect(fontFaces(await readFile(import.meta.filename))).toEqual([]);
   });
 
-  it("never throws, whatever a font is damaged into", async () => {
+  it("never throws, however a font is damaged", async () => {
     const regular = await liberation("Regular");
     const { length } = regular;
     const tables = [...tablesOf(regular)].map(([, table]) => table.byteOffset - regular.byteOffset);

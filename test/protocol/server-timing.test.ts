@@ -45,7 +45,7 @@ describe("Server-Timing", () => {
     expect(parseServerTiming(text)).toBeNull();
   });
 
-  it("joins what is there", () => {
+  it("joins the fields that are present", () => {
     expect(joinServerTimings("receive;dur=1", null, "", "queue;dur=2")).toBe("receive;dur=1, queue;dur=2");
   });
 });

@@ -26,7 +26,7 @@ describe("a traceparent", () => {
     expect(parseTraceparent(`00-${TRACE_ID}-${PARENT_ID}-00`)?.isSampled).toBe(false);
   });
 
-  it("is sampled by the lowest bit alone", () => {
+  it("is sampled if its lowest bit is set, whatever the others are", () => {
     for (const [flags, isSampled] of [
       ["02", false],
       ["03", true],
@@ -71,7 +71,7 @@ describe("a traceparent", () => {
     expect(parseTraceparent(text)).toBeNull();
   });
 
-  it("is read back as it was written", () => {
+  it("stays the same when written and read", () => {
     fc.assert(
       fc.property(hexadecimal(32), hexadecimal(16), fc.boolean(), (traceId, parentId, isSampled) => {
         const parent = { traceId, parentId, isSampled };
@@ -81,7 +81,7 @@ describe("a traceparent", () => {
     );
   });
 
-  it("gives nothing but hexadecimal digits, whatever was sent", () => {
+  it("contains only hexadecimal digits, whatever was sent", () => {
     const nearlyValid = fc
       .tuple(fc.nat(VALID.length), fc.string({ maxLength: 3 }), fc.nat(3))
       .map(([at, inserted, removed]) => VALID.slice(0, at) + inserted + VALID.slice(at + removed));

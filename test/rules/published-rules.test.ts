@@ -124,7 +124,7 @@ describe("the vectors of a deployment with other output rules", () => {
   const rejected = { output: { pages: "2-1" }, accepted: false, code: "invalid_request" };
   const rule = "page_range_end_precedes_start";
 
-  it("are run where that version alone differs", () => {
+  it("are run if only that version differs", () => {
     const constraints = withVectors(99, { output: { colour: 1 }, accepted: true });
     expect(checkRequest({ source: "x" }, constraints)).toMatchObject({
       verdict: "unknown",
@@ -132,7 +132,7 @@ describe("the vectors of a deployment with other output rules", () => {
     });
   });
 
-  it("are not run where both versions are known", () => {
+  it("are not run if both versions are known", () => {
     const constraints = withVectors(rules.output_rules_version, { output: { colour: 1 }, accepted: true });
     expect(checkRequest({ source: "x" }, constraints)).toEqual({ verdict: "accepted" });
   });

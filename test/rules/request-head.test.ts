@@ -162,14 +162,14 @@ describe("a body collector", () => {
     expect(rejection(null)).toEqual({ limit: LIMIT });
   });
 
-  it("keeps what it has when a piece is rejected", () => {
+  it("keeps the earlier pieces when one is rejected", () => {
     const collector = new BodyCollector(head({}), LIMITS);
     expect(collector.add(bytes(5))).toBeNull();
     expect(collector.add(new Uint8Array(LIMIT))).toMatchObject({ code: "request_too_large" });
     expect(collector.finish()).toEqual(bytes(5));
   });
 
-  it("takes no memory before a byte has come, whatever was declared", () => {
+  it("takes no memory before the first byte, whatever was declared", () => {
     for (const contentLength of [null, "0", "1000", String(LIMIT)]) {
       expect(new BodyCollector(head({ contentLength }), LIMITS).finish().buffer.byteLength).toBe(0);
     }
@@ -180,22 +180,25 @@ describe("a body collector", () => {
     ["the limit is declared", String(LIMIT)],
     ["little is declared", "1000"],
     ["much is declared", String(LIMIT - 12_345)],
-  ])("says before each piece what memory it takes, and doubles it as bytes come, where %s", (_name, contentLength) => {
-    const collector = new BodyCollector(head({ contentLength }), LIMITS);
-    const capacities = new Set<number>();
-    for (let size = 1000; size <= LIMIT; size += 1000) {
-      const expected = collector.capacityWith(1000);
-      expect(collector.add(new Uint8Array(1000))).toBeNull();
-      const capacity = collector.finish().buffer.byteLength;
-      expect(capacity).toBe(expected);
-      expect(capacity).toBeGreaterThanOrEqual(size);
-      expect(capacity).toBeLessThanOrEqual(Math.min(LIMIT, Math.max(2 * size, 64 * 1024)));
-      if (size <= Number(contentLength)) expect(capacity).toBeLessThanOrEqual(Number(contentLength));
-      capacities.add(capacity);
-    }
-    expect(capacities.size).toBeLessThan(10);
-    expect(collector.capacityWith(LIMIT)).toBe(collector.finish().buffer.byteLength);
-  });
+  ])(
+    "says before each piece how much memory it takes, and doubles that as bytes arrive, if %s",
+    (_name, contentLength) => {
+      const collector = new BodyCollector(head({ contentLength }), LIMITS);
+      const capacities = new Set<number>();
+      for (let size = 1000; size <= LIMIT; size += 1000) {
+        const expected = collector.capacityWith(1000);
+        expect(collector.add(new Uint8Array(1000))).toBeNull();
+        const capacity = collector.finish().buffer.byteLength;
+        expect(capacity).toBe(expected);
+        expect(capacity).toBeGreaterThanOrEqual(size);
+        expect(capacity).toBeLessThanOrEqual(Math.min(LIMIT, Math.max(2 * size, 64 * 1024)));
+        if (size <= Number(contentLength)) expect(capacity).toBeLessThanOrEqual(Number(contentLength));
+        capacities.add(capacity);
+      }
+      expect(capacities.size).toBeLessThan(10);
+      expect(collector.capacityWith(LIMIT)).toBe(collector.finish().buffer.byteLength);
+    },
+  );
 
   it("takes no memory beyond a limit that is smaller than the first step", () => {
     const small = new BodyCollector(head({}), limitsWith({ max_request_body_bytes: 1024 }));
@@ -203,7 +206,7 @@ describe("a body collector", () => {
     expect(small.finish().buffer.byteLength).toBe(1024);
   });
 
-  it("frees its memory when it is told to, and what it gave is empty then", () => {
+  it("frees its memory on request, and the body that it returned is empty then", () => {
     const collector = new BodyCollector(head({}), LIMITS);
     collector.add(bytes(5000));
     const body = collector.finish();

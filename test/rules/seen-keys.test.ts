@@ -19,7 +19,7 @@ it("finds every key again and no other, however many were looked up before", () 
   }
 });
 
-it("knows the keys that were added before it had a filter", () => {
+it("finds keys that were added before it had a filter", () => {
   const seen = new SeenKeys();
   seen.add("first");
   for (const key of KEYS) expect(seen.has(key)).toBe(false);

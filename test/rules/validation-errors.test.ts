@@ -221,7 +221,7 @@ describe("the code of a request with field errors", () => {
   });
 });
 
-describe("what a client is told of bad file data", () => {
+describe("the problem about bad file data", () => {
   const problemFor = (content: string) => problemOf({ source: "a", files: { "logo.png": base64File(content) } });
   const messageFor = (content: string) => {
     const { context } = problemFor(content) ?? {};
@@ -337,7 +337,7 @@ describe("the detail of a request with field errors", () => {
   });
 });
 
-describe("what a client is told of a bad key", () => {
+describe("the problem about a bad key", () => {
   it.each([
     ["a b", /must not contain spaces: allowed are the letters A-Z and a-z, digits, dots, underscores, hyphens/],
     ["my folder/a.png", /must not contain spaces: allowed are the letters A-Z/],

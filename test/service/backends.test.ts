@@ -5,7 +5,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { LOOPBACK, startConfiguredWorkers, takeFreePort } from "../../scripts/local-service.ts";
+import { startConfiguredWorkers } from "../../scripts/local-service.ts";
 import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
 import { expectProblem } from "../support/problems.ts";
 import { RawConnection, renderHead } from "../support/raw-connection.ts";
@@ -23,36 +23,67 @@ interface Stage {
   renderMany(count: number, asked?: ScriptedBackend): Promise<string[]>;
 }
 
+type Settings = Readonly<Record<string, string>>;
+
 interface StageOptions {
+  /** The number of its origins. */
+  readonly count: number;
   readonly otherEntries?: readonly string[];
-  readonly settings?: Readonly<Record<string, string>>;
+  readonly settings?: Settings;
 }
 
-/** How many edges of so many origins are started at once where the test has no options: about as many as there are such tests. */
-const EDGES_BY_BACKENDS: Readonly<Record<number, number>> = { 1: 4, 2: 16, 3: 10 };
-/** Edges that no test has used, by the number of their origins. */
-const unused = new Map<number, Stage[]>();
+const ACCESS = { SERVICE_ACCESS_CLIENT_ID: "id.access", SERVICE_ACCESS_CLIENT_SECRET: "secret" };
+const CORS = { SERVICE_CORS_ORIGINS: "*" };
+const LONG_PATIENCE = { SERVICE_BACKEND_TIMEOUT_SECONDS: "53" };
+const SHORT_PATIENCE = {
+  SERVICE_QUEUE_DEADLINE_SECONDS: "1",
+  SERVICE_RENDER_TIMEOUT_SECONDS: "1",
+  SERVICE_BACKEND_TIMEOUT_SECONDS: "3",
+};
+
+/** The edges that the tests take, each of which is used once. One workerd runs all of them: its start costs more than theirs. */
+const EDGES: readonly (readonly [origins: number, edges: number, settings?: Settings])[] = [
+  [1, 2],
+  [2, 30],
+  [3, 9],
+  [4, 1],
+  [1, 1, ACCESS],
+  [1, 1, CORS],
+  [2, 1, LONG_PATIENCE],
+  [2, 1, SHORT_PATIENCE],
+];
+/** Edges that no test has used, by the number of their origins and their settings. */
+const unused = new Map<string, Stage[]>();
+const keyOf = (origins: number, settings: Settings = {}) => JSON.stringify([origins, settings]);
+
+beforeAll(async () => {
+  const wanted = EDGES.flatMap(([count, edges, settings]) =>
+    Array.from({ length: edges }, () => ({ count, ...(settings && { settings }) })),
+  );
+  const stages = await startStages(wanted);
+  for (const [index, { count, settings }] of wanted.entries()) {
+    const stage = stages[index];
+    const key = keyOf(count, settings);
+    if (stage !== undefined) unused.set(key, [...(unused.get(key) ?? []), stage]);
+  }
+});
 
 /** An edge with the origins `a`, `b` and so on, which answer unless the test scripts something else. */
-async function startStage(count: number, options?: StageOptions): Promise<Stage> {
-  const stages = (options === undefined && unused.get(count)) || [];
-  if (stages.length === 0) {
-    stages.push(...(await startStages(count, options === undefined ? (EDGES_BY_BACKENDS[count] ?? 1) : 1, options)));
-    if (options === undefined) unused.set(count, stages);
-  }
-  const stage = stages.pop();
-  if (stage === undefined) throw new Error("no edge has been started");
+function takeStage(count: number, settings?: Settings): Stage {
+  const stage = unused.get(keyOf(count, settings))?.pop();
+  if (stage === undefined) throw new Error("EDGES has too few of these");
   return stage;
 }
 
 /** Edges in one workerd, each with origins of its own. */
-async function startStages(count: number, edges: number, { otherEntries = [], settings = {} }: StageOptions = {}) {
-  const startOrigins = () => Promise.all([..."abcd"].slice(0, count).map((name) => new ScriptedBackend(name).start()));
-  const groups = await Promise.all(Array.from({ length: edges }, startOrigins));
-  const bindings = groups.map((origins) => ({
+async function startStages(wanted: readonly StageOptions[]): Promise<Stage[]> {
+  const startOrigins = (count: number) =>
+    Promise.all([..."abcd"].slice(0, count).map((name) => new ScriptedBackend(name).start()));
+  const groups = await Promise.all(wanted.map(({ count }) => startOrigins(count)));
+  const bindings = wanted.map(({ otherEntries = [], settings }, index) => ({
     SERVICE_API_TOKENS: API_TOKEN,
     SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
-    SERVICE_BACKEND_URLS: [...origins.map(({ entry }) => entry), ...otherEntries].join(" "),
+    SERVICE_BACKEND_URLS: [...(groups[index] ?? []).map(({ entry }) => entry), ...otherEntries].join(" "),
     ...settings,
   }));
   const { urls, stop } = await startConfiguredWorkers(bindings, 0);
@@ -84,8 +115,8 @@ function stageOf(url: URL, origins: readonly ScriptedBackend[]): Stage {
   };
 }
 
-async function startPair(options?: StageOptions) {
-  const stage = await startStage(2, options);
+function takePair(settings?: Settings) {
+  const stage = takeStage(2, settings);
   const [a, b] = stage.origins;
   if (a === undefined || b === undefined) throw new Error("there are two origins");
   return { ...stage, a, b };
@@ -129,7 +160,7 @@ const FAILURES: readonly (readonly [string, Behaviour])[] = [
 
 describe("one of two origins", () => {
   it.each(FAILURES)("%s: no render is lost, and it soon gets no more of them", async (_what, behaviour) => {
-    const { a, b, renderMany } = await startPair();
+    const { a, b, renderMany } = takePair();
     a.behaviour = behaviour;
     const texts = await renderMany(RENDERS, a);
     expect(new Set(texts)).toEqual(new Set([BY_B]));
@@ -139,12 +170,13 @@ describe("one of two origins", () => {
   });
 
   it("is not there at all: no render is lost", async () => {
-    const { renderMany } = await startStage(1, { otherEntries: [`http://${LOOPBACK}:${await takeFreePort()}`] });
-    expect(new Set(await renderMany(RENDERS))).toEqual(new Set(["%PDF by a"]));
+    const { a, renderMany } = takePair();
+    await a.stop();
+    expect(new Set(await renderMany(RENDERS))).toEqual(new Set([BY_B]));
   });
 
   it("is full: the other gets its renders", async () => {
-    const { a, renderMany } = await startPair();
+    const { a, renderMany } = takePair();
     a.behaviour = problemAnswer("render_queue_full", { "Retry-After": "7", [LOAD]: "running=1,waiting=9,slots=1" });
     expect(new Set(await renderMany(RENDERS, a))).toEqual(new Set([BY_B]));
     expect(a.requests.length).toBeLessThanOrEqual(2);
@@ -156,7 +188,7 @@ describe("one of two origins", () => {
     ["is slow, but renders", 3, (origin) => (response) => origin.answer(response)],
     ["is slow, and so full that it has no slot for a probe", 2, () => whenFull],
   ])("%s: it is waited for", async (_what, probes, probeAnswer) => {
-    const { a, b, render } = await startPair();
+    const { a, b, render } = takePair();
     let answer = () => {};
     for (const origin of [a, b]) {
       origin.behaviour = (response) => {
@@ -172,7 +204,7 @@ describe("one of two origins", () => {
   });
 
   it("gets work again after it has come back", async () => {
-    const { a, renderMany } = await startPair();
+    const { a, renderMany } = takePair();
     await renderMany(1, a);
     await a.stop();
     await renderMany(8);
@@ -181,7 +213,7 @@ describe("one of two origins", () => {
   });
 
   it("is about to stop: it gets no more renders, and loses none that it has begun", async () => {
-    const { a, b, renderMany } = await startPair();
+    const { a, b, renderMany } = takePair();
     a.behaviour = (response) => a.answer(response, { [LOAD]: "running=0,waiting=0,slots=2,draining" });
     const texts = await renderMany(RENDERS, a);
     expect(texts.filter((text) => text !== BY_B)).toHaveLength(1);
@@ -189,7 +221,7 @@ describe("one of two origins", () => {
   });
 
   it("has a long queue: the other gets the next renders", async () => {
-    const { a, b, renderMany } = await startPair();
+    const { a, b, renderMany } = takePair();
     a.behaviour = (response) => a.answer(response, { [LOAD]: "running=2,waiting=50,slots=2" });
     b.behaviour = (response) => b.answer(response, { [LOAD]: "running=0,waiting=0,slots=2" });
     await renderMany(RENDERS, a);
@@ -199,7 +231,7 @@ describe("one of two origins", () => {
 
 describe("a render that is tried again", () => {
   it("arrives byte for byte, also when it is large", async () => {
-    const { a, b, render } = await startPair();
+    const { a, b, render } = takePair();
     a.behaviour = (response) => response.socket?.resetAndDestroy();
     const piece = "ä".repeat(400_000);
     const body = JSON.stringify({ source: "x", data: Array.from({ length: 20 }, () => piece) });
@@ -210,7 +242,7 @@ describe("a render that is tried again", () => {
   });
 
   it("keeps its request id, and tells each origin how long the edge still waits", async () => {
-    const { a, b, render } = await startPair({ settings: { SERVICE_BACKEND_TIMEOUT_SECONDS: "53" } });
+    const { a, b, render } = takePair(LONG_PATIENCE);
     // The time that passes here is what the second origin must not be promised.
     a.behaviour = (response) => void setTimeout(problemAnswer("service_unavailable"), 300, response);
     const ids: (string | null)[] = [];
@@ -229,7 +261,7 @@ describe("a render that is tried again", () => {
   });
 
   it("is not tried again once an answer has begun", async () => {
-    const { origins, url } = await startStage(3);
+    const { origins, url } = takeStage(3);
     let breakOff: () => void = () => {};
     for (const origin of origins) {
       origin.behaviour = (response) => {
@@ -247,7 +279,7 @@ describe("a render that is tried again", () => {
   });
 
   it("is not tried again when its client has left", async () => {
-    const { origins, url } = await startStage(3);
+    const { origins, url } = takeStage(3);
     for (const origin of origins) origin.behaviour = () => {};
     const requests = () => origins.flatMap((origin) => origin.requests);
     const client = await RawConnection.open(url);
@@ -261,7 +293,7 @@ describe("a render that is tried again", () => {
   });
 
   it("that brings down each backend that has it brings down two and no more", async () => {
-    const { origins, render } = await startStage(4);
+    const { origins, render } = takeStage(4);
     for (const origin of origins) origin.behaviour = (response) => response.socket?.resetAndDestroy();
     await expectProblem(await render(), "service_unavailable");
     expect(origins.flatMap(({ requests }) => requests)).toHaveLength(2);
@@ -270,7 +302,7 @@ describe("a render that is tried again", () => {
 
 describe("one of three origins answers /health, and its renders never end", () => {
   it("costs the renders that it has some seconds, and later ones nothing", async () => {
-    const { origins, render } = await startStage(3);
+    const { origins, render } = takeStage(3);
     const [grey] = origins;
     if (grey === undefined) throw new Error("there are three origins");
     grey.behaviour = () => {};
@@ -309,7 +341,7 @@ describe("an answer that blames the request", () => {
   it.each(refusals)(
     "%s: the render is tried elsewhere, fails as a fault of the service, and no origin is avoided for it",
     async (_what, refuse) => {
-      const { origins, render, renderMany } = await startStage(3);
+      const { origins, render, renderMany } = takeStage(3);
       for (const origin of origins) {
         origin.behaviour = (response, request) => {
           if (request.body.toString() === POISON) refuse(response, request);
@@ -328,14 +360,14 @@ describe("an answer that blames the request", () => {
   );
 
   it("of a backend whose link is stalled: another one renders", async () => {
-    const { a, renderMany } = await startPair();
+    const { a, renderMany } = takePair();
     a.behaviour = problemAnswer("invalid_request");
     expect(new Set(await renderMany(RENDERS, a))).toEqual(new Set([BY_B]));
   });
 });
 
 it("an origin is not avoided because documents end in 500", async () => {
-  const { a, b, render, renderMany } = await startPair();
+  const { a, b, render, renderMany } = takePair();
   for (const origin of [a, b]) {
     origin.behaviour = (response, request) => {
       if (request.body.includes("poison")) problemAnswer("render_failed")(response, request);
@@ -348,7 +380,7 @@ it("an origin is not avoided because documents end in 500", async () => {
 });
 
 it("an origin is not avoided because clients reset their renders, nor does that end the probes of one that failed", async () => {
-  const { a, b, url, renderMany } = await startPair();
+  const { a, b, url, renderMany } = takePair();
   b.behaviour = (response, request) => {
     if (request.body.includes("endless")) return;
     b.answer(response);
@@ -394,7 +426,9 @@ it("no redirect is followed: neither a render nor the edge's token goes to its t
   onTestFinished(() => closeServer(server));
   let reached = 0;
   target.elsewhere = () => reached++;
-  const { origins, renderMany, url } = await startStage(1, { otherEntries: [redirecting.origin] });
+  const [stage] = await startStages([{ count: 1, otherEntries: [redirecting.origin] }]);
+  if (stage === undefined) throw new Error("no edge has been started");
+  const { origins, renderMany, url } = stage;
   while (redirected < 4) await renderMany(1);
   const renders = redirected;
   await fetch(new URL("/metrics", url));
@@ -410,8 +444,7 @@ it("no redirect is followed: neither a render nor the edge's token goes to its t
 
 describe("Cloudflare Access", () => {
   it("gets its service token with each request to a URL", async () => {
-    const settings = { SERVICE_ACCESS_CLIENT_ID: "id.access", SERVICE_ACCESS_CLIENT_SECRET: "secret" };
-    const { origins, render } = await startStage(1, { settings });
+    const { origins, render } = takeStage(1, ACCESS);
     expect((await render()).status).toBe(200);
     expect(origins[0]?.requests[0]?.headers).toMatchObject({
       "cf-access-client-id": "id.access",
@@ -421,7 +454,7 @@ describe("Cloudflare Access", () => {
 });
 
 it("what a caller adds to the header fields of a render at its origin is bounded", async () => {
-  const { origins, url } = await startStage(1);
+  const { origins, url } = takeStage(1);
   const [origin] = origins;
   const body = '{"source":"x"}';
   const host = `${"a".repeat(63)}.${"b".repeat(63)}.${"c".repeat(63)}.${"d".repeat(61)}:65535`;
@@ -444,8 +477,8 @@ it("what a caller adds to the header fields of a render at its origin is bounded
 describe("a request without a usable URL", () => {
   let stage: Stage;
 
-  beforeAll(async () => {
-    stage = await startStage(1, { settings: { SERVICE_CORS_ORIGINS: "*" } });
+  beforeAll(() => {
+    stage = takeStage(1, CORS);
   });
 
   it.each([
@@ -476,7 +509,7 @@ describe("a request without a usable URL", () => {
 
 describe("when no origin can answer, the client is told", () => {
   it("that the service is full, with the shortest time to wait", async () => {
-    const { a, b, render } = await startPair();
+    const { a, b, render } = takePair();
     a.behaviour = problemAnswer("render_queue_full", { "Retry-After": "7" });
     b.behaviour = problemAnswer("render_queue_full", { "Retry-After": "3" });
     const answer = await render();
@@ -486,13 +519,7 @@ describe("when no origin can answer, the client is told", () => {
   });
 
   it("that it has failed, when the only origin does not answer in time", async () => {
-    const { a, b, render } = await startPair({
-      settings: {
-        SERVICE_QUEUE_DEADLINE_SECONDS: "1",
-        SERVICE_RENDER_TIMEOUT_SECONDS: "1",
-        SERVICE_BACKEND_TIMEOUT_SECONDS: "3",
-      },
-    });
+    const { a, b, render } = takePair(SHORT_PATIENCE);
     a.behaviour = () => {};
     b.behaviour = () => {};
     await expectProblem(await render(), "service_unavailable");
@@ -500,7 +527,7 @@ describe("when no origin can answer, the client is told", () => {
   });
 
   it("nothing about the addresses of origins", async () => {
-    const { origins, render, url } = await startStage(1);
+    const { origins, render, url } = takeStage(1);
     await origins[0]?.stop();
     const metrics = await (await fetch(new URL("/metrics", url))).text();
     expect(metrics).toContain('service_origin_up{origin="a"} 0');

@@ -144,7 +144,7 @@ describe("a container", () => {
     expect(launch?.requestsAfterEnd).toBeLessThan(FEW_REQUESTS);
   });
 
-  it("is waited for until it is ready, is told what time budget is left, and leads nowhere else", async () => {
+  it("gets the request once it is ready, with the remaining time budget, and its redirects are not followed", async () => {
     const asked: string[] = [];
     const timeBudgets: number[] = [];
     const server = createServer(({ url = "", headers }, response) => {

@@ -14,7 +14,7 @@ const SETTINGS = {
   SERVICE_MAX_REQUEST_BODY_BYTES: "90000",
   SERVICE_MAX_STRING_BYTES: "9000",
   SERVICE_MAX_OUTPUT_FILES: "8",
-  SERVICE_RENDER_CPU_SECONDS: "4",
+  SERVICE_RENDER_CPU_SECONDS: "2",
 };
 
 let service: TestService;
@@ -46,7 +46,7 @@ it("the interface description is OpenAPI 3.1 of interface version 1.2.0", () => 
 });
 
 describe("the examples of requests", () => {
-  it("are rendered, each to what its output asks for", async () => {
+  it("are rendered, each to the requested output", async () => {
     const validate = description.validator("/components/schemas/RenderRequest");
     const examples = description.requestExamples("POST", "/v1/render");
     expect(examples.length).toBeGreaterThan(8);

@@ -230,7 +230,7 @@ describe("npm start", () => {
   it("waits for a backend that starts slowly as long as it uses the processor", async () => {
     const began = performance.now();
     const backend = await startSlowly(
-      await typstThat("end=$(($(date +%s) + 5)); while [ $(date +%s) -lt $end ]; do :; done"),
+      await typstThat("end=$(($(date +%s) + 5)); while [ $(date +%s) -lt $end ]; do sleep 0.02; done"),
     );
     onTestFinished(() => backend.stop());
     expect(performance.now() - began).toBeGreaterThan(3000);

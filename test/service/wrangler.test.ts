@@ -31,7 +31,10 @@ function merged(one: Table, other: Table): Table {
   return result;
 }
 
-const config: Table = parse(await readProjectFile("wrangler.toml"));
+const CONFIG = await readProjectFile("wrangler.toml");
+/** Without the build of the static files, which one of the checks runs. It takes as long as the rest. */
+const WITHOUT_BUILD = CONFIG.replace(/^command = .*$/m, 'command = "true"');
+const config: Table = parse(WITHOUT_BUILD);
 const { scripts }: { scripts: Readonly<Record<string, string>> } = JSON.parse(await readProjectFile("package.json"));
 const CHECK = "deploy:check:";
 const CHECKS = Object.keys(scripts).filter((name) => name.startsWith(CHECK));
@@ -49,7 +52,7 @@ describe("wrangler.toml", () => {
   });
 
   it.each(CHECKS)("passes npm run %s", async (name) => {
-    const folder = await makeWranglerFolder();
+    const folder = await makeWranglerFolder(name === CHECKS[0] ? CONFIG : WITHOUT_BUILD);
     const said = await runWrangler(folder, scripts[name] ?? "");
     expectDeployable(said);
     expect(said).toMatch(/env\.ASSETS +Assets/);
@@ -57,7 +60,7 @@ describe("wrangler.toml", () => {
   });
 
   it("builds the backend for the containers", async () => {
-    const folder = await makeWranglerFolder();
+    const folder = await makeWranglerFolder(WITHOUT_BUILD);
     // In place of Docker: keeps what it is asked to build.
     const docker = join(folder, "docker");
     await writeFile(
@@ -81,7 +84,7 @@ describe("wrangler.toml", () => {
   });
 
   it("tells wrangler the secrets", async () => {
-    const folder = await makeWranglerFolder();
+    const folder = await makeWranglerFolder(WITHOUT_BUILD);
     await runWrangler(folder, "wrangler types types.d.ts --env=production --include-runtime=false");
     const types = await readFile(join(folder, "types.d.ts"), "utf8");
     for (const name of ["SERVICE_API_TOKENS", "SERVICE_BACKEND_TOKEN"]) expect(types).toContain(`${name}: string`);

@@ -1,10 +1,10 @@
 /**
  * Broken variants of the code under test: mutants.diff. The simulation must find every one of them, which shows that the invariants can
- * be broken. As a worker, this file runs schedules with one of them in place.
+ * be broken. As a worker thread, this file receives one mutant after the other and runs schedules with it in place.
  */
 import { readFileSync } from "node:fs";
-import { registerHooks } from "node:module";
-import { isMainThread, parentPort, workerData } from "node:worker_threads";
+import { registerHooks, stripTypeScriptTypes } from "node:module";
+import { isMainThread, parentPort } from "node:worker_threads";
 
 export interface Mutant {
   readonly file: string;
@@ -35,22 +35,57 @@ export function mutated(source: string, { mistake, from, to }: Mutant): string {
   return parts.join(to);
 }
 
-if (!isMainThread && isMutant(workerData)) {
-  const mutant = workerData;
-  const url = new URL(`../../${mutant.file}`, import.meta.url).href;
-  registerHooks({
+/** The code of this project without types, by URL. */
+const sources = new Map<string, string>();
+let mutantsRun = 0;
+
+if (!isMainThread) {
+  // Thousands of connections break, and their stack traces are never read.
+  Error.stackTraceLimit = 0;
+  parentPort?.on("message", (mutant: unknown) => {
+    if (!isMutant(mutant)) throw new TypeError("not a mutant");
+    // The text of an error equals no invariant, and the thread goes on with the next mutant.
+    const answer = firstBroken(mutant).catch(String);
+    void answer.then((invariant) => parentPort?.postMessage(invariant));
+  });
+}
+
+/**
+ * The invariant that is broken by the first schedule that breaks one; undefined if none does. For one mutant at a time.
+ *
+ * Each mutant gets its own copy of the simulation's modules, under URLs of their own. A thread per mutant would read all files again.
+ */
+async function firstBroken(mutant: Mutant): Promise<string | undefined> {
+  const suffix = `?mutant=${++mutantsRun}`;
+  const mutatedUrl = new URL(`../../${mutant.file}`, import.meta.url).href;
+  const hooks = registerHooks({
+    resolve: (specifier, context, next) => {
+      const resolved = next(specifier, context);
+      return resolved.url.endsWith(".ts") ? { ...resolved, url: `${resolved.url}${suffix}` } : resolved;
+    },
     load: (loaded, context, next) => {
-      const result = next(loaded, context);
-      return loaded === url ? { ...result, source: mutated(String(result.source), mutant) } : result;
+      if (!loaded.endsWith(suffix)) return next(loaded, context);
+      const url = loaded.slice(0, -suffix.length);
+      const read = () => String(next(url, context).source);
+      const source =
+        url === mutatedUrl
+          ? stripTypeScriptTypes(mutated(read(), mutant))
+          : (sources.get(url) ?? stripTypeScriptTypes(read()));
+      if (url !== mutatedUrl) sources.set(url, source);
+      return { format: "module", source, shortCircuit: true };
     },
   });
-  const { makeSchedule } = await import("./schedule.ts");
-  const { runSchedule } = await import("./world.ts");
-  let found: string | undefined;
-  for (let seed = 1; seed <= MAX_SCHEDULES && found === undefined; seed++) {
-    found = (await runSchedule(makeSchedule(seed))).violation?.invariant;
+  try {
+    const { makeSchedule } = await import("./schedule.ts");
+    const { runSchedule } = await import("./world.ts");
+    for (let seed = 1; seed <= MAX_SCHEDULES; seed++) {
+      const { violation } = await runSchedule(makeSchedule(seed));
+      if (violation !== null) return violation.invariant;
+    }
+    return undefined;
+  } finally {
+    hooks.deregister();
   }
-  parentPort?.postMessage(found);
 }
 
 function isMutant(data: unknown): data is Mutant {

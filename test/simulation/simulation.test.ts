@@ -1,7 +1,7 @@
 /** Thousands of schedules of requests and faults, simulated: CONTRIBUTING.md#simulation. */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readMutants } from "./mutants.ts";
 import { makeSchedule } from "./schedule.ts";
 import { shrink } from "./shrink.ts";
@@ -9,6 +9,15 @@ import { runSchedule } from "./world.ts";
 
 /** Together some seconds on a free core. Many more, of other seeds: `npm run simulate`. */
 const SCHEDULES = 1000;
+
+/** Thousands of connections break, and their stack traces are never read. */
+beforeAll(() => {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  return () => {
+    Error.stackTraceLimit = stackTraceLimit;
+  };
+});
 
 it(`no invariant is broken by ${SCHEDULES} schedules`, async () => {
   for (let seed = 1; seed <= SCHEDULES; seed++) {
@@ -27,9 +36,16 @@ it("a seed gives the same schedule and the same events each time", async () => {
   expect(makeSchedule(1)).not.toEqual(makeSchedule(2));
 });
 
-describe.concurrent("the simulation finds code that", () => {
+describe("the simulation finds code that", () => {
+  // Node warns that it takes the types out of TypeScript.
+  const worker = new Worker(new URL("mutants.ts", import.meta.url), {
+    execArgv: ["--disable-warning=ExperimentalWarning"],
+  });
+
+  afterAll(() => worker.terminate());
+
   it.each(readMutants())("$mistake", async (mutant) => {
-    const worker = new Worker(new URL("mutants.ts", import.meta.url), { workerData: mutant });
+    worker.postMessage(mutant);
     const [found] = await once(worker, "message");
     expect(mutant.invariants.split(", ")).toContain(found);
   });

@@ -162,7 +162,7 @@ const TABLE: readonly (readonly [
     '[{"a":1,"b":2},3]',
     '[{"a":1,"b":2},{"b":2,"a":1.0}]',
     '[1] {"b":2',
-    "is the same as item 0: all must differ",
+    "is the same as item 0: all items must differ",
   ],
   [
     "a mistake in an array of arrays",
@@ -178,7 +178,7 @@ const TABLE: readonly (readonly [
     '{"bic":1,"iban":2}',
     '{"bic":1}',
     "",
-    '"iban" is missing: it is required where "bic" is',
+    '"iban" is missing: it is required because "bic" is present',
   ],
   [
     "a mistake in the form that the data names",
@@ -219,7 +219,7 @@ const TABLE: readonly (readonly [
     "[1,2]",
     "[1,2,3]",
     "[2] 3",
-    "is too many: at most 2 items may be here",
+    "is one too many: at most 2 items may be here",
   ],
   [
     "an array without what it must contain",

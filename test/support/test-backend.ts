@@ -31,6 +31,7 @@ export interface TestBackend {
   readonly server: Server;
   announceStop(): void;
   startDraining(): void;
+  isIdle(): boolean;
   findCapabilities(): Promise<void>;
   /** Sends a render request as the edge does. */
   render(body: RenderBody, init?: RequestInit): Promise<Response>;
@@ -40,7 +41,7 @@ export interface TestBackend {
   metrics(): Promise<MetricSample[]>;
   /** The value of one sample, 0 if it does not exist yet. */
   metric(name: string, labels?: Readonly<Record<string, string>>): Promise<number>;
-  /** The lines about its requests, whatever the log level. */
+  /** The lines about its requests, whatever the log level, with the fields that all lines of a request have. */
   readonly logged: readonly object[];
   /** The names of the render directories and outputs that exist now. */
   projects(): Promise<string[]>;
@@ -82,7 +83,7 @@ export async function startTestBackend(
   });
   if (settings.sandboxChoice === "auto") throw new Error("a test names its sandbox");
   const sandbox = await openSandbox(settings, settings.sandboxChoice, launcher);
-  const { app, announceStop, startDraining, findCapabilities }: Backend = buildBackend(
+  const { app, announceStop, startDraining, isIdle, findCapabilities }: Backend = buildBackend(
     settings,
     "0.15.1",
     sandbox,
@@ -90,9 +91,11 @@ export async function startTestBackend(
   );
   const logged: object[] = [];
   const child = app.log.child.bind(app.log);
-  app.log.child = (...options: Parameters<typeof child>) => {
-    const logger = child(...options);
-    logger.info = (line: unknown) => void (typeof line === "object" && line !== null && logged.push(line));
+  app.log.child = (fields: Parameters<typeof child>[0], options: Parameters<typeof child>[1]) => {
+    const logger = child(fields, options);
+    const log = (line: unknown) =>
+      void (typeof line === "object" && line !== null && logged.push({ ...fields, ...line }));
+    Object.assign(logger, { info: log, error: log });
     return logger;
   };
   const url = new URL(await app.listen({ host: settings.host, port: settings.port }));
@@ -105,6 +108,7 @@ export async function startTestBackend(
     server: app.server,
     announceStop,
     startDraining,
+    isIdle,
     findCapabilities,
     render,
     rendered: async (body) => {

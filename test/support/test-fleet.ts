@@ -7,6 +7,7 @@ import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
 import {
   type LocalBackend,
   type LocalEdge,
@@ -36,6 +37,7 @@ class Berth {
   readonly #environment: Environment;
   readonly #link: FaultyLink;
   #backend: LocalBackend | null = null;
+  #settings: Environment = {};
 
   private constructor(port: number, workDirectory: string, environment: Environment, link: FaultyLink) {
     this.#port = port;
@@ -59,7 +61,13 @@ class Berth {
     return this.#link.url.origin;
   }
 
+  /** The settings that its last backend was started with, beside those of the fleet. */
+  get settings(): Environment {
+    return this.#settings;
+  }
+
   async start(environment: Environment): Promise<void> {
+    this.#settings = environment;
     const settings = { ...this.#environment, SERVICE_WORK_DIRECTORY: this.#workDirectory, ...environment };
     this.#backend = await startBackend(settings, this.#port);
   }
@@ -114,8 +122,6 @@ export interface FleetOptions {
   readonly backends: number;
   /** Settings of every backend that it starts. */
   readonly backendSettings: Environment;
-  /** Settings of the first backends alone. */
-  readonly firstSettings?: Environment;
   /** Whether the edge reaches the backends by their links, which `disturb` needs. */
   readonly isLinked?: boolean;
 }
@@ -131,9 +137,9 @@ export class TestFleet {
     this.#edgePort = edgePort;
   }
 
-  static async start({ backends, backendSettings, firstSettings = {}, isLinked = false }: FleetOptions) {
+  static async start({ backends, backendSettings, isLinked = false }: FleetOptions) {
     const berths = await Promise.all(Array.from({ length: backends }, () => Berth.make(backendSettings)));
-    await Promise.all(berths.map((berth) => berth.start(firstSettings)));
+    await Promise.all(berths.map((berth) => berth.start({})));
     const edgePort = await takeFreePort();
     const urls = isLinked ? berths.map(({ linkUrl }) => ({ url: linkUrl })) : berths;
     return new TestFleet(berths, await startFleetEdge(urls, edgePort, {}), edgePort);
@@ -159,6 +165,12 @@ export class TestFleet {
       await berth.start(environment);
     }
     return exitCodes;
+  }
+
+  /** Replaces the backends that were started with other settings. */
+  async settle(environment: Environment): Promise<void> {
+    const others = this.berths.filter(({ settings }) => !isDeepStrictEqual(settings, environment));
+    await Promise.all(others.map((berth) => berth.end("SIGTERM").then(() => berth.start(environment))));
   }
 
   async stop(): Promise<void> {
@@ -211,6 +223,10 @@ export class Load {
   readonly #lost: string[] = [];
   readonly #wrong: string[] = [];
   readonly #milliseconds: number[] = [];
+  /** How many renders of each client end the round that is under way; more begin only after it. */
+  #roundGoals: readonly number[] | null = null;
+  /** Called after each render. */
+  readonly #waiters = new Set<() => void>();
   #sent = 0;
   #isOver = false;
 
@@ -223,7 +239,9 @@ export class Load {
         const began = performance.now();
         await this.#renderOne(token());
         this.#ended[client] = (this.#ended[client] ?? 0) + 1;
+        for (const waiter of this.#waiters) waiter();
         await delay(Math.max(MIN_PAUSE_MILLISECONDS, performance.now() - began));
+        await this.#until(() => !this.#hasEndedRound(client));
       }
     });
   }
@@ -231,13 +249,29 @@ export class Load {
   /** Waits until so many more renders have succeeded. */
   async more(renders: number): Promise<void> {
     const goal = this.#milliseconds.length + renders;
-    while (this.#milliseconds.length < goal && this.#lost.length < 100) await delay(5);
+    await this.#until(() => this.#milliseconds.length >= goal || this.#lost.length >= 100);
   }
 
-  /** Waits until each client has ended the render that it has begun, and another one. */
+  /** Waits until each client has ended the render that it has begun, and another one. One that has done so waits for the others. */
   async round(): Promise<void> {
-    const goals = this.#ended.map((ended) => ended + 2);
-    while (this.#ended.some((ended, client) => ended < (goals[client] ?? 0))) await delay(5);
+    this.#roundGoals = this.#ended.map((ended) => ended + 2);
+    await this.#until(() => this.#ended.every((_ended, client) => this.#hasEndedRound(client)));
+    this.#roundGoals = null;
+    for (const waiter of this.#waiters) waiter();
+  }
+
+  #hasEndedRound(client: number): boolean {
+    return (this.#ended[client] ?? 0) >= (this.#roundGoals?.[client] ?? Number.POSITIVE_INFINITY);
+  }
+
+  /** Waits for a state that renders lead to. */
+  async #until(isReached: () => boolean): Promise<void> {
+    while (!isReached()) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#waiters.add(resolve);
+      await promise;
+      this.#waiters.delete(resolve);
+    }
   }
 
   /** What has become of the renders since the last call. */

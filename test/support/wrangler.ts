@@ -1,7 +1,7 @@
 /**
  * wrangler as an operator runs it, in its own folder, because it writes beside its configuration. It has no account.
  */
-import { cp, symlink, writeFile } from "node:fs/promises";
+import { symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
@@ -10,11 +10,11 @@ import { makeTemporaryFolder } from "./temporary-folder.ts";
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const NEEDED = ["Dockerfile", "edge", "node_modules", "package.json", "protocol", "rules", "scripts", "static"];
 
-/** @param config what to write as wrangler.json in place of the project's wrangler.toml */
-export async function makeWranglerFolder(config?: object): Promise<string> {
+/** @param config what to write as wrangler.toml, or as wrangler.json */
+export async function makeWranglerFolder(config: string | object): Promise<string> {
   const folder = await makeTemporaryFolder("wrangler-test-");
   for (const name of NEEDED) await symlink(join(PROJECT, name), join(folder, name));
-  if (config === undefined) await cp(join(PROJECT, "wrangler.toml"), join(folder, "wrangler.toml"));
+  if (typeof config === "string") await writeFile(join(folder, "wrangler.toml"), config);
   else await writeFile(join(folder, "wrangler.json"), JSON.stringify(config));
   return folder;
 }
@@ -32,6 +32,7 @@ export async function runWrangler(
     extendEnv: false,
     env: {
       PATH: `${join(PROJECT, "node_modules/.bin")}:${dirname(process.execPath)}:/usr/bin:/bin`,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? "",
       HOME: folder,
       TMPDIR: folder,
       WRANGLER_LOG_PATH: folder,

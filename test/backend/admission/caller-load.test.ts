@@ -48,7 +48,7 @@ describe("a caller was active", () => {
     expect([55, 55.1].map((time) => load.wasActiveWithin(15, time))).toEqual([true, false]);
   });
 
-  it("for as long as a request of it waits or renders", () => {
+  it("for as long as one of its requests waits or renders", () => {
     const load = new CallerLoad<string>(0);
     load.waiting.add("request");
     expect(load.wasActiveWithin(15, 100)).toBe(true);

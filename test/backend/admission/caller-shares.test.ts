@@ -68,7 +68,7 @@ describe("slots", () => {
     expect([renders.running("first"), renders.running("flood")]).toEqual([2, 2]);
   });
 
-  it("can all be used by one caller while nobody else asks", async () => {
+  it("can all be used by one caller while there are no others", async () => {
     const renders = new RendersInVirtualTime(OPTIONS);
     await ask(renders, "only", "only");
     expect(renders.running("only")).toBe(2);
@@ -86,7 +86,7 @@ describe("slots", () => {
     expect(renders.running(expected)).toBe(1);
   });
 
-  it("go to the one that has used clearly less slot time, also if it was known first", async () => {
+  it("go to the one that has used clearly less slot time, even if it came first", async () => {
     const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 1 });
     await renderOnce(renders, "less", 0);
     await renderOnce(renders, "more", CLEAR_USE_SECONDS + 0.1);
@@ -95,7 +95,7 @@ describe("slots", () => {
     expect(renders.running("less")).toBe(1);
   });
 
-  it("go to a caller again when what it has used is long ago", async () => {
+  it("go to a caller again when its use is long ago", async () => {
     const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 1 });
     await renderOnce(renders, "more", 4);
     await renderOnce(renders, "less", 0);
@@ -253,7 +253,7 @@ describe("the slot that slow callers leave free", () => {
       expect(renders.queue.running).toBe(0);
     });
 
-    it("until another caller needs it, whose request then has it at once", async () => {
+    it("until another caller needs it and then gets it at once", async () => {
       const renders = await lent();
       const quick = renders.ask("quick", { renderSeconds: QUICK_SECONDS });
       await renders.pass(STOP_SECONDS);
@@ -285,7 +285,7 @@ describe("the slot that slow callers leave free", () => {
       expect(renders.admitted.at(-1)).toMatchObject({ caller: "slow", isLent: false });
     });
 
-    it("even if a caller that has a slot wants another one", async () => {
+    it("even if a caller that already has a slot wants another", async () => {
       const renders = await quickAndSlow(10, 3);
       for (const timeBudgetSeconds of [undefined, undefined, 0.001]) {
         renders.ask("slow", timeBudgetSeconds === undefined ? {} : { timeBudgetSeconds });
@@ -299,7 +299,7 @@ describe("the slot that slow callers leave free", () => {
       expect(renders.running("slow")).toBe(2);
     });
 
-    it("as often as it is withdrawn, and its callers remain slow", async () => {
+    it("again each time it is withdrawn, while its callers remain slow", async () => {
       const renders = new RendersInVirtualTime({ slots: 2, maxWaiting: 256, deadlineMilliseconds: 30_000 });
       const seconds = 200;
       for (let time = 0; time < seconds; time += 0.3) renders.askAt(time, "quick", { renderSeconds: QUICK_SECONDS });
@@ -315,7 +315,7 @@ describe("the slot that slow callers leave free", () => {
       expect(Math.max(...waits)).toBeLessThan(1);
     });
 
-    it("to a request for which there is no place in the queue", async () => {
+    it("to a request for which the queue has no place", async () => {
       const renders = new RendersInVirtualTime({ ...OPTIONS, maxWaiting: 1 });
       await renderOnce(renders, "slow", 10);
       await renderOnce(renders, "quick", QUICK_SECONDS);

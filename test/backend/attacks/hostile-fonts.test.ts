@@ -2,12 +2,12 @@
  * Hostile fonts among the `files` of a request. Typst ignores most of them and uses another font; some load but cannot be
  * embedded in a PDF; the expensive ones run into the limits of every render. The service survives all of them.
  */
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { fontNamesOf, LIBERATION_FAMILY, liberation } from "../../support/fonts.ts";
 import { expectNothingLeft } from "../../support/leftovers.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { binaryFile, type SentFile, textFile } from "../../support/request-files.ts";
-import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
+import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
 import {
   boundlessCollection,
   recursiveCollection,
@@ -37,8 +37,17 @@ const LIMITS = {
 
 type Files = Readonly<Record<string, SentFile>>;
 
-function startLimitedBackend(settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
-  return startTemporaryBackend({ ...LIMITS, ...settings });
+/** By their settings. Tests share them, because none leaves anything behind. */
+const backends = new Map<string, Promise<TestBackend>>();
+afterAll(async () => {
+  for (const backend of backends.values()) await (await backend).close();
+});
+
+function limitedBackend(settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
+  const key = JSON.stringify(settings);
+  const backend = backends.get(key) ?? startTestBackend({ ...LIMITS, ...settings });
+  backends.set(key, backend);
+  return backend;
 }
 
 const sent = (fonts: readonly Buffer[], extension = "ttf"): Files =>
@@ -52,7 +61,7 @@ const ordinaryRender = (backend: TestBackend) => backend.rendered({ source: "An 
 const SOUND = await liberation("Regular");
 
 it("a valid font is used, so the tests below can tell when another one is", async () => {
-  expect(await fontsUsed(await startLimitedBackend(), sent([SOUND]))).toEqual(new Set(["LiberationSans"]));
+  expect(await fontsUsed(await limitedBackend(), sent([SOUND]))).toEqual(new Set(["LiberationSans"]));
 });
 
 describe("a file that Typst cannot load as a font is ignored", () => {
@@ -80,7 +89,7 @@ describe("a file that Typst cannot load as a font is ignored", () => {
         ),
     ],
   ])("%s", async (_what, files, settings) => {
-    const backend = await startLimitedBackend(settings);
+    const backend = await limitedBackend(settings);
     const [used] = await Promise.all([fontsUsed(backend, files()), ordinaryRender(backend)]);
     expect(used).not.toContain("LiberationSans");
     await expectNothingLeft(backend);
@@ -89,7 +98,7 @@ describe("a file that Typst cannot load as a font is ignored", () => {
 
 describe("a font with false tables", () => {
   it("fails its own render at most, and never as a failure of the service", async () => {
-    const backend = await startLimitedBackend();
+    const backend = await limitedBackend();
     const requests = [
       ...withBrokenTables(SOUND).map((font) => [font]),
       withTableRecords(SOUND, 8, MAX_UINT32),
@@ -110,7 +119,7 @@ describe("a font with false tables", () => {
   });
 
   it("does not hide a valid font of the same name", async () => {
-    const backend = await startLimitedBackend();
+    const backend = await limitedBackend();
     const files = sent([...truncations(SOUND, 32), SOUND, withMostTables(SOUND)]);
     expect(await fontsUsed(backend, files)).toEqual(new Set(["LiberationSans"]));
   });
@@ -118,7 +127,7 @@ describe("a font with false tables", () => {
 
 describe("a thousand fonts", () => {
   it("take time, but the document is rendered", async () => {
-    const backend = await startLimitedBackend({
+    const backend = await limitedBackend({
       SERVICE_MAX_INLINE_FILES: "1024",
       SERVICE_MAX_REQUEST_BODY_BYTES: String(64 * MEBIBYTE),
     });
@@ -167,7 +176,7 @@ describe("an expensive font is stopped by the limits of every render", () => {
       },
     ],
   ])("memory: %s", async (_what, { files, control, output = {} }) => {
-    const backend = await startLimitedBackend({ SERVICE_RENDER_CPU_SECONDS: "60" });
+    const backend = await limitedBackend({ SERVICE_RENDER_CPU_SECONDS: "60" });
     expect((await backend.render({ source: SOURCE, files: control, output })).status).toBe(200);
     const attack = backend.render({ source: SOURCE, files, output });
     const [problem] = await Promise.all([
@@ -179,7 +188,7 @@ describe("an expensive font is stopped by the limits of every render", () => {
   });
 
   it("processor time: a collection of sixteen bytes that claims four thousand million fonts", async () => {
-    const backend = await startLimitedBackend({ SERVICE_RENDER_CPU_SECONDS: "1" });
+    const backend = await limitedBackend({ SERVICE_RENDER_CPU_SECONDS: "1" });
     const files = sent([boundlessCollection()], "otc");
     const attack = backend.render({ source: SOURCE, files });
     const [problem] = await Promise.all([

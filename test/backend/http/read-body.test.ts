@@ -78,7 +78,7 @@ describe("reading a body", () => {
     return readBody(message, limits, budget.open("slow"));
   }
 
-  it("gives the body, which stays as it is after the deadlines", async () => {
+  it("returns the body, which stays unchanged after the deadlines", async () => {
     const message = messageOf();
     const reading = read(message);
     message.push("the body");
@@ -113,7 +113,7 @@ describe("reading a body", () => {
     expectLeftAlone(message);
   });
 
-  it("ends with the piece for which there is no memory, and says whether the caller's share is used up", async () => {
+  it("ends at the piece for which there is no memory, and says whether the caller's share is used up", async () => {
     const [full, shared] = [budgetOf(2 * MEBIBYTE), budgetOf(2 * MEBIBYTE, MEBIBYTE)];
     full.open("other").resize(2 * MEBIBYTE - 50);
     shared.open("slow").resize(MEBIBYTE - 50);

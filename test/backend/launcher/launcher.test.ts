@@ -122,7 +122,7 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
     }
   });
 
-  it("gets each of its words as it is, whatever it contains", async () => {
+  it("gets each of its arguments unchanged, whatever they contain", async () => {
     const { launcher, folder } = await openLauncher({ shellName });
     const words = fc.array(
       fc.oneof(

@@ -209,7 +209,7 @@ while [ $n -le ${count} ]; do cp "$here/noise" "$(dirname "$target")/$n"; n=$((n
 });
 
 describe("temporary space", () => {
-  it("is reserved as it is used: with default settings, 32 slots can all make archives", async () => {
+  it("is reserved only as it is used: with default settings, all of 32 slots can make archives", async () => {
     const typst = await makeFakeTypst(`cat > /dev/null; ${waitFor("go")}; printf '<svg/>' > "$(dirname "$target")/1"`);
     const backend = await startTemporaryBackend({
       SERVICE_TYPST_BIN: typst.path,

@@ -2,6 +2,8 @@
  * Why a backend answers 429 and 503: each cause that it gives is provoked, and must be seen in the detail, in the log line, in the
  * header field for the edge and in the metrics.
  */
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { CAUSES } from "../../../rules/causes.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../../support/bombs.ts";
@@ -120,7 +122,9 @@ const PROVOCATIONS: Readonly<Record<BackendCause, () => Promise<[TestBackend, Re
   },
   backend_failure: async () => {
     const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: "/nonexistent/typst" });
-    return [backend, await backend.render(RENDER)];
+    const answer = await backend.render(RENDER);
+    expect(backend.logged).toContainEqual(expect.objectContaining({ err: expect.any(Error) }));
+    return [backend, answer];
   },
 };
 
@@ -138,6 +142,17 @@ it.each(BACKEND_CAUSES)("says why it refuses a render: %s", async (cause) => {
   expect(backend.logged.filter((record) => "outcome" in record && record.outcome === code)).toMatchObject([line]);
 });
 
+it.each(["claim", "launcher"])(
+  "does not blame a template once a file is missing from the work directory: %s",
+  async (name) => {
+    const backend = await startTemporaryBackend();
+    const broken = { source: "#panic()" };
+    await expectProblem(await backend.render(broken), "template_compile_failed");
+    await rm(join(backend.workDirectory, name), { recursive: true });
+    await expectProblem(await backend.render(broken), "service_unavailable");
+  },
+);
+
 it("gives a request the memory that the share of another caller leaves free", async () => {
   const [backend] = await withoutMemory(["first", "first", "first"]);
   void backend.render({ ...RENDER, data: "y".repeat(0.9 * MEBIBYTE) }, from("other"));
@@ -150,7 +165,7 @@ it("names the header field of the token that it refuses", async () => {
   expect((await expectProblem(wrong, "forbidden")).detail).toContain("X-Service-Backend-Token");
 });
 
-it("counts what an edge reports of its own refusals, and nothing else that the report says", async () => {
+it("counts the refusals that an edge reports, and ignores everything else in the report", async () => {
   const backend = await startTemporaryBackend();
   const counts = "rate_limit=3&no_tokens=1&unreachable=2&nonsense=9&uploads=-1&uploads=1e9&full=";
   const report = (token: string) =>

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
-import { backendRenderHead, declared, RawConnection } from "../../support/raw-connection.ts";
+import { backendRenderHead, declared, RawConnection, sendRaw } from "../../support/raw-connection.ts";
 import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
 
 const MEBIBYTE = 1024 ** 2;
@@ -26,6 +26,16 @@ describe("on one connection", () => {
     expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 400"]);
     expect(received).toContain("%PDF-");
     expect(received).toContain('"code":"invalid_request"');
+    const malformed = await sendRaw({ url: backend.url, head: ["garbage"] });
+    const { instance } = JSON.parse(malformed?.body ?? "");
+    expect(Object.fromEntries(malformed?.headers ?? [])).toEqual({
+      "cache-control": "no-store",
+      connection: "close",
+      "content-length": String(malformed?.body.length),
+      "content-type": "application/problem+json",
+      "x-content-type-options": "nosniff",
+      "x-request-id": instance.slice(1),
+    });
   });
 
   it("a short render behind a long one is answered after it", async () => {

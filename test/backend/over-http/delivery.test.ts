@@ -93,7 +93,7 @@ describe("an output that is not read", () => {
 });
 
 describe("an output that is ready when its connection has closed", () => {
-  it("is dropped at once, also that of a request behind another on the connection", async () => {
+  it("is dropped at once, even for a request behind another on the connection", async () => {
     const memory = new ByteBudget({ maxBytes: MEBIBYTE, maxBytesPerRequest: MEBIBYTE });
     const deliveries = new Deliveries({ silenceMilliseconds: 3_600_000, totalMilliseconds: 3_600_000 });
     const app = Fastify();
@@ -168,7 +168,7 @@ describe("an output that is read", () => {
     expect(await backend.metric("service_deliveries_total", { end: "delivered" })).toBe(1);
   });
 
-  it("is a file if there is no memory for it", async () => {
+  it("goes through a file if there is no memory for it", async () => {
     const backend = await backendOf(1000, { SERVICE_MAX_OUTPUT_MEMORY_BYTES: "0" });
     expect((await (await backend.render({ source: "x" })).bytes()).length).toBe(1000);
     await expect.poll(() => held(backend)).toEqual([0, 0, 0]);

@@ -27,7 +27,7 @@ describe("Server-Timing", () => {
     expect(phasesOf(severalPages)).toEqual(["queue", "start", "files", "compile", "probe"]);
   });
 
-  it("is not sent where nothing was rendered, nor to whoever has no token", async () => {
+  it("is not sent if nothing was rendered, nor to clients without a token", async () => {
     const backend = await startTemporaryBackend();
     expect(phasesOf(await backend.render({ source: "" }))).toEqual([]);
     const stranger = await backend.render({ source: "x" }, { headers: { "X-Service-Backend-Token": "wrong" } });
@@ -106,5 +106,26 @@ describe("the duration of requests", () => {
     expect(compileSeconds).toBeGreaterThan(0);
     expect(whole).toBeGreaterThan(compileSeconds);
     expect(whole).toBeLessThan(elapsedSeconds);
+    const delivery = await backend.metric("service_render_phase_seconds_sum", { phase: "delivery" });
+    expect(delivery).toBeLessThan(elapsedSeconds);
+  });
+});
+
+describe("the log", () => {
+  it("has one line for each render, with its id, its trace, and the size of a body that was read", async () => {
+    const backend = await startTemporaryBackend();
+    const traceId = "0af7651916cd43dd8448eb211c80319c";
+    const traceparent = `00-${traceId}-b7ad6b7169203331-01`;
+    const rendered = await backend.render({ source: "x" }, { headers: { traceparent } });
+    await rendered.bytes();
+    const invalid = await backend.render({ source: "" });
+    await backend.render({ source: "x" }, { headers: { "X-Service-Backend-Token": "wrong" } });
+    await expect
+      .poll(() => backend.logged)
+      .toMatchObject([
+        { outcome: "ok", requestBytes: 14, traceId, reqId: rendered.headers.get("X-Request-Id") },
+        { outcome: "invalid_request", requestBytes: 13, reqId: invalid.headers.get("X-Request-Id") },
+        { outcome: "forbidden", requestBytes: undefined },
+      ]);
   });
 });

@@ -250,6 +250,16 @@ describe("a problem's instance", () => {
     expect(instance).toBe(`https://render.example/v1/render#${REQUEST_ID}`);
   });
 
+  it.each(["", "x", REQUEST_ID.toUpperCase(), `${REQUEST_ID}0`, `0${REQUEST_ID}`])(
+    "ends in an id of its own if the one that arrives is none: %j",
+    async (id) => {
+      const answer = await backend.fetch("/nowhere", { headers: { "X-Request-Id": id } });
+      const { instance } = await expectProblem(answer, "not_found");
+      expect(instance).toMatch(/#[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+      expect(instance.toLowerCase()).not.toContain(REQUEST_ID);
+    },
+  );
+
   it("is the backend's own URL if nothing is forwarded", async () => {
     const { instance } = await expectProblem(await backend.fetch("/nowhere"), "not_found");
     expect(instance.startsWith(new URL("/nowhere#", backend.url).href)).toBe(true);
@@ -275,6 +285,7 @@ describe("operators", () => {
   it("see readiness until the backend is about to stop, and that it still renders until it drains", async () => {
     const draining = await startTemporaryBackend();
     expect(await (await draining.fetch("/ready")).json()).toEqual({ status: "ready" });
+    expect((await draining.render({ source: "x" })).headers.get("X-Service-Load")).not.toContain("draining");
     draining.announceStop();
     await expectProblem(await draining.fetch("/ready"), "service_unavailable");
     const answer = await draining.render({ source: "x" });

@@ -8,7 +8,7 @@ import { NO_TIME_LIMIT } from "../../support/bombs.ts";
 import { makeFakeTypst, waitFor, writtenPids } from "../../support/fake-typst.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { isRunning } from "../../support/processes.ts";
-import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
 
 /** Records its process id and its document, waits for a signal of the test, and answers. */
 const HELD_RENDER = `tail -n 1 >> "$here/served"; echo $$ > "$here/pid"; ${waitFor("go")}; printf done`;
@@ -76,8 +76,14 @@ describe("renders beyond the cap", () => {
     const { backend, typst } = await heldBackend({ SERVICE_QUEUE_DEADLINE_SECONDS: "1" });
     const { answer: held } = await enqueue(backend, "held");
     const started = performance.now();
-    const refused = await backend.render(named("late"));
+    // A time budget that is no number of milliseconds shortens no wait.
+    const late = [{}, ...["-1", "1e2"].map((text) => ({ "X-Service-Patience-Milliseconds": text }))];
+    const answers = late.map((headers) => backend.render(named("late"), { headers }));
+    const [refused = Response.error(), ...others] = await Promise.all(answers);
     const seconds = (performance.now() - started) / 1000;
+    for (const answer of [refused, ...others]) {
+      expect(answer.headers.get("X-Service-Problem-Cause")).toBe("slots_busy");
+    }
     expect(seconds).toBeGreaterThan(0.95);
     const { context } = await expectProblem(refused, "render_queue_full");
     expect(context).toEqual({ retry_after: expect.any(Number) });
@@ -87,10 +93,23 @@ describe("renders beyond the cap", () => {
     await typst.signal("go");
     expect((await held).status).toBe(200);
     expect(await typst.read("served")).toBe("held\n");
-    expect(await backend.metric("service_render_phase_seconds_count", { phase: "queue" })).toBe(2);
+    expect(await backend.metric("service_render_phase_seconds_count", { phase: "queue" })).toBe(4);
     expect(await backend.metric("service_render_phase_seconds_sum", { phase: "queue" })).toBeGreaterThan(0.95);
     const labels = { format: "pdf", outcome: "render_queue_full" };
-    expect(await backend.metric("service_render_requests_total", labels)).toBe(1);
+    expect(await backend.metric("service_render_requests_total", labels)).toBe(3);
+  });
+
+  it("never wait if they are the edge's probes", async () => {
+    const { backend, typst } = await heldBackend();
+    const { answer: held } = await enqueue(backend, "held");
+    // One that waited would be refused for its time budget.
+    const headers = { "X-Service-Caller": "edge-probe", "X-Service-Patience-Milliseconds": "10" };
+    const refused = await backend.render(named("probe"), { headers });
+    expect(refused.headers.get("X-Service-Problem-Cause")).toBe("slots_busy");
+    await typst.signal("go");
+    expect((await held).status).toBe(200);
+    await expect.poll(() => running(backend)).toBe(0);
+    expect((await backend.render(named("probe"), { headers })).status).toBe(200);
   });
 
   it("are validated before they wait", async () => {
@@ -144,9 +163,46 @@ describe("a backend that is stopped", () => {
     const { answer: queued } = await enqueue(backend, "queued");
     backend.startDraining();
     await expectProblem(await backend.render(named("late")), "service_unavailable");
+    expect(backend.isIdle()).toBe(false);
     await typst.signal("go");
     expect([(await held).status, (await queued).status]).toEqual([200, 200]);
+    await expect.poll(() => backend.isIdle()).toBe(true);
     // A connection that is kept would keep the process from ending.
     expect((await held).headers.get("Connection")).toBe("close");
   });
+});
+
+it("a process that waits for the next render finds its fonts ahead, unless all slots are busy", async () => {
+  // A process that is to find its fonts gets a text before its request, which evaluates the request's. This one then ends.
+  const typst = await makeFakeTypst(`case "$(cat)" in
+*first*) echo first >> "$here/texts"; ${waitFor("first")};;
+*second*) ${waitFor("second")};;
+*third*) echo third >> "$here/texts";;
+*eval*) echo ahead >> "$here/texts";;
+esac
+printf done`);
+  const start = (slots: string) =>
+    startTemporaryBackend({
+      SERVICE_TYPST_BIN: typst.path,
+      SERVICE_WARM_RENDERS: "2",
+      SERVICE_MAX_CONCURRENT_RENDERS: slots,
+      SERVICE_QUEUE_DEADLINE_SECONDS: "300",
+      ...NO_TIME_LIMIT,
+    });
+  const idle = await start("2");
+  expect((await idle.render({ source: "x" })).status).toBe(200);
+  await expect.poll(() => typst.read("texts")).toBe("ahead\n");
+  const busy = await start("1");
+  const first = busy.render({ source: "first" });
+  await expect.poll(() => busy.metric("service_renders_running")).toBe(1);
+  const second = busy.render({ source: "second", output: { pages: "1" } });
+  await expect.poll(() => busy.metric("service_renders_waiting")).toBe(1);
+  await typst.signal("first");
+  expect((await first).status).toBe(200);
+  await expect.poll(() => busy.metric("service_warm_renders_waiting")).toBe(1);
+  const third = busy.render({ source: "third" });
+  await expect.poll(() => busy.metric("service_renders_waiting")).toBe(1);
+  await typst.signal("second");
+  expect([(await second).status, (await third).status]).toEqual([200, 200]);
+  expect(await typst.read("texts")).toMatch(/^ahead\nfirst\nthird\n/);
 });

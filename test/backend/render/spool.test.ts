@@ -98,7 +98,7 @@ describe("an output", () => {
     expect(later.reserved()).toEqual({ memory: 0, disk: 10 });
   });
 
-  it("copies a piece that is less than half of its buffer, which it would keep in memory, and no other", async () => {
+  it("copies only pieces of less than half of their buffer, which would keep the buffer in memory", async () => {
     for (const [size, isShared] of [
       [49, false],
       [50, true],
@@ -110,7 +110,7 @@ describe("an output", () => {
     }
   });
 
-  it("finds text, also if it begins in one piece and ends in the next", async () => {
+  it("finds text, even if it begins in one piece and ends in the next", async () => {
     const text = "/Count 1/";
     for (const memoryBytes of [0, 8 * MEBIBYTE]) {
       for (const split of [0, 1, text.length - 1, text.length]) {

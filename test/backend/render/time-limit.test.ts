@@ -58,7 +58,7 @@ it("changes nothing about what the writing of files finds", async () => {
   expect(await time.limitFill(async () => found)).toBe(found);
 });
 
-it("ends when the client goes away, of which nobody is told", () => {
+it("ends when the client goes away, without a problem for anyone", () => {
   const client = new AbortController();
   const time = new TimeLimit(settingsOf("600", "300"), client.signal);
   client.abort();

@@ -5,7 +5,7 @@
 import { execFile } from "node:child_process";
 import { chmod, copyFile, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, inject, it } from "vitest";
+import { describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { readProc } from "../../../backend/processes/proc.ts";
 import {
   type BubblewrapFacts,
@@ -17,7 +17,7 @@ import {
   findLandlockFacts,
   type LandlockFacts,
 } from "../../../backend/sandbox/landlock-obstacle.ts";
-import { tryProgram } from "../../../backend/sandbox/trial.ts";
+import { findMachineFacts, tryProgram } from "../../../backend/sandbox/trial.ts";
 import { readBackendSettings } from "../../../backend/start/settings.ts";
 import { takeFreePort } from "../../../scripts/local-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
@@ -103,6 +103,7 @@ describe("the explanation for Landlock", () => {
       { knowsLandlock: false, setprivVersion: "util-linux 2.38.1", setpriv: { kind: "fails", complaint: "usage" } },
       "setpriv is too old (this is util-linux 2.38.1): util-linux 2.41",
     ],
+    ["setpriv is so old that it has no version", { knowsLandlock: false, setprivVersion: null }, "too old: util-linux"],
     ["the kernel has none", { setpriv: complaint("Function not implemented") }, "The kernel has no Landlock"],
     ["the kernel's is off", { setpriv: complaint("Operation not supported") }, "not switched on"],
     [
@@ -236,11 +237,20 @@ esac`);
   });
 
   it.each([
-    ["its first line", "echo one >&2; echo two >&2; exit 3", "one"],
+    ["the first line that says something", "echo >&2; echo one >&2; echo two >&2; exit 3", "one"],
     ["at most 300 characters", `printf 'x%.0s' $(seq 301) >&2; exit 1`, "x".repeat(300)],
     ["its exit code if it says nothing", "exit 3", "exit code 3"],
   ])("name of a program that fails %s", async (_what, script, complaint) => {
     expect(await tryProgram((await program(script)).path, [])).toEqual({ kind: "fails", complaint });
+  });
+
+  it.each([
+    [0, true],
+    [1000, false],
+  ])("say whether the backend runs as the superuser: user %i", (user, isSuperuser) => {
+    const getuid = vi.spyOn(process, "getuid").mockReturnValue(user);
+    onTestFinished(() => getuid.mockRestore());
+    expect(findMachineFacts().isSuperuser).toBe(isSuperuser);
   });
 
   it("are found with no variables of the backend but the language", async () => {

@@ -120,8 +120,9 @@ it("backends with the same capabilities have the same digest in their metrics, o
   const digests: (string | undefined)[] = [];
   for (const backend of backends) {
     expect((await backend.metrics()).some(({ name }) => name === "service_capabilities_info")).toBe(false);
-    await backend.fetch("/capabilities.json");
+    const answer = await backend.fetch("/capabilities.json");
     const sample = (await backend.metrics()).find(({ name }) => name === "service_capabilities_info");
+    expect(answer.headers.get("ETag")).toBe(`"${sample?.labels.digest}"`);
     digests.push(sample?.labels.digest);
   }
   expect(digests[0]).toMatch(/^[0-9a-f]{32}$/);

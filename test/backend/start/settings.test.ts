@@ -5,7 +5,7 @@ import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 import { SettingError } from "../../../rules/settings.ts";
 
 describe("an empty environment", () => {
-  it("gives a backend that listens on this machine alone, with the default limits of docs/api.md#limits", () => {
+  it("makes a backend that listens only on this machine, with the default limits of docs/api.md#limits", () => {
     const settings = readBackendSettings({});
     expect(settings).toMatchObject({
       host: "127.0.0.1",

@@ -20,7 +20,7 @@ async function takeInto(folder: string, stock: FifoStock, count: number): Promis
   return Promise.all(Array.from({ length: count }, () => stock.moveInto(folder)));
 }
 
-it("gives every taker its own FIFO, for this user alone, by a name that nobody can guess", async () => {
+it("gives every taker its own FIFO, accessible only to this user, with a name that cannot be guessed", async () => {
   const { stock, workDirectory } = await openStock();
   const folder = join(workDirectory, "taken");
   const names: (string | null)[] = [];

@@ -73,7 +73,7 @@ function jam(waiting: { pid: number; fifo: string }): { begun(): Promise<void> }
 describe.each(SANDBOXES)("a process that waits for its text in %s", (mode) => {
   const SANDBOX = { SERVICE_SANDBOX: mode };
 
-  it("has a FIFO with a name that no file of a request can have, and that nobody can guess", async () => {
+  it("has a FIFO with a name that no file of a request can have and that cannot be guessed", async () => {
     const backend = await backendFor(SANDBOX);
     const names = new Set<string>();
     for (let round = 0; round < 3; round++) {
@@ -86,7 +86,7 @@ describe.each(SANDBOXES)("a process that waits for its text in %s", (mode) => {
     expect(names.size).toBe(3);
   });
 
-  it("gives a template that knows the name nothing but the template, and does not wait again", async () => {
+  it("lets a template that has the name read only itself, and does not wait again", async () => {
     const { backend, waiting } = await waitingBackend({ ...SANDBOX, ...NO_TIME_LIMIT });
     const name = `/${basename(waiting.fifo)}`;
     const source = `#read("${name}").split("\\n").last().slice(0, 5)`;
@@ -97,7 +97,7 @@ describe.each(SANDBOXES)("a process that waits for its text in %s", (mode) => {
     await waitingProcess(backend.workDirectory);
   });
 
-  it("gives a template that knows the name of another's FIFO nothing", async () => {
+  it("keeps its FIFO from another template that has the name", async () => {
     const { backend, waiting } = await waitingBackend({ ...SANDBOX, SERVICE_WARM_RENDERS: "2" });
     const name = `/${basename(waiting.fifo)}`;
     const answer = await backend.render({ source: `#read("${name}")`, output: { format: "svg" } });
@@ -161,7 +161,7 @@ describe.each(SANDBOXES)("a process that waits for its text in %s", (mode) => {
     expect(await renderText(backend, "next")).toEqual(["next"]);
   });
 
-  it("ends with a backend that is killed in the middle of the text, and writes no page of it", async () => {
+  it("ends with a backend that is killed in the middle of the text, without writing a page", async () => {
     const folder = await mkdtemp(join(tmpdir(), "waiting-test-"));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     const settings = { SERVICE_WORK_DIRECTORY: folder, ...SANDBOX, SERVICE_WARM_RENDERS: "1", ...NO_TIME_LIMIT };
@@ -186,7 +186,7 @@ describe.each(SANDBOXES)("a process that waits for its text in %s", (mode) => {
     expect(pages.flat()).toEqual([]);
   });
 
-  it("has none if the request brings fonts, which it finds the second time as well", async () => {
+  it("has none if the request brings fonts, and finds them in a second request too", async () => {
     const backend = await backendFor(SANDBOX);
     const body = {
       source: `#set text(font: "${LIBERATION_FAMILY}", fallback: false)\ntext`,

@@ -87,7 +87,7 @@ describe("a process that waits", () => {
     expect(await warmTakes(backend)).toBe(1);
   });
 
-  it("gives way to a newer one if there is no room for both", async () => {
+  it("makes room for a newer one if there is no room for both", async () => {
     const backend = await startWarmBackend(2);
     for (const output of [{}, { format: "svg" }, { format: "png" }, { format: "png", ppi: 10 }, { format: "svg" }]) {
       expect((await backend.render({ source: "x", output })).status).toBe(200);

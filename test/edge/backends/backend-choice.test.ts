@@ -82,7 +82,7 @@ describe("of two backends", () => {
     expect(choose(choice, 4)).toBe(0);
   });
 
-  it("one where a render has failed is chosen only when the other is excluded, until a probe is answered", () => {
+  it("one at which a render has failed is chosen only when the other is excluded, until a probe is answered", () => {
     const choice = new BackendChoice(2);
     attempt(choice, 0, 0, FAILED);
     expect([choose(choice, 900_000), choose(choice, 900_000, new Set([1]))]).toEqual([1, 0]);
@@ -90,7 +90,7 @@ describe("of two backends", () => {
     expect(choose(choice, 0)).toBe(0);
   });
 
-  it("one where renders and probes fail is out of use until a probe is answered, and then chosen less often for a while", () => {
+  it("one at which renders and probes fail is out of use until a probe is answered, and then chosen less often for a while", () => {
     const choice = new BackendChoice(2);
     lose(choice, 0, 0);
     expect([choice.isOutOfUse(0), choose(choice, 900_000)]).toEqual([true, 1]);
@@ -108,7 +108,7 @@ describe("of two backends", () => {
     expect(choose(choice, 30_000)).toBe(0);
   });
 
-  it("one that drained is like the other again once it answers without saying so", () => {
+  it("one that drained is equal to the other again once its answers no longer say that it drains", () => {
     const choice = new BackendChoice(2);
     attempt(choice, 0, 0, answered({ isDraining: true }));
     attempt(choice, 0, 10, answered({}));
@@ -174,7 +174,7 @@ describe("a caller's renders do not take a backend out of use", () => {
   });
 });
 
-it("knows no backend but those it was made for", () => {
+it("rejects a backend that it was not made for", () => {
   expect(() => new BackendChoice(2).begin(2, 0, EXPIRY)).toThrow(RangeError);
 });
 
@@ -219,7 +219,7 @@ describe("a probe", () => {
     expect(dueBackends(choice, now + 2000)).toEqual([0]);
   });
 
-  it("is handed out once, and again after a second without a result: those that fail together count once", () => {
+  it("is handed out once, and again after a second without a result; failures at the same time count once", () => {
     const choice = new BackendChoice(2);
     attempt(choice, 0, 0, FAILED);
     const probes = [takeProbe(choice, 0)];
@@ -241,7 +241,7 @@ describe("a probe", () => {
     expect([dueBackends(choice, 4999), dueBackends(choice, 5000)]).toEqual([[], [1]]);
   });
 
-  it("that fails takes no backend out of use that has answered a render meanwhile", () => {
+  it("that fails does not take a backend out of use that has answered a render meanwhile", () => {
     const choice = new BackendChoice(2);
     const early = choice.begin(0, 0, EXPIRY);
     attempt(choice, 0, 0, FAILED);
@@ -261,7 +261,7 @@ describe("a probe", () => {
     expect(choice.isOutOfUse(0)).toBe(false);
   });
 
-  it("that finds a backend full shows that it lives, and not that its renders end", () => {
+  it("that finds a backend full shows that it is alive, but not that its renders end", () => {
     const choice = new BackendChoice(2);
     lose(choice, 0, 0);
     probe(choice, 1000, { kind: "full", load: null });
@@ -291,7 +291,7 @@ describe("a probe", () => {
   });
 });
 
-it("a backend is idle since the time of a request whose answer says that nothing runs or waits", () => {
+it("a backend counts as idle from the time of a request whose answer says that nothing runs or waits", () => {
   const choice = new BackendChoice(2);
   attempt(choice, 0, 10, answered({ running: 1 }));
   attempt(choice, 0, 20, answered({ waiting: 1 }));

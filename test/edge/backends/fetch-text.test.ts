@@ -24,7 +24,7 @@ function bodyOf(pieces: readonly Uint8Array[], isEndless = false) {
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-it("a document is asked for at its path, without following redirects, and no longer than its time", async () => {
+it("a document is requested at its path, without following redirects, and within its time limit", async () => {
   const fetch = vi.fn(async (_path: string, _init: RequestInit) => new Response("text"));
   const timeout = vi.spyOn(AbortSignal, "timeout");
   expect(await fetchText({ name: "a", fetch }, "/metrics", BOUNDS)).toBe("text");
@@ -44,13 +44,13 @@ it.each([
   expect(await fetchFrom(answer)).toBe(text);
 });
 
-it("characters may be divided between pieces, and one that is not complete is replaced", async () => {
+it("characters may be split between pieces, and an incomplete one is replaced", async () => {
   const [first, second] = [bytes("é").slice(0, 1), bytes("é").slice(1)];
   expect(await fetchFrom(() => new Response(bodyOf([first, second]).body))).toBe("é");
   expect(await fetchFrom(() => new Response(bodyOf([bytes("a"), first]).body))).toBe("a\uFFFD");
 });
 
-it("a body that is too long or too slow is not read to its end", async () => {
+it("a body that is too long or too slow is not read to the end", async () => {
   const long = bodyOf([bytes("ab"), bytes("cde")], true);
   expect(await readText(long.body, 4, Date.now() + 60_000)).toBeNull();
   expect(long.cancel).toHaveBeenCalledOnce();

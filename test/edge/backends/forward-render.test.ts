@@ -81,7 +81,7 @@ describe("a render", () => {
     expect(sent[0]?.init.redirect).toBe("manual");
   });
 
-  it("tells a backend how much time it has, of which a failed attempt takes its part", async () => {
+  it("tells a backend how much time it has, less the time of failed attempts", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const sent = standIn((one) => {
       if (new URL(one.url).host === "a" || sent.length > 1) return pdf();
@@ -147,7 +147,7 @@ describe("a probe", () => {
   });
 });
 
-it("an answer without a body that is not a backend's is logged once for each attempt, as what it is", async () => {
+it("an answer without a body that did not come from a backend is logged once for each attempt, as such", async () => {
   standIn(() => new Response(null, { status: 204 }));
   expect((await newEdge()()).status).toBe(503);
   const line = { message: "a backend did not answer", cause: "status 204 from something other than a backend" };
@@ -179,7 +179,7 @@ describe("an answer that does not say how long it is", () => {
     expect(warn).not.toHaveBeenCalled();
   });
 
-  it("breaks off beyond it, and the operator is told", async () => {
+  it("is cut off beyond the limit, and this is logged", async () => {
     standIn(() => pdf(pieces(1024, 1024, 1)));
     const answer = await newEdge(LIMITED)();
     await expect(answer.bytes()).rejects.toThrow("over its limit");

@@ -42,7 +42,7 @@ it("gives up if there are no backends", () => {
 });
 
 describe("a full backend", () => {
-  it("is not asked again, and the client is told the shortest time after which one may have room", () => {
+  it("is not asked again, and the client gets the shortest time after which one may have room", () => {
     const full = (retryAfterSeconds: number): FailedAttempt[] => [{ ...FULL, retryAfterSeconds }];
     const { asked, waited, end } = run([full(7), full(3), full(9)]);
     expect([asked.toSorted(), waited]).toEqual([[0, 1, 2], 0]);
@@ -59,7 +59,7 @@ describe("a full backend", () => {
   });
 });
 
-it("does not ask a backend again that rejects the request, which is a failure of the service", () => {
+it("does not ask a backend again that rejects the request, and reports a failure of the service", () => {
   const refused: FailedAttempt = { kind: "refused" };
   expect(run([[refused], [refused]])).toMatchObject({ asked: [0, 1], waited: 0, end: { kind: "failed" } });
 });

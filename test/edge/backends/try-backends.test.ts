@@ -4,7 +4,7 @@ import type { BackendAnswer } from "../../../edge/backends/backend-answer.ts";
 import { type Attempt, BackendChoice } from "../../../edge/backends/backend-choice.ts";
 import { RenderAttempts } from "../../../edge/backends/render-attempts.ts";
 import { type ForwardingEnd, type Sending, tryBackends } from "../../../edge/backends/try-backends.ts";
-import { WALL_CLOCK } from "../../../edge/clock.ts";
+import { WALL_CLOCK, type WallClock } from "../../../edge/clock.ts";
 import type { BackendLoad } from "../../../protocol/backend-load.ts";
 import { PROBLEMS, type ProblemCode } from "../../../rules/problem.ts";
 
@@ -49,6 +49,21 @@ async function forward(
     }
   })(scripts.length);
   const deadline = Date.now() + timeBudgetMilliseconds;
+  const timers = new Set<() => void>();
+  const clock: WallClock = {
+    ...WALL_CLOCK,
+    after: (milliseconds, callback) => {
+      const cancel = WALL_CLOCK.after(milliseconds, () => {
+        timers.delete(cancel);
+        callback();
+      });
+      timers.add(cancel);
+      return () => {
+        timers.delete(cancel);
+        cancel();
+      };
+    },
+  };
   const body = {
     get bytes() {
       const next = bodies.shift();
@@ -62,7 +77,7 @@ async function forward(
     choice,
     // Of two backends that are equally good the first by place is taken.
     attempts: new RenderAttempts(choice, deadline, () => 0),
-    clock: WALL_CLOCK,
+    clock,
     deadline,
     body,
     clientSignal,
@@ -79,7 +94,7 @@ async function forward(
     discard: async (answer) => void events.push(`discard ${answer}`),
     report: () => {},
   });
-  expect(choice.underWay(Date.now())).toBe(0);
+  expect([choice.underWay(Date.now()), timers.size]).toEqual([0, 0]);
   return { end, events, choice, probed, begun };
 }
 
@@ -153,7 +168,7 @@ describe("a backend that does not answer", () => {
     return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
   };
 
-  it("is given the time that a backend may take by its own deadlines; the rest of the time budget is for another one", async () => {
+  it("gets as much time as its own deadlines allow; the rest of the time budget is for another backend", async () => {
     const timeBudgets: number[] = [];
     const watched =
       (script: Script): Script =>
@@ -172,7 +187,7 @@ describe("a backend that does not answer", () => {
   });
 });
 
-it("remembers an attempt for a second after its deadline, in which a late answer may still come", async () => {
+it("remembers an attempt for a second after its deadline, because a late answer may still arrive", async () => {
   const { choice, begun } = await forward([file], [], 60_000, 200);
   expect(begun.map(({ beganAt, expiresAt }) => expiresAt - beganAt)).toEqual([1200]);
   expect(choice.underWay(Date.now())).toBe(0);

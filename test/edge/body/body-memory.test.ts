@@ -99,7 +99,7 @@ describe("the memory for bodies", () => {
     expect(memory.reservedBytes).toBe(0);
   });
 
-  it("is polled often by at most sixteen requests of a caller, whose places are free again when they stop waiting", () => {
+  it("is polled often by at most sixteen requests of a caller, and their places become free when they stop waiting", () => {
     const memory = memoryFor(100, 30);
     const frequent = Array.from({ length: 16 }, () => reserve(memory));
     for (const reservation of frequent) expect(memory.waitMilliseconds(reservation)).toBe(20);
@@ -124,11 +124,14 @@ describe("the memory for bodies", () => {
   });
 
   it("is freed at the end of the lifetime of a reservation that is never released", async () => {
-    const memory = memoryFor(100, 30);
+    let now = 0;
+    const memory = new BodyMemory(30, 100, { now: () => now, wait: async () => {}, after: () => () => {} });
     for (let index = 0; index < 2; index++) await memory.reserve("a", 50).growTo(30);
-    await scheduler.wait(60);
-    expect(await growth(reserve(memory), 30)).toBe(true);
-    expect(memory.reservedBytes).toBe(30);
+    const next = reserve(memory);
+    now = 49;
+    expect(memory.tryGrow(next, 30)).toBe(false);
+    now = 50;
+    expect([memory.tryGrow(next, 30), memory.reservedBytes]).toEqual([true, 30]);
   });
 
   it.each([
@@ -204,7 +207,7 @@ describe("a body that is held while backends are tried", () => {
     return { memory, reservation, body, free };
   }
 
-  it("is there to be sent again until another request takes its memory", async () => {
+  it("can be sent again until another request takes its memory", async () => {
     const { memory, reservation, body, free } = await hold();
     reservation.reclaim();
     expect(body.bytes).toBe(BYTES);
@@ -214,7 +217,7 @@ describe("a body that is held while backends are tried", () => {
     expect([body.bytes, free.mock.calls.length, memory.reservedBytes]).toEqual([null, 1, 0]);
   });
 
-  it("cannot be taken any more when the offer is withdrawn", async () => {
+  it("can no longer be taken once the offer is withdrawn", async () => {
     const { reservation, body, free } = await hold();
     body.offer();
     body.withdraw();

@@ -1,6 +1,7 @@
 /** How many things of one kind the requests of an isolate do at the same time, and how callers share that. */
 import { describe, expect, it } from "vitest";
 import { FairLimit, type Permit } from "../../../edge/body/fair-limit.ts";
+import { uploadLimit } from "../../../edge/body/read-body.ts";
 
 const LIFETIME_MILLISECONDS = 1000;
 
@@ -11,14 +12,26 @@ function acquireAll(limit: FairLimit, owner: string): Permit[] {
   return permits;
 }
 
+it("an upload counts for as long as its body may take, and ten seconds more", () => {
+  let now = 0;
+  const limit = uploadLimit(60, { now: () => now, wait: async () => {}, after: () => () => {} });
+  limit.acquire("a");
+  now = 69_999;
+  limit.acquire("a");
+  expect(limit.held).toBe(2);
+  now = 70_000;
+  limit.acquire("a");
+  expect(limit.held).toBe(2);
+});
+
 describe("a fair limit", () => {
-  it("gives one caller half of all, and the next ones half of what is left", () => {
+  it("gives one caller half of all, and each further one half of the rest", () => {
     const limit = new FairLimit(64, LIFETIME_MILLISECONDS);
     expect(["a", "b", "c", "d"].map((owner) => acquireAll(limit, owner).length)).toEqual([32, 16, 8, 4]);
     expect(limit.held).toBe(60);
   });
 
-  it("gives callers that come together equal shares", () => {
+  it("gives equal shares to callers that come at the same time", () => {
     const limit = new FairLimit(64, LIFETIME_MILLISECONDS);
     const counts = { a: 0, b: 0, c: 0 };
     for (let round = 0; round < 64; round++) {
@@ -39,7 +52,16 @@ describe("a fair limit", () => {
     first?.release();
     first?.release();
     expect(limit.held).toBe(3);
-    expect(acquireAll(limit, "a")).toHaveLength(1);
+    const [last] = acquireAll(limit, "a");
+    expect([limit.held, limit.acquire("a")]).toEqual([4, null]);
+    last?.release();
+  });
+
+  it("gives a caller whose permits are all released its whole share again", () => {
+    // With an odd number, one permit that is still counted makes a difference.
+    const limit = new FairLimit(7, LIFETIME_MILLISECONDS);
+    for (const permit of acquireAll(limit, "a")) permit.release();
+    expect(acquireAll(limit, "a")).toHaveLength(4);
   });
 
   it("has room again after the lifetime of permits that are never released, and not before", () => {

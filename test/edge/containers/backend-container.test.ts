@@ -239,15 +239,18 @@ describe("a container that has been ready", () => {
   it(
     "is started again with another token after it has ended",
     onStage(async ({ container, deploy }) => {
+      const [log, error] = [vi.spyOn(console, "log"), vi.spyOn(console, "error")];
       const object = deploy();
       await render(object);
       const { token } = container;
       await container.end();
+      expect(log.mock.calls).toEqual([[{ message: "container ended" }]]);
       expect(await (await get(object, "/metrics")).text()).toBe("");
       await render(object);
       expect(container.starts).toHaveLength(2);
       expect(container.token).not.toBe(token);
       await container.end(new Error("exit code 137"));
+      expect(error.mock.calls).toEqual([[{ message: "container failed", error: "Error: exit code 137" }]]);
       await render(object);
       expect(container.starts).toHaveLength(3);
     }),

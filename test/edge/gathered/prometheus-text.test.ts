@@ -52,6 +52,10 @@ up{origin="b:2"} 1
     );
   });
 
+  it("say what they would tell of origins even if there are none", () => {
+    expect(mergeMetrics([], false)).toMatch(/^# HELP service_origin_up .*\n# TYPE service_origin_up gauge\n$/);
+  });
+
   it("drop lines that are not metrics", () => {
     expect(mergeMetrics([{ origin: "a:1", text: "<html>\nboom 1\n" }], false)).not.toContain("boom");
   });

@@ -37,7 +37,7 @@ function gatherings() {
   return { begun, shared };
 }
 
-it("is kept for as long as it says, and no signal is used for a request that finds it", async () => {
+it("is kept for as long as it says, and a request that finds it uses no signal", async () => {
   const { begun, shared } = gatherings();
   const first = shared.get(staying);
   begun[0]?.end("one");
@@ -50,7 +50,7 @@ it("is kept for as long as it says, and no signal is used for a request that fin
   expect(await second).toBe("two");
 });
 
-it("is gathered once for all requests that wait, which take it as soon as it is there", async () => {
+it("is gathered once for all waiting requests, which get it as soon as it arrives", async () => {
   const { begun, shared } = gatherings();
   const waiting = [shared.get(staying), shared.get(staying), shared.get(staying)];
   begun[0]?.end("one");

@@ -43,7 +43,7 @@ describe("a caller", () => {
     expect(await statuses(1, "c1")).toEqual([400]);
   });
 
-  it("that is over its rate is told when to try again", async () => {
+  it("that is over its rate learns when to try again", async () => {
     const settings = { ...binding(async () => ({ success: false })), SERVICE_RATE_LIMIT_PERIOD_SECONDS: "60" };
     const answer = await render("a1", settings);
     expect(answer.headers.get("Retry-After")).toBe("60");

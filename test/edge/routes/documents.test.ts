@@ -1,5 +1,8 @@
 /** What the edge makes of the documents of its backends, inside workerd, and backends that do not answer as they should. */
+import { createExecutionContext } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { app } from "../../../edge/app.ts";
 import type { Backend } from "../../../edge/backends/backend.ts";
 import { CommonCapabilities } from "../../../edge/gathered/common-capabilities.ts";
 import {
@@ -8,7 +11,7 @@ import {
   capabilitiesOf,
   MAX_CAPABILITIES_BYTES,
 } from "../../../protocol/capabilities.ts";
-import { expectProblem, send } from "../send.ts";
+import { BASE_URL, expectProblem, send } from "../send.ts";
 
 const MINUTE = 60_000;
 const pack = (name: string) => ({ namespace: "preview", name, version: "1.0.0" });
@@ -46,6 +49,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   vi.restoreAllMocks();
+  vi.unstubAllGlobals();
 });
 
 async function packagesOf(capabilities: CommonCapabilities): Promise<string[] | null> {
@@ -56,7 +60,18 @@ async function packagesOf(capabilities: CommonCapabilities): Promise<string[] | 
 }
 
 describe("the document of the edge", () => {
-  it("has what all backends have, and the log names the rest once", async () => {
+  it("may be kept for a minute, and has an entity tag", async () => {
+    vi.stubGlobal("fetch", async () => Response.json(WITH("chart")));
+    const request = new Request(`${BASE_URL}${CAPABILITIES_PATH}`);
+    const answer = await app.fetch(request, { ...env }, createExecutionContext());
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      "cache-control": "public, max-age=60",
+      "content-type": "application/json",
+      etag: expect.stringMatching(/^"[^"]+"$/),
+    });
+  });
+
+  it("has what all backends have in common, and the log names the rest once", async () => {
     const one = origin("a", WITH("chart", "letter"));
     const other = origin("b", WITH("chart", "axes"));
     const capabilities = new CommonCapabilities([one, other]);
@@ -78,7 +93,7 @@ describe("the document of the edge", () => {
     expect(warnings).toHaveLength(1);
   });
 
-  it("has the characters that a family has everywhere, and none beside a backend of an older version", async () => {
+  it("has the characters that a family has on all backends, and none if one of them has an older version", async () => {
     const regular = {
       style: "normal",
       weight: { min: 400, max: 400 },
@@ -100,7 +115,7 @@ describe("the document of the edge", () => {
     expect(warnings).toMatchObject([{ notEverywhere: ["font Inter"] }]);
   });
 
-  it("names twenty differences and counts all", async () => {
+  it("names twenty differences and gives the number of all", async () => {
     const many = Array.from({ length: 30 }, (_, index) => `p${index}`);
     await packagesOf(new CommonCapabilities([origin("a", WITH()), origin("b", WITH(...many))]));
     expect(warnings).toMatchObject([{ notEverywhereCount: 30 }]);
@@ -164,7 +179,7 @@ describe("a gathering that never ends, because its client has left", () => {
     expect(times).toEqual([0, 1000]);
   });
 
-  it("is waited for until its timeout when it was the client of an earlier one that left", async () => {
+  it("is waited for until its timeout if only the client of an earlier one has left", async () => {
     const times = await askedAt([true, false, true], async (capabilities) => {
       const client = new AbortController();
       await capabilities.answer(() => client.signal);
@@ -193,7 +208,7 @@ describe("a backend that does not answer", () => {
     expect(await packagesOf(capabilities)).toEqual(["chart"]);
   });
 
-  it("is asked again after five seconds, and does not keep the others from answering", async () => {
+  it("is asked again after five seconds, and does not hold up the others", async () => {
     const one = origin("a", WITH("chart"));
     const other = origin("b", WITH());
     other.answer = DOWN;
@@ -253,7 +268,7 @@ describe("an answer that is not a document", () => {
     expect(cancel).toHaveBeenCalledOnce();
   });
 
-  it("is told from a document of exactly the size limit", async () => {
+  it("is distinguished from a document of exactly the size limit", async () => {
     const one = origin("a", WITH());
     one.answer = () => new Response(valid.padEnd(MAX_CAPABILITIES_BYTES));
     expect(await packagesOf(new CommonCapabilities([one]))).toEqual(["letter"]);

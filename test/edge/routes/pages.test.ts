@@ -48,7 +48,7 @@ const PAGES = [
 describe.each(PAGES)("the page at $path", ({ path, routes, contentTypes, script, links, unserved }) => {
   const paths: readonly string[] = routes.map((route) => route.path);
 
-  it("is served without a token, with every file that it is made of", async () => {
+  it("is served without a token, with all of its files", async () => {
     expect(contentTypes.map(([file]) => file)).toEqual(paths);
     for (const [file, type] of contentTypes) {
       const answer = await send(file);
@@ -86,7 +86,7 @@ describe.each(PAGES)("the page at $path", ({ path, routes, contentTypes, script,
     expect(answer.status).toBe(304);
   });
 
-  it("is at one path, for GET alone", async () => {
+  it("is at one path, and only for GET", async () => {
     await expectProblem(await send(path, { method: "POST" }), "method_not_allowed");
     for (const other of unserved) await expectProblem(await send(other), "not_found");
   });

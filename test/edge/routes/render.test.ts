@@ -64,7 +64,7 @@ describe("a valid request", () => {
     expect(request?.headers.has("X-Service-Api-Token")).toBe(false);
   });
 
-  it("has the caller named by its token, whatever the request's headers say", async () => {
+  it("names the caller of its token, whatever the request's headers say", async () => {
     const requests = standInBackend();
     const named = { ...env, SERVICE_API_TOKENS: `first, billing:${API_TOKEN}` };
     const headers = { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json", "X-Service-Caller": "me" };
@@ -209,7 +209,7 @@ describe("a rejected request", () => {
     expect(requests).toEqual([]);
   });
 
-  it("is rejected by its declared length alone", async () => {
+  it("is rejected only because of its declared length", async () => {
     const limit = DEFAULT_LIMITS.max_request_body_bytes;
     const { context } = await expectProblem(await sendRender(new Uint8Array(limit + 1)), "request_too_large");
     expect(context).toEqual({ limit, declared_size: limit + 1 });

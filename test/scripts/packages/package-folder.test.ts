@@ -249,7 +249,7 @@ describe("add", () => {
     expect(await readFile(join(folder, "preview/letter/2.0.1/lib.typ"), "utf8")).toBe("mine");
   });
 
-  it("undoes what it has moved when a later step fails", async () => {
+  it("undoes its moves when a later step fails", async () => {
     // A file where the folder of a package must be made: the move into it fails.
     await mkdir(join(folder, "preview"), { recursive: true });
     await writeFile(join(folder, "preview/numbers"), "in the way");

@@ -49,13 +49,35 @@ const SHORT_ESCAPES = new Map(
 type UnitStyle = "raw" | "short" | "lower" | "upper";
 const UNIT_STYLES: readonly UnitStyle[] = ["raw", "raw", "short", "lower", "upper"];
 
+/** The texts of the characters so far: they are few, and some texts have thousands. */
+const WRITTEN_CHARACTERS: Readonly<Record<UnitStyle, Map<string, string>>> = {
+  raw: new Map(),
+  short: new Map(),
+  lower: new Map(),
+  upper: new Map(),
+};
+
 /** A string as JSON text. The styles are used in turn, one per character. */
 function written(text: string, styles: readonly UnitStyle[]): string {
-  const characters = Array.from(text, (character, index) => writtenCharacter(character, styles[index % styles.length]));
-  return `"${characters.join("")}"`;
+  // The same text, and most of all that are written, among them the longest.
+  if (styles.every((style) => style === "raw")) return JSON.stringify(text);
+  let body = "";
+  let index = 0;
+  for (const character of text) {
+    const style = styles[index++ % styles.length] ?? "raw";
+    const known = WRITTEN_CHARACTERS[style].get(character);
+    body += known ?? writtenCharacter(character, style);
+  }
+  return `"${body}"`;
 }
 
-function writtenCharacter(character: string, style: UnitStyle | undefined): string {
+function writtenCharacter(character: string, style: UnitStyle): string {
+  const text = escapedCharacter(character, style);
+  WRITTEN_CHARACTERS[style].set(character, text);
+  return text;
+}
+
+function escapedCharacter(character: string, style: UnitStyle): string {
   const mustBeEscaped = character < " " || character === '"' || character === "\\" || !character.isWellFormed();
   if (style === "raw" && !mustBeEscaped) return character;
   const short = SHORT_ESCAPES.get(character);
@@ -544,30 +566,30 @@ const INTERESTING_BYTES: readonly (readonly number[])[] = [
   ]),
 ];
 
-type Mutation = (bytes: readonly number[]) => number[];
+type Mutation = (bytes: Uint8Array) => Uint8Array;
 
 const mutation: Arbitrary<Mutation> = fc
   .tuple(fc.nat(), fc.constantFrom(...INTERESTING_BYTES), fc.nat(255), fc.nat(12), fc.nat(6))
   .map(([place, piece, byte, length, kind]) => (bytes) => {
     const at = place % (bytes.length + 1);
-    const changes: (readonly [removed: number, added: readonly number[]])[] = [
+    const changes: (readonly [removed: number, added: readonly number[] | Uint8Array])[] = [
       [1, [byte]],
       [1, [(bytes[at] ?? 0) ^ (1 << (length & 7))]],
       [1 + length, []],
-      [0, bytes.slice(at, at + length)],
+      [0, bytes.subarray(at, at + length)],
       [piece.length, piece],
     ];
     const [removed, added] = changes[kind] ?? [0, piece];
-    return bytes.toSpliced(at, removed, ...added);
+    return Buffer.concat([bytes.subarray(0, at), Uint8Array.from(added), bytes.subarray(at + removed)]);
   });
-
-const mutated = (text: string, mutations: readonly Mutation[]) =>
-  mutations.reduce((bytes, mutate) => mutate(bytes), [...bodyOf(text)]);
 
 /** The bytes of a request with a few bytes changed, added or removed. */
 export const mutatedBody: Arbitrary<Uint8Array> = fc
   .tuple(requestText, fc.array(mutation, { minLength: 1, maxLength: 3 }), alignment)
-  .map(([text, mutations, offset]) => placedAt(offset, Uint8Array.from(mutated(text, mutations))));
+  .map(([text, mutations, offset]) => {
+    const mutated = mutations.reduce((bytes, mutate) => mutate(bytes), bodyOf(text));
+    return placedAt(offset, mutated);
+  });
 
 /** Bytes that are rarely JSON: random ones, and tokens of the grammar in random order. */
 export const randomBody: Arbitrary<Uint8Array> = fc

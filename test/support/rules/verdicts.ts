@@ -7,9 +7,14 @@ import { parseRenderRequest, type RenderRequest } from "../../../rules/render-re
 import { readJson } from "./slow-json.ts";
 import { type BareError, type SlowRequest, type Verdict, validateSlowly } from "./slow-validator.ts";
 
+type ParsedRequest = ReturnType<typeof parseRenderRequest>;
+
 /** The fast parser's verdict in the form of the slow one's: without prose, an accepted request decoded. */
 export function validateFast(body: Uint8Array, limits: Limits): Verdict {
-  const parsed = parseRenderRequest(body, limits);
+  return verdictOf(body, parseRenderRequest(body, limits));
+}
+
+function verdictOf(body: Uint8Array, parsed: ParsedRequest): Verdict {
   if (parsed.ok) return { code: null, request: decoded(body, parsed.request) };
   const { code, context } = parsed.problem;
   return { code, context: "errors" in context ? { ...context, errors: context.errors?.map(withoutProse) } : context };
@@ -18,8 +23,9 @@ export function validateFast(body: Uint8Array, limits: Limits): Verdict {
 /** How the verdicts of the two parsers on a body differ, or null if they agree. */
 export function disagreement(body: Uint8Array, limits: Limits): string | null {
   const slow = validateSlowly(body, limits);
-  const fast = tolerated(validateFast(body, limits), slow);
-  if (isDeepStrictEqual(fast, slow)) return breachOfForm(body, limits);
+  const parsed = parseRenderRequest(body, limits);
+  const fast = tolerated(verdictOf(body, parsed), slow);
+  if (isDeepStrictEqual(fast, slow)) return breachOfForm(parsed);
   return `of ${JSON.stringify(Buffer.from(body).toString("latin1"))}\nfast: ${JSON.stringify(fast)}\nslow: ${JSON.stringify(slow)}`;
 }
 
@@ -53,8 +59,7 @@ function withoutProse({ loc, type }: BareError): BareError {
 }
 
 /** How a problem breaks the rules for every problem, or null. */
-function breachOfForm(body: Uint8Array, limits: Limits): string | null {
-  const parsed = parseRenderRequest(body, limits);
+function breachOfForm(parsed: ParsedRequest): string | null {
   if (parsed.ok) return null;
   const { code, context, detail } = parsed.problem;
   const foreign = Object.keys(context).find((member) => !PROBLEMS[code].context.some((known) => known === member));

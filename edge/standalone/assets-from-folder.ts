@@ -1,0 +1,31 @@
+/**
+ * The Worker of `assets-worker.ts` for Miniflare: reads its files from a folder, at the first request. In the configuration that Miniflare
+ * writes, each further piece copies all that is before it: with the files in it, that was most of a start.
+ */
+import assetsWorker, { type AssetBindings, type AssetDescription } from "./assets-worker.ts";
+
+type FolderBindings = {
+  readonly DESCRIPTIONS: Readonly<Record<string, AssetDescription>>;
+  /** The path of each form of a file, with a slash before it, by the name of its binding. */
+  readonly PATHS: Readonly<Record<string, string>>;
+  /** Serves the folder. */
+  readonly FOLDER: Fetcher;
+};
+
+let bindings: AssetBindings | undefined;
+
+async function readFolder({ DESCRIPTIONS, PATHS, FOLDER }: FolderBindings): Promise<AssetBindings> {
+  const files = Object.entries(PATHS).map(async ([name, path]) => {
+    const file = await FOLDER.fetch(new URL(path, "http://folder"));
+    return [name, file.ok ? await file.arrayBuffer() : null];
+  });
+  return { ...Object.fromEntries(await Promise.all(files)), DESCRIPTIONS };
+}
+
+export default {
+  async fetch(request: Request, folder: FolderBindings): Promise<Response> {
+    // Requests at the same time each read for themselves, because none may wait for what another one reads.
+    bindings ??= await readFolder(folder);
+    return assetsWorker.fetch(request, bindings);
+  },
+};

@@ -1,0 +1,18 @@
+/** The memory that a body is read into. The limits on a body and its deadlines: `test/service/edge-body-deadlines.test.ts`. */
+import { expect, it } from "vitest";
+import { BodyReader } from "../../../edge/body/read-body.ts";
+
+it("a read gets little memory until a client has filled it", async () => {
+  const given: number[] = [];
+  const body = new ReadableStream({
+    type: "bytes",
+    pull(controller) {
+      const view = controller.byobRequest?.view;
+      given.push(view?.byteLength ?? 0);
+      controller.byobRequest?.respond(given.length === 1 ? 1 : (view?.byteLength ?? 0));
+    },
+  });
+  const reader = new BodyReader(body);
+  for (let count = 0; count < 4; count++) await reader.next(60_000);
+  expect(given).toEqual([4096, 4096, 65_536, 65_536]);
+});
