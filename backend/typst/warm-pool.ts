@@ -80,7 +80,7 @@ export class WarmPool {
   /**
    * Starts a process for the next request with this command line, in a moment. If the pool is full, its oldest process is
    * discarded. If that one would do as well, nothing happens: under load, requests that find no process start their own, so
-   * more are prepared than taken; and because a discarded one costs its shell too, that took 0.7 ms per render (measured).
+   * more are prepared than taken; and because a discarded one costs its shell too, that took 0.6 ms per render (measured).
    */
   prepareNext(command: RenderCommand): void {
     if (this.#maxWaiting === 0) return;
