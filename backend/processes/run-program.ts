@@ -10,7 +10,7 @@ export interface ProgramRun {
 
 const TIMEOUT_MILLISECONDS = 10_000;
 
-/** Runs a program without input, and with no environment variables but these. Never rejects. */
+/** Runs a program without input, and with no environment variables but these. It ends with this process. Never rejects. */
 export function runProgram(
   file: string,
   programArguments: readonly string[],
@@ -19,8 +19,11 @@ export function runProgram(
   return new Promise((resolve) => {
     const options = { env: environment, timeout: TIMEOUT_MILLISECONDS, killSignal: "SIGKILL" } as const;
     const child = execFile(file, programArguments, options, (error, stdout, stderr) => {
+      process.off("exit", kill);
       resolve({ code: error === null ? 0 : (error.code ?? null), stdout, stderr });
     });
+    const kill = () => child.kill("SIGKILL");
+    process.once("exit", kill);
     child.stdin?.end();
   });
 }
