@@ -45,19 +45,37 @@ export function isExecutableFile(file) {
  * @param {Environment} env of the program
  * @returns {Promise<string | undefined>} undefined when it is
  */
-export function versionProblem(file, words, env) {
+export async function versionProblem(file, words, env) {
+  const { error, stdout } = await runProgram(file, ["--version"], env);
+  if (error !== null) return `${file} does not run (${runProblem(error)})`;
+  const line = (stdout.split("\n")[0] ?? "").trim();
+  if (`${line} `.startsWith(`${words} `)) return undefined;
+  return `${file} says "${line.slice(0, MAX_QUOTED_LENGTH)}", not "${words}"`;
+}
+
+/**
+ * Runs a program without input. It is killed if it takes too long, and when this process ends.
+ *
+ * @param {string} file
+ * @param {readonly string[]} programArguments
+ * @param {Environment} env all its environment variables
+ * @returns {Promise<{ error: import("node:child_process").ExecFileException | null, stdout: string, stderr: string }>} never
+ *   rejects; `error` is null if the exit code is 0
+ */
+export function runProgram(file, programArguments, env) {
   const options = {
     env,
     timeout: ANSWER_TIMEOUT_MILLISECONDS,
     killSignal: /** @type {const} */ ("SIGKILL"),
   };
   return new Promise((resolve) => {
-    execFile(file, ["--version"], options, (error, stdout) => {
-      const line = (stdout.split("\n")[0] ?? "").trim();
-      if (error !== null) resolve(`${file} does not run (${runProblem(error)})`);
-      else if (`${line} `.startsWith(`${words} `)) resolve(undefined);
-      else resolve(`${file} says "${line.slice(0, MAX_QUOTED_LENGTH)}", not "${words}"`);
+    const child = execFile(file, programArguments, options, (error, stdout, stderr) => {
+      process.off("exit", kill);
+      resolve({ error, stdout, stderr });
     });
+    const kill = () => child.kill("SIGKILL");
+    process.once("exit", kill);
+    child.stdin?.end();
   });
 }
 

@@ -2,8 +2,9 @@
  * Resource limits of one Typst process. The shell that starts it sets them by `ulimit`, which costs nothing; where its
  * `ulimit` cannot set all of them, prlimit(1) does, before anything else runs.
  */
+
+import { runProgram } from "../../machine/programs.mjs";
 import { SettingError } from "../../rules/settings.ts";
-import { runProgram } from "../processes/run-program.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import { tryProgram } from "./trial.ts";
 

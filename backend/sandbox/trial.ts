@@ -2,8 +2,9 @@
  * Examines a machine on which a sandbox does not start: runs the sandbox's programs by themselves and reads the kernel's
  * reports. No caller's data is involved. The `*-obstacle.ts` file of each sandbox explains the findings.
  */
+
+import { runProgram } from "../../machine/programs.mjs";
 import { readProc } from "../processes/proc.ts";
-import { runProgram } from "../processes/run-program.ts";
 
 /** The result of running a program of the sandbox by itself. */
 export type Trial =
@@ -30,11 +31,11 @@ export function findMachineFacts(): MachineFacts {
 }
 
 export async function tryProgram(program: string, options: readonly string[]): Promise<Trial> {
-  const { code, stderr } = await run(program, options);
-  if (code === 0) return { kind: "works" };
-  if (code === "ENOENT") return { kind: "missing" };
+  const { error, stderr } = await run(program, options);
+  if (error === null) return { kind: "works" };
+  if (error.code === "ENOENT") return { kind: "missing" };
   const complaint = stderr.trim().split("\n")[0] ?? "";
-  return { kind: "fails", complaint: complaint.slice(0, MAX_COMPLAINT_LENGTH) || `exit code ${code}` };
+  return { kind: "fails", complaint: complaint.slice(0, MAX_COMPLAINT_LENGTH) || `exit code ${error.code}` };
 }
 
 /** What a program writes to standard output; empty if it does not run. */
