@@ -20,7 +20,7 @@ const TEST_TIMEOUT_MILLISECONDS = 900_000;
 const POLL_TIMEOUT_MILLISECONDS = isMutation ? 60_000 : 300_000;
 
 /** More than cores where those are few: most tests wait for other processes, for deadlines or for the disk. */
-const MAX_WORKERS = Math.max(4, availableParallelism());
+const MAX_WORKERS = Math.max(6, availableParallelism());
 
 /** Tests start the same programs hundreds of times. Most of such a start is to compile what has been compiled before. */
 process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL("node_modules/.cache/compiled-javascript", import.meta.url));
