@@ -3,7 +3,7 @@
  * at every stage, and far more of them than can be served. Nothing may be lost, hang, leak, or get a wrong answer.
  */
 import { once } from "node:events";
-import { mkdtemp, readdir, rm, statfs, unlink, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readlink, rm, statfs, unlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -298,15 +298,19 @@ describe("two hundred clients at once, ten times what can be served or wait", ()
       SERVICE_WARM_RENDERS: String(WARM),
     });
     const { pid } = backend.process;
-    /** Those besides the two of each shell: how many shells there are depends on how many renders have run at once. */
+    /** The FIFOs of programs that run or wait, and the descriptors besides these and the two of each shell. */
     const descriptors = async () => {
+      // How many shells there are depends on how many renders have run at once.
       const shells = readProc(`${pid}/task/${pid}/children`).trim().split(" ");
-      return (await readdir(`/proc/${pid}/fd`)).length - 2 * shells.length;
+      const names = await readdir(`/proc/${pid}/fd`);
+      const targets = await Promise.all(names.map((name) => readlink(`/proc/${pid}/fd/${name}`).catch(() => "")));
+      const fifos = targets.filter((target) => target.startsWith(join(folder, "launcher"))).length;
+      return { fifos, others: targets.length - fifos - 2 * shells.length };
     };
     const settled = () => expect.poll(() => typstProcessesOf(folder).length).toBe(WARM);
     await Promise.all(Array.from({ length: CLIENTS }, () => send(backend, { source: "x" })));
     await settled();
-    const before = await descriptors();
+    const before = (await descriptors()).others;
 
     const counts = new Map<string, number>();
     const count = (outcome: string) => counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
@@ -353,7 +357,8 @@ describe("two hundred clients at once, ten times what can be served or wait", ()
     const gauges = ["service_renders_running", "service_renders_waiting", "service_temp_reserved_bytes"];
     expect(gauges.map((name) => sampleValue(samples, name, {}))).toEqual([0, 0, 0]);
     // One is the connection that asked for the metrics.
-    await expect.poll(descriptors).toBeLessThanOrEqual(before + 1);
+    await expect.poll(async () => (await descriptors()).others).toBeLessThanOrEqual(before + 1);
+    await expect.poll(async () => (await descriptors()).fifos).toBeLessThanOrEqual(2 * WARM);
     await backend.stop();
     expect(processesOf(folder)).toEqual([]);
     expect(await readdir(folder)).toEqual([]);
