@@ -295,6 +295,8 @@ describe("the page", () => {
     };
     await tabTo('document.activeElement.textContent === "Invoice"');
     await page.keyboard.press("Enter");
+    // An example shows the tab of its template when it comes.
+    await page.locator(".cm-line", { hasText: "lib/invoice.typ" }).first().waitFor();
     await tabTo('document.activeElement.id === "source-tab"');
     await page.keyboard.press("ArrowRight");
     expect(await page.getByRole("tab", { selected: true }).textContent()).toContain("Data");
