@@ -141,6 +141,25 @@ export async function startTemporaryBackend(...options: Parameters<typeof startT
   return backend;
 }
 
+/**
+ * Backends that the tests of a file share, one for each settings that they ask for, closed after the last test. For tests that leave
+ * nothing behind.
+ */
+export function sharedBackends(
+  common: Readonly<Record<string, string>>,
+): (settings?: Readonly<Record<string, string>>) => Promise<TestBackend> {
+  const backends = new Map<string, Promise<TestBackend>>();
+  afterAll(async () => {
+    for (const backend of backends.values()) await (await backend).close();
+  });
+  return (settings = {}) => {
+    const key = JSON.stringify(settings);
+    const backend = backends.get(key) ?? startTestBackend({ ...common, ...settings });
+    backends.set(key, backend);
+    return backend;
+  };
+}
+
 /** Starts a backend that is closed after the last test of the file. */
 export async function startSharedBackend(...options: Parameters<typeof startTestBackend>): Promise<TestBackend> {
   const backend = await startTestBackend(...options);

@@ -2,12 +2,12 @@
  * Hostile fonts among the `files` of a request. Typst ignores most of them and uses another font; some load but cannot be
  * embedded in a PDF; the expensive ones run into the limits of every render. The service survives all of them.
  */
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { fontNamesOf, LIBERATION_FAMILY, liberation } from "../../support/fonts.ts";
 import { expectNothingLeft } from "../../support/leftovers.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { binaryFile, type SentFile, textFile } from "../../support/request-files.ts";
-import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { sharedBackends, type TestBackend } from "../../support/test-backend.ts";
 import {
   boundlessCollection,
   recursiveCollection,
@@ -37,18 +37,7 @@ const LIMITS = {
 
 type Files = Readonly<Record<string, SentFile>>;
 
-/** By their settings. Tests share them, because none leaves anything behind. */
-const backends = new Map<string, Promise<TestBackend>>();
-afterAll(async () => {
-  for (const backend of backends.values()) await (await backend).close();
-});
-
-function limitedBackend(settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
-  const key = JSON.stringify(settings);
-  const backend = backends.get(key) ?? startTestBackend({ ...LIMITS, ...settings });
-  backends.set(key, backend);
-  return backend;
-}
+const limitedBackend = sharedBackends(LIMITS);
 
 const sent = (fonts: readonly Buffer[], extension = "ttf"): Files =>
   Object.fromEntries(fonts.map((font, index) => [`${index}.${extension}`, binaryFile(font)]));

@@ -5,7 +5,7 @@
  * smaller than in production, so each attack takes seconds. What stops each attack is known, and so is its error code.
  */
 import { existsSync } from "node:fs";
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import {
   anchorBomb,
   compressedSpaces,
@@ -22,7 +22,7 @@ import { expectNothingLeft } from "../../support/leftovers.ts";
 import { readPdf } from "../../support/pdf-reader.ts";
 import { type ContractCode, expectProblem } from "../../support/problems.ts";
 import { binaryFile, type SentFile, textFile } from "../../support/request-files.ts";
-import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { sharedBackends, type TestBackend } from "../../support/test-backend.ts";
 import { growingPlugin, loopingPlugin } from "../../support/wasm.ts";
 
 /** Much longer than an ordinary render takes, even on a busy machine. */
@@ -52,18 +52,7 @@ interface Attack extends Template {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** By their settings. Tests share them, because none leaves anything behind. */
-const backends = new Map<string, Promise<TestBackend>>();
-afterAll(async () => {
-  for (const backend of backends.values()) await (await backend).close();
-});
-
-function limitedBackend(settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
-  const key = JSON.stringify(settings);
-  const backend = backends.get(key) ?? startTestBackend({ ...LIMITS, ...settings });
-  backends.set(key, backend);
-  return backend;
-}
+const limitedBackend = sharedBackends(LIMITS);
 
 async function expectOrdinaryRender(backend: TestBackend): Promise<void> {
   const pdf = await readPdf(await backend.rendered({ source: "An ordinary letter" }));
