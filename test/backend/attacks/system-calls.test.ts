@@ -15,7 +15,6 @@ import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { type TypstEnd, TypstProcess } from "../../../backend/typst/process.ts";
 import { removeOutputFiles } from "../../../backend/work-directory/output-files.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
-import { isRunning } from "../../support/processes.ts";
 import { ATTEMPT_VARIABLES, type Attempt, LIMITED_CALLS, PROCESSORS } from "../../support/system-calls.ts";
 import { openTestSandbox, SANDBOXES } from "../../support/test-sandbox.ts";
 
@@ -114,15 +113,28 @@ it.each(LIMITED_HERE)("without a sandbox nothing forbids $call", async ({ call, 
 });
 
 /** A process of this user as the target. */
-async function startVictim(): Promise<number> {
+async function startVictim() {
   const victim = spawn("sleep", ["60"], { stdio: "ignore" });
+  const ended = once(victim, "exit");
   await once(victim, "spawn");
   onTestFinished(() => void victim.kill("SIGKILL"));
-  return victim.pid ?? 0;
+  return {
+    pid: victim.pid ?? 0,
+    /**
+     * Whether SIGKILL was sent to it so far. A process that was killed may take a moment to end, so it is sent SIGTERM too:
+     * of two deadly signals, the first one is reported.
+     */
+    async wasKilled(): Promise<boolean> {
+      victim.kill("SIGTERM");
+      await ended;
+      return victim.signalCode === "SIGKILL";
+    },
+  };
 }
 
 /** Perl that arms a descriptor: whatever happens there, the victim is killed. */
-const arm = (descriptor: string, victim: number) => `fcntl(${descriptor}, 8, ${victim}); fcntl(${descriptor}, 10, 9);`;
+const arm = (descriptor: string, victim: { pid: number }) =>
+  `fcntl(${descriptor}, 8, ${victim.pid}); fcntl(${descriptor}, 10, 9);`;
 
 interface Attack {
   readonly what: string;
@@ -138,7 +150,7 @@ const ATTACKS: readonly Attack[] = [
       const { run } = await openStage(mode);
       // F_NOTIFY with DN_CREATE.
       await run(`open(D, "<", $output); ${arm("D", victim)} fcntl(D, 1026, 4); open(N, ">", "$output/1"); sleep 1`);
-      return !isRunning(victim);
+      return victim.wasKilled();
     },
   },
   {
@@ -158,7 +170,7 @@ const ATTACKS: readonly Attack[] = [
         },
       );
       if (writer !== null) closeSync(writer);
-      return !isRunning(victim);
+      return victim.wasKilled();
     },
   },
   {
@@ -271,8 +283,8 @@ describe("a program in place of Typst", () => {
     ])("is killed itself if it sends another process a signal by %s", async (_name, call) => {
       const victim = await startVictim();
       const { run } = await openStage(mode);
-      const { end, output } = await run(`print "before"; ${call(victim)}; print "after"`);
-      expect(isRunning(victim)).toBe(true);
+      const { end, output } = await run(`print "before"; ${call(victim.pid)}; print "after"`);
+      expect(await victim.wasKilled()).toBe(false);
       expect([end, output]).toEqual([{ kind: "signalled", signal: "SIGSYS" }, "before"]);
     });
 
