@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
-import { API_TOKEN, BACKEND_TOKEN, UNREACHABLE_BACKEND_URL } from "./test/support/tokens.ts";
+import { API_TOKEN, BACKEND_TOKEN, UNREACHABLE_URL } from "./test/support/tokens.ts";
 
 /**
  * `npm run mutation` runs each test hundreds of times, until one fails. It runs quick files first, and takes what does not come within
@@ -80,7 +80,7 @@ export default defineConfig({
               bindings: {
                 SERVICE_API_TOKENS: API_TOKEN,
                 SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
-                SERVICE_BACKEND_URLS: UNREACHABLE_BACKEND_URL,
+                SERVICE_BACKEND_URLS: UNREACHABLE_URL,
                 SERVICE_LOG_REQUESTS: "none",
               },
               // Under a name that the Worker does not know: only its own tests are limited.

@@ -3,6 +3,7 @@
  * end-to-end tests run both in the same way.
  */
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { getCompileCacheDir } from "node:module";
@@ -27,6 +28,9 @@ const BACKEND_PROGRAM = fileURLToPath(new URL("../backend/main.ts", import.meta.
 const READY_POLL_MILLISECONDS = 25;
 /** Not at every poll, because looking for progress reads the state of every process. */
 const POLLS_PER_LOOK = 20;
+/** From, and up to but not including. Linux gives away ports from 32768, browsers and `fetch` refuse some below 20000. */
+const FREE_PORTS = [20_000, 32_768] as const;
+const MAX_PORT_TRIES = 100;
 /** How long a start may show no progress. A busy machine may take minutes, but not without using its processor. */
 const STANDSTILL_MILLISECONDS = 120_000;
 
@@ -179,14 +183,11 @@ export async function isPortFree(port: number): Promise<boolean> {
   }
 }
 
-/** A port that was free a moment ago. */
+/** A port that was free a moment ago. It is below those that the kernel gives away, so no connection takes it meanwhile. */
 export async function takeFreePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, LOOPBACK);
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("the loopback interface has no port");
-  return address.port;
+  for (let tries = 0; tries < MAX_PORT_TRIES; tries++) {
+    const port = randomInt(...FREE_PORTS);
+    if (await isPortFree(port)) return port;
+  }
+  throw new ServiceStartError(`No free port was found on ${LOOPBACK} in ${MAX_PORT_TRIES} tries.`);
 }

@@ -32,7 +32,7 @@ import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
 import { type PassingAnswer, startTamperingProxy } from "../support/tampering-proxy.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { backendEnvironment, startTestService, type TestService } from "../support/test-service.ts";
-import { API_TOKEN, BACKEND_TOKEN } from "../support/tokens.ts";
+import { API_TOKEN, BACKEND_TOKEN, UNREACHABLE_URL } from "../support/tokens.ts";
 
 /** A short limit, for servers that hang on purpose. */
 const SHORT_MILLISECONDS = 800;
@@ -177,8 +177,7 @@ describe("a healthy deployment", () => {
     expect(stdout).toMatch(/\n\d+ passed, \d+ warnings?, 0 failures, \d+ skipped; \d+ requests in \d+\.\d s\n$/);
     expect(stdout).not.toContain("\u001b");
     expect(stdout).not.toContain(API_TOKEN);
-    const dead = `http://127.0.0.1:${await takeFreePort()}`;
-    const { screen } = await runInTerminal(folder, ["doctor", dead], null);
+    const { screen } = await runInTerminal(folder, ["doctor", UNREACHABLE_URL], null);
     expect(screen).toContain("\u001b[31m✗");
     const quiet = await runCommand(folder, ["doctor", service.edge.url.href, "--quiet"]);
     // On a busy machine, renders may be slow. No other warning may be shown.
@@ -196,7 +195,7 @@ describe("reaching the host", () => {
   });
 
   it("names a port where nothing listens", async () => {
-    const report = await examineTarget(targetOf(`http://127.0.0.1:${await takeFreePort()}`));
+    const report = await examineTarget(targetOf(UNREACHABLE_URL));
     expect(faultsOf(report)).toEqual(["tcp: refused"]);
     expect(resultOf(report, "tcp").advice).toContain("127.0.0.1 is not reachable from outside");
   });
@@ -674,13 +673,11 @@ describe("a proxy that changes answers", () => {
 
 describe("origins", () => {
   let mixed: TestService;
-  let deadUrl: string;
 
   beforeAll(async () => {
-    deadUrl = `http://127.0.0.1:${await takeFreePort()}`;
     mixed = await startTestService({
       backendSettings: { SERVICE_MAX_OUTPUT_FILES: "32" },
-      otherBackendUrls: [deadUrl],
+      otherBackendUrls: [UNREACHABLE_URL],
     });
     return () => mixed.stop();
   });
@@ -688,7 +685,7 @@ describe("origins", () => {
   it("that are down or have other limits are named, by the edge's metrics and when asked directly", async () => {
     const origins = [
       { name: "other-limits", url: mixed.backend.url },
-      { name: "dead", url: new URL(deadUrl) },
+      { name: "dead", url: new URL(UNREACHABLE_URL) },
     ];
     const target = targetOf(mixed.edge.url, { origins });
     const report = await examineTarget(target, LONG_MILLISECONDS, { metricsAgeMilliseconds: 0 });
@@ -735,7 +732,7 @@ describe("origins", () => {
   });
 
   it.each([
-    ["all of which are down", "all-down", () => new URL(deadUrl)],
+    ["all of which are down", "all-down", () => new URL(UNREACHABLE_URL)],
     ["one of which is an edge", "is-edge", () => service.edge.url],
   ])("%s are reported as such, and as the only fault", async (_name, fault, originUrl) => {
     const edge = await startEdge(
@@ -872,8 +869,7 @@ describe("the command", () => {
 
   it("exits with 1 for a failure, and prints its cause and advice on a line each", async () => {
     const folder = await makeTemporaryFolder("doctor-");
-    const url = `http://127.0.0.1:${await takeFreePort()}`;
-    const { exitCode, stdout } = await runCommand(folder, ["doctor", url, "--quiet"]);
+    const { exitCode, stdout } = await runCommand(folder, ["doctor", UNREACHABLE_URL, "--quiet"]);
     expect(exitCode).toBe(1);
     expect(stdout.split("\n")).toEqual([
       "",
@@ -930,7 +926,7 @@ describe("the list of checks", () => {
     expect(options.length).toBeGreaterThan(7);
     for (const option of options) expect(page).toMatch(new RegExp(`\`${option}[ \`]`));
     const example = JSON.parse(/```json\n(.*?)```/s.exec(page)?.[1] ?? "");
-    const report = await examineTarget(targetOf(`http://127.0.0.1:${await takeFreePort()}`));
+    const report = await examineTarget(targetOf(UNREACHABLE_URL));
     const real = JSON.parse(JSON.stringify(reportForPrograms("http://127.0.0.1", report)));
     expect(Object.keys(example)).toEqual(Object.keys(real));
     const [shown] = example.checks;

@@ -11,8 +11,8 @@ import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
 import { packageManifest } from "../support/package-registry.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
+import { UNREACHABLE_URL } from "../support/tokens.ts";
 
-const NOWHERE = "http://127.0.0.1:9";
 const BOXES = "Typst shows empty boxes instead.";
 
 let service: TestService;
@@ -196,7 +196,9 @@ note: The service has a font with 語 (U+8A9E), first in a.typ:2, but this machi
   });
 
   it("judges by this machine alone while the service cannot be reached", async () => {
-    const { stderr, exitCode } = await inProject(LACKING, ["check", "a.typ"], { env: { SERVICE_URL: NOWHERE } });
+    const { stderr, exitCode } = await inProject(LACKING, ["check", "a.typ"], {
+      env: { SERVICE_URL: UNREACHABLE_URL },
+    });
     expect(stderr).toContain('warning: This machine has no font family "libertine": Typst uses another font.');
     expect(stderr).toContain("warning: No font of this machine has 山 (U+5C71), 田 (U+7530), first in a.typ:2:");
     expect(exitCode).toBe(0);
@@ -209,7 +211,7 @@ note: The service has a font with 語 (U+8A9E), first in a.typ:2, but this machi
     await writeProject(folder, { ...files, "letters/a.typ": source });
     await cp(packages, join(folder, "packages"), { recursive: true });
     await writeFile(join(folder, "fonts/regular.ttf"), await liberation("Regular"));
-    const env = { SERVICE_URL: NOWHERE, SERVICE_FONT_PATHS: undefined, SERVICE_PACKAGE_PATH: undefined };
+    const env = { SERVICE_URL: UNREACHABLE_URL, SERVICE_FONT_PATHS: undefined, SERVICE_PACKAGE_PATH: undefined };
     const { stderr } = await runCommand(join(folder, "letters"), ["check", "a.typ"], { env });
     expect(stderr).toBe("a.typ compiles.\n");
     const named = ["check", "a.typ", "--package-path", packages, "--font-path", join(packages, "local")];

@@ -10,10 +10,9 @@ import { readPdf } from "../support/pdf-reader.ts";
 import { sendPdf, sendProblem, startScriptedService } from "../support/scripted-service.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
-import { API_TOKEN } from "../support/tokens.ts";
+import { API_TOKEN, UNREACHABLE_URL } from "../support/tokens.ts";
 import { readZip } from "../support/zip-reader.ts";
 
-const UNREACHABLE = "http://127.0.0.1:9";
 let service: TestService;
 let url: string;
 
@@ -286,7 +285,7 @@ describe("the exit code is", () => {
       "Nothing was sent",
     ],
     ["4 for a template that does not compile", ["render", "bad.typ"], "document-rendering check bad.typ"],
-    ["7 for a service that is not running", ["render", "a.typ", "--url", UNREACHABLE], "Is it running?"],
+    ["7 for a service that is not running", ["render", "a.typ", "--url", UNREACHABLE_URL], "Is it running?"],
   ])("%s", async (title, args, words) => {
     const { exitCode, stderr, stdout } = await inProject(source, args);
     expect(stderr).toContain(words);

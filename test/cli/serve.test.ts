@@ -4,12 +4,13 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { runCommand, startCommand, writeProject } from "../support/command-line.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
+import { UNREACHABLE_URL } from "../support/tokens.ts";
 
 it("shows all pages, then a mistake above the last good pages, and ends at Ctrl+C", async () => {
   const folder = await makeTemporaryFolder("command-");
   await writeProject(folder, { "letter.typ": "One #pagebreak() Two 山", "data.txt": "" });
   const running = startCommand(folder, ["check", "letter.typ", "--watch", "--serve"], {
-    env: { SERVICE_URL: "http://127.0.0.1:9" },
+    env: { SERVICE_URL: UNREACHABLE_URL },
   });
   let seen = "";
   running.stderr.on("data", (chunk: Buffer) => {

@@ -10,6 +10,7 @@ import { type CommandOptions, runCommand, writeProject } from "../support/comman
 import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
 import { sendPdf, sendProblem, startScriptedService } from "../support/scripted-service.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
+import { UNREACHABLE_URL } from "../support/tokens.ts";
 
 async function render(url: string, options: CommandOptions = {}, ...args: string[]) {
   const folder = await makeTemporaryFolder("command-");
@@ -48,13 +49,6 @@ async function listenByTls(fromDays: number, toDays: number, name: string, issue
 }
 
 describe("a service that cannot be reached: exit code 7, one cause and what to do about it", () => {
-  const freePort = async () => {
-    const server = createHttpServer();
-    const url = await listenOnLoopback(server);
-    await closeServer(server);
-    return url.origin;
-  };
-
   it.each<[string, () => Promise<string>, RegExp]>([
     [
       "the host name",
@@ -63,7 +57,7 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
     ],
     [
       "nothing listens",
-      freePort,
+      async () => UNREACHABLE_URL,
       /The connection to 127\.0\.0\.1:[0-9]+ was refused: nothing listens there\. Is it running\?/,
     ],
     [
@@ -147,7 +141,7 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
   });
 
   it("a --timeout that ends the tries, with the reason of the last one", async () => {
-    const refused = await render(await freePort(), {}, "--timeout", "3");
+    const refused = await render(UNREACHABLE_URL, {}, "--timeout", "3");
     expect(refused.stderr).toMatch(
       /^The document did not arrive within 3 s \(--timeout\)\. .* was refused: nothing listens/,
     );

@@ -9,6 +9,7 @@ import { sha256 } from "../../compile/content-digest.ts";
 import { TYPST_VERSION } from "../../machine/typst-release.mjs";
 import { fetchRelease } from "../../scripts/set-up/typst-download.mjs";
 import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
+import { UNREACHABLE_URL } from "../support/tokens.ts";
 
 const FOLDER = "typst-of-this-test";
 const LIMITS = { answerMilliseconds: 60_000, downloadMilliseconds: 60_000, archiveBytes: 1_000_000 };
@@ -82,9 +83,9 @@ describe("a release of Typst", () => {
   });
 
   it("leads to a build if nothing listens at its address", async () => {
-    const release = { url: "http://127.0.0.1:9/typst.tar.xz", folder: FOLDER, sha256: "" };
+    const release = { url: `${UNREACHABLE_URL}/typst.tar.xz`, folder: FOLDER, sha256: "" };
     const outcome = await fetchRelease(release, folder, new AbortController().signal);
-    expect(outcome).toEqual({ reason: expect.stringContaining("the release on 127.0.0.1:9 cannot be reached") });
+    expect(outcome).toEqual({ reason: expect.stringContaining("the release on 127.0.0.1:2 cannot be reached") });
   });
 
   it.each<[name: string, answer: RequestListener, reason: string, limits?: typeof LIMITS]>([

@@ -9,7 +9,7 @@ import { VERSION } from "../../cli/version.ts";
 import { type LocalBackend, startBackend, takeFreePort } from "../../scripts/local-service.ts";
 import { renderInit } from "../support/test-backend.ts";
 import { backendEnvironment } from "../support/test-service.ts";
-import { UNREACHABLE_BACKEND_URL } from "../support/tokens.ts";
+import { UNREACHABLE_URL } from "../support/tokens.ts";
 import { startTraceCollector, type TraceCollector } from "../support/trace-collector.ts";
 
 const TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -115,11 +115,11 @@ describe("a backend with an endpoint for traces", () => {
   });
 
   it("renders as usual when the collector is down, and says so once", async () => {
-    const backend = await startTracedBackend(UNREACHABLE_BACKEND_URL, { OTEL_EXPORTER_OTLP_TIMEOUT: "100" });
+    const backend = await startTracedBackend(UNREACHABLE_URL, { OTEL_EXPORTER_OTLP_TIMEOUT: "100" });
     for (let index = 0; index < 3; index++) expect((await render(backend, { source: "x" })).status).toBe(200);
     await backend.stop();
     expect(backend.process.exitCode).toBe(0);
-    expect(backend.errorText()).toBe("Traces cannot be sent to 127.0.0.1:9: their spans are dropped.");
+    expect(backend.errorText()).toBe("Traces cannot be sent to 127.0.0.1:2: their spans are dropped.");
   });
 
   it("renders and ends as usual when the collector never answers", async () => {

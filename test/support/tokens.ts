@@ -2,5 +2,5 @@
 
 export const API_TOKEN = "test-api-token";
 export const BACKEND_TOKEN = "test-backend-token";
-/** Port 9 (discard): nothing listens there. */
-export const UNREACHABLE_BACKEND_URL = "http://127.0.0.1:9";
+/** Nothing listens on port 2, and no server of another test gets it. `fetch` does connect to it, unlike to ports 1 and 9. */
+export const UNREACHABLE_URL = "http://127.0.0.1:2";

@@ -51,7 +51,7 @@ describe("a valid request", () => {
     expect(requests).toHaveLength(1);
     const [request] = requests;
     expect(request?.body).toBe(body);
-    expect(request?.url).toBe("http://127.0.0.1:9/v1/render");
+    expect(request?.url).toBe("http://127.0.0.1:2/v1/render");
     expect(Object.fromEntries(request?.headers ?? [])).toMatchObject({
       "content-type": "application/json",
       "x-service-backend-token": BACKEND_TOKEN,
