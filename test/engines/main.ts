@@ -74,6 +74,8 @@ try {
     else await perform(part.name, part.run);
   }
 } finally {
+  // Podman leaves it mounted when a build fails.
+  await execa("umount", ["--quiet", `${root}/podman/overlay`], { reject: false });
   await rm(root, { recursive: true, force: true });
 }
 for (const line of results) console.log(line);
