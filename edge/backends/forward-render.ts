@@ -84,13 +84,16 @@ async function send(
   // A failed write needs no handling: the fetch fails as well, or the backend has answered before the end of the body.
   void sendInChunks(writable, bytes).then(sent, () => {});
   const { requestId, caller } = context.var;
+  const { protocol, host } = new URL(context.req.url);
   const response = await backend.fetch("/v1/render", {
     method: "POST",
     body: readable,
     headers: {
       ...commonHeaders(context, { requestId, caller, timeBudgetMilliseconds }),
       ...traceHeaders(context.req.raw.headers),
-      ...forwardedHeaders(context),
+      // The URL of the client's request, for the `instance` of the backend's problems. `require-url.ts` bounds its length.
+      "X-Forwarded-Proto": protocol.slice(0, -1),
+      "X-Forwarded-Host": host,
     },
     redirect: "manual",
     signal,
@@ -134,12 +137,6 @@ function commonHeaders(context: EdgeContext, sender: Sender): Record<string, str
     [LIMITS_HEADER]: limitsFingerprint,
     [TIME_BUDGET_HEADER]: String(sender.timeBudgetMilliseconds),
   };
-}
-
-/** The URL of the client's request, for the `instance` of the backend's problems. `require-url.ts` bounds its length. */
-function forwardedHeaders(context: EdgeContext): Record<string, string> {
-  const { protocol, host } = new URL(context.req.url);
-  return { "X-Forwarded-Proto": protocol.slice(0, -1), "X-Forwarded-Host": host };
 }
 
 /** The caller's trace. Where the platform records spans, they belong to a separate trace, so this one is passed on unchanged. */
