@@ -6,7 +6,7 @@
  * is read as an empty one, and at most one item more than allowed is read of `standards`.
  */
 import * as v from "valibot";
-import type { JsonCursor, JsonKind } from "./json/cursor.ts";
+import type { JsonCursor } from "./json/cursor.ts";
 import { KnownNames } from "./json/known-names.ts";
 import { decodeJsonString } from "./json/string.ts";
 import {
@@ -142,12 +142,8 @@ export class OutputReader {
       return WORDS.find(cursor.body, span) ?? decodeJsonString(cursor.body, span, MAX_FILENAME_CODE_UNITS);
     }
     const start = cursor.position;
-    if (!cursor.skipValue(null) || kind === null) return null;
-    return this.#smallValue(kind, start, cursor.position);
-  }
-
-  #smallValue(kind: Exclude<JsonKind, "string">, start: number, end: number): SmallValue {
-    const { body } = this.#cursor;
+    if (!cursor.skipValue(null)) return null;
+    const { body, position: end } = cursor;
     switch (kind) {
       case "number":
         return end - start > MAX_NUMBER_BYTES
@@ -155,12 +151,12 @@ export class OutputReader {
           : Number(String.fromCharCode(...body.subarray(start, end)));
       case "boolean":
         return body[start] === 0x74;
-      case "null":
-        return null;
       case "array":
         return [];
       case "object":
         return {};
+      default:
+        return null;
     }
   }
 }

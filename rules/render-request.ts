@@ -136,7 +136,9 @@ class RequestReader {
     if (!cursor.isUtf8) {
       return problem("invalid_request", "The body is not valid JSON: it is not UTF-8.", {});
     }
-    const found = this.#errors.toProblem() ?? this.#validateFileSet() ?? this.#validateSizes();
+    const keys = this.#files.map(({ key }) => key);
+    const found =
+      this.#errors.toProblem() ?? validateFileSet(keys, this.#fileCount, this.#limits) ?? this.#validateSizes();
     if (found !== null) return found;
     const source = this.#source;
     const output = this.#output;
@@ -333,14 +335,6 @@ class RequestReader {
     return decodeJsonString(this.#cursor.body, this.#cursor.stringSpan(), MAX_FIELD_NAME_CODE_UNITS);
   }
 
-  #validateFileSet(): Problem | null {
-    return validateFileSet(
-      this.#files.map(({ key }) => key),
-      this.#fileCount,
-      this.#limits,
-    );
-  }
-
   #validateSizes(): Problem | null {
     const limits = this.#limits;
     const sourceSize = this.#source?.size ?? 0;
@@ -355,10 +349,6 @@ class RequestReader {
       const detail = `The file ${quote(key)} has ${size} bytes after decoding; the limit is ${limit}.`;
       return problem("template_file_too_large", detail, { key, size, limit });
     }
-    return this.#validateDataStrings();
-  }
-
-  #validateDataStrings(): Problem | null {
     const oversize = this.#data?.findings.firstOversize;
     if (!this.#data || !oversize) return null;
     const [path = []] = pathsAt(this.#cursor.body, this.#data.start, [oversize.offset]);
