@@ -20,8 +20,8 @@ import { queueDeadlineMilliseconds } from "../../rules/render-time.ts";
 import { validateMediaType } from "../../rules/request-head.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import type { RenderQueue } from "../admission/render-queue.ts";
-import type { RequestEnd } from "../observe/metrics.ts";
-import type { ProcessedRequest, RequestObserver } from "../observe/request-observer.ts";
+import type { ProcessedRequest, RequestEnd } from "../observe/metrics.ts";
+import type { RequestObserver } from "../observe/request-observer.ts";
 import { CLIENT_GONE, notRendered } from "../render/outcome.ts";
 import { type PhaseRun, PhaseTimer, phaseSeconds, type RequestPhase } from "../render/phases.ts";
 import { type RenderResources, render, type ValidRequest } from "../render/render.ts";
@@ -72,7 +72,6 @@ interface Refusal {
   readonly requestBytes?: number;
 }
 
-/** A request that is ready to be answered. */
 interface Processed extends ProcessedRequest {
   /** The file name that the request asks for, or null. */
   readonly suggestedName: string | null;
