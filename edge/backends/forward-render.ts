@@ -89,7 +89,7 @@ async function send(
     method: "POST",
     body: readable,
     headers: {
-      ...commonHeaders(context, { requestId, caller, timeBudgetMilliseconds }),
+      ...commonHeaders(context, requestId, caller, timeBudgetMilliseconds),
       ...traceHeaders(context.req.raw.headers),
       // The URL of the client's request, for the `instance` of the backend's problems. `require-url.ts` bounds its length.
       "X-Forwarded-Proto": protocol.slice(0, -1),
@@ -108,11 +108,10 @@ async function sendProbe(
   timeoutMilliseconds: number,
 ): Promise<BackendAnswer<null>> {
   const deadline = Date.now() + timeoutMilliseconds;
-  const sender = { requestId: crypto.randomUUID(), caller: PROBE_CALLER, timeBudgetMilliseconds: timeoutMilliseconds };
   const response = await backend.fetch("/v1/render", {
     method: "POST",
     body: PROBE_BODY,
-    headers: commonHeaders(context, sender),
+    headers: commonHeaders(context, crypto.randomUUID(), PROBE_CALLER, timeoutMilliseconds),
     redirect: "manual",
     signal: AbortSignal.timeout(timeoutMilliseconds),
   });
@@ -121,21 +120,20 @@ async function sendProbe(
   return { ...answerOf(response), answer: null };
 }
 
-interface Sender {
-  readonly requestId: string;
-  readonly caller: string;
-  readonly timeBudgetMilliseconds: number;
-}
-
-function commonHeaders(context: EdgeContext, sender: Sender): Record<string, string> {
+function commonHeaders(
+  context: EdgeContext,
+  requestId: string,
+  caller: string,
+  timeBudgetMilliseconds: number,
+): Record<string, string> {
   const { settings, limitsFingerprint } = deploymentOf(context);
   return {
     "Content-Type": "application/json",
     [BACKEND_TOKEN_HEADER]: settings.backendToken,
-    [REQUEST_ID_HEADER]: sender.requestId,
-    [CALLER_HEADER]: sender.caller,
+    [REQUEST_ID_HEADER]: requestId,
+    [CALLER_HEADER]: caller,
     [LIMITS_HEADER]: limitsFingerprint,
-    [TIME_BUDGET_HEADER]: String(sender.timeBudgetMilliseconds),
+    [TIME_BUDGET_HEADER]: String(timeBudgetMilliseconds),
   };
 }
 
