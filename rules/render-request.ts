@@ -13,7 +13,7 @@ import { KnownNames } from "./json/known-names.ts";
 import { decodeJsonString, type StringSpan } from "./json/string.ts";
 import { type Limits, MAX_KEYS } from "./limits.ts";
 import { DEFAULT_OUTPUT, type Output } from "./output-options.ts";
-import { OutputReader } from "./output-reader.ts";
+import { readOutput } from "./output-reader.ts";
 import { validateOutput } from "./output-rules.ts";
 import { type Problem, problem } from "./problem.ts";
 import { quote, shortenPath } from "./quote.ts";
@@ -170,7 +170,7 @@ class RequestReader {
           this.#readData();
           break;
         case "output":
-          this.#output = new OutputReader(cursor, this.#errors).read();
+          this.#output = readOutput(cursor, this.#errors);
           break;
         default:
           this.#skipUnknown([field]);
