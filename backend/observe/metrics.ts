@@ -8,7 +8,7 @@ import type { ByteBudget } from "../admission/byte-budget.ts";
 import type { RenderQueue } from "../admission/render-queue.ts";
 import { DELIVERY_ENDS, type Deliveries, type Delivery } from "../http/delivery.ts";
 import type { RenderOutcome } from "../render/outcome.ts";
-import { type PhaseRun, phaseSeconds, type RequestPhase } from "../render/phases.ts";
+import { type PhaseRun, phaseSeconds } from "../render/phases.ts";
 import type { SandboxMode } from "../sandbox/sandbox.ts";
 import type { WarmPool } from "../typst/warm-pool.ts";
 
@@ -17,7 +17,7 @@ export interface ProcessedRequest {
   readonly outcome: RenderOutcome;
   /** `none` if the request was rejected before its format was known. */
   readonly format: OutputFormat | "none";
-  readonly runs: readonly PhaseRun<RequestPhase>[];
+  readonly runs: readonly PhaseRun[];
   readonly peakMemoryBytes?: number | null;
   /** The size of the body, if all of it was read. */
   readonly requestBytes?: number | undefined;
