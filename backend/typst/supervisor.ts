@@ -83,8 +83,13 @@ export class TypstSupervisor {
   }
 
   /** Ends a process, if it has not ended, and removes its render directory. Never rejects. */
-  discard(prepared: PreparedRender): Promise<void> {
-    const discarding = this.#discard(prepared).finally(() => this.#discarding.delete(discarding));
+  discard({ process, renderDirectory }: PreparedRender): Promise<void> {
+    const work = async () => {
+      if (!process.hasEnded) await process.discard();
+      if (!this.#isClosed && renderDirectory.keep()) this.#directories.push(renderDirectory);
+      else await remove(renderDirectory);
+    };
+    const discarding = work().finally(() => this.#discarding.delete(discarding));
     this.#discarding.add(discarding);
     return discarding;
   }
@@ -93,12 +98,6 @@ export class TypstSupervisor {
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#discarding, ...this.#directories.splice(0).map(remove)]);
-  }
-
-  async #discard({ process, renderDirectory }: PreparedRender): Promise<void> {
-    if (!process.hasEnded) await process.discard();
-    if (!this.#isClosed && renderDirectory.keep()) this.#directories.push(renderDirectory);
-    else await remove(renderDirectory);
   }
 }
 
